@@ -1,0 +1,49 @@
+# A thin face for CMake. `make run` and `make test` do all the set-up themselves.
+BUILD  := build
+CMAKE  := cmake -G Ninja -DPLIM_WERROR=ON
+PREFIX ?= /usr/local
+
+.PHONY: all setup build run test test-plain test-sanitized bench install format lint fuzz clean
+
+all: build
+
+setup:
+	@scripts/setup.sh
+
+build: setup
+	@$(CMAKE) -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --build $(BUILD)
+
+run: build
+	@scripts/demo.sh $(BUILD)/plimsoll
+
+test: test-plain test-sanitized
+
+test-plain: build
+	ctest --test-dir $(BUILD) --output-on-failure
+
+test-sanitized: setup
+	@$(CMAKE) -S . -B $(BUILD)/sanitized -DPLIM_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
+	@cmake --build $(BUILD)/sanitized
+	ctest --test-dir $(BUILD)/sanitized --output-on-failure
+
+bench: build
+	@bench/run.sh $(BUILD)/plimsoll
+
+install: build
+	@cmake --install $(BUILD)
+
+format: setup
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+lint: build
+	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+	@git ls-files 'src/*.c' | grep -v 'src/kernel/simd' | xargs -P 2 -n 4 clang-tidy -quiet -p $(BUILD) --warnings-as-errors='*'
+
+fuzz: setup
+	@$(CMAKE) -S . -B $(BUILD)/fuzz -DPLIM_FUZZ=ON -DPLIM_TESTS=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
+	@cmake --build $(BUILD)/fuzz
+	@scripts/fuzz.sh $(BUILD)/fuzz
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,9 @@
+/* Plimsoll: trains neural networks inside a memory budget. Include this one. */
+#ifndef PLIMSOLL_PLIMSOLL_H
+#define PLIMSOLL_PLIMSOLL_H
+
+#include "plimsoll/bytes.h"
+#include "plimsoll/dtype.h"
+#include "plimsoll/status.h"
+
+#endif

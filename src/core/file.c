@@ -1,0 +1,148 @@
+/* File access. A writer's temporary file lives in the target's folder, so that rename is atomic. */
+#include "core/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+#include "core/str.h"
+
+plim_status plim__file_read_at(int fd, void *data, size_t size, uint64_t offset, const char *path, plim_error *error) {
+    char *at = data;
+    while (size > 0) {
+        ssize_t got = pread(fd, at, size < (1u << 30) ? size : (1u << 30), (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return plim__fail_errno(error, errno, "cannot read '%s'", path);
+        if (got == 0) return plim__fail(error, PLIM_CORRUPT, "'%s' ends too early: %zu bytes are missing", path, size);
+        at += got;
+        offset += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return PLIM_OK;
+}
+
+/* Grows as it reads, so that pipes and /proc files work as well as regular ones. */
+static plim_status read_all(int fd, const char *path, size_t limit, plim__str *into, plim_error *error) {
+    static const size_t chunk = 1 << 16;
+    char buffer[1 << 12];
+    struct stat info;
+    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) return plim__fail(error, PLIM_IO, "'%s' is a folder", path);
+    for (;;) {
+        ssize_t got = read(fd, buffer, sizeof buffer < chunk ? sizeof buffer : chunk);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return plim__fail_errno(error, errno, "cannot read '%s'", path);
+        if (got == 0) break;
+        if (into->length + (size_t)got > limit)
+            return plim__fail(error, PLIM_OVERFLOW, "'%s' is larger than %zu bytes", path, limit);
+        plim__str_addn(into, buffer, (size_t)got);
+        if (into->failed) return plim__fail_memory(error, path, into->length + (size_t)got);
+    }
+    plim__str_addn(into, "", 0); /* an empty file still gets its zero byte */
+    return into->failed ? plim__fail_memory(error, path, 1) : PLIM_OK;
+}
+
+plim_status plim__file_read(const char *path, size_t limit, char **data, size_t *size, plim_error *error) {
+    *data = NULL;
+    *size = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", path);
+    plim__str text = {0};
+    plim_status status = read_all(fd, path, limit, &text, error);
+    close(fd);
+    if (status != PLIM_OK) {
+        plim__str_free(&text);
+        return status;
+    }
+    *data = text.data;
+    *size = text.length;
+    return PLIM_OK;
+}
+
+plim_status plim__file_writer_open(plim__file_writer *writer, const char *path, plim_error *error) {
+    *writer = (plim__file_writer){0};
+    size_t length = strlen(path) + 16;
+    writer->path = plim__strdup(path);
+    writer->temporary = plim__alloc(length);
+    if (!writer->path || !writer->temporary) {
+        plim__file_writer_discard(writer);
+        return plim__fail_memory(error, path, length);
+    }
+    snprintf(writer->temporary, length, "%s.XXXXXX", path);
+    int fd = mkstemp(writer->temporary);
+    if (fd >= 0) {
+        mode_t mask = umask(0);
+        umask(mask);
+        fchmod(fd, 0666 & ~mask); /* mkstemp makes 0600; users expect what open() would give */
+        writer->stream = fdopen(fd, "wb");
+    }
+    if (!writer->stream) {
+        int saved = errno;
+        if (fd >= 0) {
+            close(fd);
+            unlink(writer->temporary);
+        }
+        writer->temporary[0] = 0;
+        plim__file_writer_discard(writer);
+        return plim__fail_errno(error, saved, "cannot write '%s'", path);
+    }
+    return PLIM_OK;
+}
+
+plim_status plim__file_writer_write(plim__file_writer *writer, const void *data, size_t size, plim_error *error) {
+    if (size == 0 || fwrite(data, 1, size, writer->stream) == size) return PLIM_OK;
+    return plim__fail_errno(error, errno, "cannot write '%s'", writer->path);
+}
+
+/* The folder's entry must reach the disk too, or a crash could bring the old file back. */
+static void sync_folder(const char *path) {
+    char *copy = plim__strdup(path);
+    if (!copy) return;
+    int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    plim__free(copy);
+}
+
+plim_status plim__file_writer_commit(plim__file_writer *writer, plim_error *error) {
+    bool written = fflush(writer->stream) == 0 && fsync(fileno(writer->stream)) == 0;
+    int saved = errno;
+    if (fclose(writer->stream) != 0 && written) {
+        written = false;
+        saved = errno;
+    }
+    writer->stream = NULL;
+    if (written && rename(writer->temporary, writer->path) != 0) {
+        written = false;
+        saved = errno;
+    }
+    if (!written) return plim__fail_errno(error, saved, "cannot write '%s'", writer->path);
+    sync_folder(writer->path);
+    writer->temporary[0] = 0;
+    plim__file_writer_discard(writer);
+    return PLIM_OK;
+}
+
+void plim__file_writer_discard(plim__file_writer *writer) {
+    if (writer->stream) fclose(writer->stream);
+    if (writer->temporary && writer->temporary[0]) unlink(writer->temporary);
+    plim__free(writer->temporary);
+    plim__free(writer->path);
+    *writer = (plim__file_writer){0};
+}
+
+plim_status plim__file_write(const char *path, const void *data, size_t size, plim_error *error) {
+    plim__file_writer writer;
+    PLIM_TRY(plim__file_writer_open(&writer, path, error));
+    plim_status status = plim__file_writer_write(&writer, data, size, error);
+    if (status == PLIM_OK) status = plim__file_writer_commit(&writer, error);
+    plim__file_writer_discard(&writer);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* Files: whole reads with a limit, and writes that appear complete or not at all. */
+#ifndef PLIM_CORE_FILE_H
+#define PLIM_CORE_FILE_H
+
+#include <stddef.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "plimsoll/status.h"
+
+/* Reads a file of at most `limit` bytes into *data (plim__free it). One zero byte follows the data. */
+plim_status plim__file_read(const char *path, size_t limit, char **data, size_t *size, plim_error *error);
+
+/* Reads exactly `size` bytes at `offset`; a short file is PLIM_CORRUPT. `path` is for the message. */
+plim_status plim__file_read_at(int fd, void *data, size_t size, uint64_t offset, const char *path, plim_error *error);
+
+/* An atomic write: bytes go to a temporary file beside `path`, which replaces it on commit.
+ *   open → write* → commit     or     open → write* → discard
+ * After any failure only discard is useful; discard after commit does nothing. */
+typedef struct plim__file_writer {
+    FILE *stream;
+    char *path, *temporary;
+} plim__file_writer;
+
+plim_status plim__file_writer_open(plim__file_writer *writer, const char *path, plim_error *error);
+plim_status plim__file_writer_write(plim__file_writer *writer, const void *data, size_t size, plim_error *error);
+plim_status plim__file_writer_commit(plim__file_writer *writer, plim_error *error); /* flush, fsync, rename */
+void plim__file_writer_discard(plim__file_writer *writer);
+
+/* The whole of it in one call. */
+plim_status plim__file_write(const char *path, const void *data, size_t size, plim_error *error);
+
+#endif

@@ -1,0 +1,62 @@
+/* The growable string. */
+#include "core/str.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/alloc.h"
+
+static bool reserve(plim__str *str, size_t more) {
+    if (str->failed || more > SIZE_MAX / 2 - str->length) return !(str->failed = true);
+    size_t need = str->length + more + 1;
+    if (need <= str->capacity) return true;
+    size_t next = str->capacity ? str->capacity : 64;
+    while (next < need) next *= 2;
+    char *grown = plim__realloc(str->data, next, 1);
+    if (!grown) return !(str->failed = true);
+    str->data = grown;
+    str->capacity = next;
+    return true;
+}
+
+void plim__str_addn(plim__str *str, const char *text, size_t length) {
+    if (!reserve(str, length)) return;
+    if (length) memcpy(str->data + str->length, text, length);
+    str->length += length;
+    str->data[str->length] = 0;
+}
+
+void plim__str_add(plim__str *str, const char *text) { plim__str_addn(str, text, strlen(text)); }
+
+void plim__str_addc(plim__str *str, char c) { plim__str_addn(str, &c, 1); }
+
+void plim__str_vaddf(plim__str *str, const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (length < 0 || !reserve(str, (size_t)length)) return;
+    vsnprintf(str->data + str->length, (size_t)length + 1, format, args);
+    str->length += (size_t)length;
+}
+
+void plim__str_addf(plim__str *str, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    plim__str_vaddf(str, format, args);
+    va_end(args);
+}
+
+void plim__str_clear(plim__str *str) {
+    str->length = 0;
+    str->failed = false;
+    if (str->data) str->data[0] = 0;
+}
+
+void plim__str_free(plim__str *str) {
+    plim__free(str->data);
+    *str = (plim__str){0};
+}
+
+const char *plim__str_text(const plim__str *str) { return str->data ? str->data : ""; }
