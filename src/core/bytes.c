@@ -2,6 +2,7 @@
 #include "plimsoll/bytes.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +33,12 @@ plim_status plim_bytes_parse(const char *text, uint64_t *bytes, plim_error *erro
     double factor = factor_of(end);
     if (factor == 0)
         return plim__fail(error, PLIM_INVALID, "'%s' has an unknown unit '%s'; use B, KiB, MiB, GiB, TiB or KB, MB, GB, TB", text, end);
+    errno = 0;
+    *bytes = strtoull(text, &end, 10); /* doubles would lose the last digits */
+    if (factor == 1 && !errno && !strchr(".eE", *end ? *end : ' ')) return PLIM_OK;
     if (number * factor >= 18446744073709551616.0)
         return plim__fail(error, PLIM_OVERFLOW, "'%s' is more bytes than fit in 64 bits", text);
-    if (factor == 1 && strchr(text, '.') == NULL)
-        *bytes = strtoull(text, NULL, 10); /* doubles would lose the last digits */
-    else
-        *bytes = (uint64_t)(number * factor);
+    *bytes = (uint64_t)(number * factor);
     return PLIM_OK;
 }
 
