@@ -1,0 +1,158 @@
+/* The graph inside: values, nodes and attributes, as every later stage sees them.
+ *
+ *   values[]  each has one producer (a node) or is an input, a constant or a parameter
+ *   nodes[]   in topological order once plim__graph_sort has run; `dead` ones are skipped and dropped by
+ *             plim__graph_compact
+ *
+ * Values and nodes are named by their index; indices stay valid until compaction. */
+#ifndef PLIM_GRAPH_GRAPH_H
+#define PLIM_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+
+#include "core/map.h"
+#include "core/vec.h"
+#include "graph/shape.h"
+#include "graph/tensor.h"
+#include "plimsoll/graph.h"
+
+typedef enum plim__value_kind {
+    PLIM__VALUE_NODE,      /* computed by a node */
+    PLIM__VALUE_INPUT,     /* fed by the caller */
+    PLIM__VALUE_CONSTANT,  /* fixed data */
+    PLIM__VALUE_PARAMETER, /* data that training changes: a float initializer of the model */
+    PLIM__VALUE_STATE,     /* written by the step and kept between steps: optimizer state, statistics */
+} plim__value_kind;
+
+typedef struct plim__value {
+    char *name;
+    plim__value_kind kind;
+    plim_dtype dtype;     /* PLIM_DTYPE_NONE while unknown */
+    plim__shape shape;
+    int32_t producer;     /* node, -1 for none */
+    plim__tensor *tensor; /* constants, parameters, initial state */
+} plim__value;
+
+typedef enum plim__attribute_type {
+    PLIM__ATTRIBUTE_INT,
+    PLIM__ATTRIBUTE_FLOAT,
+    PLIM__ATTRIBUTE_STRING,
+    PLIM__ATTRIBUTE_TENSOR,
+    PLIM__ATTRIBUTE_INTS,
+    PLIM__ATTRIBUTE_FLOATS,
+    PLIM__ATTRIBUTE_STRINGS,
+    PLIM__ATTRIBUTE_GRAPH, /* a subgraph; kept as the file's bytes so that it can be written back */
+    PLIM__ATTRIBUTE_OTHER, /* sparse tensors, types, ...: kept as bytes likewise */
+} plim__attribute_type;
+
+typedef struct plim__attribute {
+    char *name;
+    plim__attribute_type type;
+    int64_t i;
+    float f;
+    char *s;        /* STRING (terminated); GRAPH and OTHER: the AttributeProto's bytes */
+    size_t length;  /* of s; of ints, floats or strings */
+    int64_t *ints;
+    float *floats;
+    char **strings;
+    plim__tensor *tensor;
+} plim__attribute;
+
+typedef struct plim__op plim__op;
+
+typedef struct plim__node {
+    char *name;
+    char *op_name, *domain;  /* as in the file; domain "" is ONNX's own */
+    const plim__op *op;      /* row of the operator table; NULL while unresolved or unknown */
+    int version;             /* opset of its domain */
+    bool dead;
+    PLIM_VEC(plim_value) inputs;  /* PLIM_NO_VALUE for a missing optional one */
+    PLIM_VEC(plim_value) outputs; /* PLIM_NO_VALUE for an unused optional one */
+    PLIM_VEC(plim__attribute) attributes;
+} plim__node;
+
+/* What a file says about itself; kept so that writing back loses nothing. */
+typedef struct plim__model_info {
+    int64_t ir_version, model_version;
+    char *producer_name, *producer_version, *model_domain, *doc, *graph_name;
+    PLIM_VEC(struct plim__opset { char *domain; int64_t version; }) opsets;
+    PLIM_VEC(struct plim__property { char *key, *value; }) properties;
+} plim__model_info;
+
+struct plim_graph {
+    PLIM_VEC(plim__value) values;
+    PLIM_VEC(plim__node) nodes;
+    PLIM_VEC(plim_value) inputs;
+    PLIM_VEC(plim_value) outputs;
+    PLIM_VEC(char *) symbols;
+    plim__map names; /* value name → value */
+    plim__model_info info;
+    plim_error failure; /* the first failure while building */
+};
+
+#define PLIM__DEFAULT_OPSET 17 /* of graphs built in code */
+
+/* --- parts ----------------------------------------------------------------------------------------- */
+
+/* A new value; the name is copied, made unique when NULL. PLIM_NO_VALUE and g->failure on failure. A
+ * name that exists already is a failure. */
+plim_value plim__graph_add_value(plim_graph *g, const char *name, plim__value_kind kind, plim_dtype dtype,
+                                 const plim__shape *shape);
+/* Takes the reference to `tensor`, also on failure. kind is CONSTANT, PARAMETER or STATE. */
+plim_value plim__graph_add_tensor(plim_graph *g, const char *name, plim__value_kind kind, plim__tensor *tensor);
+/* A node without outputs yet; op_name and domain as in the file. -1 on failure. */
+int32_t plim__graph_add_node(plim_graph *g, const char *domain, const char *op_name, const char *name, int version);
+bool plim__node_add_input(plim_graph *g, int32_t node, plim_value value);
+/* Makes the value an output of the node (its producer). */
+bool plim__node_add_output(plim_graph *g, int32_t node, plim_value value);
+/* Replaces an attribute of the same name. Takes everything the attribute owns, also on failure. */
+bool plim__node_set_attribute(plim_graph *g, int32_t node, plim__attribute attribute);
+void plim__attribute_free(plim__attribute *attribute);
+
+/* The opset that the graph declares for a domain; 0 when it declares none. */
+int plim__graph_opset(const plim_graph *g, const char *domain);
+bool plim__graph_set_opset(plim_graph *g, const char *domain, int64_t version);
+/* Remembers the first failure; returns its status. */
+plim_status plim__graph_fail(plim_graph *g, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
+
+/* --- reading attributes ------------------------------------------------------------------------------ */
+
+const plim__attribute *plim__node_attribute(const plim__node *node, const char *name); /* or NULL */
+int64_t plim__node_int(const plim__node *node, const char *name, int64_t missing);
+float plim__node_float(const plim__node *node, const char *name, float missing);
+const char *plim__node_string(const plim__node *node, const char *name, const char *missing);
+/* The list and its length; NULL and 0 when absent. */
+const int64_t *plim__node_ints(const plim__node *node, const char *name, size_t *count);
+const float *plim__node_floats(const plim__node *node, const char *name, size_t *count);
+
+static inline plim_value plim__node_in(const plim__node *node, size_t i) {
+    return i < node->inputs.count ? node->inputs.items[i] : PLIM_NO_VALUE;
+}
+static inline plim_value plim__node_out(const plim__node *node, size_t i) {
+    return i < node->outputs.count ? node->outputs.items[i] : PLIM_NO_VALUE;
+}
+/* The tensor of a constant or parameter value; NULL for anything else. */
+plim__tensor *plim__graph_tensor(const plim_graph *g, plim_value value);
+/* Like plim__graph_tensor, but only for values that training does not change. */
+plim__tensor *plim__graph_constant_tensor(const plim_graph *g, plim_value value);
+
+/* --- rewriting ---------------------------------------------------------------------------------------- */
+
+/* Every use of `from` (nodes and graph outputs) becomes a use of `to`. If `from` was an output of the
+ * graph, `to` takes its name over, so that users still find it. */
+plim_status plim__graph_replace(plim_graph *g, plim_value from, plim_value to);
+/* How many live nodes and graph outputs use each value: an array of values.count (plim__free it). */
+int32_t *plim__graph_uses(const plim_graph *g);
+/* The only live node that uses the value; -1 when there are none, several, or it is a graph output. */
+int32_t plim__graph_only_user(const plim_graph *g, plim_value value);
+/* Orders nodes topologically; a cycle or a value without a producer is PLIM_CORRUPT and is named. */
+plim_status plim__graph_sort(plim_graph *g, plim_error *error);
+/* Marks nodes dead whose outputs nobody needs, and forgets dead nodes. Values stay where they are. */
+plim_status plim__graph_prune(plim_graph *g, plim_error *error);
+/* Debug: every structural invariant holds. */
+bool plim__graph_is_valid(const plim_graph *g, plim_error *error);
+
+/* Substitutes symbols by numbers everywhere; name NULL binds every symbol that is left. */
+plim_status plim__graph_bind(plim_graph *g, const char *symbol, int64_t size, plim_error *error);
+
+#endif
