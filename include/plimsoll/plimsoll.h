@@ -4,6 +4,7 @@
 
 #include "plimsoll/bytes.h"
 #include "plimsoll/dtype.h"
+#include "plimsoll/graph.h"
 #include "plimsoll/status.h"
 
 #endif

@@ -71,12 +71,21 @@ typedef struct plim__node {
     PLIM_VEC(plim__attribute) attributes;
 } plim__node;
 
+struct plim__opset {
+    char *domain;
+    int64_t version;
+};
+
+struct plim__property {
+    char *key, *value;
+};
+
 /* What a file says about itself; kept so that writing back loses nothing. */
 typedef struct plim__model_info {
     int64_t ir_version, model_version;
     char *producer_name, *producer_version, *model_domain, *doc, *graph_name;
-    PLIM_VEC(struct plim__opset { char *domain; int64_t version; }) opsets;
-    PLIM_VEC(struct plim__property { char *key, *value; }) properties;
+    PLIM_VEC(struct plim__opset) opsets;
+    PLIM_VEC(struct plim__property) properties;
 } plim__model_info;
 
 struct plim_graph {

@@ -1,0 +1,151 @@
+/* Shared constant data. Only the owner of a graph touches its tensors, but clones may live in other
+ * threads: the counts are atomic, loading is not. */
+#include "graph/tensor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/half.h"
+
+plim__source *plim__source_open(const char *path, plim_error *error) {
+    plim__source *source = plim__alloc_zero(1, sizeof *source);
+    char *copy = plim__strdup(path);
+    if (!source || !copy) {
+        plim__free(source);
+        plim__free(copy);
+        plim__fail_memory(error, path, sizeof *source);
+        return NULL;
+    }
+    source->path = copy;
+    atomic_init(&source->references, 1);
+    source->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (source->fd < 0) {
+        plim__fail_errno(error, errno, "cannot open '%s'", path);
+        plim__source_release(source);
+        return NULL;
+    }
+    return source;
+}
+
+plim__source *plim__source_retain(plim__source *source) {
+    if (source) atomic_fetch_add(&source->references, 1);
+    return source;
+}
+
+void plim__source_release(plim__source *source) {
+    if (!source || atomic_fetch_sub(&source->references, 1) > 1) return;
+    if (source->fd >= 0) close(source->fd);
+    plim__free(source->path);
+    plim__free(source);
+}
+
+static plim_status make(plim_dtype dtype, const plim__shape *shape, plim__tensor **tensor, plim_error *error) {
+    *tensor = NULL;
+    size_t bytes;
+    PLIM_TRY(plim__shape_bytes(shape, dtype, &bytes, error));
+    plim__tensor *made = plim__alloc_zero(1, sizeof *made);
+    if (!made) return plim__fail_memory(error, "a tensor", sizeof *made);
+    atomic_init(&made->references, 1);
+    made->dtype = dtype;
+    made->shape = *shape;
+    made->bytes = bytes;
+    *tensor = made;
+    return PLIM_OK;
+}
+
+plim_status plim__tensor_create(plim_dtype dtype, const plim__shape *shape, plim__tensor **tensor, plim_error *error) {
+    PLIM_TRY(make(dtype, shape, tensor, error));
+    (*tensor)->data = plim__alloc((*tensor)->bytes);
+    if ((*tensor)->data) return PLIM_OK;
+    char text[PLIM_SHAPE_TEXT];
+    plim_status status = plim__fail(error, PLIM_NO_MEMORY, "out of memory: cannot allocate %zu bytes for a tensor %s%s",
+                                    (*tensor)->bytes, plim_dtype_name(dtype), plim__shape_text(shape, NULL, text));
+    plim__tensor_release(*tensor);
+    *tensor = NULL;
+    return status;
+}
+
+plim_status plim__tensor_take(plim_dtype dtype, const plim__shape *shape, void *data, plim__tensor **tensor, plim_error *error) {
+    plim_status status = make(dtype, shape, tensor, error);
+    if (status == PLIM_OK) (*tensor)->data = data;
+    else free(data);
+    return status;
+}
+
+plim_status plim__tensor_in_file(plim_dtype dtype, const plim__shape *shape, plim__source *source, uint64_t offset,
+                                 plim__tensor **tensor, plim_error *error) {
+    PLIM_TRY(make(dtype, shape, tensor, error));
+    (*tensor)->source = plim__source_retain(source);
+    (*tensor)->offset = offset;
+    return PLIM_OK;
+}
+
+plim__tensor *plim__tensor_retain(plim__tensor *tensor) {
+    if (tensor) atomic_fetch_add(&tensor->references, 1);
+    return tensor;
+}
+
+void plim__tensor_release(plim__tensor *tensor) {
+    if (!tensor || atomic_fetch_sub(&tensor->references, 1) > 1) return;
+    plim__free(tensor->data);
+    plim__source_release(tensor->source);
+    plim__free(tensor);
+}
+
+plim_status plim__tensor_read(const plim__tensor *tensor, void *into, plim_error *error) {
+    if (tensor->data) {
+        if (tensor->bytes) memcpy(into, tensor->data, tensor->bytes);
+        return PLIM_OK;
+    }
+    return plim__file_read_at(tensor->source->fd, into, tensor->bytes, tensor->offset, tensor->source->path, error);
+}
+
+plim_status plim__tensor_load(plim__tensor *tensor, plim_error *error) {
+    if (tensor->data) return PLIM_OK;
+    void *data = plim__alloc(tensor->bytes);
+    if (!data) return plim__fail_memory(error, "a constant", tensor->bytes);
+    plim_status status = plim__tensor_read(tensor, data, error);
+    if (status != PLIM_OK) {
+        plim__free(data);
+        return status;
+    }
+    tensor->data = data;
+    return PLIM_OK;
+}
+
+double plim__tensor_at(const plim__tensor *tensor, int64_t i) {
+    const void *data = tensor->data;
+    switch (tensor->dtype) {
+    case PLIM_F32: return ((const float *)data)[i];
+    case PLIM_F64: return ((const double *)data)[i];
+    case PLIM_F16: return plim__half_to_float(((const uint16_t *)data)[i]);
+    case PLIM_BF16: return plim__bfloat_to_float(((const uint16_t *)data)[i]);
+    case PLIM_I64: return (double)((const int64_t *)data)[i];
+    case PLIM_U64: return (double)((const uint64_t *)data)[i];
+    case PLIM_I32: return ((const int32_t *)data)[i];
+    case PLIM_U32: return ((const uint32_t *)data)[i];
+    case PLIM_I16: return ((const int16_t *)data)[i];
+    case PLIM_U16: return ((const uint16_t *)data)[i];
+    case PLIM_I8: return ((const int8_t *)data)[i];
+    case PLIM_U8:
+    case PLIM_BOOL: return ((const uint8_t *)data)[i];
+    default: return 0;
+    }
+}
+
+plim_status plim__tensor_ints(plim__tensor *tensor, int64_t *values, size_t most, size_t *count, plim_error *error) {
+    int64_t elements = plim__shape_elements(&tensor->shape);
+    if (elements < 0 || (size_t)elements > most)
+        return plim__fail(error, PLIM_SHAPE, "expected at most %zu integers, found %lld", most, (long long)elements);
+    PLIM_TRY(plim__tensor_load(tensor, error));
+    for (int64_t i = 0; i < elements; i++) /* int64 exactly; a double would round large ones */
+        values[i] = tensor->dtype == PLIM_I64 ? ((const int64_t *)tensor->data)[i] : (int64_t)plim__tensor_at(tensor, i);
+    *count = (size_t)elements;
+    return PLIM_OK;
+}
