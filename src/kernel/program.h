@@ -1,0 +1,86 @@
+/* A lowered graph: buffers of known size and steps that read and write them. What the planner places and
+ * the runner executes; it knows nothing of operators or oneDNN any more.
+ *
+ *   value ──→ operand (buffer, byte offset)        views share a buffer
+ *   step:  in operands, out operands, scratch  ──→ run(call)
+ */
+#ifndef PLIM_KERNEL_PROGRAM_H
+#define PLIM_KERNEL_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/vec.h"
+#include "graph/graph.h"
+#include "ops/op.h"
+
+typedef enum plim__buffer_kind {
+    PLIM__BUFFER_WEIGHT,     /* parameters and constants; filled at load time, kept */
+    PLIM__BUFFER_STATE,      /* optimizer state, statistics; kept */
+    PLIM__BUFFER_INPUT,      /* filled by the caller before the first step */
+    PLIM__BUFFER_ACTIVATION, /* made by a step */
+    PLIM__BUFFER_GRADIENT,   /* made by a backward step */
+    PLIM__BUFFER_WORKSPACE,  /* scratch of one step */
+} plim__buffer_kind;
+
+typedef struct plim__buffer {
+    size_t bytes;
+    plim__buffer_kind kind;
+    plim_value value; /* what it holds, for reports; PLIM_NO_VALUE for scratch */
+    bool output;      /* read by the caller after the last step */
+} plim__buffer;
+
+typedef struct plim__operand {
+    int32_t buffer; /* -1: absent */
+    int64_t offset; /* bytes */
+} plim__operand;
+
+/* What a kernel gets: pointers in the order in which it was lowered. Absent operands are NULL. */
+typedef struct plim__call {
+    const void *state;
+    void *const *in;
+    void *const *out;
+    void *scratch;
+    uint64_t tick; /* the number of the training step, for random operators */
+} plim__call;
+
+typedef plim_status (*plim__kernel)(const plim__call *call);
+
+typedef struct plim__step {
+    plim__kernel run;
+    void *state; /* owned */
+    void (*release)(void *state);
+    int32_t node; /* of the graph; -1 for a step that the lowering added */
+    const char *label; /* "Conv", "reorder": static text */
+    plim__operand *operands; /* in_count inputs, then out_count outputs */
+    int32_t in_count, out_count;
+    int32_t scratch;               /* buffer, -1 for none */
+    int32_t inplace_in, inplace_out; /* this output may be written over this input; -1 for none */
+    plim__cost cost;
+} plim__step;
+
+/* Weights to bring in before the first step: read a tensor, rearrange it, done once. */
+typedef struct plim__load {
+    plim__tensor *tensor; /* owned reference */
+    plim_value value;
+    int32_t buffer;
+    plim__kernel rearrange; /* NULL: copy as it is */
+    void *state;
+    void (*release)(void *state);
+} plim__load;
+
+typedef struct plim__program {
+    PLIM_VEC(plim__buffer) buffers;
+    PLIM_VEC(plim__step) steps;
+    PLIM_VEC(plim__load) loads;
+    plim__operand *values; /* where each value of the graph is; for inputs and outputs, dense row-major */
+    size_t value_count;
+    struct plim__machine *machine; /* the compute engine; src/kernel/machine.h */
+} plim__program;
+
+/* Lowers every live node of a graph with concrete shapes. The graph must outlive the program. */
+plim_status plim__program_create(const plim_graph *g, int threads, plim__program **program, plim_error *error);
+void plim__program_free(plim__program *program);
+
+#endif

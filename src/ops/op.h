@@ -1,0 +1,96 @@
+/* The operator table: one row an operator. Everything the program knows about an operator is in its row
+ * and the functions it names; nothing else switches on an operator's name.
+ *
+ * The rows live in the family files *.def as
+ *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)
+ * where infer names plim__infer_<infer> (this folder), gradient plim__gradient_<gradient> (src/grad),
+ * cost plim__cost_<cost> (this folder) and lower plim__lower_<lower> (src/kernel). Several rows may share a
+ * function; `none` stands for no gradient. since..until are the opsets of the domain that are understood.
+ * max_in and max_out of MANY mean any number. */
+#ifndef PLIM_OPS_OP_H
+#define PLIM_OPS_OP_H
+
+#include <stdbool.h>
+
+#include "core/error.h"
+#include "graph/graph.h"
+
+#define PLIM__MANY 32767
+/* Operators that passes and gradients make; never in files of others. */
+#define PLIM__DOMAIN "plimsoll"
+
+enum plim__op_flags {
+    PLIM__OP_VIEW = 1 << 0,    /* output 0 may share the memory of input 0 without moving a byte */
+    PLIM__OP_INPLACE = 1 << 1, /* output 0 may be written over input 0 when nobody else needs it */
+    PLIM__OP_COUPLES = 1 << 2, /* mixes the samples of a batch (batch norm): splitting the batch changes it */
+    PLIM__OP_RANDOM = 1 << 3,  /* draws random numbers: never folded, recomputed with the same counters */
+    PLIM__OP_POINTWISE = 1 << 4, /* elementwise with broadcasting: cheap to recompute */
+};
+
+typedef struct plim__infer {
+    plim_graph *graph;
+    const plim__node *node;
+    plim_error *error;
+} plim__infer;
+
+typedef struct plim__cost {
+    double flops;
+    double bytes; /* read and written */
+} plim__cost;
+
+typedef struct plim__gradient plim__gradient; /* src/grad/gradient.h */
+
+struct plim__op {
+    const char *domain, *name;
+    int since, until;
+    int min_in, max_in, min_out, max_out;
+    plim_status (*infer)(plim__infer *ctx);
+    plim_status (*gradient)(plim__gradient *ctx); /* NULL: not differentiable */
+    void (*cost)(const plim_graph *g, const plim__node *node, plim__cost *cost);
+    unsigned flags;
+};
+
+extern const plim__op plim__ops[];
+extern const size_t plim__op_count;
+
+/* The row for an operator at an opset; NULL when there is none. */
+const plim__op *plim__op_find(const char *domain, const char *name, int version);
+/* Sets node->op of every node. PLIM_UNSUPPORTED names the first operator without a row:
+ * "unsupported: operator X (opset N) in node 'name'". */
+plim_status plim__ops_resolve(plim_graph *g, plim_error *error);
+
+/* --- for inference functions: all shapes are concrete -------------------------------------------------- */
+
+static inline bool plim__infer_has(const plim__infer *ctx, size_t i) { return plim__node_in(ctx->node, i) >= 0; }
+/* Shape and dtype of input i, which must be there. */
+static inline const plim__shape *plim__infer_shape(const plim__infer *ctx, size_t i) {
+    return &ctx->graph->values.items[plim__node_in(ctx->node, i)].shape;
+}
+static inline plim_dtype plim__infer_dtype(const plim__infer *ctx, size_t i) {
+    return ctx->graph->values.items[plim__node_in(ctx->node, i)].dtype;
+}
+/* Sets the type of output i; an absent optional output is fine. */
+plim_status plim__infer_output(plim__infer *ctx, size_t i, plim_dtype dtype, const plim__shape *shape);
+/* Reads a constant integer input (a shape, axes, sizes). PLIM_UNSUPPORTED when it depends on data. */
+plim_status plim__infer_ints(plim__infer *ctx, size_t i, int64_t *values, size_t most, size_t *count);
+/* Axes from attribute `name` (older opsets) or from input i (newer ones), normalised to 0..rank-1 and
+ * checked for duplicates; count 0 when neither is given. */
+plim_status plim__infer_axes(plim__infer *ctx, const char *name, size_t i, int rank, int axes[PLIM_MAX_RANK], int *count);
+/* "node 'conv1' (Conv): ..." */
+plim_status plim__infer_fail(plim__infer *ctx, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
+
+/* Common shapes of answers, usable as `infer` in a row. */
+plim_status plim__infer_same(plim__infer *ctx);      /* outputs: type of input 0 */
+plim_status plim__infer_broadcast(plim__infer *ctx); /* output: broadcast shape of all inputs, dtype of input 0 */
+
+/* Runs inference over the whole graph in order; calls `fold` (may be NULL) after each node whose inputs
+ * are all constants, so that shapes that are computed become known. fold may turn the node's outputs into
+ * constants and mark the node dead. */
+typedef plim_status (*plim__fold)(plim_graph *g, int32_t node, void *context, plim_error *error);
+plim_status plim__infer_graph(plim_graph *g, plim__fold fold, void *context, plim_error *error);
+
+/* Costs, usable in a row. */
+void plim__cost_pointwise(const plim_graph *g, const plim__node *node, plim__cost *cost); /* 1 flop an output element */
+void plim__cost_none(const plim_graph *g, const plim__node *node, plim__cost *cost);      /* views */
+
+#endif
