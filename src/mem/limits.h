@@ -1,0 +1,57 @@
+/* What the machine allows this process: every limit on memory that applies, and the one that binds first. */
+#ifndef PLIM_MEM_LIMITS_H
+#define PLIM_MEM_LIMITS_H
+
+#include <sys/types.h>
+
+#include "mem/cgroup.h"
+#include "plimsoll/status.h"
+
+/* Which limit is reached first. */
+typedef enum plim__limiter {
+    PLIM_LIMITER_NONE, /* nothing could be read */
+    PLIM_LIMITER_PHYSICAL,
+    PLIM_LIMITER_CGROUP,
+    PLIM_LIMITER_CGROUP_HIGH,
+    PLIM_LIMITER_RLIMIT_AS,
+    PLIM_LIMITER_RLIMIT_DATA,
+    PLIM_LIMITER_COMMIT,
+    PLIM_LIMITER_COUNT
+} plim__limiter;
+
+/* PLIM_NO_LIMIT stands for "none" in every limit; bytes throughout. */
+typedef struct plim__limits {
+    uint64_t available;    /* what this process can still take before the first limit */
+    plim__limiter limiter; /* ... which is this one */
+
+    uint64_t memory_total, memory_available; /* MemTotal, MemAvailable */
+    uint64_t swap_total, swap_free;
+    int overcommit;                   /* vm.overcommit_memory: 0 heuristic, 1 always, 2 never; -1 unknown */
+    uint64_t commit_limit, committed; /* CommitLimit binds in mode 2 only */
+
+    plim__cgroup cgroup;
+    plim__cgroup_state cgroup_state;
+
+    uint64_t rlimit_as, rlimit_data, rlimit_rss; /* soft limits; Linux does not enforce RSS */
+    uint64_t virtual_bytes, data_bytes;          /* VmSize, VmData: what counts against them now */
+
+    bool shm_present;
+    uint64_t shm_total, shm_used; /* /dev/shm */
+} plim__limits;
+
+/* Reads all of it for a process (0 for this one). `root` is put before every path: "" for the machine. What can't be
+ * read is left as no limit; only a machine without /proc is an error. */
+plim_status plim__limits_read(const char *root, pid_t pid, plim__limits *limits, plim_error *error);
+
+/* "the cgroup's memory.limit_in_bytes", "MemAvailable", "ulimit -v": what to tell a person. Never NULL. */
+const char *plim__limiter_name(const plim__limits *limits);
+/* "cgroup", "physical", "rlimit_as": for JSON. */
+const char *plim__limiter_word(plim__limiter limiter);
+/* The most this process can ever have: the tightest of physical memory, the cgroup and the rlimits; `*limiter` says
+ * which. */
+uint64_t plim__limits_ceiling(const plim__limits *limits, plim__limiter *limiter);
+
+/* The use of /dev/shm alone; false when it is not there. */
+bool plim__limits_shm(const char *root, uint64_t *total, uint64_t *used);
+
+#endif
