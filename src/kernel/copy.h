@@ -1,0 +1,41 @@
+/* Moving elements: from any strides to any strides, and through tables of indices. Elements are 1, 2, 4, 8
+ * or 16 bytes; what they mean does not matter. All work is split over `threads` when there is enough of it. */
+#ifndef PLIM_KERNEL_COPY_H
+#define PLIM_KERNEL_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* More than a tensor's rank, so that an axis can be seen as two (tiles, space to depth). */
+#define PLIM__COPY_MAX_RANK 16
+
+/* dst[Σ i·dst_strides] = src[Σ i·src_strides] for every i in dims. Strides are in elements; those of src may
+ * be 0 (broadcast) or negative (reversed). dst and src do not overlap. Rank 0 is one element. */
+void plim__copy_strided(void *dst, const int64_t *dst_strides, const void *src, const int64_t *src_strides,
+                        const int64_t *dims, int rank, size_t element_size, int threads);
+
+/* One axis of plim__copy_mapped: output index i takes source index map[i]; -1 takes the fill value. */
+typedef struct plim__map_axis {
+    int64_t size;       /* of the output */
+    int64_t stride;     /* of the source, in elements */
+    const int64_t *map; /* `size` entries */
+} plim__map_axis;
+
+/* dst (dense, row-major) = src looked up through a table for each axis: padding, nearest resizing, crops.
+ * fill is one element. */
+void plim__copy_mapped(void *dst, const void *src, const plim__map_axis *axes, int rank, const void *fill,
+                       size_t element_size, int threads);
+
+/* Writes the element at `value` `count` times. */
+void plim__fill(void *dst, const void *value, int64_t count, size_t element_size, int threads);
+
+/* Row-major strides without holes. */
+void plim__dense_strides(const int64_t *dims, int rank, int64_t *strides);
+
+/* Threads worth waking for this many elements. */
+static inline int plim__copy_threads(int64_t elements, int threads) {
+    return elements < 32768 || threads < 1 ? 1 : threads;
+}
+
+#endif
