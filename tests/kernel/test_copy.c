@@ -1,11 +1,12 @@
 /* Strided and mapped copies move every element to its place, whatever the strides. */
 #include "kernel/copy.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static uint64_t seed = 1;
 
