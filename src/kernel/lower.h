@@ -72,6 +72,8 @@ plim_status plim__lower_output(plim__lower *l, size_t i, const plim__layout *lay
 plim_status plim__lower_output_md(plim__lower *l, size_t i, const dnnl_memory_desc_t *md);
 /* Output 0 is node input i seen through another layout, `offset` bytes into it: no step, no memory. */
 plim_status plim__lower_view(plim__lower *l, size_t i, const plim__layout *layout, int64_t offset);
+/* The same for any output. When plim__lower_input was called before, the view is of that operand. */
+plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input, const plim__layout *layout, int64_t offset);
 /* Scratch memory for the step, 64-byte aligned. */
 plim_status plim__lower_scratch(plim__lower *l, size_t bytes);
 /* The k-th out operand may be written over the j-th in operand (same bytes). */

@@ -68,6 +68,7 @@ typedef struct plim__load {
     plim__kernel rearrange; /* NULL: copy as it is */
     void *state;
     void (*release)(void *state);
+    size_t scratch; /* bytes that rearrange needs */
 } plim__load;
 
 typedef struct plim__program {

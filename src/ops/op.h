@@ -71,6 +71,9 @@ static inline plim_dtype plim__infer_dtype(const plim__infer *ctx, size_t i) {
 }
 /* Sets the type of output i; an absent optional output is fine. */
 plim_status plim__infer_output(plim__infer *ctx, size_t i, plim_dtype dtype, const plim__shape *shape);
+/* Output i is known already (Shape, Constant): it becomes a constant. Takes the tensor, also on failure. A
+ * node all of whose outputs are constants disappears. */
+plim_status plim__infer_constant(plim__infer *ctx, size_t i, plim__tensor *tensor);
 /* Reads a constant integer input (a shape, axes, sizes). PLIM_UNSUPPORTED when it depends on data. */
 plim_status plim__infer_ints(plim__infer *ctx, size_t i, int64_t *values, size_t most, size_t *count);
 /* Axes from attribute `name` (older opsets) or from input i (newer ones), normalised to 0..rank-1 and

@@ -1,11 +1,7 @@
 /* Byte counts mean what they say. */
 #include "plimsoll/plimsoll.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "plim_test.h"
 
 static uint64_t parsed(const char *text) {
     uint64_t bytes = 0;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "plim_test.h"
 
 static uint64_t seed = 1;
 

@@ -1,0 +1,53 @@
+/* The list of passes, and running them. */
+#include "graph/pass.h"
+
+#include <string.h>
+
+#include "core/error.h"
+
+#define PASS(id, text, inference, what) plim_status plim__pass_##id(plim_graph *g, bool *changed, plim_error *error);
+#include "graph/passes.def"
+#undef PASS
+
+const plim__pass plim__passes[] = {
+#define PASS(id, text, inference, what) {text, what, plim__pass_##id, inference},
+#include "graph/passes.def"
+#undef PASS
+};
+const size_t plim__pass_count = sizeof plim__passes / sizeof *plim__passes;
+
+bool plim__pass_listed(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0) return true;
+    return false;
+}
+
+static plim_status check_names(const char *list, plim_error *error) {
+    for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        bool known = length == 4 && strncmp(at, "fold", 4) == 0; /* folding happens during inference of shapes */
+        for (size_t i = 0; i < plim__pass_count; i++) known |= strlen(plim__passes[i].name) == length && strncmp(plim__passes[i].name, at, length) == 0;
+        if (!known) return plim__fail(error, PLIM_INVALID, "there is no pass '%.*s'", (int)length, at);
+    }
+    return PLIM_OK;
+}
+
+plim_status plim__passes_run(plim_graph *g, const char *without, bool training, plim_error *error) {
+    PLIM_TRY(check_names(without, error));
+    for (int round = 0; round < 8; round++) {
+        bool any = false;
+        for (size_t i = 0; i < plim__pass_count; i++) {
+            if ((training && plim__passes[i].inference_only) || plim__pass_listed(without, plim__passes[i].name)) continue;
+            bool changed = false;
+            PLIM_TRY(plim__passes[i].run(g, &changed, error));
+            if (plim_graph_status(g, error) != PLIM_OK) return g->failure.status;
+            if (!changed) continue;
+            any = true;
+            PLIM_TRY(plim__graph_sort(g, error));
+            PLIM_TRY(plim__graph_prune(g, error));
+        }
+        if (!any) break;
+    }
+    return PLIM_OK;
+}

@@ -1,0 +1,24 @@
+/* Rewriting passes: each makes the graph smaller or faster without changing what it computes. One small
+ * file a pass; the list below is the order in which they run, and each can be left out by name. */
+#ifndef PLIM_GRAPH_PASS_H
+#define PLIM_GRAPH_PASS_H
+
+#include "graph/graph.h"
+
+typedef struct plim__pass {
+    const char *name;
+    const char *summary;
+    plim_status (*run)(plim_graph *g, bool *changed, plim_error *error);
+    bool inference_only; /* needs weights that no longer change */
+} plim__pass;
+
+extern const plim__pass plim__passes[];
+extern const size_t plim__pass_count;
+
+/* Runs the passes in order, again until nothing changes. `without` names passes to leave out, separated by
+ * commas (NULL: none); an unknown name is PLIM_INVALID. */
+plim_status plim__passes_run(plim_graph *g, const char *without, bool training, plim_error *error);
+/* Whether `name` is in the comma-separated list. */
+bool plim__pass_listed(const char *list, const char *name);
+
+#endif

@@ -1,0 +1,352 @@
+/* The lowering of nodes: places values in buffers, rearranges them where layouts meet, collects operands
+ * and emits steps.
+ *
+ * A value may stand in several layouts at once: the one its producer made, and copies that consumers asked
+ * for. Each is a `place`; asking twice for the same layout gives the same place. Weights are placed when
+ * the first consumer asks, directly in the layout it wants, and are rearranged once, at load time. */
+#include "kernel/lower.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/copy.h"
+#include "kernel/lower_state.h"
+#include "kernel/machine.h"
+
+const plim_graph *plim__lower_graph(const plim__lower *l) { return l->graph; }
+const plim__node *plim__lower_node(const plim__lower *l) { return l->node; }
+plim_error *plim__lower_error(const plim__lower *l) { return l->error; }
+int plim__lower_threads(const plim__lower *l) { return l->program->machine->threads; }
+dnnl_engine_t plim__lower_engine(const plim__lower *l) { return l->program->machine->engine; }
+bool plim__lower_has_input(const plim__lower *l, size_t i) { return plim__node_in(l->node, i) >= 0; }
+bool plim__lower_has_output(const plim__lower *l, size_t i) { return plim__node_out(l->node, i) >= 0; }
+
+static const plim__value *value_of(const plim__lower *l, plim_value v) { return &l->graph->values.items[v]; }
+
+const plim__shape *plim__lower_input_shape(const plim__lower *l, size_t i) { return &value_of(l, plim__node_in(l->node, i))->shape; }
+plim_dtype plim__lower_input_dtype(const plim__lower *l, size_t i) { return value_of(l, plim__node_in(l->node, i))->dtype; }
+const plim__shape *plim__lower_output_shape(const plim__lower *l, size_t i) { return &value_of(l, plim__node_out(l->node, i))->shape; }
+plim_dtype plim__lower_output_dtype(const plim__lower *l, size_t i) { return value_of(l, plim__node_out(l->node, i))->dtype; }
+
+plim__tensor *plim__lower_constant(plim__lower *l, size_t i) {
+    plim__tensor *tensor = plim__graph_constant_tensor(l->graph, plim__node_in(l->node, i));
+    return tensor && plim__tensor_load(tensor, l->error) == PLIM_OK ? tensor : NULL;
+}
+
+plim_status plim__lower_fail(plim__lower *l, plim_status status, const char *format, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return plim__fail(l->error, status, "node '%s' (%s): %s", l->node ? l->node->name : "", l->node ? l->node->op_name : "reorder", text);
+}
+
+plim_status plim__lower_unsupported(plim__lower *l, const char *why) {
+    return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s %s in node '%s'", l->node->op_name, why, l->node->name);
+}
+
+plim_status plim__lower_dnnl(plim__lower *l, dnnl_status_t status, const char *what) {
+    if (status == dnnl_success) return PLIM_OK;
+    if (status == dnnl_out_of_memory) return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory in oneDNN (%s)", what);
+    if (status == dnnl_unimplemented) return plim__lower_fail(l, PLIM_UNSUPPORTED, "unsupported: oneDNN has no kernel for this %s", what);
+    return plim__lower_fail(l, PLIM_INTERNAL, "oneDNN refuses this %s (status %d)", what, (int)status);
+}
+
+/* --- buffers and places ----------------------------------------------------------------------------------- */
+
+static plim_status no_memory(plim__lower *l) { return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning"); }
+
+plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind kind, plim_value value, int32_t *buffer) {
+    if (!plim__vec_push(&l->program->buffers, (plim__buffer){.bytes = bytes, .kind = kind, .value = value})) return no_memory(l);
+    *buffer = (int32_t)l->program->buffers.count - 1;
+    return PLIM_OK;
+}
+
+/* The first place of a value is its own; consumers' copies follow. */
+static struct place *first_place(const plim__lower *l, plim_value v) {
+    return l->first[v] < 0 ? NULL : &l->places.items[l->first[v]];
+}
+
+static struct place *find_place(const plim__lower *l, plim_value v, const plim__layout *layout) {
+    for (int32_t p = l->first[v]; p >= 0; p = l->places.items[p].next)
+        if (plim__layout_equal(&l->places.items[p].layout, layout)) return &l->places.items[p];
+    return NULL;
+}
+
+static plim_status add_place(plim__lower *l, plim_value v, const plim__layout *layout, plim__operand operand) {
+    struct place place = {.layout = *layout, .operand = operand, .next = -1};
+    if (!plim__vec_push(&l->places, place)) return no_memory(l);
+    int32_t index = (int32_t)l->places.count - 1;
+    int32_t *link = &l->first[v];
+    while (*link >= 0) link = &l->places.items[*link].next;
+    *link = index;
+    return PLIM_OK;
+}
+
+static bool is_weight(const plim__value *value) {
+    return value->kind == PLIM__VALUE_CONSTANT || value->kind == PLIM__VALUE_PARAMETER || value->kind == PLIM__VALUE_STATE;
+}
+
+/* --- rearranging ------------------------------------------------------------------------------------------- */
+
+struct copy_state {
+    plim__layout from, to;
+    int threads;
+};
+
+static plim_status run_copy(const plim__call *call) {
+    const struct copy_state *s = call->state;
+    plim__copy_strided(call->out[0], s->to.strides, call->in[0], s->from.strides, s->to.shape.dims, s->to.shape.rank,
+                       (size_t)plim_dtype_bits(s->to.dtype) / 8, s->threads);
+    return PLIM_OK;
+}
+
+/* The md of a dense value seen with the dims of another md: grouped convolution weights gain an axis. */
+static bool dense_md_like(const dnnl_memory_desc_t *like, dnnl_memory_desc_t *md) {
+    dnnl_dims_t strides;
+    int64_t stride = 1;
+    for (int i = like->ndims - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= like->dims[i];
+    }
+    return dnnl_memory_desc_init_by_strides(md, like->ndims, like->dims, like->data_type, strides) == dnnl_success;
+}
+
+/* A kernel that turns one layout into the other: strided copies are ours, everything blocked is oneDNN's. */
+static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, const plim__layout *to, struct rearrangement *made) {
+    *made = (struct rearrangement){0};
+    if (!from->blocked && !to->blocked) {
+        struct copy_state *state = plim__alloc(sizeof *state);
+        if (!state) return no_memory(l);
+        *state = (struct copy_state){*from, *to, plim__lower_threads(l)};
+        *made = (struct rearrangement){.run = run_copy, .state = state, .release = plim__free};
+        return PLIM_OK;
+    }
+    dnnl_memory_desc_t source, target;
+    bool known = plim__layout_md(from, &source) && plim__layout_md(to, &target);
+    if (known && source.ndims != target.ndims) {
+        bool from_dense = plim__layout_is_dense(from), to_dense = plim__layout_is_dense(to);
+        known = from_dense ? dense_md_like(&target, &source) : to_dense && dense_md_like(&source, &target);
+    }
+    if (!known) return plim__lower_fail(l, PLIM_INTERNAL, "no way from one layout to the other");
+    dnnl_primitive_desc_t pd;
+    dnnl_primitive_attr_t attr;
+    PLIM_TRY(plim__lower_attr(l, &attr));
+    dnnl_status_t status =
+        dnnl_reorder_primitive_desc_create(&pd, &source, plim__lower_engine(l), &target, plim__lower_engine(l), attr);
+    dnnl_primitive_attr_destroy(attr);
+    PLIM_TRY(plim__lower_dnnl(l, status, "reorder"));
+    plim__argument arguments[] = {{DNNL_ARG_FROM, source, 0}, {DNNL_ARG_TO, target, PLIM__OUT(0)}};
+    return plim__primitive_create(l, pd, arguments, 2, made);
+}
+
+/* A step of its own that copies operand `from` into a new buffer with another layout. */
+static plim_status emit_rearrangement(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
+                                      plim__operand *operand) {
+    struct rearrangement made;
+    PLIM_TRY(make_rearrangement(l, &from->layout, to, &made));
+    plim__step step = {.run = made.run, .state = made.state, .release = made.release, .node = l->node_index, .label = "reorder",
+                       .in_count = 1, .out_count = 1, .scratch = -1, .inplace_in = -1, .inplace_out = -1};
+    step.cost.bytes = (double)(plim__layout_bytes(&from->layout) + plim__layout_bytes(to));
+    int32_t buffer = -1;
+    plim__operand source = from->operand;
+    plim_status status = plim__lower_buffer(l, plim__layout_bytes(to), PLIM__BUFFER_ACTIVATION, v, &buffer);
+    if (status == PLIM_OK && made.scratch) status = plim__lower_buffer(l, made.scratch, PLIM__BUFFER_WORKSPACE, PLIM_NO_VALUE, &step.scratch);
+    step.operands = status == PLIM_OK ? plim__alloc_array(2, sizeof *step.operands) : NULL;
+    if (status == PLIM_OK && !step.operands) status = no_memory(l);
+    if (status == PLIM_OK) {
+        step.operands[0] = source;
+        step.operands[1] = *operand = (plim__operand){buffer, 0};
+        if (!plim__vec_push(&l->program->steps, step)) status = no_memory(l);
+    }
+    if (status != PLIM_OK) {
+        plim__free(step.operands);
+        if (made.release) made.release(made.state);
+        return status;
+    }
+    return add_place(l, v, to, *operand);
+}
+
+/* A weight that nobody has placed yet: a buffer in the wanted layout, filled at load time. */
+static plim_status place_weight(plim__lower *l, plim_value v, const plim__layout *layout) {
+    const plim__value *value = value_of(l, v);
+    plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
+    plim__load load = {.value = v};
+    if (!plim__layout_equal(&dense, layout)) {
+        struct rearrangement made;
+        PLIM_TRY(make_rearrangement(l, &dense, layout, &made));
+        load.rearrange = made.run;
+        load.state = made.state;
+        load.release = made.release;
+        load.scratch = made.scratch;
+    }
+    plim__buffer_kind kind = value->kind == PLIM__VALUE_STATE ? PLIM__BUFFER_STATE : PLIM__BUFFER_WEIGHT;
+    plim_status status = plim__lower_buffer(l, plim__layout_bytes(layout), kind, v, &load.buffer);
+    if (status == PLIM_OK) {
+        load.tensor = plim__tensor_retain(value->tensor);
+        if (!plim__vec_push(&l->program->loads, load)) {
+            plim__tensor_release(load.tensor);
+            status = no_memory(l);
+        }
+    }
+    if (status != PLIM_OK) {
+        if (load.release) load.release(load.state);
+        return status;
+    }
+    return add_place(l, v, layout, (plim__operand){load.buffer, 0});
+}
+
+/* --- inputs --------------------------------------------------------------------------------------------------- */
+
+static plim_status need_place(plim__lower *l, plim_value v) {
+    if (l->first[v] >= 0) return PLIM_OK;
+    const plim__value *value = value_of(l, v);
+    plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
+    if (is_weight(value)) return place_weight(l, v, &dense);
+    return plim__lower_fail(l, PLIM_INTERNAL, "'%s' is used before it is made", value->name);
+}
+
+static plim_status push_operand(plim__lower *l, plim__operand operand) { return plim__vec_push(&l->in, operand) ? PLIM_OK : no_memory(l); }
+
+plim_status plim__lower_value_dense(plim__lower *l, plim_value v, plim__operand *operand) {
+    const plim__value *value = value_of(l, v);
+    plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
+    PLIM_TRY(need_place(l, v));
+    const struct place *place = find_place(l, v, &dense);
+    if (place) {
+        *operand = place->operand;
+        return PLIM_OK;
+    }
+    struct place from = *first_place(l, v); /* adding places may move them */
+    return emit_rearrangement(l, v, &from, &dense, operand);
+}
+
+plim_status plim__lower_input(plim__lower *l, size_t i, plim__want want, plim__layout *layout) {
+    plim_value v = plim__node_in(l->node, i);
+    if (v < 0) return push_operand(l, (plim__operand){-1, 0});
+    PLIM_TRY(need_place(l, v));
+    const struct place *place = first_place(l, v);
+    if (want == PLIM__STRIDED && place->layout.blocked) /* perhaps somebody has unblocked it already */
+        for (int32_t p = l->first[v]; p >= 0; p = l->places.items[p].next)
+            if (!l->places.items[p].layout.blocked) place = &l->places.items[p];
+    bool fits = want == PLIM__ANY || (want == PLIM__STRIDED && !place->layout.blocked) || plim__layout_is_dense(&place->layout);
+    if (fits) {
+        if (layout) *layout = place->layout;
+        return push_operand(l, place->operand);
+    }
+    plim__operand operand;
+    PLIM_TRY(plim__lower_value_dense(l, v, &operand));
+    if (layout) *layout = plim__layout_dense(value_of(l, v)->dtype, &value_of(l, v)->shape);
+    return push_operand(l, operand);
+}
+
+plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_desc_t *md) {
+    plim_value v = plim__node_in(l->node, i);
+    if (v < 0) return push_operand(l, (plim__operand){-1, 0});
+    const plim__value *value = value_of(l, v);
+    plim__layout want = plim__layout_from_md(md, value->dtype, &value->shape);
+    dnnl_memory_desc_t dense_like;
+    if (want.blocked && md->ndims != value->shape.rank && dense_md_like(md, &dense_like) && dnnl_memory_desc_equal(&dense_like, md))
+        want = plim__layout_dense(value->dtype, &value->shape); /* only another view of plain memory */
+    if (is_weight(value) && !find_place(l, v, &want)) PLIM_TRY(place_weight(l, v, &want));
+    PLIM_TRY(need_place(l, v));
+    const struct place *place = find_place(l, v, &want);
+    if (place) return push_operand(l, place->operand);
+    struct place from = *first_place(l, v);
+    plim__operand operand;
+    if (from.layout.blocked && want.blocked && from.layout.md.ndims != want.md.ndims) { /* through plain memory */
+        PLIM_TRY(plim__lower_value_dense(l, v, &operand));
+        from = (struct place){.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
+    } else if (!from.layout.blocked && want.blocked && from.layout.shape.rank != want.md.ndims && !plim__layout_is_dense(&from.layout)) {
+        PLIM_TRY(plim__lower_value_dense(l, v, &operand));
+        from = (struct place){.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
+    }
+    PLIM_TRY(emit_rearrangement(l, v, &from, &want, &operand));
+    return push_operand(l, operand);
+}
+
+const plim__layout *plim__lower_peek(const plim__lower *l, size_t i) {
+    plim_value v = plim__node_in(l->node, i);
+    const struct place *place = v < 0 ? NULL : first_place(l, v);
+    if (place) return &place->layout;
+    plim__lower *mutable = (plim__lower *)l; /* a weight that is not placed yet will be dense */
+    mutable->peeked = v < 0 ? (plim__layout){0} : plim__layout_dense(value_of(l, v)->dtype, &value_of(l, v)->shape);
+    return &mutable->peeked;
+}
+
+/* --- outputs --------------------------------------------------------------------------------------------------- */
+
+plim_status plim__lower_output(plim__lower *l, size_t i, const plim__layout *layout) {
+    plim_value v = plim__node_out(l->node, i);
+    plim__operand operand = {-1, 0};
+    if (v >= 0) {
+        const plim__value *value = value_of(l, v);
+        plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
+        PLIM_TRY(plim__lower_buffer(l, plim__layout_bytes(layout ? layout : &dense), PLIM__BUFFER_ACTIVATION, v, &operand.buffer));
+        PLIM_TRY(add_place(l, v, layout ? layout : &dense, operand));
+    }
+    return plim__vec_push(&l->out, operand) ? PLIM_OK : no_memory(l);
+}
+
+plim_status plim__lower_output_md(plim__lower *l, size_t i, const dnnl_memory_desc_t *md) {
+    plim_value v = plim__node_out(l->node, i);
+    if (v < 0) return plim__lower_output(l, i, NULL);
+    const plim__value *value = value_of(l, v);
+    plim__layout layout = plim__layout_from_md(md, value->dtype, &value->shape);
+    dnnl_memory_desc_t dense_like;
+    if (layout.blocked && md->ndims != value->shape.rank && dense_md_like(md, &dense_like) && dnnl_memory_desc_equal(&dense_like, md))
+        return plim__lower_output(l, i, NULL);
+    return plim__lower_output(l, i, &layout);
+}
+
+plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input, const plim__layout *layout, int64_t offset) {
+    plim_value v = plim__node_in(l->node, input), out = plim__node_out(l->node, output);
+    if (out < 0) return PLIM_OK;
+    PLIM_TRY(need_place(l, v));
+    /* the layout was computed from what plim__lower_input or _peek showed: the plain place, if any */
+    plim__operand operand = first_place(l, v)->operand;
+    if (l->in.count > 0) operand = l->in.items[l->in.count - 1];
+    operand.offset += offset;
+    return add_place(l, out, layout, operand);
+}
+
+plim_status plim__lower_view(plim__lower *l, size_t i, const plim__layout *layout, int64_t offset) {
+    return plim__lower_view_output(l, 0, i, layout, offset);
+}
+
+plim_status plim__lower_scratch(plim__lower *l, size_t bytes) {
+    if (bytes == 0) return PLIM_OK;
+    return plim__lower_buffer(l, bytes, PLIM__BUFFER_WORKSPACE, PLIM_NO_VALUE, &l->scratch);
+}
+
+void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand) {
+    l->inplace_in = in_operand;
+    l->inplace_out = out_operand;
+}
+
+plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state, void (*release)(void *)) {
+    plim__step step = {.run = run, .state = state, .release = release, .node = l->node_index, .label = label,
+                       .in_count = (int32_t)l->in.count, .out_count = (int32_t)l->out.count, .scratch = l->scratch,
+                       .inplace_in = l->inplace_in, .inplace_out = l->inplace_out};
+    size_t count = l->in.count + l->out.count;
+    step.operands = plim__alloc_array(count, sizeof *step.operands);
+    if (!state || !step.operands) goto failed;
+    if (l->in.count) memcpy(step.operands, l->in.items, l->in.count * sizeof *step.operands);
+    if (l->out.count) memcpy(step.operands + l->in.count, l->out.items, l->out.count * sizeof *step.operands);
+    if (!l->emitted) l->node->op->cost(l->graph, l->node, &step.cost);
+    l->emitted = true;
+    if (!plim__vec_push(&l->program->steps, step)) goto failed;
+    plim__lower_reset(l);
+    return PLIM_OK;
+failed:
+    plim__free(step.operands);
+    if (release && state) release(state);
+    return no_memory(l);
+}
+
+void plim__lower_reset(plim__lower *l) {
+    l->in.count = l->out.count = 0;
+    l->scratch = l->inplace_in = l->inplace_out = -1;
+}

@@ -1,0 +1,44 @@
+/* What the lowering keeps while it works; private to lower.c, primitive.c and program.c. */
+#ifndef PLIM_KERNEL_LOWER_STATE_H
+#define PLIM_KERNEL_LOWER_STATE_H
+
+#include "kernel/lower.h"
+
+/* One layout in which a value can be had. */
+struct place {
+    plim__layout layout;
+    plim__operand operand;
+    int32_t next; /* next place of the same value, -1 at the end */
+};
+
+struct plim__lower {
+    const plim_graph *graph;
+    plim__program *program;
+    const plim__node *node;
+    int32_t node_index;
+    plim_error *error;
+    PLIM_VEC(struct place) places;
+    int32_t *first; /* of each value: its first place, -1 for none */
+    PLIM_VEC(plim__operand) in, out; /* of the step to come */
+    int32_t scratch, inplace_in, inplace_out;
+    bool emitted; /* the node has a step already; its cost is counted once */
+    plim__layout peeked;
+};
+
+/* A kernel that is not a step yet. */
+struct rearrangement {
+    plim__kernel run;
+    void *state;
+    void (*release)(void *);
+    size_t scratch;
+};
+
+void plim__lower_reset(plim__lower *l);
+plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind kind, plim_value value, int32_t *buffer);
+/* The value in dense row-major order, rearranged when it is not. */
+plim_status plim__lower_value_dense(plim__lower *l, plim_value v, plim__operand *operand);
+/* The kernel that executes a primitive; destroys pd. */
+plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
+                                   struct rearrangement *made);
+
+#endif

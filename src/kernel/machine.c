@@ -1,0 +1,31 @@
+/* The compute engine. */
+#include "kernel/machine.h"
+
+#include <omp.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+
+plim_status plim__machine_create(int threads, plim__machine **machine, plim_error *error) {
+    *machine = NULL;
+    plim__machine *made = plim__alloc_zero(1, sizeof *made);
+    if (!made) return plim__fail_memory(error, "the compute engine", sizeof *made);
+    made->threads = threads > 0 ? threads : 1;
+    plim__machine_enter(made);
+    if (dnnl_engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
+        dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) != dnnl_success) {
+        plim__machine_free(made);
+        return plim__fail(error, PLIM_NO_MEMORY, "oneDNN cannot create its engine");
+    }
+    *machine = made;
+    return PLIM_OK;
+}
+
+void plim__machine_free(plim__machine *machine) {
+    if (!machine) return;
+    if (machine->stream) dnnl_stream_destroy(machine->stream);
+    if (machine->engine) dnnl_engine_destroy(machine->engine);
+    plim__free(machine);
+}
+
+void plim__machine_enter(const plim__machine *machine) { omp_set_num_threads(machine->threads); }

@@ -1,0 +1,20 @@
+/* The compute engine: oneDNN's engine and stream, and the number of threads. One a program. */
+#ifndef PLIM_KERNEL_MACHINE_H
+#define PLIM_KERNEL_MACHINE_H
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "plimsoll/status.h"
+
+typedef struct plim__machine {
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    int threads;
+} plim__machine;
+
+plim_status plim__machine_create(int threads, plim__machine **machine, plim_error *error);
+void plim__machine_free(plim__machine *machine);
+/* Sets the thread count for the calling thread; call before creating or running kernels. */
+void plim__machine_enter(const plim__machine *machine);
+
+#endif

@@ -1,0 +1,94 @@
+/* oneDNN primitives as kernels: scratchpads in user mode, data handles set when they change. */
+#include <string.h>
+
+#include "kernel/lower_state.h"
+#include "kernel/machine.h"
+
+#define MOST_ARGUMENTS 24
+
+struct primitive {
+    dnnl_primitive_t primitive;
+    dnnl_stream_t stream;
+    int count; /* arguments, the scratchpad included as the last one when there is one */
+    bool scratch;
+    dnnl_exec_arg_t arguments[MOST_ARGUMENTS];
+    int operands[MOST_ARGUMENTS];
+    void *handles[MOST_ARGUMENTS]; /* what each memory points to now */
+};
+
+static void release_primitive(void *state) {
+    struct primitive *p = state;
+    for (int i = 0; i < p->count; i++)
+        if (p->arguments[i].memory) dnnl_memory_destroy(p->arguments[i].memory);
+    if (p->primitive) dnnl_primitive_destroy(p->primitive);
+    plim__free(p);
+}
+
+static plim_status run_primitive(const plim__call *call) {
+    struct primitive *p = (struct primitive *)call->state; /* handles are a cache, not a change of meaning */
+    for (int i = 0; i < p->count; i++) {
+        bool scratch = p->scratch && i == p->count - 1;
+        int k = p->operands[i];
+        void *handle = scratch ? call->scratch : k >= 0 ? call->in[k] : call->out[-1 - k];
+        if (handle == p->handles[i]) continue;
+        if (dnnl_memory_set_data_handle(p->arguments[i].memory, handle) != dnnl_success) return PLIM_INTERNAL;
+        p->handles[i] = handle;
+    }
+    dnnl_status_t status = dnnl_primitive_execute(p->primitive, p->stream, p->count, p->arguments);
+    if (status == dnnl_success) status = dnnl_stream_wait(p->stream);
+    return status == dnnl_success ? PLIM_OK : status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL;
+}
+
+static dnnl_status_t add_argument(struct primitive *p, int id, const dnnl_memory_desc_t *md, int operand, dnnl_engine_t engine) {
+    int i = p->count;
+    dnnl_status_t status = dnnl_memory_create(&p->arguments[i].memory, md, engine, DNNL_MEMORY_NONE);
+    if (status != dnnl_success) return status;
+    p->arguments[i].arg = id;
+    p->operands[i] = operand;
+    p->count++;
+    return dnnl_success;
+}
+
+plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
+                                   struct rearrangement *made) {
+    dnnl_engine_t engine = plim__lower_engine(l);
+    struct primitive *p = count < MOST_ARGUMENTS ? plim__alloc_zero(1, sizeof *p) : NULL;
+    if (!p) {
+        dnnl_primitive_desc_destroy(pd);
+        return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+    }
+    p->stream = l->program->machine->stream;
+    dnnl_status_t status = dnnl_primitive_create(&p->primitive, pd);
+    for (int i = 0; status == dnnl_success && i < count; i++)
+        status = add_argument(p, arguments[i].id, &arguments[i].md, arguments[i].operand, engine);
+    const dnnl_memory_desc_t *scratchpad = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    size_t scratch = scratchpad ? dnnl_memory_desc_get_size(scratchpad) : 0;
+    if (status == dnnl_success && scratch) {
+        p->scratch = true;
+        status = add_argument(p, DNNL_ARG_SCRATCHPAD, scratchpad, 0, engine);
+    }
+    dnnl_primitive_desc_destroy(pd);
+    if (status != dnnl_success) {
+        release_primitive(p);
+        return plim__lower_dnnl(l, status, "primitive");
+    }
+    *made = (struct rearrangement){.run = run_primitive, .state = p, .release = release_primitive, .scratch = scratch};
+    return PLIM_OK;
+}
+
+plim_status plim__lower_attr(plim__lower *l, dnnl_primitive_attr_t *attr) {
+    PLIM_TRY(plim__lower_dnnl(l, dnnl_primitive_attr_create(attr), "attribute"));
+    return plim__lower_dnnl(l, dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user), "attribute");
+}
+
+plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
+                                  int count) {
+    struct rearrangement made;
+    PLIM_TRY(plim__primitive_create(l, pd, arguments, count, &made));
+    plim_status status = plim__lower_scratch(l, made.scratch);
+    if (status != PLIM_OK) {
+        made.release(made.state);
+        return status;
+    }
+    return plim__lower_emit(l, label, made.run, made.state, made.release);
+}

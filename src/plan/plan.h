@@ -1,0 +1,33 @@
+/* A plan: where every buffer of a program lies in one arena, and when it lives. Made before anything runs.
+ *
+ *   arena:  | weights, state: kept between runs | activations, inputs, outputs, workspaces: packed by life span |
+ *           0                                persistent_bytes                                        arena_bytes
+ */
+#ifndef PLIM_PLAN_PLAN_H
+#define PLIM_PLAN_PLAN_H
+
+#include "kernel/program.h"
+
+#define PLIM__ALIGNMENT 64
+
+typedef struct plim__life {
+    int32_t born, died; /* first and last step that touches the buffer; born > died: never used */
+} plim__life;
+
+typedef struct plim__plan {
+    size_t buffer_count;
+    int64_t *offsets;  /* of each buffer in the arena; -1 for one that is never used */
+    int32_t *home;     /* the buffer whose memory it uses: itself, or the one it is written over */
+    plim__life *lives; /* of each home; persistent ones live always */
+    size_t persistent_bytes;  /* weights and state */
+    size_t arena_bytes;       /* all of it */
+    size_t lower_bound_bytes; /* persistent + the largest sum of bytes alive at one step: no plan is lower */
+    int32_t peak_step;        /* the step at which that sum is reached */
+} plim__plan;
+
+plim_status plim__plan_create(const plim__program *program, plim__plan **plan, plim_error *error);
+void plim__plan_free(plim__plan *plan);
+/* Debug: no two buffers that live at the same time overlap. */
+bool plim__plan_is_valid(const plim__plan *plan, const plim__program *program, plim_error *error);
+
+#endif

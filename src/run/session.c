@@ -1,0 +1,154 @@
+/* Sessions: clone, bind sizes, infer and fold, rewrite, lower, plan, reserve, load. */
+#include "plimsoll/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "graph/pass.h"
+#include "kernel/fold.h"
+#include "run/runner.h"
+
+struct plim_session {
+    plim_graph *graph;
+    plim__program *program;
+    plim__plan *plan;
+    plim__runner *runner;
+};
+
+static plim_status bind_sizes(plim_graph *g, const plim_session_options *options, plim_error *error) {
+    for (size_t i = 0; i < options->size_count; i++) PLIM_TRY(plim__graph_bind(g, options->sizes[i].symbol, options->sizes[i].size, error));
+    return plim__graph_bind(g, NULL, options->batch > 0 ? options->batch : 1, error);
+}
+
+static plim_status prepare(plim_session *s, const plim_graph *model, const plim_session_options *options, plim_error *error) {
+    PLIM_TRY(plim_graph_status(model, error));
+    s->graph = plim_graph_clone(model);
+    if (!s->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *s->graph);
+    PLIM_TRY(bind_sizes(s->graph, options, error));
+    plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__kernel_fold;
+    PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error));
+    PLIM_TRY(plim__graph_prune(s->graph, error));
+    PLIM_TRY(plim__passes_run(s->graph, options->without, false, error));
+    PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error)); /* new nodes need types; folding may find more */
+    PLIM_TRY(plim__graph_prune(s->graph, error));
+    PLIM_TRY(plim__program_create(s->graph, options->threads > 0 ? options->threads : 1, &s->program, error));
+    PLIM_TRY(plim__plan_create(s->program, &s->plan, error));
+    if (options->plan_only) return PLIM_OK;
+    PLIM_TRY(plim__runner_create(s->program, s->plan, &s->runner, error));
+    return options->measure ? plim__runner_measure(s->runner, error) : PLIM_OK;
+}
+
+plim_status plim_session_create(const plim_graph *model, const plim_session_options *options, plim_session **session, plim_error *error) {
+    static const plim_session_options defaults;
+    *session = plim__alloc_zero(1, sizeof **session);
+    if (!*session) return plim__fail_memory(error, "a session", sizeof **session);
+    plim_status status = prepare(*session, model, options ? options : &defaults, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim_session_free(*session);
+    *session = NULL;
+    return status;
+}
+
+void plim_session_free(plim_session *s) {
+    if (!s) return;
+    plim__runner_free(s->runner);
+    plim__plan_free(s->plan);
+    plim__program_free(s->program);
+    plim_graph_free(s->graph);
+    plim__free(s);
+}
+
+const plim_graph *plim_session_graph(const plim_session *s) { return s->graph; }
+
+static plim_value named(const plim_graph *g, const plim_value *values, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(g->values.items[values[i]].name, name) == 0) return values[i];
+    return PLIM_NO_VALUE;
+}
+
+void *plim_session_input(plim_session *s, const char *name) {
+    plim_value v = named(s->graph, s->graph->inputs.items, s->graph->inputs.count, name);
+    return v < 0 || !s->runner ? NULL : plim__runner_at(s->runner, s->program->values[v]);
+}
+
+const void *plim_session_output(const plim_session *s, const char *name) {
+    plim_value v = named(s->graph, s->graph->outputs.items, s->graph->outputs.count, name);
+    return v < 0 || !s->runner ? NULL : plim__runner_at(s->runner, s->program->values[v]);
+}
+
+plim_status plim_session_run(plim_session *s, plim_error *error) {
+    if (!s->runner) return plim__fail(error, PLIM_INVALID, "this session only plans");
+    return plim__runner_run(s->runner, s->graph, error);
+}
+
+/* --- what it will use ----------------------------------------------------------------------------------------- */
+
+static bool alive_at_peak(const plim_session *s, size_t b) {
+    plim__buffer_kind kind = s->program->buffers.items[b].kind;
+    if (s->plan->home[b] != (int32_t)b || s->plan->offsets[b] < 0) return false;
+    if (kind == PLIM__BUFFER_WEIGHT || kind == PLIM__BUFFER_STATE) return true;
+    return s->plan->lives[b].born <= s->plan->peak_step && s->plan->peak_step <= s->plan->lives[b].died;
+}
+
+void plim_session_stats_get(const plim_session *s, plim_session_stats *stats) {
+    *stats = (plim_session_stats){.arena_bytes = s->plan->arena_bytes, .lower_bound_bytes = s->plan->lower_bound_bytes,
+                                  .steps = s->program->steps.count, .nodes = plim_graph_node_count(s->graph)};
+    for (size_t b = 0; b < s->program->buffers.count; b++) {
+        if (!alive_at_peak(s, b)) continue;
+        size_t bytes = s->program->buffers.items[b].bytes;
+        switch (s->program->buffers.items[b].kind) {
+        case PLIM__BUFFER_WEIGHT:
+        case PLIM__BUFFER_STATE: stats->weight_bytes += bytes; break;
+        case PLIM__BUFFER_INPUT: stats->input_bytes += bytes; break;
+        case PLIM__BUFFER_WORKSPACE: stats->workspace_bytes += bytes; break;
+        default: stats->activation_bytes += bytes;
+        }
+    }
+    for (size_t i = 0; i < s->program->steps.count; i++) stats->flops += s->program->steps.items[i].cost.flops;
+}
+
+static const char *kind_name(plim__buffer_kind kind) {
+    static const char *const names[] = {"weight", "state", "input", "activation", "gradient", "workspace"};
+    return names[kind];
+}
+
+static int larger_first(const void *a, const void *b) {
+    size_t x = ((const plim_session_tensor *)a)->bytes, y = ((const plim_session_tensor *)b)->bytes;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+size_t plim_session_peak_tensors(const plim_session *s, plim_session_tensor *tensors, size_t most) {
+    size_t count = 0;
+    for (size_t b = 0; b < s->program->buffers.count; b++) {
+        if (!alive_at_peak(s, b)) continue;
+        const plim__buffer *buffer = &s->program->buffers.items[b];
+        plim_session_tensor tensor = {.name = "", .op = "", .kind = kind_name(buffer->kind), .bytes = buffer->bytes};
+        if (buffer->value >= 0) {
+            const plim__value *value = &s->graph->values.items[buffer->value];
+            tensor.name = value->name;
+            tensor.op = value->producer >= 0 ? s->graph->nodes.items[value->producer].op_name : "";
+            tensor.dtype = value->dtype;
+            tensor.rank = value->shape.rank;
+            memcpy(tensor.dims, value->shape.dims, sizeof tensor.dims);
+        }
+        if (count < most) {
+            tensors[count++] = tensor;
+        } else if (count && tensor.bytes > tensors[count - 1].bytes) {
+            tensors[count - 1] = tensor;
+        } else {
+            continue;
+        }
+        qsort(tensors, count, sizeof *tensors, larger_first);
+    }
+    return count;
+}
+
+size_t plim_session_step_count(const plim_session *s) { return s->program->steps.count; }
+
+void plim_session_step_get(const plim_session *s, size_t index, plim_session_step *out) {
+    const plim__step *step = &s->program->steps.items[index];
+    *out = (plim_session_step){.label = step->label, .node = step->node >= 0 ? s->graph->nodes.items[step->node].name : "",
+                               .seconds = s->runner && s->runner->seconds ? s->runner->seconds[index] : 0,
+                               .flops = step->cost.flops, .bytes = step->cost.bytes};
+}
