@@ -2,16 +2,19 @@
 #include "core/vec.h"
 
 #include <stdint.h>
+#include <string.h>
 
-bool plim__vec_grow(void **items, size_t *capacity, size_t need, size_t size) {
+bool plim__vec_grow(void *address, size_t *capacity, size_t need, size_t size) {
     size_t next = *capacity ? *capacity : 8;
     while (next < need) {
         if (next > SIZE_MAX / 2) return false;
         next *= 2;
     }
-    void *grown = plim__realloc(*items, next, size);
-    if (!grown) return false;
-    *items = grown;
+    void *items;
+    memcpy(&items, address, sizeof items);
+    items = plim__realloc(items, next, size);
+    if (!items) return false;
+    memcpy(address, &items, sizeof items);
     *capacity = next;
     return true;
 }

@@ -13,12 +13,13 @@
         size_t count, capacity;                                                                    \
     }
 
-/* Grows *items to hold at least `need`; false when memory is short (the vector is unchanged). */
-bool plim__vec_grow(void **items, size_t *capacity, size_t need, size_t size);
+/* Grows the array whose pointer lies at `address` to hold at least `need`; false when memory is short (the
+ * vector is unchanged). The pointer's own type is not known here, so it is moved as bytes. */
+bool plim__vec_grow(void *address, size_t *capacity, size_t need, size_t size);
 
 #define plim__vec_reserve(vec, need)                                                               \
     ((need) <= (vec)->capacity ||                                                                  \
-     plim__vec_grow((void **)&(vec)->items, &(vec)->capacity, (need), sizeof *(vec)->items))
+     plim__vec_grow(&(vec)->items, &(vec)->capacity, (need), sizeof *(vec)->items))
 
 /* True on success, false when memory is short. */
 #define plim__vec_push(vec, ...)                                                                   \
