@@ -113,11 +113,10 @@ static plim_status make(const plim__program *program, plim__plan *plan, plim_err
     plan->lives = plim__alloc_array(count, sizeof *plan->lives);
     if (!plan->offsets || !plan->home || !plan->lives) return plim__fail_memory(error, "a plan", count * sizeof *plan->offsets);
     for (size_t b = 0; b < count; b++) {
+        bool kept = is_persistent(&program->buffers.items[b]);
         plan->home[b] = (int32_t)b;
-        plan->offsets[b] = -1;
-        if (!is_persistent(&program->buffers.items[b])) continue;
-        plan->offsets[b] = (int64_t)plan->persistent_bytes;
-        plan->persistent_bytes += (size_t)aligned(program->buffers.items[b].bytes);
+        plan->offsets[b] = kept ? (int64_t)plan->persistent_bytes : -1;
+        if (kept) plan->persistent_bytes += (size_t)aligned(program->buffers.items[b].bytes);
     }
     find_lives(program, plan);
     share_in_place(program, plan);
