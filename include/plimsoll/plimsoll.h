@@ -5,6 +5,7 @@
 #include "plimsoll/bytes.h"
 #include "plimsoll/dtype.h"
 #include "plimsoll/graph.h"
+#include "plimsoll/onnx.h"
 #include "plimsoll/pack.h"
 #include "plimsoll/session.h"
 #include "plimsoll/status.h"
