@@ -1,0 +1,43 @@
+/* Pointwise loops on float32, by instruction set. */
+#ifndef PLIM_KERNEL_SIMD_POINTWISE_H
+#define PLIM_KERNEL_SIMD_POINTWISE_H
+
+#include "kernel/loops.h"
+#include "kernel/simd/simd.h"
+
+/* PLIM__UNARY_Abs ... */
+typedef enum plim__unary {
+#define FORMULA(name, zero, expression) PLIM__UNARY_##name,
+#include "kernel/unary.def"
+#undef FORMULA
+    PLIM__UNARY_COUNT
+} plim__unary;
+
+/* What unary formulas may use. */
+typedef struct plim__unary_context {
+    double a, b;
+} plim__unary_context;
+
+/* PLIM__BINARY_Add ... */
+typedef enum plim__binary {
+#define BINARY(name, real, whole) PLIM__BINARY_##name,
+#define COMPARE(name, expression) PLIM__BINARY_##name,
+#define BITS(name, expression)    PLIM__BINARY_##name,
+#include "kernel/binary.def"
+#undef BINARY
+#undef COMPARE
+#undef BITS
+    PLIM__BINARY_COUNT
+} plim__binary;
+
+typedef struct plim__simd_pointwise {
+    plim__loop_body unary[PLIM__UNARY_COUNT];   /* context: plim__unary_context */
+    plim__loop_body binary[PLIM__BINARY_COUNT]; /* NULL where there is none for float32 */
+    plim__loop_body clip;                       /* context: float[2], lowest and highest */
+    plim__loop_body where;                      /* y, condition, a, b; 4-byte elements */
+    plim__loop_body scale;                      /* y = x * *(float *)context */
+} plim__simd_pointwise;
+
+PLIM__SIMD_TABLE(plim__simd_pointwise, plim__pointwise)
+
+#endif
