@@ -1,0 +1,26 @@
+/* Exact search: does a packing within one capacity exist, and which? */
+#ifndef PLIM_PLAN_PACK_SEARCH_H
+#define PLIM_PLAN_PACK_SEARCH_H
+
+#include "plan/pack_internal.h"
+
+typedef struct plim__pack_search plim__pack_search;
+
+typedef enum plim__pack_outcome {
+    PLIM__PACK_FOUND,      /* offsets[] holds a packing within the capacity */
+    PLIM__PACK_IMPOSSIBLE, /* proven: there is none */
+    PLIM__PACK_STOPPED,    /* neither, within the limit */
+} plim__pack_outcome;
+
+/* How the search prefers one branch over another: where to go on, and what to put there first. */
+enum { PLIM__PACK_STYLES = 8 };
+
+/* The problem must be indexed, and stay where it is. */
+plim_status plim__pack_search_new(const plim__pack_problem *problem, plim__pack_search **search, plim_error *error);
+void plim__pack_search_free(plim__pack_search *search);
+/* Spends at most `limit` of the budget's work. What it learns about dead ends is kept for the next call. */
+plim_status plim__pack_search_run(plim__pack_search *search, int64_t capacity, int style, int64_t limit,
+                                  plim__pack_budget *budget, int64_t *offsets, plim__pack_outcome *outcome,
+                                  plim_error *error);
+
+#endif
