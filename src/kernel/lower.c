@@ -114,6 +114,19 @@ static bool dense_md_like(const dnnl_memory_desc_t *like, dnnl_memory_desc_t *md
     return dnnl_memory_desc_init_by_strides(md, like->ndims, like->dims, like->data_type, strides) == dnnl_success;
 }
 
+static plim_status make_reorder(plim__lower *l, const dnnl_memory_desc_t *source, const dnnl_memory_desc_t *target,
+                                struct rearrangement *made) {
+    dnnl_primitive_desc_t pd;
+    dnnl_primitive_attr_t attr;
+    PLIM_TRY(plim__lower_attr(l, &attr));
+    dnnl_status_t status =
+        dnnl_reorder_primitive_desc_create(&pd, source, plim__lower_engine(l), target, plim__lower_engine(l), attr);
+    dnnl_primitive_attr_destroy(attr);
+    PLIM_TRY(plim__lower_dnnl(l, status, "reorder"));
+    plim__argument arguments[] = {{DNNL_ARG_FROM, *source, 0}, {DNNL_ARG_TO, *target, PLIM__OUT(0)}};
+    return plim__primitive_create(l, pd, arguments, 2, made);
+}
+
 /* A kernel that turns one layout into the other: strided copies are ours, everything blocked is oneDNN's. */
 static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, const plim__layout *to, struct rearrangement *made) {
     *made = (struct rearrangement){0};
@@ -131,22 +144,12 @@ static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, 
         known = from_dense ? dense_md_like(&target, &source) : to_dense && dense_md_like(&source, &target);
     }
     if (!known) return plim__lower_fail(l, PLIM_INTERNAL, "no way from one layout to the other");
-    dnnl_primitive_desc_t pd;
-    dnnl_primitive_attr_t attr;
-    PLIM_TRY(plim__lower_attr(l, &attr));
-    dnnl_status_t status =
-        dnnl_reorder_primitive_desc_create(&pd, &source, plim__lower_engine(l), &target, plim__lower_engine(l), attr);
-    dnnl_primitive_attr_destroy(attr);
-    PLIM_TRY(plim__lower_dnnl(l, status, "reorder"));
-    plim__argument arguments[] = {{DNNL_ARG_FROM, source, 0}, {DNNL_ARG_TO, target, PLIM__OUT(0)}};
-    return plim__primitive_create(l, pd, arguments, 2, made);
+    return make_reorder(l, &source, &target, made);
 }
 
 /* A step of its own that copies operand `from` into a new buffer with another layout. */
-static plim_status emit_rearrangement(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
-                                      plim__operand *operand) {
-    struct rearrangement made;
-    PLIM_TRY(make_rearrangement(l, &from->layout, to, &made));
+static plim_status emit_made(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
+                             struct rearrangement made, plim__operand *operand) {
     plim__step step = {.run = made.run, .state = made.state, .release = made.release, .node = l->node_index, .label = "reorder",
                        .in_count = 1, .out_count = 1, .scratch = -1, .inplace_in = -1, .inplace_out = -1};
     step.cost.bytes = (double)(plim__layout_bytes(&from->layout) + plim__layout_bytes(to));
@@ -169,19 +172,17 @@ static plim_status emit_rearrangement(plim__lower *l, plim_value v, const struct
     return add_place(l, v, to, *operand);
 }
 
-/* A weight that nobody has placed yet: a buffer in the wanted layout, filled at load time. */
-static plim_status place_weight(plim__lower *l, plim_value v, const plim__layout *layout) {
+static plim_status emit_rearrangement(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
+                                      plim__operand *operand) {
+    struct rearrangement made;
+    PLIM_TRY(make_rearrangement(l, &from->layout, to, &made));
+    return emit_made(l, v, from, to, made, operand);
+}
+
+/* A weight that nobody has placed yet: a buffer in the wanted layout, filled at load time. Takes `made`. */
+static plim_status place_weight_made(plim__lower *l, plim_value v, const plim__layout *layout, struct rearrangement made) {
     const plim__value *value = value_of(l, v);
-    plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
-    plim__load load = {.value = v};
-    if (!plim__layout_equal(&dense, layout)) {
-        struct rearrangement made;
-        PLIM_TRY(make_rearrangement(l, &dense, layout, &made));
-        load.rearrange = made.run;
-        load.state = made.state;
-        load.release = made.release;
-        load.scratch = made.scratch;
-    }
+    plim__load load = {.value = v, .rearrange = made.run, .state = made.state, .release = made.release, .scratch = made.scratch};
     plim__buffer_kind kind = value->kind == PLIM__VALUE_STATE ? PLIM__BUFFER_STATE : PLIM__BUFFER_WEIGHT;
     plim_status status = plim__lower_buffer(l, plim__layout_bytes(layout), kind, v, &load.buffer);
     if (status == PLIM_OK) {
@@ -196,6 +197,14 @@ static plim_status place_weight(plim__lower *l, plim_value v, const plim__layout
         return status;
     }
     return add_place(l, v, layout, (plim__operand){load.buffer, 0});
+}
+
+static plim_status place_weight(plim__lower *l, plim_value v, const plim__layout *layout) {
+    const plim__value *value = value_of(l, v);
+    plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
+    struct rearrangement made = {0};
+    if (!plim__layout_equal(&dense, layout)) PLIM_TRY(make_rearrangement(l, &dense, layout, &made));
+    return place_weight_made(l, v, layout, made);
 }
 
 /* --- inputs --------------------------------------------------------------------------------------------------- */
@@ -264,6 +273,27 @@ plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_des
         from = (struct place){.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
     }
     PLIM_TRY(emit_rearrangement(l, v, &from, &want, &operand));
+    return push_operand(l, operand);
+}
+
+plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen, const dnnl_memory_desc_t *md) {
+    if (dnnl_memory_desc_equal(seen, md)) return plim__lower_input(l, i, PLIM__DENSE, NULL);
+    plim_value v = plim__node_in(l->node, i);
+    const plim__value *value = value_of(l, v);
+    plim__layout want = {.dtype = value->dtype, .shape = value->shape, .blocked = true, .md = *md};
+    const struct place *place = find_place(l, v, &want);
+    if (place) return push_operand(l, place->operand);
+    struct rearrangement made;
+    plim__operand operand;
+    if (is_weight(value)) {
+        PLIM_TRY(make_reorder(l, seen, md, &made));
+        PLIM_TRY(place_weight_made(l, v, &want, made));
+        return push_operand(l, find_place(l, v, &want)->operand);
+    }
+    PLIM_TRY(plim__lower_value_dense(l, v, &operand));
+    struct place from = {.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
+    PLIM_TRY(make_reorder(l, seen, md, &made));
+    PLIM_TRY(emit_made(l, v, &from, &want, made, &operand));
     return push_operand(l, operand);
 }
 

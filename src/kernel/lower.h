@@ -66,6 +66,9 @@ plim_status plim__lower_unsupported(plim__lower *l, const char *why);
 plim_status plim__lower_input(plim__lower *l, size_t i, plim__want want, plim__layout *layout);
 /* The same in exactly this oneDNN layout. */
 plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_desc_t *md);
+/* The same for weights whose dense memory oneDNN sees with other axes (groups, transposed): `seen` describes
+ * that memory, `md` is the layout wanted. */
+plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen, const dnnl_memory_desc_t *md);
 /* Node output i becomes the next out operand; layout NULL is dense row-major. An absent optional output
  * becomes a NULL operand. */
 plim_status plim__lower_output(plim__lower *l, size_t i, const plim__layout *layout);
@@ -109,6 +112,10 @@ typedef struct plim__argument {
     int operand;
 } plim__argument;
 #define PLIM__OUT(k) (-1 - (k))
+/* As plim__lower_primitive, for a primitive that adds to what out operand 0 holds already (a sum post-op):
+ * in operand `addend` is what it adds to. Where the two do not share memory it is copied first. */
+plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
+                                       int count, int addend, size_t bytes);
 /* Emits a step that executes the primitive (scratchpad included). Destroys pd, also on failure. */
 plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
                                   int count);

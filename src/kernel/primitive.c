@@ -11,6 +11,8 @@ struct primitive {
     dnnl_stream_t stream;
     int count; /* arguments, the scratchpad included as the last one when there is one */
     bool scratch;
+    int addend; /* in operand that out operand 0 must hold before; -1 for none */
+    size_t addend_bytes;
     dnnl_exec_arg_t arguments[MOST_ARGUMENTS];
     int operands[MOST_ARGUMENTS];
     void *handles[MOST_ARGUMENTS]; /* what each memory points to now */
@@ -24,8 +26,19 @@ static void release_primitive(void *state) {
     plim__free(p);
 }
 
+static void copy_bytes(void *to, const void *from, size_t bytes) {
+    const size_t piece = 1 << 18;
+    int64_t pieces = (int64_t)((bytes + piece - 1) / piece);
+#pragma omp parallel for if (pieces > 1)
+    for (int64_t i = 0; i < pieces; i++) {
+        size_t start = (size_t)i * piece;
+        memcpy((char *)to + start, (const char *)from + start, bytes - start < piece ? bytes - start : piece);
+    }
+}
+
 static plim_status run_primitive(const plim__call *call) {
     struct primitive *p = (struct primitive *)call->state; /* handles are a cache, not a change of meaning */
+    if (p->addend >= 0 && call->in[p->addend] != call->out[0]) copy_bytes(call->out[0], call->in[p->addend], p->addend_bytes);
     for (int i = 0; i < p->count; i++) {
         bool scratch = p->scratch && i == p->count - 1;
         int k = p->operands[i];
@@ -58,6 +71,7 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
         return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
     }
     p->stream = l->program->machine->stream;
+    p->addend = -1;
     dnnl_status_t status = dnnl_primitive_create(&p->primitive, pd);
     for (int i = 0; status == dnnl_success && i < count; i++)
         status = add_argument(p, arguments[i].id, &arguments[i].md, arguments[i].operand, engine);
@@ -83,8 +97,16 @@ plim_status plim__lower_attr(plim__lower *l, dnnl_primitive_attr_t *attr) {
 
 plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
                                   int count) {
+    return plim__lower_primitive_onto(l, label, pd, arguments, count, -1, 0);
+}
+
+plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
+                                       int count, int addend, size_t bytes) {
     struct rearrangement made;
     PLIM_TRY(plim__primitive_create(l, pd, arguments, count, &made));
+    ((struct primitive *)made.state)->addend = addend;
+    ((struct primitive *)made.state)->addend_bytes = bytes;
+    if (addend >= 0) plim__lower_inplace(l, addend, 0);
     plim_status status = plim__lower_scratch(l, made.scratch);
     if (status != PLIM_OK) {
         made.release(made.state);
