@@ -16,6 +16,12 @@ for target in "$@"; do
     mkdir -p "$corpus" "$findings"
     seeds="$here/fuzz/seeds/$target"
     [ -d "$seeds" ] || seeds=
+    models=/usr/share/libonnx-testdata/data/node
+    if [ "$target" = fuzz_onnx ] && [ -d "$models" ]; then # the conformance models are the best seeds there are
+        seeds="$build/seeds/$target"
+        mkdir -p "$seeds"
+        for model in "$models"/*/model.onnx; do cp "$model" "$seeds/$(basename "$(dirname "$model")")"; done
+    fi
     log="$build/$target.log"
     if UBSAN_OPTIONS=print_stacktrace=1 "$build/fuzz/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
         -artifact_prefix="$findings/" -print_final_stats=1 "$corpus" $seeds >"$log" 2>&1; then

@@ -25,7 +25,12 @@ static plim_status find_parts(plim__wire *wire, plim__span span, struct parts *p
             parts->tensor = field.body;
             break;
         case 6: parts->has_graph = true; break;
-        case 10: case 11: case 14: case 15: case 22: case 23: parts->has_other = true; break;
+        case 10:
+        case 11:
+        case 14:
+        case 15:
+        case 22:
+        case 23: parts->has_other = true; break;
         default: break;
         }
     }
@@ -74,7 +79,8 @@ static plim_status read_tensor(plim__onnx_reader *reader, const struct parts *pa
     return status;
 }
 
-static plim_status keep_bytes(plim__onnx_reader *reader, plim__span span, plim__attribute *attribute, plim_error *error) {
+static plim_status keep_bytes(plim__onnx_reader *reader, plim__span span, plim__attribute *attribute,
+                              plim_error *error) {
     attribute->length = (size_t)plim__span_length(span);
     attribute->s = plim__alloc(attribute->length + 1);
     if (!attribute->s) return plim__fail_memory(error, "an attribute", attribute->length);
@@ -123,9 +129,11 @@ plim_status plim__onnx_read_attribute(plim__onnx_reader *reader, plim__span span
                      PLIM__FIELD(8) | PLIM__FIELD(9) | PLIM__FIELD(20) | PLIM__FIELD(21);
     PLIM_TRY(plim__wire_decode(&reader->wire, span, plain, &onnx__attribute_proto__descriptor, &proto, error));
     plim_status status = PLIM_OK;
-    if (!proto->name || !*proto->name) status = plim__fail(error, PLIM_CORRUPT, "an attribute has no name");
+    if (!proto->name || !*proto->name)
+        status = plim__fail(error, PLIM_CORRUPT, "an attribute has no name");
     else if (proto->ref_attr_name && *proto->ref_attr_name)
-        status = plim__fail(error, PLIM_CORRUPT, "the attribute '%s' refers to an attribute of a function", proto->name);
+        status =
+            plim__fail(error, PLIM_CORRUPT, "the attribute '%s' refers to an attribute of a function", proto->name);
     else {
         attribute->name = plim__strdup(proto->name);
         status = attribute->name ? fill(reader, span, proto, &parts, attribute, error)

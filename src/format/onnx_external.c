@@ -3,8 +3,8 @@
  * change between a check and its use. */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +13,8 @@
 #include "format/onnx_read.h"
 
 static plim_status refuse(const plim__onnx_head *head, const char *why, plim_error *error) {
-    return plim__fail(error, PLIM_INVALID, "external data of '%s' is refused: '%.200s' %s", head->name, head->location, why);
+    return plim__fail(error, PLIM_INVALID, "external data of '%s' is refused: '%.200s' %s", head->name, head->location,
+                      why);
 }
 
 static plim_status open_folder(plim__onnx_reader *reader, plim_error *error) {
@@ -64,11 +65,17 @@ static plim_status open_file(plim__onnx_reader *reader, const plim__onnx_head *h
     int saved = errno;
     struct stat info = {0};
     plim_status status = PLIM_OK;
-    if (!path || !source) status = plim__fail_memory(error, head->location, sizeof *source);
-    else if (fd < 0 && saved == ELOOP) status = refuse(head, "is a symbolic link", error);
-    else if (fd < 0 && saved == ENOTDIR) status = refuse(head, "goes through a symbolic link or a file", error);
-    else if (fd < 0) status = plim__fail_errno(error, saved, "external data of '%s': cannot open '%.200s'", head->name, head->location);
-    else if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) status = refuse(head, "is not a regular file", error);
+    if (!path || !source)
+        status = plim__fail_memory(error, head->location, sizeof *source);
+    else if (fd < 0 && saved == ELOOP)
+        status = refuse(head, "is a symbolic link", error);
+    else if (fd < 0 && saved == ENOTDIR)
+        status = refuse(head, "goes through a symbolic link or a file", error);
+    else if (fd < 0)
+        status =
+            plim__fail_errno(error, saved, "external data of '%s': cannot open '%.200s'", head->name, head->location);
+    else if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        status = refuse(head, "is not a regular file", error);
     plim__free(path);
     char *label = status == PLIM_OK ? plim__strdup(head->location) : NULL;
     if (status == PLIM_OK && !label) status = plim__fail_memory(error, head->location, strlen(head->location));
@@ -103,12 +110,13 @@ static plim_status find_file(plim__onnx_reader *reader, const plim__onnx_head *h
 plim_status plim__onnx_read_external(plim__onnx_reader *reader, const plim__onnx_head *head, plim__tensor **tensor,
                                      plim_error *error) {
     if (!reader->source)
-        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' is external data, which a model in memory cannot have", head->name);
+        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' is external data, which a model in memory cannot have",
+                          head->name);
     struct plim__onnx_external file;
     PLIM_TRY(find_file(reader, head, &file, error));
     if (head->has_length && head->length != head->bytes)
-        return plim__fail(error, PLIM_CORRUPT, "external data of '%s' is %" PRIu64 " bytes; its shape needs %zu", head->name,
-                          head->length, head->bytes);
+        return plim__fail(error, PLIM_CORRUPT, "external data of '%s' is %" PRIu64 " bytes; its shape needs %zu",
+                          head->name, head->length, head->bytes);
     if (head->offset > file.size || head->bytes > file.size - head->offset)
         return plim__fail(error, PLIM_CORRUPT,
                           "external data of '%s' ends beyond '%.200s': %zu bytes at %" PRIu64 ", the file has %" PRIu64,

@@ -29,7 +29,8 @@ typedef struct loader {
 /* --- finding the parts ------------------------------------------------------------------------------------------- */
 
 static plim_status add_span(loader *l, span_list *list, plim__span span) {
-    return plim__vec_push(list, span) ? PLIM_OK : plim__fail_memory(l->error, "the model's parts", list->count * sizeof span);
+    return plim__vec_push(list, span) ? PLIM_OK
+                                      : plim__fail_memory(l->error, "the model's parts", list->count * sizeof span);
 }
 
 static plim_status index_graph(loader *l, plim__span span) {
@@ -45,8 +46,8 @@ static plim_status index_graph(loader *l, plim__span span) {
                                                : NULL;
         if (!list) continue;
         if (field.type != PLIM__WIRE_BYTES)
-            return plim__fail(l->error, PLIM_CORRUPT, "the graph's field %u at byte %" PRIu64 " is not a message", field.number,
-                              field.whole.at);
+            return plim__fail(l->error, PLIM_CORRUPT, "the graph's field %u at byte %" PRIu64 " is not a message",
+                              field.number, field.whole.at);
         PLIM_TRY(add_span(l, list, field.body));
     }
     return PLIM_OK;
@@ -68,7 +69,8 @@ static plim_status index_model(loader *l) {
     return plim__fail(l->error, PLIM_CORRUPT, "it holds no graph, so it is not an ONNX model");
 }
 
-/* --- what the model says about itself ------------------------------------------------------------------------------ */
+/* --- what the model says about itself ------------------------------------------------------------------------------
+ */
 
 static plim_status keep_text(loader *l, char **to, const char *from) {
     if (!from) return PLIM_OK;
@@ -89,9 +91,10 @@ static plim_status set_opsets(loader *l, const Onnx__ModelProto *proto) {
         if (version < 1 || version > INT_MAX)
             return plim__fail(l->error, PLIM_CORRUPT, "the opset of domain '%s' is %" PRId64, domain, version);
         if (!*domain && version > PLIM__ONNX_NEWEST_OPSET)
-            return plim__fail(l->error, PLIM_UNSUPPORTED, "opset %" PRId64 " is not supported; the newest is %d", version,
-                              PLIM__ONNX_NEWEST_OPSET);
-        if (!plim__graph_set_opset(l->g, domain, version)) return plim__fail_memory(l->error, "an opset", sizeof version);
+            return plim__fail(l->error, PLIM_UNSUPPORTED, "opset %" PRId64 " is not supported; the newest is %d",
+                              version, PLIM__ONNX_NEWEST_OPSET);
+        if (!plim__graph_set_opset(l->g, domain, version))
+            return plim__fail_memory(l->error, "an opset", sizeof version);
     }
     if (proto->ir_version < 3 && !plim__graph_opset(l->g, "") && !plim__graph_set_opset(l->g, "", 1))
         return plim__fail_memory(l->error, "an opset", 1); /* opsets came with IR version 3 */
@@ -155,7 +158,8 @@ static plim_status read_functions(loader *l) {
     return PLIM_OK;
 }
 
-/* --- weights and inputs --------------------------------------------------------------------------------------------- */
+/* --- weights and inputs ---------------------------------------------------------------------------------------------
+ */
 
 static bool trainable(plim_dtype dtype) {
     return dtype == PLIM_F32 || dtype == PLIM_F16 || dtype == PLIM_BF16 || dtype == PLIM_F64;
@@ -208,18 +212,22 @@ static plim_status add_input(loader *l, plim__span span, plim__onnx_value *decla
     PLIM_TRY(plim__onnx_read_value(l->reader, span, true, declared, l->error));
     if (!*declared->name) return plim__fail(l->error, PLIM_CORRUPT, "an input has no name");
     if (declared->other)
-        return plim__fail(l->error, PLIM_UNSUPPORTED, "the input '%s' is %s, not a tensor", declared->name, declared->other);
+        return plim__fail(l->error, PLIM_UNSUPPORTED, "the input '%s' is %s, not a tensor", declared->name,
+                          declared->other);
     if (plim__map_get(&l->strings, declared->name, 0)) return PLIM_OK;
     plim_value known = plim_graph_find(l->g, declared->name);
-    if (known != PLIM_NO_VALUE && l->g->values.items[known].tensor) return check_weight(l, declared, &l->g->values.items[known]);
+    if (known != PLIM_NO_VALUE && l->g->values.items[known].tensor)
+        return check_weight(l, declared, &l->g->values.items[known]);
     if (declared->dtype == PLIM_DTYPE_NONE)
         return plim__fail(l->error, PLIM_CORRUPT, "the input '%s' has no element type", declared->name);
-    plim_value value = plim__graph_add_value(l->g, declared->name, PLIM__VALUE_INPUT, declared->dtype, &declared->shape);
+    plim_value value =
+        plim__graph_add_value(l->g, declared->name, PLIM__VALUE_INPUT, declared->dtype, &declared->shape);
     PLIM_TRY(plim_graph_status(l->g, l->error));
     return plim__vec_push(&l->g->inputs, value) ? PLIM_OK : plim__fail_memory(l->error, "an input", sizeof value);
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------------------- */
+/* --- nodes
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static plim_status connect_input(loader *l, int32_t node, const char *name) {
     plim_value value = PLIM_NO_VALUE;
@@ -277,7 +285,8 @@ static plim_status add_node(loader *l, plim__span span, const Onnx__NodeProto *p
     if (plim__map_get(&l->function_names, function, 0))
         return plim__fail(l->error, PLIM_UNSUPPORTED, "it calls the model's own function '%s'", function);
     int version = plim__graph_opset(l->g, domain);
-    if (!version && !*domain) return plim__fail(l->error, PLIM_CORRUPT, "the model does not say which opset its operators are of");
+    if (!version && !*domain)
+        return plim__fail(l->error, PLIM_CORRUPT, "the model does not say which opset its operators are of");
     int32_t node = plim__graph_add_node(l->g, domain, proto->op_type, proto->name, version);
     PLIM_TRY(plim_graph_status(l->g, l->error));
     for (size_t i = 0; i < proto->n_input; i++) PLIM_TRY(connect_input(l, node, proto->input[i]));
@@ -288,12 +297,14 @@ static plim_status add_node(loader *l, plim__span span, const Onnx__NodeProto *p
 static plim_status read_node(loader *l, plim__span span, size_t number) {
     Onnx__NodeProto *proto;
     uint64_t plain = PLIM__FIELD(1) | PLIM__FIELD(2) | PLIM__FIELD(3) | PLIM__FIELD(4) | PLIM__FIELD(7);
-    plim_status status = plim__wire_decode(&l->reader->wire, span, plain, &onnx__node_proto__descriptor, &proto, l->error);
+    plim_status status =
+        plim__wire_decode(&l->reader->wire, span, plain, &onnx__node_proto__descriptor, &proto, l->error);
     if (status == PLIM_OK) status = add_node(l, span, proto);
     const char *op = status != PLIM_OK && proto && proto->op_type ? proto->op_type : "?";
     if (status != PLIM_OK && proto && proto->name && *proto->name)
         plim__fail_context(l->error, status, "node '%.200s' (%.100s)", proto->name, op);
-    else if (status != PLIM_OK) plim__fail_context(l->error, status, "node %zu (%.100s)", number, op);
+    else if (status != PLIM_OK)
+        plim__fail_context(l->error, status, "node %zu (%.100s)", number, op);
     plim__wire_release(proto);
     return status;
 }
@@ -304,14 +315,16 @@ static plim_status check_producers(loader *l) {
         for (size_t i = 0; i < node->inputs.count; i++) {
             const plim__value *value = node->inputs.items[i] < 0 ? NULL : &l->g->values.items[node->inputs.items[i]];
             if (value && value->kind == PLIM__VALUE_NODE && value->producer < 0)
-                return plim__fail(l->error, PLIM_CORRUPT, "node '%.200s' (%.100s) uses the value '%.200s', which nothing produces",
-                                  node->name, node->op_name, value->name);
+                return plim__fail(l->error, PLIM_CORRUPT,
+                                  "node '%.200s' (%.100s) uses the value '%.200s', which nothing produces", node->name,
+                                  node->op_name, value->name);
         }
     }
     return PLIM_OK;
 }
 
-/* --- outputs and hints ---------------------------------------------------------------------------------------------------- */
+/* --- outputs and hints
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* What the file says about a computed value is a hint until shapes are inferred. */
 static void set_hint(plim__value *value, const plim__onnx_value *declared) {
@@ -323,7 +336,8 @@ static void set_hint(plim__value *value, const plim__onnx_value *declared) {
 static plim_status add_output(loader *l, plim__span span, plim__onnx_value *declared) {
     PLIM_TRY(plim__onnx_read_value(l->reader, span, true, declared, l->error));
     if (declared->other)
-        return plim__fail(l->error, PLIM_UNSUPPORTED, "the output '%s' is %s, not a tensor", declared->name, declared->other);
+        return plim__fail(l->error, PLIM_UNSUPPORTED, "the output '%s' is %s, not a tensor", declared->name,
+                          declared->other);
     if (plim__map_get(&l->strings, declared->name, 0))
         return plim__fail(l->error, PLIM_UNSUPPORTED, "the output '%s' is a tensor of strings", declared->name);
     plim_value value = plim_graph_find(l->g, declared->name);
@@ -344,7 +358,8 @@ static plim_status add_hint(loader *l, plim__span span, plim__onnx_value *declar
     return PLIM_OK;
 }
 
-static plim_status each_value(loader *l, const span_list *list, plim_status (*add)(loader *, plim__span, plim__onnx_value *)) {
+static plim_status each_value(loader *l, const span_list *list,
+                              plim_status (*add)(loader *, plim__span, plim__onnx_value *)) {
     for (size_t i = 0; i < list->count; i++) {
         plim__onnx_value declared;
         plim_status status = add(l, list->items[i], &declared);
@@ -354,7 +369,8 @@ static plim_status each_value(loader *l, const span_list *list, plim_status (*ad
     return PLIM_OK;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------------------- */
+/* --- all of it
+ * ---------------------------------------------------------------------------------------------------------------- */
 
 static plim_status load(loader *l) {
     PLIM_TRY(index_model(l));
@@ -376,13 +392,16 @@ static plim_status load_from(plim__onnx_reader *reader, plim_graph **graph, plim
     if (!l.g) return plim__fail_memory(error, "a graph", sizeof *l.g);
     reader->g = l.g;
     plim_status status = load(&l);
-    span_list *lists[] = {&l.graphs, &l.nodes, &l.initializers, &l.sparse, &l.inputs, &l.outputs, &l.value_infos, &l.functions};
+    span_list *lists[] = {&l.graphs, &l.nodes,   &l.initializers, &l.sparse,
+                          &l.inputs, &l.outputs, &l.value_infos,  &l.functions};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) plim__vec_free(lists[i]);
     plim__map_free(&l.strings);
     plim__map_free(&l.function_names);
     plim__map_free(&l.output_names);
-    if (status == PLIM_OK) *graph = l.g;
-    else plim_graph_free(l.g);
+    if (status == PLIM_OK)
+        *graph = l.g;
+    else
+        plim_graph_free(l.g);
     return status;
 }
 

@@ -4,7 +4,8 @@
 #include "core/error.h"
 #include "format/onnx_read.h"
 
-static plim_status read_tensor(plim__onnx_reader *reader, plim__onnx_head *head, plim__tensor **tensor, plim_error *error) {
+static plim_status read_tensor(plim__onnx_reader *reader, plim__onnx_head *head, plim__tensor **tensor,
+                               plim_error *error) {
     plim__span all = {0, reader->wire.size};
     for (uint64_t at = 0; at < all.end;) { /* what is a tensor's segment here is the content of the other two */
         plim__wire_field field;
@@ -44,7 +45,8 @@ struct listing {
     bool stopped;
 };
 
-static plim_status tell(plim__onnx_reader *reader, const plim__wire_field *field, struct listing *listing, plim_error *error) {
+static plim_status tell(plim__onnx_reader *reader, const plim__wire_field *field, struct listing *listing,
+                        plim_error *error) {
     plim__onnx_head head;
     plim_status status = field->number == 15 ? plim__onnx_read_sparse(reader, field->body, &head, NULL, error)
                                              : plim__onnx_read_head(reader, field->body, &head, error);
@@ -78,7 +80,8 @@ static plim_status list_model(plim__onnx_reader *reader, struct listing *listing
     return found ? PLIM_OK : plim__fail(error, PLIM_CORRUPT, "it holds no graph, so it is not an ONNX model");
 }
 
-plim_status plim__onnx_list_weights(const char *path, plim__onnx_weight_callback callback, void *context, plim_error *error) {
+plim_status plim__onnx_list_weights(const char *path, plim__onnx_weight_callback callback, void *context,
+                                    plim_error *error) {
     plim__onnx_reader reader;
     struct listing listing = {callback, context, false};
     plim_status status = plim__onnx_open(&reader, path, error);

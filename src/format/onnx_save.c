@@ -21,7 +21,7 @@ enum {
     EXTERNAL_ALIGN = 4096 /* so that others can map the weights */
 };
 #define ONE_FILE_LIMIT ((UINT64_C(1) << 31) - (UINT64_C(1) << 20))
-#define INSIDE UINT64_MAX
+#define INSIDE         UINT64_MAX
 
 /* Where bytes go: to a file, or nowhere but into the count. The first failure sticks. */
 typedef struct sink {
@@ -33,15 +33,16 @@ typedef struct sink {
 
 typedef struct saver {
     const plim_graph *g;
-    const char *data_name;     /* file name of external data, NULL for none */
-    bool *written;             /* values that are initializers of the file */
-    uint64_t *offsets;         /* of each value in the external data, INSIDE for the rest */
+    const char *data_name; /* file name of external data, NULL for none */
+    bool *written;         /* values that are initializers of the file */
+    uint64_t *offsets;     /* of each value in the external data, INSIDE for the rest */
     void *chunk;
 } saver;
 
 static void put(sink *out, const void *bytes, size_t size) {
     out->count += size;
-    if (out->writer && out->status == PLIM_OK) out->status = plim__file_writer_write(out->writer, bytes, size, out->error);
+    if (out->writer && out->status == PLIM_OK)
+        out->status = plim__file_writer_write(out->writer, bytes, size, out->error);
 }
 
 static void put_varint(sink *out, uint64_t value) {
@@ -84,21 +85,26 @@ static void put_nested(sink *out, uint32_t number, body_function *body, const sa
     body(&counter, s, what);
     put_header(out, number, counter.count);
     if (counter.status != PLIM_OK) out->status = counter.status;
-    if (out->writer && out->status == PLIM_OK) body(out, s, what);
-    else out->count += counter.count;
+    if (out->writer && out->status == PLIM_OK)
+        body(out, s, what);
+    else
+        out->count += counter.count;
 }
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
 
 static void put_data(sink *out, const saver *s, const plim__tensor *tensor) {
     if (!out->writer || tensor->data) {
-        if (out->writer) put(out, tensor->data, tensor->bytes);
-        else out->count += tensor->bytes;
+        if (out->writer)
+            put(out, tensor->data, tensor->bytes);
+        else
+            out->count += tensor->bytes;
         return;
     }
     for (size_t done = 0; done < tensor->bytes && out->status == PLIM_OK;) {
         size_t size = tensor->bytes - done < CHUNK ? tensor->bytes - done : CHUNK;
-        out->status = plim__file_read_at(tensor->source->fd, s->chunk, size, tensor->offset + done, tensor->source->path, out->error);
+        out->status = plim__file_read_at(tensor->source->fd, s->chunk, size, tensor->offset + done,
+                                         tensor->source->path, out->error);
         if (out->status == PLIM_OK) put(out, s->chunk, size);
         done += size;
     }
@@ -143,7 +149,8 @@ static void put_tensor(sink *out, const saver *s, const void *what) {
     put_data(out, s, tensor);
 }
 
-/* --- nodes --------------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------------------
+ */
 
 #define TYPE(name) ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__##name
 
@@ -195,7 +202,8 @@ static void put_attribute(sink *out, const saver *s, const void *what) {
     }
     put_plain(out, &proto);
     if (a->type == PLIM__ATTRIBUTE_STRINGS) put_strings(out, a);
-    if (a->type == PLIM__ATTRIBUTE_TENSOR) put_nested(out, 5, put_tensor, s, &(struct named_tensor){NULL, a->tensor, INSIDE});
+    if (a->type == PLIM__ATTRIBUTE_TENSOR)
+        put_nested(out, 5, put_tensor, s, &(struct named_tensor){NULL, a->tensor, INSIDE});
 }
 
 static void put_names(sink *out, const saver *s, uint32_t number, const plim_value *values, size_t count) {
@@ -215,10 +223,12 @@ static void put_node(sink *out, const saver *s, const void *what) {
     proto.op_type = node->op_name;
     proto.domain = *node->domain ? node->domain : NULL;
     put_plain(out, &proto);
-    for (size_t i = 0; i < node->attributes.count; i++) put_nested(out, 5, put_attribute, s, &node->attributes.items[i]);
+    for (size_t i = 0; i < node->attributes.count; i++)
+        put_nested(out, 5, put_attribute, s, &node->attributes.items[i]);
 }
 
-/* --- values ---------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------------------------------
+ */
 
 static void put_value(sink *out, const saver *s, const void *what) {
     const plim__value *value = what;
@@ -234,8 +244,10 @@ static void put_value(sink *out, const saver *s, const void *what) {
         if (symbol && *symbol == '?') continue; /* not told in the file it came from */
         dims[i].value_case = symbol ? ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
                                     : ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        if (symbol) dims[i].dim_param = (char *)(uintptr_t)symbol;
-        else dims[i].dim_value = value->shape.dims[i];
+        if (symbol)
+            dims[i].dim_param = (char *)(uintptr_t)symbol;
+        else
+            dims[i].dim_value = value->shape.dims[i];
     }
     proto.name = value->name;
     if (value->dtype != PLIM_DTYPE_NONE) proto.type = &type;
@@ -268,7 +280,8 @@ static void put_value_infos(sink *out, const saver *s) {
     }
 }
 
-/* --- graph and model ----------------------------------------------------------------------------------------------------- */
+/* --- graph and model
+ * ----------------------------------------------------------------------------------------------------- */
 
 static void put_graph(sink *out, const saver *s, const void *what) {
     const plim_graph *g = what;
@@ -279,12 +292,15 @@ static void put_graph(sink *out, const saver *s, const void *what) {
     put(out, name, strlen(name));
     for (size_t v = 0; v < g->values.count && out->status == PLIM_OK; v++) {
         const plim__value *value = &g->values.items[v];
-        if (s->written[v]) put_nested(out, 5, put_tensor, s, &(struct named_tensor){value->name, value->tensor, s->offsets[v]});
+        if (s->written[v])
+            put_nested(out, 5, put_tensor, s, &(struct named_tensor){value->name, value->tensor, s->offsets[v]});
     }
-    for (size_t i = 0; i < g->inputs.count; i++) put_nested(out, 11, put_value, s, &g->values.items[g->inputs.items[i]]);
+    for (size_t i = 0; i < g->inputs.count; i++)
+        put_nested(out, 11, put_value, s, &g->values.items[g->inputs.items[i]]);
     for (size_t v = 0; g->info.ir_version < 4 && v < g->values.count; v++) /* old files list weights as inputs too */
         if (s->written[v]) put_nested(out, 11, put_value, s, &g->values.items[v]);
-    for (size_t i = 0; i < g->outputs.count; i++) put_nested(out, 12, put_value, s, &g->values.items[g->outputs.items[i]]);
+    for (size_t i = 0; i < g->outputs.count; i++)
+        put_nested(out, 12, put_value, s, &g->values.items[g->outputs.items[i]]);
     put_value_infos(out, s);
 }
 
@@ -299,7 +315,8 @@ static void put_opset(sink *out, const char *domain, int64_t version) {
 
 /* Also domains of nodes that passes have put in and nobody declared. */
 static void put_opsets(sink *out, const plim_graph *g) {
-    for (size_t i = 0; i < g->info.opsets.count; i++) put_opset(out, g->info.opsets.items[i].domain, g->info.opsets.items[i].version);
+    for (size_t i = 0; i < g->info.opsets.count; i++)
+        put_opset(out, g->info.opsets.items[i].domain, g->info.opsets.items[i].version);
     for (size_t n = 0; n < g->nodes.count; n++) {
         const plim__node *node = &g->nodes.items[n];
         bool known = node->dead || plim__graph_opset(g, node->domain) != 0;
@@ -315,7 +332,9 @@ static void put_model(sink *out, const saver *s) {
     proto.has_ir_version = 1;
     proto.ir_version = info->ir_version > 0 ? info->ir_version : 8;
     proto.producer_name = info->producer_name ? info->producer_name : "plimsoll";
-    proto.producer_version = info->producer_version ? info->producer_version : info->producer_name ? NULL : PLIM_VERSION;
+    proto.producer_version = info->producer_version ? info->producer_version
+                             : info->producer_name  ? NULL
+                                                    : PLIM_VERSION;
     proto.domain = info->model_domain;
     proto.has_model_version = info->model_version != 0;
     proto.model_version = info->model_version;
@@ -332,7 +351,8 @@ static void put_model(sink *out, const saver *s) {
     put_nested(out, 7, put_graph, s, s->g);
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/* --- files
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 /* Weights are written when something uses them. A subgraph may use them by name, so then all are. */
 static plim_status choose_weights(saver *s, plim_error *error) {
@@ -341,14 +361,16 @@ static plim_status choose_weights(saver *s, plim_error *error) {
     s->written = plim__alloc_zero(g->values.count, sizeof *s->written);
     s->offsets = plim__alloc_array(g->values.count, sizeof *s->offsets);
     s->chunk = plim__alloc(CHUNK);
-    plim_status status = uses && s->written && s->offsets && s->chunk ? PLIM_OK : plim__fail_memory(error, "writing a model", CHUNK);
+    plim_status status =
+        uses && s->written && s->offsets && s->chunk ? PLIM_OK : plim__fail_memory(error, "writing a model", CHUNK);
     bool subgraphs = false;
     for (size_t n = 0; n < g->nodes.count; n++)
         for (size_t i = 0; !g->nodes.items[n].dead && i < g->nodes.items[n].attributes.count; i++)
             subgraphs |= g->nodes.items[n].attributes.items[i].type >= PLIM__ATTRIBUTE_GRAPH;
     for (size_t v = 0; status == PLIM_OK && v < g->values.count; v++) {
         const plim__value *value = &g->values.items[v];
-        bool holds = value->kind == PLIM__VALUE_CONSTANT || value->kind == PLIM__VALUE_PARAMETER || value->kind == PLIM__VALUE_STATE;
+        bool holds = value->kind == PLIM__VALUE_CONSTANT || value->kind == PLIM__VALUE_PARAMETER ||
+                     value->kind == PLIM__VALUE_STATE;
         s->offsets[v] = INSIDE;
         s->written[v] = holds && value->tensor && (uses[v] > 0 || subgraphs);
         if (holds && !value->tensor && uses[v] > 0)
@@ -421,7 +443,8 @@ static plim_status save_external(saver *s, const char *path, uint64_t limit, pli
     put_model(&counter, s);
     plim_status status = counter.status;
     if (status == PLIM_OK && counter.count > limit && counter.count > ONE_FILE_LIMIT)
-        status = plim__fail(error, PLIM_UNSUPPORTED, "the model needs %" PRIu64 " bytes beside its weights; a file holds 2 GiB", counter.count);
+        status = plim__fail(error, PLIM_UNSUPPORTED,
+                            "the model needs %" PRIu64 " bytes beside its weights; a file holds 2 GiB", counter.count);
     if (status == PLIM_OK) status = write_both(s, path, data_path, error);
     plim__free(data_path);
     return status;
@@ -435,7 +458,8 @@ plim_status plim__onnx_save_limited(const plim_graph *graph, const char *path, u
         sink counter = {.error = error};
         put_model(&counter, &s);
         status = counter.status;
-        if (status == PLIM_OK) status = counter.count > limit ? save_external(&s, path, limit, error) : write_model(&s, path, error);
+        if (status == PLIM_OK)
+            status = counter.count > limit ? save_external(&s, path, limit, error) : write_model(&s, path, error);
     }
     plim__free(s.written);
     plim__free(s.offsets);

@@ -21,7 +21,8 @@ plim_status plim__onnx_shape(const char *name, plim_dtype dtype, size_t rank, co
                              size_t *bytes, plim_error *error) {
     *bytes = 0;
     if (rank > PLIM_MAX_RANK)
-        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' has rank %zu; up to %d is supported", name, rank, PLIM_MAX_RANK);
+        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' has rank %zu; up to %d is supported", name, rank,
+                          PLIM_MAX_RANK);
     for (size_t i = 0; i < rank; i++)
         if (dims[i] < 0)
             return plim__fail(error, PLIM_CORRUPT, "'%s' has the negative dimension %" PRId64, name, dims[i]);
@@ -33,14 +34,16 @@ plim_status plim__onnx_shape(const char *name, plim_dtype dtype, size_t rank, co
 
 /* --- heads ---------------------------------------------------------------------------------------------------- */
 
-static plim_status parse_count(const char *name, const char *key, const char *text, uint64_t *value, plim_error *error) {
+static plim_status parse_count(const char *name, const char *key, const char *text, uint64_t *value,
+                               plim_error *error) {
     uint64_t result = 0;
     bool bad = !*text;
     for (const char *c = text; *c && !bad; c++)
         bad = *c < '0' || *c > '9' || __builtin_mul_overflow(result, 10u, &result) ||
               __builtin_add_overflow(result, (uint64_t)(*c - '0'), &result);
     *value = result;
-    return bad ? plim__fail(error, PLIM_CORRUPT, "the %s of external data of '%s' is '%.40s'", key, name, text) : PLIM_OK;
+    return bad ? plim__fail(error, PLIM_CORRUPT, "the %s of external data of '%s' is '%.40s'", key, name, text)
+               : PLIM_OK;
 }
 
 static plim_status read_location(const Onnx__TensorProto *proto, plim__onnx_head *head, plim_error *error) {
@@ -70,7 +73,8 @@ static plim_status fill_head(const Onnx__TensorProto *proto, plim__onnx_head *he
         return plim__fail(error, PLIM_UNSUPPORTED, "the tensor '%s' is split into segments", head->name);
     PLIM_TRY(plim__onnx_dtype(head->name, proto->data_type, &head->dtype, error));
     PLIM_TRY(plim__onnx_shape(head->name, head->dtype, proto->n_dims, proto->dims, &head->shape, &head->bytes, error));
-    if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) PLIM_TRY(read_location(proto, head, error));
+    if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        PLIM_TRY(read_location(proto, head, error));
     return PLIM_OK;
 }
 
@@ -84,7 +88,8 @@ plim_status plim__onnx_read_head(plim__onnx_reader *reader, plim__span span, pli
         head->raw = field.body;
     }
     Onnx__TensorProto *proto;
-    uint64_t plain = PLIM__FIELD(1) | PLIM__FIELD(2) | PLIM__FIELD(3) | PLIM__FIELD(8) | PLIM__FIELD(13) | PLIM__FIELD(14);
+    uint64_t plain =
+        PLIM__FIELD(1) | PLIM__FIELD(2) | PLIM__FIELD(3) | PLIM__FIELD(8) | PLIM__FIELD(13) | PLIM__FIELD(14);
     PLIM_TRY(plim__wire_decode(&reader->wire, span, plain, &onnx__tensor_proto__descriptor, &proto, error));
     plim_status status = fill_head(proto, head, error);
     plim__wire_release(proto);
@@ -135,7 +140,8 @@ static struct typed typed_field(plim_dtype dtype) {
     case PLIM_U32: return (struct typed){11, PLIM__WIRE_VARINT, 4};
     case PLIM_U64: return (struct typed){11, PLIM__WIRE_VARINT, 8};
     default: /* int32_data, also for 16-bit floats; two 4-bit numbers share one */
-        return (struct typed){5, PLIM__WIRE_VARINT, plim_dtype_bits(dtype) < 8 ? 1 : (size_t)plim_dtype_bits(dtype) / 8};
+        return (struct typed){5, PLIM__WIRE_VARINT,
+                              plim_dtype_bits(dtype) < 8 ? 1 : (size_t)plim_dtype_bits(dtype) / 8};
     }
 }
 
@@ -178,8 +184,10 @@ static plim_status pass_numbers(plim__wire *wire, plim__span span, struct pass *
         PLIM_TRY(plim__wire_next(wire, &at, span.end, &field, error));
         if (field.number != pass->typed.number) continue;
         if (field.type != PLIM__WIRE_BYTES && field.type != pass->typed.wire) continue; /* as protobuf does */
-        if (pass->typed.wire == PLIM__WIRE_VARINT) PLIM_TRY(pass_varints(wire, field.body, pass, error));
-        else PLIM_TRY(pass_fixed(wire, field.body, pass, error));
+        if (pass->typed.wire == PLIM__WIRE_VARINT)
+            PLIM_TRY(pass_varints(wire, field.body, pass, error));
+        else
+            PLIM_TRY(pass_fixed(wire, field.body, pass, error));
     }
     return PLIM_OK;
 }
@@ -190,7 +198,8 @@ static plim_status read_typed(plim__onnx_reader *reader, plim__span span, const 
     plim_status status = pass_numbers(&reader->wire, span, &pass, error);
     if (status != PLIM_OK) return plim__fail_context(error, status, "the data of '%s'", head->name);
     if (pass.count != head->bytes / pass.typed.width) return wrong_size(head, pass.count, "numbers", error);
-    if (pass.typed.wire != PLIM__WIRE_VARINT && pass.blocks == 1) return read_block(reader, pass.block, head, tensor, error);
+    if (pass.typed.wire != PLIM__WIRE_VARINT && pass.blocks == 1)
+        return read_block(reader, pass.block, head, tensor, error);
     PLIM_TRY(plim__tensor_create(head->dtype, &head->shape, tensor, error));
     pass.room = pass.count;
     pass.into = (*tensor)->data;
@@ -217,7 +226,8 @@ plim_status plim__onnx_read_payload(plim__onnx_reader *reader, plim__span span, 
     return read_typed(reader, span, head, tensor, error);
 }
 
-/* --- sparse tensors ------------------------------------------------------------------------------------------------ */
+/* --- sparse tensors ------------------------------------------------------------------------------------------------
+ */
 
 /* values and indices brought into memory */
 static plim_status load_part(plim__onnx_reader *reader, plim__span span, plim__tensor **tensor, plim_error *error) {
@@ -237,7 +247,8 @@ static plim_status scatter(const plim__onnx_head *head, const plim__tensor *valu
     bool fits = values->shape.rank == 1 && values->dtype == head->dtype && indices->dtype == PLIM_I64 &&
                 (indices->shape.rank == 1 || (indices->shape.rank == 2 && indices->shape.dims[1] == rank)) &&
                 indices->shape.dims[0] == count;
-    if (!fits) return plim__fail(error, PLIM_CORRUPT, "the indices and values of the sparse '%s' do not fit", head->name);
+    if (!fits)
+        return plim__fail(error, PLIM_CORRUPT, "the indices and values of the sparse '%s' do not fit", head->name);
     size_t width = (size_t)plim_dtype_bits(head->dtype) / 8;
     const int64_t *index = indices->data;
     for (int64_t k = 0; k < count; k++, index += columns) {
@@ -248,7 +259,8 @@ static plim_status scatter(const plim__onnx_head *head, const plim__tensor *valu
             if (inside) place = place * head->shape.dims[d] + index[d];
         }
         if (!inside || place < 0 || place >= total)
-            return plim__fail(error, PLIM_CORRUPT, "index %" PRId64 " of the sparse '%s' lies outside its shape", k, head->name);
+            return plim__fail(error, PLIM_CORRUPT, "index %" PRId64 " of the sparse '%s' lies outside its shape", k,
+                              head->name);
         memcpy((char *)dense->data + (size_t)place * width, (const char *)values->data + (size_t)k * width, width);
     }
     return PLIM_OK;
@@ -257,10 +269,11 @@ static plim_status scatter(const plim__onnx_head *head, const plim__tensor *valu
 static plim_status make_dense(plim__onnx_reader *reader, const plim__onnx_head *head, plim__span value_span,
                               plim__span index_span, plim__tensor **tensor, plim_error *error) {
     if (plim_dtype_bits(head->dtype) < 8)
-        return plim__fail(error, PLIM_UNSUPPORTED, "the sparse '%s' has element type %s", head->name, plim_dtype_name(head->dtype));
+        return plim__fail(error, PLIM_UNSUPPORTED, "the sparse '%s' has element type %s", head->name,
+                          plim_dtype_name(head->dtype));
     if (head->bytes > reader->dense_allowance)
-        return plim__fail(error, PLIM_UNSUPPORTED, "the sparse '%s' would grow to %zu bytes, far more than its file", head->name,
-                          head->bytes);
+        return plim__fail(error, PLIM_UNSUPPORTED, "the sparse '%s' would grow to %zu bytes, far more than its file",
+                          head->name, head->bytes);
     reader->dense_allowance -= head->bytes;
     plim__tensor *values = NULL, *indices = NULL;
     plim_status status = load_part(reader, value_span, &values, error);
@@ -291,11 +304,14 @@ plim_status plim__onnx_read_sparse(plim__onnx_reader *reader, plim__span span, p
     }
     PLIM_TRY(plim__onnx_read_head(reader, value_span, head, error));
     Onnx__SparseTensorProto *proto;
-    PLIM_TRY(plim__wire_decode(&reader->wire, span, PLIM__FIELD(3), &onnx__sparse_tensor_proto__descriptor, &proto, error));
-    plim_status status = plim__onnx_shape(head->name, head->dtype, proto->n_dims, proto->dims, &head->shape, &head->bytes, error);
+    PLIM_TRY(
+        plim__wire_decode(&reader->wire, span, PLIM__FIELD(3), &onnx__sparse_tensor_proto__descriptor, &proto, error));
+    plim_status status =
+        plim__onnx_shape(head->name, head->dtype, proto->n_dims, proto->dims, &head->shape, &head->bytes, error);
     plim__wire_release(proto);
     if (status != PLIM_OK || !tensor) return status;
     *tensor = NULL;
-    if (head->dtype == PLIM_STRING) return plim__fail(error, PLIM_UNSUPPORTED, "'%s' is a sparse tensor of strings", head->name);
+    if (head->dtype == PLIM_STRING)
+        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' is a sparse tensor of strings", head->name);
     return make_dense(reader, head, value_span, index_span, tensor, error);
 }

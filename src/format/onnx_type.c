@@ -32,14 +32,15 @@ static plim_status named_symbol(plim__onnx_reader *reader, const char *name, int
         return plim__fail_memory(error, "a symbol", strlen(name));
     }
     *dim = -(int64_t)reader->g->symbols.count;
-    return plim__map_put(&reader->symbol_names, name, *dim) ? PLIM_OK : plim__fail_memory(error, "a symbol", strlen(name));
+    return plim__map_put(&reader->symbol_names, name, *dim) ? PLIM_OK
+                                                            : plim__fail_memory(error, "a symbol", strlen(name));
 }
 
 static plim_status read_dims(plim__onnx_reader *reader, const Onnx__TensorShapeProto *proto, bool fresh,
                              plim__onnx_value *value, plim_error *error) {
     if (proto->n_dim > PLIM_MAX_RANK)
-        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' has rank %zu; up to %d is supported", value->name, proto->n_dim,
-                          PLIM_MAX_RANK);
+        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' has rank %zu; up to %d is supported", value->name,
+                          proto->n_dim, PLIM_MAX_RANK);
     plim__shape shape = {.rank = (int)proto->n_dim};
     int64_t known[PLIM_MAX_RANK]; /* symbols as 1, to see whether the rest overflows */
     for (size_t i = 0; i < proto->n_dim; i++) {
@@ -100,7 +101,8 @@ plim_status plim__onnx_read_value(plim__onnx_reader *reader, plim__span span, bo
                                   plim_error *error) {
     *value = (plim__onnx_value){.shape = PLIM_SHAPE_UNKNOWN};
     Onnx__ValueInfoProto *proto;
-    PLIM_TRY(plim__wire_decode(&reader->wire, span, PLIM__FIELD(1), &onnx__value_info_proto__descriptor, &proto, error));
+    PLIM_TRY(
+        plim__wire_decode(&reader->wire, span, PLIM__FIELD(1), &onnx__value_info_proto__descriptor, &proto, error));
     value->name = plim__strdup(proto->name ? proto->name : "");
     plim__wire_release(proto);
     if (!value->name) return plim__fail_memory(error, "a value's name", 1);

@@ -163,7 +163,8 @@ plim_status plim__wire_decode(plim__wire *wire, plim__span span, uint64_t keep,
     if (status == PLIM_OK) {
         ProtobufCAllocator allocator = {allocate, release, &failed};
         decoded = protobuf_c_message_unpack(descriptor, &allocator, size, bytes);
-        if (failed) status = plim__fail_memory(error, "a part of the model", size);
+        if (failed)
+            status = plim__fail_memory(error, "a part of the model", size);
         else if (!decoded)
             status = plim__fail(error, PLIM_CORRUPT, "the bytes %llu to %llu are not a valid %s",
                                 (unsigned long long)span.at, (unsigned long long)span.end, descriptor->short_name);

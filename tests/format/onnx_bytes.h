@@ -60,7 +60,8 @@ static inline bytes tensor_head(const char *name, int dtype, int rank, const int
 }
 
 /* An initializer with raw data. */
-static inline void add_raw_tensor(bytes *graph, const char *name, int dtype, int rank, const int64_t *dims, const void *data, size_t size) {
+static inline void add_raw_tensor(bytes *graph, const char *name, int dtype, int rank, const int64_t *dims,
+                                  const void *data, size_t size) {
     bytes t = tensor_head(name, dtype, rank, dims);
     add_block(&t, 9, data, size);
     add_message(graph, 5, &t);
@@ -71,8 +72,10 @@ static inline void add_value(bytes *graph, unsigned field, const char *name, int
     bytes shape = {0}, tensor = {0}, type = {0}, value = {0};
     for (int i = 0; i < rank; i++) {
         bytes dim = {0};
-        if (dims[i] == -1) add_text(&dim, 2, "N");
-        else if (dims[i] != -2) add_int(&dim, 1, dims[i]);
+        if (dims[i] == -1)
+            add_text(&dim, 2, "N");
+        else if (dims[i] != -2)
+            add_int(&dim, 1, dims[i]);
         add_message(&shape, 1, &dim);
     }
     add_int(&tensor, 1, dtype);

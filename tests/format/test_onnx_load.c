@@ -35,7 +35,8 @@ static void must_refuse(bytes *model, plim_status status, const char *words, con
     plim_graph *g = load(model);
     assert_null(g);
     if (error.status != status || !strstr(error.message, words) || (more && !strstr(error.message, more)))
-        fail_msg("expected %s with '%s', got %s: %s", plim_status_name(status), words, plim_status_name(error.status), error.message);
+        fail_msg("expected %s with '%s', got %s: %s", plim_status_name(status), words, plim_status_name(error.status),
+                 error.message);
     assert_null(strchr(error.message, '\n'));
 }
 
@@ -54,7 +55,8 @@ static const plim__value *value(const plim_graph *g, const char *name) {
     return &g->values.items[v];
 }
 
-/* --- what is read ---------------------------------------------------------------------------------------------------- */
+/* --- what is read ----------------------------------------------------------------------------------------------------
+ */
 
 static void a_small_model_is_read_whole(void **state) {
     (void)state;
@@ -129,9 +131,12 @@ static void check_typed(plim_dtype dtype, unsigned field, int packed) {
         double d = (double)numbers[i];
         bytes *to = packed ? &list : &t;
         if (!packed) add_varint(to, field << 3 | (dtype == PLIM_F32 ? 5u : dtype == PLIM_F64 ? 1u : 0u));
-        if (dtype == PLIM_F32) add_raw(to, &f, 4);
-        else if (dtype == PLIM_F64) add_raw(to, &d, 8);
-        else add_varint(to, (uint64_t)numbers[i]);
+        if (dtype == PLIM_F32)
+            add_raw(to, &f, 4);
+        else if (dtype == PLIM_F64)
+            add_raw(to, &d, 8);
+        else
+            add_varint(to, (uint64_t)numbers[i]);
     }
     if (packed) add_message(&t, field, &list);
     bytes model = model_with(&t);
@@ -142,8 +147,10 @@ static void check_typed(plim_dtype dtype, unsigned field, int packed) {
         uint64_t bits = 0;
         size_t width = (size_t)plim_dtype_bits(dtype) / 8;
         memcpy(&bits, (char *)tensor->data + (size_t)i * width, width);
-        if (wide) assert_true(plim__tensor_at(tensor, i) == (double)numbers[i]);
-        else assert_true(bits == ((uint64_t)numbers[i] & (width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * width)) - 1)));
+        if (wide)
+            assert_true(plim__tensor_at(tensor, i) == (double)numbers[i]);
+        else
+            assert_true(bits == ((uint64_t)numbers[i] & (width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * width)) - 1)));
     }
     plim_graph_free(g);
 }
@@ -154,8 +161,9 @@ static void every_typed_field_is_read(void **state) {
         plim_dtype dtype;
         unsigned field;
     } cases[] = {
-        {PLIM_F32, 4},  {PLIM_F64, 10}, {PLIM_I64, 7},  {PLIM_U32, 11}, {PLIM_U64, 11}, {PLIM_I32, 5},      {PLIM_I16, 5},    {PLIM_I8, 5},
-        {PLIM_U16, 5},  {PLIM_U8, 5},   {PLIM_BOOL, 5}, {PLIM_F16, 5},  {PLIM_BF16, 5}, {PLIM_F8E4M3FN, 5}, {PLIM_F8E5M2, 5},
+        {PLIM_F32, 4},  {PLIM_F64, 10}, {PLIM_I64, 7},  {PLIM_U32, 11},     {PLIM_U64, 11},
+        {PLIM_I32, 5},  {PLIM_I16, 5},  {PLIM_I8, 5},   {PLIM_U16, 5},      {PLIM_U8, 5},
+        {PLIM_BOOL, 5}, {PLIM_F16, 5},  {PLIM_BF16, 5}, {PLIM_F8E4M3FN, 5}, {PLIM_F8E5M2, 5},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int packed = 0; packed < 2; packed++) check_typed(cases[i].dtype, cases[i].field, packed);
@@ -188,7 +196,8 @@ static void complex_numbers_are_pairs_of_floats(void **state) {
 static bytes sparse_model(const int64_t *indices, int rank, size_t count, int64_t rows) {
     bytes sparse = {0}, graph = {0};
     float numbers[3] = {7, 8, 9};
-    bytes values = tensor_head("w", PLIM_F32, 1, (int64_t[]){3}), places = tensor_head("", PLIM_I64, rank, (int64_t[]){3, 2});
+    bytes values = tensor_head("w", PLIM_F32, 1, (int64_t[]){3}),
+          places = tensor_head("", PLIM_I64, rank, (int64_t[]){3, 2});
     add_block(&values, 9, numbers, sizeof numbers);
     add_block(&places, 9, indices, count * sizeof *indices);
     add_message(&sparse, 1, &values);
@@ -204,14 +213,16 @@ static bytes sparse_model(const int64_t *indices, int rank, size_t count, int64_
 static void sparse_weights_become_dense(void **state) {
     (void)state;
     static const float expected[6] = {7, 0, 0, 8, 9, 0};
-    bytes flat = sparse_model((int64_t[]){0, 3, 4}, 1, 3, 3), grid = sparse_model((int64_t[]){0, 0, 1, 1, 2, 0}, 2, 6, 3);
+    bytes flat = sparse_model((int64_t[]){0, 3, 4}, 1, 3, 3),
+          grid = sparse_model((int64_t[]){0, 0, 1, 1, 2, 0}, 2, 6, 3);
     for (int i = 0; i < 2; i++) {
         plim_graph *g = must_load(i ? &grid : &flat);
         assert_memory_equal(value(g, "w")->tensor->data, expected, sizeof expected);
         assert_int_equal(value(g, "w")->kind, PLIM__VALUE_CONSTANT);
         plim_graph_free(g);
     }
-    bytes outside = sparse_model((int64_t[]){0, 3, 6}, 1, 3, 3), below = sparse_model((int64_t[]){0, 0, 1, -1, 2, 0}, 2, 6, 3);
+    bytes outside = sparse_model((int64_t[]){0, 3, 6}, 1, 3, 3),
+          below = sparse_model((int64_t[]){0, 0, 1, -1, 2, 0}, 2, 6, 3);
     bytes huge = sparse_model((int64_t[]){0, 3, 4}, 1, 3, INT64_C(1) << 40);
     must_refuse(&outside, PLIM_CORRUPT, "sparse 'w'", "outside");
     must_refuse(&below, PLIM_CORRUPT, "sparse 'w'", "outside");
@@ -276,13 +287,15 @@ static void attributes_of_every_type_are_kept(void **state) {
     plim_graph_free(g);
 }
 
-/* --- what is refused -------------------------------------------------------------------------------------------------- */
+/* --- what is refused
+ * -------------------------------------------------------------------------------------------------- */
 
 static void weights_of_the_wrong_length_are_named(void **state) {
     (void)state;
     for (int64_t dim = 1; dim <= 3; dim += 2) { /* two numbers for one and for three elements */
         float numbers[2] = {1, 2};
-        bytes raw = tensor_head("w", 1, 1, &dim), typed = tensor_head("w", 1, 1, &dim), ints = tensor_head("w", 7, 1, &dim);
+        bytes raw = tensor_head("w", 1, 1, &dim), typed = tensor_head("w", 1, 1, &dim),
+              ints = tensor_head("w", 7, 1, &dim);
         add_block(&raw, 9, numbers, sizeof numbers);
         add_block(&typed, 4, numbers, sizeof numbers);
         add_block(&ints, 7, "\1\2", 2);
@@ -326,7 +339,8 @@ static bytes graph_with_nodes(const char *const (*nodes)[4], size_t count) {
 
 static void broken_graphs_are_refused_by_name(void **state) {
     (void)state;
-    bytes cycle = graph_with_nodes((const char *const[][4]){{"Add", "x", "b", "a"}, {"Neg", "a", NULL, "b"}, {"Abs", "x", NULL, "y"}}, 3);
+    bytes cycle = graph_with_nodes(
+        (const char *const[][4]){{"Add", "x", "b", "a"}, {"Neg", "a", NULL, "b"}, {"Abs", "x", NULL, "y"}}, 3);
     must_refuse(&cycle, PLIM_CORRUPT, "cycle", "'a'");
     bytes itself = graph_with_nodes((const char *const[][4]){{"Add", "x", "y", "y"}}, 1);
     must_refuse(&itself, PLIM_CORRUPT, "cycle", "'y'");
@@ -397,7 +411,8 @@ static void an_input_that_contradicts_its_weight_is_refused(void **state) {
     must_refuse(&model, PLIM_CORRUPT, "input 'w' is float32[2]", "float32[1]");
 }
 
-/* --- files ----------------------------------------------------------------------------------------------------------------- */
+/* --- files
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static long resident_peak_kib(void) {
     struct rusage usage;
@@ -473,8 +488,8 @@ static bool note(const plim__onnx_weight *weight, void *context) {
     struct listed *listed = context;
     listed->count++;
     listed->bytes += weight->bytes;
-    snprintf(listed->names + strlen(listed->names), sizeof listed->names - strlen(listed->names), "%s:%s%d ", weight->name,
-             plim_dtype_name(weight->dtype), weight->shape.rank);
+    snprintf(listed->names + strlen(listed->names), sizeof listed->names - strlen(listed->names), "%s:%s%d ",
+             weight->name, plim_dtype_name(weight->dtype), weight->shape.rank);
     return true;
 }
 
