@@ -23,12 +23,23 @@ typedef struct plim_size { /* a symbol's size: {"seq", 256} */
     int64_t size;
 } plim_size;
 
+/* An input whose data is known when the session is made (a shape, axes): it becomes a constant. */
+typedef struct plim_fixed_input {
+    const char *name;
+    plim_dtype dtype;
+    int rank;
+    const int64_t *dims;
+    const void *data; /* copied */
+} plim_fixed_input;
+
 /* Zero means the default everywhere. */
 typedef struct plim_session_options {
     int threads;            /* default 1 */
     int64_t batch;          /* size of every symbol that `sizes` does not name; default 1 */
     const plim_size *sizes;
     size_t size_count;
+    const plim_fixed_input *fixed;
+    size_t fixed_count;
     const char *without;    /* passes to leave out, separated by commas: "fuse-attention,fold" */
     int plan_only;          /* no arena, no weights: for looking at the plan */
     int measure;            /* measure the time of each step */

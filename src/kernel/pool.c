@@ -209,27 +209,53 @@ plim_status plim__lower_global_lp_pool(plim__lower *l) { return lower_global(l, 
 /* --- MaxUnpool: each value goes back to the place its index names ---------------------------------------------------- */
 
 struct unpool {
-    int64_t count, cells;
+    int64_t count, cells, pooled_cells;
+    int rank;
+    int64_t pooled[PLIM_MAX_RANK], out[PLIM_MAX_RANK]; /* the shape that the indices count in, and the output's */
 };
+
+static int64_t translate(const struct unpool *s, int64_t index) {
+    int64_t at = 0, scale = 1;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        at += index % s->pooled[i] * scale;
+        index /= s->pooled[i];
+        scale *= s->out[i];
+    }
+    return at;
+}
 
 static plim_status run_unpool(const plim__call *call) {
     const struct unpool *s = call->state;
     const float *x = call->in[0];
-    const int64_t *at = call->in[1];
+    const int64_t *index = call->in[1];
     memset(call->out[0], 0, (size_t)s->cells * sizeof *x);
     for (int64_t i = 0; i < s->count; i++) {
-        if (at[i] < 0 || at[i] >= s->cells) return PLIM_INVALID;
-        ((float *)call->out[0])[at[i]] = x[i];
+        int64_t at = index[i] < 0 || index[i] >= s->pooled_cells ? -1 : translate(s, index[i]);
+        if (at < 0 || at >= s->cells) return PLIM_INVALID;
+        ((float *)call->out[0])[at] = x[i];
     }
     return PLIM_OK;
 }
 
 plim_status plim__lower_max_unpool(plim__lower *l) {
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
+    const plim__shape *x = plim__lower_input_shape(l, 0), *y = plim__lower_output_shape(l, 0);
+    plim__window w;
+    PLIM_TRY(plim__window_read_transposed(plim__lower_node(l), x, NULL, &w, NULL));
     PLIM_TRY(plim__lower_input(l, 0, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
-    struct unpool *s = plim__alloc(sizeof *s);
-    if (s) *s = (struct unpool){plim__shape_elements(plim__lower_input_shape(l, 0)), plim__shape_elements(plim__lower_output_shape(l, 0))};
+    struct unpool *s = plim__alloc_zero(1, sizeof *s);
+    if (s) {
+        s->rank = x->rank;
+        s->count = plim__shape_elements(x);
+        s->cells = plim__shape_elements(y);
+        s->pooled_cells = 1;
+        for (int i = 0; i < x->rank; i++) {
+            s->out[i] = y->dims[i];
+            s->pooled[i] = i < 2 ? x->dims[i] : w.out[i - 2];
+            s->pooled_cells *= s->pooled[i];
+        }
+    }
     return plim__lower_emit(l, "MaxUnpool", run_unpool, s, plim__free);
 }

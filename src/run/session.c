@@ -21,10 +21,29 @@ static plim_status bind_sizes(plim_graph *g, const plim_session_options *options
     return plim__graph_bind(g, NULL, options->batch > 0 ? options->batch : 1, error);
 }
 
+/* The input becomes a constant with the given data. */
+static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_error *error) {
+    size_t at = 0;
+    while (at < g->inputs.count && strcmp(g->values.items[g->inputs.items[at]].name, fixed->name) != 0) at++;
+    if (at == g->inputs.count) return plim__fail(error, PLIM_NOT_FOUND, "the model has no input '%s'", fixed->name);
+    plim__value *value = &g->values.items[g->inputs.items[at]];
+    if (value->dtype != fixed->dtype)
+        return plim__fail(error, PLIM_DTYPE, "input '%s' is %s, expected %s", fixed->name, plim_dtype_name(fixed->dtype), plim_dtype_name(value->dtype));
+    if (fixed->rank < 0 || fixed->rank > PLIM_MAX_RANK) return plim__fail(error, PLIM_SHAPE, "input '%s' has rank %d", fixed->name, fixed->rank);
+    plim__shape shape = plim__shape_of(fixed->rank, fixed->dims);
+    PLIM_TRY(plim__tensor_create(fixed->dtype, &shape, &value->tensor, error));
+    memcpy(value->tensor->data, fixed->data, value->tensor->bytes);
+    value->kind = PLIM__VALUE_CONSTANT;
+    value->shape = shape;
+    memmove(g->inputs.items + at, g->inputs.items + at + 1, (--g->inputs.count - at) * sizeof *g->inputs.items);
+    return PLIM_OK;
+}
+
 static plim_status prepare(plim_session *s, const plim_graph *model, const plim_session_options *options, plim_error *error) {
     PLIM_TRY(plim_graph_status(model, error));
     s->graph = plim_graph_clone(model);
     if (!s->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *s->graph);
+    for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(s->graph, &options->fixed[i], error));
     PLIM_TRY(bind_sizes(s->graph, options, error));
     plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__kernel_fold;
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error));

@@ -1,0 +1,145 @@
+/* Running conformance cases. Inputs that decide shapes (a Reshape's target, axes) are fixed when the model
+ * needs them to be known: first integers, then everything. */
+#include "run/conformance.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "format/onnx.h"
+#include "graph/graph.h"
+#include "plimsoll/session.h"
+
+#define MOST 64 /* inputs or outputs of a case */
+
+struct data_set {
+    plim__tensor *inputs[MOST], *outputs[MOST];
+    size_t input_count, output_count;
+};
+
+static void free_set(struct data_set *set) {
+    for (size_t i = 0; i < MOST; i++) {
+        plim__tensor_release(set->inputs[i]);
+        plim__tensor_release(set->outputs[i]);
+    }
+}
+
+static plim_status read_tensors(const char *folder, const char *prefix, plim__tensor **tensors, size_t *count, plim_error *error) {
+    for (*count = 0; *count < MOST; ++*count) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s_%zu.pb", folder, prefix, *count);
+        if (access(path, R_OK) != 0) return PLIM_OK;
+        PLIM_TRY(plim__onnx_read_tensor_file(path, &tensors[*count], NULL, error));
+    }
+    return PLIM_OK;
+}
+
+/* Sizes of the model's symbols, read off the data. */
+static size_t find_sizes(const plim_graph *g, const struct data_set *set, plim_size *sizes, size_t most) {
+    size_t count = 0;
+    for (size_t i = 0; i < g->inputs.count && i < set->input_count; i++) {
+        const plim__shape *shape = &g->values.items[g->inputs.items[i]].shape;
+        for (int k = 0; k < shape->rank && k < set->inputs[i]->shape.rank && count < most; k++)
+            if (shape->dims[k] < 0) sizes[count++] = (plim_size){plim_graph_symbol_name(g, shape->dims[k]), set->inputs[i]->shape.dims[k]};
+    }
+    return count;
+}
+
+static bool near(double got, double want) {
+    if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
+    if (isinf(want) || isinf(got)) return got == want;
+    return fabs(got - want) <= 1e-7 + 1e-3 * fabs(want);
+}
+
+/* The data stores bfloat16 as uint16. */
+static void mend_bfloat(plim__tensor *tensor, plim_dtype declared) {
+    if (declared == PLIM_BF16 && tensor->dtype == PLIM_U16) tensor->dtype = PLIM_BF16;
+}
+
+static plim_status compare(const plim_graph *g, plim_value v, const void *data, const plim__tensor *want, plim_error *error) {
+    const plim__value *value = &g->values.items[v];
+    char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
+    if (value->dtype != want->dtype || !plim__shape_equal(&value->shape, &want->shape))
+        return plim__fail(error, PLIM_SHAPE, "'%s' is %s%s, expected %s%s", value->name, plim_dtype_name(value->dtype), plim__shape_text(&value->shape, NULL, a),
+                          plim_dtype_name(want->dtype), plim__shape_text(&want->shape, NULL, b));
+    plim__tensor got = *want;
+    got.data = (void *)data;
+    int64_t count = plim__shape_elements(&want->shape);
+    for (int64_t i = 0; i < count; i++)
+        if (!near(plim__tensor_at(&got, i), plim__tensor_at(want, i)))
+            return plim__fail(error, PLIM_NUMERIC, "'%s' element %lld is %.9g, expected %.9g", value->name, (long long)i, plim__tensor_at(&got, i), plim__tensor_at(want, i));
+    return PLIM_OK;
+}
+
+enum fixing { FIX_NOTHING, FIX_INTEGERS, FIX_ALL };
+
+static bool must_fix(const plim__tensor *tensor, enum fixing fixing) {
+    bool integer = tensor->dtype == PLIM_I64 || tensor->dtype == PLIM_I32 || tensor->dtype == PLIM_BOOL;
+    return fixing == FIX_ALL || (fixing == FIX_INTEGERS && integer);
+}
+
+static plim_status run_set(const plim_graph *g, const struct data_set *set, int threads, enum fixing fixing, plim_error *error) {
+    plim_size sizes[MOST];
+    plim_fixed_input fixed[MOST];
+    size_t fixed_count = 0;
+    if (set->input_count > g->inputs.count || set->output_count > g->outputs.count)
+        return plim__fail(error, PLIM_CORRUPT, "the data has more inputs or outputs than the model");
+    for (size_t i = 0; i < set->input_count; i++) mend_bfloat(set->inputs[i], g->values.items[g->inputs.items[i]].dtype);
+    for (size_t i = 0; i < set->output_count; i++) mend_bfloat(set->outputs[i], g->values.items[g->outputs.items[i]].dtype);
+    for (size_t i = 0; i < set->input_count; i++)
+        if (must_fix(set->inputs[i], fixing))
+            fixed[fixed_count++] = (plim_fixed_input){plim_graph_value_name(g, g->inputs.items[i]), set->inputs[i]->dtype, set->inputs[i]->shape.rank,
+                                                      set->inputs[i]->shape.dims, set->inputs[i]->data};
+    plim_session_options options = {.threads = threads, .sizes = sizes, .size_count = find_sizes(g, set, sizes, MOST), .fixed = fixed, .fixed_count = fixed_count};
+    plim_session *session;
+    PLIM_TRY(plim_session_create(g, &options, &session, error));
+    plim_status status = PLIM_OK;
+    for (size_t i = 0; status == PLIM_OK && i < set->input_count; i++) {
+        const char *name = plim_graph_value_name(g, g->inputs.items[i]);
+        plim_value v = plim_graph_find(plim_session_graph(session), name);
+        if (v < 0 || must_fix(set->inputs[i], fixing)) continue;
+        const plim__value *value = &plim_session_graph(session)->values.items[v];
+        if (value->dtype != set->inputs[i]->dtype || !plim__shape_equal(&value->shape, &set->inputs[i]->shape))
+            status = plim__fail(error, PLIM_SHAPE, "the data for input '%s' does not fit the model", name);
+        else if (plim_session_input(session, name))
+            memcpy(plim_session_input(session, name), set->inputs[i]->data, set->inputs[i]->bytes);
+    }
+    if (status == PLIM_OK) status = plim_session_run(session, error);
+    for (size_t i = 0; status == PLIM_OK && i < set->output_count; i++) {
+        const plim_graph *running = plim_session_graph(session);
+        plim_value v = running->outputs.items[i];
+        status = compare(running, v, plim_session_output(session, plim_graph_value_name(running, v)), set->outputs[i], error);
+    }
+    plim_session_free(session);
+    return status;
+}
+
+static plim_status run_folder(const plim_graph *g, const char *folder, int threads, plim_error *error) {
+    struct data_set set = {0};
+    plim_status status = read_tensors(folder, "input", set.inputs, &set.input_count, error);
+    if (status == PLIM_OK) status = read_tensors(folder, "output", set.outputs, &set.output_count, error);
+    if (status == PLIM_OK) status = run_set(g, &set, threads, FIX_NOTHING, error);
+    if (status == PLIM_UNSUPPORTED && set.input_count) status = run_set(g, &set, threads, FIX_INTEGERS, error);
+    if (status == PLIM_UNSUPPORTED && set.input_count) status = run_set(g, &set, threads, FIX_ALL, error);
+    free_set(&set);
+    return status;
+}
+
+plim__verdict plim__conformance_case(const char *folder, int threads, plim_error *error) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    plim_graph *g;
+    plim_status status = plim_onnx_load(path, &g, error);
+    size_t sets = 0;
+    for (; status == PLIM_OK; sets++) {
+        snprintf(path, sizeof path, "%s/test_data_set_%zu", folder, sets);
+        if (access(path, R_OK) != 0) break;
+        status = run_folder(g, path, threads, error);
+    }
+    if (status == PLIM_OK && sets == 0) status = plim__fail(error, PLIM_NOT_FOUND, "no test_data_set_0");
+    plim_graph_free(g);
+    return status == PLIM_OK ? PLIM__PASSED : status == PLIM_UNSUPPORTED ? PLIM__UNSUPPORTED : PLIM__FAILED;
+}
