@@ -67,11 +67,13 @@ static plim_status run_blocks(const plim__program *program, void **blocks, plim_
             plim__operand o = step->operands[i];
             pointers[i] = o.buffer < 0 ? NULL : (char *)blocks[o.buffer] + o.offset;
         }
-        plim__call call = {.state = step->state, .in = pointers, .out = pointers + step->in_count,
+        plim_error detail = {0};
+        plim__call call = {.state = step->state, .in = pointers, .out = pointers + step->in_count, .error = &detail,
                            .scratch = step->scratch < 0 ? NULL : blocks[step->scratch]};
         plim_status status = step->run(&call);
         plim__free(pointers);
-        if (status != PLIM_OK) return plim__fail(error, status, "folding %s failed: %s", step->label, plim_status_sentence(status));
+        if (status != PLIM_OK) return plim__fail(error, status, "folding %s failed: %s", step->label,
+                                                   *detail.message ? detail.message : plim_status_sentence(status));
     }
     return PLIM_OK;
 }

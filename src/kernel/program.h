@@ -43,6 +43,7 @@ typedef struct plim__call {
     void *const *out;
     void *scratch;
     uint64_t tick; /* the number of the training step, for random operators */
+    plim_error *error; /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;
 
 typedef plim_status (*plim__kernel)(const plim__call *call);

@@ -87,10 +87,11 @@ plim_status plim__runner_measure(plim__runner *runner, plim_error *error) {
 plim_status plim__runner_run(plim__runner *runner, const plim_graph *g, plim_error *error) {
     const plim__program *program = runner->program;
     void **at = runner->pointers;
+    plim_error detail = {0};
     plim__machine_enter(program->machine);
     for (size_t s = 0; s < program->steps.count; s++) {
         const plim__step *step = &program->steps.items[s];
-        plim__call call = {.state = step->state, .in = at, .out = at + step->in_count, .tick = runner->tick,
+        plim__call call = {.state = step->state, .in = at, .out = at + step->in_count, .tick = runner->tick, .error = &detail,
                            .scratch = plim__runner_at(runner, (plim__operand){step->scratch, 0})};
         double start = runner->seconds ? plim__clock_seconds() : 0;
         plim_status status = step->run(&call);
@@ -98,7 +99,7 @@ plim_status plim__runner_run(plim__runner *runner, const plim_graph *g, plim_err
         if (status != PLIM_OK) {
             const plim__node *node = step->node >= 0 ? &g->nodes.items[step->node] : NULL;
             return plim__fail(error, status, "node '%s' (%s) failed: %s", node ? node->name : "", node ? node->op_name : step->label,
-                              plim_status_sentence(status));
+                              *detail.message ? detail.message : plim_status_sentence(status));
         }
         at += step->in_count + step->out_count;
     }
