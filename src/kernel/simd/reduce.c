@@ -1,0 +1,73 @@
+/* Reductions and softmax on float32. */
+#include "kernel/simd/reduce.h"
+
+#include "kernel/reduce_loops.h"
+#include "kernel/simd/math.h"
+
+#define VALUE(x)       ((double)(x))
+#define EXPONENTIAL(x) ((double)plim__simd_exp((float)(x)))
+PLIM__FOLD_REAL_LOOPS(f32, float, VALUE, EXPONENTIAL)
+
+static float peak_of(const float *x, int64_t n) {
+    float peak = -INFINITY;
+#pragma omp simd reduction(max : peak)
+    for (int64_t i = 0; i < n; i++) peak = x[i] > peak ? x[i] : peak;
+    return peak == -INFINITY ? 0 : peak; /* -infinity everywhere: 0 / 0, not -infinity - -infinity */
+}
+
+static void softmax(float *y, const float *x, int64_t n) {
+    float peak = peak_of(x, n), sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) {
+        float e = plim__simd_exp(x[i] - peak);
+        y[i] = e;
+        sum += e;
+    }
+    float scale = 1.0f / sum;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] *= scale;
+}
+
+static void log_softmax(float *y, const float *x, int64_t n) {
+    float peak = peak_of(x, n), sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) sum += plim__simd_exp(x[i] - peak);
+    float shift = logf(sum);
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] - peak - shift;
+}
+
+static void softmax_columns(float *y, const float *x, int64_t n, int64_t step, int64_t width, float *peaks, float *sums, int log_form) {
+    for (int64_t j = 0; j < width; j++) peaks[j] = -INFINITY, sums[j] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const float *row = x + i * step;
+#pragma omp simd
+        for (int64_t j = 0; j < width; j++) peaks[j] = row[j] > peaks[j] ? row[j] : peaks[j];
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < width; j++) peaks[j] = peaks[j] == -INFINITY ? 0 : peaks[j];
+    for (int64_t i = 0; i < n; i++) {
+        const float *row = x + i * step;
+        float *out = y + i * step;
+#pragma omp simd
+        for (int64_t j = 0; j < width; j++) {
+            float shifted = row[j] - peaks[j], e = plim__simd_exp(shifted);
+            out[j] = log_form ? shifted : e;
+            sums[j] += e;
+        }
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < width; j++) sums[j] = log_form ? plim__simd_log(sums[j]) : 1.0f / sums[j];
+    for (int64_t i = 0; i < n; i++) {
+        float *out = y + i * step;
+#pragma omp simd
+        for (int64_t j = 0; j < width; j++) out[j] = log_form ? out[j] - sums[j] : out[j] * sums[j];
+    }
+}
+
+const plim__simd_reduce PLIM__ISA(plim__simd_reduce_table) = {
+    .f32 = PLIM__FOLD_REAL_TABLE(f32),
+    .softmax = softmax,
+    .log_softmax = log_softmax,
+    .softmax_columns = softmax_columns,
+};
