@@ -1,0 +1,14 @@
+/* What the machine allows, for people and for scripts: shared by the commands that show it. */
+#ifndef PLIM_CLI_LIMITS_TEXT_H
+#define PLIM_CLI_LIMITS_TEXT_H
+
+#include <jansson.h>
+
+#include "cli/terminal.h"
+#include "mem/limits.h"
+
+/* One line a limit: memory, cgroup, ulimit, overcommit, /dev/shm; then what binds first. */
+void plim__limits_text(plim__str *out, const plim__terminal *terminal, const plim__limits *limits);
+json_t *plim__limits_json(const plim__limits *limits); /* NULL when memory is short; "none" is null */
+
+#endif

@@ -1,0 +1,63 @@
+#!/bin/bash
+# A leaking loop is called a leak with its rate within 10 %, per minute and per step; a healthy one is not.
+program=$1
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+fail() { echo "FAILED: $*"; [ ! -e found.json ] || cat found.json; exit 1; }
+field() { sed -n "s/^ *\"$1\": \"\{0,1\}\([^\",]*\)\"\{0,1\},\{0,1\}\$/\1/p" found.json | head -1; }
+within() { awk -v a="$1" -v b="$2" -v share="$3" 'BEGIN { d = a / b - 1; if (d < 0) d = -d; exit !(d <= share) }'; }
+
+cat > leak.py <<'PY'
+import sys, time
+pieces, began = [], None
+for step in range(250):
+    pieces.append(bytearray(b"x") * 700_000)
+    print("step", step, flush=True)
+    if step == 80: began = time.monotonic()
+    time.sleep(0.02)
+# the true rate, whatever this machine was busy with
+open("truth", "w").write(str(169 * 700_000 / (time.monotonic() - began) * 60))
+sys.exit(5)
+PY
+"$program" run --json found.json --record record.jsonl -- python3 leak.py > /dev/null 2> err
+[ $? -eq 5 ] || fail "exit code"
+[ "$(field leak)" = true ] || fail "the leak is not seen"
+within "$(field bytes_per_minute)" "$(cat truth)" 0.1 || fail "rate $(field bytes_per_minute), true $(cat truth)"
+within "$(field bytes_per_step)" 700000 0.1 || fail "per step $(field bytes_per_step), true 700000"
+grep -q "a leak" err || fail "the report does not say so"
+
+# the record: a header, then samples whose time goes on
+head -1 record.jsonl | grep -q '"plimsoll_record":1' || fail "the record's first line"
+python3 - <<'PY' || fail "the record"
+import json
+header, *samples = [json.loads(line) for line in open("record.jsonl")]
+assert header["command"][-1] == "leak.py", header
+assert len(samples) > 50, len(samples)
+assert all(a["t"] < b["t"] for a, b in zip(samples, samples[1:]))
+assert max(s["rss"] for s in samples[-9:]) > samples[len(samples) // 2]["rss"] > 0 and max(s["step"] or 0 for s in samples) > 200
+found = json.load(open("found.json"))
+assert found["exit_code"] == 5 and found["signal"] is None and found["death"]["kind"] == "exit"
+assert found["peak"]["rss"] >= 170_000_000 and found["curve"]["kind"] == "growth"
+PY
+
+# the same in a child of a child
+"$program" run --json found.json -- sh -c 'sh -c "python3 leak.py; exit \$?"; exit $?' > /dev/null 2> err
+[ $? -eq 5 ] && [ "$(field leak)" = true ] || fail "a leak in a grandchild"
+
+cat > healthy.py <<'PY'
+import time, sys
+weights = bytearray(b"x") * 60_000_000
+for step in range(200):
+    batch = bytearray(b"y") * (20_000_000 + 3_000_000 * (step * 7 % 11))
+    print("step", step, flush=True)
+    time.sleep(0.01)
+    del batch
+    time.sleep(0.01)
+sys.exit(1)
+PY
+"$program" run --json found.json -- python3 healthy.py > /dev/null 2> err
+[ "$(field leak)" = false ] || fail "a healthy loop is called a leak"
+grep -q "no leak" err || fail "the report does not say that there is none: $(cat err)"
+echo "leaks are told"
