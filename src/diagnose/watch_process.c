@@ -81,6 +81,24 @@ bool plim__process_detail(plim__process *process) {
     return process->detailed;
 }
 
+const char *plim__process_command(const plim__process *process, char *buffer, size_t size) {
+    ssize_t used = plim__procfs_read(buffer, size, "/proc/%ld/cmdline", (long)process->pid);
+    if (used <= 0) {
+        snprintf(buffer, size, "[%s]", process->name);
+        used = (ssize_t)strlen(buffer);
+    }
+    while (used > 0 && buffer[used - 1] == 0) used--;
+    buffer[used] = 0;
+    for (ssize_t i = 0; i < used; i++) {
+        unsigned char c = (unsigned char)buffer[i];
+        if (c == 0)
+            buffer[i] = ' ';
+        else if (c < ' ' || c >= 127)
+            buffer[i] = '?'; /* escapes of others must not reach a terminal */
+    }
+    return buffer;
+}
+
 size_t plim__process_children(pid_t pid, pid_t *children, size_t most) {
     char text[4096], *at = text, *end;
     if (plim__procfs_read(text, sizeof text, "/proc/%ld/task/%ld/children", (long)pid, (long)pid) <= 0) return 0;

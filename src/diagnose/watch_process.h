@@ -33,6 +33,10 @@ bool plim__process_detail(plim__process *process);
 /* Swap alone, cheaply. */
 bool plim__process_swap(pid_t pid, uint64_t *swap);
 
+/* The command line, cut to fit, with what can't be shown as '?'; the name in brackets when there is none. Returns
+ * `buffer`. */
+const char *plim__process_command(const plim__process *process, char *buffer, size_t size);
+
 /* The children that the first thread of a process started: a cheap look for new ones, which misses those of other
  * threads. Returns how many were written. */
 size_t plim__process_children(pid_t pid, pid_t *children, size_t most);
