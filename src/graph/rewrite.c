@@ -60,45 +60,53 @@ int32_t plim__graph_only_user(const plim_graph *g, plim_value value) {
 
 static const char *node_label(const plim__node *node) { return *node->name ? node->name : node->op_name; }
 
-/* Kahn's algorithm, taking the earliest ready node first, so that a sorted graph keeps its order. */
+/* What ordering needs of each node. */
+struct visit {
+    enum { NEW, OPEN, DONE } state;
+    size_t next;   /* input to look at */
+    int32_t below; /* the node that waits for this one; -1 at the bottom */
+    int32_t place; /* in the new order */
+};
+
+/* Places node `first` after everything it needs: depth first, on a stack of our own, since chains are long. */
+static plim_status place_node(const plim_graph *g, int32_t first, struct visit *visits, int32_t *filled, plim_error *error) {
+    visits[first] = (struct visit){.state = OPEN, .below = -1};
+    for (int32_t n = first; n >= 0;) {
+        const plim__node *node = &g->nodes.items[n];
+        if (visits[n].next == node->inputs.count) {
+            visits[n].state = DONE;
+            visits[n].place = (*filled)++;
+            n = visits[n].below;
+            continue;
+        }
+        plim_value input = node->inputs.items[visits[n].next++];
+        int32_t needed = input < 0 ? -1 : g->values.items[input].producer;
+        if (needed < 0 || visits[needed].state == DONE) continue;
+        if (visits[needed].state == OPEN)
+            return plim__fail(error, PLIM_CORRUPT, "the graph has a cycle through node '%s'", node_label(&g->nodes.items[needed]));
+        visits[needed] = (struct visit){.state = OPEN, .below = n};
+        n = needed;
+    }
+    return PLIM_OK;
+}
+
+/* Nodes come in their old order, but each after its producers: a sorted graph stays as it is. */
 plim_status plim__graph_sort(plim_graph *g, plim_error *error) {
     size_t count = g->nodes.count;
     plim__node *sorted = plim__alloc_array(count, sizeof *sorted);
-    bool *done = plim__alloc_zero(count, sizeof *done), *ready = plim__alloc_zero(g->values.count, sizeof *ready);
-    int32_t *place = plim__alloc_array(count, sizeof *place);
-    plim_status status = sorted && done && ready && place ? PLIM_OK : plim__fail_memory(error, "sorting a graph", count * sizeof *sorted);
-    for (size_t v = 0; status == PLIM_OK && v < g->values.count; v++) ready[v] = g->values.items[v].producer < 0;
-    size_t filled = 0;
-    bool progress = true;
-    while (status == PLIM_OK && filled < count && progress) {
-        progress = false;
-        for (size_t n = 0; n < count; n++) {
-            const plim__node *node = &g->nodes.items[n];
-            if (done[n]) continue;
-            bool all = true;
-            for (size_t i = 0; i < node->inputs.count && all; i++) all = node->inputs.items[i] < 0 || ready[node->inputs.items[i]];
-            if (!all) continue;
-            for (size_t i = 0; i < node->outputs.count; i++)
-                if (node->outputs.items[i] >= 0) ready[node->outputs.items[i]] = true;
-            done[n] = progress = true;
-            place[n] = (int32_t)filled;
-            sorted[filled++] = *node;
-        }
-    }
-    if (status == PLIM_OK && filled < count) {
-        size_t n = 0;
-        while (done[n]) n++;
-        status = plim__fail(error, PLIM_CORRUPT, "the graph has a cycle through node '%s'", node_label(&g->nodes.items[n]));
-    }
+    struct visit *visits = plim__alloc_zero(count, sizeof *visits);
+    plim_status status = sorted && visits ? PLIM_OK : plim__fail_memory(error, "sorting a graph", count * sizeof *sorted);
+    int32_t filled = 0;
+    for (size_t n = 0; status == PLIM_OK && n < count; n++)
+        if (visits[n].state == NEW) status = place_node(g, (int32_t)n, visits, &filled, error);
     if (status == PLIM_OK) {
+        for (size_t n = 0; n < count; n++) sorted[visits[n].place] = g->nodes.items[n];
         if (count) memcpy(g->nodes.items, sorted, count * sizeof *sorted);
         for (size_t v = 0; v < g->values.count; v++)
-            if (g->values.items[v].producer >= 0) g->values.items[v].producer = place[g->values.items[v].producer];
+            if (g->values.items[v].producer >= 0) g->values.items[v].producer = visits[g->values.items[v].producer].place;
     }
     plim__free(sorted);
-    plim__free(done);
-    plim__free(ready);
-    plim__free(place);
+    plim__free(visits);
     return status;
 }
 

@@ -202,6 +202,32 @@ static void claims_without_bytes_cost_nothing(void **state) {
     }
 }
 
+/* Ordering must not take the square of the nodes, nor the stack. */
+static void a_long_chain_written_backwards_is_sorted(void **state) {
+    (void)state;
+    enum { LENGTH = 50000 };
+    bytes graph = {0};
+    char from[16], to[16];
+    for (int i = LENGTH; i > 0; i--) {
+        snprintf(from, sizeof from, "v%d", i - 1);
+        snprintf(to, sizeof to, "v%d", i);
+        add_node(&graph, "Neg", from, NULL, to);
+    }
+    add_value(&graph, 11, "v0", 1, 0, NULL);
+    snprintf(to, sizeof to, "v%d", LENGTH);
+    add_value(&graph, 12, to, 1, 0, NULL);
+    bytes model = model_of(&graph, 8, 17);
+    plim_graph *g;
+    assert_int_equal(plim_onnx_load_memory(model.data, model.size, &g, &error), PLIM_OK);
+    free(model.data);
+    for (int i = 0; i < LENGTH; i++) {
+        snprintf(to, sizeof to, "v%d", i + 1);
+        assert_string_equal(g->nodes.items[i].name, to);
+    }
+    assert_true(plim__graph_is_valid(g, NULL));
+    plim_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cut_files_are_refused_or_whole),
@@ -210,6 +236,7 @@ int main(void) {
         cmocka_unit_test(every_failed_allocation_is_survived),
         cmocka_unit_test(deep_nesting_does_not_reach_the_stacks_end),
         cmocka_unit_test(claims_without_bytes_cost_nothing),
+        cmocka_unit_test(a_long_chain_written_backwards_is_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
