@@ -86,6 +86,20 @@ plim_status plim__tensor_in_file(plim_dtype dtype, const plim__shape *shape, pli
     return PLIM_OK;
 }
 
+plim_status plim__tensor_scaled(plim__tensor *base, const float *factors, plim__tensor **tensor, plim_error *error) {
+    size_t bytes = (size_t)base->shape.dims[0] * sizeof *factors;
+    PLIM_TRY(make(base->dtype, &base->shape, tensor, error));
+    (*tensor)->factors = plim__alloc(bytes);
+    if (!(*tensor)->factors) {
+        plim__tensor_release(*tensor);
+        *tensor = NULL;
+        return plim__fail_memory(error, "the factors of a weight", bytes);
+    }
+    memcpy((*tensor)->factors, factors, bytes);
+    (*tensor)->base = plim__tensor_retain(base);
+    return PLIM_OK;
+}
+
 plim__tensor *plim__tensor_retain(plim__tensor *tensor) {
     if (tensor) atomic_fetch_add(&tensor->references, 1);
     return tensor;
@@ -95,12 +109,21 @@ void plim__tensor_release(plim__tensor *tensor) {
     if (!tensor || atomic_fetch_sub(&tensor->references, 1) > 1) return;
     plim__free(tensor->data);
     plim__source_release(tensor->source);
+    plim__tensor_release(tensor->base);
+    plim__free(tensor->factors);
     plim__free(tensor);
 }
 
 plim_status plim__tensor_read(const plim__tensor *tensor, void *into, plim_error *error) {
     if (tensor->data) {
         if (tensor->bytes) memcpy(into, tensor->data, tensor->bytes);
+        return PLIM_OK;
+    }
+    if (tensor->base) {
+        PLIM_TRY(plim__tensor_read(tensor->base, into, error));
+        int64_t rows = tensor->shape.dims[0], width = rows ? plim__shape_elements(&tensor->shape) / rows : 0;
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t i = 0; i < width; i++) ((float *)into)[r * width + i] *= tensor->factors[r];
         return PLIM_OK;
     }
     return plim__file_read_at(tensor->source->fd, into, tensor->bytes, tensor->offset, tensor->source->path, error);

@@ -30,6 +30,8 @@ typedef struct plim__tensor {
     void *data;           /* row-major, little-endian, packed; NULL while it is only in the file */
     plim__source *source; /* where the bytes are when data is NULL */
     uint64_t offset;
+    struct plim__tensor *base; /* or: float32 rows of another tensor, each times its factor */
+    float *factors;
 } plim__tensor;
 
 /* A tensor with room for its data (undefined), from dtype and concrete shape. */
@@ -39,6 +41,8 @@ plim_status plim__tensor_take(plim_dtype dtype, const plim__shape *shape, void *
 /* Data that stays in the file until it is needed; the caller has checked that the file is long enough. */
 plim_status plim__tensor_in_file(plim_dtype dtype, const plim__shape *shape, plim__source *source, uint64_t offset,
                                  plim__tensor **tensor, plim_error *error);
+/* base[i, ...] · factors[i], computed when it is read, so that folded weights are not held twice. */
+plim_status plim__tensor_scaled(plim__tensor *base, const float *factors, plim__tensor **tensor, plim_error *error);
 plim__tensor *plim__tensor_retain(plim__tensor *tensor); /* NULL is fine */
 void plim__tensor_release(plim__tensor *tensor);         /* NULL is fine */
 

@@ -1,0 +1,71 @@
+/* Recognising patterns. */
+#include "graph/match.h"
+
+#include <math.h>
+#include <string.h>
+
+bool plim__match_op(const plim__node *node, const char *name) {
+    return node && !node->dead && !*node->domain && strcmp(node->op_name, name) == 0;
+}
+
+plim__node *plim__match_producer(const plim_graph *g, plim_value value, const char *name) {
+    if (value < 0 || g->values.items[value].producer < 0) return NULL;
+    plim__node *node = &g->nodes.items[g->values.items[value].producer];
+    return plim__match_op(node, name) ? node : NULL;
+}
+
+plim__node *plim__match_user(const plim_graph *g, plim_value value, const char *name) {
+    int32_t user = plim__graph_only_user(g, value);
+    return user >= 0 && plim__match_op(&g->nodes.items[user], name) ? &g->nodes.items[user] : NULL;
+}
+
+bool plim__match_scalar(const plim_graph *g, plim_value value, double *number) {
+    plim__tensor *tensor = plim__graph_tensor(g, value);
+    if (!tensor || plim__shape_elements(&tensor->shape) != 1 || plim__tensor_load(tensor, NULL) != PLIM_OK) return false;
+    *number = plim__tensor_at(tensor, 0);
+    return true;
+}
+
+bool plim__match_near(double a, double b) { return fabs(a - b) <= 1e-3 * fabs(b); }
+
+bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double number, plim_value *other, double *found) {
+    if (!node || node->inputs.count != 2) return false;
+    bool ordered = plim__match_op(node, "Sub") || plim__match_op(node, "Div") || plim__match_op(node, "Pow");
+    for (size_t i = 2; i-- > (ordered ? 1u : 0u);) {
+        double scalar;
+        if (!plim__match_scalar(g, node->inputs.items[i], &scalar)) continue;
+        if (!isnan(number) && !plim__match_near(scalar, number)) continue;
+        *other = node->inputs.items[1 - i];
+        if (found) *found = scalar;
+        return true;
+    }
+    return false;
+}
+
+plim_value plim__match_other(const plim__node *node, plim_value one) {
+    if (node->inputs.count != 2) return PLIM_NO_VALUE;
+    return node->inputs.items[0] == one ? node->inputs.items[1] : node->inputs.items[1] == one ? node->inputs.items[0] : PLIM_NO_VALUE;
+}
+
+int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name, const plim_value *inputs,
+                          size_t count, plim_value like) {
+    char label[256]; /* nodes may move in memory while we add one */
+    strncpy(label, name, sizeof label - 1);
+    label[sizeof label - 1] = 0;
+    plim_dtype dtype = g->values.items[like].dtype;
+    plim__shape shape = g->values.items[like].shape;
+    int32_t node = plim__graph_add_node(g, domain, op, label, version);
+    for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
+    plim__node_add_output(g, node, plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, dtype, &shape));
+    return g->failure.status == PLIM_OK ? node : -1;
+}
+
+plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node) {
+    if (node < 0) return g->failure.status;
+    int32_t producer = g->values.items[old].producer;
+    if (producer >= 0) {
+        g->nodes.items[producer].dead = true;
+        g->values.items[old].producer = -1;
+    }
+    return plim__graph_replace(g, old, g->nodes.items[node].outputs.items[0]);
+}

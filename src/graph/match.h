@@ -1,0 +1,29 @@
+/* Recognising patterns: small questions that the fusing passes ask. */
+#ifndef PLIM_GRAPH_MATCH_H
+#define PLIM_GRAPH_MATCH_H
+
+#include "graph/graph.h"
+
+/* Whether a live node is this operator of ONNX's own domain. */
+bool plim__match_op(const plim__node *node, const char *name);
+/* The live node of this operator that makes the value; NULL when another one does, or none. */
+plim__node *plim__match_producer(const plim_graph *g, plim_value value, const char *name);
+/* The only user of the value if it is this operator; NULL otherwise. */
+plim__node *plim__match_user(const plim_graph *g, plim_value value, const char *name);
+/* The value is a constant (or parameter) with one element; *number is it. */
+bool plim__match_scalar(const plim_graph *g, plim_value value, double *number);
+/* A two-input node one of whose inputs is a scalar near `number` (any scalar when it is NaN): the other
+ * input goes to *other, the scalar to *found (may be NULL). The scalar must be the second input for Sub, Div, Pow. */
+bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double number, plim_value *other, double *found);
+/* The input of a two-input node that is not `one`; PLIM_NO_VALUE when neither is. */
+plim_value plim__match_other(const plim__node *node, plim_value one);
+bool plim__match_near(double a, double b); /* within 1e-3 relative: constants in files are rounded */
+
+/* A new node with one output of the given value's type; the caller then replaces that value. Returns the
+ * node's index, -1 after a failure (g->failure tells). */
+int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name, const plim_value *inputs,
+                          size_t count, plim_value like);
+/* Makes the new node's output take the place of `old`, whose producer dies. */
+plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node);
+
+#endif

@@ -1,0 +1,58 @@
+/* Recognising activations. */
+#include "graph/passes/activation.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool clip_bounds(const plim_graph *g, const plim__node *node, plim__activation *a) {
+    double low = -INFINITY, high = INFINITY;
+    if (plim__node_in(node, 1) >= 0 && !plim__match_scalar(g, plim__node_in(node, 1), &low)) return false;
+    if (plim__node_in(node, 2) >= 0 && !plim__match_scalar(g, plim__node_in(node, 2), &high)) return false;
+    if (plim__node_attribute(node, "min")) low = (double)plim__node_float(node, "min", 0);
+    if (plim__node_attribute(node, "max")) high = (double)plim__node_float(node, "max", 0);
+    a->name = "clip";
+    a->alpha = (float)low;
+    a->beta = (float)high;
+    return isfinite(low) && isfinite(high);
+}
+
+/* x · sigmoid(x): two users of x, the sigmoid and the product. */
+static bool swish(const plim_graph *g, plim_value value, plim__activation *a) {
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const plim__node *sigmoid = &g->nodes.items[n];
+        if (!plim__match_op(sigmoid, "Sigmoid") || sigmoid->inputs.items[0] != value) continue;
+        const plim__node *product = plim__match_user(g, sigmoid->outputs.items[0], "Mul");
+        if (!product || plim__match_other(product, sigmoid->outputs.items[0]) != value) return false;
+        int users = 0;
+        for (size_t k = 0; k < g->nodes.count; k++)
+            for (size_t i = 0; !g->nodes.items[k].dead && i < g->nodes.items[k].inputs.count; i++) users += g->nodes.items[k].inputs.items[i] == value;
+        for (size_t i = 0; i < g->outputs.count; i++) users += g->outputs.items[i] == value;
+        *a = (plim__activation){.name = "swish", .alpha = 1, .output = product->outputs.items[0]};
+        return users == 2;
+    }
+    return false;
+}
+
+bool plim__activation_of(const plim_graph *g, plim_value value, plim__activation *a) {
+    int32_t user = plim__graph_only_user(g, value);
+    *a = (plim__activation){0};
+    if (user < 0) return swish(g, value, a);
+    const plim__node *node = &g->nodes.items[user];
+    if (node->dead || *node->domain || node->inputs.items[0] != value) return false;
+    a->output = node->outputs.items[0];
+    if (strcmp(node->op_name, "Clip") == 0) return clip_bounds(g, node, a);
+    if (strcmp(node->op_name, "Relu") == 0) a->name = "relu";
+    if (strcmp(node->op_name, "LeakyRelu") == 0) a->name = "relu", a->alpha = plim__node_float(node, "alpha", 0.01f);
+    if (strcmp(node->op_name, "Elu") == 0) a->name = "elu", a->alpha = plim__node_float(node, "alpha", 1);
+    if (strcmp(node->op_name, "Sigmoid") == 0) a->name = "sigmoid";
+    if (strcmp(node->op_name, "Tanh") == 0) a->name = "tanh";
+    if (strcmp(node->op_name, "HardSwish") == 0) a->name = "hardswish";
+    if (strcmp(node->op_name, "Gelu") == 0) a->name = strcmp(plim__node_string(node, "approximate", "none"), "tanh") == 0 ? "gelu_tanh" : "gelu_erf";
+    return a->name != NULL;
+}
+
+void plim__activation_set(plim_graph *g, int32_t node, const plim__activation *a) {
+    plim_graph_set_string(g, node, "activation", a->name);
+    plim_graph_set_float(g, node, "activation_alpha", a->alpha);
+    plim_graph_set_float(g, node, "activation_beta", a->beta);
+}
