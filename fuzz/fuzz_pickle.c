@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     plim__pickle_options options = {.memory_limit = 4 << 20};
     if (plim__pickle_read_memory(data, size, &options, &pickle, &error) == PLIM_OK) walk(plim__pickle_root(pickle), 4);
     plim__pickle_free(pickle);
-    options.visitor = (plim__pickle_visitor){&turn, visit};
+    options.visitor = (plim__pickle_visitor){&turn, visit, NULL};
     if (plim__pickle_read_memory(data, size, &options, &pickle, &error) == PLIM_OK) walk(plim__pickle_root(pickle), 4);
     plim__pickle_free(pickle);
     return 0;

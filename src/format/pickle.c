@@ -244,15 +244,22 @@ static plim_status global_from_lines(machine *m, const plim__pickle_step *step, 
     return push_global(m, module, plim__pickle_new_text(&m->pool, PLIM__PICKLE_STRING, name, strlen(name)), error);
 }
 
-static plim_status push_call(machine *m, value callable, value arguments, plim_error *error) {
+static plim_status push_call(machine *m, value callable, value arguments, bool instance, plim_error *error) {
+    plim_status status = PLIM_OK;
+    if (m->visitor.call) status = m->visitor.call(m->visitor.context, callable, instance, error);
+    if (status != PLIM_OK) {
+        plim__pickle_release(&m->pool, callable);
+        plim__pickle_release(&m->pool, arguments);
+        return status;
+    }
     return push(m, compose(m, PLIM__PICKLE_CALL, (value[]){callable, arguments, {0}, {0}}, PICKLE_CALL_ITEMS), error);
 }
 
 /* callable arguments → call */
-static plim_status reduce(machine *m, plim_error *error) {
+static plim_status reduce(machine *m, bool instance, plim_error *error) {
     if (!has(m, 2)) return underflow(m, error);
     value arguments = pop(m), callable = pop(m);
-    return push_call(m, callable, arguments, error);
+    return push_call(m, callable, arguments, instance, error);
 }
 
 /* MARK callable arguments... → call; the callable of INST comes from its lines and is on top. */
@@ -269,7 +276,7 @@ static plim_status call_from_mark(machine *m, bool callable_last, plim_error *er
         memmove(&m->stack.items[start], &m->stack.items[start + 1], (m->stack.count - start) * sizeof callable);
     }
     plim_status status = collect(m, start, PLIM__PICKLE_TUPLE, error);
-    if (status == PLIM_OK) return push_call(m, callable, pop(m), error);
+    if (status == PLIM_OK) return push_call(m, callable, pop(m), false, error);
     plim__pickle_release(&m->pool, callable);
     return status;
 }
@@ -406,7 +413,7 @@ static plim_status fill_last(machine *m, size_t count, plim__pickle_type type, p
 static plim_status reduce_with_keywords(machine *m, plim_error *error) {
     if (!has(m, 3)) return underflow(m, error);
     plim__pickle_release(&m->pool, pop(m)); /* the keywords */
-    return reduce(m, error);
+    return reduce(m, true, error);
 }
 
 static plim_status instance(machine *m, const plim__pickle_step *step, plim_error *error) {
@@ -440,7 +447,7 @@ static plim_status execute(machine *m, const plim__pickle_step *step, plim_error
     case 'P': return persistent(m, plim__pickle_new_text(pool, PLIM__PICKLE_STRING, step->text, step->length), error);
     case 'Q': return binary_persistent(m, error);
     case 'R':
-    case 0x81: return reduce(m, error);
+    case 0x81: return reduce(m, step->opcode == 0x81, error);
     case 0x92: return reduce_with_keywords(m, error);
     case 'T':
     case 'U':

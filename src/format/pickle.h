@@ -100,13 +100,17 @@ typedef struct plim__pickle_visitor {
      * everything in it may be looked at only during the call. The root is never visited. */
     plim__pickle_verdict (*visit)(void *context, plim__pickle_value key, plim__pickle_value container, int64_t *token,
                                   plim_error *error);
+    /* Before each call is written down, wherever it is (also where its result is thrown away): what Python would call.
+     * `instance` is true for a plain new object of a class, false where Python would run a function with arguments
+     * from the file. Anything but PLIM_OK stops the reading. May be NULL: then every call is written down. */
+    plim_status (*call)(void *context, plim__pickle_value callable, bool instance, plim_error *error);
 } plim__pickle_visitor;
 
 typedef struct plim__pickle_options {
     const char *name;             /* for messages: the file */
     size_t memory_limit;          /* bytes of everything held at once; 0 is 256 MiB */
     unsigned depth_limit;         /* containers inside containers; 0 is 1000 */
-    plim__pickle_visitor visitor; /* visit may be NULL */
+    plim__pickle_visitor visitor; /* both functions may be NULL */
 } plim__pickle_options;
 
 /* Where bytes come from. `read` puts up to `capacity` bytes into `buffer`; *got is 0 only at the end. */

@@ -197,7 +197,7 @@ static void a_visitor_sees_each_container_once_and_folds_it(void **state) {
     for (int round = 0; round < 12; round++) {
         char name[64];
         recorder seen = {.drop = round >= 6};
-        plim__pickle_options options = {.visitor = {&seen, record}};
+        plim__pickle_options options = {.visitor = {&seen, record, NULL}};
         snprintf(name, sizeof name, "snapshot-%d.pickle", round % 6);
         plim__pickle *pickle = load(name, &options);
         assert_int_equal(seen.frames, 5);
@@ -258,7 +258,7 @@ static void a_long_list_of_dropped_events_takes_no_memory(void **state) {
     make_events(&text, 200000);
     assert_false(text.failed);
     size_t seen = 0;
-    plim__pickle_options options = {.visitor = {&seen, drop_dicts}};
+    plim__pickle_options options = {.visitor = {&seen, drop_dicts, NULL}};
     plim__pickle *pickle;
     assert_int_equal(plim__pickle_read_memory(text.data, text.length, &options, &pickle, &error), PLIM_OK);
     assert_int_equal(seen, 200000);
