@@ -8,6 +8,7 @@
 #include "plimsoll/onnx.h"
 #include "plimsoll/pack.h"
 #include "plimsoll/session.h"
+#include "plimsoll/size.h"
 #include "plimsoll/status.h"
 
 #endif
