@@ -1,0 +1,22 @@
+/* From the incident that counts to the answer: fields, cause, evidence, confidence, fixes. */
+#ifndef PLIM_DIAGNOSE_CAUSE_H
+#define PLIM_DIAGNOSE_CAUSE_H
+
+#include "diagnose/reader.h"
+#include "plimsoll/diagnose.h"
+
+void plim__conclude(plim__reader *reader, plim_explanation *explanation);
+
+/* What several parts reckon with. */
+uint64_t plim__cached(const plim_explanation *explanation); /* reserved - allocated; 0 when not told */
+/* What other processes hold: listed, or capacity - free - own; false when the numbers do not tell. */
+bool plim__others(const plim_explanation *explanation, uint64_t *bytes);
+
+void plim__add_evidence(plim_explanation *explanation, const char *format, ...) PLIM_PRINTF(2, 3);
+/* Sentences for the cause that was found, with its numbers. */
+void plim__gather_evidence(const plim__reader *reader, plim_explanation *explanation);
+
+/* The fixes for an explanation, from the one table of causes and fixes (knowledge.c). */
+void plim__choose_fixes(plim_explanation *explanation, unsigned facts);
+
+#endif

@@ -1,0 +1,243 @@
+/* The stream in front of the reader: what is worth reading is cleaned and read, the rest is only scanned.
+ *
+ *   feed ──→ blocks of whole lines ──→ any trigger? ── no ──→ dropped (its tail is kept as context)
+ *                                          │ yes, or the block before had one
+ *                                          └──→ clean.h ──→ a window of cleaned text ──→ parsers (reader.h)
+ *
+ * Memory: one block, the window and the tail, whatever the length of the log.
+ */
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+#include "diagnose/cause.h"
+#include "diagnose/clean.h"
+#include "diagnose/reader.h"
+#include "diagnose/scan.h"
+#include "plimsoll/diagnose.h"
+
+enum {
+    BLOCK = 256 << 10,
+    TAIL = 16 << 10,      /* context before a block that turns out to matter */
+    OVERLAP = 512,        /* a trigger may lie across two blocks */
+    LOOK_AHEAD = 24 << 10, /* a message is read when so much follows it, or the end */
+    LOOK_BEHIND = 16 << 10,
+    ROWS = 256,
+};
+
+struct plim_explainer {
+    plim__scan scan;
+    plim__cleaner cleaner;
+    plim__reader reader;
+    /* raw[0 .. tail) was seen before, raw[tail .. tail + size) is new */
+    char *raw;
+    size_t tail, size;
+    bool tail_read; /* the tail went through the cleaner */
+    int hot;        /* blocks still to be read because one before had a trigger */
+    /* reading the window */
+    size_t scanned;
+    uint16_t state;
+    uint64_t origin; /* position of the window's first byte in all cleaned text */
+    /* about the input */
+    uint64_t total, nul;
+    bool utf16, utf16_odd, finished;
+    size_t row_count, word_count;
+    const plim__row *rows[ROWS];
+    const char *words[ROWS];
+    uint16_t word_of_row[ROWS];
+    plim_explanation explanation;
+};
+
+static void collect_rows(plim_explainer *explainer, const plim__row *rows) {
+    for (; rows->trigger && explainer->row_count < ROWS; rows++) {
+        size_t word = 0;
+        while (word < explainer->word_count && strcmp(explainer->words[word], rows->trigger) != 0) word++;
+        if (word == explainer->word_count) explainer->words[explainer->word_count++] = rows->trigger;
+        explainer->word_of_row[explainer->row_count] = (uint16_t)word;
+        explainer->rows[explainer->row_count++] = rows;
+    }
+}
+
+plim_status plim_explainer_new(plim_explainer **explainer, plim_error *error) {
+    *explainer = NULL;
+    plim_explainer *made = plim__alloc_zero(1, sizeof *made);
+    if (!made) return plim__fail_memory(error, "the explainer", sizeof *made);
+    collect_rows(made, plim__rows_pytorch);
+    collect_rows(made, plim__rows_tensorflow);
+    collect_rows(made, plim__rows_jax);
+    collect_rows(made, plim__rows_runtime);
+    collect_rows(made, plim__rows_host);
+    made->raw = plim__alloc(TAIL + BLOCK);
+    plim_status status = made->raw ? PLIM_OK : plim__fail_memory(error, "the explainer's buffer", TAIL + BLOCK);
+    if (status == PLIM_OK) status = plim__scan_build(&made->scan, made->words, made->word_count, error);
+    if (status != PLIM_OK) {
+        plim_explainer_free(made);
+        return status;
+    }
+    plim__reader_init(&made->reader);
+    *explainer = made;
+    return PLIM_OK;
+}
+
+void plim_explainer_free(plim_explainer *explainer) {
+    if (!explainer) return;
+    plim__scan_free(&explainer->scan);
+    plim__clean_free(&explainer->cleaner);
+    plim__free(explainer->raw);
+    plim__free(explainer);
+}
+
+/* --- reading the window ------------------------------------------------------------------------------- */
+
+/* Where the trigger that ends at `end` began: its letters, with any white space between them. */
+static const char *trigger_start(const char *begin, const char *end, size_t letters) {
+    const char *at = end;
+    while (at > begin && letters > 0)
+        if (!strchr(" \t\n\r\v\f", *--at) || !*at) letters--;
+    return at;
+}
+
+static void run_rows(plim_explainer *explainer, uint16_t state, const char *end) {
+    for (; state; state = explainer->scan.shorter[state]) {
+        uint16_t word = explainer->scan.word_of[state];
+        if (!word) continue;
+        const char *start = trigger_start(explainer->reader.begin, end, strlen(explainer->words[word - 1]));
+        for (size_t i = 0; i < explainer->row_count; i++)
+            if (explainer->word_of_row[i] == word - 1) explainer->rows[i]->parse(&explainer->reader, start, end);
+    }
+}
+
+/* Reads the window up to where enough text follows, then lets go of what was read. */
+static void read_window(plim_explainer *explainer, bool last) {
+    plim__str *window = &explainer->cleaner.out;
+    size_t stop = last ? window->length : window->length > LOOK_AHEAD ? window->length - LOOK_AHEAD : 0;
+    plim__reader *reader = &explainer->reader;
+    reader->begin = plim__str_text(window);
+    reader->end = reader->begin + window->length;
+    reader->origin = explainer->origin;
+    uint16_t state;
+    while (explainer->scanned < stop &&
+           (state = plim__scan_next(&explainer->scan, reader->begin, stop, &explainer->scanned, &explainer->state)))
+        run_rows(explainer, state, reader->begin + explainer->scanned);
+    if (last || explainer->scanned <= LOOK_BEHIND) return;
+    size_t drop = explainer->scanned - LOOK_BEHIND;
+    plim__reader_slide(reader, reader->begin + drop);
+    memmove(window->data, window->data + drop, window->length - drop);
+    window->length -= drop;
+    window->data[window->length] = 0;
+    explainer->scanned -= drop;
+    explainer->origin += drop;
+}
+
+static void clean_lines(plim_explainer *explainer, const char *text, size_t size) {
+    const char *end = text + size;
+    while (text < end) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        plim__clean_line(&explainer->cleaner, text, (size_t)((stop ? stop : end) - text));
+        if (!stop) break;
+        text = stop + 1;
+    }
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------- */
+
+/* Where the block may be cut: behind the last line end, or anywhere when there is none. */
+static size_t whole_lines(const char *text, size_t size) {
+    const char *cut = memrchr(text, '\n', size);
+    if (!cut) cut = memrchr(text, '\r', size);
+    return cut ? (size_t)(cut - text) + 1 : size;
+}
+
+static plim_status take_block(plim_explainer *explainer, bool last, plim_error *error) {
+    char *fresh = explainer->raw + explainer->tail;
+    size_t size = last ? explainer->size : whole_lines(fresh, explainer->size);
+    size_t overlap = explainer->tail < OVERLAP ? explainer->tail : OVERLAP;
+    bool hit = plim__scan_any(&explainer->scan, fresh - overlap, size + overlap);
+    bool read = hit || explainer->hot > 0;
+    if (read) {
+        if (!explainer->tail_read && explainer->tail) { /* lines were skipped: begin anew, with some context */
+            plim__clean_end(&explainer->cleaner);
+            if (explainer->total > explainer->tail + explainer->size)
+                explainer->reader.gap = explainer->origin + explainer->cleaner.out.length;
+            clean_lines(explainer, explainer->raw, explainer->tail);
+        }
+        clean_lines(explainer, fresh, size);
+        if (explainer->cleaner.out.failed || explainer->cleaner.scratch.failed)
+            return plim__fail_memory(error, "the text around a message", BLOCK);
+        read_window(explainer, false);
+    } else if (explainer->tail_read) {
+        /* what was read so far ends here; a gap follows */
+        plim__clean_end(&explainer->cleaner);
+    }
+    explainer->hot = hit ? 1 : explainer->hot > 0 ? explainer->hot - 1 : 0;
+    /* keep a tail of whole lines, and what is not a whole line yet */
+    size_t seen = explainer->tail + size, rest = explainer->size - size, keep = seen < TAIL ? seen : TAIL;
+    char *from = explainer->raw + seen - keep;
+    if (keep < seen) {
+        char *line = memchr(from, '\n', keep);
+        if (line) keep -= (size_t)(line + 1 - from), from = line + 1;
+    }
+    memmove(explainer->raw, from, keep + rest);
+    explainer->tail = keep;
+    explainer->size = rest;
+    explainer->tail_read = read;
+    return PLIM_OK;
+}
+
+/* Windows shells redirect as UTF-16; its ASCII letters are what matters. */
+static size_t narrow(plim_explainer *explainer, char *to, size_t room, const unsigned char **data, size_t *size) {
+    size_t made = 0;
+    while (*size && made < room) {
+        unsigned char byte = *(*data)++;
+        --*size;
+        if (!explainer->utf16_odd) to[made++] = (char)(byte < 128 ? byte : '?');
+        explainer->utf16_odd = !explainer->utf16_odd;
+    }
+    return made;
+}
+
+plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, size_t size, plim_error *error) {
+    const unsigned char *bytes = data;
+    if (explainer->finished) return plim__fail(error, PLIM_INVALID, "the explainer has finished; make a new one");
+    if (explainer->total == 0 && size >= 2 && bytes[0] == 0xFF && bytes[1] == 0xFE) {
+        explainer->utf16 = true;
+        bytes += 2, size -= 2;
+        explainer->total += 2;
+    }
+    if (explainer->total < BLOCK && !explainer->utf16)
+        for (size_t i = 0; i < size && i < 65536; i++) explainer->nul += bytes[i] == 0;
+    while (size) {
+        size_t room = TAIL + BLOCK - explainer->tail - explainer->size;
+        char *to = explainer->raw + explainer->tail + explainer->size;
+        size_t taken = size < room ? size : room;
+        if (explainer->utf16) {
+            size_t before = size;
+            explainer->size += narrow(explainer, to, room, &bytes, &size);
+            explainer->total += before - size;
+        } else {
+            memcpy(to, bytes, taken);
+            bytes += taken, size -= taken;
+            explainer->size += taken;
+            explainer->total += taken;
+        }
+        if (explainer->tail + explainer->size == TAIL + BLOCK) PLIM_TRY(take_block(explainer, false, error));
+    }
+    return PLIM_OK;
+}
+
+plim_status plim_explainer_finish(plim_explainer *explainer, const plim_explanation **explanation, plim_error *error) {
+    *explanation = NULL;
+    if (explainer->finished) return plim__fail(error, PLIM_INVALID, "the explainer has finished; make a new one");
+    PLIM_TRY(take_block(explainer, true, error));
+    plim__clean_end(&explainer->cleaner);
+    if (explainer->cleaner.out.failed) return plim__fail_memory(error, "the text around a message", BLOCK);
+    if (!explainer->tail_read && explainer->tail) explainer->reader.gap = UINT64_MAX; /* the end was not worth reading */
+    read_window(explainer, true);
+    explainer->finished = true;
+    plim_explanation *made = &explainer->explanation;
+    plim__conclude(&explainer->reader, made);
+    made->log_bytes = explainer->total;
+    made->binary = explainer->total && explainer->nul * 100 > (explainer->total < BLOCK ? explainer->total : BLOCK);
+    *explanation = made;
+    return PLIM_OK;
+}

@@ -1,0 +1,370 @@
+/* Host memory: NumPy, Python, the kernel's OOM killer, shells, schedulers, data loaders, C++, Windows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnose/reader.h"
+
+static plim__event host_event(plim__reader *reader, const char *framework, int strength, const char *start) {
+    plim__event event = plim__event_at(reader, PLIM_GROUP_HOST, framework, plim__line_at(reader, start).at);
+    event.kind = "host";
+    event.facts |= PLIM_FACT_HOST;
+    event.strength = strength;
+    return event;
+}
+
+static plim__text trimmed_line(plim__reader *reader, const char *at) {
+    plim__text line = plim__line_at(reader, at);
+    while (line.at < line.end && (unsigned char)*line.at <= ' ') line.at++;
+    while (line.end > line.at && (unsigned char)line.end[-1] <= ' ') line.end--;
+    return line;
+}
+
+/* --- NumPy and Python -------------------------------------------------------------------------------------- */
+
+/* "Unable to allocate 1.61 GiB for an array with shape (753, 536, 536) and data type float64" */
+static void parse_numpy(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "numpy", PLIM_FULL, start);
+    plim__text t = plim__text_at(reader, end);
+    plim_amount rounded = {0};
+    event.group = PLIM_GROUP_RUNTIME;
+    if (plim__take(&t, " array with shape")) {
+        event.version = "NumPy 1.17";
+    } else {
+        if (!plim__take(&t, " %S for an array", &rounded)) return;
+        plim__take(&t, " with shape");
+    }
+    if (plim__take(&t, " (")) event.rank = plim__take_dims(&t, ')', event.shape);
+    if (plim__take(&t, " and data type")) {
+        plim__skip_blank(&t);
+        size_t length = 0;
+        while (t.at < t.end && (unsigned char)*t.at > ' ' && !strchr("\"',;)", *t.at) && length + 1 < sizeof event.dtype)
+            event.dtype[length++] = *t.at++;
+        while (length && event.dtype[length - 1] == '.') length--;
+        event.dtype[length] = 0;
+    }
+    event.requested = rounded;
+    plim__event_size(&event);
+    plim__report(reader, &event, t.at);
+}
+
+static void parse_memory_error(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = trimmed_line(reader, start), t = plim__text_at(reader, end);
+    if (plim__has_before(reader->begin, start, 6, "OutOf") || plim__has_before(reader->begin, start, 7, "_Array")) return;
+    if (plim__is_code_line(plim__line_at(reader, start)) || plim__has(line, 8, "except") || plim__has(line, 6, "raise"))
+        return;
+    if (plim__take(&t, " : bad allocation") || plim__take(&t, " : std::bad_alloc")) {
+        plim__event event = host_event(reader, "cpp", PLIM_PLAIN, start);
+        plim__report(reader, &event, t.at);
+        return;
+    }
+    if (plim__has(t, 24, ": Unable to allocate") || plim__has(t, 32, ": Out of memory")) return; /* NumPy, CuPy */
+    if (plim__before(reader, start, 30, "_exceptions")) return;
+    if (t.at < t.end && *t.at != ':' && *t.at != '\n' && *t.at != '(' && *t.at != '"' && *t.at != '\'' && *t.at != ' ')
+        return;
+    plim__text rest = t;
+    while (rest.at < rest.end && *rest.at == ' ') rest.at++;
+    if (rest.at < rest.end && *rest.at != ':' && *rest.at != '\n' && *rest.at != '(' && *rest.at != '"') return;
+    /* an exception stands at the start of its line, maybe behind a module's name */
+    for (const char *c = line.at; c < start; c++)
+        if (*c == ' ' && c > line.at && c[-1] != ':' && c[-1] != ']' && c[-1] != 'E' && c[-1] != ' ') return;
+    plim__event event = host_event(reader, "python", PLIM_PLAIN, start);
+    plim__report(reader, &event, end);
+}
+
+/* "OSError: [Errno 12] Cannot allocate memory", "fork: Cannot allocate memory" */
+static void parse_cannot_allocate(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start);
+    if (plim__has_before(reader->begin, start, 16, "Errno 12]") || plim__has_before(reader->begin, start, 16, "Errno 12")) {
+        plim__event event = host_event(reader, "python", PLIM_PLAIN, start);
+        plim__report(reader, &event, end);
+    } else if (plim__has_before(line.at, start, 40, "fork")) {
+        plim__event event = host_event(reader, "kernel", PLIM_PLAIN, start);
+        plim__report(reader, &event, end);
+    }
+}
+
+/* --- the kernel ---------------------------------------------------------------------------------------------- */
+
+static plim_amount kilobytes(plim__text t, size_t reach, const char *name) {
+    plim_amount amount = {0};
+    char pattern[32];
+    snprintf(pattern, sizeof pattern, "%s:%%n", name);
+    if (plim__seek(&t, reach, pattern, &amount) && amount.known && amount.bytes < UINT64_MAX / 4096)
+        return plim__exact(amount.bytes * 1024);
+    return (plim_amount){0};
+}
+
+static void parse_kernel_kill(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    plim__event event = host_event(reader, "kernel", PLIM_STRONG, start);
+    int64_t pid;
+    if (!plim__take(&t, " %i", &pid)) return;
+    event.facts |= PLIM_FACT_KILLED;
+    static const char *const parts[] = {"anon-rss", "file-rss", "shmem-rss"};
+    uint64_t sum = 0;
+    bool known = false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        plim_amount part = kilobytes(t, 260, parts[i]);
+        if (!part.known) continue;
+        known = true;
+        sum += part.bytes;
+    }
+    if (known) event.process = plim__exact(sum);
+    if (plim__before(reader, start, 40, "cgroup out of memory")) event.facts |= PLIM_FACT_LIMIT;
+    plim__report(reader, &event, t.at);
+}
+
+static void parse_kernel_invoked(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "kernel", PLIM_HINT, start);
+    event.facts |= PLIM_FACT_KILLED;
+    plim__report(reader, &event, end);
+}
+
+static void parse_constraint(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "kernel", PLIM_HINT, start);
+    event.facts |= PLIM_FACT_KILLED | PLIM_FACT_LIMIT;
+    plim__report(reader, &event, end);
+}
+
+/* "memory: usage 4194304kB, limit 4194304kB, failcnt 1"; memory+swap and kmem are other lines. */
+static void parse_usage(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    plim_amount usage, limit;
+    if (start > reader->begin && (start[-1] == '+' || start[-1] == 'k')) return;
+    if (!plim__take(&t, " %n kB, limit %n kB", &usage, &limit) || !limit.known) return;
+    if (limit.bytes >= 9007199254740000u) return; /* no limit */
+    plim__event event = host_event(reader, "kernel", PLIM_HINT, start);
+    event.facts |= PLIM_FACT_LIMIT;
+    event.limit = plim__exact(limit.bytes * 1024);
+    plim__report(reader, &event, t.at);
+}
+
+/* --- shells ----------------------------------------------------------------------------------------------------- */
+
+static void report_killed(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "kernel", PLIM_WEAK, start);
+    event.facts |= PLIM_FACT_KILLED;
+    plim__report(reader, &event, end);
+}
+
+static bool digit(char c) { return c >= '0' && c <= '9'; }
+
+static void parse_killed(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = trimmed_line(reader, start);
+    bool capital = *start == 'K';
+    bool last = end >= line.end || (line.end - end == 3 && memcmp(end, ": 9", 3) == 0);
+    bool first = start == line.at;
+    if (capital && first && last) {
+        report_killed(reader, start, end);
+    } else if (capital && first && line.end - end > 2 && end[0] == ' ' && end[1] == ' ') {
+        report_killed(reader, start, end); /* "Killed                  python train.py" */
+    } else if (plim__take(&(plim__text){line.at, line.end}, "zsh: killed ") ||
+               plim__has(line, 24, "Terminado (killed)")) {
+        report_killed(reader, start, end);
+    } else if (capital || (line.at < start && line.at[0] == '[')) {
+        const char *c = start;
+        while (c > line.at && c[-1] == ' ') c--;
+        /* "x.sh: line 3: 4711 Killed  python", "[1]  + 4711 killed     python", "step 40Killed" */
+        bool after_pid = c < start && c > line.at && digit(c[-1]);
+        bool wide = line.end - end > 1 && end[0] == ' ' && (end[1] == ' ' || plim__has(line, 80, "line "));
+        if (after_pid && (wide || last)) report_killed(reader, start, end);
+        else if (capital && last && c == start && !plim__has_before(line.at, start, 8, "OOM") && start > line.at &&
+                 !((start[-1] >= 'a' && start[-1] <= 'z') || (start[-1] >= 'A' && start[-1] <= 'Z')))
+            report_killed(reader, start, end);
+        else if (capital && last && c == start && start - line.at > 12 && plim__has((plim__text){line.at, start}, 200, "it/s"))
+            report_killed(reader, start, end);
+    }
+}
+
+/* The word alone on its line, in other languages. */
+static void parse_killed_word(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = trimmed_line(reader, start);
+    bool pid_before = start > line.at && start - line.at > 6 && (plim__has(line, 80, " line ") || digit(start[-2]));
+    if ((start == line.at && line.end - end <= 4) || pid_before || (start == line.at && end < line.end && end[0] == ' '))
+        report_killed(reader, start, end);
+}
+
+static void parse_code_137(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    plim__take(&t, ":");
+    plim__take(&t, " =");
+    int64_t code;
+    if (plim__take(&t, " %i", &code)) {
+        if (code == 137) report_killed(reader, start, t.at);
+    } else if (plim__take(&t, " -9") && !(t.at < t.end && digit(*t.at))) {
+        report_killed(reader, start, t.at);
+    }
+}
+
+/* --- schedulers --------------------------------------------------------------------------------------------------- */
+
+static void report_slurm(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "slurm", PLIM_STRONG + 1, start);
+    event.facts |= PLIM_FACT_LIMIT;
+    plim__report(reader, &event, end);
+}
+
+static void parse_slurm_kill(plim__reader *reader, const char *start, const char *end) {
+    if (plim__has(plim__text_at(reader, end), 40, "in step") || plim__has(plim__text_at(reader, end), 40, "in StepId") ||
+        plim__before(reader, start, 60, "slurm"))
+        report_slurm(reader, start, end);
+}
+
+static void parse_slurm_task(plim__reader *reader, const char *start, const char *end) {
+    if (plim__has_before(reader->begin, start, 24, "task ") || plim__before(reader, start, 60, "srun"))
+        report_slurm(reader, start, end);
+}
+
+/* "Limits: cpu: 10 memory: 16Gi", "\"limits\":{\"cpu\":\"4\",\"memory\":\"8Gi\"}" */
+static bool take_kubernetes_limit(plim__text t, plim_amount *limit) {
+    while (plim__seek(&t, 6000, "limits")) {
+        plim__text s = t;
+        size_t reach = 160;
+        plim__text requests = t;
+        if (plim__seek(&requests, reach, "requests")) reach = (size_t)(requests.at - t.at);
+        while (plim__seek(&s, reach, "memory")) {
+            while (s.at < s.end && strchr("\": =\t\n\\", *s.at) && *s.at) s.at++;
+            if (plim__take(&s, "%S", limit) && limit->known) return true;
+            if (s.at >= t.at + reach) break;
+        }
+    }
+    return false;
+}
+
+static void parse_oomkilled(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "kubernetes", PLIM_STRONG + 1, start);
+    event.facts |= PLIM_FACT_LIMIT;
+    const char *from = start - reader->begin > 2000 ? start - 2000 : reader->begin;
+    const char *to = reader->end - end > 3000 ? end + 3000 : reader->end;
+    if (!take_kubernetes_limit((plim__text){end, to}, &event.limit))
+        take_kubernetes_limit((plim__text){from, start}, &event.limit);
+    event.limit.exact = event.limit.known;
+    plim__report(reader, &event, end);
+}
+
+/* "Memory on the node (IP: .., ID: ..) where the task (.., memory used=1.2GB) was running was 30.1GB / 31.0GB (0.97),
+ * which exceeds the memory usage threshold of 0.95." */
+static void parse_ray(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "ray", PLIM_STRONG + 1, start);
+    const char *from = start - reader->begin > 500 ? start - 500 : reader->begin;
+    plim__text t = {from, reader->end};
+    size_t reach = (size_t)(end - from) + 500;
+    plim_amount used;
+    plim__text s = t;
+    if (plim__seek(&s, reach, "memory used=%S", &event.process)) t = s;
+    s = t;
+    if (plim__seek(&s, reach, "was running was %S / %S", &used, &event.capacity)) event.used = used;
+    if (!event.capacity.known) {
+        s = t;
+        if (plim__seek(&s, reach, " was %S / %S (0", &used, &event.capacity)) event.used = used;
+    }
+    plim__report(reader, &event, end);
+}
+
+static void parse_deepspeed(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    if (!plim__take(&t, " = -9") && !plim__take(&t, " = 137")) return;
+    if (t.at < t.end && digit(*t.at)) return;
+    plim__event event = host_event(reader, "deepspeed", PLIM_HINT, start);
+    event.facts |= PLIM_FACT_KILLED;
+    plim__report(reader, &event, t.at);
+}
+
+/* --- data loaders, C++, Windows -------------------------------------------------------------------------------------- */
+
+static void report_loader(plim__reader *reader, const char *start, const char *end, unsigned facts) {
+    plim__event event = host_event(reader, "pytorch", PLIM_STRONG, start);
+    event.facts |= facts;
+    plim__report(reader, &event, end);
+}
+
+static void parse_loader(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    if (plim__has(t, 16, "Bus error")) report_loader(reader, start, end, PLIM_FACT_SHM);
+    else if (plim__has(t, 16, "Killed") && plim__before(reader, start, 60, "worker"))
+        report_loader(reader, start, end, PLIM_FACT_KILLED);
+}
+
+static void parse_bus_error(plim__reader *reader, const char *start, const char *end) {
+    report_loader(reader, start, end, PLIM_FACT_SHM);
+}
+
+static void parse_mmap(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    plim__event event = host_event(reader, "pytorch", PLIM_STRONG, start);
+    if (!plim__take(&t, " %n bytes from file", &event.requested)) return;
+    event.facts |= PLIM_FACT_SHM;
+    plim__report(reader, &event, t.at);
+}
+
+static void parse_no_space(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start);
+    if (!plim__has(line, 2000, "/dev/shm") && !plim__has(plim__text_at(reader, end), 40, "/dev/shm")) return;
+    report_loader(reader, start, end, PLIM_FACT_SHM);
+}
+
+static void parse_bad_alloc(plim__reader *reader, const char *start, const char *end) {
+    if (plim__is_code_line(plim__line_at(reader, start)) && !plim__has(plim__line_at(reader, start), 40, "what()")) return;
+    plim__event event = host_event(reader, "cpp", PLIM_PLAIN, start);
+    plim__report(reader, &event, end);
+}
+
+static void report_windows(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "windows", PLIM_PLAIN, start);
+    event.facts |= PLIM_FACT_WIN_COMMIT;
+    plim__report(reader, &event, end);
+}
+
+static void parse_winerror(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    int64_t code;
+    if (plim__take(&t, " %i", &code) && (code == 1455 || code == 8)) report_windows(reader, start, t.at);
+}
+
+const plim__row plim__rows_host[] = {
+    {"unabletoallocate", parse_numpy},
+    {"memoryerror", parse_memory_error},
+    {"cannotallocatememory", parse_cannot_allocate},
+    {"killedprocess", parse_kernel_kill},
+    {"killprocess", parse_kernel_kill},
+    {"invokedoom-killer", parse_kernel_invoked},
+    {"constraint_memcg", parse_constraint},
+    {"memory:usage", parse_usage},
+    {"killedasaresultoflimitof", parse_constraint},
+    {"killed", parse_killed},
+    {"get\xC3\xB6tet", parse_killed_word},
+    {"processusarr\xC3\xAAt\xC3\xA9", parse_killed_word},
+    {"tu\xC3\xA9", parse_killed_word},
+    {"\xD0\xA3\xD0\xB1\xD0\xB8\xD1\x82\xD0\xBE", parse_killed_word},
+    {"\xE5\xB7\xB2\xE6\x9D\x80\xE6\xAD\xBB", parse_killed_word},
+    {"\xE5\xBC\xB7\xE5\x88\xB6\xE7\xB5\x82\xE4\xBA\x86", parse_killed_word},
+    {"terminatedbysignalsigkill", report_killed},
+    {"terminatedwithsignalsigkill", report_killed},
+    {"signal9(sigkill)", report_killed},
+    {"killedbysignal9", report_killed},
+    {"exitcode", parse_code_137},
+    {"exitedwithcode", parse_code_137},
+    {"exitstatus", parse_code_137},
+    {"returncode", parse_code_137},
+    {"oom-killevent", parse_slurm_kill},
+    {"oom_killevent", parse_slurm_kill},
+    {"exceededjobmemorylimit", report_slurm},
+    {"exceededstepmemorylimit", report_slurm},
+    {":outofmemory", parse_slurm_task},
+    {"out_of_me+", report_slurm},
+    {"state=out_of_memory", report_slurm},
+    {"oomkilled", parse_oomkilled},
+    {"nodewasrunninglowonmemory", parse_ray},
+    {"noderunninglowonmemory", parse_ray},
+    {"exceedsthememoryusagethreshold", parse_ray},
+    {"exitswithreturncode", parse_deepspeed},
+    {"iskilledbysignal:", parse_loader},
+    {"unexpectedbuserrorencounteredinworker", parse_bus_error},
+    {"unabletommap", parse_mmap},
+    {"nospaceleftondevice", parse_no_space},
+    {"std::bad_alloc", parse_bad_alloc},
+    {"winerror", parse_winerror},
+    {"oserror1455", report_windows},
+    {"pagingfileistoosmall", report_windows},
+    {0},
+};

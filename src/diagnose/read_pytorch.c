@@ -1,0 +1,374 @@
+/* PyTorch's messages: the caching allocators of every device, and the host's. */
+#include <stdio.h>
+#include <string.h>
+
+#include "diagnose/reader.h"
+
+/* --- device memory: what stands before "Tried to allocate" ------------------------------------------- */
+
+typedef struct backend {
+    const char *head, *kind;
+    unsigned facts;
+} backend;
+
+static const backend backends[] = {
+    {"CUDA out of memory.", "gpu", 0},
+    {"HIP out of memory.", "gpu", 0},
+    {"XPU out of memory.", "xpu", 0},
+    {"NPU out of memory.", "npu", 0},
+    {"PrivateUse1 out of memory.", "npu", 0},
+    {"MPS backend out of memory", "mps", 0},
+    {"can NOT allocate memory block with size larger than 4GB!", "xpu", PLIM_FACT_BLOCK_LIMIT},
+};
+
+static const backend *find_backend(plim__reader *reader, const char *at) {
+    const backend *best = NULL;
+    const char *best_at = NULL;
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++) {
+        const char *from = at - reader->begin > 240 ? at - 240 : reader->begin;
+        plim__text t = {from, at};
+        while (plim__seek(&t, 240, backends[i].head))
+            if (t.at > best_at) best = &backends[i], best_at = t.at;
+    }
+    return best;
+}
+
+/* "(GPU 0; 7.97 GiB total capacity; 4.14 GiB already allocated; 3.11 GiB free; 163.19 MiB cached)" */
+static void take_short_list(plim__text *t, plim__event *event) {
+    plim_amount amount, ignored;
+    for (;;) {
+        plim__skip_blank(t);
+        if (plim__take(t, "%S total capac", &amount)) {
+            event->capacity = amount;
+            if (!plim__take(t, "ity")) plim__take(t, "ty");
+        } else if (plim__take(t, "%S already allocated", &amount)) {
+            event->allocated = amount;
+        } else if (plim__take(t, "%S current active", &ignored)) {
+        } else if (plim__take(t, "%S free", &amount)) {
+            event->free = amount;
+        } else if (plim__take(t, "%S allowed", &amount)) {
+            event->limit = amount;
+            event->version = "PyTorch 1.8 to 2.0";
+        } else if (plim__take(t, "%S cached", &amount)) {
+            /* before 1.4 the figure leaves out what is allocated */
+            if (event->allocated.known && amount.known)
+                event->reserved = plim__rounded((double)event->allocated.bytes + (double)amount.bytes);
+            event->version = "PyTorch 1.0 to 1.3";
+        } else if (plim__take(t, "%S reserved in total", &amount)) {
+            event->reserved = amount;
+            if (!event->version) event->version = "PyTorch 1.4 to 2.0";
+            plim__take(t, " by PyTorch");
+        } else {
+            break;
+        }
+        plim__take(t, " ;");
+    }
+    plim__take(t, " )");
+}
+
+typedef struct processes {
+    plim_amount own, others, single;
+    int listed;
+    bool unknown;
+} processes;
+
+static void take_process(processes *list, plim_amount amount, bool own) {
+    if (!amount.known) {
+        list->unknown = true;
+    } else if (own) {
+        list->own = amount;
+    } else {
+        list->single = amount;
+        list->others = plim__rounded((double)list->others.bytes + (double)amount.bytes);
+    }
+    if (!own) list->listed++;
+}
+
+/* "GPU 0 has a total capacity of <S> of which <S> is free. Process 1 has <S> memory in use. Of the allocated ..." */
+static void take_sentences(plim__text *t, plim__event *event, processes *list) {
+    plim_amount amount;
+    int64_t pid;
+    for (;;) {
+        plim__skip_blank(t);
+        if (plim__take(t, "has a total capac")) {
+            if (plim__take(t, "ity")) event->version = "PyTorch 2.2 or later";
+            else if (plim__take(t, "ty")) event->version = "PyTorch 2.1";
+            if (!plim__take(t, " of %S", &event->capacity)) break;
+            plim__take(t, " .");
+        } else if (plim__take(t, "of which %S is free", &amount)) {
+            event->free = amount;
+            plim__take(t, " .");
+        } else if (plim__take(t, "Including non-PyTorch memory, this process has %S memory in use", &amount)) {
+            take_process(list, amount, true);
+            plim__take(t, " .");
+        } else if (plim__take(t, "Process %i has %S memory in use", &pid, &amount)) {
+            take_process(list, amount, false);
+            plim__take(t, " .");
+        } else if (plim__take(t, "%S allowed", &amount)) {
+            event->limit = amount;
+            plim__take(t, " ;");
+        } else if (plim__take(t, "Of the allocated memory %S is allocated by PyTorch", &amount)) {
+            event->allocated = amount;
+            plim__take(t, " ,");
+        } else if (plim__take(t, "with %S allocated in private pools (e.g., ", &amount)) {
+            plim__seek(t, 32, ")"); /* the allocated figure includes them */
+            plim__take(t, " ,");
+        } else if (plim__take(t, "and %S is reserved by PyTorch but unallocated", &amount)) {
+            if (event->allocated.known && amount.known)
+                event->reserved = plim__rounded((double)event->allocated.bytes + (double)amount.bytes);
+            plim__take(t, " .");
+        } else {
+            break;
+        }
+    }
+    if (plim__has(*t, 260, "PYTORCH_ALLOC_CONF=")) event->version = "PyTorch 2.9 or later";
+}
+
+/* One process and no "this process" is this process, seen from inside a container. */
+static void settle_processes(plim__event *event, const processes *list) {
+    if (list->unknown) event->facts |= PLIM_FACT_UNKNOWN_PROCESSES;
+    if (list->own.known) {
+        event->process = list->own;
+        event->other = list->others;
+    } else if (list->listed == 1 && !list->unknown) {
+        bool own = !event->reserved.known || (double)list->single.bytes >= 0.98 * (double)event->reserved.bytes;
+        if (own) event->process = list->single;
+        else event->other = list->others;
+    } else {
+        event->other = list->others;
+    }
+    if (list->unknown) event->other = (plim_amount){0};
+}
+
+static void take_mps(plim__reader *reader, const char *at, plim__event *event) {
+    const char *from = at - reader->begin > 240 ? at - 240 : reader->begin;
+    plim__text t = {from, at};
+    if (!plim__seek(&t, 240, "(MPS allocated: %S", &event->allocated)) return;
+    plim_amount other;
+    plim__take(&t, " , other allocations: %S", &other);
+    plim__take(&t, " , max allowed: %S", &event->limit);
+}
+
+static void parse_tried(plim__reader *reader, const char *start, const char *end) {
+    /* the CPU's allocator says "you tried", TensorFlow's "] tried to allocate 0 bytes" */
+    if (*start != 'T') return;
+    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);
+    plim__text t = plim__text_at(reader, end);
+    const backend *found = find_backend(reader, start);
+    event.strength = PLIM_FULL;
+    if (plim__take(&t, " more than 1EB memory")) {
+        event.facts |= PLIM_FACT_BAD_SIZE;
+        event.kind = found ? found->kind : "gpu";
+        plim__report(reader, &event, t.at);
+        return;
+    }
+    if (!plim__take(&t, " %S", &event.requested)) {
+        if (!found) return; /* "Tried to allocate" cut there */
+    }
+    if (event.requested.known && !found && !plim__has(t, 16, "GPU") && !plim__has(t, 16, "NPU") &&
+        !plim__has(t, 16, "on p") && !plim__has(t, 16, "on s") && (t.end - t.at > 3 && *t.at != '.'))
+        return; /* some other program's sentence */
+    processes list = {0};
+    if (found) event.facts |= found->facts;
+    if (found && strcmp(found->kind, "mps") == 0) take_mps(reader, start, &event);
+    event.kind = found ? found->kind : "gpu";
+    if (plim__take(&t, " on private pool") || plim__take(&t, " on shared pool")) event.kind = "mps";
+    plim__take(&t, " .");
+    if (plim__take(&t, " (GPU %i ;", &event.index)) {
+        take_short_list(&t, &event);
+    } else if (plim__take(&t, " (NPU %i ;", &event.index)) {
+        event.kind = "npu";
+        take_short_list(&t, &event);
+    } else if (plim__take(&t, " GPU %i", &event.index) || plim__take(&t, " NPU %i", &event.index)) {
+        take_sentences(&t, &event, &list);
+        settle_processes(&event, &list);
+    }
+    plim__report(reader, &event, t.at);
+}
+
+/* The head without the rest: a paste that was cut, or an old build. Words about it are not it. */
+static void parse_head(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end), line = plim__line_at(reader, start);
+    if (plim__is_code_line(line)) return;
+    plim__take(&t, ".");
+    plim__text rest = t;
+    if (plim__take(&rest, " Tried to allocate")) return;     /* read there */
+    if (plim__take(&rest, " (MPS allocated:") && plim__has(rest, 200, "Tried to allocate")) return;
+    bool ends = t.at >= t.end || *t.at == '\n' || *t.at == '"' || *t.at == '\'' || plim__has(t, 6, "Tried");
+    bool exception = plim__before(reader, start, 24, "Error");
+    if (!ends && !exception) return;
+    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", line.at);
+    event.kind = plim__has((plim__text){start, end}, 3, "XPU")   ? "xpu"
+                 : plim__has((plim__text){start, end}, 3, "NPU") ? "npu"
+                 : plim__has((plim__text){start, end}, 3, "MPS") ? "mps"
+                                                                 : "gpu";
+    if (strcmp(event.kind, "mps") == 0 && plim__take(&t, " (MPS allocated: %S", &event.allocated)) {
+        plim_amount other;
+        plim__take(&t, " , other allocations: %S", &other);
+        plim__take(&t, " , max allowed: %S", &event.limit);
+    }
+    plim__report(reader, &event, t.at);
+}
+
+/* "... no beginning": a paste that starts behind the request. */
+static void parse_capacity(plim__reader *reader, const char *start, const char *end) {
+    if (plim__before(reader, start, 400, "Tried to allocate")) return;
+    const char *from = start - reader->begin > 48 ? start - 48 : reader->begin;
+    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);
+    plim__text t = {from, reader->end};
+    event.kind = "gpu";
+    event.strength = PLIM_STRONG;
+    (void)end;
+    if (plim__seek(&t, 48, "GPU %i ;", &event.index)) {
+        take_short_list(&t, &event);
+    } else {
+        t.at = from;
+        processes list = {0};
+        if (!plim__seek(&t, 48, "GPU %i has a total", &event.index)) return;
+        t.at = start;
+        take_sentences(&t, &event, &list);
+        settle_processes(&event, &list);
+    }
+    if (event.capacity.known && event.allocated.known) plim__report(reader, &event, t.at);
+}
+
+/* --- device memory: without numbers ------------------------------------------------------------------ */
+
+static void parse_async(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start), after = plim__text_at(reader, end);
+    if (plim__is_code_line(line)) return;
+    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", line.at);
+    event.kind = "gpu";
+    if (plim__has((plim__text){start, end}, 16, "HIP")) event.framework = "pytorch";
+    if (end - start > 5 && start[5] == 'E') { /* darknet writes it with a capital */
+        event.group = PLIM_GROUP_RUNTIME;
+        event.framework = "darknet";
+    } else if (plim__take(&after, " (CUDA_ERROR_OUT_OF_MEMORY")) {
+        return; /* TensorFlow's asynchronous allocator, read there */
+    } else if (plim__take(&after, " (code 2") || plim__has(after, 40, "ERROR_OUT_OF_MEMORY)")) {
+        event.group = PLIM_GROUP_RUNTIME;
+        event.framework = "julia";
+    } else if (plim__has(after, 240, "ggml") || plim__before(reader, start, 200, "ggml") ||
+               plim__before(reader, start, 200, "llama")) {
+        event.group = PLIM_GROUP_RUNTIME;
+        event.framework = "llama.cpp";
+        int64_t index;
+        plim__text t = after;
+        if (plim__seek(&t, 80, "current device: %i", &index)) event.index = index;
+    } else if (plim__has(after, 120, "cudaErrorMemoryAllocation")) {
+        event.version = "PyTorch 2.8 or later";
+    }
+    plim__report(reader, &event, end);
+}
+
+static void parse_thc(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    if (!plim__take(&t, " : out of memory")) return;
+    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);
+    event.kind = "gpu";
+    event.version = "PyTorch 0.1 to 0.4";
+    plim__report(reader, &event, t.at);
+}
+
+static void parse_invalid_buffer(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);
+    plim__text t = plim__text_at(reader, end);
+    if (!plim__take(&t, " %S", &event.requested)) return;
+    event.kind = "mps";
+    event.facts |= PLIM_FACT_BLOCK_LIMIT;
+    event.strength = PLIM_STRONG;
+    plim__report(reader, &event, t.at);
+}
+
+static void parse_directml(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = plim__event_at(reader, PLIM_GROUP_RUNTIME, "directml", plim__line_at(reader, start).at);
+    plim__text t = plim__text_at(reader, end);
+    if (!plim__take(&t, " %n bytes", &event.requested)) return;
+    event.kind = "gpu";
+    event.strength = PLIM_STRONG;
+    plim__report(reader, &event, t.at);
+}
+
+/* cuBLAS and cuDNN that cannot make a handle or find an algorithm. TensorFlow's own wording is read there. */
+static void parse_disguised(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start);
+    if (plim__is_code_line(line) || plim__has(line, 2000, "cublas handle") || plim__has(line, 2000, "cudnn handle") ||
+        plim__has(line, 400, "tensorflow/"))
+        return;
+    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", line.at);
+    event.kind = "gpu";
+    event.facts |= PLIM_FACT_DISGUISED;
+    event.strength = PLIM_HINT + 1;
+    plim__report(reader, &event, end);
+}
+
+/* --- host memory ------------------------------------------------------------------------------------ */
+
+static plim__event host_event(plim__reader *reader, const char *start) {
+    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);
+    event.kind = "host";
+    event.facts |= PLIM_FACT_HOST;
+    event.strength = PLIM_STRONG;
+    return event;
+}
+
+static void parse_cpu(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, start);
+    plim__text t = plim__text_at(reader, end);
+    if (!plim__seek(&t, 64, "you tried to allocate ")) {
+        if (!plim__has(plim__text_at(reader, end), 64, "memory")) return;
+    } else if (!plim__take(&t, "%n bytes", &event.requested)) {
+        plim__take(&t, "%n", &event.requested);
+    }
+    plim__report(reader, &event, t.at);
+}
+
+static void parse_old_torch(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, start);
+    plim__text t = plim__text_at(reader, end);
+    plim__take(&t, " : you tried to allocate %S", &event.requested);
+    event.version = "Lua Torch, or PyTorch 0.1 to 0.4";
+    plim__report(reader, &event, t.at);
+}
+
+static void parse_memalign(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, start);
+    plim__report(reader, &event, end);
+}
+
+static void parse_negative(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, start);
+    event.facts |= PLIM_FACT_BAD_SIZE;
+    plim__report(reader, &event, end);
+}
+
+const plim__row plim__rows_pytorch[] = {
+    {"triedtoallocate", parse_tried},
+    {"cudaoutofmemory", parse_head},
+    {"hipoutofmemory", parse_head},
+    {"xpuoutofmemory", parse_head},
+    {"npuoutofmemory", parse_head},
+    {"mpsbackendoutofmemory", parse_head},
+    {"totalcapacity", parse_capacity},
+    {"hasatotalcapac", parse_capacity},
+    {"cudaerror:outofmemory", parse_async},
+    {"hiperror:outofmemory", parse_async},
+    {"cudaruntimeerror(2)", parse_thc},
+    {"err(2)", parse_thc},
+    {"error=2", parse_thc},
+    {"invalidbuffersize:", parse_invalid_buffer},
+    {"couldnotallocatetensorwith", parse_directml},
+    {"cublas_status_alloc_failed", parse_disguised},
+    {"cublas_status_not_initialized", parse_disguised},
+    {"cudnn_status_not_initialized", parse_disguised},
+    {"cudnn_status_alloc_failed", parse_disguised},
+    {"cudnnerror:cudnn_status_internal_error", parse_disguised},
+    {"unabletofindavalidcudnnalgorithm", parse_disguised},
+    {"getwasunabletofindanengine", parse_disguised},
+    {"nvml_success==rinternalassertfailed", parse_disguised},
+    {"defaultcpuallocator:", parse_cpu},
+    {"torch:notenoughmemory", parse_old_torch},
+    {"posix_memalign(&data,galignment,nbytes)==0.12vs0", parse_memalign},
+    {"calledwithnegativenumber:", parse_negative},
+    {0},
+};

@@ -1,0 +1,240 @@
+/* Events become incidents: which messages are about one failure, and which failure counts. */
+#include "diagnose/reader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void plim__reader_init(plim__reader *reader) {
+    memset(reader, 0, sizeof *reader);
+    reader->created_mb = -1;
+}
+
+plim__event plim__event_at(plim__reader *reader, plim__group group, const char *framework, const char *begin) {
+    (void)reader;
+    return (plim__event){
+        .group = group, .strength = PLIM_PLAIN, .framework = framework, .index = -1, .rank = -1, .begin = begin};
+}
+
+void plim__event_size(plim__event *event) {
+    uint64_t bytes;
+    if (event->dtype[0] && plim__shape_bytes(event->shape, event->rank, plim__dtype_item(event->dtype), &bytes))
+        event->requested = plim__exact(bytes);
+}
+
+plim__text plim__line_at(const plim__reader *reader, const char *at) {
+    const char *begin = at, *end = at;
+    while (begin > reader->begin && begin[-1] != '\n') begin--;
+    while (end < reader->end && *end != '\n') end++;
+    return (plim__text){begin, end};
+}
+
+plim__text plim__text_at(const plim__reader *reader, const char *at) { return (plim__text){at, reader->end}; }
+
+bool plim__before(const plim__reader *reader, const char *at, size_t reach, const char *literal) {
+    return plim__has_before(reader->begin, at, reach, literal);
+}
+
+/* --- does the run go on? --------------------------------------------------------------------------- */
+
+bool plim__is_code_line(plim__text line) {
+    plim__text t = line;
+    size_t indent = 0;
+    while (t.at < t.end && (*t.at == ' ' || *t.at == '\t')) t.at++, indent++;
+    if (plim__take(&t, "File \"")) return true;
+    if (indent < 2) return false;
+    size_t length = (size_t)(t.end - t.at);
+    if (plim__has(t, 6, "raise ") || plim__has(t, 6, "if ") || plim__has(t, 8, "except ")) return true;
+    if (plim__has(t, length, "Error:")) return false;
+    /* a statement: a call or an assignment, and no sentence */
+    return memchr(t.at, '(', (size_t)(t.end - t.at)) || memchr(t.at, '=', (size_t)(t.end - t.at)) ||
+           memchr(t.at, '^', (size_t)(t.end - t.at));
+}
+
+static bool has_digit(plim__text line) {
+    for (const char *c = line.at; c < line.end; c++)
+        if (*c >= '0' && *c <= '9') return true;
+    return false;
+}
+
+static bool shows_progress(plim__text line) {
+    static const char *const always[] = {"retry", "trying again", "try again with", "falling back", "reducing batch",
+                                         "reduce batch size to", "skipping batch", "resuming"};
+    static const char *const with_number[] = {"loss",  "epoch",    "it/s",      "eta:",      "map ",    "acc",
+                                              "step",  "iter",     "batch",     "samples",   "ms/step", "checkpoint",
+                                              "val:",  "finished", "completed", "processing file", "shard", "tok/s",
+                                              "tokens"};
+    static const char *const never[] = {"error", "failed", "exception", "traceback", "aborted", "warn", "exit"};
+    size_t length = (size_t)(line.end - line.at);
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (plim__has(line, length, always[i])) return true;
+    if (!has_digit(line) || plim__is_code_line(line)) return false;
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        if (plim__has(line, length, never[i])) return false;
+    for (size_t i = 0; i < sizeof with_number / sizeof *with_number; i++)
+        if (plim__has(line, length, with_number[i])) return true;
+    return false;
+}
+
+bool plim__goes_on(plim__text text) {
+    while (text.at < text.end) {
+        const char *stop = memchr(text.at, '\n', (size_t)(text.end - text.at));
+        plim__text line = {text.at, stop ? stop : text.end};
+        if (shows_progress(line)) return true;
+        text.at = line.end + 1;
+    }
+    return false;
+}
+
+/* The text between the incident and `until`, which may have left the window or been skipped. */
+static bool moved_on_until(plim__reader *reader, const char *until) {
+    plim__incident *incident = &reader->incident;
+    if (incident->moved_on || reader->gap > incident->end) return true;
+    const char *from = incident->end > reader->origin ? reader->begin + (incident->end - reader->origin) : reader->begin;
+    if (from > reader->end) from = reader->end;
+    /* the rest of the message's own line is not what follows */
+    while (from < until && *from != '\n') from++;
+    return from < until && plim__goes_on((plim__text){from, until});
+}
+
+bool plim__reader_moved_on(plim__reader *reader) { return moved_on_until(reader, reader->end); }
+
+void plim__reader_slide(plim__reader *reader, const char *begin) {
+    plim__incident *incident = &reader->incident;
+    uint64_t to = reader->origin + (uint64_t)(begin - reader->begin);
+    if (incident->is_set && incident->end < to && moved_on_until(reader, begin)) incident->moved_on = true;
+    reader->origin = to;
+    reader->begin = begin;
+}
+
+/* --- one incident or two? --------------------------------------------------------------------------- */
+
+/* Within 1 %, since one may be rounded; within a page, since allocators round up. */
+static bool near_amount(plim_amount a, plim_amount b) {
+    if (!a.known || !b.known) return true;
+    uint64_t low = a.bytes < b.bytes ? a.bytes : b.bytes, high = a.bytes < b.bytes ? b.bytes : a.bytes;
+    return high - low <= 512 || (double)(high - low) <= 0.011 * (double)high;
+}
+
+static bool compatible(const plim__event *a, const plim__event *b) {
+    if (!near_amount(a->requested, b->requested) || !near_amount(a->capacity, b->capacity) ||
+        !near_amount(a->allocated, b->allocated) || !near_amount(a->free, b->free) ||
+        !near_amount(a->process, b->process) || !near_amount(a->limit, b->limit))
+        return false;
+    if (a->rank >= 0 && b->rank >= 0 &&
+        (a->rank != b->rank || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) != 0))
+        return false;
+    return a->index < 0 || b->index < 0 || a->index == b->index;
+}
+
+static bool same_group(const plim__event *a, const plim__event *b) {
+    return a->group == b->group && (a->group != PLIM_GROUP_RUNTIME || strcmp(a->framework, b->framework) == 0);
+}
+
+static bool same_incident(plim__reader *reader, const plim__event *event) {
+    plim__incident *incident = &reader->incident;
+    const plim__event *facts = &incident->facts;
+    if (!incident->is_set || ((facts->facts ^ event->facts) & PLIM_FACT_WARNING)) return false;
+    if ((event->facts & PLIM_FACT_DUMP) && incident->dumped) return false;
+    if (!same_group(facts, event) && event->group != PLIM_GROUP_HOST && facts->group != PLIM_GROUP_HOST) return false;
+    if (moved_on_until(reader, plim__line_at(reader, event->begin).at)) return false;
+    if (same_group(facts, event)) {
+        if ((facts->facts & PLIM_FACT_DRIVER) && !incident->confirmed) return true; /* its sizes are tries */
+        if ((event->facts & PLIM_FACT_DRIVER) && incident->confirmed) return true;
+        return compatible(facts, event);
+    }
+    /* who killed the process, after what failed in it */
+    if (event->group == PLIM_GROUP_HOST) return event->strength <= PLIM_HINT;
+    return facts->strength <= PLIM_HINT && (event->facts & PLIM_FACT_HOST);
+}
+
+static void fill(plim_amount *to, plim_amount from) {
+    if (!to->known || (from.known && from.exact && !to->exact)) {
+        if (from.known) *to = from;
+    }
+}
+
+static void merge_amounts(plim__event *to, const plim__event *from) {
+    fill(&to->requested, from->requested);
+    fill(&to->capacity, from->capacity);
+    fill(&to->allocated, from->allocated);
+    fill(&to->reserved, from->reserved);
+    fill(&to->free, from->free);
+    fill(&to->process, from->process);
+    fill(&to->other, from->other);
+    fill(&to->limit, from->limit);
+    fill(&to->largest_free, from->largest_free);
+    fill(&to->used, from->used);
+    if (to->index < 0) to->index = from->index;
+    if (to->rank < 0 && from->rank >= 0) {
+        to->rank = from->rank;
+        memcpy(to->shape, from->shape, sizeof to->shape);
+    }
+    if (!to->dtype[0]) memcpy(to->dtype, from->dtype, sizeof to->dtype);
+    if (!to->op[0]) memcpy(to->op, from->op, sizeof to->op);
+}
+
+/* The message in one line, for people. */
+static void keep_message(plim__incident *incident, const char *begin, const char *end) {
+    size_t length = 0;
+    bool blank = false;
+    for (const char *c = begin; c < end && length + 2 < sizeof incident->message; c++) {
+        if ((unsigned char)*c <= ' ') {
+            blank = length > 0;
+            continue;
+        }
+        if (blank) incident->message[length++] = ' ';
+        blank = false;
+        incident->message[length++] = *c;
+    }
+    incident->message[length] = 0;
+}
+
+static void merge(plim__reader *reader, const plim__event *event) {
+    plim__incident *incident = &reader->incident;
+    plim__event *facts = &incident->facts;
+    bool driver = (event->facts & PLIM_FACT_DRIVER) != 0;
+    if (driver && incident->confirmed) return; /* the driver's share of a failure that is already told */
+    if (!driver && !incident->confirmed && (facts->facts & PLIM_FACT_DRIVER) &&
+        !(event->requested.known && near_amount(facts->requested, event->requested)))
+        facts->requested = (plim_amount){0};
+    if (driver && facts->requested.known && event->requested.known && event->requested.bytes < facts->requested.bytes)
+        facts->facts |= PLIM_FACT_FALLING;
+    if (event->strength > facts->strength) {
+        plim__event stronger = *event;
+        merge_amounts(&stronger, facts);
+        stronger.facts |= facts->facts;
+        if (!stronger.kind) stronger.kind = facts->kind;
+        if (!stronger.version) stronger.version = facts->version;
+        *facts = stronger;
+        keep_message(incident, event->begin, event->end);
+    } else {
+        merge_amounts(facts, event);
+        facts->facts |= event->facts;
+        if (!facts->kind) facts->kind = event->kind;
+        if (!facts->version) facts->version = event->version;
+    }
+}
+
+void plim__report(plim__reader *reader, plim__event *event, const char *end) {
+    plim__incident *incident = &reader->incident;
+    event->end = end;
+    bool warning = (event->facts & PLIM_FACT_WARNING) != 0;
+    /* nothing that did not fail replaces something that did */
+    if (warning && incident->is_set && !(incident->facts.facts & PLIM_FACT_WARNING)) return;
+    if (same_incident(reader, event)) {
+        merge(reader, event);
+    } else {
+        memset(incident, 0, sizeof *incident);
+        incident->is_set = true;
+        incident->facts = *event;
+        keep_message(incident, event->begin, end);
+        if (!warning) reader->failures++;
+        reader->engine_done = false;
+    }
+    if (event->facts & PLIM_FACT_DRIVER) incident->driver_count++;
+    if (event->facts & PLIM_FACT_DUMP) incident->dumped = true;
+    if (!(event->facts & (PLIM_FACT_DRIVER | PLIM_FACT_TACTIC | PLIM_FACT_WARNING | PLIM_FACT_DUMP)))
+        incident->confirmed = true;
+    uint64_t position = reader->origin + (uint64_t)(end - reader->begin);
+    if (position > incident->end) incident->end = position;
+}

@@ -1,0 +1,36 @@
+/* Finding any of many trigger words in one pass, whatever the white space between their letters.
+ *
+ * An Aho-Corasick automaton over bytes folded into classes: case is ignored, and white space is transparent (a
+ * state stays where it is), so "out of\r\n memory" and a word cut by a wrap both meet the trigger "outofmemory".
+ */
+#ifndef PLIM_DIAGNOSE_SCAN_H
+#define PLIM_DIAGNOSE_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plimsoll/status.h"
+
+typedef struct plim__scan {
+    uint8_t class_of[256];
+    unsigned shift;          /* log2 of the number of classes */
+    uint16_t *next;          /* state << shift | class -> state */
+    uint16_t *word_of;       /* state -> 1 + the longest trigger that ends there, 0 for none */
+    uint16_t *shorter;       /* state -> the state of the next shorter trigger that ends there, 0 for none */
+    uint16_t state_count, first_accepting; /* states from here on end a trigger */
+    size_t longest;
+} plim__scan;
+
+/* `words` without white space, in any case. */
+plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t count, plim_error *error);
+void plim__scan_free(plim__scan *scan);
+
+/* Whether any trigger occurs, as fast as the machine reads. */
+bool plim__scan_any(const plim__scan *scan, const char *data, size_t size);
+
+/* Goes on from *state over data[*at .. size); stops behind the first trigger's last byte and returns its state,
+ * or 0 at the end. */
+uint16_t plim__scan_next(const plim__scan *scan, const char *data, size_t size, size_t *at, uint16_t *state);
+
+#endif
