@@ -168,7 +168,7 @@ static void copy_facts(const plim__event *facts, plim_explanation *x) {
     memcpy(x->shape, facts->shape, sizeof x->shape);
     snprintf(x->dtype, sizeof x->dtype, "%s", facts->dtype);
     uint64_t bytes;
-    if (x->rank >= 0 && plim__shape_bytes(x->shape, x->rank, plim__dtype_item(x->dtype), &bytes))
+    if (x->rank >= 0 && plim__dims_bytes(x->shape, x->rank, plim__dtype_item(x->dtype), &bytes))
         x->shape_bytes = plim__exact(bytes);
     bool theirs = strcmp(x->framework, "jax") == 0 && facts->version && strncmp(facts->version, "TensorFlow", 10) == 0;
     snprintf(x->version, sizeof x->version, "%s", facts->version && !theirs ? facts->version : "");

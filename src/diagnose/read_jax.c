@@ -81,7 +81,7 @@ static bool take_xla_shape(plim__text *t, plim__buffer *buffer) {
     if (!plim__dtype_word(word, buffer->dtype, sizeof buffer->dtype) || !plim__take(t, "[")) return false;
     buffer->rank = plim__take_dims(t, ']', buffer->shape);
     if (buffer->rank < 0) return false;
-    if (!plim__shape_bytes(buffer->shape, buffer->rank, plim__dtype_item(buffer->dtype), &buffer->exact))
+    if (!plim__dims_bytes(buffer->shape, buffer->rank, plim__dtype_item(buffer->dtype), &buffer->exact))
         buffer->exact = 0;
     return true;
 }

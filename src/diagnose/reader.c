@@ -17,7 +17,7 @@ plim__event plim__event_at(plim__reader *reader, plim__group group, const char *
 
 void plim__event_size(plim__event *event) {
     uint64_t bytes;
-    if (event->dtype[0] && plim__shape_bytes(event->shape, event->rank, plim__dtype_item(event->dtype), &bytes))
+    if (event->dtype[0] && plim__dims_bytes(event->shape, event->rank, plim__dtype_item(event->dtype), &bytes))
         event->requested = plim__exact(bytes);
 }
 

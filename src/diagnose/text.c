@@ -306,7 +306,7 @@ uint64_t plim__dtype_item(const char *numpy) {
     return 0;
 }
 
-bool plim__shape_bytes(const int64_t *shape, int rank, uint64_t item, uint64_t *bytes) {
+bool plim__dims_bytes(const int64_t *shape, int rank, uint64_t item, uint64_t *bytes) {
     uint64_t product = item;
     if (item == 0 || rank < 0) return false;
     for (int i = 0; i < rank; i++)

@@ -47,7 +47,7 @@ bool plim__dtype_word(const char *name, char *numpy, size_t size);
 /* Bytes of one element of a NumPy dtype word; 0 when unknown. */
 uint64_t plim__dtype_item(const char *numpy);
 /* product(shape) * item; false on overflow, on a negative dimension or an unknown item. */
-bool plim__shape_bytes(const int64_t *shape, int rank, uint64_t item, uint64_t *bytes);
+bool plim__dims_bytes(const int64_t *shape, int rank, uint64_t item, uint64_t *bytes);
 
 plim_amount plim__exact(uint64_t bytes);
 plim_amount plim__rounded(double bytes);
