@@ -13,10 +13,30 @@ struct lines {
     line_loop loop;   /* does one of `outer` */
     bool least, last; /* ArgMin; the last of equals */
     bool reverse, exclusive;
+    bool late_axis; /* the axis is known only when the step runs: input 1 */
+    plim_dtype axis_dtype;
+    plim__shape shape;
 };
+
+/* [outer, n, inner] around an axis; false when it is out of range. */
+static bool choose_axis(lines *s, int64_t axis) {
+    int normal = 0, rank = s->shape.rank;
+    if (rank > 0 && !plim__axis_normalize(axis, rank, &normal)) return false;
+    s->outer = plim__shape_product(&s->shape, 0, normal);
+    s->n = rank > 0 ? s->shape.dims[normal] : 1;
+    s->inner = plim__shape_product(&s->shape, rank > 0 ? normal + 1 : 0, rank);
+    return true;
+}
 
 static plim_status run_lines(const plim__call *call) {
     const lines *s = call->state;
+    lines late;
+    if (s->late_axis) {
+        late = *s;
+        int64_t axis = s->axis_dtype == PLIM_I64 ? *(const int64_t *)call->in[1] : *(const int32_t *)call->in[1];
+        if (!choose_axis(&late, axis)) return PLIM_SHAPE;
+        s = &late;
+    }
     int threads = plim__loop_threads(s->outer * s->n * s->inner);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < s->outer; i++) s->loop(s, call->out[0], call->in[0], i);
@@ -77,14 +97,11 @@ PLIM__WHOLES(CUMSUM_WHOLE)
 static const line_loop arg_loops[PLIM_DTYPE_COUNT] = TABLE(arg), cumsum_loops[PLIM_DTYPE_COUNT] = TABLE(cumsum);
 
 static plim_status lower_lines(plim__lower *l, lines line, int64_t axis) {
-    const plim__shape *shape = plim__lower_input_shape(l, 0);
-    int normal = 0;
+    line.shape = *plim__lower_input_shape(l, 0);
     if (!line.loop) return plim__lower_unsupported_type(l, 0);
-    if (shape->rank > 0 && !plim__axis_normalize(axis, shape->rank, &normal)) return plim__lower_fail(l, PLIM_SHAPE, "axis is out of range");
-    line.outer = plim__shape_product(shape, 0, normal);
-    line.n = shape->rank > 0 ? shape->dims[normal] : 1;
-    line.inner = plim__shape_product(shape, shape->rank > 0 ? normal + 1 : 0, shape->rank);
+    if (!line.late_axis && !choose_axis(&line, axis)) return plim__lower_fail(l, PLIM_SHAPE, "axis is out of range");
     PLIM_TRY(plim__lower_input(l, 0, PLIM__DENSE, NULL));
+    if (line.late_axis) PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     lines *state = plim__alloc(sizeof *state);
     if (!state) return plim__lower_fail(l, PLIM_NO_MEMORY, "no memory for its loop");
@@ -107,12 +124,13 @@ plim_status plim__lower_cumsum(plim__lower *l);
 plim_status plim__lower_cumsum(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     plim__tensor *axis = plim__lower_constant(l, 1);
-    int64_t value;
+    plim_dtype axis_dtype = plim__lower_input_dtype(l, 1);
+    int64_t value = 0;
     size_t count;
-    if (!axis) return plim__lower_unsupported(l, "whose axis depends on data");
-    PLIM_TRY(plim__tensor_ints(axis, &value, 1, &count, plim__lower_error(l)));
-    if (count != 1) return plim__lower_fail(l, PLIM_SHAPE, "the axis is not a scalar");
+    if (plim__shape_elements(plim__lower_input_shape(l, 1)) != 1 || (axis_dtype != PLIM_I64 && axis_dtype != PLIM_I32))
+        return plim__lower_fail(l, PLIM_SHAPE, "the axis is not one integer");
+    if (axis) PLIM_TRY(plim__tensor_ints(axis, &value, 1, &count, plim__lower_error(l)));
     lines line = {.loop = cumsum_loops[plim__lower_input_dtype(l, 0)], .reverse = plim__node_int(node, "reverse", 0) != 0,
-                  .exclusive = plim__node_int(node, "exclusive", 0) != 0};
+                  .exclusive = plim__node_int(node, "exclusive", 0) != 0, .late_axis = !axis, .axis_dtype = axis_dtype};
     return lower_lines(l, line, value);
 }

@@ -12,6 +12,7 @@
 #define simd_log    plim__simd_log
 #define simd_tanh   plim__simd_tanh
 #define simd_erf    plim__simd_erf
+#define simd_erf_about plim__simd_erf_about
 #define simd_log1p  plim__simd_log1p
 #define simd_fabs   fabsf
 #define simd_ceil   ceilf
