@@ -71,8 +71,7 @@ static void add_row(plim__str *out, const viewer *v, const plim__table_row *row)
              cell(p->detailed, p->pss, b), cell(p->detailed, p->swap, c), cell(p->detailed || p->shared, p->shared, d),
              cell(v->gpus != NULL, row->gpu, e), growth_cell(row, f, sizeof f),
              plim__process_command(p, command, sizeof command));
-    int width =
-        v->terminal.is_terminal && v->terminal.width < (int)sizeof line ? v->terminal.width : (int)sizeof line - 1;
+    int width = v->terminal.is_terminal ? v->terminal.width : 120;
     plim__str_addf(out, "%.*s\n", width, line);
 }
 

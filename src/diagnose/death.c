@@ -64,7 +64,7 @@ static void add_peak_evidence(const plim__death_facts *facts, plim__death *death
 /* --- verdicts ------------------------------------------------------------------------------------- */
 
 static void explain_oom(const plim__death_facts *facts, bool itself, plim__death *death) {
-    bool group = facts->ours ? facts->ours_in_group : facts->group_kills > 0;
+    bool group = facts->ours ? facts->ours_in_group : facts->group_limited;
     char limit[PLIM_BYTES_TEXT] = "";
     if (facts->limit != PLIM_NO_LIMIT) plim_bytes_format(facts->limit, limit);
     const char *whom = itself ? "the command" : "one of the command's processes";
@@ -142,7 +142,8 @@ void plim__death_explain(const plim__death_facts *facts, plim__death *death) {
     /* a shell tells the signal that ended its command as 128 + number */
     bool by_shell = facts->signal == 0 && facts->exit_code > 128 && facts->exit_code < 128 + 32;
     int number = facts->signal ? facts->signal : by_shell ? facts->exit_code - 128 : 0;
-    bool kernel = facts->ours || facts->group_kills > 0 || (!facts->log_read && facts->machine_kills > 0);
+    bool kernel = facts->ours || facts->group_kills > 0 ||
+                  (!facts->log_read && !facts->group_counted && facts->machine_kills > 0);
     if (number == SIGKILL && kernel)
         explain_oom(facts, true, death);
     else if (facts->exit_code != 0 && (facts->ours || facts->group_kills > 0))

@@ -52,7 +52,9 @@ typedef enum plim__death_kind {
 typedef struct plim__death_facts {
     int exit_code;            /* -1 when a signal ended it */
     int signal;               /* 0 when it left by itself */
-    uint64_t group_kills;     /* counted in its cgroups while it ran */
+    uint64_t group_kills;     /* counted in its cgroups while it ran: also when the whole machine was short */
+    bool group_counted;       /* that count could be read, so that 0 means none */
+    bool group_limited;       /* a cgroup's limit is the one below */
     uint64_t machine_kills;   /* counted on the machine while it ran */
     bool log_read;            /* the kernel's log could be read */
     bool ours, ours_in_group; /* it names a process of the tree as killed */

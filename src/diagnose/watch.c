@@ -14,9 +14,14 @@
 #include "core/vec.h"
 #include "diagnose/watch_process.h"
 
-/* The cost of a look in CPU seconds, times this, is the least time to the next: 0.25 % of a core each for quick and
- * wide, 0.1 % for deep. */
-static const double quick_patience = 400, wide_patience = 400, deep_patience = 1000;
+/* The cost of a look in CPU seconds, times this, is the least time to the next. Together they take less than half a
+ * percent of a core; in the first seconds twice that, since much happens then. */
+static const double quick_patience = 600, near_patience = 1200, wide_patience = 800, deep_patience = 2000;
+static const double beginning = 2;
+
+static double pause_after(double cost, double patience, double now) {
+    return cost * (now < beginning ? patience / 2 : patience);
+}
 
 struct plim__watch {
     plim__watch_options options;
@@ -36,7 +41,7 @@ struct plim__watch {
     plim__limits limits;
     plim__gpus *gpus;
     plim__sample slow; /* what the wide and deep looks saw last */
-    double next_wide, next_deep, next_children, cpu_seconds;
+    double next_wide, next_deep, next_children;
 };
 
 static double thread_cpu(void) {
@@ -205,17 +210,18 @@ static double look(plim__watch *watch) {
     if (now >= watch->next_wide) {
         look_wide(watch);
         double cost = thread_cpu() - begin;
-        watch->next_wide = now + fmax(now < 2 ? 0.1 : 0.5, cost * wide_patience);
+        watch->next_wide = now + fmax(now < beginning ? 0.1 : 0.5, pause_after(cost, wide_patience, now));
     }
     double children = thread_cpu();
     if (now >= watch->next_children) {
         look_for_children(watch);
-        watch->next_children = now + fmax(now < 5 ? 0.02 : 0.1, (thread_cpu() - children) * quick_patience);
+        watch->next_children =
+            now + fmax(now < beginning ? 0.02 : 0.1, pause_after(thread_cpu() - children, near_patience, now));
     }
     double deep = thread_cpu();
     if (now >= watch->next_deep && watch->tree.count > 1) {
         look_deep(watch);
-        watch->next_deep = now + fmax(2, (thread_cpu() - deep) * deep_patience);
+        watch->next_deep = now + fmax(2, pause_after(thread_cpu() - deep, deep_patience, now));
     }
     if (watch->tree.count <= 1) watch->slow.pss = 0;
     double quick = thread_cpu();
@@ -223,9 +229,8 @@ static double look(plim__watch *watch) {
     if (look_quick(watch, &sample) && watch->next_wide > now + 0.1) watch->next_wide = now + 0.1;
     if (sample.processes) keep(watch, &sample);
     double end = thread_cpu();
-    watch->cpu_seconds = end;
     /* later, a second more or less matters less */
-    return fmax(fmax(0.01, (end - quick) * quick_patience), fmin(1, now / 2000));
+    return fmax(fmax(0.01, pause_after(end - quick, quick_patience, now)), fmin(1, now / 2000));
 }
 
 static bool sleep_unless_stopped(plim__watch *watch, double seconds) {
@@ -319,7 +324,6 @@ void plim__watch_limits(plim__watch *watch, plim__limits *limits) {
 
 size_t plim__watch_count(const plim__watch *watch) { return watch->samples.count; }
 const plim__sample *plim__watch_samples(const plim__watch *watch) { return watch->samples.items; }
-double plim__watch_cpu_seconds(const plim__watch *watch) { return watch->cpu_seconds; }
 
 size_t plim__watch_groups(const plim__watch *watch, const plim__watch_group **groups) {
     *groups = watch->groups;

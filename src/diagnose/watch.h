@@ -70,6 +70,5 @@ const plim__sample *plim__watch_samples(const plim__watch *watch);
 size_t plim__watch_groups(const plim__watch *watch, const plim__watch_group **groups);
 /* Was this process ever part of the tree? */
 bool plim__watch_knew(const plim__watch *watch, pid_t pid);
-double plim__watch_cpu_seconds(const plim__watch *watch); /* what the watching itself took */
 
 #endif

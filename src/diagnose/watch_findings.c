@@ -52,8 +52,9 @@ static void read_groups(plim__watch *watch, plim__death_facts *facts) {
     size_t count = plim__watch_groups(watch, &groups);
     for (size_t i = 0; i < count; i++) {
         uint64_t now;
-        if (plim__cgroup_oom_kills(&groups[i].group, &now) && now > groups[i].kills_before)
-            facts->group_kills += now - groups[i].kills_before;
+        if (!plim__cgroup_oom_kills(&groups[i].group, &now)) continue;
+        facts->group_counted = true;
+        if (now > groups[i].kills_before) facts->group_kills += now - groups[i].kills_before;
     }
 }
 
@@ -112,7 +113,10 @@ plim_status plim__findings_make(plim__findings *findings, plim__watch *watch, pl
     findings->signal = facts.signal;
     findings->leave_with = facts.signal ? 128 + facts.signal : facts.exit_code;
     findings->seconds = seconds;
-    findings->watch_cpu_seconds = plim__watch_cpu_seconds(watch);
+    struct rusage own;
+    if (getrusage(RUSAGE_SELF, &own) == 0)
+        findings->watch_cpu_seconds = (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) +
+                                      (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec) * 1e-6;
     plim__watch_limits(watch, &findings->limits);
     findings->ceiling = plim__limits_ceiling(&findings->limits, &findings->ceiling_limiter);
     sum_up(findings, samples, count, &facts);
@@ -126,8 +130,8 @@ plim_status plim__findings_make(plim__findings *findings, plim__watch *watch, pl
     facts.shm_most = findings->shm_most;
     facts.peak = findings->peak;
     facts.machine_total = findings->limits.memory_total;
-    facts.limit = findings->limits.cgroup_state.limit < facts.machine_total ? findings->limits.cgroup_state.limit
-                                                                            : facts.machine_total;
+    facts.group_limited = findings->limits.cgroup_state.limit < facts.machine_total;
+    facts.limit = facts.group_limited ? findings->limits.cgroup_state.limit : facts.machine_total;
     plim__death_explain(&facts, &findings->death);
     plim_status made = make_points(findings, samples, count, findings->death.memory, error);
     if (made != PLIM_OK) return plim__findings_free(findings), made;

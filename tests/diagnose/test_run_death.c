@@ -35,7 +35,10 @@ static void kernel_and_hand_are_told_apart(void **state) {
     plim__death death = explain(facts);
     assert_int_equal(death.kind, PLIM_DEATH_KILLED);
     assert_false(death.memory);
-    facts.group_kills = 1;
+    facts.group_counted = true;
+    facts.group_kills = 1; /* the machine was short: the group has no limit */
+    assert_int_equal(explain(facts).kind, PLIM_DEATH_OOM_MACHINE);
+    facts.group_limited = true;
     death = explain(facts);
     assert_int_equal(death.kind, PLIM_DEATH_OOM_CGROUP);
     assert_true(death.memory && death.certain);
@@ -60,6 +63,8 @@ static void without_the_log_the_machines_count_is_a_likely_cause(void **state) {
     assert_int_equal(death.kind, PLIM_DEATH_OOM_MACHINE);
     assert_false(death.certain);
     assert_non_null(strstr(death.sentence, "most likely"));
+    facts.group_counted = true; /* but its own group counted none */
+    assert_int_equal(explain(facts).kind, PLIM_DEATH_KILLED);
 }
 
 static void a_shell_tells_of_its_commands_signal(void **state) {
@@ -68,6 +73,7 @@ static void a_shell_tells_of_its_commands_signal(void **state) {
     facts.exit_code = 137;
     assert_int_equal(explain(facts).kind, PLIM_DEATH_KILLED);
     facts.group_kills = 1;
+    facts.group_limited = true;
     assert_int_equal(explain(facts).kind, PLIM_DEATH_OOM_CGROUP);
     facts.exit_code = 1; /* a worker was killed, and the program gave up */
     assert_int_equal(explain(facts).kind, PLIM_DEATH_OOM_CHILD);

@@ -190,6 +190,39 @@ static void the_report_is_coloured_unless_told_otherwise(void **state) {
     assert_null(strchr(screen, '\033'));
 }
 
+static void top_is_live_and_gives_the_screen_back(void **state) {
+    (void)state;
+    char script[4096];
+    snprintf(script, sizeof script,
+             "trap : INT; before=$(stty -g); '%s' top --interval 0.2; echo left $?; [ \"$before\" = \"$(stty -g)\" ]",
+             PLIM_PROGRAM);
+    const char *ways[] = {"q", "\003"};
+    for (int i = 0; i < 2; i++) {
+        start(script, false, NULL);
+        expect("\033[?1049h");
+        expect("*RSS");
+        type("n");
+        expect("*PROCESS");
+        type(ways[i]);
+        expect("\033[?1049l");
+        expect("left 0");
+        assert_int_equal(finish(), 0);
+    }
+}
+
+static void the_meter_never_cuts_a_line(void **state) {
+    (void)state;
+    char script[4096];
+    snprintf(script, sizeof script,
+             "exec '%s' run --meter -- sh -c 'echo begin; sleep 0.7; printf half; sleep 1.2; echo whole'",
+             PLIM_PROGRAM);
+    start(script, false, NULL);
+    assert_int_equal(finish(), 0);
+    assert_non_null(strstr(screen, "begin\r\n\r\033[K")); /* drawn on a line of its own */
+    assert_non_null(
+        strstr(screen, "\r\033[Khalfwhole\r\n")); /* erased before the next byte, not drawn within the line */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_three_are_terminals_of_the_same_size),
@@ -202,6 +235,8 @@ int main(void) {
         cmocka_unit_test(ctrl_z_gives_the_terminal_back_until_continued),
         cmocka_unit_test(the_terminals_settings_are_given_back),
         cmocka_unit_test(the_report_is_coloured_unless_told_otherwise),
+        cmocka_unit_test(top_is_live_and_gives_the_screen_back),
+        cmocka_unit_test(the_meter_never_cuts_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
