@@ -17,7 +17,7 @@
 #include "plan/pack_search.h"
 
 static const int64_t default_work = 400 * 1000 * 1000;
-static const int64_t greedy_work = 100 * 1000 * 1000;
+static const int64_t greedy_work = 250 * 1000 * 1000;
 static const int64_t first_limit = 4 * 1000 * 1000; /* of one style at one probe */
 enum { failures_per_round = 3 };
 

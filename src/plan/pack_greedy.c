@@ -1,13 +1,12 @@
 /* Greedy packings: take the items in some order, give each the best place among those already placed.
  *
  * Which order is good depends on the shape of the lifetimes, so several are tried. Long-lived first suits training
- * steps, whose saved activations nest like onion skins; large first suits inference.
+ * steps, whose saved activations nest like onion skins; large first suits inference; what is alive at the most crowded
+ * time first suits both.
  *
  * Two ways to find a place:
  *   drop   on top of everything placed that overlaps it: a segment tree over time, n log n
- *   fit    into a gap between those: placed items are kept sorted by offset and walked from the bottom. Short-lived
- *          ones are also filed by the stretch of time they live in, so that a short-lived item, of which there are
- *          many, meets only its neighbours and the long-lived. */
+ *   fit    into a gap between those: pack_shelf.c */
 #include "plan/pack_greedy.h"
 
 #include <stdlib.h>
@@ -15,24 +14,32 @@
 
 #include "core/alloc.h"
 #include "core/error.h"
-#include "core/vec.h"
+#include "plan/pack_shelf.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* --- orders -------------------------------------------------------------------------------------- */
 
-typedef enum item_order { ORDER_LENGTH, ORDER_AREA, ORDER_SIZE, ORDER_START, ORDER_END } item_order;
+typedef enum item_order {
+    ORDER_LENGTH,
+    ORDER_AREA,
+    ORDER_SIZE,
+    ORDER_START,
+    ORDER_END,
+    ORDER_CROWD_SIZE, /* alive at the most crowded time first, large ones of them first */
+    ORDER_CROWD_LENGTH,
+} item_order;
 typedef enum placement { PLACE_DROP, PLACE_FIRST_FIT, PLACE_BEST_FIT } placement;
 
-/* In the order of what they usually achieve, after the quickest one: when one reaches the lower bound, nothing is left
- * to do. */
+/* In the order of what they achieve for their time: large problems don't get further than the first few. */
 static const struct {
     item_order order;
     placement place;
 } constructions[] = {
-    {ORDER_LENGTH, PLACE_DROP},      {ORDER_SIZE, PLACE_FIRST_FIT}, {ORDER_AREA, PLACE_FIRST_FIT},
-    {ORDER_LENGTH, PLACE_FIRST_FIT}, {ORDER_END, PLACE_BEST_FIT},   {ORDER_START, PLACE_BEST_FIT},
-    {ORDER_LENGTH, PLACE_BEST_FIT},  {ORDER_AREA, PLACE_BEST_FIT},  {ORDER_SIZE, PLACE_BEST_FIT},
+    {ORDER_LENGTH, PLACE_DROP},          {ORDER_START, PLACE_BEST_FIT},   {ORDER_CROWD_LENGTH, PLACE_BEST_FIT},
+    {ORDER_SIZE, PLACE_FIRST_FIT},       {ORDER_END, PLACE_BEST_FIT},     {ORDER_CROWD_LENGTH, PLACE_FIRST_FIT},
+    {ORDER_AREA, PLACE_FIRST_FIT},       {ORDER_LENGTH, PLACE_FIRST_FIT}, {ORDER_LENGTH, PLACE_BEST_FIT},
+    {ORDER_CROWD_SIZE, PLACE_FIRST_FIT},
 };
 
 typedef struct ranked {
@@ -47,7 +54,7 @@ static int by_rank(const void *left, const void *right) {
     return COMPARE(a->item, b->item);
 }
 
-static void sort_items(const plim__pack_problem *problem, item_order order, ranked *ranks) {
+static void sort_items(const plim__pack_problem *problem, item_order order, const int64_t *crowd, ranked *ranks) {
     for (int32_t i = 0; i < problem->count; i++) {
         const plim__pack_item *item = &problem->items[i];
         double length = item->last - item->first, size = (double)item->size;
@@ -58,6 +65,8 @@ static void sort_items(const plim__pack_problem *problem, item_order order, rank
         case ORDER_SIZE: rank.key = size, rank.second = length; break;
         case ORDER_START: rank.key = -item->first, rank.second = length; break;
         case ORDER_END: rank.key = item->last, rank.second = length; break;
+        case ORDER_CROWD_SIZE: rank.key = (double)crowd[i], rank.second = size; break;
+        case ORDER_CROWD_LENGTH: rank.key = (double)crowd[i], rank.second = length; break;
         }
         ranks[i] = rank;
     }
@@ -96,201 +105,132 @@ static void skyline_raise(skyline *sky, int32_t node, int32_t begin, int32_t end
     skyline_raise(sky, 2 * node + 1, middle, end, first, last, top);
 }
 
-/* --- fit: placed items sorted by offset ---------------------------------------------------------------- */
-
-enum { stretches = 64 };
-
-typedef PLIM_VEC(int32_t) item_list;
-
-typedef struct shelf {
-    item_list all, wide, stretch[stretches]; /* each by offset; wide ones live in more than two stretches */
-} shelf;
-
-/* What the walks look at, close together. */
-typedef struct resting {
-    int64_t offset, top;
-    int32_t first, last;
-} resting;
+/* --- construction --------------------------------------------------------------------------------------- */
 
 typedef struct builder {
     const plim__pack_problem *problem;
     int64_t *offsets;
-    resting *placed; /* by item */
-    ranked *ranks;
+    int64_t *crowd;  /* by item: the largest sum of live sizes in its life */
+    ranked *ranks;   /* the order */
+    ranked *leaving; /* the order in which items leave a brief shelf */
     skyline sky;
-    shelf shelf;
+    plim__pack_shelf shelf;
     int64_t work;
 } builder;
 
-static int32_t stretch_of(const plim__pack_problem *problem, int32_t section) {
-    return (int32_t)((int64_t)section * stretches / problem->section_count);
-}
-
-static bool list_insert(builder *build, item_list *list, int32_t item) {
-    if (!plim__vec_reserve(list, list->count + 1)) return false;
-    size_t low = 0, high = list->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (build->placed[list->items[middle]].offset <= build->placed[item].offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    memmove(list->items + low + 1, list->items + low, (list->count - low) * sizeof *list->items);
-    list->items[low] = item;
-    list->count++;
-    return true;
-}
-
-static bool shelf_insert(builder *build, int32_t item) {
-    const plim__pack_item *it = &build->problem->items[item];
-    int32_t first = stretch_of(build->problem, it->first), last = stretch_of(build->problem, it->last - 1);
-    if (!list_insert(build, &build->shelf.all, item)) return false;
-    if (last - first > 1) return list_insert(build, &build->shelf.wide, item);
-    for (int32_t i = first; i <= last; i++)
-        if (!list_insert(build, &build->shelf.stretch[i], item)) return false;
-    return true;
-}
-
-/* Up to three lists, to be walked together from the bottom. */
-typedef struct overlap_walk {
-    const int32_t *at[3], *end[3];
-    int lists;
-} overlap_walk;
-
-static void walk_add(overlap_walk *walk, const item_list *list) {
-    if (list->count == 0) return;
-    walk->at[walk->lists] = list->items;
-    walk->end[walk->lists++] = list->items + list->count;
-}
-
-static overlap_walk walk_overlaps(const builder *build, const plim__pack_item *item) {
-    overlap_walk walk = {0};
-    int32_t first = stretch_of(build->problem, item->first), last = stretch_of(build->problem, item->last - 1);
-    if (last - first > 1) {
-        walk_add(&walk, &build->shelf.all);
-        return walk;
-    }
-    walk_add(&walk, &build->shelf.wide);
-    walk_add(&walk, &build->shelf.stretch[first]);
-    if (last != first) walk_add(&walk, &build->shelf.stretch[last]);
-    return walk;
-}
-
-/* The list with the lowest item, or -1 at the end of all. */
-static int walk_lowest(const overlap_walk *walk, const resting *placed) {
-    int best = -1;
-    for (int i = 0; i < walk->lists; i++)
-        if (walk->at[i] < walk->end[i] && (best < 0 || placed[*walk->at[i]].offset < placed[*walk->at[best]].offset))
-            best = i;
-    return best;
-}
-
-/* A place for one item, while the placed ones pass by from the bottom up. */
-typedef struct gap_search {
-    const plim__pack_item *item;
-    int64_t end; /* of what overlaps the item so far */
-    int64_t best, best_gap;
-} gap_search;
-
-/* True when there is a gap below `other` that is better than the best so far. Whether two lifetimes meet is a coin
- * toss to the processor, so there is no branch on that alone. */
-static inline bool gap_below(gap_search *gaps, const resting *other) {
-    const plim__pack_item *item = gaps->item;
-    bool meets = (other->last > item->first) & (item->last > other->first), better = false;
-    if (meets & (other->offset - gaps->end >= item->size)) {
-        int64_t at = plim__pack_align(gaps->end, item->alignment), gap = other->offset - at;
-        better = gap >= item->size && gap < gaps->best_gap;
-        if (better) {
-            gaps->best = at;
-            gaps->best_gap = gap;
-        }
-    }
-    int64_t top = meets ? other->top : 0;
-    gaps->end = top > gaps->end ? top : gaps->end;
-    return better;
-}
-
-/* The lowest gap that takes the item, or the narrowest; above everything when there is none. */
-static int64_t fit(builder *build, const plim__pack_item *item, bool narrowest) {
-    const resting *placed = build->placed;
-    overlap_walk walk = walk_overlaps(build, item);
-    gap_search gaps = {item, 0, -1, INT64_MAX};
-    if (walk.lists == 1) { /* most of the time is spent here */
-        const int32_t *at = walk.at[0], *end = walk.end[0];
-        while (at < end && (!gap_below(&gaps, &placed[*at]) || narrowest)) at++;
-        build->work += at - walk.at[0];
-    } else {
-        for (int list; (list = walk_lowest(&walk, placed)) >= 0; build->work++)
-            if (gap_below(&gaps, &placed[*walk.at[list]++]) && !narrowest) break;
-    }
-    return gaps.best >= 0 ? gaps.best : plim__pack_align(gaps.end, item->alignment);
-}
-
-/* --- construction --------------------------------------------------------------------------------------- */
-
-static void clear(builder *build) {
+static void clear_skyline(builder *build) {
     size_t nodes = 2 * (size_t)build->sky.leaves;
     memset(build->sky.highest, 0, nodes * sizeof *build->sky.highest);
     memset(build->sky.covers, 0, nodes * sizeof *build->sky.covers);
-    build->shelf.all.count = build->shelf.wide.count = 0;
-    for (int i = 0; i < stretches; i++) build->shelf.stretch[i].count = 0;
 }
 
 /* False when memory is short. */
 static bool settle(builder *build, int32_t item, int64_t offset, placement place) {
     const plim__pack_item *it = &build->problem->items[item];
     build->offsets[item] = offset;
-    build->placed[item] = (resting){offset, offset + it->size, it->first, it->last};
-    if (place != PLACE_DROP) return shelf_insert(build, item);
+    if (place != PLACE_DROP) return plim__pack_shelf_insert(&build->shelf, item, offset);
     skyline_raise(&build->sky, 1, 0, build->sky.leaves, it->first, it->last, offset + it->size);
     build->work += 64;
     return true;
 }
 
+/* Items come by their start (or, in reverse, by their end): those that ended before can't meet any to come. */
+static void remove_gone(builder *build, item_order order, int32_t item, int32_t *gone) {
+    const plim__pack_item *items = build->problem->items;
+    for (; *gone < build->problem->count; (*gone)++) {
+        int32_t other = build->leaving[*gone].item;
+        if (order == ORDER_START ? items[other].last > items[item].first : items[other].first < items[item].last)
+            return;
+        plim__pack_shelf_remove(&build->shelf, build->offsets[other]);
+    }
+}
+
+static void sort_leaving(builder *build, item_order order) {
+    for (int32_t i = 0; i < build->problem->count; i++) {
+        const plim__pack_item *item = &build->problem->items[i];
+        build->leaving[i] = (ranked){order == ORDER_START ? -item->last : item->first, 0, i};
+    }
+    qsort(build->leaving, (size_t)build->problem->count, sizeof *build->leaving, by_rank);
+}
+
+static int64_t find_place(builder *build, int32_t item, placement place) {
+    const plim__pack_item *it = &build->problem->items[item];
+    if (place != PLACE_DROP) return plim__pack_shelf_fit(&build->shelf, item, place == PLACE_BEST_FIT);
+    return plim__pack_align(skyline_highest(&build->sky, 1, 0, build->sky.leaves, it->first, it->last), it->alignment);
+}
+
+/* Takes the items in the order of build->ranks. False when memory is short. */
 static bool construct(builder *build, item_order order, placement place) {
     const plim__pack_problem *problem = build->problem;
-    sort_items(problem, order, build->ranks);
-    clear(build);
+    bool brief = problem->uniform && (order == ORDER_START || order == ORDER_END) && place != PLACE_DROP;
+    int32_t gone = 0;
+    clear_skyline(build);
+    plim__pack_shelf_clear(&build->shelf, brief);
+    if (brief) sort_leaving(build, order);
     for (int32_t i = 0; i < problem->count; i++)
         if (problem->items[i].fixed != PLIM__PACK_FREE && !settle(build, i, problem->items[i].fixed, place))
             return false;
     for (int32_t i = 0; i < problem->count; i++) {
         int32_t item = build->ranks[i].item;
-        const plim__pack_item *it = &problem->items[item];
-        if (it->fixed != PLIM__PACK_FREE) continue;
-        int64_t offset;
-        if (place == PLACE_DROP)
-            offset = plim__pack_align(skyline_highest(&build->sky, 1, 0, build->sky.leaves, it->first, it->last),
-                                      it->alignment);
-        else
-            offset = fit(build, it, place == PLACE_BEST_FIT);
-        if (!settle(build, item, offset, place)) return false;
+        if (problem->items[item].fixed != PLIM__PACK_FREE) continue;
+        if (brief) remove_gone(build, order, item, &gone);
+        if (!settle(build, item, find_place(build, item, place), place)) return false;
     }
+    build->work += build->shelf.work;
+    build->shelf.work = 0;
     return true;
+}
+
+/* Uses the skyline for its range maximum: a block on each section, as high as the sum of what is alive there. */
+static void measure_crowd(builder *build) {
+    const plim__pack_problem *problem = build->problem;
+    int64_t live = 0, *change = build->crowd; /* by section first: there are no more sections than items */
+    memset(change, 0, ((size_t)problem->section_count + 1) * sizeof *change);
+    clear_skyline(build);
+    for (int32_t i = 0; i < problem->count; i++) {
+        change[problem->items[i].first] += problem->items[i].size;
+        change[problem->items[i].last] -= problem->items[i].size;
+    }
+    for (int32_t s = 0; s < problem->section_count; s++) {
+        live += change[s];
+        skyline_raise(&build->sky, 1, 0, build->sky.leaves, s, s + 1, live);
+    }
+    for (int32_t i = 0; i < problem->count; i++)
+        build->crowd[i] =
+            skyline_highest(&build->sky, 1, 0, build->sky.leaves, problem->items[i].first, problem->items[i].last);
 }
 
 static bool builder_init(builder *build, const plim__pack_problem *problem) {
     *build = (builder){.problem = problem, .sky.leaves = 1};
+    plim__pack_shelf_init(&build->shelf, problem);
     while (build->sky.leaves < problem->section_count) build->sky.leaves *= 2;
     size_t nodes = 2 * (size_t)build->sky.leaves;
+    size_t crowd = (size_t)(problem->count > problem->section_count ? problem->count : problem->section_count);
+    build->crowd = plim__alloc_array(crowd + 1, sizeof *build->crowd);
     build->offsets = plim__alloc_array((size_t)problem->count + 1, sizeof *build->offsets);
-    build->placed = plim__alloc_array((size_t)problem->count + 1, sizeof *build->placed);
+    build->leaving = plim__alloc_array((size_t)problem->count + 1, sizeof *build->leaving);
     build->ranks = plim__alloc_array((size_t)problem->count + 1, sizeof *build->ranks);
     build->sky.highest = plim__alloc_array(nodes, sizeof *build->sky.highest);
     build->sky.covers = plim__alloc_array(nodes, sizeof *build->sky.covers);
-    return build->offsets && build->placed && build->ranks && build->sky.highest && build->sky.covers;
+    if (build->crowd && build->sky.highest && build->sky.covers) measure_crowd(build);
+    return build->crowd && build->offsets && build->leaving && build->ranks && build->sky.highest && build->sky.covers;
 }
 
 static void builder_free(builder *build) {
+    plim__free(build->crowd);
     plim__free(build->offsets);
-    plim__free(build->placed);
+    plim__free(build->leaving);
     plim__free(build->ranks);
     plim__free(build->sky.highest);
     plim__free(build->sky.covers);
-    plim__vec_free(&build->shelf.all);
-    plim__vec_free(&build->shelf.wide);
-    for (int i = 0; i < stretches; i++) plim__vec_free(&build->shelf.stretch[i]);
+    plim__pack_shelf_free(&build->shelf);
+}
+
+static void keep_better(builder *build, int64_t *offsets, int64_t *height) {
+    int64_t reached = plim__pack_height(build->problem, build->offsets);
+    if (reached >= *height) return;
+    *height = reached;
+    memcpy(offsets, build->offsets, (size_t)build->problem->count * sizeof *offsets);
 }
 
 plim_status plim__pack_greedy(const plim__pack_problem *problem, int64_t target, plim__pack_budget *budget,
@@ -300,13 +240,10 @@ plim_status plim__pack_greedy(const plim__pack_problem *problem, int64_t target,
     *height = INT64_MAX;
     for (size_t i = 0; enough_memory && i < sizeof constructions / sizeof *constructions; i++) {
         build.work = problem->count;
+        sort_items(problem, constructions[i].order, build.crowd, build.ranks);
         enough_memory = construct(&build, constructions[i].order, constructions[i].place);
         if (!enough_memory) break;
-        int64_t reached = plim__pack_height(problem, build.offsets);
-        if (reached < *height) {
-            *height = reached;
-            memcpy(offsets, build.offsets, (size_t)problem->count * sizeof *offsets);
-        }
+        keep_better(&build, offsets, height);
         budget->work -= build.work;
         if (*height <= target || budget->work <= 0 || plim__pack_budget_late(budget)) break;
     }

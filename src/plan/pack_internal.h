@@ -3,6 +3,7 @@
  *   plim_pack (pack.c)                  checks the input, keeps the best packing, decides which capacities to try
  *     ├─ pack_problem.c                 buffers → items, sections (points in time that matter), overlaps
  *     ├─ pack_greedy.c                  fast constructions, any number of buffers
+ *     │    └─ pack_shelf.c              the gaps between placed items
  *     └─ pack_search.c                  exact search for one capacity
  *          ├─ pack_state.c              the partial packing: place, refuse, undo, prune
  *          └─ pack_table.c              states known to be dead ends

@@ -175,10 +175,11 @@ static void set_bottom_aside(plim__pack_problem *problem) {
 static void measure_sections(plim__pack_problem *problem, plim__pack_item *const *ends) {
     int64_t live = 0;
     int32_t started = 0, ended = 0;
+    problem->dive_work = 2 * (int64_t)problem->count * problem->section_count; /* choosing where to go on */
     for (int32_t section = 0; section < problem->section_count; section++) {
         for (; started < problem->count && problem->items[started].first <= section; started++) live++;
         problem->section_entries += (size_t)live;
-        problem->dive_work += 2 * live * live;
+        problem->dive_work += live * live / 2;
         for (; ended < problem->count && ends[ended]->last <= section + 1; ended++) live--;
     }
 }

@@ -29,6 +29,7 @@ plim_status plim__pack_state_init(plim__pack_state *state, const plim__pack_prob
     state->problem = problem;
     size_t items = (size_t)problem->count + 1, sections = (size_t)problem->section_count + 1;
     state->low = plim__alloc_array(items, sizeof *state->low);
+    state->size = plim__alloc_array(items, sizeof *state->size);
     state->offsets = plim__alloc_array(items, sizeof *state->offsets);
     state->scratch = plim__alloc_array(items, sizeof *state->scratch);
     state->room = plim__alloc_array(sections, sizeof *state->room);
@@ -37,8 +38,8 @@ plim_status plim__pack_state_init(plim__pack_state *state, const plim__pack_prob
     state->crossing = plim__alloc_array(sections, sizeof *state->crossing);
     state->sorted = plim__alloc_array(problem->section_entries + 1, sizeof *state->sorted);
     state->conflicts = plim__alloc_zero(sections, sizeof *state->conflicts);
-    if (state->low && state->offsets && state->scratch && state->room && state->sections && state->unplaced &&
-        state->crossing && state->sorted && state->conflicts)
+    if (state->low && state->size && state->offsets && state->scratch && state->room && state->sections &&
+        state->unplaced && state->crossing && state->sorted && state->conflicts)
         return PLIM_OK;
     plim__pack_state_free(state);
     return plim__fail_memory(error, "the packer's search", problem->section_entries * sizeof *state->sorted);
@@ -46,6 +47,7 @@ plim_status plim__pack_state_init(plim__pack_state *state, const plim__pack_prob
 
 void plim__pack_state_free(plim__pack_state *state) {
     plim__free(state->low);
+    plim__free(state->size);
     plim__free(state->offsets);
     plim__free(state->scratch);
     plim__free(state->room);
@@ -63,7 +65,7 @@ static uint64_t hash_of(const plim__pack_state *state, int32_t item) {
     return plim__pack_mix((uint64_t)state->problem->items[item].kind, (uint64_t)state->low[item]);
 }
 
-/* Insertion sort by low: lists change little between two looks. Placed items gather in front. */
+/* Insertion sort by low: lists change little between two looks. */
 static void sort_section(const int64_t *low, int32_t *list, int32_t count) {
     for (int32_t i = 1; i < count; i++) {
         int32_t item = list[i];
@@ -76,24 +78,21 @@ static void sort_section(const int64_t *low, int32_t *list, int32_t count) {
 
 /* Computes level, spare and ready anew. False when the section's items no longer fit. */
 static bool measure(plim__pack_state *state, int32_t section) {
-    const plim__pack_item *items = state->problem->items;
-    const int32_t *start = state->problem->live.start;
-    int32_t *list = state->sorted + start[section], count = start[section + 1] - start[section];
-    const int64_t *low = state->low;
-    sort_section(low, list, count);
+    const int64_t *low = state->low, *size = state->size;
+    int32_t *list = state->sorted + state->problem->live.start[section], count = state->unplaced[section];
     plim__pack_section *result = &state->sections[section];
-    int32_t i = count - state->unplaced[section];
     state->work += count;
-    if (i == count) {
+    if (count == 0) {
         *result = (plim__pack_section){nowhere, nowhere, 0};
         return true;
     }
-    int64_t level = low[list[i]], top = 0;
+    sort_section(low, list, count);
+    int64_t level = low[list[0]], top = 0;
     int32_t ready = 0;
-    for (; i < count; i++) {
-        int32_t item = list[i];
-        ready += low[item] == level;
-        top = (low[item] > top ? low[item] : top) + items[item].size;
+    for (int32_t i = 0; i < count; i++) {
+        int64_t from = low[list[i]];
+        ready += from == level;
+        top = (from > top ? from : top) + size[list[i]];
     }
     *result = (plim__pack_section){level, state->room[section] - top, ready};
     if (result->spare >= 0) return true;
@@ -146,6 +145,7 @@ bool plim__pack_state_reset(plim__pack_state *state, int64_t capacity) {
     memcpy(state->sorted, problem->live.items, problem->section_entries * sizeof *state->sorted);
     for (int32_t i = 0; i < problem->count; i++) {
         const plim__pack_item *item = &problem->items[i];
+        state->size[i] = item->size;
         state->low[i] = item->fixed == PLIM__PACK_FREE ? 0 : item->fixed;
         if (state->low[i] + item->size - item->pad > capacity) return false;
         state->hash += hash_of(state, i);
@@ -168,6 +168,16 @@ plim__pack_mark plim__pack_state_mark(const plim__pack_state *state) {
     return (plim__pack_mark){state->low_count, state->section_count, state->hash};
 }
 
+/* Moves an item from the unplaced ones of a section to the front of the placed ones, and so it is undone by counting
+ * it among the unplaced again. */
+static void take_out(plim__pack_state *state, int32_t section, int32_t item) {
+    int32_t *list = state->sorted + state->problem->live.start[section], left = --state->unplaced[section], at = 0;
+    while (list[at] != item) at++;
+    memmove(list + at, list + at + 1, (size_t)(left - at) * sizeof *list);
+    list[left] = item;
+    state->work += at / 4;
+}
+
 bool plim__pack_state_place(plim__pack_state *state, int32_t item) {
     const plim__pack_problem *problem = state->problem;
     const plim__pack_item *it = &problem->items[item];
@@ -176,7 +186,7 @@ bool plim__pack_state_place(plim__pack_state *state, int32_t item) {
     state->offsets[item] = offset;
     state->low[item] = -1;
     for (int32_t s = it->first; s < it->last; s++) {
-        state->unplaced[s]--;
+        take_out(state, s, item);
         state->crossing[s] -= s + 1 < it->last;
     }
     int32_t first = it->first, last = it->last;
