@@ -84,7 +84,7 @@ static plim_status read_onnx(plim__size_gather *gather, plim_error *error) {
 }
 
 static plim_status read_any(int fd, plim__size_gather *gather, plim_error *error) {
-    unsigned char start[16] = {0};
+    unsigned char start[32] = {0};
     ssize_t got = pread(fd, start, sizeof start, 0);
     if (got < 0) return plim__fail_errno(error, errno, "cannot read '%s'", gather->path);
     size_t size = (size_t)got;

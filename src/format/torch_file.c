@@ -201,18 +201,31 @@ static plim_status tell(reader *r, const char *name, value arguments, bool typed
     return r->visit(r->context, &info, error);
 }
 
-/* A tensor's call is told and folded; everything else is left alone. */
+/* Whether a function rebuilds a tensor from a storage; *typed when it also takes the type. */
+static bool rebuilds(value function, bool *typed) {
+    static const char *const names[] = {"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3",
+                                        "_rebuild_qtensor"};
+    const char *module, *name;
+    if (!plim__pickle_global(function, &module, &name) || strcmp(module, "torch._utils") != 0) return false;
+    *typed = strcmp(name, "_rebuild_tensor_v3") == 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+/* A tensor's call is told and folded; everything else is left alone. A tensor with a subclass or with attributes of its
+ * own is wrapped: _rebuild_from_type_v2(function, type, arguments, state). */
 static plim_status consider(reader *r, value key, value call, bool *is_tensor, plim_error *error) {
-    const char *module, *function;
-    *is_tensor = false;
-    if (!plim__pickle_global(plim__pickle_callable(call), &module, &function) || strcmp(module, "torch._utils") != 0)
-        return PLIM_OK;
-    bool typed = strcmp(function, "_rebuild_tensor_v3") == 0;
-    *is_tensor = typed || strcmp(function, "_rebuild_tensor_v2") == 0 || strcmp(function, "_rebuild_tensor") == 0 ||
-                 strcmp(function, "_rebuild_qtensor") == 0;
+    value function = plim__pickle_callable(call), arguments = plim__pickle_arguments(call);
+    if (plim__pickle_global_is(function, "torch._tensor", "_rebuild_from_type_v2")) {
+        function = plim__pickle_at(arguments, 0);
+        arguments = plim__pickle_at(arguments, 2);
+    }
+    bool typed = false;
+    *is_tensor = rebuilds(function, &typed);
     if (!*is_tensor) return PLIM_OK;
     const char *name = plim__pickle_text(key, NULL);
-    return tell(r, name ? name : "", plim__pickle_arguments(call), typed, error);
+    return tell(r, name ? name : "", arguments, typed, error);
 }
 
 static plim__pickle_verdict visit(void *context, value key, value container, int64_t *token, plim_error *error) {
@@ -312,6 +325,25 @@ static const plim__zip_entry *find_pickle(const plim__zip *zip) {
 
 bool plim__torch_is_archive(const plim__zip *zip) { return find_pickle(zip) != NULL; }
 
+/* What no tensor lies in (a storage saved by itself) is in the file all the same. */
+static plim_status tell_rest(reader *r, plim_error *error) {
+    size_t length = strlen(r->prefix);
+    for (size_t i = 0; i < r->zip->count; i++) {
+        const plim__zip_entry *entry = &r->zip->entries[i];
+        if (strncmp(entry->name, r->prefix, length) != 0 || !entry->name[length]) continue;
+        if (plim__map_get(&r->storages, entry->name + length, 0)) continue;
+        int64_t dims[] = {(int64_t)entry->bytes};
+        plim__tensor_info info = {.name = "",
+                                  .element = plim__element_opaque(),
+                                  .rank = 1,
+                                  .dims = dims,
+                                  .elements = entry->bytes,
+                                  .bytes = entry->bytes};
+        PLIM_TRY(r->visit(r->context, &info, error));
+    }
+    return PLIM_OK;
+}
+
 static plim_status list_entries(reader *r, const plim__zip_entry *pickle_entry, plim_error *error) {
     for (size_t i = 0; i < r->zip->count; i++)
         if (!plim__map_put(&r->entries, r->zip->entries[i].name, (int64_t)i + 1))
@@ -323,6 +355,7 @@ static plim_status list_entries(reader *r, const plim__zip_entry *pickle_entry, 
     plim__pickle *pickle;
     plim_status status = plim__pickle_read_memory(text, size, &options, &pickle, error);
     if (status == PLIM_OK) status = finish(r, pickle, error);
+    if (status == PLIM_OK) status = tell_rest(r, error);
     plim__pickle_free(pickle);
     plim__free(text);
     return status;
@@ -352,8 +385,9 @@ static const unsigned char plain_magic[] = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 
                                             0x20, 0x6a, 0xa8, 0x50, 0x19, '.'};
 
 bool plim__torch_is_plain(const unsigned char *start, size_t size) {
-    return size >= 2 + sizeof plain_magic && start[0] == 0x80 &&
-           memcmp(start + 2, plain_magic, sizeof plain_magic) == 0;
+    size_t at = size > 2 && start[2] == 0x95 ? 11 : 2; /* protocols 4 and 5 put a frame around it */
+    return size >= at + sizeof plain_magic && start[0] == 0x80 &&
+           memcmp(start + at, plain_magic, sizeof plain_magic) == 0;
 }
 
 static plim_status list_pickles(reader *r, int fd, plim_error *error) {

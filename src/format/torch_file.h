@@ -10,7 +10,7 @@ enum { PLIM__TORCH_MAX_PICKLE = 64 << 20 };
 
 /* Whether the archive is one of PyTorch's: it has a data.pkl. */
 bool plim__torch_is_archive(const plim__zip *zip);
-/* Whether these first bytes of a file (at least 14) are those of the plain form. */
+/* Whether these first bytes of a file (24 are enough) are those of the plain form. */
 bool plim__torch_is_plain(const unsigned char *start, size_t size);
 
 /* Tells each tensor once. A storage's bytes are told with the first tensor that lies in it; more views of it

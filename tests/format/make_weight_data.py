@@ -68,6 +68,18 @@ scripted = torch.jit.script(torch.nn.Linear(3, 4))
 torch.jit.save(scripted, here / "script.pt")
 note("script.pt", list(scripted.state_dict().values()))
 
+marked = torch.zeros(3, requires_grad=True)
+marked.label = "an attribute of its own"
+torch.save(marked, here / "marked.pt")
+note("marked.pt", [marked])
+torch.save(state, here / "legacy-5.pt", pickle_protocol=5, _use_new_zipfile_serialization=False)
+note("legacy-5.pt", list(state.values()))
+torch.save(torch.zeros(5).untyped_storage(), here / "storage.pt")
+expected.append("storage.pt 1 20")
+sparse = torch.eye(3).to_sparse()
+torch.save(sparse, here / "sparse.pt")
+note("sparse.pt", [sparse.indices(), sparse.values()])
+
 # --- safetensors ---
 saved = {f"t{i}": t for i, t in enumerate(plain) if t.dtype not in (torch.complex32, torch.complex128)
          and t.dtype not in (torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)}
