@@ -10,8 +10,11 @@
 static int legacy_axis(const plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     int axis;
-    if (node->version >= 7 || !plim__node_int(node, "broadcast", 0) || !plim__node_attribute(node, "axis")) return PLIM__NUMPY_AXIS;
-    return plim__axis_normalize(plim__node_int(node, "axis", 0), plim__lower_output_shape(l, 0)->rank, &axis) ? axis : PLIM__NUMPY_AXIS;
+    if (node->version >= 7 || !plim__node_int(node, "broadcast", 0) || !plim__node_attribute(node, "axis"))
+        return PLIM__NUMPY_AXIS;
+    return plim__axis_normalize(plim__node_int(node, "axis", 0), plim__lower_output_shape(l, 0)->rank, &axis)
+               ? axis
+               : PLIM__NUMPY_AXIS;
 }
 
 static plim_status lower_body(plim__lower *l, plim__loop_body body, bool keeps_zero, int axis) {
@@ -25,7 +28,8 @@ static bool keeps_zero(plim__binary function) {
 }
 
 static plim_status lower_binary(plim__lower *l, plim__binary function) {
-    return lower_body(l, plim__binary_body(function, plim__lower_input_dtype(l, 0)), keeps_zero(function), legacy_axis(l));
+    return lower_body(l, plim__binary_body(function, plim__lower_input_dtype(l, 0)), keeps_zero(function),
+                      legacy_axis(l));
 }
 
 /* plim__lower_binary_Add, ... */
@@ -53,7 +57,8 @@ plim_status plim__lower_prelu(plim__lower *l);
 plim_status plim__lower_prelu(plim__lower *l) {
     const plim__shape *slope = plim__lower_input_shape(l, 1);
     bool by_channel = plim__lower_node(l)->version < 7 && slope->rank == 1 && plim__lower_input_shape(l, 0)->rank > 1;
-    return lower_body(l, plim__binary_body(PLIM__BINARY_PRelu, plim__lower_input_dtype(l, 0)), true, by_channel ? 1 : PLIM__NUMPY_AXIS);
+    return lower_body(l, plim__binary_body(PLIM__BINARY_PRelu, plim__lower_input_dtype(l, 0)), true,
+                      by_channel ? 1 : PLIM__NUMPY_AXIS);
 }
 
 /* --- powers ------------------------------------------------------------------------------------------------------- */
@@ -82,20 +87,24 @@ static int64_t whole_power(int64_t base, int64_t exponent) {
 /* Any two types, a chunk at a time through the widest type. */
 #define POW_MIXED(label, C, power)                                                                                     \
     static void label(const void *context, int64_t n, char *const *at, const int64_t *steps) {                         \
-        const struct pow_types *types = context;                                     \
+        const struct pow_types *types = context;                                                                       \
         C base[CHUNK], exponent[CHUNK];                                                                                \
         for (int64_t from = 0; from < n; from += CHUNK) {                                                              \
             int64_t count = n - from < CHUNK ? n - from : CHUNK, wide = (int64_t)sizeof(C);                            \
             types->base(NULL, count, (char *[]){(char *)base, at[1] + from * steps[1]}, (int64_t[]){wide, steps[1]});  \
-            types->exponent(NULL, count, (char *[]){(char *)exponent, at[2] + from * steps[2]}, (int64_t[]){wide, steps[2]}); \
+            types->exponent(NULL, count, (char *[]){(char *)exponent, at[2] + from * steps[2]},                        \
+                            (int64_t[]){wide, steps[2]});                                                              \
             for (int64_t i = 0; i < count; i++) base[i] = power(base[i], exponent[i]);                                 \
-            types->result(NULL, count, (char *[]){at[0] + from * steps[0], (char *)base}, (int64_t[]){steps[0], wide}); \
+            types->result(NULL, count, (char *[]){at[0] + from * steps[0], (char *)base},                              \
+                          (int64_t[]){steps[0], wide});                                                                \
         }                                                                                                              \
     }
 POW_MIXED(pow_reals, double, pow)
 POW_MIXED(pow_wholes, int64_t, whole_power)
 
-static bool is_real(plim_dtype dtype) { return dtype == PLIM_F32 || dtype == PLIM_F64 || dtype == PLIM_F16 || dtype == PLIM_BF16; }
+static bool is_real(plim_dtype dtype) {
+    return dtype == PLIM_F32 || dtype == PLIM_F64 || dtype == PLIM_F16 || dtype == PLIM_BF16;
+}
 
 /* x^2 and x^3 with a constant exponent are what exporters write for squares. */
 static plim__loop_body constant_power(plim__lower *l) {
@@ -113,20 +122,32 @@ plim_status plim__lower_pow(plim__lower *l) {
     plim__unary_context unused = {0};
     plim__loop_body body = constant_power(l);
     if (body) {
-        plim__pointwise_node what = {.body = body, .inputs = 1, .axis = PLIM__NUMPY_AXIS, .keeps_zero = true, .context = &unused, .context_bytes = sizeof unused};
+        plim__pointwise_node what = {.body = body,
+                                     .inputs = 1,
+                                     .axis = PLIM__NUMPY_AXIS,
+                                     .keeps_zero = true,
+                                     .context = &unused,
+                                     .context_bytes = sizeof unused};
         return plim__lower_pointwise(l, &what);
     }
     if (base == PLIM_F32 && exponent == PLIM_F32) return lower_body(l, pow_f32, false, legacy_axis(l));
     bool real = is_real(base) || is_real(exponent);
     plim_dtype wide = real ? PLIM_F64 : PLIM_I64;
-    struct pow_types types = {plim__cast_body(base, wide), plim__cast_body(exponent, wide), plim__cast_body(wide, base)};
+    struct pow_types types = {plim__cast_body(base, wide), plim__cast_body(exponent, wide),
+                              plim__cast_body(wide, base)};
     bool known = types.base && types.exponent;
-    plim__pointwise_node what = {.body = !known ? NULL : real ? pow_reals : pow_wholes, .inputs = 2, .axis = legacy_axis(l),
-                                 .context = &types, .context_bytes = sizeof types};
+    plim__pointwise_node what = {.body = !known ? NULL
+                                         : real ? pow_reals
+                                                : pow_wholes,
+                                 .inputs = 2,
+                                 .axis = legacy_axis(l),
+                                 .context = &types,
+                                 .context_bytes = sizeof types};
     return plim__lower_pointwise(l, &what);
 }
 
-/* --- any number of inputs -------------------------------------------------------------------------------------------- */
+/* --- any number of inputs --------------------------------------------------------------------------------------------
+ */
 
 typedef struct variadic {
     int inputs;
@@ -140,7 +161,8 @@ static plim_status run_variadic(const plim__call *call) {
     const variadic *state = call->state;
     char *out = call->out[0];
     for (int k = 1; k < state->inputs; k++)
-        plim__loop_run(&state->loops[k - 1], (char *[]){out, k == 1 ? call->in[0] : out, call->in[k]}, state->body, NULL);
+        plim__loop_run(&state->loops[k - 1], (char *[]){out, k == 1 ? call->in[0] : out, call->in[k]}, state->body,
+                       NULL);
     double count = state->count;
     if (state->divide) plim__loop_run(&state->over, (char *[]){out, out, (char *)&count}, state->divide, NULL);
     return PLIM_OK;
@@ -152,7 +174,9 @@ static plim_status lower_many(plim__lower *l, plim__binary function, bool mean) 
     const plim__shape *shape = plim__lower_output_shape(l, 0);
     variadic *state = plim__alloc_zero(1, sizeof *state + (size_t)inputs * sizeof *state->loops);
     if (!state) return plim__lower_fail(l, PLIM_NO_MEMORY, "no memory for its loops");
-    *state = (variadic){.inputs = inputs, .body = plim__binary_body(function, dtype), .divide = mean ? plim__binary_body(PLIM__BINARY_Div, dtype) : NULL};
+    *state = (variadic){.inputs = inputs,
+                        .body = plim__binary_body(function, dtype),
+                        .divide = mean ? plim__binary_body(PLIM__BINARY_Div, dtype) : NULL};
     plim__cast_scalar(inputs, dtype, &state->count);
     plim__layout out = plim__layout_dense(dtype, shape), one = plim__layout_dense(dtype, &(plim__shape){0}), layouts[2];
     plim_status status = plim__lower_output(l, 0, NULL);

@@ -12,7 +12,8 @@
 /* Straight rows get a loop that vectorises. */
 #define LOOP(label, T, C, OUT, load, store, expression)                                                                \
     static void label(const void *context, int64_t n, char *const *at, const int64_t *steps) {                         \
-        int64_t o = steps[0] / (int64_t)sizeof(OUT), l = steps[1] / (int64_t)sizeof(T), r = steps[2] / (int64_t)sizeof(T); \
+        int64_t o = steps[0] / (int64_t)sizeof(OUT), l = steps[1] / (int64_t)sizeof(T),                                \
+                r = steps[2] / (int64_t)sizeof(T);                                                                     \
         OUT *out = (OUT *)(void *)at[0];                                                                               \
         const T *left = (const T *)(const void *)at[1], *right = (const T *)(const void *)at[2];                       \
         (void)context;                                                                                                 \
@@ -75,7 +76,8 @@ static inline uint64_t remainder_unsigned(uint64_t x, uint64_t y) { return y ? x
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtype-limits" /* x < 0 of unsigned types */
-#define WHOLE_LOOP(name, dtype, whole) LOOP(name##_##dtype, T_##dtype, T_##dtype, T_##dtype, PLIM__AS_IS, PLIM__AS_IS, whole)
+#define WHOLE_LOOP(name, dtype, whole)                                                                                 \
+    LOOP(name##_##dtype, T_##dtype, T_##dtype, T_##dtype, PLIM__AS_IS, PLIM__AS_IS, whole)
 
 #define DIVIDE(x, y)          divide_signed(x, y)
 #define MODULO_WHOLE(x, y)    modulo_signed(x, y)
@@ -117,7 +119,8 @@ typedef uint64_t T_U64;
 
 /* Comparisons and bits. */
 #define BINARY(name, real, whole)
-#define COMPARE_WHOLE(name, dtype, T, expression) LOOP(name##_##dtype, T, T, uint8_t, PLIM__AS_IS, PLIM__AS_IS, expression)
+#define COMPARE_WHOLE(name, dtype, T, expression)                                                                      \
+    LOOP(name##_##dtype, T, T, uint8_t, PLIM__AS_IS, PLIM__AS_IS, expression)
 #define COMPARE(name, expression)                                                                                      \
     LOOP(name##_F16, uint16_t, float, uint8_t, plim__half_to_float, PLIM__AS_IS, expression)                           \
     LOOP(name##_BF16, uint16_t, float, uint8_t, plim__bfloat_to_float, PLIM__AS_IS, expression)                        \
@@ -130,10 +133,12 @@ typedef uint64_t T_U64;
     COMPARE_WHOLE(name, U16, uint16_t, expression)                                                                     \
     COMPARE_WHOLE(name, U32, uint32_t, expression)                                                                     \
     COMPARE_WHOLE(name, U64, uint64_t, expression)
-#define BITS_LOOP(name, bits, expression) LOOP(name##_##bits, uint##bits##_t, uint##bits##_t, uint##bits##_t, PLIM__AS_IS, PLIM__AS_IS, expression)
-#define BITS_OF_T                         (8 * sizeof *out)
+#define BITS_LOOP(name, bits, expression)                                                                              \
+    LOOP(name##_##bits, uint##bits##_t, uint##bits##_t, uint##bits##_t, PLIM__AS_IS, PLIM__AS_IS, expression)
+#define BITS_OF_T (8 * sizeof *out)
 #define BITS(name, expression)                                                                                         \
-    BITS_LOOP(name, 8, expression) BITS_LOOP(name, 16, expression) BITS_LOOP(name, 32, expression) BITS_LOOP(name, 64, expression)
+    BITS_LOOP(name, 8, expression)                                                                                     \
+    BITS_LOOP(name, 16, expression) BITS_LOOP(name, 32, expression) BITS_LOOP(name, 64, expression)
 #include "kernel/binary.def"
 #undef BINARY
 #undef COMPARE

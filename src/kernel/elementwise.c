@@ -29,7 +29,9 @@ static bool full_shape(const plim__lower *l, int i) {
     return plim__shape_equal(plim__lower_input_shape(l, (size_t)i), plim__lower_output_shape(l, 0));
 }
 
-static bool same_type(const plim__lower *l, int i) { return plim__lower_input_dtype(l, (size_t)i) == plim__lower_output_dtype(l, 0); }
+static bool same_type(const plim__lower *l, int i) {
+    return plim__lower_input_dtype(l, (size_t)i) == plim__lower_output_dtype(l, 0);
+}
 
 /* The input whose blocked layout the output could take; -1 when there is none. */
 static int blocked_input(const plim__lower *l, int inputs) {
@@ -117,8 +119,10 @@ static plim_status lower_strided(plim__lower *l, const plim__pointwise_node *wha
     plim__loop_start(loop, &out.shape);
     plim__loop_add(loop, &out);
     for (int i = 0; i < what->inputs; i++) {
-        if (i == 1 && what->axis != PLIM__NUMPY_AXIS) plim__loop_add_at(loop, &layouts[i], what->axis);
-        else plim__loop_add(loop, &layouts[i]);
+        if (i == 1 && what->axis != PLIM__NUMPY_AXIS)
+            plim__loop_add_at(loop, &layouts[i], what->axis);
+        else
+            plim__loop_add(loop, &layouts[i]);
     }
     plim__loop_finish(loop);
     allow_inplace(l, what->inputs, layouts, &out);
@@ -135,7 +139,8 @@ plim_status plim__lower_pointwise_loop(plim__lower *l, const plim__pointwise_nod
         all_typed &= same_type(l, i);
     }
     if (all_full && all_typed && (exact || what->keeps_zero)) return lower_flat(l, what, leader, loop);
-    if (all_typed && exact && layout->md.format_desc.blocking.inner_nblks == 1) return lower_split(l, what, leader, loop);
+    if (all_typed && exact && layout->md.format_desc.blocking.inner_nblks == 1)
+        return lower_split(l, what, leader, loop);
     return lower_strided(l, what, loop);
 }
 

@@ -97,10 +97,12 @@ FROM_WHOLE(U32, uint32_t)
 FROM_WHOLE(U64, uint64_t)
 
 #define ROW(from)                                                                                                      \
-    {[PLIM_F32] = from##_F32, [PLIM_F64] = from##_F64, [PLIM_F16] = from##_F16, [PLIM_BF16] = from##_BF16,             \
-     [PLIM_I8] = from##_I8,   [PLIM_I16] = from##_I16, [PLIM_I32] = from##_I32, [PLIM_I64] = from##_I64,               \
-     [PLIM_U8] = from##_U8,   [PLIM_U16] = from##_U16, [PLIM_U32] = from##_U32, [PLIM_U64] = from##_U64,               \
-     [PLIM_BOOL] = from##_BOOL}
+    {                                                                                                                  \
+        [PLIM_F32] = from##_F32, [PLIM_F64] = from##_F64, [PLIM_F16] = from##_F16, [PLIM_BF16] = from##_BF16,          \
+        [PLIM_I8] = from##_I8, [PLIM_I16] = from##_I16, [PLIM_I32] = from##_I32, [PLIM_I64] = from##_I64,              \
+        [PLIM_U8] = from##_U8, [PLIM_U16] = from##_U16, [PLIM_U32] = from##_U32, [PLIM_U64] = from##_U64,              \
+        [PLIM_BOOL] = from##_BOOL                                                                                      \
+    }
 static const plim__loop_body casts[PLIM_DTYPE_COUNT][PLIM_DTYPE_COUNT] = {
     [PLIM_F32] = ROW(F32), [PLIM_F64] = ROW(F64), [PLIM_F16] = ROW(F16), [PLIM_BF16] = ROW(BF16), [PLIM_I8] = ROW(I8),
     [PLIM_I16] = ROW(I16), [PLIM_I32] = ROW(I32), [PLIM_I64] = ROW(I64), [PLIM_U8] = ROW(U8),     [PLIM_U16] = ROW(U16),

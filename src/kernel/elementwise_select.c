@@ -14,7 +14,8 @@ plim_status plim__lower_identity(plim__lower *l) {
     return plim__lower_view(l, 0, &same, 0);
 }
 
-/* --- where: only the size of elements counts ------------------------------------------------------------------------ */
+/* --- where: only the size of elements counts ------------------------------------------------------------------------
+ */
 
 #define WHERE(bits)                                                                                                    \
     static void where_##bits(const void *context, int64_t n, char *const *at, const int64_t *steps) {                  \
@@ -31,13 +32,18 @@ WHERE(64)
 plim_status plim__lower_where(plim__lower *l);
 plim_status plim__lower_where(plim__lower *l) {
     int bits = plim_dtype_bits(plim__lower_output_dtype(l, 0));
-    plim__loop_body body = bits == 8 ? where_8 : bits == 16 ? where_16 : bits == 32 ? plim__pointwise()->where : bits == 64 ? where_64 : NULL;
+    plim__loop_body body = bits == 8    ? where_8
+                           : bits == 16 ? where_16
+                           : bits == 32 ? plim__pointwise()->where
+                           : bits == 64 ? where_64
+                                        : NULL;
     if (!body) return plim__lower_unsupported_type(l, 1);
     plim__pointwise_node what = {.body = body, .inputs = 3, .axis = PLIM__NUMPY_AXIS};
     return plim__lower_pointwise(l, &what);
 }
 
-/* --- clip: bounds are attributes or scalar inputs; min(max(x, lowest), highest), NaN stays ------------------------------ */
+/* --- clip: bounds are attributes or scalar inputs; min(max(x, lowest), highest), NaN stays
+ * ------------------------------ */
 
 typedef struct clip_bounds {
     _Alignas(8) unsigned char lowest[8], highest[8]; /* in the element type */
@@ -76,8 +82,9 @@ static void clip_F32(const void *context, int64_t n, char *const *at, const int6
 }
 
 static const plim__loop_body clips[PLIM_DTYPE_COUNT] = {
-    [PLIM_F32] = clip_F32, [PLIM_F64] = clip_F64, [PLIM_F16] = clip_F16, [PLIM_BF16] = clip_BF16, [PLIM_I8] = clip_I8, [PLIM_I16] = clip_I16,
-    [PLIM_I32] = clip_I32, [PLIM_I64] = clip_I64, [PLIM_U8] = clip_U8,   [PLIM_U16] = clip_U16,   [PLIM_U32] = clip_U32, [PLIM_U64] = clip_U64,
+    [PLIM_F32] = clip_F32, [PLIM_F64] = clip_F64, [PLIM_F16] = clip_F16, [PLIM_BF16] = clip_BF16,
+    [PLIM_I8] = clip_I8,   [PLIM_I16] = clip_I16, [PLIM_I32] = clip_I32, [PLIM_I64] = clip_I64,
+    [PLIM_U8] = clip_U8,   [PLIM_U16] = clip_U16, [PLIM_U32] = clip_U32, [PLIM_U64] = clip_U64,
 };
 
 static plim_status run_clip(const plim__call *call) {
@@ -111,7 +118,8 @@ plim_status plim__lower_clip(plim__lower *l) {
     *state = (clip_state){.body = clips[dtype], .bytes = (size_t)plim_dtype_bits(dtype) / 8};
     plim__cast_scalar(lowest, dtype, state->bounds.lowest);
     plim__cast_scalar(highest, dtype, state->bounds.highest);
-    plim__pointwise_node what = {.inputs = 1, .axis = PLIM__NUMPY_AXIS, .keeps_zero = known && lowest <= 0 && highest >= 0};
+    plim__pointwise_node what = {
+        .inputs = 1, .axis = PLIM__NUMPY_AXIS, .keeps_zero = known && lowest <= 0 && highest >= 0};
     plim_status status = plim__lower_pointwise_loop(l, &what, &state->loop);
     for (size_t i = 1; i < 3 && status == PLIM_OK; i++) status = plim__lower_input(l, i, PLIM__STRIDED, NULL);
     if (status == PLIM_OK) return plim__lower_emit(l, plim__lower_node(l)->op->name, run_clip, state, plim__free);
@@ -119,7 +127,8 @@ plim_status plim__lower_clip(plim__lower *l) {
     return status;
 }
 
-/* --- questions ----------------------------------------------------------------------------------------------------------- */
+/* --- questions
+ * ----------------------------------------------------------------------------------------------------------- */
 
 #define QUESTION(label, T, load, expression)                                                                           \
     static void label(const void *context, int64_t n, char *const *at, const int64_t *steps) {                         \
@@ -143,7 +152,8 @@ QUESTIONS(is_inf, (detect[0] && x < -DBL_MAX) || (detect[1] && x > DBL_MAX))
 
 plim_status plim__lower_is_nan(plim__lower *l);
 plim_status plim__lower_is_nan(plim__lower *l) {
-    plim__pointwise_node what = {.body = is_nan_bodies[plim__lower_input_dtype(l, 0)], .inputs = 1, .axis = PLIM__NUMPY_AXIS};
+    plim__pointwise_node what = {
+        .body = is_nan_bodies[plim__lower_input_dtype(l, 0)], .inputs = 1, .axis = PLIM__NUMPY_AXIS};
     return plim__lower_pointwise(l, &what);
 }
 
@@ -151,12 +161,17 @@ plim_status plim__lower_is_inf(plim__lower *l);
 plim_status plim__lower_is_inf(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     bool detect[2] = {plim__node_int(node, "detect_negative", 1) != 0, plim__node_int(node, "detect_positive", 1) != 0};
-    plim__pointwise_node what = {.body = is_inf_bodies[plim__lower_input_dtype(l, 0)], .inputs = 1, .axis = PLIM__NUMPY_AXIS,
-                                 .context = detect, .context_bytes = sizeof detect};
+    plim__pointwise_node what = {.body = is_inf_bodies[plim__lower_input_dtype(l, 0)],
+                                 .inputs = 1,
+                                 .axis = PLIM__NUMPY_AXIS,
+                                 .context = detect,
+                                 .context_bytes = sizeof detect};
     return plim__lower_pointwise(l, &what);
 }
 
-/* --- not ------------------------------------------------------------------------------------------------------------------- */
+/* --- not
+ * -------------------------------------------------------------------------------------------------------------------
+ */
 
 #define NOT(label, T, expression)                                                                                      \
     static void label(const void *context, int64_t n, char *const *at, const int64_t *steps) {                         \

@@ -60,7 +60,8 @@ void plim__loop_finish(plim__loop *loop) {
     loop->rank = rank;
     /* In the order of the output's memory, so that a permuted output is still walked straight. */
     for (int i = 1; i < rank; i++)
-        for (int j = i; j > 0 && magnitude(loop->strides[0][j - 1]) < magnitude(loop->strides[0][j]); j--) swap_axes(loop, j - 1, j);
+        for (int j = i; j > 0 && magnitude(loop->strides[0][j - 1]) < magnitude(loop->strides[0][j]); j--)
+            swap_axes(loop, j - 1, j);
     int kept = 0;
     for (int i = 1; i < rank; i++) {
         if (mergeable(loop, kept, i)) {
@@ -84,8 +85,8 @@ void plim__loop_finish(plim__loop *loop) {
 }
 
 /* Rows [from, to), elements [first, last) of each. */
-static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body body, const void *context, int64_t from, int64_t to,
-                     int64_t first, int64_t last) {
+static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body body, const void *context, int64_t from,
+                     int64_t to, int64_t first, int64_t last) {
     int inner = loop->rank - 1, operands = loop->operands;
     char *at[PLIM__LOOP_OPERANDS];
     int64_t index[PLIM__LOOP_RANK], steps[PLIM__LOOP_OPERANDS];
@@ -110,8 +111,8 @@ static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body 
     }
 }
 
-static void run_columns(const plim__loop *loop, char *const *base, plim__loop_body body, const void *context, int64_t rows,
-                        int64_t first, int64_t last) {
+static void run_columns(const plim__loop *loop, char *const *base, plim__loop_body body, const void *context,
+                        int64_t rows, int64_t first, int64_t last) {
     int64_t chunk = rows == 1 ? last - first : CHUNK;
     for (int64_t a = first; a < last; a += chunk)
         run_rows(loop, base, body, context, 0, rows, a, a + chunk < last ? a + chunk : last);
@@ -130,8 +131,10 @@ void plim__loop_run(const plim__loop *loop, char *const *base, plim__loop_body b
     int threads = plim__loop_threads(rows * n);
     bool by_columns = rows < SHORT_INNER || rows < 2 * threads;
     if (threads == 1) {
-        if (by_columns) run_columns(loop, base, body, context, rows, 0, n);
-        else run_rows(loop, base, body, context, 0, rows, 0, n);
+        if (by_columns)
+            run_columns(loop, base, body, context, rows, 0, n);
+        else
+            run_rows(loop, base, body, context, 0, rows, 0, n);
         return;
     }
 #pragma omp parallel num_threads(threads)

@@ -16,7 +16,9 @@ typedef union accumulator {
     uint64_t natural;
 } accumulator;
 
-static bool is_real(plim_dtype dtype) { return dtype == PLIM_F32 || dtype == PLIM_F64 || dtype == PLIM_F16 || dtype == PLIM_BF16; }
+static bool is_real(plim_dtype dtype) {
+    return dtype == PLIM_F32 || dtype == PLIM_F64 || dtype == PLIM_F16 || dtype == PLIM_BF16;
+}
 static bool is_natural(plim_dtype dtype) {
     return dtype == PLIM_U8 || dtype == PLIM_U16 || dtype == PLIM_U32 || dtype == PLIM_U64 || dtype == PLIM_BOOL;
 }
@@ -53,7 +55,8 @@ static void sort_folded(plim__axis_list *list) {
  * N C H W is N C/b H W b in memory. */
 bool plim__reduction_takes(const plim__layout *in, const bool *axes) {
     if (!in->blocked) return true;
-    if (!plim__layout_is_exact(in) || in->md.ndims != in->shape.rank || in->md.format_desc.blocking.inner_nblks != 1) return false;
+    if (!plim__layout_is_exact(in) || in->md.ndims != in->shape.rank || in->md.format_desc.blocking.inner_nblks != 1)
+        return false;
     int split = (int)in->md.format_desc.blocking.inner_idxs[0];
     for (int i = split + 1; i < in->shape.rank && !axes[split]; i++)
         if (!axes[i] && in->shape.dims[i] != 1) return false;
@@ -66,7 +69,8 @@ static int64_t elements_of(const plim__axis_list *list) {
     return product;
 }
 
-void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool *axes, plim__fold_kind kind, plim__fold_end end) {
+void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool *axes, plim__fold_kind kind,
+                          plim__fold_end end) {
     *r = (plim__reduction){.dtype = in->dtype, .kind = kind, .end = end};
     int64_t bytes = plim_dtype_bits(in->dtype) / 8, block = 1;
     int split = -1;
@@ -76,7 +80,8 @@ void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool
     }
     for (int i = 0; i < in->shape.rank; i++) {
         int64_t stride = in->blocked ? in->md.format_desc.blocking.strides[i] : in->strides[i];
-        push_axis(axes[i] ? &r->folded : &r->kept, i == split ? in->shape.dims[i] / block : in->shape.dims[i], stride * bytes);
+        push_axis(axes[i] ? &r->folded : &r->kept, i == split ? in->shape.dims[i] / block : in->shape.dims[i],
+                  stride * bytes);
     }
     if (split >= 0) push_axis(axes[split] ? &r->folded : &r->kept, block, bytes);
     sort_folded(&r->folded);
@@ -86,23 +91,30 @@ void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool
     r->columns = kept >= 0 && (folded < 0 || llabs(r->kept.strides[kept]) < llabs(r->folded.strides[folded]));
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static accumulator start_of(plim__fold_kind kind, plim_dtype dtype) {
     bool real = is_real(dtype), natural = is_natural(dtype);
     accumulator a = {.natural = 0};
     switch (kind) {
     case PLIM__FOLD_PROD:
-        if (real) a.real = 1;
-        else a.whole = 1;
+        if (real)
+            a.real = 1;
+        else
+            a.whole = 1;
         break;
     case PLIM__FOLD_MAX:
-        if (real) a.real = (double)-INFINITY;
-        else a.whole = natural ? 0 : INT64_MIN;
+        if (real)
+            a.real = (double)-INFINITY;
+        else
+            a.whole = natural ? 0 : INT64_MIN;
         break;
     case PLIM__FOLD_MIN:
-        if (real) a.real = (double)INFINITY;
-        else a.whole = natural ? -1 : INT64_MAX;
+        if (real)
+            a.real = (double)INFINITY;
+        else
+            a.whole = natural ? -1 : INT64_MAX;
         break;
     default: break;
     }
@@ -110,8 +122,8 @@ static accumulator start_of(plim__fold_kind kind, plim_dtype dtype) {
 }
 
 /* Folds elements [from, to) of the outermost folded axis. */
-static void fold_part(const plim__reduction *r, plim__fold_kind kind, accumulator *accs, const double *shifts, const char *in, int64_t width,
-                      int64_t from, int64_t to) {
+static void fold_part(const plim__reduction *r, plim__fold_kind kind, accumulator *accs, const double *shifts,
+                      const char *in, int64_t width, int64_t from, int64_t to) {
     const plim__fold_loops *loops = plim__fold_loops_of(r->dtype);
     plim__axis_list axes = r->folded;
     if (axes.rank > 0) {
@@ -120,12 +132,16 @@ static void fold_part(const plim__reduction *r, plim__fold_kind kind, accumulato
     }
     int inner = r->columns ? axes.rank : axes.rank - 1; /* rows give their last axis to the loop */
     int64_t index[PLIM__FOLD_RANK] = {0}, length = 1, step = (int64_t)plim_dtype_bits(r->dtype) / 8;
-    if (r->columns) length = width, step = r->kept.strides[r->kept.rank - 1];
-    else if (axes.rank > 0) length = axes.dims[inner], step = axes.strides[inner];
+    if (r->columns)
+        length = width, step = r->kept.strides[r->kept.rank - 1];
+    else if (axes.rank > 0)
+        length = axes.dims[inner], step = axes.strides[inner];
     if (elements_of(&axes) == 0) return;
     for (;;) {
-        if (r->columns) loops->column[kind](accs, shifts, in, length, step);
-        else loops->row[kind](accs, shifts, in, length, step);
+        if (r->columns)
+            loops->column[kind](accs, shifts, in, length, step);
+        else
+            loops->row[kind](accs, shifts, in, length, step);
         int i = inner - 1;
         for (; i >= 0; i--) {
             in += axes.strides[i];
@@ -146,8 +162,8 @@ static void join(plim__fold_kind kind, plim_dtype dtype, accumulator *into, cons
 }
 
 /* accs = fold of everything for `width` results; by several threads when `threads` > 1. */
-static void fold_all(const plim__reduction *r, plim__fold_kind kind, accumulator *accs, const double *shifts, const char *in, int64_t width,
-                     accumulator *parts, int threads) {
+static void fold_all(const plim__reduction *r, plim__fold_kind kind, accumulator *accs, const double *shifts,
+                     const char *in, int64_t width, accumulator *parts, int threads) {
     accumulator start = start_of(kind, r->dtype);
     int64_t outer = r->folded.rank ? r->folded.dims[0] : 1;
     for (int64_t i = 0; i < width; i++) accs[i] = start;
@@ -175,9 +191,12 @@ static void finish(const plim__reduction *r, accumulator *accs, const double *sh
         switch (r->end) {
         case PLIM__END_NONE: break;
         case PLIM__END_MEAN:
-            if (real) accs[i].real = value / (double)r->count;
-            else if (is_natural(r->dtype)) accs[i].natural /= r->count ? (uint64_t)r->count : 1;
-            else accs[i].whole /= r->count ? r->count : 1;
+            if (real)
+                accs[i].real = value / (double)r->count;
+            else if (is_natural(r->dtype))
+                accs[i].natural /= r->count ? (uint64_t)r->count : 1;
+            else
+                accs[i].whole /= r->count ? r->count : 1;
             break;
         case PLIM__END_SQRT: accs[i].real = sqrt(value); break;
         case PLIM__END_DEVIATION: accs[i].real = sqrt(value / (double)r->count) + 1e-9; break;
@@ -190,7 +209,8 @@ static void finish(const plim__reduction *r, accumulator *accs, const double *sh
 }
 
 /* Results [first, first + width) of the kept row `outer`. */
-static void run_task(const plim__reduction *r, const char *in, char *out, int64_t outer, int64_t first, int64_t width, accumulator *parts, int threads) {
+static void run_task(const plim__reduction *r, const char *in, char *out, int64_t outer, int64_t first, int64_t width,
+                     accumulator *parts, int threads) {
     accumulator accs[PLIM__FOLD_WIDTH];
     double shifts[PLIM__FOLD_WIDTH];
     int last = r->columns ? r->kept.rank - 1 : r->kept.rank;
@@ -209,7 +229,9 @@ static void run_task(const plim__reduction *r, const char *in, char *out, int64_
     finish(r, accs, shifted ? shifts : NULL, out + (outer * row + first) * (plim_dtype_bits(r->dtype) / 8), width);
 }
 
-size_t plim__reduction_scratch(int threads) { return (size_t)(threads > 1 ? threads : 1) * PLIM__FOLD_WIDTH * sizeof(accumulator); }
+size_t plim__reduction_scratch(int threads) {
+    return (size_t)(threads > 1 ? threads : 1) * PLIM__FOLD_WIDTH * sizeof(accumulator);
+}
 
 void plim__reduction_run(const plim__reduction *r, const void *in, void *out, void *scratch, int threads) {
     int64_t row = r->columns ? r->kept.dims[r->kept.rank - 1] : 1;
@@ -220,12 +242,14 @@ void plim__reduction_run(const plim__reduction *r, const void *in, void *out, vo
     bool cut_folds = tasks < threads;
 #pragma omp parallel for num_threads(cut_folds ? 1 : threads) if (!cut_folds && threads > 1) schedule(static)
     for (int64_t t = 0; t < tasks; t++) {
-        int64_t first = t % pieces * PLIM__FOLD_WIDTH, width = row - first < PLIM__FOLD_WIDTH ? row - first : PLIM__FOLD_WIDTH;
+        int64_t first = t % pieces * PLIM__FOLD_WIDTH,
+                width = row - first < PLIM__FOLD_WIDTH ? row - first : PLIM__FOLD_WIDTH;
         run_task(r, in, out, t / pieces, first, width, scratch, cut_folds ? threads : 1);
     }
 }
 
-/* --- lowering ------------------------------------------------------------------------------------------------------------ */
+/* --- lowering
+ * ------------------------------------------------------------------------------------------------------------ */
 
 bool plim__lower_fold_axes(plim__lower *l, bool axes[PLIM_MAX_RANK]) {
     const plim__node *node = plim__lower_node(l);
@@ -234,7 +258,8 @@ bool plim__lower_fold_axes(plim__lower *l, bool axes[PLIM_MAX_RANK]) {
     int64_t values[PLIM_MAX_RANK];
     const int64_t *given = plim__node_ints(node, "axes", &count);
     plim__tensor *tensor = plim__lower_has_input(l, 1) ? plim__lower_constant(l, 1) : NULL;
-    if (!given && tensor && plim__tensor_ints(tensor, values, PLIM_MAX_RANK, &count, plim__lower_error(l)) == PLIM_OK) given = values;
+    if (!given && tensor && plim__tensor_ints(tensor, values, PLIM_MAX_RANK, &count, plim__lower_error(l)) == PLIM_OK)
+        given = values;
     if (count == 0) {
         bool all = !plim__node_int(node, "noop_with_empty_axes", 0);
         for (int i = 0; i < rank; i++) axes[i] = all;
@@ -280,7 +305,9 @@ static plim_status lower_reduce(plim__lower *l, plim__fold_kind kind, plim__fold
 
 #define REDUCE(name, kind, end)                                                                                        \
     plim_status plim__lower_reduce_##name(plim__lower *l);                                                             \
-    plim_status plim__lower_reduce_##name(plim__lower *l) { return lower_reduce(l, PLIM__FOLD_##kind, PLIM__END_##end); }
+    plim_status plim__lower_reduce_##name(plim__lower *l) {                                                            \
+        return lower_reduce(l, PLIM__FOLD_##kind, PLIM__END_##end);                                                    \
+    }
 REDUCE(sum, SUM, NONE)
 REDUCE(mean, SUM, MEAN)
 REDUCE(max, MAX, NONE)

@@ -19,11 +19,12 @@ typedef struct plim__axis_list {
 } plim__axis_list;
 
 typedef enum plim__fold_end { /* what becomes of the accumulated value */
-    PLIM__END_NONE,
-    PLIM__END_MEAN,
-    PLIM__END_SQRT,
-    PLIM__END_LOG,
-    PLIM__END_DEVIATION, /* square root of the mean, and a little so that one can divide by it */
+                              PLIM__END_NONE,
+                              PLIM__END_MEAN,
+                              PLIM__END_SQRT,
+                              PLIM__END_LOG,
+                              PLIM__END_DEVIATION, /* square root of the mean, and a little so that one can divide by it
+                                                    */
 } plim__fold_end;
 
 typedef struct plim__reduction {
@@ -36,7 +37,8 @@ typedef struct plim__reduction {
 } plim__reduction;
 
 /* axes: true for those to fold. The layout is strided, or blocked in a way that plim__reduction_takes allows. */
-void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool *axes, plim__fold_kind kind, plim__fold_end end);
+void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool *axes, plim__fold_kind kind,
+                          plim__fold_end end);
 bool plim__reduction_takes(const plim__layout *in, const bool *axes);
 /* Scratch that running needs with this many threads. */
 size_t plim__reduction_scratch(int threads);

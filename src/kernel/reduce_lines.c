@@ -43,7 +43,8 @@ static plim_status run_lines(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* --- the place of an extreme: the first NaN, if there is one ------------------------------------------------------------ */
+/* --- the place of an extreme: the first NaN, if there is one
+ * ------------------------------------------------------------ */
 
 #define ARG(dtype, T, C, load, store)                                                                                  \
     static void arg_##dtype(const lines *s, void *out, const void *in, int64_t outer) {                                \
@@ -65,7 +66,8 @@ ARG(F32, float, float, PLIM__AS_IS, PLIM__AS_IS)
 ARG(F64, double, double, PLIM__AS_IS, PLIM__AS_IS)
 PLIM__WHOLES(ARG_WHOLE)
 
-/* --- running sums ----------------------------------------------------------------------------------------------------------- */
+/* --- running sums
+ * ----------------------------------------------------------------------------------------------------------- */
 
 /* y[i] = y[i - 1] + x[i], or + x[i - 1] when exclusive; from the other end when reversed. */
 #define CUMSUM(dtype, T, C, load, store)                                                                               \
@@ -88,12 +90,15 @@ CUMSUM(F32, float, float, PLIM__AS_IS, PLIM__AS_IS)
 CUMSUM(F64, double, double, PLIM__AS_IS, PLIM__AS_IS)
 PLIM__WHOLES(CUMSUM_WHOLE)
 
-/* --- lowering ------------------------------------------------------------------------------------------------------------------ */
+/* --- lowering
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 #define TABLE(label)                                                                                                   \
-    {[PLIM_F32] = label##_F32, [PLIM_F64] = label##_F64, [PLIM_F16] = label##_F16, [PLIM_BF16] = label##_BF16,         \
-     [PLIM_I8] = label##_I8,   [PLIM_I16] = label##_I16, [PLIM_I32] = label##_I32, [PLIM_I64] = label##_I64,           \
-     [PLIM_U8] = label##_U8,   [PLIM_U16] = label##_U16, [PLIM_U32] = label##_U32, [PLIM_U64] = label##_U64}
+    {                                                                                                                  \
+        [PLIM_F32] = label##_F32, [PLIM_F64] = label##_F64, [PLIM_F16] = label##_F16, [PLIM_BF16] = label##_BF16,      \
+        [PLIM_I8] = label##_I8, [PLIM_I16] = label##_I16, [PLIM_I32] = label##_I32, [PLIM_I64] = label##_I64,          \
+        [PLIM_U8] = label##_U8, [PLIM_U16] = label##_U16, [PLIM_U32] = label##_U32, [PLIM_U64] = label##_U64           \
+    }
 static const line_loop arg_loops[PLIM_DTYPE_COUNT] = TABLE(arg), cumsum_loops[PLIM_DTYPE_COUNT] = TABLE(cumsum);
 
 static plim_status lower_lines(plim__lower *l, lines line, int64_t axis) {
@@ -111,7 +116,9 @@ static plim_status lower_lines(plim__lower *l, lines line, int64_t axis) {
 
 static plim_status lower_arg(plim__lower *l, bool least) {
     const plim__node *node = plim__lower_node(l);
-    lines line = {.loop = arg_loops[plim__lower_input_dtype(l, 0)], .least = least, .last = plim__node_int(node, "select_last_index", 0) != 0};
+    lines line = {.loop = arg_loops[plim__lower_input_dtype(l, 0)],
+                  .least = least,
+                  .last = plim__node_int(node, "select_last_index", 0) != 0};
     return lower_lines(l, line, plim__node_int(node, "axis", 0));
 }
 
@@ -130,7 +137,10 @@ plim_status plim__lower_cumsum(plim__lower *l) {
     if (plim__shape_elements(plim__lower_input_shape(l, 1)) != 1 || (axis_dtype != PLIM_I64 && axis_dtype != PLIM_I32))
         return plim__lower_fail(l, PLIM_SHAPE, "the axis is not one integer");
     if (axis) PLIM_TRY(plim__tensor_ints(axis, &value, 1, &count, plim__lower_error(l)));
-    lines line = {.loop = cumsum_loops[plim__lower_input_dtype(l, 0)], .reverse = plim__node_int(node, "reverse", 0) != 0,
-                  .exclusive = plim__node_int(node, "exclusive", 0) != 0, .late_axis = !axis, .axis_dtype = axis_dtype};
+    lines line = {.loop = cumsum_loops[plim__lower_input_dtype(l, 0)],
+                  .reverse = plim__node_int(node, "reverse", 0) != 0,
+                  .exclusive = plim__node_int(node, "exclusive", 0) != 0,
+                  .late_axis = !axis,
+                  .axis_dtype = axis_dtype};
     return lower_lines(l, line, value);
 }

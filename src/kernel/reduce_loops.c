@@ -59,10 +59,12 @@ WHOLE_LOOPS(u64, uint64_t, uint64_t, UNSIGNED)
 #pragma GCC diagnostic pop
 
 static const plim__fold_loops loops[PLIM_DTYPE_COUNT] = {
-    [PLIM_F64] = PLIM__FOLD_REAL_TABLE(f64), [PLIM_F16] = PLIM__FOLD_REAL_TABLE(f16), [PLIM_BF16] = PLIM__FOLD_REAL_TABLE(bf16),
-    [PLIM_I8] = PLIM__FOLD_TABLE(i8),        [PLIM_I16] = PLIM__FOLD_TABLE(i16),      [PLIM_I32] = PLIM__FOLD_TABLE(i32),
-    [PLIM_I64] = PLIM__FOLD_TABLE(i64),      [PLIM_U8] = PLIM__FOLD_TABLE(u8),        [PLIM_U16] = PLIM__FOLD_TABLE(u16),
-    [PLIM_U32] = PLIM__FOLD_TABLE(u32),      [PLIM_U64] = PLIM__FOLD_TABLE(u64),      [PLIM_BOOL] = PLIM__FOLD_TABLE(u8),
+    [PLIM_F64] = PLIM__FOLD_REAL_TABLE(f64),   [PLIM_F16] = PLIM__FOLD_REAL_TABLE(f16),
+    [PLIM_BF16] = PLIM__FOLD_REAL_TABLE(bf16), [PLIM_I8] = PLIM__FOLD_TABLE(i8),
+    [PLIM_I16] = PLIM__FOLD_TABLE(i16),        [PLIM_I32] = PLIM__FOLD_TABLE(i32),
+    [PLIM_I64] = PLIM__FOLD_TABLE(i64),        [PLIM_U8] = PLIM__FOLD_TABLE(u8),
+    [PLIM_U16] = PLIM__FOLD_TABLE(u16),        [PLIM_U32] = PLIM__FOLD_TABLE(u32),
+    [PLIM_U64] = PLIM__FOLD_TABLE(u64),        [PLIM_BOOL] = PLIM__FOLD_TABLE(u8),
 };
 
 const plim__fold_loops *plim__fold_loops_of(plim_dtype dtype) {

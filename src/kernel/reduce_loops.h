@@ -46,27 +46,27 @@
     }
 
 /* Extremes: NaN, once met, stays. Lanes compare without it; whether there was one is counted apart. */
-#define PLIM__FOLD_EXTREME(label, T, A, V, operation, compare)                                                         \
-    static void label(void *accumulator, const double *shift, const char *in, int64_t n, int64_t step) {               \
-        A acc = *(A *)accumulator, unordered = 0;                                                                      \
-        const T *data = (const T *)(const void *)in;                                                                   \
-        int64_t s = step / (int64_t)sizeof(T);                                                                         \
-        (void)shift;                                                                                                   \
-        if (acc != acc) return;                                                                                        \
-        if (s == 1) {                                                                                                  \
+#define PLIM__FOLD_EXTREME(label, T, A, V, operation, compare)                                                           \
+    static void label(void *accumulator, const double *shift, const char *in, int64_t n, int64_t step) {                 \
+        A acc = *(A *)accumulator, unordered = 0;                                                                        \
+        const T *data = (const T *)(const void *)in;                                                                     \
+        int64_t s = step / (int64_t)sizeof(T);                                                                           \
+        (void)shift;                                                                                                     \
+        if (acc != acc) return;                                                                                          \
+        if (s == 1) {                                                                                                    \
             PLIM__PRAGMA(omp simd reduction(operation : acc) reduction(+ : unordered)) for (int64_t i = 0; i < n; i++) { \
-                A x = V(data[i]);                                                                                      \
-                acc = x compare acc ? x : acc;                                                                         \
-                unordered += x != x ? 1 : 0;                                                                           \
-            }                                                                                                          \
-        } else {                                                                                                       \
-            for (int64_t i = 0; i < n; i++) {                                                                          \
-                A x = V(data[i * s]);                                                                                  \
-                acc = x compare acc ? x : acc;                                                                         \
-                unordered += x != x ? 1 : 0;                                                                           \
-            }                                                                                                          \
-        }                                                                                                              \
-        *(A *)accumulator = unordered > 0 ? PLIM__FOLD_NAN(A) : acc;                                                   \
+                A x = V(data[i]);                                                                                        \
+                acc = x compare acc ? x : acc;                                                                           \
+                unordered += x != x ? 1 : 0;                                                                             \
+            }                                                                                                            \
+        } else {                                                                                                         \
+            for (int64_t i = 0; i < n; i++) {                                                                            \
+                A x = V(data[i * s]);                                                                                    \
+                acc = x compare acc ? x : acc;                                                                           \
+                unordered += x != x ? 1 : 0;                                                                             \
+            }                                                                                                            \
+        }                                                                                                                \
+        *(A *)accumulator = unordered > 0 ? PLIM__FOLD_NAN(A) : acc;                                                     \
     }
 #define PLIM__FOLD_NAN(A) ((A)__builtin_nan(""))
 
@@ -93,9 +93,16 @@
 #define PLIM__FOLD_ENTRIES(type)                                                                                       \
     [PLIM__FOLD_SUM] = type##_sum, [PLIM__FOLD_SUM_ABS] = type##_sum_abs, [PLIM__FOLD_SUM_SQUARE] = type##_sum_square, \
     [PLIM__FOLD_PROD] = type##_prod, [PLIM__FOLD_MAX] = type##_max, [PLIM__FOLD_MIN] = type##_min
-#define PLIM__FOLD_TABLE(type) {.row = {PLIM__FOLD_ENTRIES(type##_row)}, .column = {PLIM__FOLD_ENTRIES(type##_column)}}
+#define PLIM__FOLD_TABLE(type)                                                                                         \
+    {                                                                                                                  \
+        .row = {PLIM__FOLD_ENTRIES(type##_row)}, .column = { PLIM__FOLD_ENTRIES(type##_column) }                       \
+    }
 #define PLIM__FOLD_REAL_TABLE(type)                                                                                    \
-    {.row = {PLIM__FOLD_ENTRIES(type##_row), [PLIM__FOLD_SUM_EXP] = type##_row_sum_exp},                               \
-     .column = {PLIM__FOLD_ENTRIES(type##_column), [PLIM__FOLD_SUM_EXP] = type##_column_sum_exp}}
+    {                                                                                                                  \
+        .row = {PLIM__FOLD_ENTRIES(type##_row), [PLIM__FOLD_SUM_EXP] = type##_row_sum_exp}, .column = {                \
+            PLIM__FOLD_ENTRIES(type##_column),                                                                         \
+            [PLIM__FOLD_SUM_EXP] = type##_column_sum_exp                                                               \
+        }                                                                                                              \
+    }
 
 #endif

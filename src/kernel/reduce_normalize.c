@@ -38,8 +38,10 @@ plim_status plim__lower_mvn(plim__lower *l) {
     plim__shape shape = *plim__lower_input_shape(l, 0), small = shape;
     bool axes[PLIM_MAX_RANK] = {false};
     size_t count;
-    if (!plim__fold_loops_of(dtype) || !plim__unary_body(PLIM__UNARY_Sqrt, dtype)) return plim__lower_unsupported_type(l, 0);
-    if (plim__node_ints(plim__lower_node(l), "axes", &count)) plim__lower_fold_axes(l, axes);
+    if (!plim__fold_loops_of(dtype) || !plim__unary_body(PLIM__UNARY_Sqrt, dtype))
+        return plim__lower_unsupported_type(l, 0);
+    if (plim__node_ints(plim__lower_node(l), "axes", &count))
+        plim__lower_fold_axes(l, axes);
     else
         for (int i = 0; i < shape.rank; i++) axes[i] = i != 1;
     for (int i = 0; i < shape.rank; i++)
@@ -51,8 +53,10 @@ plim_status plim__lower_mvn(plim__lower *l) {
     PLIM_TRY(plim__lower_scratch(l, bytes + plim__reduction_scratch(plim__lower_threads(l))));
     mvn *s = plim__alloc(sizeof *s);
     if (!s) return plim__lower_fail(l, PLIM_NO_MEMORY, "no memory for its loops");
-    *s = (mvn){.difference = plim__binary_body(PLIM__BINARY_Sub, dtype), .quotient = plim__binary_body(PLIM__BINARY_Div, dtype),
-               .statistics = bytes, .threads = plim__lower_threads(l)};
+    *s = (mvn){.difference = plim__binary_body(PLIM__BINARY_Sub, dtype),
+               .quotient = plim__binary_body(PLIM__BINARY_Div, dtype),
+               .statistics = bytes,
+               .threads = plim__lower_threads(l)};
     plim__reduction_init(&s->mean, &x, axes, PLIM__FOLD_SUM, PLIM__END_MEAN);
     plim__reduction_init(&s->deviation, &y, axes, PLIM__FOLD_SUM_SQUARE, PLIM__END_DEVIATION);
     fit(&s->subtract, &y, &x, &statistics);

@@ -16,7 +16,8 @@ typedef struct softmax_state {
     int64_t outer, n, inner;
 } softmax_state;
 
-/* --- float32 --------------------------------------------------------------------------------------------------------- */
+/* --- float32 ---------------------------------------------------------------------------------------------------------
+ */
 
 #define WIDTH 256 /* columns at a time */
 
@@ -32,7 +33,8 @@ static void columns_f32(const softmax_state *s, float *y, const float *x, int64_
     for (int64_t t = from; t < to; t++) {
         int64_t first = t % pieces * WIDTH, width = s->inner - first < WIDTH ? s->inner - first : WIDTH;
         int64_t at = t / pieces * s->n * s->inner + first;
-        plim__simd_reduce_table()->softmax_columns(y + at, x + at, s->n, s->inner, width, peaks, sums, s->form == LOG_SOFTMAX);
+        plim__simd_reduce_table()->softmax_columns(y + at, x + at, s->n, s->inner, width, peaks, sums,
+                                                   s->form == LOG_SOFTMAX);
     }
 }
 
@@ -50,7 +52,8 @@ static plim_status run_f32(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* --- other types, and hardmax ------------------------------------------------------------------------------------------- */
+/* --- other types, and hardmax
+ * ------------------------------------------------------------------------------------------- */
 
 #define LINE(label, T, load, store)                                                                                    \
     static void label(const softmax_state *s, void *out, const void *in, int64_t at) {                                 \
@@ -65,7 +68,9 @@ static plim_status run_f32(const plim__call *call) {
         for (int64_t i = 0; i < s->n && s->form != HARDMAX; i++) sum += exp((double)load(x[i * step]) - peak);         \
         for (int64_t i = 0; i < s->n; i++) {                                                                           \
             double v = (double)load(x[i * step]) - peak;                                                               \
-            double r = s->form == SOFTMAX ? exp(v) / sum : s->form == LOG_SOFTMAX ? v - log(sum) : (double)(i == best); \
+            double r = s->form == SOFTMAX       ? exp(v) / sum                                                         \
+                       : s->form == LOG_SOFTMAX ? v - log(sum)                                                         \
+                                                : (double)(i == best);                                                 \
             y[i * step] = store(r);                                                                                    \
         }                                                                                                              \
     }
@@ -95,7 +100,8 @@ static plim_status run_lines(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* --- lowering -------------------------------------------------------------------------------------------------------------- */
+/* --- lowering
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static plim_status lower_softmax(plim__lower *l, enum form form) {
     const plim__node *node = plim__lower_node(l);
@@ -103,9 +109,12 @@ static plim_status lower_softmax(plim__lower *l, enum form form) {
     plim_dtype dtype = plim__lower_input_dtype(l, 0);
     bool flattened = node->version < 13;
     int axis = 0;
-    if (dtype != PLIM_F32 && dtype != PLIM_F64 && dtype != PLIM_F16 && dtype != PLIM_BF16) return plim__lower_unsupported_type(l, 0);
-    if (shape->rank > 0 && !plim__axis_normalize(plim__node_int(node, "axis", flattened ? 1 : -1), shape->rank, &axis)) {
-        if (!flattened || plim__node_int(node, "axis", 1) != shape->rank) return plim__lower_fail(l, PLIM_SHAPE, "axis is out of range");
+    if (dtype != PLIM_F32 && dtype != PLIM_F64 && dtype != PLIM_F16 && dtype != PLIM_BF16)
+        return plim__lower_unsupported_type(l, 0);
+    if (shape->rank > 0 &&
+        !plim__axis_normalize(plim__node_int(node, "axis", flattened ? 1 : -1), shape->rank, &axis)) {
+        if (!flattened || plim__node_int(node, "axis", 1) != shape->rank)
+            return plim__lower_fail(l, PLIM_SHAPE, "axis is out of range");
         axis = shape->rank; /* nothing is left of the axis: every element is its own maximum */
     }
     int end = flattened || shape->rank == 0 ? shape->rank : axis + 1;
@@ -114,8 +123,11 @@ static plim_status lower_softmax(plim__lower *l, enum form form) {
     plim__lower_inplace(l, 0, 0);
     softmax_state *state = plim__alloc(sizeof *state);
     if (!state) return plim__lower_fail(l, PLIM_NO_MEMORY, "no memory for its loop");
-    *state = (softmax_state){.dtype = dtype, .form = form, .outer = plim__shape_product(shape, 0, axis),
-                             .n = plim__shape_product(shape, axis, end), .inner = plim__shape_product(shape, end, shape->rank)};
+    *state = (softmax_state){.dtype = dtype,
+                             .form = form,
+                             .outer = plim__shape_product(shape, 0, axis),
+                             .n = plim__shape_product(shape, axis, end),
+                             .inner = plim__shape_product(shape, end, shape->rank)};
     bool fast = dtype == PLIM_F32 && form != HARDMAX;
     return plim__lower_emit(l, node->op->name, fast ? run_f32 : run_lines, state, plim__free);
 }

@@ -117,7 +117,9 @@ static plim_status lower_eltwise(plim__lower *l, dnnl_alg_kind_t algorithm, floa
     PLIM_TRY(plim__lower_input(l, 0, PLIM__ANY, &x));
     PLIM_TRY(plim__lower_output_md(l, 0, &x.md));
     plim__lower_inplace(l, 0, 0);
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_eltwise_forward_desc_init(&description, dnnl_forward_inference, algorithm, &x.md, alpha, beta), "eltwise"));
+    PLIM_TRY(plim__lower_dnnl(
+        l, dnnl_eltwise_forward_desc_init(&description, dnnl_forward_inference, algorithm, &x.md, alpha, beta),
+        "eltwise"));
     PLIM_TRY(plim__lower_attr(l, &attr));
     dnnl_status_t status = dnnl_primitive_desc_create(&pd, &description, attr, plim__lower_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
@@ -129,13 +131,19 @@ static plim_status lower_eltwise(plim__lower *l, dnnl_alg_kind_t algorithm, floa
 static plim_status lower_unary(plim__lower *l, plim__unary function) {
     const plim__node *node = plim__lower_node(l);
     plim__unary_context context = {0};
-    if (functions[function].a) context.a = (double)plim__node_float(node, functions[function].a, functions[function].a_missing);
-    if (functions[function].b) context.b = (double)plim__node_float(node, functions[function].b, functions[function].b_missing);
+    if (functions[function].a)
+        context.a = (double)plim__node_float(node, functions[function].a, functions[function].a_missing);
+    if (functions[function].b)
+        context.b = (double)plim__node_float(node, functions[function].b, functions[function].b_missing);
     bool blocked = plim__lower_peek(l, 0)->blocked && plim__lower_input_dtype(l, 0) == PLIM_F32;
     if (blocked && functions[function].algorithm != dnnl_alg_kind_undef)
         return lower_eltwise(l, functions[function].algorithm, (float)context.a, (float)context.b);
-    plim__pointwise_node what = {.body = plim__unary_body(function, plim__lower_input_dtype(l, 0)), .inputs = 1, .axis = PLIM__NUMPY_AXIS,
-                                 .keeps_zero = functions[function].keeps_zero, .context = &context, .context_bytes = sizeof context};
+    plim__pointwise_node what = {.body = plim__unary_body(function, plim__lower_input_dtype(l, 0)),
+                                 .inputs = 1,
+                                 .axis = PLIM__NUMPY_AXIS,
+                                 .keeps_zero = functions[function].keeps_zero,
+                                 .context = &context,
+                                 .context_bytes = sizeof context};
     return plim__lower_pointwise(l, &what);
 }
 

@@ -7,8 +7,10 @@ static plim__shape reduced_shape(const plim__infer *ctx, const bool *axes) {
     bool keep = plim__node_int(ctx->node, "keepdims", 1) != 0;
     plim__shape out = {0};
     for (int i = 0; i < in->rank; i++)
-        if (!axes[i]) out.dims[out.rank++] = in->dims[i];
-        else if (keep) out.dims[out.rank++] = 1;
+        if (!axes[i])
+            out.dims[out.rank++] = in->dims[i];
+        else if (keep)
+            out.dims[out.rank++] = 1;
     return out;
 }
 
@@ -29,7 +31,8 @@ plim_status plim__infer_arg(plim__infer *ctx) {
     int axis = 0;
     if (in->rank > 0) {
         if (!plim__axis_normalize(plim__node_int(ctx->node, "axis", 0), in->rank, &axis))
-            return plim__infer_fail(ctx, PLIM_SHAPE, "axis %lld is out of range for rank %d", (long long)plim__node_int(ctx->node, "axis", 0), in->rank);
+            return plim__infer_fail(ctx, PLIM_SHAPE, "axis %lld is out of range for rank %d",
+                                    (long long)plim__node_int(ctx->node, "axis", 0), in->rank);
         if (in->dims[axis] == 0) return plim__infer_fail(ctx, PLIM_SHAPE, "axis %d is empty", axis);
         axes[axis] = true;
     }

@@ -30,7 +30,8 @@ static inline float plim__simd_exp(float x) {
     p = p * r + 1.0f;
     /* 2^n in two factors: n may be 128, or so small that the result is subnormal. */
     int32_t whole = (int32_t)(plim__float_to_bits(shifted) - 0x4b400000u), half = whole >> 1;
-    return p * plim__bits_to_float((uint32_t)(half + 127) << 23) * plim__bits_to_float((uint32_t)(whole - half + 127) << 23);
+    return p * plim__bits_to_float((uint32_t)(half + 127) << 23) *
+           plim__bits_to_float((uint32_t)(whole - half + 127) << 23);
 }
 
 /* log x = e ln 2 + log m, m in [sqrt 1/2, sqrt 2); log m = 2 atanh s, s = (m - 1) / (m + 1). */

@@ -7,36 +7,37 @@
 #include "kernel/simd/math.h"
 
 /* Names for F(function): ours where a loop over them vectorises, the C library's otherwise. */
-#define F(function) simd_##function
-#define simd_exp    plim__simd_exp
-#define simd_log    plim__simd_log
-#define simd_tanh   plim__simd_tanh
-#define simd_erf    plim__simd_erf
+#define F(function)    simd_##function
+#define simd_exp       plim__simd_exp
+#define simd_log       plim__simd_log
+#define simd_tanh      plim__simd_tanh
+#define simd_erf       plim__simd_erf
 #define simd_erf_about plim__simd_erf_about
-#define simd_log1p  plim__simd_log1p
-#define simd_fabs   fabsf
-#define simd_ceil   ceilf
-#define simd_floor  floorf
-#define simd_rint   rintf
-#define simd_sqrt   sqrtf
-#define simd_sin    sinf
-#define simd_cos    cosf
-#define simd_tan    tanf
-#define simd_asin   asinf
-#define simd_acos   acosf
-#define simd_atan   atanf
-#define simd_sinh   sinhf
-#define simd_cosh   coshf
-#define simd_asinh  asinhf
-#define simd_acosh  acoshf
-#define simd_atanh  atanhf
-#define simd_expm1  plim__simd_expm1
-#define simd_fmod   fmodf
-#define REAL        float
+#define simd_log1p     plim__simd_log1p
+#define simd_fabs      fabsf
+#define simd_ceil      ceilf
+#define simd_floor     floorf
+#define simd_rint      rintf
+#define simd_sqrt      sqrtf
+#define simd_sin       sinf
+#define simd_cos       cosf
+#define simd_tan       tanf
+#define simd_asin      asinf
+#define simd_acos      acosf
+#define simd_atan      atanf
+#define simd_sinh      sinhf
+#define simd_cosh      coshf
+#define simd_asinh     asinhf
+#define simd_acosh     acoshf
+#define simd_atanh     atanhf
+#define simd_expm1     plim__simd_expm1
+#define simd_fmod      fmodf
+#define REAL           float
 
 #define FORMULA(name, zero, expression)                                                                                \
     static void unary_##name(const void *context, int64_t n, char *const *at, const int64_t *steps) {                  \
-        float a = (float)((const plim__unary_context *)context)->a, b = (float)((const plim__unary_context *)context)->b; \
+        float a = (float)((const plim__unary_context *)context)->a,                                                    \
+              b = (float)((const plim__unary_context *)context)->b;                                                    \
         float *out = (float *)(void *)at[0];                                                                           \
         const float *in = (const float *)(const void *)at[1];                                                          \
         int64_t out_step = steps[0] / 4, in_step = steps[1] / 4;                                                       \

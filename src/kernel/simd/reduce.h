@@ -33,7 +33,8 @@ typedef struct plim__simd_reduce {
     void (*log_softmax)(float *y, const float *x, int64_t n);
     /* The same of n values each `step` elements apart, for `width` neighbouring columns at once; `sums` and `peaks`
      * have room for width floats. */
-    void (*softmax_columns)(float *y, const float *x, int64_t n, int64_t step, int64_t width, float *peaks, float *sums, int log_form);
+    void (*softmax_columns)(float *y, const float *x, int64_t n, int64_t step, int64_t width, float *peaks, float *sums,
+                            int log_form);
 } plim__simd_reduce;
 
 PLIM__SIMD_TABLE(plim__simd_reduce, plim__simd_reduce_table)
