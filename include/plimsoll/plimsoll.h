@@ -11,5 +11,6 @@
 #include "plimsoll/session.h"
 #include "plimsoll/size.h"
 #include "plimsoll/status.h"
+#include "plimsoll/zoo.h"
 
 #endif

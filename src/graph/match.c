@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/error.h"
+
 bool plim__match_op(const plim__node *node, const char *name) {
     return node && !node->dead && !*node->domain && strcmp(node->op_name, name) == 0;
 }
@@ -60,12 +62,30 @@ int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int
     return g->failure.status == PLIM_OK ? node : -1;
 }
 
+static bool is_used(const plim_graph *g, plim_value value) {
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (g->outputs.items[i] == value) return true;
+    for (size_t n = 0; n < g->nodes.count; n++)
+        for (size_t i = 0; !g->nodes.items[n].dead && i < g->nodes.items[n].inputs.count; i++)
+            if (g->nodes.items[n].inputs.items[i] == value) return true;
+    return false;
+}
+
+/* The node that makes the value dies when nobody uses any of its outputs, and then what only it used. A
+ * zombie would otherwise count as a user and keep the next pattern from matching. */
+static void bury(plim_graph *g, plim_value value) {
+    int32_t producer = value < 0 ? -1 : g->values.items[value].producer;
+    if (producer < 0 || g->nodes.items[producer].dead) return;
+    plim__node *node = &g->nodes.items[producer];
+    for (size_t i = 0; i < node->outputs.count; i++)
+        if (node->outputs.items[i] >= 0 && is_used(g, node->outputs.items[i])) return;
+    node->dead = true;
+    for (size_t i = 0; i < node->inputs.count; i++) bury(g, node->inputs.items[i]);
+}
+
 plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node) {
     if (node < 0) return g->failure.status;
-    int32_t producer = g->values.items[old].producer;
-    if (producer >= 0) {
-        g->nodes.items[producer].dead = true;
-        g->values.items[old].producer = -1;
-    }
-    return plim__graph_replace(g, old, g->nodes.items[node].outputs.items[0]);
+    PLIM_TRY(plim__graph_replace(g, old, g->nodes.items[node].outputs.items[0]));
+    bury(g, old);
+    return PLIM_OK;
 }

@@ -23,7 +23,7 @@ bool plim__match_near(double a, double b); /* within 1e-3 relative: constants in
  * node's index, -1 after a failure (g->failure tells). */
 int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name, const plim_value *inputs,
                           size_t count, plim_value like);
-/* Makes the new node's output take the place of `old`, whose producer dies. */
+/* Makes the new node's output take the place of `old`; what nobody uses any more dies. */
 plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node);
 
 #endif

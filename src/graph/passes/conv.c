@@ -46,13 +46,12 @@ static plim_status fuse(plim_graph *g, int32_t n, bool *changed) {
 
 /* Later convolutions first: of two that are added, the second takes the first one's result along. */
 plim_status plim__pass_conv(plim_graph *g, bool *changed, plim_error *error) {
+    (void)error;
     for (size_t n = g->nodes.count; n-- > 0;) {
         if (!plim__match_op(&g->nodes.items[n], "Conv")) continue;
         bool fused = false;
         if (fuse(g, (int32_t)n, &fused) != PLIM_OK) return g->failure.status;
-        if (!fused) continue;
-        *changed = true;
-        if (plim__graph_prune(g, error) != PLIM_OK) return PLIM_NO_MEMORY;
+        *changed |= fused;
     }
     return PLIM_OK;
 }

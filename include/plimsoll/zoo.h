@@ -1,0 +1,34 @@
+/* The zoo: well-known networks, made here, with seeded weights as PyTorch would initialise them. */
+#ifndef PLIMSOLL_ZOO_H
+#define PLIMSOLL_ZOO_H
+
+#include "plimsoll/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Zero means the model's own default. */
+typedef struct plim_zoo_options {
+    int64_t classes;  /* outputs of a classifier or segmenter; vocabulary of a language model */
+    int64_t image;    /* height and width */
+    int64_t channels; /* of the image */
+    int64_t seq;      /* tokens in a sequence */
+    int64_t width;    /* channels of the first stage, or the hidden size */
+    int64_t layers;   /* blocks of a transformer, hidden layers of an mlp, layers of an lstm */
+    int64_t heads;    /* of attention */
+    uint64_t seed;
+} plim_zoo_options;
+
+typedef struct plim_zoo_entry {
+    const char *name, *summary, *sizes; /* sizes: the options that count, with their defaults */
+} plim_zoo_entry;
+
+PLIM_API const plim_zoo_entry *plim_zoo_list(size_t *count);
+/* A graph with a symbolic batch axis N. options may be NULL. PLIM_NOT_FOUND for an unknown name. */
+PLIM_API plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, plim_graph **graph, plim_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,260 @@
+/* plimsoll infer: runs a model on arrays from files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli/model.h"
+#include "core/alloc.h"
+#include "core/clock.h"
+#include "format/npy.h"
+
+#define MOST_FEEDS 64
+
+struct feed {
+    char name[128];
+    const char *path;
+    plim__npy_header header;
+    void *data;
+};
+
+struct job {
+    struct feed feeds[MOST_FEEDS];
+    size_t count;
+    plim_fixed_input fixed[MOST_FEEDS];
+};
+
+/* "name=path"; the name may be left out when the model has one input or output. */
+static bool split(plim__args *args, const char *option, const char *text, const char *only, char name[128], const char **path) {
+    const char *equals = strchr(text, '=');
+    if (!equals && !only) return plim__say_usage(args, "--%s %s: expected NAME=FILE", option, text), false;
+    snprintf(name, 128, "%.*s", equals ? (int)(equals - text) : 127, equals ? text : only);
+    *path = equals ? equals + 1 : text;
+    return true;
+}
+
+static bool is_input(const plim_graph *g, const char *name) {
+    for (size_t i = 0; i < plim_graph_input_count(g); i++)
+        if (strcmp(plim_graph_value_name(g, plim_graph_input_at(g, i)), name) == 0) return true;
+    return false;
+}
+
+static int read_feeds(plim__args *args, const plim_graph *g, struct job *job) {
+    const char *only = plim_graph_input_count(g) == 1 ? plim_graph_value_name(g, plim_graph_input_at(g, 0)) : NULL, *text;
+    for (size_t i = 0; (text = plim__args_get_nth(args, "input", i)); i++) {
+        struct feed *feed = &job->feeds[job->count];
+        plim_error error;
+        if (job->count == MOST_FEEDS) return plim__say_failure(args, "more than %d inputs", MOST_FEEDS);
+        if (!split(args, "input", text, only, feed->name, &feed->path)) return PLIM_EXIT_USAGE;
+        if (!is_input(g, feed->name)) return plim__say_failure(args, "the model has no input '%s'", feed->name);
+        if (plim__npy_read(feed->path, &feed->header, &feed->data, &error) != PLIM_OK) return plim__say_error(args, &error);
+        job->count++;
+    }
+    return PLIM_EXIT_OK;
+}
+
+/* Checks a feed against the model and reads the sizes of symbolic axes off it. */
+static int fit_feed(plim__args *args, const plim_graph *g, const struct feed *feed, plim__model_options *o) {
+    plim_value v = plim_graph_find(g, feed->name);
+    int64_t dims[PLIM_MAX_RANK];
+    int rank = plim_graph_value_shape(g, v, dims);
+    if (plim_graph_value_dtype(g, v) != feed->header.dtype)
+        return plim__say_failure(args, "'%s' is %s, but input '%s' takes %s", feed->path, plim_dtype_name(feed->header.dtype), feed->name, plim_dtype_name(plim_graph_value_dtype(g, v)));
+    if (rank >= 0 && rank != feed->header.rank) return plim__say_failure(args, "'%s' has rank %d, but input '%s' takes rank %d", feed->path, feed->header.rank, feed->name, rank);
+    for (int i = 0; i < rank; i++) {
+        const char *symbol = plim_graph_symbol_name(g, dims[i]);
+        size_t k = 0;
+        while (symbol && k < o->session.size_count && strcmp(o->sizes[k].symbol, symbol) != 0) k++;
+        if (symbol && k == o->session.size_count && k < PLIM__MOST_SIZES) {
+            snprintf(o->names[k], sizeof o->names[k], "%s", symbol);
+            o->sizes[o->session.size_count++] = (plim_size){o->names[k], feed->header.dims[i]};
+        }
+        int64_t want = symbol && k < PLIM__MOST_SIZES ? o->sizes[k].size : dims[i];
+        if (want != feed->header.dims[i])
+            return plim__say_failure(args, "'%s' has size %lld on axis %d, but input '%s' takes %lld", feed->path, (long long)feed->header.dims[i], i, feed->name, (long long)want);
+    }
+    return PLIM_EXIT_OK;
+}
+
+/* Inputs that decide shapes must be known when the session is made: integers first, then everything. */
+static plim_status create_session(const plim_graph *g, struct job *job, plim__model_options *o, plim_session **session, plim_error *error) {
+    plim_status status = plim_session_create(g, &o->session, session, error);
+    for (int round = 0; status == PLIM_UNSUPPORTED && round < 2 && job->count; round++) {
+        size_t fixed = 0;
+        for (size_t i = 0; i < job->count; i++) {
+            const struct feed *feed = &job->feeds[i];
+            if (round == 0 && feed->header.dtype != PLIM_I64 && feed->header.dtype != PLIM_I32) continue;
+            job->fixed[fixed++] = (plim_fixed_input){feed->name, feed->header.dtype, feed->header.rank, feed->header.dims, feed->data};
+        }
+        o->session.fixed = job->fixed;
+        o->session.fixed_count = fixed;
+        if (fixed) status = plim_session_create(g, &o->session, session, error);
+    }
+    return status;
+}
+
+/* Inputs that were not given are zeros; their memory may have been used by the run before. */
+static void zero_inputs(plim_session *session) {
+    const plim_graph *g = plim_session_graph(session);
+    for (size_t i = 0; i < plim_graph_input_count(g); i++) {
+        plim_value v = plim_graph_input_at(g, i);
+        int64_t dims[PLIM_MAX_RANK], elements = 1;
+        size_t bytes = 0;
+        int rank = plim_graph_value_shape(g, v, dims);
+        for (int k = 0; k < rank; k++) elements *= dims[k];
+        void *memory = plim_session_input(session, plim_graph_value_name(g, v));
+        if (memory && plim_dtype_bytes(plim_graph_value_dtype(g, v), elements, &bytes)) memset(memory, 0, bytes);
+    }
+}
+
+static void feed_inputs(plim_session *session, const struct job *job) {
+    zero_inputs(session);
+    for (size_t i = 0; i < job->count; i++) {
+        void *memory = plim_session_input(session, job->feeds[i].name);
+        if (memory) memcpy(memory, job->feeds[i].data, job->feeds[i].header.bytes);
+    }
+}
+
+static int write_outputs(plim__args *args, const plim_session *session) {
+    const plim_graph *g = plim_session_graph(session);
+    const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL, *text;
+    for (size_t i = 0; (text = plim__args_get_nth(args, "output", i)); i++) {
+        char name[128];
+        const char *path;
+        plim_error error;
+        int64_t dims[PLIM_MAX_RANK];
+        if (!split(args, "output", text, only, name, &path)) return PLIM_EXIT_USAGE;
+        const void *data = plim_session_output(session, name);
+        if (!data) return plim__say_failure(args, "the model has no output '%s'", name);
+        plim_value v = plim_graph_find(g, name);
+        int rank = plim_graph_value_shape(g, v, dims);
+        if (plim__npy_write(path, plim_graph_value_dtype(g, v), rank, dims, data, &error) != PLIM_OK) return plim__say_error(args, &error);
+    }
+    return PLIM_EXIT_OK;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Where the time goes: kinds of steps, largest first. */
+static void print_profile(const plim_session *session) {
+    struct {
+        const char *label;
+        double seconds, flops;
+        int count;
+    } rows[64];
+    size_t kinds = 0;
+    double total = 0;
+    for (size_t i = 0; i < plim_session_step_count(session); i++) {
+        plim_session_step step;
+        plim_session_step_get(session, i, &step);
+        size_t k = 0;
+        while (k < kinds && strcmp(rows[k].label, step.label) != 0) k++;
+        if (k == 64) continue;
+        if (k == kinds) rows[kinds++] = (typeof(rows[0])){.label = step.label};
+        rows[k].seconds += step.seconds;
+        rows[k].flops += step.flops;
+        rows[k].count++;
+        total += step.seconds;
+    }
+    for (size_t i = 0; i < kinds; i++)
+        for (size_t k = i + 1; k < kinds; k++)
+            if (rows[k].seconds > rows[i].seconds) {
+                typeof(rows[0]) swap = rows[i];
+                rows[i] = rows[k];
+                rows[k] = swap;
+            }
+    printf("%-22s %6s %10s %7s %10s\n", "step", "count", "ms", "share", "GFLOP/s");
+    for (size_t i = 0; i < kinds; i++)
+        printf("%-22s %6d %10.3f %6.1f%% %10.1f\n", rows[i].label, rows[i].count, rows[i].seconds * 1e3, 100 * rows[i].seconds / total,
+               rows[i].seconds > 0 ? rows[i].flops / rows[i].seconds * 1e-9 : 0);
+}
+
+static int run_session(plim__args *args, plim_session *session, const struct job *job) {
+    int64_t repeat = 1;
+    plim_error error;
+    if (!plim__args_int(args, "repeat", 1, 10000, &repeat)) return PLIM_EXIT_USAGE;
+    double *times = plim__alloc_array((size_t)repeat, sizeof *times);
+    if (!times) return plim__say_failure(args, "out of memory");
+    for (int64_t i = 0; i < repeat; i++) {
+        feed_inputs(session, job);
+        double start = plim__clock_seconds();
+        if (plim_session_run(session, &error) != PLIM_OK) {
+            plim__free(times);
+            return plim__say_error(args, &error);
+        }
+        times[i] = plim__clock_seconds() - start;
+    }
+    qsort(times, (size_t)repeat, sizeof *times, by_value);
+    double median = times[repeat / 2];
+    plim__free(times);
+    int code = write_outputs(args, session);
+    if (code != PLIM_EXIT_OK) return code;
+    plim_session_stats stats;
+    plim_session_stats_get(session, &stats);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    uint64_t peak = (uint64_t)usage.ru_maxrss * 1024;
+    if (plim__args_json(args))
+        return plim__say_json(args, json_pack("{s:f, s:I, s:I}", "seconds", median, "arena_bytes", (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)peak));
+    char arena[PLIM_BYTES_TEXT], resident[PLIM_BYTES_TEXT];
+    printf("%.1f ms, arena %s, peak resident %s\n", median * 1e3, plim_bytes_format(stats.arena_bytes, arena), plim_bytes_format(peak, resident));
+    if (plim__args_has(args, "profile")) print_profile(session);
+    return PLIM_EXIT_OK;
+}
+
+/* Inputs that were not given stay zero only when the user asked for that. */
+static int check_complete(plim__args *args, const plim_graph *g, const struct job *job) {
+    if (plim__args_has(args, "zeros")) return PLIM_EXIT_OK;
+    for (size_t i = 0; i < plim_graph_input_count(g); i++) {
+        const char *name = plim_graph_value_name(g, plim_graph_input_at(g, i));
+        size_t k = 0;
+        while (k < job->count && strcmp(job->feeds[k].name, name) != 0) k++;
+        if (k == job->count) return plim__say_failure(args, "input '%s' is missing; give --input %s=FILE.npy, or --zeros to measure", name, name);
+    }
+    return PLIM_EXIT_OK;
+}
+
+static int run(plim__args *args) {
+    const char *path = plim__args_at(args, 0);
+    if (!path) return plim__say_usage(args, "which model?");
+    plim__model_options options;
+    if (!plim__model_options_read(args, &options)) return PLIM_EXIT_USAGE;
+    options.session.measure = plim__args_has(args, "profile");
+    plim_error error;
+    plim_graph *g;
+    if (plim_onnx_load(path, &g, &error) != PLIM_OK) return plim__say_error(args, &error);
+    struct job job = {0};
+    plim_session *session = NULL;
+    int code = read_feeds(args, g, &job);
+    if (code == PLIM_EXIT_OK) code = check_complete(args, g, &job);
+    for (size_t i = 0; code == PLIM_EXIT_OK && i < job.count; i++) code = fit_feed(args, g, &job.feeds[i], &options);
+    if (code == PLIM_EXIT_OK && create_session(g, &job, &options, &session, &error) != PLIM_OK) code = plim__say_failure(args, "%s: %s", path, error.message);
+    if (code == PLIM_EXIT_OK) code = run_session(args, session, &job);
+    plim_session_free(session);
+    for (size_t i = 0; i < job.count; i++) plim__free(job.feeds[i].data);
+    plim_graph_free(g);
+    return code;
+}
+
+static const plim__option options[] = {
+    {"input", 'i', "NAME=FILE", "an input, from an NPY file; may be given several times"},
+    {"output", 'o', "NAME=FILE", "an output, to an NPY file; may be given several times"},
+    PLIM__MODEL_OPTIONS,
+    {"repeat", 0, "N", "run N times and tell the median"},
+    {"zeros", 0, NULL, "feed zeros for inputs that are not given, for measuring"},
+    {"profile", 0, NULL, "tell where the time goes"},
+    {0},
+};
+
+const plim__command plim__command_infer = {
+    .name = "infer",
+    .usage = "MODEL.onnx --input NAME=FILE.npy --output NAME=FILE.npy",
+    .summary = "Run a model on arrays from NPY files",
+    .description = "The names may be left out when the model has one input or one output.",
+    .options = options,
+    .examples = "  plimsoll infer resnet50.onnx --input image=x.npy --output logits=y.npy\n  plimsoll infer resnet50.onnx --batch 16 --zeros --repeat 10 --profile",
+    .run = run,
+};

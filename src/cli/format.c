@@ -1,0 +1,31 @@
+/* How shapes and large numbers look in tables. */
+#include "cli/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *plim__format_shape(const plim_graph *graph, int rank, const int64_t *dims, char text[PLIM_SHAPE_WORDS]) {
+    if (rank < 0) return strcpy(text, "?");
+    if (rank == 0) return strcpy(text, "scalar");
+    size_t used = 0;
+    for (int i = 0; i < rank && used < PLIM_SHAPE_WORDS - 32; i++) {
+        const char *symbol = graph ? plim_graph_symbol_name(graph, dims[i]) : NULL;
+        int wrote = symbol ? snprintf(text + used, PLIM_SHAPE_WORDS - used, "%s%.16s", i ? "x" : "", symbol)
+                           : snprintf(text + used, PLIM_SHAPE_WORDS - used, "%s%" PRId64, i ? "x" : "", dims[i]);
+        used += (size_t)(wrote > 0 ? wrote : 0);
+    }
+    return text;
+}
+
+const char *plim__format_count(double number, char text[PLIM_BYTES_TEXT]) {
+    static const char units[] = " kMGTPE";
+    int unit = 0;
+    while (number >= 999.95 && unit < 6) {
+        number /= 1000;
+        unit++;
+    }
+    if (unit) snprintf(text, PLIM_BYTES_TEXT, "%.1f %c", number, units[unit]);
+    else snprintf(text, PLIM_BYTES_TEXT, "%.0f", number);
+    return text;
+}

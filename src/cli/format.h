@@ -1,0 +1,13 @@
+/* How shapes and large numbers look in tables. */
+#ifndef PLIM_CLI_FORMAT_H
+#define PLIM_CLI_FORMAT_H
+
+#include "plimsoll/plimsoll.h"
+
+/* "16x3x224x224", "N" for symbols; "scalar" for rank 0. */
+#define PLIM_SHAPE_WORDS 160
+const char *plim__format_shape(const plim_graph *graph, int rank, const int64_t *dims, char text[PLIM_SHAPE_WORDS]);
+/* "4.1 G", "25.6 M", "312". */
+const char *plim__format_count(double number, char text[PLIM_BYTES_TEXT]);
+
+#endif

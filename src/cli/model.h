@@ -1,0 +1,24 @@
+/* What inspect and infer have in common: loading a model and reading --batch, --size and --without. */
+#ifndef PLIM_CLI_MODEL_H
+#define PLIM_CLI_MODEL_H
+
+#include "cli/command.h"
+
+#define PLIM__MOST_SIZES 16
+
+typedef struct plim__model_options {
+    plim_session_options session;
+    plim_size sizes[PLIM__MOST_SIZES];
+    char names[PLIM__MOST_SIZES][64];
+} plim__model_options;
+
+/* Rows for a command's option table. */
+#define PLIM__MODEL_OPTIONS                                                                                          \
+    {"batch", 'b', "N", "size of the batch (every symbolic axis that --size does not name); the default is 1"},      \
+    {"size", 0, "NAME=N", "size of one symbolic axis; may be given several times"},                                  \
+    {"without", 0, "PASSES", "leave these passes out, separated by commas ('plimsoll inspect --passes' lists them)"}
+
+/* False after a usage error has been printed. */
+bool plim__model_options_read(plim__args *args, plim__model_options *options);
+
+#endif
