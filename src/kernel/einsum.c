@@ -232,6 +232,7 @@ static bool matrix_md(const plim__einsum *e, const plim__term *t, const group *b
     }
     if (!merged(e, t, rows, &dims[rank], &strides[rank]) || !merged(e, t, columns, &dims[rank + 1], &strides[rank + 1]))
         return false;
+    if (dims[rank] == 1) strides[rank] = dims[rank + 1] * strides[rank + 1]; /* oneDNN wants a row to hold its columns */
     if (strides[rank] != 1 && strides[rank + 1] != 1) return false;
     return dnnl_memory_desc_init_by_strides(md, rank + 2, dims, dnnl_f32, strides) == dnnl_success;
 }
