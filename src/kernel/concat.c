@@ -11,27 +11,22 @@
 
 /* --- blocked ------------------------------------------------------------------------------------------------------ */
 
-/* The block of channels (axis 1) in an arrangement [N, C/b, ..., b]; 0 for any other. */
-static int64_t channel_block(const plim__layout *x) {
-    static const dnnl_format_tag_t sixteen[] = {dnnl_aBc16b, dnnl_aBcd16b, dnnl_aBcde16b};
-    static const dnnl_format_tag_t eight[] = {dnnl_aBc8b, dnnl_aBcd8b, dnnl_aBcde8b};
-    if (!x->blocked || x->md.ndims != x->shape.rank || x->md.ndims < 3 || x->md.ndims > 5) return 0;
-    dnnl_memory_desc_t md;
-    for (int k = 0; k < 2; k++) {
-        dnnl_format_tag_t tag = (k ? eight : sixteen)[x->md.ndims - 3];
-        if (dnnl_memory_desc_init_by_tag(&md, x->md.ndims, x->md.dims, x->md.data_type, tag) == dnnl_success &&
-            dnnl_memory_desc_equal(&md, &x->md))
-            return k ? 8 : 16;
-    }
-    return 0;
-}
-
 static bool blocked_md(const plim__shape *shape, dnnl_data_type_t type, int64_t block, dnnl_memory_desc_t *md) {
     static const dnnl_format_tag_t tags[2][3] = {{dnnl_aBc16b, dnnl_aBcd16b, dnnl_aBcde16b},
                                                  {dnnl_aBc8b, dnnl_aBcd8b, dnnl_aBcde8b}};
     dnnl_dims_t dims = {0};
+    if (shape->rank < 3 || shape->rank > 5) return false;
     memcpy(dims, shape->dims, (size_t)shape->rank * sizeof *dims);
     return dnnl_memory_desc_init_by_tag(md, shape->rank, dims, type, tags[block == 8][shape->rank - 3]) == dnnl_success;
+}
+
+/* The block of channels (axis 1) in an arrangement [N, C/b, ..., b]; 0 for any other. */
+static int64_t channel_block(const plim__layout *x) {
+    if (!x->blocked || x->md.ndims != x->shape.rank) return 0;
+    dnnl_memory_desc_t md;
+    for (int64_t block = 16; block >= 8; block /= 2)
+        if (blocked_md(&x->shape, x->md.data_type, block, &md) && dnnl_memory_desc_equal(&md, &x->md)) return block;
+    return 0;
 }
 
 /* The block that all inputs can have, when at least one has it already; 0 for none. */
