@@ -161,10 +161,10 @@ static int watch_and_wait(runner *r, char *const *argv) {
     struct rusage usage;
     int status = plim__launch_status(r->launch, &usage);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    plim__run_words_finish(&r->words);
     plim__findings findings;
     if (r->watch && plim__findings_make(&findings, r->watch, &r->log, plim__launch_pid(r->launch), status, &usage,
                                         seconds, &error) == PLIM_OK) {
+        plim__run_words_finish(&r->words, &findings);
         tell(r, &findings, argv);
         plim__findings_free(&findings);
     } else if (r->watch) {

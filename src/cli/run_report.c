@@ -3,15 +3,89 @@
 
 #include <string.h>
 
+#include "cli/explanation.h"
 #include "cli/limits_text.h"
 #include "plimsoll/bytes.h"
 
-void plim__run_words_start(plim__run_words *words) { words->unused = 0; }
-void plim__run_words_feed(plim__run_words *words, int stream, const char *data, size_t size) {
-    (void)words, (void)stream, (void)data, (void)size;
+/* --- the command's words -------------------------------------------------------------------------- */
+
+void plim__run_words_start(plim__run_words *words) {
+    *words = (plim__run_words){0};
+    for (int i = 0; i < 2; i++)
+        (void)plim_explainer_new(&words->explainers[i], NULL); /* without it the rest is still told */
 }
-void plim__run_words_finish(plim__run_words *words) { (void)words; }
-void plim__run_words_free(plim__run_words *words) { (void)words; }
+
+void plim__run_words_feed(plim__run_words *words, int stream, const char *data, size_t size) {
+    plim_explainer **explainer = &words->explainers[stream == 2];
+    if (!*explainer || plim_explainer_feed(*explainer, data, size, NULL) == PLIM_OK) return;
+    plim_explainer_free(*explainer);
+    *explainer = NULL;
+}
+
+/* A shell writes "Killed" whoever did it; we know better. */
+static bool just_says_killed(const plim_explanation *explanation) {
+    return strcmp(explanation->framework, "kernel") == 0 && !explanation->process.known && !explanation->limit.known;
+}
+
+/* What the kernel writes to its log of such a death, also when that log may not be read: the same knowledge explains
+ * it. */
+static void kernels_words(plim__str *out, const plim__findings *findings) {
+    unsigned long long kib = findings->peak / 1024, limit = findings->limits.cgroup_state.limit / 1024;
+    bool group = findings->limits.cgroup_state.limit < findings->limits.memory_total;
+    switch (findings->death.kind) {
+    case PLIM_DEATH_OOM_CGROUP:
+    case PLIM_DEATH_OOM_CHILD:
+    case PLIM_DEATH_OOM_MACHINE:
+        if (group) plim__str_addf(out, "memory: usage %llukB, limit %llukB, failcnt 1\n", limit, limit);
+        plim__str_addf(out,
+                       "%s: Killed process 1 (command) total-vm:%llukB, anon-rss:%llukB, file-rss:0kB, shmem-rss:0kB\n",
+                       group ? "Memory cgroup out of memory" : "Out of memory", kib, kib);
+        break;
+    case PLIM_DEATH_SHM:
+        plim__str_add(out, "RuntimeError: DataLoader worker (pid 1) is killed by signal: Bus error.\n");
+        break;
+    default: break;
+    }
+}
+
+static void explain_death(plim__run_words *words, const plim__findings *findings) {
+    plim__str text = {0};
+    const plim_explanation *explanation;
+    kernels_words(&text, findings);
+    if (text.length && !text.failed && plim_explainer_new(&words->kernels, NULL) == PLIM_OK &&
+        plim_explainer_feed(words->kernels, text.data, text.length, NULL) == PLIM_OK &&
+        plim_explainer_finish(words->kernels, &explanation, NULL) == PLIM_OK && explanation->found)
+        words->explanation = explanation;
+    plim__str_free(&text);
+}
+
+/* "Use plimsoll run" is no help to who did. */
+static void drop_own_advice(plim__run_words *words) {
+    plim_explanation *copy = &words->copy;
+    *copy = *words->explanation;
+    words->explanation = copy;
+    int kept = 0;
+    for (int i = 0; i < copy->fix_count; i++)
+        if (!strstr(copy->fixes[i].setting, "plimsoll run")) copy->fixes[kept++] = copy->fixes[i];
+    copy->fix_count = kept;
+}
+
+void plim__run_words_finish(plim__run_words *words, const plim__findings *findings) {
+    for (int i = 0; i < 2; i++) { /* errors go to standard error: what is found there counts more */
+        const plim_explanation *explanation;
+        if (!words->explainers[i] || plim_explainer_finish(words->explainers[i], &explanation, NULL) != PLIM_OK)
+            continue;
+        if (explanation->found && !just_says_killed(explanation)) words->explanation = explanation;
+    }
+    if (!words->explanation && findings->death.memory) explain_death(words, findings);
+    if (words->explanation) drop_own_advice(words);
+}
+
+void plim__run_words_free(plim__run_words *words) {
+    for (int i = 0; i < 2; i++) plim_explainer_free(words->explainers[i]);
+    plim_explainer_free(words->kernels);
+    *words = (plim__run_words){0};
+}
 
 /* --- the meter ------------------------------------------------------------------------------------ */
 
@@ -47,6 +121,16 @@ static void add_death(plim__str *out, const plim__terminal *terminal, const plim
         plim__str_addf(out, "  - %s\n", findings->death.evidence[i]);
 }
 
+/* Limits that no kernel kills for: allocations just fail. */
+static void add_ulimits(plim__str *out, const plim__limits *limits) {
+    char text[PLIM_BYTES_TEXT];
+    if (limits->rlimit_as != PLIM_NO_LIMIT)
+        plim__str_addf(out, "  - ulimit -v allowed it %s of address space\n",
+                       plim_bytes_format(limits->rlimit_as, text));
+    if (limits->rlimit_data != PLIM_NO_LIMIT)
+        plim__str_addf(out, "  - ulimit -d allowed it %s of data\n", plim_bytes_format(limits->rlimit_data, text));
+}
+
 static void add_curve(plim__str *out, const plim__terminal *terminal, const plim__findings *findings) {
     char text[256], time[PLIM_SECONDS_TEXT];
     plim__findings_curve_text(findings, text, sizeof text);
@@ -73,7 +157,13 @@ static void add_curve(plim__str *out, const plim__terminal *terminal, const plim
 }
 
 void plim__run_report(plim__str *out, const plim__terminal *terminal, const plim__run_story *story) {
+    const plim_explanation *explanation = story->words->explanation;
+    if (explanation) {
+        plim__explanation_print(out, terminal, explanation);
+        plim__str_addc(out, '\n');
+    }
     add_death(out, terminal, story->findings);
+    add_ulimits(out, &story->findings->limits);
     add_curve(out, terminal, story->findings);
 }
 
@@ -110,14 +200,16 @@ json_t *plim__run_json(const plim__run_story *story) {
     json_t *command = json_array();
     for (size_t i = 0; story->argv[i]; i++) json_array_append_new(command, json_string_nocheck(story->argv[i]));
     char name[32] = "";
+    const plim_explanation *explanation = story->words->explanation;
     if (findings->signal) plim__signal_name(findings->signal, name, sizeof name);
     return json_pack(
-        "{s:o, s:i, s:o, s:f, s:o, s:o, s:{s:I, s:b, s:I, s:I, s:I, s:I, s:i}, s:o, s:o, s:{s:i, s:f}}", "command",
+        "{s:o, s:i, s:o, s:f, s:o, s:o, s:{s:I, s:b, s:I, s:I, s:I, s:I, s:i}, s:o, s:o, s:o, s:{s:i, s:f}}", "command",
         command, "exit_code", findings->leave_with, "signal", findings->signal ? json_string(name) : json_null(),
         "seconds", findings->seconds, "death", death_json(&findings->death), "curve", curve_json(findings), "peak",
         "rss", (json_int_t)findings->peak, "sampled", findings->peak_was_sampled, "pss", (json_int_t)findings->pss_most,
         "swap", (json_int_t)findings->swap_most, "shm", (json_int_t)findings->shm_most, "gpu",
         (json_int_t)findings->gpu_most, "processes", (int)findings->processes_most, "limit",
-        bytes_or_null(findings->ceiling), "limits", plim__limits_json(&findings->limits), "watch", "samples",
-        (int)findings->count, "cpu_seconds", findings->watch_cpu_seconds);
+        bytes_or_null(findings->ceiling), "limits", plim__limits_json(&findings->limits), "explanation",
+        explanation ? plim__explanation_json(explanation) : json_null(), "watch", "samples", (int)findings->count,
+        "cpu_seconds", findings->watch_cpu_seconds);
 }

@@ -6,15 +6,22 @@
 
 #include "cli/terminal.h"
 #include "diagnose/watch_findings.h"
+#include "plimsoll/diagnose.h"
 
-/* The part of the command's output that is about memory. */
+/* What the command's output says about memory. Each stream is read by itself: a traceback on one is not cut by lines of
+ * the other. */
 typedef struct plim__run_words {
-    int unused;
+    plim_explainer *explainers[2];       /* standard output, standard error; NULL once one failed */
+    plim_explainer *kernels;             /* the kernel's words, when the command had none */
+    const plim_explanation *explanation; /* after the end; NULL when nothing was found */
+    plim_explanation copy;               /* what it points to: without advice that was followed already */
 } plim__run_words;
 
 void plim__run_words_start(plim__run_words *words);
 void plim__run_words_feed(plim__run_words *words, int stream, const char *data, size_t size);
-void plim__run_words_finish(plim__run_words *words);
+/* After the end. What is known of the death goes before what the words make of it, and stands in for them where there
+ * are none. */
+void plim__run_words_finish(plim__run_words *words, const plim__findings *findings);
 void plim__run_words_free(plim__run_words *words);
 
 typedef struct plim__run_story {

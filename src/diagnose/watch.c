@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "core/clock.h"
@@ -72,13 +73,20 @@ static int remember_group(plim__watch *watch, pid_t pid) {
     return (int)watch->group_count++;
 }
 
-/* The first process may move itself to another group, and its limits with it. */
-static void follow_group(plim__watch *watch) {
+/* The first process may move itself to another group, or set a ulimit: a shell does it before it starts the real
+ * command. */
+static void follow_limits(plim__watch *watch) {
+    struct rlimit space, data;
     int group = remember_group(watch, watch->options.pid);
-    if (group < 0 || group == watch->group) return;
-    watch->group = group;
+    bool moved = group >= 0 && group != watch->group;
+    bool limited = prlimit(watch->options.pid, RLIMIT_AS, NULL, &space) == 0 &&
+                   prlimit(watch->options.pid, RLIMIT_DATA, NULL, &data) == 0 &&
+                   (space.rlim_cur != watch->limits.rlimit_as || data.rlim_cur != watch->limits.rlimit_data);
+    if (!moved && !limited) return;
+    if (moved) watch->group = group;
     plim__limits limits;
-    if (plim__limits_read("", watch->options.pid, &limits, NULL) != PLIM_OK) return;
+    if (plim__limits_read("", watch->options.pid, &limits, NULL) != PLIM_OK || limits.virtual_bytes == 0)
+        return; /* dying */
     pthread_mutex_lock(&watch->lock);
     watch->limits = limits;
     pthread_mutex_unlock(&watch->lock);
@@ -124,7 +132,7 @@ static void look_wide(plim__watch *watch) {
         remember_pid(watch, pid);
         remember_group(watch, pid);
     }
-    follow_group(watch);
+    follow_limits(watch);
     uint64_t total;
     if (!plim__limits_shm("", &total, &watch->slow.shm)) watch->slow.shm = 0;
     char text[4096];
@@ -271,6 +279,13 @@ plim_status plim__watch_start(plim__watch **out, const plim__watch_options *opti
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->wake, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    /* a first sample at once: the command may be over before the thread looks */
+    plim__process first;
+    plim__sample sample;
+    if (plim__process_read(options->pid, &first) && plim__vec_push(&watch->tree, first)) {
+        (void)look_quick(watch, &sample);
+        if (sample.processes) keep(watch, &sample);
+    }
     /* signals are for the thread that waits for the command */
     sigset_t all, before;
     sigfillset(&all);

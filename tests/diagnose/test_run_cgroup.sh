@@ -35,6 +35,8 @@ inside "$program" run --json found.json -- python3 leak.py > /dev/null 2> err
 has kind oom_cgroup && has memory true && has certain true || fail "the kernel's kill is not recognised"
 has kind growth && has leak true || fail "the leak is not recognised"
 grep -q "kernel killed the command because its cgroup ran out of memory (limit 150.0 MiB)" err || fail "the report"
+has cause limit && has limit_bytes 157286400 || fail "the kernel's kill is not explained"
+grep -q "What to try" err || fail "no fix is told"
 grep -Eq '[┤+]' err || fail "the curve is not drawn"
 
 # killed by the kernel at once: faster than any sampling
@@ -59,7 +61,7 @@ sleep 0.5
 kill -9 "$(cat pid)"
 wait $runner
 [ $? -eq 137 ] || fail "exit code"
-has kind killed && has memory false || fail "a kill by hand is taken for the kernel's"
+has kind killed && has memory false && has explanation null || fail "a kill by hand is taken for the kernel's"
 grep -q "Someone killed the command" err || fail "the report"
 
 # killed by hand, while the kernel kills another process of the group
