@@ -7,6 +7,7 @@
 
 #define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)                      \
     plim_status plim__infer_##infer(plim__infer *ctx);                                                                             \
+    plim_status plim__gradient_##gradient(plim__gradient *d);                                                                      \
     void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);
 #include "ops/ops.def"
 #undef OP
