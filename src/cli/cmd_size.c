@@ -103,11 +103,11 @@ static json_t *training_json(const plim_size_file *file) {
         json_t *precisions = json_object();
         for (int p = 0; p < PLIM_SIZE_PRECISIONS; p++) {
             const plim_size_training *t = &file->training[o][p];
+            json_int_t total = (json_int_t)t->weights + (json_int_t)t->added;
             json_object_set_new(precisions, plim_size_precision_name((plim_size_precision)p),
                                 json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "bytes", (json_int_t)t->added, "gradients",
                                           (json_int_t)t->gradients, "masters", (json_int_t)t->masters, "state",
-                                          (json_int_t)t->state, "weights", (json_int_t)t->weights, "total",
-                                          (json_int_t)(t->weights + t->added)));
+                                          (json_int_t)t->state, "weights", (json_int_t)t->weights, "total", total));
         }
         json_object_set_new(training, plim_size_optimizer_name((plim_size_optimizer)o), precisions);
     }

@@ -8,8 +8,8 @@
 #include "plimsoll/dtype.h"
 
 #define TRAINS(number)                                                                                                 \
-    (number == PLIM_F32 || number == PLIM_F16 || number == PLIM_F64 || number == PLIM_BF16 || number == PLIM_C64 ||    \
-     number == PLIM_C128 || (number >= PLIM_F8E4M3FN && number <= PLIM_F8E5M2FNUZ))
+    ((number) == PLIM_F32 || (number) == PLIM_F16 || (number) == PLIM_F64 || (number) == PLIM_BF16 ||                  \
+     (number) == PLIM_C64 || (number) == PLIM_C128 || ((number) >= PLIM_F8E4M3FN && (number) <= PLIM_F8E5M2FNUZ))
 
 static const plim__element onnx[PLIM_DTYPE_COUNT] = {
 #define ROW(name, number, bits, word) [number] = {word, bits, TRAINS(number), NULL},
@@ -77,7 +77,7 @@ static const plim__element *find_in(const plim__element *table, size_t count, co
     return NULL;
 }
 
-#define FIND_IN(table, name) find_in(table, sizeof table / sizeof *table, name)
+#define FIND_IN(table, name) find_in((table), sizeof(table) / sizeof *(table), (name))
 
 const plim__element *plim__element_find(const char *name) {
     const plim__element *found = NULL;

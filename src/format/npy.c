@@ -172,7 +172,8 @@ static size_t make_header(char *text, size_t capacity, plim_dtype dtype, int ran
     used += (size_t)snprintf(text + used, capacity - used, "), }");
     while ((used + 1) % 64) text[used++] = ' ';
     text[used++] = '\n';
-    memcpy(text, "\x93NUMPY\x01\x00", 8);
+    static const char magic[8] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
+    memcpy(text, magic, sizeof magic);
     text[8] = (char)((used - 10) & 255);
     text[9] = (char)((used - 10) >> 8);
     return used;

@@ -24,7 +24,7 @@ static plim__pickle_object *new_slab(plim__pickle_pool *pool) {
     size_t bytes = PICKLE_SLAB * sizeof(plim__pickle_object);
     if (!plim__pickle_charge(pool, bytes)) return NULL;
     plim__pickle_object *slab = plim__alloc_zero(PICKLE_SLAB, sizeof *slab);
-    if (slab && plim__vec_push(&pool->slabs, slab)) return slab;
+    if (slab && plim__vec_push(&pool->slabs, slab)) return slab; /* NOLINT: a vector of pointers is meant */
     plim__free(slab);
     plim__pickle_refund(pool, bytes);
     return NULL;
@@ -46,7 +46,7 @@ plim__pickle_value plim__pickle_new(plim__pickle_pool *pool, plim__pickle_type t
 }
 
 plim__pickle_object *plim__pickle_object_of(plim__pickle_value value) {
-    return value.word & PICKLE_TAG_MASK ? NULL : (plim__pickle_object *)value.word;
+    return value.word & PICKLE_TAG_MASK ? NULL : (plim__pickle_object *)value.word; /* NOLINT: tagged words */
 }
 
 static bool has_text(const plim__pickle_object *object) {

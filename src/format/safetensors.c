@@ -79,13 +79,13 @@ static int by_place(const void *a, const void *b) {
     return left->bytes < right->bytes ? -1 : left->bytes > right->bytes;
 }
 
-static plim_status read_entries(const context *where, const json_t *root, plim__safetensors *file, plim_error *error) {
+static plim_status read_entries(const context *where, json_t *root, plim__safetensors *file, plim_error *error) {
     const char *name;
     json_t *entry;
     size_t most = json_object_size(root);
     file->tensors = plim__alloc_zero(most ? most : 1, sizeof *file->tensors);
     if (!file->tensors) return plim__fail_memory(error, "a safetensors header", most * sizeof *file->tensors);
-    json_object_foreach((json_t *)(uintptr_t)root, name, entry) {
+    json_object_foreach(root, name, entry) {
         if (strcmp(name, "__metadata__") == 0) continue;
         PLIM_TRY(read_tensor(where, name, entry, &file->tensors[file->count++], error));
     }
