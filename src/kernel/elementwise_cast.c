@@ -35,13 +35,14 @@ static inline uint32_t saturate_u32(double x) { return SATURATE(uint32_t, x, 0, 
 #define FROM_F16(x)  plim__half_to_float(x)
 #define FROM_BF16(x) plim__bfloat_to_float(x)
 
-#define LOOP(label, FROM, TO, value)                                                                                   \
+/* Conversions that are hot (anything to float32, float32 to 16 bits) get a straight loop as well. */
+#define CAST_LOOP(label, FROM, TO, value, straight)                                                                    \
     static void label(const void *context, int64_t n, char *const *at, const int64_t *steps) {                         \
         int64_t o = steps[0] / (int64_t)sizeof(TO), s = steps[1] / (int64_t)sizeof(FROM);                              \
         TO *out = (TO *)(void *)at[0];                                                                                 \
         const FROM *in = (const FROM *)(const void *)at[1];                                                            \
         (void)context;                                                                                                 \
-        if (o == 1 && s == 1)                                                                                          \
+        if (straight && o == 1 && s == 1)                                                                              \
             for (int64_t i = 0; i < n; i++) {                                                                          \
                 FROM x = in[i];                                                                                        \
                 out[i] = value;                                                                                        \
@@ -52,13 +53,15 @@ static inline uint32_t saturate_u32(double x) { return SATURATE(uint32_t, x, 0, 
                 out[i * o] = value;                                                                                    \
             }                                                                                                          \
     }
+#define LOOP(label, FROM, TO, value) CAST_LOOP(label, FROM, TO, value, false)
+#define HOT(label, FROM, TO, value)  CAST_LOOP(label, FROM, TO, value, true)
 
 /* From one real type to every type; V(x) is x as float or double. */
-#define FROM_REAL(from, T, V)                                                                                          \
-    LOOP(from##_F32, T, float, (float)V(x))                                                                            \
+#define FROM_REAL(from, T, V, HALF)                                                                                    \
+    HOT(from##_F32, T, float, (float)V(x))                                                                             \
     LOOP(from##_F64, T, double, (double)V(x))                                                                          \
-    LOOP(from##_F16, T, uint16_t, plim__float_to_half(narrow((double)V(x))))                                           \
-    LOOP(from##_BF16, T, uint16_t, plim__float_to_bfloat(narrow((double)V(x))))                                        \
+    HALF(from##_F16, T, uint16_t, plim__float_to_half(narrow((double)V(x))))                                           \
+    HALF(from##_BF16, T, uint16_t, plim__float_to_bfloat(narrow((double)V(x))))                                        \
     LOOP(from##_I8, T, int8_t, saturate_i8((double)V(x)))                                                              \
     LOOP(from##_I16, T, int16_t, saturate_i16((double)V(x)))                                                           \
     LOOP(from##_I32, T, int32_t, saturate_i32((double)V(x)))                                                           \
@@ -68,13 +71,13 @@ static inline uint32_t saturate_u32(double x) { return SATURATE(uint32_t, x, 0, 
     LOOP(from##_U32, T, uint32_t, saturate_u32((double)V(x)))                                                          \
     LOOP(from##_U64, T, uint64_t, saturate_u64((double)V(x)))                                                          \
     LOOP(from##_BOOL, T, uint8_t, V(x) != 0)
-FROM_REAL(F32, float, FROM_F32)
-FROM_REAL(F64, double, FROM_F64)
-FROM_REAL(F16, uint16_t, FROM_F16)
-FROM_REAL(BF16, uint16_t, FROM_BF16)
+FROM_REAL(F32, float, FROM_F32, HOT)
+FROM_REAL(F64, double, FROM_F64, LOOP)
+FROM_REAL(F16, uint16_t, FROM_F16, LOOP)
+FROM_REAL(BF16, uint16_t, FROM_BF16, LOOP)
 
 #define FROM_WHOLE(from, T)                                                                                            \
-    LOOP(from##_F32, T, float, (float)x)                                                                               \
+    HOT(from##_F32, T, float, (float)x)                                                                                \
     LOOP(from##_F64, T, double, (double)x)                                                                             \
     LOOP(from##_F16, T, uint16_t, plim__float_to_half((float)x))                                                       \
     LOOP(from##_BF16, T, uint16_t, plim__float_to_bfloat((float)x))                                                    \
