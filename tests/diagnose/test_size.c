@@ -112,7 +112,7 @@ static void files_have_the_bytes_that_their_libraries_count(void **state) {
         rows++;
     }
     fclose(file);
-    assert_int_equal(rows, 18);
+    assert_int_equal(rows, 19);
 }
 
 /* state.pt: conv (8, 3, 3, 3) + 8, batch norm 8 + 8 with statistics 8 + 8 and a counter, linear (10, 32) + 10. */

@@ -105,4 +105,14 @@ with zipfile.ZipFile(here / "zip64.npz", "w") as archive:
         with archive.open(name + ".npy", "w", force_zip64=True) as entry:
             np.lib.format.write_array(entry, array)
 note("zip64.npz", list(arrays.values()))
+
+# --- ONNX ---
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+weights = [numpy_helper.from_array(np.zeros((4, 3, 3, 3), "f4"), "w"), numpy_helper.from_array(np.arange(5), "shape")]
+packed = helper.make_tensor("packed", TensorProto.INT4, [3, 5], [0] * 15)
+graph = helper.make_graph([], "g", [], [], weights + [packed])
+onnx.save(helper.make_model(graph), here / "model.onnx")
+expected.append(f"model.onnx 3 {4 * 108 + 8 * 5 + 8}")
 (here / "expected.txt").write_text("\n".join(expected) + "\n")
