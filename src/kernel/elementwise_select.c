@@ -112,14 +112,15 @@ plim_status plim__lower_clip(plim__lower *l) {
     plim_dtype dtype = plim__lower_input_dtype(l, 0);
     if (!clips[dtype]) return plim__lower_unsupported_type(l, 0);
     double lowest, highest;
-    bool known = bound(l, 1, "min", (double)-INFINITY, &lowest) & bound(l, 2, "max", (double)INFINITY, &highest);
+    bool lowest_known = bound(l, 1, "min", (double)-INFINITY, &lowest);
+    bool highest_known = bound(l, 2, "max", (double)INFINITY, &highest);
+    bool keeps_zero = lowest_known && highest_known && lowest <= 0 && highest >= 0;
     clip_state *state = plim__alloc(sizeof *state);
     if (!state) return plim__lower_fail(l, PLIM_NO_MEMORY, "no memory for its loop");
     *state = (clip_state){.body = clips[dtype], .bytes = (size_t)plim_dtype_bits(dtype) / 8};
     plim__cast_scalar(lowest, dtype, state->bounds.lowest);
     plim__cast_scalar(highest, dtype, state->bounds.highest);
-    plim__pointwise_node what = {
-        .inputs = 1, .axis = PLIM__NUMPY_AXIS, .keeps_zero = known && lowest <= 0 && highest >= 0};
+    plim__pointwise_node what = {.inputs = 1, .axis = PLIM__NUMPY_AXIS, .keeps_zero = keeps_zero};
     plim_status status = plim__lower_pointwise_loop(l, &what, &state->loop);
     for (size_t i = 1; i < 3 && status == PLIM_OK; i++) status = plim__lower_input(l, i, PLIM__STRIDED, NULL);
     if (status == PLIM_OK) return plim__lower_emit(l, plim__lower_node(l)->op->name, run_clip, state, plim__free);
