@@ -131,7 +131,7 @@ static plim_status move_items(machine *m, size_t start, plim__pickle_object *int
         PLIM_TRY(show(m, into, (value){0}, item, &drop, error));
         PLIM_TRY(deepen(m, into, item, error));
         if (drop) continue;
-        into->items[into->count++] = plim__pickle_keep(item);
+        into->items[into->count++] = plim__pickle_keep_item(item);
     }
     drop_to(m, start);
     return PLIM_OK;

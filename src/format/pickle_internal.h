@@ -6,8 +6,8 @@
 #include "format/pickle.h"
 
 /* A value's word:  ......000 pointer to an object (0 is absent)   ......001 integer of 61 bits
- *                  ......010 None, False, True (above the tag: 0, 1, 2) */
-enum { PICKLE_TAG_BITS = 3, PICKLE_TAG_MASK = 7, PICKLE_TAG_INT = 1, PICKLE_TAG_CONSTANT = 2 };
+ *                  ......010 None, False, True (above the tag: 0, 1, 2)   ......011 a visitor's token of 61 bits */
+enum { PICKLE_TAG_BITS = 3, PICKLE_TAG_MASK = 7, PICKLE_TAG_INT = 1, PICKLE_TAG_CONSTANT = 2, PICKLE_TAG_TOKEN = 3 };
 
 typedef struct plim__pickle_object {
     uint8_t type;   /* plim__pickle_type */
@@ -53,6 +53,9 @@ bool plim__pickle_push(plim__pickle_pool *pool, plim__pickle_object *object, pli
 /* Room for exactly `more` further items: most containers are filled once. */
 bool plim__pickle_reserve(plim__pickle_pool *pool, plim__pickle_object *object, size_t more);
 void plim__pickle_fold(plim__pickle_pool *pool, plim__pickle_object *object, int64_t token);
+/* What a list keeps of an item: a folded object that nothing else refers to becomes its token alone, so that a
+ * list of millions of them takes eight bytes each; anything else gets one reference more. */
+plim__pickle_value plim__pickle_keep_item(plim__pickle_value item);
 void plim__pickle_pool_free(plim__pickle_pool *pool);
 
 /* --- input ----------------------------------------------------------------------------------------- */

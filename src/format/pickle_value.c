@@ -112,6 +112,13 @@ void plim__pickle_fold(plim__pickle_pool *pool, plim__pickle_object *object, int
     bury(pool, dead);
 }
 
+plim__pickle_value plim__pickle_keep_item(plim__pickle_value item) {
+    const plim__pickle_object *object = plim__pickle_object_of(item);
+    bool alone = object && object->type == PLIM__PICKLE_FOLDED && object->refs == 1;
+    if (!alone || object->number < 0 || object->number >> (63 - PICKLE_TAG_BITS)) return plim__pickle_keep(item);
+    return (plim__pickle_value){(uintptr_t)object->number << PICKLE_TAG_BITS | PICKLE_TAG_TOKEN};
+}
+
 void plim__pickle_pool_free(plim__pickle_pool *pool) {
     for (size_t s = 0; s < pool->slabs.count; s++) {
         size_t used = s + 1 == pool->slabs.count ? pool->used_in_last : PICKLE_SLAB;
@@ -201,6 +208,7 @@ plim__pickle_type plim__pickle_type_of(plim__pickle_value value) {
     switch (value.word & PICKLE_TAG_MASK) {
     case PICKLE_TAG_INT: return PLIM__PICKLE_INT;
     case PICKLE_TAG_CONSTANT: return value.word >> PICKLE_TAG_BITS ? PLIM__PICKLE_BOOL : PLIM__PICKLE_NONE;
+    case PICKLE_TAG_TOKEN: return PLIM__PICKLE_FOLDED;
     default: return (plim__pickle_type)plim__pickle_object_of(value)->type;
     }
 }
@@ -321,6 +329,8 @@ plim__pickle_value plim__pickle_state(plim__pickle_value value) { return part(va
 plim__pickle_value plim__pickle_persistent(plim__pickle_value value) { return part(value, PLIM__PICKLE_PERSISTENT, 0); }
 
 bool plim__pickle_token(plim__pickle_value value, int64_t *token) {
+    if ((value.word & PICKLE_TAG_MASK) == PICKLE_TAG_TOKEN)
+        return *token = (int64_t)(value.word >> PICKLE_TAG_BITS), true;
     const plim__pickle_object *object = object_if(value, PLIM__PICKLE_FOLDED);
     if (object) *token = object->number;
     return object != NULL;
