@@ -1,0 +1,55 @@
+/* The trace: who held which bytes when, as a compact file that can be written while a step runs and read
+ * after a crash. docs/trace-format.md describes every byte.
+ *
+ *   open → define* → (born | died | step | phase | operator | sample)* → close
+ *
+ * Defining may allocate and write; do it before the first step. Recording (the functions that return
+ * nothing) stores 16 to 32 bytes in a buffer that open made, never allocates, and hands the buffer to the
+ * kernel when it is full and at every step and phase, so that a killed process loses one phase at most.
+ * A failed write stops the recording and is told by close. One thread records at a time. */
+#ifndef PLIM_FORMAT_TRACE_H
+#define PLIM_FORMAT_TRACE_H
+
+#include "mem/timeline.h"
+
+typedef struct plim__trace plim__trace;
+
+plim_status plim__trace_open(const char *path, plim__source source, plim__trace **trace, plim_error *error);
+/* Writes what is left and says how it went; frees in any case. NULL is fine. */
+plim_status plim__trace_close(plim__trace *trace, plim_error *error);
+
+/* --- before the steps ----------------------------------------------------------------------------- */
+
+/* A buffer that will be born and die, perhaps many times; ids count up from 0. born and died are ignored. */
+plim_status plim__trace_define_buffer(plim__trace *trace, const plim__buffer *buffer, uint32_t *id, plim_error *error);
+plim_status plim__trace_define_operator(plim__trace *trace, const char *name, uint32_t *id, plim_error *error);
+plim_status plim__trace_define_series(plim__trace *trace, const char *name, uint32_t *id, plim_error *error);
+plim_status plim__trace_set_title(plim__trace *trace, const char *title, plim_error *error);
+plim_status plim__trace_set_budget(plim__trace *trace, uint64_t budget, plim_error *error);
+plim_status plim__trace_set_capacity(plim__trace *trace, uint64_t capacity, plim_error *error);
+plim_status plim__trace_add_fact(plim__trace *trace, const char *name, const char *value, plim_error *error);
+plim_status plim__trace_add_frontier(plim__trace *trace, uint64_t budget, uint64_t peak, double seconds,
+                                     const char *label, const char *command, bool chosen, plim_error *error);
+plim_status plim__trace_add_comparison(plim__trace *trace, const char *what, uint64_t planned, uint64_t measured,
+                                       plim_error *error);
+
+/* --- on the step path: no allocation, no error ------------------------------------------------------- */
+
+void plim__trace_born(plim__trace *trace, uint32_t buffer); /* at its defined offset and size */
+void plim__trace_born_at(plim__trace *trace, uint32_t buffer, uint64_t offset, uint64_t bytes);
+void plim__trace_died(plim__trace *trace, uint32_t buffer); /* the youngest life of it that is still there */
+void plim__trace_step(plim__trace *trace, uint32_t number); /* a step begins */
+void plim__trace_phase(plim__trace *trace, plim__phase phase);
+void plim__trace_operator(plim__trace *trace, uint32_t operation);
+void plim__trace_sample(plim__trace *trace, uint32_t series, uint64_t bytes);
+void plim__trace_refused(plim__trace *trace, uint64_t bytes); /* an allocation failed */
+void plim__trace_flush(plim__trace *trace);
+
+/* --- reading ----------------------------------------------------------------------------------------- */
+
+/* True when the bytes begin a trace. */
+bool plim__trace_sniff(const void *data, size_t size);
+/* Fills an initialised timeline. A file that a crash cut off gives everything up to the cut and sets `cut`. */
+plim_status plim__trace_read(const char *path, plim__timeline *timeline, plim_error *error);
+
+#endif
