@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""The page in a real browser: page.py PROGRAM OUT. Screenshots stay in OUT."""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, here)
+import browser  # noqa: E402
+import samples  # noqa: E402
+
+program, out = sys.argv[1], sys.argv[2]
+
+
+def report(*arguments):
+    return subprocess.run([program, "report", *arguments], check=True, capture_output=True, text=True).stdout
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+        cls.trace, cls.page = os.path.join(out, "run.trace"), os.path.join(out, "run.html")
+        with open(os.devnull, "w") as sys.stdout:
+            samples.write_training(cls.trace, 3)
+        sys.stdout = sys.__stdout__
+        report(cls.trace, "-o", cls.page)
+        cls.json = json.loads(report(cls.trace, "--json"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+
+    def setUp(self):
+        self.browser.resize(1440, 1000)
+        self.browser.emulate(False)
+
+    def show(self, path, fragment=""):
+        self.browser.requests()
+        self.browser.log("browser")
+        self.browser.open(path, fragment)
+        return self.browser
+
+    def assert_calm(self):
+        """No message on the console, and no request but for the file itself."""
+        self.assertEqual([e for e in self.browser.log("browser")], [])
+        asked = [u for u in self.browser.requests() if not u.startswith(("file://", "about:blank", "data:"))]
+        self.assertEqual(asked, [])
+
+    def test_opens_without_console_message_or_network_request(self):
+        b = self.show(self.page)
+        self.assertEqual(b.value("document.title"), "resnet50.onnx · Plimsoll")
+        self.assertEqual(self.browser.log("browser"), [])
+        self.assertEqual([u for u in self.browser.requests() if u.startswith("file://")], ["file://" + os.path.abspath(self.page)])
+        self.assert_calm()
+
+    def test_the_watch_on_console_and_network_sees_what_it_should(self):
+        b = self.show(self.page)
+        b.run("console.error('seen'); new Image().src = 'http://127.0.0.1:9/x.png'")
+        b.frame()
+        self.assertRaises(AssertionError, self.assert_calm)
+
+    def test_page_json_and_text_show_the_same_numbers(self):
+        b = self.show(self.page)
+        peak = self.json["peak"]["bytes"]
+        self.assertEqual(b.value("Math.max(...plimsoll.model.totals)"), peak)
+        self.assertEqual(b.value("plimsoll.model.totals[plimsoll.model.peakTick]"), peak)
+        self.assertEqual(b.value("plimsoll.model.extent"), self.json["arena_bytes"])
+        self.assertEqual(b.value("Array.from(plimsoll.model.kindsAt(plimsoll.model.peakTick, new Float64Array(8))).reduce((a, c) => a + c)"), peak)
+        self.assertIn(f"{peak:,} bytes", b.value("document.getElementById('figures').innerText"))
+        text = report(self.trace, "--text")
+        self.assertIn(f"{peak:,} bytes", text)
+        names = b.run("return [...document.querySelectorAll('.holders .n')].map((n) => n.textContent)")
+        self.assertEqual(names, [h["name"] for h in self.json["peak"]["holders"]])
+        for name in names:
+            self.assertIn(name, text)
+
+    def test_hover_tells_what_is_there(self):
+        b = self.show(self.page)
+        b.hover("#chart", 0.5, 0.6)
+        tip = b.value("document.getElementById('tip').innerText")
+        self.assertFalse(b.value("document.getElementById('tip').hidden"))
+        self.assertRegex(tip, r"Activations\s+[\d.]+ [KMG]iB")
+        self.assertRegex(tip, r"event [\d,]+")
+        b.hover("#map", 0.5, 0.85)
+        self.assertRegex(b.value("document.getElementById('tip').innerText"), r"activation|weight|gradient|optimizer|Free")
+        b.hover("h1")
+        self.assertTrue(b.value("document.getElementById('tip').hidden"))
+
+    def test_wheel_buttons_and_keys_zoom_and_drag_pans(self):
+        b = self.show(self.page)
+        span = "plimsoll.axis.to - plimsoll.axis.from"
+        whole = b.value(span)
+        b.wheel("#chart", 0.5, -300)
+        near = b.value(span)
+        self.assertLess(near, whole * 0.8)
+        start = b.value("plimsoll.axis.from")
+        b.drag("#chart", 0.7, 0.4)
+        self.assertGreater(b.value("plimsoll.axis.from"), start)
+        self.assertAlmostEqual(b.value(span), near, places=6)
+        b.click("#zoom-in")
+        self.assertAlmostEqual(b.value(span), near / 2, delta=near / 100)
+        b.run("document.getElementById('chart').focus()")
+        b.keys("+")
+        self.assertLess(b.value(span), near / 2)
+        b.keys("0")
+        self.assertEqual(b.value(span), whole)
+        b.keys("p")
+        self.assertTrue(b.value("plimsoll.axis.from <= plimsoll.model.peakTick && plimsoll.model.peakTick <= plimsoll.axis.to && !plimsoll.axis.whole"))
+
+    def test_zooming_in_never_hides_the_peak_of_what_is_visible(self):
+        b = self.show(self.page)
+        for fragment in ("", "&x=100-900", "&x=150-400"):
+            for axis in ("event", "time"):
+                b.open(self.page, f"#axis={axis}{fragment}")
+                seen, real = b.run("const {chart, model, axis} = plimsoll, from = axis.tickAt(axis.from), to = axis.unit === 'time' ? axis.tickAt(axis.to) + 1 : Math.ceil(axis.to);"
+                                   "return [Math.max(...Array.from(chart.ticks, (t) => model.totals[t])), Math.max(...model.totals.subarray(from, Math.min(to, model.ticks)))]")
+                self.assertEqual(seen, real, fragment + axis)
+
+    def test_click_pins_and_every_view_follows(self):
+        b = self.show(self.page, "#stack=tensor")
+        b.click("#chart", 0.3, 0.5)
+        pinned = b.value("plimsoll.state.pin")
+        self.assertIsNotNone(pinned)
+        name = b.value("plimsoll.model.tensorName(plimsoll.state.pin)")
+        self.assertEqual(b.value("document.getElementById('detail-title').textContent"), name)
+        self.assertIn(f"pin={pinned}", b.value("location.hash"))
+        self.assertTrue(b.value("document.getElementById('said').textContent").startswith("Pinned"))
+        b.run("document.getElementById('chart').focus()")
+        b.keys("\ue00c")
+        self.assertIsNone(b.value("plimsoll.state.pin"))
+        b.click("#map", 0.35, 0.8)
+        self.assertIsNotNone(b.value("plimsoll.state.pin"))
+        b.click("#unpin")
+        self.assertIsNone(b.value("plimsoll.state.pin"))
+        b.click("tbody tr[data-row='0']")
+        self.assertEqual(b.value("document.querySelector(\"tr[aria-selected='true'] td\").textContent"), b.value("document.getElementById('detail-title').textContent"))
+
+    def test_search_and_sort_do_what_they_say(self):
+        b = self.show(self.page)
+        b.run("const s = document.getElementById('search'); s.value = 'layer3.2 workspace'; s.dispatchEvent(new Event('input'))")
+        b.frame()
+        names = b.run("return [...document.querySelectorAll('tbody tr[data-row] td:first-child')].map((c) => c.textContent)")
+        self.assertEqual(len(names), 6)
+        self.assertTrue(all("layer3.2" in n and "workspace" in n for n in names))
+        self.assertIn("q=layer3.2", b.value("location.hash"))
+        b.run("const s = document.getElementById('search'); s.value = ''; s.dispatchEvent(new Event('input'))")
+        b.click("th button[data-sort='bytes']")
+        sizes = b.value("[...plimsoll.model.size].length") and b.run("return [...document.querySelectorAll('tbody tr[data-row] td:nth-child(7)')].map((c) => c.title)")
+        numbers = [int(re.sub(r"\D", "", s)) for s in sizes]
+        self.assertEqual(numbers, sorted(numbers, reverse=True))
+        self.assertEqual(b.value("document.querySelector(\"th[aria-sort='descending'] button\").dataset.sort"), "bytes")
+        b.click("th button[data-sort='bytes']")
+        numbers = [int(re.sub(r"\D", "", s)) for s in b.run("return [...document.querySelectorAll('tbody tr[data-row] td:nth-child(7)')].map((c) => c.title)")]
+        self.assertEqual(numbers, sorted(numbers))
+        b.click("th button[data-sort='name']")
+        names = b.run("return [...document.querySelectorAll('tbody tr[data-row] td:first-child')].map((c) => c.textContent)")
+        self.assertEqual(names[0], "avgpool.out")
+        self.assertEqual(names, sorted(names, key=lambda n: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", n)]))
+
+    def test_the_table_of_layers_adds_up_to_the_peak(self):
+        b = self.show(self.page, "#rows=layer")
+        self.assertIn(b.value("document.querySelectorAll('.figure dd')[0].firstChild.textContent"), b.value("document.querySelector('.sum').textContent"))
+
+    def test_the_fragment_brings_back_the_view(self):
+        b = self.show(self.page, "#view=frontier&stack=tensor&x=200-700&pin=12&sort=name&q=conv&rows=tensor&hide=weight")
+        look = "[plimsoll.state.view, plimsoll.state.mode, plimsoll.state.pin, plimsoll.state.query, plimsoll.axis.from, plimsoll.axis.to, [...plimsoll.state.hidden]]"
+        self.assertEqual(b.value(look), ["frontier", "tensor", 12, "conv", 200, 700, [0]])
+        self.assertFalse(b.value("document.getElementById('frontier-panel').hidden"))
+        b.wheel("#chart", 0.3, -200)
+        link = b.value("location.hash")
+        shown = b.value("[plimsoll.axis.tickAt(plimsoll.axis.from), Math.ceil(plimsoll.axis.to)]")
+        b.open(self.page, link)
+        self.assertEqual(b.value("[plimsoll.axis.from, plimsoll.axis.to]"), shown)
+        b.run("location.hash = '#view=compare'")
+        b.frame()
+        self.assertFalse(b.value("document.getElementById('compare-panel').hidden"))
+        self.assert_calm()
+
+    def test_nonsense_in_the_fragment_is_ignored(self):
+        b = self.show(self.page, "#view=nothing&x=9-abc&pin=99999999&sort=zzz&hide=foo&stack=%3Cscript%3E")
+        self.assertEqual(b.value("[plimsoll.state.view, plimsoll.state.mode, plimsoll.state.pin, plimsoll.axis.whole]"), ["table", "kind", None, True])
+        self.assert_calm()
+
+    def test_the_frontier_shows_the_chosen_plan_and_alternatives_on_click(self):
+        b = self.show(self.page, "#view=frontier")
+        panel = "document.getElementById('frontier-panel').innerText"
+        self.assertIn("The chosen plan", b.value(panel))
+        self.assertIn("recompute 9 normalisations", b.value(panel))
+        b.click(".dot:not(.chosen)")
+        self.assertIn("An alternative", b.value(panel))
+        self.assertIn("--budget", b.value(panel))
+
+    def test_keyboard_alone_reaches_everything(self):
+        b = self.show(self.page)
+        b.run("document.getElementById('chart').focus()")
+        b.keys("\ue014", "\ue014")
+        self.assertRegex(b.value("document.getElementById('said').textContent"), r"[\d.]+ .iB at")
+        b.keys("\ue007")
+        self.assertIsNotNone(b.value("plimsoll.state.pin"))
+        b.keys("t")
+        self.assertEqual(b.value("plimsoll.state.mode"), "tensor")
+        b.keys("2")
+        self.assertEqual(b.value("plimsoll.state.view"), "frontier")
+        b.keys("/")
+        self.assertEqual(b.value("document.activeElement.id"), "search")
+        b.keys("\ue00c", "?")
+        self.assertTrue(b.value("document.getElementById('keys').open"))
+        self.assert_calm()
+
+    def test_everything_that_can_be_used_has_a_name(self):
+        b = self.show(self.page)
+        nameless = b.run("return [...document.querySelectorAll('button, input, [role=img], [role=tab], [role=button], [tabindex]')].filter((e) => !e.closest('tbody')"
+                         " && !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML.slice(0, 80))")
+        self.assertEqual(nameless, [])
+
+    def test_names_with_markup_are_text(self):
+        trace, page = os.path.join(out, "names.trace"), os.path.join(out, "names.html")
+        samples.write_hostile(trace)
+        report(trace, "-o", page)
+        b = self.show(page)
+        self.assertIsNone(b.value("window.broken"))
+        self.assertEqual(b.value("document.getElementById('title').textContent"), "</script><script>window.broken=1</script>")
+        self.assertIn("<img src=x onerror=window.broken=2>", b.value("document.querySelector('tbody').innerText"))
+        b.click("tbody tr[data-row='0']")
+        b.hover("#map", 0.5, 0.5)
+        self.assertEqual(b.value("document.querySelectorAll('img').length"), 0)
+        self.assertIsNone(b.value("window.broken"))
+        self.assert_calm()
+
+    def test_a_page_of_nothing_says_so(self):
+        trace, page = os.path.join(out, "empty.trace"), os.path.join(out, "empty.html")
+        samples.Trace(trace).close()
+        report(trace, "-o", page)
+        b = self.show(page)
+        self.assertIn("Nothing was recorded", b.value("document.getElementById('detail').innerText"))
+        self.assert_calm()
+
+    def test_a_cut_recording_says_so(self):
+        trace, page = os.path.join(out, "cut.trace"), os.path.join(out, "cut.html")
+        with open(self.trace, "rb") as whole, open(trace, "wb") as cut:
+            cut.write(whole.read()[:90001])
+        report(trace, "-o", page)
+        b = self.show(page)
+        self.assertIn("cut off", b.value("document.getElementById('notices').innerText"))
+        self.assertGreater(b.value("plimsoll.model.peak"), 0)
+        self.assert_calm()
+
+    def test_a_leaking_snapshot_shows_leak_segments_and_stacks(self):
+        pickled, page = os.path.join(out, "leaking.pickle"), os.path.join(out, "leaking.html")
+        samples.write_snapshot(pickled, 4, "leaking", True, False, False)
+        report(pickled, "--budget", "200MiB", "-o", page)
+        b = self.show(page, "#view=leaks")
+        panel = b.value("document.getElementById('leaks-panel').innerText")
+        self.assertIn("Leaking 768.0 KiB a step", panel)
+        self.assertIn("metrics.py:17 remember", panel)
+        self.assertRegex(panel, r"used up in step \d+")
+        b.click("#leaks-panel tbody tr")
+        self.assertIn("metrics.py:17", b.value("document.querySelector('.stack').innerText"))
+        b.keys("2")
+        b.hover(".segments canvas", 0.3, 0.05)
+        self.assertRegex(b.value("document.getElementById('tip').innerText"), r"Free|In use")
+        b.screenshot(os.path.join(out, "leaking.png"))
+        self.assert_calm()
+
+    def test_a_million_events_are_small_and_smooth(self):
+        trace, page = os.path.join(out, "million.trace"), os.path.join(out, "million.html")
+        samples.write_million(trace)
+        report(trace, "-o", page)
+        self.assertLess(os.path.getsize(page), 40e6)
+        b = self.show(page)
+        self.assertEqual(b.value("plimsoll.summary.events"), 1000000)
+        ready = b.value("plimsoll.readyAfter")
+        times = {}
+        for mode in ("kind", "tensor"):
+            b.open(page, f"#stack={mode}")
+            times[mode] = b.call("POST", b.session + "/execute/async", {"args": [], "script":
+                "const done = arguments[0], took = []; let n = 0;"
+                "(function step() { const t = performance.now(); plimsoll.axis.show(n * 3000, n * 3000 + 900000 / (1 + n)); plimsoll.draw(); took.push(performance.now() - t);"
+                " if (++n < 30) requestAnimationFrame(step); else done(took.sort((a, c) => a - c)[15]); })()"})
+        print(f"\na million events: {os.path.getsize(page) / 1e6:.1f} MB, ready after {ready:.0f} ms, median frame {times['kind']:.1f} ms by kind, {times['tensor']:.1f} ms by tensor")
+        b.screenshot(os.path.join(out, "million.png"))
+        self.assert_calm()
+
+    def test_screenshots(self):
+        for width, height in ((1440, 1640), (390, 2600)):
+            for dark in (False, True):
+                self.browser.resize(width, height)
+                self.browser.emulate(dark)
+                b = self.show(self.page, "#x=0-1080" if width > 1000 else "")
+                self.assertEqual(b.value("document.documentElement.dataset.theme"), "dark" if dark else "light")
+                self.assertLessEqual(b.value("document.documentElement.scrollWidth"), width, "the page is wider than the screen")
+                b.screenshot(os.path.join(out, f"page-{width}-{'dark' if dark else 'light'}.png"))
+                self.assert_calm()
+
+
+if __name__ == "__main__":
+    os.makedirs(out, exist_ok=True)
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=2)
