@@ -33,6 +33,10 @@ plim_status plim__lower_element_size(plim__lower *l, plim_dtype dtype, size_t *b
 static inline plim__infer plim__lower_reading(plim__lower *l) {
     return (plim__infer){(plim_graph *)plim__lower_graph(l), plim__lower_node(l), plim__lower_error(l)};
 }
+/* An output without elements needs a place but no step. */
+static inline bool plim__lower_is_empty(const plim__lower *l) {
+    return plim__shape_elements(plim__lower_output_shape(l, 0)) == 0;
+}
 /* Zeroed state of a kernel; PLIM_NO_MEMORY with a message when there is none. */
 plim_status plim__lower_state(plim__lower *l, size_t bytes, void *state);
 

@@ -187,6 +187,7 @@ plim_status plim__lower_gather_nd(plim__lower *l) {
  * ------------------------------------------------------------------ */
 
 plim_status plim__lower_compress(plim__lower *l) {
+    if (plim__lower_is_empty(l)) return plim__lower_output(l, 0, NULL);
     plim__infer reading = plim__lower_reading(l);
     plim__tensor *condition = plim__lower_constant(l, 1);
     if (!condition) return plim__lower_unsupported(l, "whose output size depends on data");

@@ -210,23 +210,29 @@ static int64_t entry(const plim__node *node, const char *name, int i, size_t exp
     return list && count == expected ? list[i] : missing;
 }
 
+/* Numbers whose sums and products stay far from overflow. */
+static bool moderate(int64_t value) { return value >= -INT32_MAX && value <= INT32_MAX; }
+
 static plim_status col2im_geometry(plim__lower *l, struct col2im *s) {
     const plim__node *node = plim__lower_node(l);
     plim__infer reading = plim__lower_reading(l);
-    size_t count;
-    PLIM_TRY(plim__infer_ints(&reading, 2, s->block, PLIM_MAX_RANK, &count));
+    size_t count, axes = (size_t)s->axes;
     int64_t windows = 1;
-    size_t axes = (size_t)s->axes;
+    PLIM_TRY(plim__infer_ints(&reading, 2, s->block, PLIM_MAX_RANK, &count));
     for (int a = 0; a < s->axes; a++) {
+        int64_t after = entry(node, "pads", s->axes + a, 2 * axes, 0);
         s->stride[a] = entry(node, "strides", a, axes, 1);
         s->dilation[a] = entry(node, "dilations", a, axes, 1);
         s->pad[a] = entry(node, "pads", a, 2 * axes, 0);
-        int64_t room = s->image[a] + s->pad[a] + entry(node, "pads", s->axes + a, 2 * axes, 0) -
-                       s->dilation[a] * (s->block[a] - 1) - 1;
+        if (!moderate(s->image[a]) || !moderate(s->block[a]) || !moderate(s->pad[a]) || !moderate(after) ||
+            !moderate(s->dilation[a]))
+            return plim__lower_fail(l, PLIM_OVERFLOW, "axis %d is too long", a);
+        int64_t room = s->image[a] + s->pad[a] + after - s->dilation[a] * (s->block[a] - 1) - 1;
         if (s->stride[a] < 1 || s->dilation[a] < 1 || room < 0)
             return plim__lower_fail(l, PLIM_SHAPE, "the windows do not fit the image");
         s->steps[a] = room / s->stride[a] + 1;
-        windows *= s->steps[a];
+        if (__builtin_mul_overflow(windows, s->steps[a], &windows))
+            return plim__lower_fail(l, PLIM_OVERFLOW, "there are too many windows");
         s->block_points *= s->block[a];
     }
     if (windows != s->windows)

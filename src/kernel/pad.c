@@ -10,7 +10,9 @@ plim_status plim__mapped_create(plim__lower *l, const plim__layout *x, const pli
     int64_t entries = 0;
     size_t element_size;
     PLIM_TRY(plim__lower_element_size(l, x->dtype, &element_size));
-    for (int i = 0; i < out->rank; i++) entries += out->dims[i];
+    for (int i = 0; i < out->rank; i++)
+        if (__builtin_add_overflow(entries, out->dims[i], &entries) || entries > INT64_MAX / 16)
+            return plim__lower_fail(l, PLIM_OVERFLOW, "axis %d is too long", i);
     PLIM_TRY(plim__lower_state(l, sizeof **mapped + (size_t)entries * sizeof *(*mapped)->tables, mapped));
     plim__mapped *m = *mapped;
     m->rank = out->rank;
@@ -70,6 +72,7 @@ static plim_status pad_value(plim__lower *l, const plim__pad *pad, plim__mapped 
 }
 
 plim_status plim__lower_pad(plim__lower *l) {
+    if (plim__lower_is_empty(l)) return plim__lower_output(l, 0, NULL);
     plim__infer reading = plim__lower_reading(l);
     plim__pad pad;
     plim__layout x;
@@ -88,6 +91,7 @@ plim_status plim__lower_pad(plim__lower *l) {
 
 /* The middle is kept: one more is cut or added at the end when the difference is odd. */
 plim_status plim__lower_center_crop_pad(plim__lower *l) {
+    if (plim__lower_is_empty(l)) return plim__lower_output(l, 0, NULL);
     plim__layout x;
     plim__mapped *m;
     const plim__shape *out = plim__lower_output_shape(l, 0);

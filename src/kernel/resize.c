@@ -288,6 +288,7 @@ static plim_status resize_blocked(plim__lower *l, const plim__resize *r, bool *d
 }
 
 plim_status plim__lower_resize(plim__lower *l) {
+    if (plim__lower_is_empty(l)) return plim__lower_output(l, 0, NULL);
     plim__infer reading = plim__lower_reading(l);
     plim__resize r;
     bool done;

@@ -121,6 +121,12 @@ plim_status plim__einsum_read(plim__infer *ctx, plim__einsum *e) {
     }
     if ((size_t)e->inputs != ctx->node->inputs.count)
         return plim__infer_fail(ctx, PLIM_INVALID, "%d terms for %zu inputs", e->inputs, ctx->node->inputs.count);
+    /* every product of sizes that planning makes stays below this one */
+    int64_t combinations = 4;
+    for (int i = 0; i < PLIM__EINSUM_LABELS; i++)
+        if (e->size[i] > 1 &&
+            (__builtin_mul_overflow(combinations, e->size[i], &combinations) || combinations > INT64_MAX / 16))
+            return plim__infer_fail(ctx, PLIM_OVERFLOW, "there are too many combinations of labels");
     return arrow ? explicit_output(ctx, e, arrow + 2, hidden) : implicit_output(ctx, e, hidden);
 }
 

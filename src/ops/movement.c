@@ -177,6 +177,7 @@ plim_status plim__slice_read(plim__infer *ctx, plim__slice *slice) {
         return plim__infer_fail(ctx, PLIM_SHAPE, "%zu starts, %zu ends, %d axes and %zu steps do not fit together",
                                 count, end_count, axis_count, step_count);
     for (int i = 0; i < in->rank; i++) {
+        if (in->dims[i] > INT64_MAX / 4) return plim__infer_fail(ctx, PLIM_OVERFLOW, "axis %d is too long", i);
         slice->start[i] = 0;
         slice->step[i] = 1;
         slice->size[i] = in->dims[i];
@@ -202,7 +203,7 @@ static plim_status equal_parts(plim__infer *ctx, int64_t dim, int64_t *sizes) {
     if (asked != parts)
         return plim__infer_fail(ctx, PLIM_SHAPE, "num_outputs is %lld, but there are %lld outputs", (long long)asked,
                                 (long long)parts);
-    int64_t size = (dim + parts - 1) / parts, left = dim;
+    int64_t size = dim / parts + (dim % parts != 0), left = dim;
     if (dim % parts != 0 && ctx->node->version < 18)
         return plim__infer_fail(ctx, PLIM_SHAPE, "%lld elements do not split into %lld equal parts", (long long)dim,
                                 (long long)parts);

@@ -12,7 +12,7 @@ static plim_status blocked_scale(plim__infer *ctx, plim__quantization *q, int ax
     const plim__shape *x = plim__infer_shape(ctx, 0), *scale = plim__infer_shape(ctx, 1);
     q->kind = PLIM__BLOCKED;
     q->block = block;
-    q->blocks = (x->dims[axis] + block - 1) / block;
+    q->blocks = x->dims[axis] / block + (x->dims[axis] % block != 0);
     bool fits = scale->rank == x->rank;
     for (int i = 0; fits && i < x->rank; i++) fits = scale->dims[i] == (i == axis ? q->blocks : x->dims[i]);
     char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
@@ -180,8 +180,9 @@ static plim_status conv_axis(plim__infer *ctx, plim__conv_geometry *c, int i) {
     c->dilation[i] = list_at(ctx->node, "dilations", k, axes, 1);
     int64_t before = list_at(ctx->node, "pads", k, 2 * axes, 0),
             after = list_at(ctx->node, "pads", axes + k, 2 * axes, 0), reach;
-    if (c->stride[i] < 1 || c->dilation[i] < 1 || c->kernel[i] < 1 || before < 0 || after < 0 || before > INT32_MAX ||
-        after > INT32_MAX || __builtin_mul_overflow(c->kernel[i] - 1, c->dilation[i], &reach) || reach > INT64_MAX / 4)
+    if (c->in[i] > INT64_MAX / 4 || c->stride[i] > INT64_MAX / 4 || c->stride[i] < 1 || c->dilation[i] < 1 ||
+        c->kernel[i] < 1 || before < 0 || after < 0 || before > INT32_MAX || after > INT32_MAX ||
+        __builtin_mul_overflow(c->kernel[i] - 1, c->dilation[i], &reach) || reach > INT64_MAX / 4)
         return plim__infer_fail(ctx, PLIM_INVALID, "stride, dilation, kernel or pad of axis %d is not valid", i);
     if (strncmp(automatic, "SAME", 4) == 0) {
         int64_t out = (c->in[i] + c->stride[i] - 1) / c->stride[i],

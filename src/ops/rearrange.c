@@ -108,6 +108,9 @@ plim_status plim__infer_pad(plim__infer *ctx) {
             size < 0)
             return plim__infer_fail(ctx, PLIM_SHAPE, "axis %d of %lld elements cannot be padded by %lld and %lld", i,
                                     (long long)shape.dims[i], (long long)pad.before[i], (long long)pad.after[i]);
+        if (pad.before[i] < -shape.dims[i] || pad.after[i] < -shape.dims[i])
+            return plim__infer_fail(ctx, PLIM_SHAPE, "axis %d has only %lld elements to cut off", i,
+                                    (long long)shape.dims[i]);
         if (shape.dims[i] == 0 && size > 0 && pad.mode != PLIM__PAD_CONSTANT)
             return plim__infer_fail(ctx, PLIM_SHAPE, "axis %d is empty: there is nothing to pad it with", i);
         shape.dims[i] = size;

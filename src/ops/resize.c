@@ -97,6 +97,8 @@ static plim_status apply_sizes(plim__infer *ctx, plim__resize *r, const int64_t 
     }
     for (int k = 0; k < count; k++) {
         int64_t *dim = &r->out.dims[axes[k]];
+        if (keep && !(common * (double)*dim < 9e18))
+            return plim__infer_fail(ctx, PLIM_OVERFLOW, "axis %d becomes too long", axes[k]);
         if (keep) {
             r->scale[axes[k]] = common;
             *dim = (int64_t)floor(common * (double)*dim + 0.5);

@@ -243,6 +243,44 @@ static void shapes_that_do_not_fit_are_refused(void **state) {
     }
 }
 
+static void hostile_sizes_are_refused_without_harm(void **state) {
+    (void)state;
+    static const int64_t huge[] = {INT64_MIN,        INT64_MIN + 1, -(INT64_C(1) << 40),
+                                   INT64_C(1) << 40, INT64_MAX - 1, INT64_MAX};
+    for (size_t i = 0; i < sizeof huge / sizeof *huge; i++)
+        for (int op = 0; op < 7; op++) {
+            plim_graph *g = plim_graph_create();
+            plim_value x = plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){0, 3}), none = PLIM_NO_VALUE, y = none;
+            plim_value two = constant_ints(g, 2, (int64_t[]){huge[i], 1}),
+                       ends = constant_ints(g, 2, (int64_t[]){INT64_MIN, INT64_MAX});
+            plim_value steps = constant_ints(g, 2, (int64_t[]){1, huge[i]}),
+                       axes = constant_ints(g, 2, (int64_t[]){0, 1});
+            plim_value pads = constant_ints(g, 4, (int64_t[]){0, huge[i], 0, INT64_MAX});
+            if (op == 0)
+                y = plim_graph_apply(g, "Reshape", (plim_value[]){x, two}, 2);
+            else if (op == 1)
+                y = plim_graph_apply(g, "Slice", (plim_value[]){x, two, ends, axes, steps}, 5);
+            else if (op == 2)
+                y = plim_graph_apply(g, "Pad", (plim_value[]){x, pads}, 2);
+            else if (op == 3)
+                y = plim_graph_apply(g, "Tile", (plim_value[]){x, steps}, 2);
+            else if (op == 4)
+                y = plim_graph_apply(g, "Expand", (plim_value[]){x, two}, 2);
+            else if (op == 5)
+                y = plim_graph_apply(g, "Resize", (plim_value[]){x, none, none, steps}, 4);
+            else
+                y = plim_graph_apply(g, "Split", (plim_value[]){x, two}, 2);
+            plim_graph_output(g, y, "y");
+            plim_session *s = NULL;
+            plim_error error = {0};
+            plim_status status = plim_session_create(g, NULL, &s, &error);
+            assert_int_not_equal(status, PLIM_INTERNAL);
+            if (status == PLIM_OK) assert_int_equal(plim_session_run(s, &error), PLIM_OK);
+            plim_session_free(s);
+            plim_graph_free(g);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reshapes_transposes_slices_and_expansions_compose),
@@ -254,6 +292,7 @@ int main(void) {
         cmocka_unit_test(empty_axes_are_carried_through),
         cmocka_unit_test(shapes_that_depend_on_data_are_refused_by_name),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
+        cmocka_unit_test(hostile_sizes_are_refused_without_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
