@@ -207,7 +207,10 @@ static int run(plim__args *args) {
     plim__kernel_log_close(&r.log);
     plim__run_words_free(&r.words);
     plim__file_writer_discard(&r.json);
-    if (r.record && fclose(r.record) != 0) plim__say_failure(args, "cannot write '%s'", plim__args_get(args, "record"));
+    if (r.record) {
+        bool bad = ferror(r.record) != 0;
+        if (fclose(r.record) != 0 || bad) plim__say_failure(args, "cannot write '%s'", plim__args_get(args, "record"));
+    }
     pthread_mutex_destroy(&r.step_lock);
     plim__free(argv);
     return code;

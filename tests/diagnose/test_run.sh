@@ -32,6 +32,8 @@ mkdir folder; quiet ./folder; [ $? -eq 126 ] || fail "a folder: 126"
 "$program" run --record /no/such/folder/x -- touch ran 2>err; [ $? -eq 1 ] && [ ! -e ran ] || fail "a record that can't be written"
 "$program" run --json /no/such/folder/x -- touch ran 2>err; [ $? -eq 1 ] && [ ! -e ran ] || fail "a JSON file that can't be written"
 
+"$program" run --record /dev/full -- sh -c 'exit 4' 2>err; [ $? -eq 4 ] && grep -q "cannot write '/dev/full'" err || fail "a full disk"
+
 # arguments after the command are the command's
 [ "$("$program" run echo --json --meter -x)" = "--json --meter -x" ] || fail "options after the command are passed on"
 
