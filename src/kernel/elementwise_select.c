@@ -14,7 +14,7 @@ plim_status plim__lower_identity(plim__lower *l) {
     return plim__lower_view(l, 0, &same, 0);
 }
 
-/* --- where: only the size of elements counts -------------------------------------------------------------------------------- */
+/* --- where: only the size of elements counts --------------------------------------------------------------- */
 
 #define WHERE(bits)                                                                                                    \
     static void where_##bits(const void *context, int64_t n, char *const *at, const int64_t *steps) {                  \
