@@ -10,7 +10,7 @@
 
 typedef struct chunk {
     uint64_t address, bytes;
-    plim__text operation;
+    plim__text_id operation;
     bool in_use;
 } chunk;
 
@@ -19,7 +19,7 @@ typedef struct dump {
     PLIM_VEC(chunk) chunks;
     unsigned dumps;
     uint64_t refused;
-    plim__text refused_text;
+    plim__text_id refused_text;
 } dump;
 
 /* The number behind `word` in a line, in the given base. */
@@ -39,7 +39,7 @@ static plim_status no_memory(plim_error *error) {
 }
 
 /* "by op NAME action_count" in newer logs. */
-static bool take_operation(dump *d, const char *line, plim__text *id) {
+static bool take_operation(dump *d, const char *line, plim__text_id *id) {
     const char *at = strstr(line, " by op ");
     *id = 0;
     if (!at) return true;
@@ -103,29 +103,29 @@ static int by_address(const void *a, const void *b) {
 static plim_status place(dump *d, const chunk *c, uint64_t offset, bool new_segment, plim_error *error) {
     plim__timeline *timeline = d->timeline;
     if (new_segment &&
-        !plim__vec_push(
-            &timeline->segments,
-            (plim__segment){.address = c->address, .offset = offset, .first_block = (uint32_t)timeline->blocks.count}))
+        !plim__vec_push(&timeline->segments, (plim__timeline_segment){.address = c->address,
+                                                                      .offset = offset,
+                                                                      .first_block = (uint32_t)timeline->blocks.count}))
         return no_memory(error);
-    plim__segment *segment = &timeline->segments.items[timeline->segments.count - 1];
+    plim__timeline_segment *segment = &timeline->segments.items[timeline->segments.count - 1];
     segment->bytes += c->bytes;
     segment->block_count++;
-    plim__block block = {.bytes = c->bytes,
-                         .requested = c->in_use ? c->bytes : 0,
-                         .name = c->operation,
-                         .state = c->in_use ? PLIM__BLOCK_ACTIVE : PLIM__BLOCK_FREE};
+    plim__timeline_block block = {.bytes = c->bytes,
+                                  .requested = c->in_use ? c->bytes : 0,
+                                  .name = c->operation,
+                                  .state = c->in_use ? PLIM__BLOCK_ACTIVE : PLIM__BLOCK_FREE};
     if (!plim__vec_push(&timeline->blocks, block)) return no_memory(error);
     if (!c->in_use) return PLIM_OK;
     char name[64];
     snprintf(name, sizeof name, "chunk at %llx", (unsigned long long)c->address);
     const char *operation = plim__timeline_get(timeline, c->operation);
-    plim__buffer buffer = {.name = *operation ? operation : name,
-                           .operation = operation,
-                           .kind = PLIM__KIND_OTHER,
-                           .bytes = c->bytes,
-                           .offset = offset,
-                           .born = 0,
-                           .died = PLIM__NEVER};
+    plim__timeline_buffer buffer = {.name = *operation ? operation : name,
+                                    .operation = operation,
+                                    .kind = PLIM__KIND_OTHER,
+                                    .bytes = c->bytes,
+                                    .offset = offset,
+                                    .born = 0,
+                                    .died = PLIM__NEVER};
     return plim__timeline_add(timeline, &buffer, error);
 }
 

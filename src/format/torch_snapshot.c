@@ -68,7 +68,7 @@ static plim__pickle_verdict fold_frame(plim__torch_reader *reader, plim__pickle_
     if (line > 0) plim__str_addf(&text, ":%lld", (long long)line);
     plim__str_addc(&text, ' ');
     if (name) plim__str_addn(&text, name, name_length);
-    plim__text id = 0;
+    plim__text_id id = 0;
     bool fine = !text.failed && plim__timeline_textn(reader->timeline, text.data, text.length, &id);
     plim__str_free(&text);
     *token = id;
@@ -84,7 +84,7 @@ static plim__pickle_verdict fold_stack(plim__torch_reader *reader, plim__pickle_
         if (!plim__pickle_token(plim__pickle_at(list, i), &frame) || frame <= 0 ||
             (uint64_t)frame >= reader->timeline->texts.count)
             continue;
-        if (!plim__timeline_stack(reader->timeline, stack, (plim__text)frame, &stack))
+        if (!plim__timeline_stack(reader->timeline, stack, (plim__text_id)frame, &stack))
             return out_of_memory(reader, error);
     }
     *token = stack;
@@ -104,7 +104,7 @@ static uint8_t state_of(plim__pickle_value dict) {
 /* Old snapshots keep the stack and the size asked for in the first entry of "history". */
 static plim__pickle_verdict fold_block(plim__torch_reader *reader, plim__pickle_value dict, int64_t *token,
                                        plim_error *error) {
-    plim__block block = {
+    plim__timeline_block block = {
         .bytes = unsigned_at(dict, "size", 0), .state = state_of(dict), .stack = stack_at(reader, dict)};
     block.requested = unsigned_at(dict, "requested_size", block.bytes);
     plim__pickle_value history = plim__pickle_at(plim__pickle_get(dict, "history"), 0);
@@ -125,12 +125,12 @@ static plim__pickle_verdict fold_segment(plim__torch_reader *reader, plim__pickl
     int64_t stream = 0, device = 0;
     plim__pickle_int(plim__pickle_get(dict, "stream"), &stream);
     plim__pickle_int(plim__pickle_get(dict, "device"), &device);
-    plim__segment segment = {.address = unsigned_at(dict, "address", 0),
-                             .bytes = unsigned_at(dict, "total_size", 0),
-                             .stream = stream,
-                             .device = device >= 0 && device < 4096 ? (int32_t)device : 0,
-                             .offset = PLIM__NO_OFFSET,
-                             .first_block = (uint32_t)reader->segment_blocks.count};
+    plim__timeline_segment segment = {.address = unsigned_at(dict, "address", 0),
+                                      .bytes = unsigned_at(dict, "total_size", 0),
+                                      .stream = stream,
+                                      .device = device >= 0 && device < 4096 ? (int32_t)device : 0,
+                                      .offset = PLIM__NO_OFFSET,
+                                      .first_block = (uint32_t)reader->segment_blocks.count};
     size_t length = 0;
     const char *pool = plim__pickle_text(plim__pickle_get(dict, "segment_type"), &length);
     if (pool && !plim__timeline_textn(reader->timeline, pool, length, &segment.pool))
@@ -151,13 +151,14 @@ static plim__pickle_verdict fold_segment(plim__torch_reader *reader, plim__pickl
 
 /* --- events -------------------------------------------------------------------------------------------- */
 
-static bool add_life(plim__torch_reader *reader, plim__life life) {
+static bool add_life(plim__torch_reader *reader, plim__timeline_life life) {
     return plim__torch_tensor(reader, life.stack, life.bytes, &life.tensor) &&
            plim__vec_push(&reader->timeline->lives, life);
 }
 
 static bool take_alloc(plim__torch_reader *reader, uint64_t address, uint64_t bytes, uint32_t stack) {
-    plim__life life = {.bytes = bytes, .offset = address, .born = reader->events, .died = PLIM__NEVER, .stack = stack};
+    plim__timeline_life life = {
+        .bytes = bytes, .offset = address, .born = reader->events, .died = PLIM__NEVER, .stack = stack};
     uint32_t lost;
     /* events of a full ring are dropped at its start only; an address given out twice was freed unseen */
     if (plim__address_take(&reader->live, address, &lost)) reader->timeline->lives.items[lost].died = reader->events;
@@ -172,9 +173,9 @@ static bool take_free(plim__torch_reader *reader, uint64_t address, uint64_t byt
     if (!plim__address_take(&reader->live, address, &life))
         return add_life(
             reader,
-            (plim__life){
+            (plim__timeline_life){
                 .bytes = bytes, .offset = address, .born = PLIM__NEVER, .died = reader->events, .stack = stack});
-    plim__life *known = &reader->timeline->lives.items[life];
+    plim__timeline_life *known = &reader->timeline->lives.items[life];
     known->died = reader->events > known->born ? reader->events : known->born + 1;
     return true;
 }

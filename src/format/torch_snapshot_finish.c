@@ -48,13 +48,13 @@ bool plim__torch_tensor(plim__torch_reader *reader, uint32_t stack, uint64_t byt
     if (stack && reader->stack_tensors.items[stack]) return *tensor = reader->stack_tensors.items[stack] - 1, true;
     char size[PLIM_BYTES_TEXT], sized[64];
     snprintf(sized, sizeof sized, "%s without a stack", plim_bytes_format(bytes, size));
-    plim__text text;
+    plim__text_id text;
     if (!plim__timeline_text(reader->timeline, stack ? stack_name(reader->timeline, stack) : sized, &text))
         return false;
     /* one tensor for a size: they come in few sizes, and mostly the last one comes again */
     for (size_t i = reader->timeline->tensors.count; !stack && i > 0 && i + 64 > reader->timeline->tensors.count; i--)
         if (reader->timeline->tensors.items[i - 1].name == text) return *tensor = (uint32_t)(i - 1), true;
-    if (!plim__vec_push(&reader->timeline->tensors, (plim__tensor_row){.name = text, .kind = PLIM__KIND_OTHER}))
+    if (!plim__vec_push(&reader->timeline->tensors, (plim__timeline_tensor){.name = text, .kind = PLIM__KIND_OTHER}))
         return false;
     *tensor = (uint32_t)(reader->timeline->tensors.count - 1);
     if (stack) reader->stack_tensors.items[stack] = *tensor + 1;
@@ -106,7 +106,7 @@ static void keep_trace(plim__torch_reader *reader, const plim__torch_trace *trac
     uint32_t first = trace->first, count = trace->count;
     size_t kept = 0;
     for (size_t i = 0; i < timeline->lives.count; i++) {
-        plim__life life = timeline->lives.items[i];
+        plim__timeline_life life = timeline->lives.items[i];
         bool before = life.born == PLIM__NEVER; /* there when the trace began */
         uint32_t event = before ? life.died : life.born;
         if (event - first >= count) continue; /* unsigned: also what is below first */
@@ -118,7 +118,7 @@ static void keep_trace(plim__torch_reader *reader, const plim__torch_trace *trac
     timeline->lives.count = kept;
     kept = 0;
     for (size_t i = 0; i < timeline->marks.count; i++) {
-        plim__mark mark = timeline->marks.items[i];
+        plim__timeline_mark mark = timeline->marks.items[i];
         if (mark.tick - first > count) continue; /* one may stand behind the last tick */
         mark.tick -= first;
         timeline->marks.items[kept++] = mark;
@@ -144,9 +144,9 @@ static plim_status keep_device(plim__torch_reader *reader, int device, plim_erro
     double end = timeline->seconds.count ? timeline->seconds.items[timeline->seconds.count - 1] : 0;
     if (timeline->seconds.count && !plim__vec_push(&timeline->seconds, end)) return no_memory(reader, error);
     for (size_t i = 0; i < reader->segments.count; i++) {
-        plim__segment segment = reader->segments.items[i];
+        plim__timeline_segment segment = reader->segments.items[i];
         if (segment.device != device) continue;
-        const plim__block *blocks = reader->segment_blocks.items + segment.first_block;
+        const plim__timeline_block *blocks = reader->segment_blocks.items + segment.first_block;
         segment.first_block = (uint32_t)timeline->blocks.count;
         for (uint32_t b = 0; b < segment.block_count; b++)
             if (!plim__vec_push(&timeline->blocks, blocks[b])) return no_memory(reader, error);
@@ -161,13 +161,13 @@ static plim_status keep_device(plim__torch_reader *reader, int device, plim_erro
 static plim_status add_untold(plim__torch_reader *reader, plim_error *error) {
     plim__timeline *timeline = reader->timeline;
     for (size_t i = 0; i < timeline->segments.count; i++) {
-        const plim__segment *segment = &timeline->segments.items[i];
+        const plim__timeline_segment *segment = &timeline->segments.items[i];
         uint64_t address = segment->address;
         for (uint32_t b = segment->first_block; b < segment->first_block + segment->block_count; b++) {
-            const plim__block *block = &timeline->blocks.items[b];
+            const plim__timeline_block *block = &timeline->blocks.items[b];
             uint32_t known;
             if (block->state != PLIM__BLOCK_FREE && !plim__address_find(&reader->live, address, &known)) {
-                plim__life life = {
+                plim__timeline_life life = {
                     .bytes = block->requested, .offset = address, .died = PLIM__NEVER, .stack = block->stack};
                 if (!plim__torch_tensor(reader, life.stack, life.bytes, &life.tensor) ||
                     !plim__vec_push(&timeline->lives, life))

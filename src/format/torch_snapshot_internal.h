@@ -42,9 +42,9 @@ typedef struct plim__torch_reader {
     plim__address_map live;
     PLIM_VEC(plim__torch_trace) traces;
     PLIM_VEC(plim__torch_change) changes;
-    PLIM_VEC(plim__block) blocks;     /* of all devices, as they come */
-    PLIM_VEC(plim__segment) segments; /* of all devices */
-    PLIM_VEC(plim__block) segment_blocks;
+    PLIM_VEC(plim__timeline_block) blocks;     /* of all devices, as they come */
+    PLIM_VEC(plim__timeline_segment) segments; /* of all devices */
+    PLIM_VEC(plim__timeline_block) segment_blocks;
     PLIM_VEC(uint32_t) stack_tensors; /* the tensor for each stack, plus one */
     bool is_snapshot;                 /* a segment, a block or an event was seen */
 } plim__torch_reader;

@@ -14,14 +14,15 @@
 
 typedef struct plim__trace plim__trace;
 
-plim_status plim__trace_open(const char *path, plim__source source, plim__trace **trace, plim_error *error);
+plim_status plim__trace_open(const char *path, plim__timeline_source source, plim__trace **trace, plim_error *error);
 /* Writes what is left and says how it went; frees in any case. NULL is fine. */
 plim_status plim__trace_close(plim__trace *trace, plim_error *error);
 
 /* --- before the steps ----------------------------------------------------------------------------- */
 
 /* A buffer that will be born and die, perhaps many times; ids count up from 0. born and died are ignored. */
-plim_status plim__trace_define_buffer(plim__trace *trace, const plim__buffer *buffer, uint32_t *id, plim_error *error);
+plim_status plim__trace_define_buffer(plim__trace *trace, const plim__timeline_buffer *buffer, uint32_t *id,
+                                      plim_error *error);
 plim_status plim__trace_define_operator(plim__trace *trace, const char *name, uint32_t *id, plim_error *error);
 plim_status plim__trace_define_series(plim__trace *trace, const char *name, uint32_t *id, plim_error *error);
 plim_status plim__trace_set_title(plim__trace *trace, const char *title, plim_error *error);
@@ -39,7 +40,7 @@ void plim__trace_born(plim__trace *trace, uint32_t buffer); /* at its defined of
 void plim__trace_born_at(plim__trace *trace, uint32_t buffer, uint64_t offset, uint64_t bytes);
 void plim__trace_died(plim__trace *trace, uint32_t buffer); /* the youngest life of it that is still there */
 void plim__trace_step(plim__trace *trace, uint32_t number); /* a step begins */
-void plim__trace_phase(plim__trace *trace, plim__phase phase);
+void plim__trace_phase(plim__trace *trace, plim__memory_phase phase);
 void plim__trace_operator(plim__trace *trace, uint32_t operation);
 void plim__trace_sample(plim__trace *trace, uint32_t series, uint64_t bytes);
 void plim__trace_refused(plim__trace *trace, uint64_t bytes); /* an allocation failed */

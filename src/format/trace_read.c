@@ -67,13 +67,13 @@ static plim_status take_text(reader *r, const plim__trace_record *record, plim_e
 static plim_status take_buffer(reader *r, const plim__trace_record *record, plim_error *error) {
     plim__trace_buffer buffer;
     memcpy(&buffer, r->record, sizeof buffer);
-    plim__tensor_row row = {.name = text_of(r, record->id),
-                            .shape = text_of(r, buffer.shape),
-                            .layer = text_of(r, buffer.layer),
-                            .operation = text_of(r, buffer.operation),
-                            .kind = record->argument < PLIM__KIND_COUNT ? record->argument : PLIM__KIND_OTHER,
-                            .phase = buffer.phase < PLIM__PHASE_COUNT ? buffer.phase : PLIM__PHASE_NONE,
-                            .dtype = buffer.dtype < PLIM_DTYPE_COUNT ? buffer.dtype : PLIM_DTYPE_NONE};
+    plim__timeline_tensor row = {.name = text_of(r, record->id),
+                                 .shape = text_of(r, buffer.shape),
+                                 .layer = text_of(r, buffer.layer),
+                                 .operation = text_of(r, buffer.operation),
+                                 .kind = record->argument < PLIM__KIND_COUNT ? record->argument : PLIM__KIND_OTHER,
+                                 .phase = buffer.phase < PLIM__PHASE_COUNT ? buffer.phase : PLIM__PHASE_NONE,
+                                 .dtype = buffer.dtype < PLIM_DTYPE_COUNT ? buffer.dtype : PLIM_DTYPE_NONE};
     if (buffer.offset != PLIM__NO_OFFSET && buffer.bytes > PLIM__NO_OFFSET - buffer.offset)
         return corrupt(r, error, "a buffer's offset and size do not fit in 64 bits");
     if (!plim__vec_push(&r->timeline->tensors, row) || !plim__vec_push(&r->buffers, buffer) ||
@@ -127,7 +127,8 @@ static plim_status next_tick(reader *r, plim_error *error) {
 static plim_status take_birth(reader *r, uint32_t id, uint64_t offset, uint64_t bytes, plim_error *error) {
     if (offset != PLIM__NO_OFFSET && bytes > PLIM__NO_OFFSET - offset)
         return corrupt(r, error, "a buffer's offset and size do not fit in 64 bits");
-    plim__life life = {.bytes = bytes, .offset = offset, .tensor = id, .born = r->timeline->ticks, .died = PLIM__NEVER};
+    plim__timeline_life life = {
+        .bytes = bytes, .offset = offset, .tensor = id, .born = r->timeline->ticks, .died = PLIM__NEVER};
     uint32_t slot = r->spare;
     if (slot)
         r->spare = r->open.items[slot - 1].older;
@@ -247,7 +248,7 @@ static plim_status read_file(reader *r, plim_error *error) {
     if (header.version != PLIM__TRACE_VERSION)
         return plim__fail(error, PLIM_UNSUPPORTED, "'%s' is a trace of version %u; this program reads version %u",
                           r->path, header.version, PLIM__TRACE_VERSION);
-    r->timeline->source = header.source < PLIM__SOURCES ? (plim__source)header.source : PLIM__SOURCE_RUN;
+    r->timeline->source = header.source < PLIM__SOURCES ? (plim__timeline_source)header.source : PLIM__SOURCE_RUN;
     r->position = sizeof header;
     if (!plim__vec_push(&r->texts, 0)) return no_memory(r, error);
     PLIM_TRY(read_records(r, error));

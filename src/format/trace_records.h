@@ -22,7 +22,7 @@ enum plim__trace_type {
     PLIM__TRACE_DIED,
     PLIM__TRACE_BORN_AT, /* u64 offset, u64 bytes after the time */
     PLIM__TRACE_STEP,    /* id: number */
-    PLIM__TRACE_PHASE,   /* argument: plim__phase */
+    PLIM__TRACE_PHASE,   /* argument: plim__memory_phase */
     PLIM__TRACE_RUN,     /* id: operation */
     PLIM__TRACE_SAMPLE,  /* id: series; u64 bytes */
     PLIM__TRACE_REFUSED, /* u64 bytes */

@@ -61,7 +61,7 @@ static plim__trace_record record_of(enum plim__trace_type type, uint8_t argument
     return (plim__trace_record){(uint8_t)type, argument, (uint16_t)(size / 8), id};
 }
 
-plim_status plim__trace_open(const char *path, plim__source source, plim__trace **out, plim_error *error) {
+plim_status plim__trace_open(const char *path, plim__timeline_source source, plim__trace **out, plim_error *error) {
     *out = NULL;
     plim__trace *trace = plim__alloc_zero(1, sizeof *trace);
     if (!trace) return plim__fail_memory(error, "the trace", sizeof *trace);
@@ -141,7 +141,8 @@ static void write_record(plim__trace *trace, const void *record, size_t size) {
     memcpy(reserve(trace, size), record, size);
 }
 
-plim_status plim__trace_define_buffer(plim__trace *trace, const plim__buffer *buffer, uint32_t *id, plim_error *error) {
+plim_status plim__trace_define_buffer(plim__trace *trace, const plim__timeline_buffer *buffer, uint32_t *id,
+                                      plim_error *error) {
     plim__trace_buffer out = {.phase = (uint8_t)buffer->phase,
                               .dtype = (uint8_t)buffer->dtype,
                               .bytes = buffer->bytes,
@@ -254,7 +255,7 @@ void plim__trace_step(plim__trace *trace, uint32_t number) {
     plim__trace_flush(trace);
 }
 
-void plim__trace_phase(plim__trace *trace, plim__phase phase) {
+void plim__trace_phase(plim__trace *trace, plim__memory_phase phase) {
     record_event(trace, PLIM__TRACE_PHASE, (uint8_t)phase, 0, 0, 0, 0);
     plim__trace_flush(trace);
 }

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/str.h"
 
-const char *plim__kind_word(plim__kind kind) {
+const char *plim__kind_word(plim__memory_kind kind) {
     static const char *const words[] = {
 #define WORD(name, word, title) word,
         PLIM__KIND_LIST(WORD)
@@ -18,7 +18,7 @@ const char *plim__kind_word(plim__kind kind) {
     return (unsigned)kind < PLIM__KIND_COUNT ? words[kind] : "other";
 }
 
-const char *plim__kind_title(plim__kind kind) {
+const char *plim__kind_title(plim__memory_kind kind) {
     static const char *const titles[] = {
 #define TITLE(name, word, title) title,
         PLIM__KIND_LIST(TITLE)
@@ -27,7 +27,7 @@ const char *plim__kind_title(plim__kind kind) {
     return (unsigned)kind < PLIM__KIND_COUNT ? titles[kind] : "Other";
 }
 
-const char *plim__phase_word(plim__phase phase) {
+const char *plim__phase_word(plim__memory_phase phase) {
     static const char *const words[] = {
 #define WORD(name, word) word,
         PLIM__PHASE_LIST(WORD)
@@ -36,12 +36,12 @@ const char *plim__phase_word(plim__phase phase) {
     return (unsigned)phase < PLIM__PHASE_COUNT ? words[phase] : "";
 }
 
-const char *plim__source_word(plim__source source) {
+const char *plim__source_word(plim__timeline_source source) {
     static const char *const words[] = {"plan", "run", "torch-snapshot", "tensorflow-dump"};
     return (unsigned)source < PLIM__SOURCES ? words[source] : "run";
 }
 
-void plim__timeline_init(plim__timeline *timeline, plim__source source) {
+void plim__timeline_init(plim__timeline *timeline, plim__timeline_source source) {
     *timeline = (plim__timeline){.source = source};
 }
 
@@ -146,7 +146,7 @@ static bool ensure_empty_text(plim__timeline *timeline) {
     return false;
 }
 
-bool plim__timeline_textn(plim__timeline *timeline, const char *text, size_t length, plim__text *id) {
+bool plim__timeline_textn(plim__timeline *timeline, const char *text, size_t length, plim__text_id *id) {
     *id = 0;
     if (!ensure_empty_text(timeline)) return false;
     if (length == 0) return true;
@@ -173,15 +173,15 @@ bool plim__timeline_textn(plim__timeline *timeline, const char *text, size_t len
     return true;
 }
 
-bool plim__timeline_text(plim__timeline *timeline, const char *text, plim__text *id) {
+bool plim__timeline_text(plim__timeline *timeline, const char *text, plim__text_id *id) {
     return plim__timeline_textn(timeline, text ? text : "", text ? strlen(text) : 0, id);
 }
 
-const char *plim__timeline_get(const plim__timeline *timeline, plim__text id) {
+const char *plim__timeline_get(const plim__timeline *timeline, plim__text_id id) {
     return id < timeline->texts.count ? timeline->texts.items[id] : "";
 }
 
-bool plim__timeline_shape(plim__timeline *timeline, const int64_t *dims, size_t rank, plim__text *id) {
+bool plim__timeline_shape(plim__timeline *timeline, const int64_t *dims, size_t rank, plim__text_id *id) {
     plim__str shape = {0};
     for (size_t i = 0; i < rank; i++) plim__str_addf(&shape, i ? "x%" PRId64 : "%" PRId64, dims[i]);
     bool fine = !shape.failed && plim__timeline_textn(timeline, plim__str_text(&shape), shape.length, id);
@@ -191,7 +191,7 @@ bool plim__timeline_shape(plim__timeline *timeline, const int64_t *dims, size_t 
 
 /* --- stacks -------------------------------------------------------------------------------------- */
 
-static uint64_t hash_stack(uint32_t parent, plim__text frame) {
+static uint64_t hash_stack(uint32_t parent, plim__text_id frame) {
     uint64_t h = ((uint64_t)parent << 32 | frame) * 0x9E3779B97F4A7C15u;
     return h ^ (h >> 31);
 }
@@ -200,19 +200,19 @@ static uint64_t hash_stack_id(const plim__timeline *timeline, uint32_t id) {
     return hash_stack(timeline->stacks.items[id].parent, timeline->stacks.items[id].frame);
 }
 
-bool plim__timeline_stack(plim__timeline *timeline, uint32_t parent, plim__text frame, uint32_t *id) {
+bool plim__timeline_stack(plim__timeline *timeline, uint32_t parent, plim__text_id frame, uint32_t *id) {
     *id = 0;
-    if (timeline->stacks.count == 0 && !plim__vec_push(&timeline->stacks, (plim__stack){0})) return false;
+    if (timeline->stacks.count == 0 && !plim__vec_push(&timeline->stacks, (plim__stack_frame){0})) return false;
     if ((timeline->stacks.count + 1) * 4 > timeline->stack_slot_count * 3 &&
         !grow_slots(&timeline->stack_slots, &timeline->stack_slot_count, timeline->stacks.count, hash_stack_id,
                     timeline))
         return false;
     size_t mask = timeline->stack_slot_count - 1, at = (size_t)hash_stack(parent, frame) & mask;
     for (; timeline->stack_slots[at]; at = (at + 1) & mask) {
-        const plim__stack *known = &timeline->stacks.items[timeline->stack_slots[at]];
+        const plim__stack_frame *known = &timeline->stacks.items[timeline->stack_slots[at]];
         if (known->parent == parent && known->frame == frame) return *id = timeline->stack_slots[at], true;
     }
-    if (timeline->stacks.count >= UINT32_MAX || !plim__vec_push(&timeline->stacks, (plim__stack){parent, frame}))
+    if (timeline->stacks.count >= UINT32_MAX || !plim__vec_push(&timeline->stacks, (plim__stack_frame){parent, frame}))
         return false;
     *id = timeline->stack_slots[at] = (uint32_t)(timeline->stacks.count - 1);
     return true;
@@ -232,9 +232,9 @@ void plim__timeline_stack_text(const plim__timeline *timeline, uint32_t stack, c
 
 static plim_status no_memory(plim_error *error) { return plim__fail_memory(error, "the memory timeline", 1); }
 
-plim_status plim__timeline_add_tensor(plim__timeline *timeline, const plim__buffer *buffer, uint32_t *id,
+plim_status plim__timeline_add_tensor(plim__timeline *timeline, const plim__timeline_buffer *buffer, uint32_t *id,
                                       plim_error *error) {
-    plim__tensor_row row = {
+    plim__timeline_tensor row = {
         .kind = (uint8_t)((unsigned)buffer->kind < PLIM__KIND_COUNT ? buffer->kind : PLIM__KIND_OTHER),
         .phase = (uint8_t)((unsigned)buffer->phase < PLIM__PHASE_COUNT ? buffer->phase : PLIM__PHASE_NONE),
         .dtype = (uint8_t)((unsigned)buffer->dtype < PLIM_DTYPE_COUNT ? buffer->dtype : PLIM_DTYPE_NONE)};
@@ -248,28 +248,28 @@ plim_status plim__timeline_add_tensor(plim__timeline *timeline, const plim__buff
     return PLIM_OK;
 }
 
-plim_status plim__timeline_add_life(plim__timeline *timeline, plim__life life, plim_error *error) {
+plim_status plim__timeline_add_life(plim__timeline *timeline, plim__timeline_life life, plim_error *error) {
     return plim__vec_push(&timeline->lives, life) ? PLIM_OK : no_memory(error);
 }
 
-plim_status plim__timeline_add(plim__timeline *timeline, const plim__buffer *buffer, plim_error *error) {
+plim_status plim__timeline_add(plim__timeline *timeline, const plim__timeline_buffer *buffer, plim_error *error) {
     uint32_t tensor;
     PLIM_TRY(plim__timeline_add_tensor(timeline, buffer, &tensor, error));
-    plim__life life = {
+    plim__timeline_life life = {
         .bytes = buffer->bytes, .offset = buffer->offset, .tensor = tensor, .born = buffer->born, .died = buffer->died};
     return plim__timeline_add_life(timeline, life, error);
 }
 
-plim_status plim__timeline_add_mark(plim__timeline *timeline, plim__mark_type type, uint32_t tick, uint64_t value,
-                                    const char *text, plim_error *error) {
-    plim__mark mark = {.value = value, .tick = tick, .type = (uint8_t)type};
+plim_status plim__timeline_add_mark(plim__timeline *timeline, plim__timeline_mark_type type, uint32_t tick,
+                                    uint64_t value, const char *text, plim_error *error) {
+    plim__timeline_mark mark = {.value = value, .tick = tick, .type = (uint8_t)type};
     if (!plim__timeline_text(timeline, text, &mark.text) || !plim__vec_push(&timeline->marks, mark))
         return no_memory(error);
     return PLIM_OK;
 }
 
 plim_status plim__timeline_add_fact(plim__timeline *timeline, const char *name, const char *value, plim_error *error) {
-    struct plim__fact fact;
+    struct plim__timeline_fact fact;
     if (!plim__timeline_text(timeline, name, &fact.name) || !plim__timeline_text(timeline, value, &fact.value) ||
         !plim__vec_push(&timeline->facts, fact))
         return no_memory(error);
@@ -278,7 +278,7 @@ plim_status plim__timeline_add_fact(plim__timeline *timeline, const char *name, 
 
 plim_status plim__timeline_add_frontier(plim__timeline *timeline, uint64_t budget, uint64_t peak, double seconds,
                                         const char *label, const char *command, bool chosen, plim_error *error) {
-    plim__frontier_point point = {.budget = budget, .peak = peak, .seconds = seconds, .chosen = chosen};
+    plim__timeline_plan point = {.budget = budget, .peak = peak, .seconds = seconds, .chosen = chosen};
     if (!plim__timeline_text(timeline, label, &point.label) ||
         !plim__timeline_text(timeline, command, &point.command) || !plim__vec_push(&timeline->frontier, point))
         return no_memory(error);
@@ -287,14 +287,14 @@ plim_status plim__timeline_add_frontier(plim__timeline *timeline, uint64_t budge
 
 plim_status plim__timeline_add_comparison(plim__timeline *timeline, const char *what, uint64_t planned,
                                           uint64_t measured, plim_error *error) {
-    plim__comparison row = {.planned = planned, .measured = measured};
+    plim__timeline_comparison row = {.planned = planned, .measured = measured};
     if (!plim__timeline_text(timeline, what, &row.what) || !plim__vec_push(&timeline->comparisons, row))
         return no_memory(error);
     return PLIM_OK;
 }
 
 plim_status plim__timeline_add_series(plim__timeline *timeline, const char *name, uint32_t *index, plim_error *error) {
-    plim__series series = {0};
+    plim__timeline_series series = {0};
     if (!plim__timeline_text(timeline, name, &series.name) || !plim__vec_push(&timeline->series, series))
         return no_memory(error);
     *index = (uint32_t)(timeline->series.count - 1);
@@ -305,8 +305,9 @@ plim_status plim__timeline_add_sample(plim__timeline *timeline, uint32_t series,
                                       plim_error *error) {
     if (series >= timeline->series.count)
         return plim__fail(error, PLIM_INVALID, "the timeline has no series %u", series);
-    return plim__vec_push(&timeline->series.items[series].samples, (plim__sample){bytes, tick}) ? PLIM_OK
-                                                                                                : no_memory(error);
+    return plim__vec_push(&timeline->series.items[series].samples, (plim__timeline_sample){bytes, tick})
+               ? PLIM_OK
+               : no_memory(error);
 }
 
 plim_status plim__timeline_set_title(plim__timeline *timeline, const char *title, plim_error *error) {
@@ -320,20 +321,20 @@ plim_status plim__timeline_set_cut(plim__timeline *timeline, const char *why, pl
 /* --- order --------------------------------------------------------------------------------------- */
 
 static int by_birth(const void *a, const void *b) {
-    const plim__life *left = a, *right = b;
+    const plim__timeline_life *left = a, *right = b;
     if (left->born != right->born) return left->born < right->born ? -1 : 1;
     if (left->offset != right->offset) return left->offset < right->offset ? -1 : 1;
     return (left->tensor > right->tensor) - (left->tensor < right->tensor);
 }
 
 static int by_tick(const void *a, const void *b) {
-    const plim__mark *left = a, *right = b;
+    const plim__timeline_mark *left = a, *right = b;
     if (left->tick != right->tick) return left->tick < right->tick ? -1 : 1;
     return (left->type > right->type) - (left->type < right->type);
 }
 
 static int by_sample_tick(const void *a, const void *b) {
-    const plim__sample *left = a, *right = b;
+    const plim__timeline_sample *left = a, *right = b;
     return (left->tick > right->tick) - (left->tick < right->tick);
 }
 
@@ -346,7 +347,7 @@ static void sort(void *items, size_t count, size_t size, int (*order)(const void
         }
 }
 
-static plim_status check_life(const plim__timeline *timeline, const plim__life *life, plim_error *error) {
+static plim_status check_life(const plim__timeline *timeline, const plim__timeline_life *life, plim_error *error) {
     if (life->tensor >= timeline->tensors.count || (life->stack && life->stack >= timeline->stacks.count))
         return plim__fail(error, PLIM_CORRUPT,
                           "a buffer in the memory timeline names a tensor or stack that is not there");
@@ -364,7 +365,7 @@ plim_status plim__timeline_finish(plim__timeline *timeline, plim_error *error) {
     if (!ensure_empty_text(timeline)) return no_memory(error);
     uint32_t ticks = timeline->ticks;
     for (size_t i = 0; i < timeline->lives.count; i++) {
-        const plim__life *life = &timeline->lives.items[i];
+        const plim__timeline_life *life = &timeline->lives.items[i];
         PLIM_TRY(check_life(timeline, life, error));
         uint32_t end = life->died != PLIM__NEVER ? life->died : life->born + 1;
         if (end > ticks) ticks = end;
@@ -376,12 +377,13 @@ plim_status plim__timeline_finish(plim__timeline *timeline, plim_error *error) {
     sort(timeline->lives.items, timeline->lives.count, sizeof *timeline->lives.items, by_birth);
     sort(timeline->marks.items, timeline->marks.count, sizeof *timeline->marks.items, by_tick);
     for (size_t i = 0; i < timeline->series.count; i++)
-        sort(timeline->series.items[i].samples.items, timeline->series.items[i].samples.count, sizeof(plim__sample),
-             by_sample_tick);
+        sort(timeline->series.items[i].samples.items, timeline->series.items[i].samples.count,
+             sizeof(plim__timeline_sample), by_sample_tick);
     return PLIM_OK;
 }
 
-const plim__mark *plim__timeline_mark_at(const plim__timeline *timeline, plim__mark_type type, uint32_t tick) {
+const plim__timeline_mark *plim__timeline_mark_at(const plim__timeline *timeline, plim__timeline_mark_type type,
+                                                  uint32_t tick) {
     size_t low = 0, high = timeline->marks.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -32,12 +32,12 @@
     X(PROCESS, "process", "Process")                                                                                   \
     X(OTHER, "other", "Other")
 
-typedef enum plim__kind {
+typedef enum plim__memory_kind {
 #define PLIM__KIND_ENUM(name, word, title) PLIM__KIND_##name,
     PLIM__KIND_LIST(PLIM__KIND_ENUM)
 #undef PLIM__KIND_ENUM
         PLIM__KIND_COUNT
-} plim__kind;
+} plim__memory_kind;
 
 #define PLIM__PHASE_LIST(X)                                                                                            \
     X(NONE, "")                                                                                                        \
@@ -47,174 +47,178 @@ typedef enum plim__kind {
     X(UPDATE, "update")                                                                                                \
     X(DATA, "data")
 
-typedef enum plim__phase {
+typedef enum plim__memory_phase {
 #define PLIM__PHASE_ENUM(name, word) PLIM__PHASE_##name,
     PLIM__PHASE_LIST(PLIM__PHASE_ENUM)
 #undef PLIM__PHASE_ENUM
         PLIM__PHASE_COUNT
-} plim__phase;
+} plim__memory_phase;
 
-const char *plim__kind_word(plim__kind kind);    /* "activation"; "other" for what is none */
-const char *plim__kind_title(plim__kind kind);   /* "Activations" */
-const char *plim__phase_word(plim__phase phase); /* "forward"; "" for what is none */
+const char *plim__kind_word(plim__memory_kind kind);    /* "activation"; "other" for what is none */
+const char *plim__kind_title(plim__memory_kind kind);   /* "Activations" */
+const char *plim__phase_word(plim__memory_phase phase); /* "forward"; "" for what is none */
 
-typedef uint32_t plim__text; /* index into plim__timeline.texts */
+typedef uint32_t plim__text_id; /* index into plim__timeline.texts */
 
-typedef struct plim__tensor_row {
-    plim__text name, shape, layer, operation;
+typedef struct plim__timeline_tensor {
+    plim__text_id name, shape, layer, operation;
     uint8_t kind, phase, dtype;
-} plim__tensor_row;
+} plim__timeline_tensor;
 
 #define PLIM__NEVER     UINT32_MAX /* died: still held at the end */
 #define PLIM__NO_OFFSET UINT64_MAX /* offset: not known */
 
-typedef struct plim__life {
+typedef struct plim__timeline_life {
     uint64_t bytes, offset;
     uint32_t tensor, born, died;
     uint32_t stack; /* index into `stacks`; 0 is none */
-} plim__life;
+} plim__timeline_life;
 
 /* A call stack is a leaf in a tree of frames, so that stacks share what they have in common. */
-typedef struct plim__stack {
+typedef struct plim__stack_frame {
     uint32_t parent; /* the caller; 0 at the outermost frame */
-    plim__text frame;
-} plim__stack;
+    plim__text_id frame;
+} plim__stack_frame;
 
-typedef enum plim__mark_type {
+typedef enum plim__timeline_mark_type {
     PLIM__MARK_STEP,     /* value: the step's number */
-    PLIM__MARK_PHASE,    /* value: plim__phase */
+    PLIM__MARK_PHASE,    /* value: plim__memory_phase */
     PLIM__MARK_OPERATOR, /* text: the operator that runs from here */
     PLIM__MARK_OOM,      /* value: bytes that were asked for and refused; text: what the allocator said */
     PLIM__MARK_TYPES
-} plim__mark_type;
+} plim__timeline_mark_type;
 
-typedef struct plim__mark {
+typedef struct plim__timeline_mark {
     uint64_t value;
     uint32_t tick;
-    plim__text text;
+    plim__text_id text;
     uint8_t type;
-} plim__mark;
+} plim__timeline_mark;
 
 /* A point of the frontier: a plan that could be had. */
-typedef struct plim__frontier_point {
+typedef struct plim__timeline_plan {
     uint64_t budget, peak;
-    double seconds;            /* of one step */
-    plim__text label, command; /* what the plan does; how to ask for it (may be 0) */
+    double seconds;               /* of one step */
+    plim__text_id label, command; /* what the plan does; how to ask for it (may be 0) */
     bool chosen;
-} plim__frontier_point;
+} plim__timeline_plan;
 
 /* A figure that was planned and then measured. */
-typedef struct plim__comparison {
-    plim__text what;
+typedef struct plim__timeline_comparison {
+    plim__text_id what;
     uint64_t planned, measured; /* bytes */
-} plim__comparison;
+} plim__timeline_comparison;
 
 /* A line over the ticks beside the lives: resident memory as measured, or a plan's total. */
-typedef struct plim__sample {
+typedef struct plim__timeline_sample {
     uint64_t bytes;
     uint32_t tick;
-} plim__sample;
+} plim__timeline_sample;
 
-typedef struct plim__series {
-    plim__text name;
-    PLIM_VEC(plim__sample) samples;
-} plim__series;
+typedef struct plim__timeline_series {
+    plim__text_id name;
+    PLIM_VEC(plim__timeline_sample) samples;
+} plim__timeline_series;
 
-typedef enum plim__block_state { PLIM__BLOCK_FREE, PLIM__BLOCK_ACTIVE, PLIM__BLOCK_PENDING } plim__block_state;
+typedef enum plim__timeline_block_state {
+    PLIM__BLOCK_FREE,
+    PLIM__BLOCK_ACTIVE,
+    PLIM__BLOCK_PENDING
+} plim__timeline_block_state;
 
 /* A piece of a segment; the blocks of a segment follow each other without gaps. */
-typedef struct plim__block {
+typedef struct plim__timeline_block {
     uint64_t bytes, requested;
     uint32_t stack;
-    plim__text name;
+    plim__text_id name;
     uint8_t state;
-} plim__block;
+} plim__timeline_block;
 
 /* A region that an allocator holds from the device. */
-typedef struct plim__segment {
+typedef struct plim__timeline_segment {
     uint64_t address, bytes;
     uint64_t offset; /* where its address is on the map; PLIM__NO_OFFSET when it is not there */
     int64_t stream;
     int32_t device;
-    plim__text pool;
+    plim__text_id pool;
     uint32_t first_block, block_count;
-} plim__segment;
+} plim__timeline_segment;
 
-typedef enum plim__source {
+typedef enum plim__timeline_source {
     PLIM__SOURCE_PLAN,
     PLIM__SOURCE_RUN,
     PLIM__SOURCE_TORCH,
     PLIM__SOURCE_TENSORFLOW,
     PLIM__SOURCES
-} plim__source;
+} plim__timeline_source;
 
-const char *plim__source_word(plim__source source); /* "plan", "run", "torch-snapshot", "tensorflow-dump" */
+const char *plim__source_word(plim__timeline_source source); /* "plan", "run", "torch-snapshot", "tensorflow-dump" */
 
 typedef struct plim__timeline {
-    plim__source source;
+    plim__timeline_source source;
     uint32_t ticks;
     PLIM_VEC(double) seconds; /* of each tick since the start; empty when not known, else `ticks` of them */
     PLIM_VEC(char *) texts;
-    PLIM_VEC(plim__tensor_row) tensors;
-    PLIM_VEC(plim__life) lives;   /* by birth once sorted */
-    PLIM_VEC(plim__mark) marks;   /* by tick */
-    PLIM_VEC(plim__stack) stacks; /* the first is no stack */
-    PLIM_VEC(plim__frontier_point) frontier;
-    PLIM_VEC(plim__comparison) comparisons;
-    PLIM_VEC(plim__series) series;
-    PLIM_VEC(plim__segment) segments;
-    PLIM_VEC(plim__block) blocks;
+    PLIM_VEC(plim__timeline_tensor) tensors;
+    PLIM_VEC(plim__timeline_life) lives; /* by birth once sorted */
+    PLIM_VEC(plim__timeline_mark) marks; /* by tick */
+    PLIM_VEC(plim__stack_frame) stacks;  /* the first is no stack */
+    PLIM_VEC(plim__timeline_plan) frontier;
+    PLIM_VEC(plim__timeline_comparison) comparisons;
+    PLIM_VEC(plim__timeline_series) series;
+    PLIM_VEC(plim__timeline_segment) segments;
+    PLIM_VEC(plim__timeline_block) blocks;
     struct {
-        struct plim__fact {
-            plim__text name, value;
+        struct plim__timeline_fact {
+            plim__text_id name, value;
         } * items;
         size_t count, capacity;
-    } facts;           /* what a title shows: model, batch, optimizer ... */
-    plim__text title;  /* the file's or model's name */
-    uint64_t budget;   /* 0: none */
-    uint64_t capacity; /* what the device has; 0: not known */
-    plim__text cut;    /* why the record ends early; 0 when it is whole */
-    uint32_t *slots;   /* hash of texts */
+    } facts;             /* what a title shows: model, batch, optimizer ... */
+    plim__text_id title; /* the file's or model's name */
+    uint64_t budget;     /* 0: none */
+    uint64_t capacity;   /* what the device has; 0: not known */
+    plim__text_id cut;   /* why the record ends early; 0 when it is whole */
+    uint32_t *slots;     /* hash of texts */
     size_t slot_count;
     uint32_t *stack_slots; /* hash of stacks */
     size_t stack_slot_count;
 } plim__timeline;
 
 /* An empty timeline; zeroed memory is one too. Free it after any failure. */
-void plim__timeline_init(plim__timeline *timeline, plim__source source);
+void plim__timeline_init(plim__timeline *timeline, plim__timeline_source source);
 void plim__timeline_free(plim__timeline *timeline);
 
 /* The id of a text, added when new. False when memory is short. Bytes that are not UTF-8 become U+FFFD, so
  * that every text can be printed. NULL is "". */
-bool plim__timeline_text(plim__timeline *timeline, const char *text, plim__text *id);
-bool plim__timeline_textn(plim__timeline *timeline, const char *text, size_t length, plim__text *id);
-const char *plim__timeline_get(const plim__timeline *timeline, plim__text id); /* never NULL */
+bool plim__timeline_text(plim__timeline *timeline, const char *text, plim__text_id *id);
+bool plim__timeline_textn(plim__timeline *timeline, const char *text, size_t length, plim__text_id *id);
+const char *plim__timeline_get(const plim__timeline *timeline, plim__text_id id); /* never NULL */
 /* "16x64x112x112"; "" for a scalar. */
-bool plim__timeline_shape(plim__timeline *timeline, const int64_t *dims, size_t rank, plim__text *id);
+bool plim__timeline_shape(plim__timeline *timeline, const int64_t *dims, size_t rank, plim__text_id *id);
 
 /* The id of the stack that has `frame` called from `parent`. */
-bool plim__timeline_stack(plim__timeline *timeline, uint32_t parent, plim__text frame, uint32_t *id);
+bool plim__timeline_stack(plim__timeline *timeline, uint32_t parent, plim__text_id frame, uint32_t *id);
 
 /* All that is known about a buffer, for those who have it in one place. */
-typedef struct plim__buffer {
+typedef struct plim__timeline_buffer {
     const char *name, *layer, *operation;
     const int64_t *dims;
     size_t rank;
     plim_dtype dtype;
-    plim__kind kind;
-    plim__phase phase;
+    plim__memory_kind kind;
+    plim__memory_phase phase;
     uint64_t bytes, offset;
     uint32_t born, died;
-} plim__buffer;
+} plim__timeline_buffer;
 
 /* Adds a tensor and one life of it. */
-plim_status plim__timeline_add(plim__timeline *timeline, const plim__buffer *buffer, plim_error *error);
+plim_status plim__timeline_add(plim__timeline *timeline, const plim__timeline_buffer *buffer, plim_error *error);
 /* Adds a tensor; *id may be given to several lives. */
-plim_status plim__timeline_add_tensor(plim__timeline *timeline, const plim__buffer *buffer, uint32_t *id,
+plim_status plim__timeline_add_tensor(plim__timeline *timeline, const plim__timeline_buffer *buffer, uint32_t *id,
                                       plim_error *error);
-plim_status plim__timeline_add_life(plim__timeline *timeline, plim__life life, plim_error *error);
-plim_status plim__timeline_add_mark(plim__timeline *timeline, plim__mark_type type, uint32_t tick, uint64_t value,
-                                    const char *text, plim_error *error);
+plim_status plim__timeline_add_life(plim__timeline *timeline, plim__timeline_life life, plim_error *error);
+plim_status plim__timeline_add_mark(plim__timeline *timeline, plim__timeline_mark_type type, uint32_t tick,
+                                    uint64_t value, const char *text, plim_error *error);
 plim_status plim__timeline_add_fact(plim__timeline *timeline, const char *name, const char *value, plim_error *error);
 plim_status plim__timeline_add_frontier(plim__timeline *timeline, uint64_t budget, uint64_t peak, double seconds,
                                         const char *label, const char *command, bool chosen, plim_error *error);
@@ -237,6 +241,7 @@ struct plim__str;
 void plim__timeline_stack_text(const plim__timeline *timeline, uint32_t stack, const char *between, size_t most,
                                struct plim__str *into);
 /* The last mark of a type at or before a tick; NULL when there is none. */
-const plim__mark *plim__timeline_mark_at(const plim__timeline *timeline, plim__mark_type type, uint32_t tick);
+const plim__timeline_mark *plim__timeline_mark_at(const plim__timeline *timeline, plim__timeline_mark_type type,
+                                                  uint32_t tick);
 
 #endif

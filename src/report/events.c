@@ -36,7 +36,7 @@ plim_status plim__events_open(plim__events *events, const plim__timeline *timeli
 }
 
 bool plim__events_next(plim__events *events, uint32_t *life, bool *is_death) {
-    const plim__life *lives = events->timeline->lives.items;
+    const plim__timeline_life *lives = events->timeline->lives.items;
     bool more_births = events->next_birth < events->timeline->lives.count,
          more_deaths = events->next_death < events->death_count;
     if (!more_births && !more_deaths) return false;

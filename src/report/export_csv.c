@@ -26,8 +26,9 @@ static void add_seconds(plim__str *line, const plim__timeline *timeline, uint32_
     plim__str_addc(line, ',');
 }
 
-static void add_line(plim__str *line, const plim__timeline *timeline, const plim__life *life, uint32_t peak_tick) {
-    const plim__tensor_row *tensor = &timeline->tensors.items[life->tensor];
+static void add_line(plim__str *line, const plim__timeline *timeline, const plim__timeline_life *life,
+                     uint32_t peak_tick) {
+    const plim__timeline_tensor *tensor = &timeline->tensors.items[life->tensor];
     add_field(line, plim__timeline_get(timeline, tensor->name));
     add_field(line, plim__kind_word(tensor->kind));
     add_field(line, plim__timeline_get(timeline, tensor->layer));

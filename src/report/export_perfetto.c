@@ -45,14 +45,14 @@ static plim_status put_line(trace *t, plim_error *error) {
 static plim_status put_counter(trace *t, double time, const uint64_t *kinds, plim_error *error) {
     plim__str_addf(&t->line, "{\"ph\":\"C\",\"pid\":1,\"name\":\"memory\",\"ts\":%.3f,\"args\":{", time);
     for (int k = 0; k < PLIM__KIND_COUNT; k++)
-        plim__str_addf(&t->line, "%s\"%s\":%" PRIu64, k ? "," : "", plim__kind_word((plim__kind)k), kinds[k]);
+        plim__str_addf(&t->line, "%s\"%s\":%" PRIu64, k ? "," : "", plim__kind_word((plim__memory_kind)k), kinds[k]);
     plim__str_add(&t->line, "}}");
     return put_line(t, error);
 }
 
 static plim_status put_life(trace *t, uint32_t index, bool death, double time, plim_error *error) {
-    const plim__life *life = &t->timeline->lives.items[index];
-    const plim__tensor_row *tensor = &t->timeline->tensors.items[life->tensor];
+    const plim__timeline_life *life = &t->timeline->lives.items[index];
+    const plim__timeline_tensor *tensor = &t->timeline->tensors.items[life->tensor];
     plim__str_addf(&t->line, "{\"ph\":\"%s\",\"pid\":1,\"tid\":1,\"cat\":\"buffer\",\"id\":%u,\"ts\":%.3f,\"name\":",
                    death ? "e" : "b", index, time);
     add_string(&t->line, plim__timeline_get(t->timeline, tensor->name));
@@ -83,7 +83,7 @@ static plim_status put_events(trace *t, plim_error *error) {
     bool death;
     plim_status status = PLIM_OK;
     while (status == PLIM_OK && plim__events_next(&events, &index, &death)) {
-        const plim__life *life = &t->timeline->lives.items[index];
+        const plim__timeline_life *life = &t->timeline->lives.items[index];
         uint32_t tick = death ? life->died : life->born;
         if (tick != last) status = put_counter(t, microseconds(t->timeline, last), kinds, error);
         last = tick;
@@ -97,10 +97,10 @@ static plim_status put_events(trace *t, plim_error *error) {
 }
 
 /* Marks of one type as slices that end where the next one begins. */
-static plim_status put_slices(trace *t, plim__mark_type type, int row, plim_error *error) {
+static plim_status put_slices(trace *t, plim__timeline_mark_type type, int row, plim_error *error) {
     const plim__timeline *timeline = t->timeline;
     for (size_t i = 0; i < timeline->marks.count; i++) {
-        const plim__mark *mark = &timeline->marks.items[i];
+        const plim__timeline_mark *mark = &timeline->marks.items[i];
         if (mark->type != type) continue;
         size_t next = i + 1;
         while (next < timeline->marks.count && timeline->marks.items[next].type != type) next++;
@@ -112,7 +112,7 @@ static plim_status put_slices(trace *t, plim__mark_type type, int row, plim_erro
         if (type == PLIM__MARK_STEP)
             plim__str_addf(&t->line, "\"step %" PRIu64 "\"", mark->value);
         else
-            add_string(&t->line, type == PLIM__MARK_PHASE ? plim__phase_word((plim__phase)mark->value)
+            add_string(&t->line, type == PLIM__MARK_PHASE ? plim__phase_word((plim__memory_phase)mark->value)
                                                           : plim__timeline_get(timeline, mark->text));
         plim__str_addc(&t->line, '}');
         PLIM_TRY(put_line(t, error));

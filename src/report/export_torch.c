@@ -120,9 +120,9 @@ static void put_frame_text(pickle *p, const char *text) {
         put_frame(p, "", 0, 0, text);
 }
 
-static void put_frames(pickle *p, const plim__life *life) {
+static void put_frames(pickle *p, const plim__timeline_life *life) {
     const plim__timeline *timeline = p->timeline;
-    const plim__tensor_row *tensor = &timeline->tensors.items[life->tensor];
+    const plim__timeline_tensor *tensor = &timeline->tensors.items[life->tensor];
     uint32_t *memo = life->stack ? &p->stack_memo[life->stack] : &p->tensor_memo[life->tensor];
     put_key(p, "frames");
     if (*memo) {
@@ -147,7 +147,7 @@ static void put_frames(pickle *p, const plim__life *life) {
 /* --- the trace ---------------------------------------------------------------------------------------- */
 
 static void put_event(pickle *p, const char *action, uint64_t address, uint64_t bytes, uint32_t tick,
-                      const plim__life *life) {
+                      const plim__timeline_life *life) {
     const plim__timeline *timeline = p->timeline;
     op(p, '}');
     op(p, '(');
@@ -168,7 +168,7 @@ static void put_event(pickle *p, const char *action, uint64_t address, uint64_t 
 
 static void put_refusals(pickle *p, uint32_t before, size_t *next) {
     for (; *next < p->timeline->marks.count && p->timeline->marks.items[*next].tick <= before; ++*next) {
-        const plim__mark *mark = &p->timeline->marks.items[*next];
+        const plim__timeline_mark *mark = &p->timeline->marks.items[*next];
         if (mark->type != PLIM__MARK_OOM) continue;
         op(p, '}');
         op(p, '(');
@@ -192,7 +192,7 @@ static plim_status put_trace(pickle *p) {
     op(p, '(');
     if (p->extent) put_event(p, "segment_alloc", BASE, p->extent, 0, NULL);
     while (p->status == PLIM_OK && plim__events_next(&events, &index, &death)) {
-        const plim__life *life = &p->timeline->lives.items[index];
+        const plim__timeline_life *life = &p->timeline->lives.items[index];
         uint32_t tick = death ? life->died : life->born;
         put_refusals(p, tick, &next_mark);
         if (death) put_event(p, "free_requested", p->addresses[index], life->bytes, tick, life);
@@ -220,7 +220,7 @@ static int by_address(const void *a, const void *b) {
     return (left->address > right->address) - (left->address < right->address);
 }
 
-static void put_block(pickle *p, uint64_t address, uint64_t bytes, const plim__life *life) {
+static void put_block(pickle *p, uint64_t address, uint64_t bytes, const plim__timeline_life *life) {
     op(p, '}');
     op(p, '(');
     put_pair_number(p, "address", address);
@@ -254,7 +254,7 @@ static plim_status put_blocks(pickle *p, uint64_t *held) {
     op(p, ']');
     op(p, '(');
     for (size_t i = 0; i < live.count; i++) {
-        const plim__life *life = &timeline->lives.items[live.items[i].life];
+        const plim__timeline_life *life = &timeline->lives.items[live.items[i].life];
         uint64_t start = live.items[i].address, stop = start + life->bytes;
         if (stop <= at) continue; /* shares memory with the one before */
         if (start > at) put_block(p, at, start - at, NULL);
@@ -316,12 +316,12 @@ static plim_status put_snapshot(pickle *p) {
 static void find_addresses(pickle *p) {
     const plim__timeline *timeline = p->timeline;
     for (size_t i = 0; i < timeline->lives.count; i++) {
-        const plim__life *life = &timeline->lives.items[i];
+        const plim__timeline_life *life = &timeline->lives.items[i];
         if (life->offset != PLIM__NO_OFFSET && life->offset + life->bytes > p->extent)
             p->extent = life->offset + life->bytes;
     }
     for (size_t i = 0; i < timeline->lives.count; i++) {
-        const plim__life *life = &timeline->lives.items[i];
+        const plim__timeline_life *life = &timeline->lives.items[i];
         bool known = life->offset != PLIM__NO_OFFSET;
         p->addresses[i] = BASE + (known ? life->offset : p->extent);
         if (!known) p->extent += life->bytes;

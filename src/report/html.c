@@ -35,9 +35,9 @@ static json_t *words(unsigned count, const char *(*word)(unsigned)) {
     return out;
 }
 
-static const char *kind_word(unsigned i) { return plim__kind_word((plim__kind)i); }
-static const char *kind_title(unsigned i) { return plim__kind_title((plim__kind)i); }
-static const char *phase_word(unsigned i) { return plim__phase_word((plim__phase)i); }
+static const char *kind_word(unsigned i) { return plim__kind_word((plim__memory_kind)i); }
+static const char *kind_title(unsigned i) { return plim__kind_title((plim__memory_kind)i); }
+static const char *phase_word(unsigned i) { return plim__phase_word((plim__memory_phase)i); }
 static const char *dtype_word(unsigned i) { return i ? plim_dtype_name((plim_dtype)i) : ""; }
 
 /* How many rows each column has, and the words behind the small numbers in them. */

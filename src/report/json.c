@@ -20,7 +20,7 @@ static json_t *bytes_of(uint64_t bytes) { return json_integer((json_int_t)bytes)
 
 static json_t *known_bytes(uint64_t bytes) { return bytes ? bytes_of(bytes) : json_null(); }
 
-static json_t *text_of(const plim__timeline *timeline, plim__text id) {
+static json_t *text_of(const plim__timeline *timeline, plim__text_id id) {
     return json_string(plim__timeline_get(timeline, id));
 }
 
@@ -32,8 +32,8 @@ static json_t *frames_of(builder *b, const plim__timeline *timeline, uint32_t st
 }
 
 static json_t *life_json(builder *b, const plim__timeline *timeline, uint32_t index, uint64_t peak) {
-    const plim__life *life = &timeline->lives.items[index];
-    const plim__tensor_row *tensor = &timeline->tensors.items[life->tensor];
+    const plim__timeline_life *life = &timeline->lives.items[index];
+    const plim__timeline_tensor *tensor = &timeline->tensors.items[life->tensor];
     json_t *out = json_object();
     set(b, out, "name", text_of(timeline, tensor->name));
     set(b, out, "layer", text_of(timeline, tensor->layer));
@@ -91,7 +91,7 @@ static json_t *allocator_json(builder *b, const plim__timeline *timeline, const 
 }
 
 static json_t *loop_json(builder *b, const plim__timeline *timeline, const plim__summary *summary) {
-    const plim__loop *loop = &summary->loop;
+    const plim__loop_figures *loop = &summary->loop;
     json_t *out = json_object(), *leaks = json_array();
     set(b, out, "steps", json_integer(loop->steps));
     set(b, out, "steps_inferred", json_boolean(loop->inferred));
@@ -120,7 +120,7 @@ static json_t *loop_json(builder *b, const plim__timeline *timeline, const plim_
 static json_t *frontier_json(builder *b, const plim__timeline *timeline) {
     json_t *out = json_array();
     for (size_t i = 0; i < timeline->frontier.count; i++) {
-        const plim__frontier_point *point = &timeline->frontier.items[i];
+        const plim__timeline_plan *point = &timeline->frontier.items[i];
         json_t *row = json_object();
         set(b, row, "budget_bytes", bytes_of(point->budget));
         set(b, row, "peak_bytes", bytes_of(point->peak));
@@ -136,7 +136,7 @@ static json_t *frontier_json(builder *b, const plim__timeline *timeline) {
 static json_t *comparisons_json(builder *b, const plim__timeline *timeline) {
     json_t *out = json_array();
     for (size_t i = 0; i < timeline->comparisons.count; i++) {
-        const plim__comparison *comparison = &timeline->comparisons.items[i];
+        const plim__timeline_comparison *comparison = &timeline->comparisons.items[i];
         json_t *row = json_object();
         set(b, row, "what", text_of(timeline, comparison->what));
         set(b, row, "planned_bytes", bytes_of(comparison->planned));
@@ -149,7 +149,7 @@ static json_t *comparisons_json(builder *b, const plim__timeline *timeline) {
 static json_t *refused_json(builder *b, const plim__timeline *timeline) {
     json_t *out = json_array();
     for (size_t i = 0; i < timeline->marks.count; i++) {
-        const plim__mark *mark = &timeline->marks.items[i];
+        const plim__timeline_mark *mark = &timeline->marks.items[i];
         if (mark->type != PLIM__MARK_OOM) continue;
         json_t *row = json_object();
         set(b, row, "tick", json_integer(mark->tick));

@@ -26,22 +26,22 @@ typedef struct steps {
     uint32_t count;
 } steps;
 
-static uint64_t group_of(const plim__timeline *timeline, const plim__life *life) {
+static uint64_t group_of(const plim__timeline *timeline, const plim__timeline_life *life) {
     if (life->stack) return (uint64_t)life->stack << 1;
-    plim__text name = timeline->tensors.items[life->tensor].name;
+    plim__text_id name = timeline->tensors.items[life->tensor].name;
     return name ? (uint64_t)name << 1 | 1 : life->bytes << 1 | 1u << 31;
 }
 
 /* --- where the steps are --------------------------------------------------------------------------- */
 
-static bool steps_from_marks(const plim__timeline *timeline, plim__loop *loop, steps *out) {
+static bool steps_from_marks(const plim__timeline *timeline, plim__loop_figures *loop, steps *out) {
     uint32_t count = 0;
     for (size_t i = 0; i < timeline->marks.count; i++) count += timeline->marks.items[i].type == PLIM__MARK_STEP;
     out->ends = plim__alloc_array((size_t)count + 1, sizeof *out->ends);
     if (!out->ends) return false;
     bool first = true;
     for (size_t i = 0; i < timeline->marks.count; i++) {
-        const plim__mark *mark = &timeline->marks.items[i];
+        const plim__timeline_mark *mark = &timeline->marks.items[i];
         if (mark->type != PLIM__MARK_STEP) continue;
         if (first)
             loop->first_number = mark->value;
@@ -82,7 +82,7 @@ static bool sampled(const plim__timeline *timeline, size_t life, uint64_t every)
 
 /* In a training step most places allocate once. So of all groups that come back regularly, the number of
  * times that is most common is the number of steps; the group that starts first marks where they begin. */
-static bool steps_from_rhythm(const plim__timeline *timeline, plim__loop *loop, steps *out) {
+static bool steps_from_rhythm(const plim__timeline *timeline, plim__loop_figures *loop, steps *out) {
     enum { MOST = 4096, ENOUGH = 1 << 19 };
     /* of a very long record only some groups are looked at, but these whole */
     uint64_t every = timeline->lives.count / ENOUGH + 1;
@@ -93,7 +93,7 @@ static bool steps_from_rhythm(const plim__timeline *timeline, plim__loop *loop, 
     out->ends = plim__alloc_array(MOST, sizeof *out->ends);
     bool fine = births && votes && anchors && out->ends;
     for (size_t i = 0, at = 0; fine && i < timeline->lives.count; i++) {
-        const plim__life *life = &timeline->lives.items[i];
+        const plim__timeline_life *life = &timeline->lives.items[i];
         if (sampled(timeline, i, every)) births[at++] = (birth){group_of(timeline, life), life->born, (uint32_t)i};
     }
     if (fine) qsort(births, count, sizeof *births, by_group_and_tick);
@@ -189,7 +189,7 @@ static bool find_leaks(const plim__timeline *timeline, const steps *loop, plim__
     double *counts = plim__alloc_array(room, sizeof *counts), *bytes = plim__alloc_array(room, sizeof *bytes);
     bool fine = counts && bytes;
     for (size_t i = 0; fine && i < timeline->lives.count; i++) {
-        const plim__life *life = &timeline->lives.items[i];
+        const plim__timeline_life *life = &timeline->lives.items[i];
         uint32_t first = step_of(loop, life->born),
                  last = life->died == PLIM__NEVER ? loop->count : step_of(loop, life->died);
         /* dead by its own step's end, or there before the first step: not of this loop */
@@ -220,7 +220,7 @@ static bool find_extents(const plim__timeline *timeline, const steps *loop, doub
     double *cells = plim__alloc_zero((size_t)levels * loop->count, sizeof *cells);
     if (!cells) return false;
     for (size_t i = 0; i < timeline->lives.count; i++) {
-        const plim__life *life = &timeline->lives.items[i];
+        const plim__timeline_life *life = &timeline->lives.items[i];
         uint32_t first = step_of(loop, life->born);
         if (life->offset == PLIM__NO_OFFSET || first >= loop->count) continue;
         uint32_t last = life->died == PLIM__NEVER ? loop->count - 1 : step_of(loop, life->died - 1), level = 0;
@@ -245,7 +245,7 @@ static bool find_extents(const plim__timeline *timeline, const steps *loop, doub
 
 /* What the allocator takes in each step: the reserved series when there is one, else the highest address. */
 static bool find_footprints(const plim__timeline *timeline, const steps *loop, double *footprints) {
-    const plim__series *reserved = NULL;
+    const plim__timeline_series *reserved = NULL;
     for (size_t i = 0; i < timeline->series.count; i++)
         if (strcmp(plim__timeline_get(timeline, timeline->series.items[i].name), "reserved") == 0)
             reserved = &timeline->series.items[i];
@@ -273,7 +273,7 @@ static bool find_fragmentation(const plim__timeline *timeline, const steps *loop
             for (; tick < loop->ends[s] && tick < timeline->ticks; tick++)
                 if ((double)summary->totals[tick] > peaks[s]) peaks[s] = (double)summary->totals[tick];
         uint32_t last = loop->count - 1, from = loop->count / 3 ? loop->count / 3 : 1;
-        plim__loop *found = &summary->loop;
+        plim__loop_figures *found = &summary->loop;
         found->footprint = (uint64_t)footprints[last];
         found->live = (uint64_t)peaks[last];
         found->footprint_per_step = slope(footprints, loop->count);
@@ -285,7 +285,7 @@ static bool find_fragmentation(const plim__timeline *timeline, const steps *loop
     return fine;
 }
 
-static void find_end(const plim__timeline *timeline, plim__loop *loop) {
+static void find_end(const plim__timeline *timeline, plim__loop_figures *loop) {
     loop->limit = timeline->budget ? timeline->budget : timeline->capacity;
     double rate = loop->fragmenting && loop->footprint_per_step > loop->leaked_per_step ? loop->footprint_per_step
                                                                                         : loop->leaked_per_step;

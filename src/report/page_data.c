@@ -107,52 +107,52 @@ static void put_texts(packer *p, const plim__timeline *timeline) {
 static void put_lives(packer *p, const plim__timeline *timeline) {
     uint64_t born = 0, tensor = 0, offset = 0;
     for (size_t i = 0; i < timeline->lives.count; i++) put_difference(p, timeline->lives.items[i].born, &born);
-    COLUMN(p, plim__life, timeline->lives, row->died == PLIM__NEVER ? 0 : row->died - row->born);
+    COLUMN(p, plim__timeline_life, timeline->lives, row->died == PLIM__NEVER ? 0 : row->died - row->born);
     for (size_t i = 0; i < timeline->lives.count; i++) put_difference(p, timeline->lives.items[i].tensor, &tensor);
-    COLUMN(p, plim__life, timeline->lives, row->bytes);
+    COLUMN(p, plim__timeline_life, timeline->lives, row->bytes);
     for (size_t i = 0; i < timeline->lives.count; i++) put_difference(p, timeline->lives.items[i].offset + 1, &offset);
-    COLUMN(p, plim__life, timeline->lives, row->stack);
+    COLUMN(p, plim__timeline_life, timeline->lives, row->stack);
 }
 
 static void put_rest(packer *p, const plim__timeline *timeline) {
     uint64_t tick = 0, time = 0;
     for (size_t i = 0; i < timeline->marks.count; i++) put_difference(p, timeline->marks.items[i].tick, &tick);
-    COLUMN(p, plim__mark, timeline->marks, row->type);
-    COLUMN(p, plim__mark, timeline->marks, row->value);
-    COLUMN(p, plim__mark, timeline->marks, row->text);
+    COLUMN(p, plim__timeline_mark, timeline->marks, row->type);
+    COLUMN(p, plim__timeline_mark, timeline->marks, row->value);
+    COLUMN(p, plim__timeline_mark, timeline->marks, row->text);
     for (size_t i = 0; i < timeline->seconds.count; i++)
         put_difference(p, (uint64_t)llround((timeline->seconds.items[i] - timeline->seconds.items[0]) * 1e9), &time);
     for (size_t s = 0; s < timeline->series.count; s++) {
         tick = 0;
         for (size_t i = 0; i < timeline->series.items[s].samples.count; i++)
             put_difference(p, timeline->series.items[s].samples.items[i].tick, &tick);
-        COLUMN(p, plim__sample, timeline->series.items[s].samples, row->bytes);
+        COLUMN(p, plim__timeline_sample, timeline->series.items[s].samples, row->bytes);
     }
-    COLUMN(p, plim__segment, timeline->segments, row->address);
-    COLUMN(p, plim__segment, timeline->segments, row->bytes);
-    COLUMN(p, plim__segment, timeline->segments, row->offset + 1);
-    COLUMN(p, plim__segment, timeline->segments, (uint64_t)row->stream);
-    COLUMN(p, plim__segment, timeline->segments, row->pool);
-    COLUMN(p, plim__segment, timeline->segments, row->block_count);
-    COLUMN(p, plim__block, timeline->blocks, row->bytes);
-    COLUMN(p, plim__block, timeline->blocks, row->requested);
-    COLUMN(p, plim__block, timeline->blocks, row->state);
-    COLUMN(p, plim__block, timeline->blocks, row->stack);
-    COLUMN(p, plim__block, timeline->blocks, row->name);
+    COLUMN(p, plim__timeline_segment, timeline->segments, row->address);
+    COLUMN(p, plim__timeline_segment, timeline->segments, row->bytes);
+    COLUMN(p, plim__timeline_segment, timeline->segments, row->offset + 1);
+    COLUMN(p, plim__timeline_segment, timeline->segments, (uint64_t)row->stream);
+    COLUMN(p, plim__timeline_segment, timeline->segments, row->pool);
+    COLUMN(p, plim__timeline_segment, timeline->segments, row->block_count);
+    COLUMN(p, plim__timeline_block, timeline->blocks, row->bytes);
+    COLUMN(p, plim__timeline_block, timeline->blocks, row->requested);
+    COLUMN(p, plim__timeline_block, timeline->blocks, row->state);
+    COLUMN(p, plim__timeline_block, timeline->blocks, row->stack);
+    COLUMN(p, plim__timeline_block, timeline->blocks, row->name);
 }
 
 static void put_all(packer *p, const plim__timeline *timeline) {
     put_texts(p, timeline);
-    COLUMN(p, plim__tensor_row, timeline->tensors, row->name);
-    COLUMN(p, plim__tensor_row, timeline->tensors, row->shape);
-    COLUMN(p, plim__tensor_row, timeline->tensors, row->layer);
-    COLUMN(p, plim__tensor_row, timeline->tensors, row->operation);
-    COLUMN(p, plim__tensor_row, timeline->tensors, row->kind);
-    COLUMN(p, plim__tensor_row, timeline->tensors, row->phase);
-    COLUMN(p, plim__tensor_row, timeline->tensors, row->dtype);
+    COLUMN(p, plim__timeline_tensor, timeline->tensors, row->name);
+    COLUMN(p, plim__timeline_tensor, timeline->tensors, row->shape);
+    COLUMN(p, plim__timeline_tensor, timeline->tensors, row->layer);
+    COLUMN(p, plim__timeline_tensor, timeline->tensors, row->operation);
+    COLUMN(p, plim__timeline_tensor, timeline->tensors, row->kind);
+    COLUMN(p, plim__timeline_tensor, timeline->tensors, row->phase);
+    COLUMN(p, plim__timeline_tensor, timeline->tensors, row->dtype);
     put_lives(p, timeline);
-    COLUMN(p, plim__stack, timeline->stacks, row->parent);
-    COLUMN(p, plim__stack, timeline->stacks, row->frame);
+    COLUMN(p, plim__stack_frame, timeline->stacks, row->parent);
+    COLUMN(p, plim__stack_frame, timeline->stacks, row->frame);
     put_rest(p, timeline);
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-static bool alive(const plim__life *life, uint32_t tick) { return life->born <= tick && tick < life->died; }
+static bool alive(const plim__timeline_life *life, uint32_t tick) { return life->born <= tick && tick < life->died; }
 
 /* Live bytes at each tick: births add and deaths take at their tick, then a running sum. */
 static plim_status find_totals(const plim__timeline *timeline, plim__summary *summary, plim_error *error) {
@@ -14,7 +14,7 @@ static plim_status find_totals(const plim__timeline *timeline, plim__summary *su
     summary->totals = totals;
     uint64_t sum = 0;
     for (size_t i = 0; i < timeline->lives.count; i++) {
-        const plim__life *life = &timeline->lives.items[i];
+        const plim__timeline_life *life = &timeline->lives.items[i];
         if (life->bytes > INT64_MAX - sum)
             return plim__fail(error, PLIM_OVERFLOW, "the buffers' bytes do not fit in 63 bits");
         sum += life->bytes;
@@ -35,13 +35,13 @@ static plim_status find_totals(const plim__timeline *timeline, plim__summary *su
 }
 
 static bool larger(const plim__timeline *timeline, uint32_t a, uint32_t b) {
-    const plim__life *left = &timeline->lives.items[a], *right = &timeline->lives.items[b];
+    const plim__timeline_life *left = &timeline->lives.items[a], *right = &timeline->lives.items[b];
     return left->bytes != right->bytes ? left->bytes > right->bytes : a < b;
 }
 
 static void find_holders(const plim__timeline *timeline, plim__summary *summary) {
     for (uint32_t i = 0; i < timeline->lives.count; i++) {
-        const plim__life *life = &timeline->lives.items[i];
+        const plim__timeline_life *life = &timeline->lives.items[i];
         if (!alive(life, summary->peak_tick)) continue;
         summary->live_at_peak++;
         summary->kinds[timeline->tensors.items[life->tensor].kind] += life->bytes;
@@ -59,11 +59,11 @@ static void find_holders(const plim__timeline *timeline, plim__summary *summary)
 
 static void find_allocator(const plim__timeline *timeline, plim__allocator_figures *figures) {
     for (size_t i = 0; i < timeline->segments.count; i++) {
-        const plim__segment *segment = &timeline->segments.items[i];
+        const plim__timeline_segment *segment = &timeline->segments.items[i];
         uint64_t run = 0, unused = figures->unused, held = figures->allocated + figures->pending;
         figures->reserved += segment->bytes;
         for (uint32_t b = segment->first_block; b < segment->first_block + segment->block_count; b++) {
-            const plim__block *block = &timeline->blocks.items[b];
+            const plim__timeline_block *block = &timeline->blocks.items[b];
             run = block->state == PLIM__BLOCK_FREE ? run + block->bytes : 0;
             if (run > figures->largest_free) figures->largest_free = run;
             if (block->state == PLIM__BLOCK_FREE) {
@@ -89,7 +89,7 @@ double plim__fragmentation(const plim__allocator_figures *figures) {
 static bool is_fragmented(const plim__timeline *timeline, const plim__allocator_figures *figures) {
     if (figures->reserved == 0) return false;
     for (size_t i = 0; i < timeline->marks.count; i++) {
-        const plim__mark *mark = &timeline->marks.items[i];
+        const plim__timeline_mark *mark = &timeline->marks.items[i];
         if (mark->type == PLIM__MARK_OOM && mark->value <= figures->unused && mark->value > figures->largest_free)
             return true;
     }

@@ -25,7 +25,7 @@ typedef struct plim__leak {
 } plim__leak;
 
 /* Several steps seen together. */
-typedef struct plim__loop {
+typedef struct plim__loop_figures {
     uint32_t steps;        /* whole steps; fewer than PLIM__LOOP_LEAST say nothing about leaks */
     bool inferred;         /* from an allocation that comes back regularly, not from marks */
     uint32_t anchor;       /* ... which is this life's */
@@ -38,7 +38,7 @@ typedef struct plim__loop {
     double footprint_per_step; /* growth in bytes */
     uint64_t limit;            /* budget or capacity; 0: not known */
     uint64_t runs_out;         /* the number of the step in which `limit` is reached; 0: never, or not known */
-} plim__loop;
+} plim__loop_figures;
 
 enum { PLIM__LOOP_LEAST = 4 };
 
@@ -56,7 +56,7 @@ typedef struct plim__summary {
     double seconds;       /* from first to last tick; 0 when not known */
     plim__allocator_figures allocator;
     bool fragmented; /* a snapshot whose free bytes lie in pieces, or an allocation refused though as much was free */
-    plim__loop loop;
+    plim__loop_figures loop;
 } plim__summary;
 
 plim_status plim__summary_make(const plim__timeline *timeline, plim__summary *summary, plim_error *error);

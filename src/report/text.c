@@ -23,11 +23,12 @@ typedef struct chart {
 static const int kind_colours[PLIM__KIND_COUNT] = {25, 166, 175, 36, 214, 74, 245, 250};
 
 void plim__report_place(const plim__timeline *timeline, uint32_t tick, plim__str *out) {
-    const plim__mark *step = plim__timeline_mark_at(timeline, PLIM__MARK_STEP, tick);
-    const plim__mark *phase = plim__timeline_mark_at(timeline, PLIM__MARK_PHASE, tick);
-    const plim__mark *operation = plim__timeline_mark_at(timeline, PLIM__MARK_OPERATOR, tick);
+    const plim__timeline_mark *step = plim__timeline_mark_at(timeline, PLIM__MARK_STEP, tick);
+    const plim__timeline_mark *phase = plim__timeline_mark_at(timeline, PLIM__MARK_PHASE, tick);
+    const plim__timeline_mark *operation = plim__timeline_mark_at(timeline, PLIM__MARK_OPERATOR, tick);
     if (step) plim__str_addf(out, "step %llu", (unsigned long long)step->value);
-    const char *word = phase && (!step || phase->tick >= step->tick) ? plim__phase_word((plim__phase)phase->value) : "";
+    const char *word =
+        phase && (!step || phase->tick >= step->tick) ? plim__phase_word((plim__memory_phase)phase->value) : "";
     if (*word) plim__str_addf(out, "%s%s", out->length ? ", " : "", word);
     if (operation && (!step || operation->tick >= step->tick))
         plim__str_addf(out, "%s%s", out->length ? ", " : "", plim__timeline_get(timeline, operation->text));
@@ -69,7 +70,7 @@ static int column_from(const chart *c, uint32_t tick) {
 
 static void find_kinds(chart *c) {
     for (size_t i = 0; i < c->timeline->lives.count; i++) {
-        const plim__life *life = &c->timeline->lives.items[i];
+        const plim__timeline_life *life = &c->timeline->lives.items[i];
         unsigned kind = c->timeline->tensors.items[life->tensor].kind;
         c->kinds[column_from(c, life->born)][kind] += (double)life->bytes;
         c->kinds[column_from(c, life->died)][kind] -= (double)life->bytes;
@@ -148,7 +149,7 @@ static void draw_legend(const chart *c, plim__str *out) {
     int used = 13;
     for (int k = 0; k < PLIM__KIND_COUNT; k++) {
         if (!c->summary->kinds[k]) continue;
-        const char *title = plim__kind_title((plim__kind)k);
+        const char *title = plim__kind_title((plim__memory_kind)k);
         plim_bytes_format(c->summary->kinds[k], text);
         int length = (int)(strlen(title) + strlen(text)) + 5;
         if (used + length > c->options.width && used > 13) {
@@ -225,8 +226,8 @@ static void add_holders(const plim__timeline *timeline, const plim__summary *sum
     char text[PLIM_BYTES_TEXT];
     plim__str_addf(out, "\nlargest at the peak (%zu buffers)\n", summary->live_at_peak);
     for (size_t i = 0; i < summary->holder_count; i++) {
-        const plim__life *life = &timeline->lives.items[summary->holders[i]];
-        const plim__tensor_row *tensor = &timeline->tensors.items[life->tensor];
+        const plim__timeline_life *life = &timeline->lives.items[summary->holders[i]];
+        const plim__timeline_tensor *tensor = &timeline->tensors.items[life->tensor];
         plim__str_addf(out, "%11s %5.1f%%  %-10s %s", plim_bytes_format(life->bytes, text),
                        100 * (double)life->bytes / (double)summary->peak, plim__kind_word(tensor->kind),
                        plim__timeline_get(timeline, tensor->name));
@@ -256,7 +257,7 @@ static void add_allocator(const plim__timeline *timeline, const plim__summary *s
 
 static void add_refused(const plim__timeline *timeline, plim__str *out) {
     for (size_t i = 0; i < timeline->marks.count; i++) {
-        const plim__mark *mark = &timeline->marks.items[i];
+        const plim__timeline_mark *mark = &timeline->marks.items[i];
         if (mark->type != PLIM__MARK_OOM) continue;
         add_bytes(out, "out of memory: refused ", mark->value);
         plim__str_addf(out, " at tick %u%s%s\n", mark->tick, mark->text ? ", " : "",
@@ -265,7 +266,7 @@ static void add_refused(const plim__timeline *timeline, plim__str *out) {
 }
 
 static void add_loop(const plim__timeline *timeline, const plim__summary *summary, plim__str *out) {
-    const plim__loop *loop = &summary->loop;
+    const plim__loop_figures *loop = &summary->loop;
     char text[PLIM_BYTES_TEXT];
     if (loop->steps < PLIM__LOOP_LEAST) return;
     plim__str_addf(out, "\n%u steps%s: ", loop->steps, loop->inferred ? " (found by their rhythm)" : "");
@@ -274,7 +275,7 @@ static void add_loop(const plim__timeline *timeline, const plim__summary *summar
         plim__str_addf(out, "leaking %s a step\n", plim_bytes_format((uint64_t)loop->leaked_per_step, text));
     for (size_t i = 0; i < loop->leaks.count && i < PLIM__HOLDERS; i++) {
         const plim__leak *leak = &loop->leaks.items[i];
-        const plim__life *life = &timeline->lives.items[leak->example];
+        const plim__timeline_life *life = &timeline->lives.items[leak->example];
         plim__str_addf(out, "%11s a step  %u held, %s", plim_bytes_format((uint64_t)leak->bytes_per_step, text),
                        leak->count, plim__timeline_get(timeline, timeline->tensors.items[life->tensor].name));
         add_stack(timeline, life->stack, out);
@@ -295,7 +296,7 @@ static void add_comparisons(const plim__timeline *timeline, plim__str *out) {
     if (!timeline->comparisons.count) return;
     plim__str_addf(out, "\n%-28s %20s %20s %9s\n", "", "planned", "measured", "");
     for (size_t i = 0; i < timeline->comparisons.count; i++) {
-        const plim__comparison *row = &timeline->comparisons.items[i];
+        const plim__timeline_comparison *row = &timeline->comparisons.items[i];
         char planned[PLIM_BYTES_TEXT], measured[PLIM_BYTES_TEXT];
         double off = row->planned ? 100 * ((double)row->measured - (double)row->planned) / (double)row->planned : 0;
         plim__str_addf(out, "%-28s %20s %20s %+8.2f%%\n", plim__timeline_get(timeline, row->what),

@@ -13,9 +13,10 @@ typedef struct fixture {
     plim_error error;
 } fixture;
 
-static void add(fixture *f, const char *name, plim__kind kind, uint64_t bytes, uint64_t offset, uint32_t born,
+static void add(fixture *f, const char *name, plim__memory_kind kind, uint64_t bytes, uint64_t offset, uint32_t born,
                 uint32_t died) {
-    plim__buffer buffer = {.name = name, .kind = kind, .bytes = bytes, .offset = offset, .born = born, .died = died};
+    plim__timeline_buffer buffer = {
+        .name = name, .kind = kind, .bytes = bytes, .offset = offset, .born = born, .died = died};
     assert_int_equal(plim__timeline_add(&f->timeline, &buffer, &f->error), PLIM_OK);
 }
 
@@ -106,7 +107,7 @@ static void a_leak_is_named_with_its_rate_and_its_end(void **state) {
         add(f, "history", PLIM__KIND_OTHER, 1000, 400000 + s * 1024, s * TICKS + 6, PLIM__NEVER);
     f->timeline.budget = 200000;
     summarize(f);
-    const plim__loop *loop = &f->summary.loop;
+    const plim__loop_figures *loop = &f->summary.loop;
     assert_int_equal(loop->leaks.count, 1);
     const plim__leak *leak = &loop->leaks.items[0];
     assert_string_equal(

@@ -26,26 +26,26 @@ static int remove_path(void **state) {
     return unlink(path);
 }
 
-static const plim__buffer weight = {.name = "conv1.weight",
-                                    .layer = "conv1",
-                                    .operation = "Conv",
-                                    .dims = (const int64_t[]){64, 3, 7, 7},
-                                    .rank = 4,
-                                    .dtype = PLIM_F32,
-                                    .kind = PLIM__KIND_WEIGHT,
-                                    .phase = PLIM__PHASE_LOAD,
-                                    .bytes = 37632,
-                                    .offset = 0};
-static const plim__buffer output = {.name = "conv1.out",
-                                    .layer = "conv1",
-                                    .operation = "Conv",
-                                    .dims = (const int64_t[]){16, 64},
-                                    .rank = 2,
-                                    .dtype = PLIM_BF16,
-                                    .kind = PLIM__KIND_ACTIVATION,
-                                    .phase = PLIM__PHASE_FORWARD,
-                                    .bytes = 2048,
-                                    .offset = 40960};
+static const plim__timeline_buffer weight = {.name = "conv1.weight",
+                                             .layer = "conv1",
+                                             .operation = "Conv",
+                                             .dims = (const int64_t[]){64, 3, 7, 7},
+                                             .rank = 4,
+                                             .dtype = PLIM_F32,
+                                             .kind = PLIM__KIND_WEIGHT,
+                                             .phase = PLIM__PHASE_LOAD,
+                                             .bytes = 37632,
+                                             .offset = 0};
+static const plim__timeline_buffer output = {.name = "conv1.out",
+                                             .layer = "conv1",
+                                             .operation = "Conv",
+                                             .dims = (const int64_t[]){16, 64},
+                                             .rank = 2,
+                                             .dtype = PLIM_BF16,
+                                             .kind = PLIM__KIND_ACTIVATION,
+                                             .phase = PLIM__PHASE_FORWARD,
+                                             .bytes = 2048,
+                                             .offset = 40960};
 
 /* Two steps; the second holds the output twice. */
 static void record(const char *where) {
@@ -108,7 +108,7 @@ static void what_was_recorded_is_read_back(void **state) {
     assert_int_equal(timeline.frontier.items[0].peak, 1000000);
     assert_true(timeline.frontier.items[0].chosen);
     assert_int_equal(timeline.comparisons.items[0].measured, 43008);
-    const plim__mark *step = plim__timeline_mark_at(&timeline, PLIM__MARK_STEP, 4);
+    const plim__timeline_mark *step = plim__timeline_mark_at(&timeline, PLIM__MARK_STEP, 4);
     assert_int_equal(step->value, 8);
     plim__summary summary;
     assert_int_equal(plim__summary_make(&timeline, &summary, &error), PLIM_OK);
