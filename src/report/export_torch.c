@@ -39,7 +39,7 @@ static void op(pickle *p, char opcode) { put(p, &opcode, 1); }
 
 static void put_number(pickle *p, uint64_t value) {
     unsigned char out[12] = {0};
-    for (unsigned i = 0; i < 9; i++) out[i + 2] = i < 8 ? (unsigned char)(value >> (8 * i)) : 0;
+    for (unsigned i = 0; i < 8; i++) out[i + 2] = (unsigned char)(value >> (8 * i));
     if (value < 256) {
         out[1] = 'K';
         put(p, out + 1, 2);

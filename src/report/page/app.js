@@ -1,7 +1,6 @@
 // Puts the page together: state, links to views, keys, and what is said to screen readers.
 
 const VIEWS = [['table', 'Tensors and layers'], ['frontier', 'Frontier'], ['compare', 'Planned and measured'], ['segments', 'Segments and blocks'], ['leaks', 'Leaks']];
-const started = performance.now();
 
 const state = {
   mode: 'kind', view: 'table', group: 'tensor', query: '', sort: {key: 'share', down: true}, hidden: new Set(),
@@ -356,7 +355,7 @@ function start(model) {
     applyState();
   });
   // for tests and for the curious
-  window.plimsoll = {model, state, axis, chart, map, summary, pin, draw: () => { chart.draw(); if (model.extent) map.draw(); }, readyAfter: performance.now() - started};
+  window.plimsoll = {model, state, axis, chart, map, summary, pin, draw: () => { chart.draw(); if (model.extent) map.draw(); }, readyAfter: performance.now()};
   document.documentElement.dataset.ready = 'true';
 }
 
