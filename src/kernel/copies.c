@@ -19,6 +19,11 @@ plim_status plim__lower_state(plim__lower *l, size_t bytes, void *state) {
     return block ? PLIM_OK : plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
 }
 
+plim_status plim__lower_forward(plim__lower *l) {
+    plim__layout same = *plim__lower_peek(l, 0);
+    return plim__lower_view(l, 0, &same, 0);
+}
+
 plim_status plim__copies_create(plim__lower *l, plim_dtype dtype, size_t count, plim__copies **copies) {
     size_t element_size;
     PLIM_TRY(plim__lower_element_size(l, dtype, &element_size));

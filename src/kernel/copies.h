@@ -37,6 +37,8 @@ static inline plim__infer plim__lower_reading(plim__lower *l) {
 static inline bool plim__lower_is_empty(const plim__lower *l) {
     return plim__shape_elements(plim__lower_output_shape(l, 0)) == 0;
 }
+/* For operators that turn out to change nothing: the output is input 0, in whatever layout it has. */
+plim_status plim__lower_forward(plim__lower *l);
 /* Zeroed state of a kernel; PLIM_NO_MEMORY with a message when there is none. */
 plim_status plim__lower_state(plim__lower *l, size_t bytes, void *state);
 

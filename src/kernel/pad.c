@@ -79,6 +79,9 @@ plim_status plim__lower_pad(plim__lower *l) {
     plim__mapped *m;
     const plim__shape *out = plim__lower_output_shape(l, 0);
     PLIM_TRY(plim__pad_read(&reading, &pad));
+    bool padded = false; /* exporters write a Pad before every pool, often of nothing */
+    for (int i = 0; i < out->rank; i++) padded |= pad.before[i] != 0 || pad.after[i] != 0;
+    if (!padded) return plim__lower_forward(l);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
     PLIM_TRY(plim__mapped_create(l, &x, out, &m));
     for (int i = 0; i < out->rank; i++) pad_table(&pad, i, x.shape.dims[i], out->dims[i], m->table[i]);

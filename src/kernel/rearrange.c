@@ -8,6 +8,7 @@
 plim_status plim__lower_tile(plim__lower *l) {
     plim__layout x;
     plim__copies *copies;
+    if (plim__shape_equal(plim__lower_input_shape(l, 0), plim__lower_output_shape(l, 0))) return plim__lower_forward(l);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     PLIM_TRY(plim__copies_create(l, x.dtype, 1, &copies));

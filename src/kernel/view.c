@@ -41,6 +41,7 @@ static plim_status reshape_by_copy(plim__lower *l, const plim__layout *x) {
 plim_status plim__lower_reshape(plim__lower *l) {
     const plim__shape *shape = plim__lower_output_shape(l, 0);
     plim__layout x, y;
+    if (plim__shape_equal(shape, plim__lower_input_shape(l, 0))) return plim__lower_forward(l);
     if (blocked_is_plain(plim__lower_peek(l, 0))) {
         y = plim__layout_dense(plim__lower_output_dtype(l, 0), shape);
         return plim__lower_view(l, 0, &y, 0);
@@ -57,6 +58,9 @@ plim_status plim__lower_transpose(plim__lower *l) {
     plim__layout x, y;
     int order[PLIM_MAX_RANK];
     PLIM_TRY(plim__transpose_read(&reading, order));
+    bool moved = false;
+    for (int i = 0; i < plim__lower_input_shape(l, 0)->rank; i++) moved |= order[i] != i;
+    if (!moved) return plim__lower_forward(l);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
     y = x;
     y.shape = *plim__lower_output_shape(l, 0);
@@ -68,6 +72,7 @@ plim_status plim__lower_transpose(plim__lower *l) {
 
 plim_status plim__lower_expand(plim__lower *l) {
     plim__layout x, y;
+    if (plim__shape_equal(plim__lower_input_shape(l, 0), plim__lower_output_shape(l, 0))) return plim__lower_forward(l);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
     y = (plim__layout){.dtype = x.dtype, .shape = *plim__lower_output_shape(l, 0)};
     for (int i = y.shape.rank - 1, j = x.shape.rank - 1; i >= 0; i--, j--)
@@ -103,6 +108,9 @@ plim_status plim__lower_slice(plim__lower *l) {
     size_t element_size;
     PLIM_TRY(plim__slice_read(&reading, &slice));
     PLIM_TRY(plim__lower_element_size(l, plim__lower_input_dtype(l, 0), &element_size));
+    bool whole = plim__shape_equal(plim__lower_input_shape(l, 0), plim__lower_output_shape(l, 0));
+    for (int i = 0; i < plim__lower_input_shape(l, 0)->rank; i++) whole &= slice.step[i] > 0;
+    if (whole) return plim__lower_forward(l);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
     y = x;
     int64_t offset = 0;
