@@ -11,6 +11,11 @@ seconds=${FUZZ_SECONDS:-60}
 
 bad=0
 for target in "$@"; do
+    if [ ! -x "$build/fuzz/$target" ]; then
+        bad=1
+        echo "$target: not built in $build/fuzz" >&2
+        continue
+    fi
     corpus="$build/corpus/$target"
     findings="$build/findings/$target"
     mkdir -p "$corpus" "$findings"

@@ -158,8 +158,12 @@ static bool take_one_prefix(plim__text *t) {
 
 size_t plim__clean_prefix(const char *line, size_t length) {
     plim__text t = {line, line + length};
+    if (length && *line == '\t') t.at++;
     for (int round = 0; round < 4 && t.at < t.end; round++)
         if (!take_one_prefix(&t)) break;
+    /* one blank belongs to the prefix, the others are the line's own */
+    while (t.at - line > 1 && t.at[-1] == ' ' && t.at[-2] == ' ') t.at--;
+    if (t.at - line > 1 && t.at[-1] == ' ' && t.at[-2] == '\t') t.at--;
     return (size_t)(t.at - line);
 }
 
@@ -169,6 +173,28 @@ size_t plim__clean_prefix(const char *line, size_t length) {
 static bool looks_escaped(const char *text, size_t length) {
     return memchr(text, '\\', length) && (memmem(text, length, "\":", 2) || memmem(text, length, "=\"", 2) ||
                                           memmem(text, length, "{\"", 2) || memmem(text, length, "\" :", 3));
+}
+
+static int hex(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* "\\u00f6" as UTF-8; false when it is not four hexadecimal digits. */
+static bool add_unicode(plim__str *out, const char *digits, size_t left) {
+    unsigned code = 0;
+    if (left < 4) return false;
+    for (int i = 0; i < 4; i++) {
+        if (hex(digits[i]) < 0) return false;
+        code = code * 16 + (unsigned)hex(digits[i]);
+    }
+    if (code < 0x80) plim__str_addc(out, (char)(code < ' ' ? ' ' : code));
+    else if (code < 0x800) plim__str_addc(out, (char)(0xC0 | code >> 6)), plim__str_addc(out, (char)(0x80 | (code & 0x3F)));
+    else {
+        plim__str_addc(out, (char)(0xE0 | code >> 12));
+        plim__str_addc(out, (char)(0x80 | (code >> 6 & 0x3F)));
+        plim__str_addc(out, (char)(0x80 | (code & 0x3F)));
+    }
+    return true;
 }
 
 static void add_body(plim__str *out, const char *text, size_t length) {
@@ -195,6 +221,12 @@ static void add_body(plim__str *out, const char *text, size_t length) {
             instead = e == 'n' || e == 'r' ? '\n' : e == 't' ? '\t' : e;
             used = 2;
         }
+        if (escaped && c == '\\' && i + 1 < length && text[i + 1] == 'u') {
+            plim__str_addn(out, text + start, i - start);
+            start = i;
+            if (add_unicode(out, text + i + 2, length - i - 2)) i += 5, start = i + 1;
+            continue;
+        }
         if (!instead) continue;
         plim__str_addn(out, text + start, i - start);
         plim__str_addc(out, instead);
@@ -202,6 +234,16 @@ static void add_body(plim__str *out, const char *text, size_t length) {
         start = i + 1;
     }
     plim__str_addn(out, text + start, length - start);
+}
+
+/* What stands at the start of its line, and so never continues another. */
+static bool starts_fresh(const char *line, size_t length) {
+    static const char *const starts[] = {"Killed", "MemoryError", "Traceback (most", "  File \""};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        size_t head = strlen(starts[i]);
+        if (length >= head && memcmp(line, starts[i], head) == 0) return true;
+    }
+    return false;
 }
 
 void plim__clean_line(plim__cleaner *cleaner, const char *line, size_t length) {
@@ -218,21 +260,20 @@ void plim__clean_line(plim__cleaner *cleaner, const char *line, size_t length) {
     size_t plain = length > 4 * WRAP + 64 ? length : characters(body, length);
     size_t prefix = plim__clean_prefix(body, length);
     bool is_long = raw > WRAP && plain > WRAP;
-    bool joined = cleaner->started && cleaner->full && !is_long;
+    bool joined = cleaner->started && cleaner->full && !is_long && !starts_fresh(body, length);
     bool joined_body = cleaner->started && cleaner->full_body && prefix && prefix == cleaner->prefix;
     if (cleaner->started && !joined && !joined_body) plim__str_addc(&cleaner->out, '\n');
     size_t skip = joined ? 0 : prefix;
     add_body(&cleaner->out, body + skip, length - skip);
-    cleaner->full = (raw == WRAP || plain == WRAP) && !cleaner->is_long;
+    cleaner->full = raw == WRAP || plain == WRAP;
     cleaner->full_body = prefix && plain - prefix == WRAP;
-    cleaner->is_long = is_long;
     cleaner->prefix = prefix;
     cleaner->started = true;
 }
 
 void plim__clean_end(plim__cleaner *cleaner) {
     if (cleaner->started) plim__str_addc(&cleaner->out, '\n');
-    cleaner->started = cleaner->full = cleaner->full_body = cleaner->is_long = false;
+    cleaner->started = cleaner->full = cleaner->full_body = false;
 }
 
 void plim__clean_free(plim__cleaner *cleaner) {

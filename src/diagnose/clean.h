@@ -20,7 +20,6 @@ typedef struct plim__cleaner {
     /* of the line before: */
     size_t prefix;        /* bytes of its prefix */
     bool full, full_body; /* exactly 80 characters, with and without its prefix */
-    bool is_long;         /* more than 80 characters: nobody wraps here */
 } plim__cleaner;
 
 /* Adds one physical line, without its line feed. */

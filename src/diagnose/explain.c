@@ -153,7 +153,7 @@ static plim_status take_block(plim_explainer *explainer, bool last, plim_error *
     size_t size = last ? explainer->size : whole_lines(fresh, explainer->size);
     size_t overlap = explainer->tail < OVERLAP ? explainer->tail : OVERLAP;
     bool hit = plim__scan_any(&explainer->scan, fresh - overlap, size + overlap);
-    bool read = hit || explainer->hot > 0;
+    bool read = hit || explainer->hot > 0 || last; /* the end is where failures are, whatever hides their words */
     if (read) {
         if (!explainer->tail_read && explainer->tail) { /* lines were skipped: begin anew, with some context */
             plim__clean_end(&explainer->cleaner);

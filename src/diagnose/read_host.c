@@ -41,6 +41,14 @@ static void parse_numpy(plim__reader *reader, const char *start, const char *end
             event.dtype[length++] = *t.at++;
         while (length && event.dtype[length - 1] == '.') length--;
         event.dtype[length] = 0;
+        /* the next line may be glued to it */
+        for (size_t cut = length; cut > 3; cut--) {
+            char word[sizeof event.dtype];
+            snprintf(word, sizeof word, "%.*s", (int)cut, event.dtype);
+            if (!plim__dtype_item(word)) continue;
+            memcpy(event.dtype, word, sizeof word);
+            break;
+        }
     }
     event.requested = rounded;
     plim__event_size(&event);
@@ -152,6 +160,7 @@ static bool digit(char c) { return c >= '0' && c <= '9'; }
 static void parse_killed(plim__reader *reader, const char *start, const char *end) {
     plim__text line = trimmed_line(reader, start);
     bool capital = *start == 'K';
+    while (line.end > end && strchr("\"'}],", line.end[-1])) line.end--; /* a JSON string ends here */
     bool last = end >= line.end || (line.end - end == 3 && memcmp(end, ": 9", 3) == 0);
     bool first = start == line.at;
     if (capital && first && last) {
@@ -186,8 +195,7 @@ static void parse_killed_word(plim__reader *reader, const char *start, const cha
 
 static void parse_code_137(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end);
-    plim__take(&t, ":");
-    plim__take(&t, " =");
+    if (!plim__take(&t, " :")) plim__take(&t, " =");
     int64_t code;
     if (plim__take(&t, " %i", &code)) {
         if (code == 137) report_killed(reader, start, t.at);
@@ -258,6 +266,12 @@ static void parse_ray(plim__reader *reader, const char *start, const char *end) 
         s = t;
         if (plim__seek(&s, reach, " was %S / %S (0", &used, &event.capacity)) event.used = used;
     }
+    plim__report(reader, &event, end);
+}
+
+static void parse_ray_workers(plim__reader *reader, const char *start, const char *end) {
+    if (!plim__has(plim__text_at(reader, end), 120, "memory") && !plim__has(plim__text_at(reader, end), 120, "OOM")) return;
+    plim__event event = host_event(reader, "ray", PLIM_STRONG + 1, start);
     plim__report(reader, &event, end);
 }
 
@@ -345,6 +359,8 @@ const plim__row plim__rows_host[] = {
     {"exitcode", parse_code_137},
     {"exitedwithcode", parse_code_137},
     {"exitstatus", parse_code_137},
+    {"errorcode", parse_code_137},
+    {"statuscode", parse_code_137},
     {"returncode", parse_code_137},
     {"oom-killevent", parse_slurm_kill},
     {"oom_killevent", parse_slurm_kill},
@@ -357,6 +373,8 @@ const plim__row plim__rows_host[] = {
     {"nodewasrunninglowonmemory", parse_ray},
     {"noderunninglowonmemory", parse_ray},
     {"exceedsthememoryusagethreshold", parse_ray},
+    {"worker(s)werekilled", parse_ray_workers},
+    {"workers(tasks/actors)killed", parse_ray_workers},
     {"exitswithreturncode", parse_deepspeed},
     {"iskilledbysignal:", parse_loader},
     {"unexpectedbuserrorencounteredinworker", parse_bus_error},

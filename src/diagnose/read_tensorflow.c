@@ -276,7 +276,7 @@ static void parse_stats(plim__reader *reader, const char *start, const char *end
     if (start > reader->begin && (start[-1] == '_' || start[-1] == '-')) return;
     if (!plim__take(&t, " %n", &limit) || !limit.known) return;
     plim__text next = t;
-    if (!plim__seek(&next, 60, "InUse:")) return; /* somebody else's limit */
+    if (!plim__seek(&next, 60, "InUse:") || !plim__has(next, 120, "MaxInUse:")) return; /* somebody else's limit */
     plim__dump *dump = dump_of(reader, start);
     dump->limit = limit.bytes;
     dump->has_stats = dump->has_limit = true;

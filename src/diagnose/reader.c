@@ -57,7 +57,7 @@ static bool has_digit(plim__text line) {
 }
 
 static bool shows_progress(plim__text line) {
-    static const char *const always[] = {"retry", "trying again", "try again with", "falling back", "reducing batch",
+    static const char *const always[] = {"retrying", "retry with", "trying again", "try again with", "falling back", "reducing batch",
                                          "reduce batch size to", "skipping batch", "resuming"};
     static const char *const with_number[] = {"loss",  "epoch",    "it/s",      "eta:",      "map ",    "acc",
                                               "step",  "iter",     "batch",     "samples",   "ms/step", "checkpoint",

@@ -26,68 +26,84 @@ static unsigned classify(plim__scan *scan, const char *const *words, size_t coun
     return classes;
 }
 
-/* The trie first, its states in the order of their making. */
-static uint16_t add_word(plim__scan *scan, const char *word, uint16_t id) {
-    uint16_t state = 0;
+/* The trie that the automaton is made from. Nodes are numbered in the order of their making. */
+typedef struct node {
+    uint16_t child, sibling; /* 0 for none: the root is nobody's child */
+    uint16_t suffix;         /* the node of the longest proper suffix */
+    uint16_t word;           /* 1 + the trigger that ends here */
+    uint16_t shorter;        /* the next node along the suffixes where a trigger ends */
+    uint16_t state;          /* its number in the automaton */
+    uint8_t class;
+} node;
+
+static uint16_t find_child(const node *nodes, uint16_t parent, uint8_t class) {
+    uint16_t child = nodes[parent].child;
+    while (child && nodes[child].class != class) child = nodes[child].sibling;
+    return child;
+}
+
+static void add_word(const plim__scan *scan, node *nodes, uint16_t *count, const char *word, uint16_t id) {
+    uint16_t at = 0;
     for (const char *c = word; *c; c++) {
-        uint16_t *slot = &scan->next[((size_t)state << scan->shift) | scan->class_of[fold((unsigned char)*c)]];
-        if (*slot == 0) *slot = scan->state_count++;
-        state = *slot;
+        uint8_t class = scan->class_of[fold((unsigned char)*c)];
+        uint16_t child = find_child(nodes, at, class);
+        if (!child) {
+            child = (*count)++;
+            nodes[child] = (node){.class = class, .sibling = nodes[at].child};
+            nodes[at].child = child;
+        }
+        at = child;
     }
-    scan->word_of[state] = (uint16_t)(id + 1);
-    return state;
+    nodes[at].word = (uint16_t)(id + 1);
 }
 
-/* Breadth first: a missing step is the step of the longest proper suffix. */
-static void link_states(plim__scan *scan, uint16_t *queue, uint16_t *suffix) {
-    size_t classes = (size_t)1 << scan->shift, head = 0, tail = 0;
-    for (size_t c = 0; c < classes; c++)
-        if (scan->next[c]) {
-            suffix[scan->next[c]] = 0;
-            queue[tail++] = scan->next[c];
-        }
+/* Breadth first, so that a node's suffix, which is shorter, is finished before it. */
+static void link_suffixes(node *nodes, uint16_t *order) {
+    uint16_t head = 0, tail = 0;
+    order[tail++] = 0;
     while (head < tail) {
-        uint16_t state = queue[head++], back = suffix[state];
-        scan->shorter[state] = scan->word_of[back] ? back : scan->shorter[back];
-        for (size_t c = 0; c < classes; c++) {
-            uint16_t *slot = &scan->next[((size_t)state << scan->shift) | c];
-            uint16_t fallen = scan->next[((size_t)back << scan->shift) | c];
-            if (*slot) {
-                suffix[*slot] = fallen;
-                queue[tail++] = *slot;
-            } else {
-                *slot = fallen;
+        uint16_t parent = order[head++];
+        for (uint16_t child = nodes[parent].child; child; child = nodes[child].sibling) {
+            order[tail++] = child;
+            uint16_t back = parent;
+            while (back) {
+                back = nodes[back].suffix;
+                uint16_t step = find_child(nodes, back, nodes[child].class);
+                if (step) {
+                    nodes[child].suffix = step;
+                    break;
+                }
             }
+            uint16_t suffix = nodes[child].suffix;
+            nodes[child].shorter = nodes[suffix].word ? suffix : nodes[suffix].shorter;
         }
     }
 }
 
-/* Renumbers so that accepting states come last: one comparison then finds them. */
-static bool sort_states(plim__scan *scan) {
-    size_t classes = (size_t)1 << scan->shift, states = scan->state_count;
-    uint16_t *place = plim__alloc_array(states, sizeof *place);
-    uint16_t *next = plim__alloc_array(states << scan->shift, sizeof *next);
-    uint16_t *word_of = plim__alloc_array(states, sizeof *word_of), *shorter = plim__alloc_array(states, sizeof *shorter);
-    if (!place || !next || !word_of || !shorter) {
-        plim__free(place), plim__free(next), plim__free(word_of), plim__free(shorter);
-        return false;
+/* Accepting states come last: one comparison then finds them. */
+static void number_states(plim__scan *scan, node *nodes, uint16_t count) {
+    uint16_t state = 0;
+    for (uint16_t i = 0; i < count; i++)
+        if (!nodes[i].word && !nodes[i].shorter) nodes[i].state = state++;
+    scan->first_accepting = state;
+    for (uint16_t i = 0; i < count; i++)
+        if (nodes[i].word || nodes[i].shorter) nodes[i].state = state++;
+    scan->state_count = count;
+}
+
+/* A state's steps are those of its suffix, but for its own children; white space stays. */
+static void fill_table(plim__scan *scan, const node *nodes, const uint16_t *order, uint16_t count) {
+    size_t row_bytes = sizeof *scan->next << scan->shift;
+    for (uint16_t i = 0; i < count; i++) {
+        const node *at = &nodes[order[i]];
+        uint16_t *row = &scan->next[(size_t)at->state << scan->shift];
+        if (order[i]) memcpy(row, &scan->next[(size_t)nodes[at->suffix].state << scan->shift], row_bytes);
+        else memset(row, 0, row_bytes);
+        for (uint16_t child = at->child; child; child = nodes[child].sibling) row[nodes[child].class] = nodes[child].state;
+        row[CLASS_BLANK] = at->state;
+        scan->word_of[at->state] = at->word;
+        scan->shorter[at->state] = at->shorter ? nodes[at->shorter].state : 0;
     }
-    uint16_t low = 0;
-    for (size_t s = 0; s < states; s++)
-        if (!scan->word_of[s] && !scan->shorter[s]) place[s] = low++;
-    scan->first_accepting = low;
-    for (size_t s = 0; s < states; s++)
-        if (scan->word_of[s] || scan->shorter[s]) place[s] = low++;
-    for (size_t s = 0; s < states; s++) {
-        for (size_t c = 0; c < classes; c++)
-            next[((size_t)place[s] << scan->shift) | c] = place[scan->next[(s << scan->shift) | c]];
-        next[((size_t)place[s] << scan->shift) | CLASS_BLANK] = place[s];
-        word_of[place[s]] = scan->word_of[s];
-        shorter[place[s]] = scan->shorter[s] ? place[scan->shorter[s]] : 0;
-    }
-    plim__free(place), plim__free(scan->next), plim__free(scan->word_of), plim__free(scan->shorter);
-    scan->next = next, scan->word_of = word_of, scan->shorter = shorter;
-    return true;
 }
 
 plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t count, plim_error *error) {
@@ -101,18 +117,19 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
     unsigned classes = classify(scan, words, count);
     while ((1u << scan->shift) < classes) scan->shift++;
     if (letters > UINT16_MAX) return plim__fail(error, PLIM_INTERNAL, "the trigger table is too large");
-    scan->next = plim__alloc_zero(letters << scan->shift, sizeof *scan->next);
-    scan->word_of = plim__alloc_zero(letters, sizeof *scan->word_of);
-    scan->shorter = plim__alloc_zero(letters, sizeof *scan->shorter);
-    uint16_t *queue = plim__alloc_zero(letters, sizeof *queue), *suffix = plim__alloc_zero(letters, sizeof *suffix);
-    bool good = scan->next && scan->word_of && scan->shorter && queue && suffix;
-    if (good) {
-        scan->state_count = 1;
-        for (size_t i = 0; i < count; i++) add_word(scan, words[i], (uint16_t)i);
-        link_states(scan, queue, suffix);
-        good = sort_states(scan);
+    node *nodes = plim__alloc_zero(letters, sizeof *nodes);
+    uint16_t *order = plim__alloc_array(letters, sizeof *order), made = 1;
+    if (nodes && order) {
+        for (size_t i = 0; i < count; i++) add_word(scan, nodes, &made, words[i], (uint16_t)i);
+        link_suffixes(nodes, order);
+        number_states(scan, nodes, made);
+        scan->next = plim__alloc_array((size_t)made << scan->shift, sizeof *scan->next);
+        scan->word_of = plim__alloc_array(made, sizeof *scan->word_of);
+        scan->shorter = plim__alloc_array(made, sizeof *scan->shorter);
     }
-    plim__free(queue), plim__free(suffix);
+    bool good = scan->next && scan->word_of && scan->shorter;
+    if (good) fill_table(scan, nodes, order, made);
+    plim__free(nodes), plim__free(order);
     if (good) return PLIM_OK;
     plim__scan_free(scan);
     return plim__fail_memory(error, "the trigger table", (letters << scan->shift) * sizeof *scan->next);

@@ -1,0 +1,44 @@
+#!/bin/bash
+# docs/causes.md and docs/explanations/ are what the program prints today. To renew them:
+#   UPDATE=1 bash tests/diagnose/test_docs.sh build/plimsoll .
+set -u
+program=$1 source=$2 bad=0
+export COLUMNS=80 LC_ALL=C.UTF-8 NO_COLOR=1
+
+compare() { # made, kept
+    if [ "${UPDATE:-}" ]; then
+        mkdir -p "$(dirname "$2")" && cp "$1" "$2"
+    elif ! cmp -s "$1" "$2"; then
+        echo "$2 is not what the program prints; renew it with UPDATE=1"
+        diff "$1" "$2" | head -10
+        bad=1
+    fi
+}
+
+page=$(mktemp) || exit 1
+trap 'rm -f "$page"' EXIT
+"$program" explain --causes >"$page" || exit 1
+compare "$page" "$source/docs/causes.md"
+
+# One page a framework; one section a cause; the logs are in tests/diagnose/examples/<framework>/<cause>.txt.
+for framework in pytorch tensorflow jax; do
+    {
+        echo "# Explanations: $framework"
+        echo
+        echo "Each log below was given to \`plimsoll explain\`; the answer is what it printed."
+        for cause in bad_size too_big limit per_allocation_limit other_process fragmented full dataset_on_device \
+            host_memory disguised warning; do
+            log=$source/tests/diagnose/examples/$framework/$cause.txt
+            [ -f "$log" ] || continue
+            printf '\n## %s\n\n```\n' "$cause"
+            cat "$log"
+            printf '```\n\n```\n'
+            "$program" explain "$log" || exit 1
+            printf '```\n'
+            got=$("$program" explain --json "$log" | sed -n 's/^ *"cause": "\(.*\)",*$/\1/p')
+            [ "$got" = "$cause" ] || { echo "$log: cause is $got" >&2; bad=1; }
+        done
+    } >"$page"
+    compare "$page" "$source/docs/explanations/$framework.md"
+done
+exit $bad
