@@ -174,9 +174,9 @@ static void the_chart_fits_the_width_and_has_colour_only_when_asked(void **state
     f->timeline.budget = 200000;
     summarize(f);
     plim__str out = {0};
-    for (int width = 60; width <= 200; width += 35) {
+    for (int width = 30; width <= 200; width += 17) {
         text_of(f, width, false, true, &out);
-        assert_true(widest_line(out.data) <= (size_t)width || width < 80);
+        assert_true(widest_line(out.data) <= (size_t)width);
         assert_null(strchr(out.data, '\033'));
         assert_non_null(strstr(out.data, "█"));
         assert_non_null(strstr(out.data, "budget"));
@@ -185,6 +185,20 @@ static void the_chart_fits_the_width_and_has_colour_only_when_asked(void **state
     for (const char *c = out.data; *c; c++) assert_true((unsigned char)*c < 128);
     text_of(f, 80, true, true, &out);
     assert_non_null(strchr(out.data, '\033'));
+    plim__str_free(&out);
+}
+
+static void names_cannot_command_the_terminal(void **state) {
+    fixture *f = *state;
+    add(f,
+        "\033[2Jred\nline\xC2\x9B"
+        "31m",
+        PLIM__KIND_GRADIENT, 1000, 0, 0, PLIM__NEVER);
+    summarize(f);
+    plim__str out = {0};
+    text_of(f, 100, false, true, &out);
+    assert_non_null(strstr(out.data, "?[2Jred?line?31m"));
+    assert_null(strchr(out.data, '\033'));
     plim__str_free(&out);
 }
 
@@ -246,6 +260,7 @@ int main(void) {
         TEST(a_fragmenting_loop_is_named_as_such),
         TEST(a_growing_model_is_not_called_fragmenting),
         TEST(the_chart_fits_the_width_and_has_colour_only_when_asked),
+        TEST(names_cannot_command_the_terminal),
         TEST(the_text_lists_the_ten_largest_holders),
         TEST(nothing_recorded_is_said_plainly),
         TEST(failed_allocations_are_reported),
