@@ -286,7 +286,8 @@ static plim__pickle_verdict visit(void *context, plim__pickle_value key, plim__p
 static plim_status read_pickle(plim__torch_reader *reader, plim_error *error) {
     int fd = open(reader->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", reader->path);
-    plim__pickle_options options = {.name = reader->path, .memory_limit = PICKLE_LIMIT, .visitor = {reader, visit}};
+    plim__pickle_options options = {
+        .name = reader->path, .memory_limit = PICKLE_LIMIT, .visitor = {.context = reader, .visit = visit}};
     plim__pickle *pickle = NULL;
     plim_status status = plim__pickle_read_fd(fd, 0, &options, &pickle, error);
     if (status == PLIM_OK && !reader->is_snapshot) {
