@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "cli/model.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "format/npy.h"
+#include "mem/resident.h"
 
 #define MOST_FEEDS 64
 
@@ -194,9 +194,7 @@ static int run_session(plim__args *args, plim_session *session, const struct job
     if (code != PLIM_EXIT_OK) return code;
     plim_session_stats stats;
     plim_session_stats_get(session, &stats);
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    uint64_t peak = (uint64_t)usage.ru_maxrss * 1024;
+    uint64_t peak = plim__resident_peak();
     if (plim__args_json(args))
         return plim__say_json(args, json_pack("{s:f, s:I, s:I}", "seconds", median, "arena_bytes", (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)peak));
     char arena[PLIM_BYTES_TEXT], resident[PLIM_BYTES_TEXT];

@@ -11,9 +11,7 @@ static const struct {
     {"elu", dnnl_eltwise_elu},
     {"clip", dnnl_eltwise_clip}, /* from alpha to beta */
     {"sigmoid", dnnl_eltwise_logistic},
-    {"tanh", dnnl_eltwise_tanh},
     {"gelu_erf", dnnl_eltwise_gelu_erf},
-    {"gelu_tanh", dnnl_eltwise_gelu_tanh},
     {"swish", dnnl_eltwise_swish}, /* x * sigmoid(alpha * x) */
     {"hardswish", dnnl_eltwise_hardswish},
 };

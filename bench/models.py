@@ -1,0 +1,236 @@
+"""The zoo's networks in PyTorch: the same layers under the same names, so that weights carry over by name."""
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def conv_bn(seq, name, i, o, k, stride=1, pad=0, groups=1):
+    seq.add_module("conv" + name, nn.Conv2d(i, o, k, stride, pad, groups=groups, bias=False))
+    seq.add_module("bn" + name, nn.BatchNorm2d(o))
+
+
+class Block(nn.Module):
+    def __init__(self, i, width, stride, expansion):
+        super().__init__()
+        self.expansion = expansion
+        if expansion == 1:
+            conv_bn(self, "1", i, width, 3, stride, 1)
+            conv_bn(self, "2", width, width, 3, 1, 1)
+        else:
+            conv_bn(self, "1", i, width, 1)
+            conv_bn(self, "2", width, width, 3, stride, 1)
+            conv_bn(self, "3", width, width * expansion, 1)
+        self.downsample = None
+        if stride != 1 or i != width * expansion:
+            self.downsample = nn.Module()
+            conv_bn(self.downsample, "", i, width * expansion, 1, stride)
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        y = self.bn2(self.conv2(y))
+        if self.expansion > 1:
+            y = self.bn3(self.conv3(F.relu(y, inplace=True)))
+        if self.downsample is not None:
+            x = self.downsample.bn(self.downsample.conv(x))
+        return F.relu(y + x, inplace=True)
+
+
+class ResNet(nn.Module):
+    def __init__(self, blocks, expansion, classes=1000):
+        super().__init__()
+        conv_bn(self, "1", 3, 64, 7, 2, 3)
+        i = 64
+        for stage, count in enumerate(blocks):
+            layers = []
+            for b in range(count):
+                layers.append(Block(i, 64 << stage, 2 if stage and not b else 1, expansion))
+                i = (64 << stage) * expansion
+            setattr(self, "layer%d" % (stage + 1), nn.Sequential(*layers))
+        self.fc = nn.Linear(i, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x)), inplace=True), 3, 2, 1)
+        for stage in range(1, 5):
+            x = getattr(self, "layer%d" % stage)(x)
+        return self.fc(x.mean((2, 3)))
+
+
+class MobileLayer(nn.Module):
+    def __init__(self, i, o, k, stride=1, groups=1, activate=True):
+        super().__init__()
+        conv_bn(self, "", i, o, k, stride, k // 2, groups)
+        self.activate = activate
+
+    def forward(self, x):
+        x = self.bn(self.conv(x))
+        return F.relu6(x, inplace=True) if self.activate else x
+
+
+class Inverted(nn.Module):
+    def __init__(self, i, o, stride, expand):
+        super().__init__()
+        hidden = i * expand
+        if expand != 1:
+            self.add_module("0", MobileLayer(i, hidden, 1))
+        self.add_module("1", MobileLayer(hidden, hidden, 3, stride, hidden))
+        self.add_module("2", MobileLayer(hidden, o, 1, activate=False))
+        self.skip = stride == 1 and i == o
+
+    def forward(self, x):
+        y = x
+        for layer in self.children():
+            y = layer(y)
+        return x + y if self.skip else y
+
+
+class MobileNetV2(nn.Module):
+    def __init__(self, classes=1000):
+        super().__init__()
+        features, i = [MobileLayer(3, 32, 3, 2)], 32
+        for expand, o, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
+            for k in range(count):
+                features.append(Inverted(i, o, 1 if k else stride, expand))
+                i = o
+        features.append(MobileLayer(i, 1280, 1))
+        self.features = nn.Sequential(*features)
+        self.classifier = nn.Linear(1280, classes)
+
+    def forward(self, x):
+        return self.classifier(self.features(x).mean((2, 3)))
+
+
+class Double(nn.Module):
+    def __init__(self, i, o):
+        super().__init__()
+        conv_bn(self, "1", i, o, 3, 1, 1)
+        conv_bn(self, "2", o, o, 3, 1, 1)
+
+    def forward(self, x):
+        x = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        return F.relu(self.bn2(self.conv2(x)), inplace=True)
+
+
+class Up(Double):
+    def __init__(self, i, o):
+        super().__init__(i, o)
+        self.up = nn.ConvTranspose2d(i, o, 2, 2)
+
+    def forward(self, x, skip):
+        return super().forward(torch.cat([skip, self.up(x)], 1))
+
+
+class UNet(nn.Module):
+    def __init__(self, classes=2, width=64):
+        super().__init__()
+        i = 3
+        for k in range(4):
+            setattr(self, "down%d" % (k + 1), Double(i, width << k))
+            i = width << k
+        self.bottom = Double(i, width << 4)
+        for k in range(4):
+            setattr(self, "up%d" % (k + 1), Up(width << (k + 1), width << k))
+        self.head = nn.Conv2d(width, classes, 1)
+
+    def forward(self, x):
+        skips = []
+        for k in range(1, 5):
+            skips.append(getattr(self, "down%d" % k)(x))
+            x = F.max_pool2d(skips[-1], 2)
+        x = self.bottom(x)
+        for k in range(4, 0, -1):
+            x = getattr(self, "up%d" % k)(x, skips[k - 1])
+        return self.head(x)
+
+
+class Projection(nn.Module):
+    """A linear layer with its weight stored (in, out), as GPT-2's."""
+
+    def __init__(self, i, o):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(i, o).normal_(0, 0.02))
+        self.bias = nn.Parameter(torch.zeros(o))
+
+    def forward(self, x):
+        return torch.addmm(self.bias, x.reshape(-1, x.shape[-1]), self.weight).view(*x.shape[:-1], -1)
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads, causal):
+        super().__init__()
+        self.qkv, self.proj = Projection(width, 3 * width), Projection(width, width)
+        self.heads, self.causal = heads, causal
+
+    def forward(self, x):
+        n, t, c = x.shape
+        q, k, v = (y.view(n, t, self.heads, c // self.heads).transpose(1, 2) for y in self.qkv(x).split(c, 2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        return self.proj(y.transpose(1, 2).reshape(n, t, c))
+
+
+class Layer(nn.Module):
+    def __init__(self, width, heads, causal, epsilon, approximate):
+        super().__init__()
+        self.ln_1, self.ln_2 = nn.LayerNorm(width, epsilon), nn.LayerNorm(width, epsilon)
+        self.attn = Attention(width, heads, causal)
+        self.mlp = nn.Module()
+        self.mlp.fc, self.mlp.proj = Projection(width, 4 * width), Projection(4 * width, width)
+        self.approximate = approximate
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp.proj(F.gelu(self.mlp.fc(self.ln_2(x)), approximate=self.approximate))
+
+
+class GPT2(nn.Module):
+    def __init__(self, vocabulary=50257, context=1024, width=768, layers=12, heads=12):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+        self.h = nn.ModuleList(Layer(width, heads, True, 1e-5, "tanh") for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width, 1e-5)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+        for layer in self.h:
+            x = layer(x)
+        return self.ln_f(x) @ self.wte.weight.t()
+
+
+class LeNet(nn.Module):
+    def __init__(self, width=32, classes=10):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, width, 5, padding=2), nn.Conv2d(width, 2 * width, 5, padding=2)
+        self.fc1, self.fc2 = nn.Linear(2 * width * 49, 8 * width), nn.Linear(8 * width, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        return self.fc2(F.relu(self.fc1(x.flatten(1))))
+
+
+MAKERS = {
+    "lenet": LeNet,
+    "resnet18": lambda: ResNet((2, 2, 2, 2), 1),
+    "resnet50": lambda: ResNet((3, 4, 6, 3), 4),
+    "mobilenet_v2": MobileNetV2,
+    "unet": UNet,
+    "gpt2": GPT2,
+    "gpt2-tiny": lambda: GPT2(256, 128, 128, 4, 4),
+}
+
+
+def load(name, onnx_path):
+    """The PyTorch twin of a zoo model, with the weights of the ONNX file."""
+    import onnx
+    from onnx import numpy_helper
+
+    with torch.device("meta"):
+        model = MAKERS[name]()
+    weights = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in onnx.load(onnx_path).graph.initializer}
+    expected = [k for k in model.state_dict() if not k.endswith("num_batches_tracked")]
+    model.load_state_dict({k: weights[k] for k in expected}, strict=False, assign=True)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.num_batches_tracked = torch.zeros((), dtype=torch.long)
+    return model.eval()

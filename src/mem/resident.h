@@ -1,0 +1,12 @@
+/* What this process holds: resident bytes now and at their highest. */
+#ifndef PLIM_MEM_RESIDENT_H
+#define PLIM_MEM_RESIDENT_H
+
+#include <stdint.h>
+
+/* VmRSS and VmHWM of /proc/self/status; 0 when they cannot be read. Unlike getrusage's maximum, VmHWM
+ * starts anew when a program is started. */
+uint64_t plim__resident_now(void);
+uint64_t plim__resident_peak(void);
+
+#endif
