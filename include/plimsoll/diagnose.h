@@ -21,8 +21,8 @@ extern "C" {
 
 /* A number of bytes that a log may or may not tell. */
 typedef struct plim_amount {
-    int known;      /* 0: the text does not determine it */
-    int exact;      /* 0: converted from a rounded string such as "14.57 GiB" */
+    int known; /* 0: the text does not determine it */
+    int exact; /* 0: converted from a rounded string such as "14.57 GiB" */
     uint64_t bytes;
 } plim_amount;
 
@@ -53,7 +53,7 @@ typedef enum plim_cause {
 #define PLIM_CAUSE_ENUM(name, word, sentence, shown) PLIM_CAUSE_##name,
     PLIM_CAUSE_LIST(PLIM_CAUSE_ENUM)
 #undef PLIM_CAUSE_ENUM
-    PLIM_CAUSE_COUNT
+        PLIM_CAUSE_COUNT
 } plim_cause;
 
 /* "bad_size"; never NULL. */
@@ -70,9 +70,9 @@ typedef struct plim_holder {
 
 /* One thing to try. */
 typedef struct plim_fix {
-    char title[160];     /* "Use a smaller batch" */
-    char setting[256];   /* the exact setting or line for this framework and version */
-    plim_amount saving;  /* what it should give back, where the numbers allow to say */
+    char title[160];       /* "Use a smaller batch" */
+    char setting[256];     /* the exact setting or line for this framework and version */
+    plim_amount saving;    /* what it should give back, where the numbers allow to say */
     char saving_note[120]; /* how the saving is reckoned; "" when unknown */
 } plim_fix;
 
@@ -89,20 +89,20 @@ typedef struct plim_explanation {
     plim_amount requested;   /* the allocation that failed */
     int rank;                /* dimensions of `shape`; -1 when the text names no shape */
     int64_t shape[PLIM_EXPLANATION_DIMS];
-    char dtype[24];          /* NumPy's word; "" when unknown */
+    char dtype[24]; /* NumPy's word; "" when unknown */
     plim_amount shape_bytes, capacity, allocated, reserved, free, process, other_process, limit, largest_free;
     plim_cause cause;
-    double confidence;       /* 0 to 1 */
+    double confidence; /* 0 to 1 */
     int evidence_count, fix_count, holder_count;
     char evidence[PLIM_EXPLANATION_EVIDENCE][256]; /* sentences, the strongest first */
     plim_fix fixes[PLIM_EXPLANATION_FIXES];        /* in the order to try */
     plim_holder holders[PLIM_EXPLANATION_HOLDERS]; /* the largest first */
-    double fragmentation;    /* 1 - largest free / total free of a dump; -1 when there is none */
-    char message[512];       /* the message itself, cleaned, its beginning */
-    char version[48];        /* "PyTorch 2.2 or later", what the wording says; "" when nothing */
-    uint64_t failures;       /* how many failures the log holds, repeats not counted */
-    uint64_t log_bytes;      /* how much was read */
-    int binary;              /* the input is not text */
+    double fragmentation;                          /* 1 - largest free / total free of a dump; -1 when there is none */
+    char message[512];                             /* the message itself, cleaned, its beginning */
+    char version[48];                              /* "PyTorch 2.2 or later", what the wording says; "" when nothing */
+    uint64_t failures;                             /* how many failures the log holds, repeats not counted */
+    uint64_t log_bytes;                            /* how much was read */
+    int binary;                                    /* the input is not text */
 } plim_explanation;
 
 typedef struct plim_explainer plim_explainer;

@@ -51,8 +51,10 @@ static bool show(const plim_explanation *explanation, const char *path, size_t c
         json_t *one = plim__explanation_json(explanation);
         if (!one) return false;
         if (count > 1) json_object_set_new(one, "file", json_string(path));
-        if (count <= 1) *object = one;
-        else json_array_append_new(json_object_get(*object, "files"), one);
+        if (count <= 1)
+            *object = one;
+        else
+            json_array_append_new(json_object_get(*object, "files"), one);
         return true;
     }
     plim__terminal terminal = plim__terminal_of(STDOUT_FILENO);
@@ -79,8 +81,10 @@ static int run(plim__args *args) {
         const plim_explanation *explanation = NULL;
         plim_error error;
         const char *path = plim__args_at(args, i);
-        if (explain_file(path, &explainer, &explanation, piece, &error) != PLIM_OK) code = plim__say_error(args, &error);
-        else if (!show(explanation, path, count, json, &object)) code = plim__say_failure(args, "out of memory");
+        if (explain_file(path, &explainer, &explanation, piece, &error) != PLIM_OK)
+            code = plim__say_error(args, &error);
+        else if (!show(explanation, path, count, json, &object))
+            code = plim__say_failure(args, "out of memory");
         plim_explainer_free(explainer);
     }
     plim__free(piece);
@@ -100,8 +104,10 @@ const plim__command plim__command_explain = {
     .summary = "Read an out-of-memory error and say why it happened and what to change first",
     .description =
         "Reads logs of PyTorch, TensorFlow, JAX and twenty other programs (files, or standard input) and finds the\n"
-        "out-of-memory message that counts, inside tracebacks, prefixes, colours, wrapped lines and repeats. Says what\n"
-        "failed, where the memory is, the cause with its evidence and how sure it is, and up to five fixes in the order\n"
+        "out-of-memory message that counts, inside tracebacks, prefixes, colours, wrapped lines and repeats. Says "
+        "what\n"
+        "failed, where the memory is, the cause with its evidence and how sure it is, and up to five fixes in the "
+        "order\n"
         "to try. Without an error in the log it says so, and the exit status is 0.",
     .options = options,
     .examples = "  python train.py 2>&1 | plimsoll explain\n  plimsoll explain error.log\n"

@@ -46,11 +46,11 @@ static json_t *holders_json(const plim_explanation *x) {
     json_t *holders = json_array();
     for (int i = 0; i < x->holder_count; i++) {
         const plim_holder *holder = &x->holders[i];
-        json_array_append_new(
-            holders, json_pack("{s:I, s:I, s:o, s:o}", "bytes", (json_int_t)(holder->bytes & INT64_MAX), "count",
-                               (json_int_t)(holder->count & INT64_MAX), "shape_guess",
-                               holder->guess[0] ? json_string(holder->guess) : json_null(), "what",
-                               holder->what[0] ? text_json(holder->what) : json_null()));
+        json_array_append_new(holders,
+                              json_pack("{s:I, s:I, s:o, s:o}", "bytes", (json_int_t)(holder->bytes & INT64_MAX),
+                                        "count", (json_int_t)(holder->count & INT64_MAX), "shape_guess",
+                                        holder->guess[0] ? json_string(holder->guess) : json_null(), "what",
+                                        holder->what[0] ? text_json(holder->what) : json_null()));
     }
     return holders;
 }
@@ -95,14 +95,31 @@ json_t *plim__explanation_json(const plim_explanation *x) {
 typedef char text[PLIM_BYTES_TEXT];
 
 static const char *nice_name(const char *framework) {
-    static const char *const names[][2] = {
-        {"pytorch", "PyTorch"},   {"tensorflow", "TensorFlow"}, {"jax", "JAX"},           {"onnxruntime", "ONNX Runtime"},
-        {"tensorrt", "TensorRT"}, {"paddle", "Paddle"},         {"mxnet", "MXNet"},       {"caffe", "Caffe"},
-        {"darknet", "Darknet"},   {"cupy", "CuPy"},             {"theano", "Theano"},     {"julia", "CUDA.jl (Julia)"},
-        {"vllm", "vLLM"},         {"mlx", "MLX"},               {"directml", "DirectML"}, {"numpy", "NumPy"},
-        {"python", "Python"},     {"cuda", "CUDA"},             {"kernel", "the kernel"}, {"slurm", "Slurm"},
-        {"kubernetes", "Kubernetes"}, {"ray", "Ray"},           {"deepspeed", "DeepSpeed"}, {"cpp", "C++"},
-        {"windows", "Windows"}};
+    static const char *const names[][2] = {{"pytorch", "PyTorch"},
+                                           {"tensorflow", "TensorFlow"},
+                                           {"jax", "JAX"},
+                                           {"onnxruntime", "ONNX Runtime"},
+                                           {"tensorrt", "TensorRT"},
+                                           {"paddle", "Paddle"},
+                                           {"mxnet", "MXNet"},
+                                           {"caffe", "Caffe"},
+                                           {"darknet", "Darknet"},
+                                           {"cupy", "CuPy"},
+                                           {"theano", "Theano"},
+                                           {"julia", "CUDA.jl (Julia)"},
+                                           {"vllm", "vLLM"},
+                                           {"mlx", "MLX"},
+                                           {"directml", "DirectML"},
+                                           {"numpy", "NumPy"},
+                                           {"python", "Python"},
+                                           {"cuda", "CUDA"},
+                                           {"kernel", "the kernel"},
+                                           {"slurm", "Slurm"},
+                                           {"kubernetes", "Kubernetes"},
+                                           {"ray", "Ray"},
+                                           {"deepspeed", "DeepSpeed"},
+                                           {"cpp", "C++"},
+                                           {"windows", "Windows"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(framework, names[i][0]) == 0) return names[i][1];
     return framework;
@@ -139,8 +156,10 @@ static void print_failure(plim__str *out, const plim__terminal *terminal, const 
     plim__terminal_addf(out, terminal, PLIM_STYLE_BOLD, "%s",
                         x->cause == PLIM_CAUSE_WARNING ? "Only a warning" : "Out of memory");
     bool named = strncmp(x->version, nice_name(x->framework), strlen(nice_name(x->framework))) == 0;
-    if (named) plim__str_addf(out, "  %s", x->version);
-    else plim__str_addf(out, x->version[0] ? "  %s (%s)" : "  %s", nice_name(x->framework), x->version);
+    if (named)
+        plim__str_addf(out, "  %s", x->version);
+    else
+        plim__str_addf(out, x->version[0] ? "  %s (%s)" : "  %s", nice_name(x->framework), x->version);
     if (x->device_kind) {
         plim__str_addf(out, ", %s", x->device_kind);
         if (x->device_index >= 0) plim__str_addf(out, " %lld", (long long)x->device_index);
@@ -185,8 +204,10 @@ static void print_bar(plim__str *out, const plim__terminal *terminal, const plim
     uint64_t used = live + cached + free + others, rest = total > used && x->free.known ? total - used : 0;
     int width = terminal->width > 30 ? (terminal->width < 78 ? terminal->width : 78) - 4 : 20;
     plim__bar_part parts[] = {
-        {part(live), PLIM_STYLE_RED, '#'},     {part(cached), PLIM_STYLE_YELLOW, '='},
-        {part(rest), PLIM_STYLE_MAGENTA, '+'}, {part(others), PLIM_STYLE_BLUE, 'o'},
+        {part(live), PLIM_STYLE_RED, '#'},
+        {part(cached), PLIM_STYLE_YELLOW, '='},
+        {part(rest), PLIM_STYLE_MAGENTA, '+'},
+        {part(others), PLIM_STYLE_BLUE, 'o'},
     };
     text size;
     plim__str_addf(out, "\nWhere the memory is: %s\n  ", plim_bytes_format(total, size));
@@ -194,7 +215,9 @@ static void print_bar(plim__str *out, const plim__terminal *terminal, const plim
     plim__str_addc(out, '\n');
     if (x->allocated.known) add_legend(out, terminal, PLIM_STYLE_RED, "#", "live", live);
     if (cached) add_legend(out, terminal, PLIM_STYLE_YELLOW, "=", "cached", cached);
-    if (rest) add_legend(out, terminal, PLIM_STYLE_MAGENTA, "+", x->other_process.known || x->process.known ? "context" : "context and others", rest);
+    if (rest)
+        add_legend(out, terminal, PLIM_STYLE_MAGENTA, "+",
+                   x->other_process.known || x->process.known ? "context" : "context and others", rest);
     if (others) add_legend(out, terminal, PLIM_STYLE_BLUE, "o", "other processes", others);
     if (x->free.known) add_legend(out, terminal, PLIM_STYLE_DIM, ".", pool ? "not reserved yet" : "free", free);
     plim__str_addc(out, '\n');
@@ -206,8 +229,11 @@ static void print_holders(plim__str *out, const plim_explanation *x) {
     for (int i = 0; i < x->holder_count && i < 5; i++) {
         const plim_holder *holder = &x->holders[i];
         text size, total;
-        plim__str_addf(out, "  %10s", plim_bytes_format((uint64_t)((double)holder->bytes * (double)holder->count), total));
-        if (holder->count > 1) plim__str_addf(out, " = %llu x %s", (unsigned long long)holder->count, plim_bytes_format(holder->bytes, size));
+        plim__str_addf(out, "  %10s",
+                       plim_bytes_format((uint64_t)((double)holder->bytes * (double)holder->count), total));
+        if (holder->count > 1)
+            plim__str_addf(out, " = %llu x %s", (unsigned long long)holder->count,
+                           plim_bytes_format(holder->bytes, size));
         if (holder->guess[0]) plim__str_addf(out, "   %s%s", holder->what[0] ? "" : "maybe ", holder->guess);
         if (holder->what[0]) plim__str_addf(out, "   %s", holder->what);
         plim__str_addc(out, '\n');

@@ -35,11 +35,16 @@ bool plim__others(const plim_explanation *x, uint64_t *bytes) {
     if (x->other_process.known) return *bytes = x->other_process.bytes, true;
     if (!x->capacity.known || !x->free.known) return false;
     uint64_t own;
-    if (x->process.known) own = x->process.bytes;
-    else if (x->reserved.known) own = x->reserved.bytes;
-    else if (x->allocated.known) own = x->allocated.bytes;
-    else if (strcmp(x->framework, "vllm") == 0) own = 0; /* it asks before it takes anything */
-    else return false;
+    if (x->process.known)
+        own = x->process.bytes;
+    else if (x->reserved.known)
+        own = x->reserved.bytes;
+    else if (x->allocated.known)
+        own = x->allocated.bytes;
+    else if (strcmp(x->framework, "vllm") == 0)
+        own = 0; /* it asks before it takes anything */
+    else
+        return false;
     if (x->capacity.bytes < x->free.bytes || x->capacity.bytes - x->free.bytes < own) return *bytes = 0, true;
     *bytes = x->capacity.bytes - x->free.bytes - own;
     if (!x->process.known && own && *bytes < CONTEXT) *bytes = 0;
@@ -179,17 +184,24 @@ static bool copy_dump(const plim__reader *reader, plim__incident *incident, plim
     const plim__dump *dump = &incident->dump;
     bool pool = !x->capacity.known && dump->has_limit;
     if (dump->has_limit) {
-        if (pool) x->capacity = plim__exact(dump->limit);
-        else x->limit = plim__exact(dump->limit);
+        if (pool)
+            x->capacity = plim__exact(dump->limit);
+        else
+            x->limit = plim__exact(dump->limit);
     }
     if (dump->has_in_use) x->allocated = plim__exact(dump->in_use);
     if (pool && dump->has_in_use && !x->free.known)
         x->free = plim__exact(dump->limit > dump->in_use ? dump->limit - dump->in_use : 0);
-    if (dump->regions) x->reserved = plim__exact(dump->region_bytes);
-    else if (dump->pool_bytes) x->reserved = plim__exact(dump->pool_bytes);
-    else if (dump->reserved) x->reserved = plim__exact(dump->reserved);
-    if (dump->has_chunks && dump->free_count) x->largest_free = plim__exact(dump->largest_free);
-    else if (dump->stated_largest_free) x->largest_free = plim__exact(dump->stated_largest_free);
+    if (dump->regions)
+        x->reserved = plim__exact(dump->region_bytes);
+    else if (dump->pool_bytes)
+        x->reserved = plim__exact(dump->pool_bytes);
+    else if (dump->reserved)
+        x->reserved = plim__exact(dump->reserved);
+    if (dump->has_chunks && dump->free_count)
+        x->largest_free = plim__exact(dump->largest_free);
+    else if (dump->stated_largest_free)
+        x->largest_free = plim__exact(dump->stated_largest_free);
     if (dump->free_bytes) x->fragmentation = 1 - (double)dump->largest_free / (double)dump->free_bytes;
     uint64_t megabyte = 1 << 20;
     if (pool && dump->limit % megabyte == 0 && reader->created_mb == (int64_t)(dump->limit / megabyte) &&

@@ -46,8 +46,10 @@ static void strip_escapes(plim__str *out, const char *line, size_t length) {
     size_t start = 0;
     for (size_t i = 0; i < length;) {
         size_t skip = 0;
-        if (line[i] == 0x1B) skip = escape_length(line + i, length - i);
-        else if (line[i] == '^' || line[i] == '\\') skip = printed_escape_length(line + i, length - i);
+        if (line[i] == 0x1B)
+            skip = escape_length(line + i, length - i);
+        else if (line[i] == '^' || line[i] == '\\')
+            skip = printed_escape_length(line + i, length - i);
         if (!skip) {
             i++;
             continue;
@@ -61,7 +63,8 @@ static void strip_escapes(plim__str *out, const char *line, size_t length) {
 /* --- prefixes ------------------------------------------------------------------------------------- */
 
 static bool word_char(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
+           c == '.';
 }
 
 static bool take_level(plim__text *t) {
@@ -94,8 +97,10 @@ static bool take_time(plim__text *text) {
         plim__skip_blank(&level);
         const char *name = level.at;
         while (level.at < level.end && word_char(*level.at)) level.at++;
-        if (level.at > name && level.at < level.end && *level.at == ':') level.at++;
-        else level.at = name;
+        if (level.at > name && level.at < level.end && *level.at == ':')
+            level.at++;
+        else
+            level.at = name;
         plim__skip_blank(&level);
         t = level;
     }
@@ -176,7 +181,10 @@ static bool looks_escaped(const char *text, size_t length) {
 }
 
 static int hex(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* "\\u00f6" as UTF-8; false when it is not four hexadecimal digits. */
@@ -187,8 +195,10 @@ static bool add_unicode(plim__str *out, const char *digits, size_t left) {
         if (hex(digits[i]) < 0) return false;
         code = code * 16 + (unsigned)hex(digits[i]);
     }
-    if (code < 0x80) plim__str_addc(out, (char)(code < ' ' ? ' ' : code));
-    else if (code < 0x800) plim__str_addc(out, (char)(0xC0 | code >> 6)), plim__str_addc(out, (char)(0x80 | (code & 0x3F)));
+    if (code < 0x80)
+        plim__str_addc(out, (char)(code < ' ' ? ' ' : code));
+    else if (code < 0x800)
+        plim__str_addc(out, (char)(0xC0 | code >> 6)), plim__str_addc(out, (char)(0x80 | (code & 0x3F)));
     else {
         plim__str_addc(out, (char)(0xE0 | code >> 12));
         plim__str_addc(out, (char)(0x80 | (code >> 6 & 0x3F)));

@@ -10,7 +10,8 @@ static double held(const plim__dump_size *size) { return (double)size->bytes * (
 void plim__dump_add(plim__dump *dump, uint64_t bytes, uint64_t count) {
     if (!bytes || !count || count > 1u << 30) return;
     uint64_t total;
-    if (__builtin_mul_overflow(bytes, count, &total) || __builtin_add_overflow(dump->used_bytes, total, &dump->used_bytes))
+    if (__builtin_mul_overflow(bytes, count, &total) ||
+        __builtin_add_overflow(dump->used_bytes, total, &dump->used_bytes))
         dump->used_bytes = UINT64_MAX;
     dump->used_count += count;
     size_t least = 0;
@@ -22,8 +23,10 @@ void plim__dump_add(plim__dump *dump, uint64_t bytes, uint64_t count) {
         if (held(&dump->sizes[i]) < held(&dump->sizes[least])) least = i;
     }
     plim__dump_size size = {bytes, count};
-    if (dump->size_count < PLIM_DUMP_SIZES) dump->sizes[dump->size_count++] = size;
-    else if (held(&size) > held(&dump->sizes[least])) dump->sizes[least] = size;
+    if (dump->size_count < PLIM_DUMP_SIZES)
+        dump->sizes[dump->size_count++] = size;
+    else if (held(&size) > held(&dump->sizes[least]))
+        dump->sizes[least] = size;
 }
 
 size_t plim__dump_largest(const plim__dump *dump, plim__dump_size *sizes, size_t count) {
@@ -59,7 +62,7 @@ typedef struct guess {
 } guess;
 
 static void try_images(uint64_t elements, guess *best) {
-    static const uint64_t channels[] = {1,   3,   4,   8,   16,  24,  32,  48,  64,  96,   128,  160,
+    static const uint64_t channels[] = {1,   3,   4,   8,   16,  24,  32,  48,  64,   96,   128,  160,
                                         192, 256, 320, 384, 512, 640, 768, 960, 1024, 1280, 1536, 2048};
     for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)
         for (uint64_t batch = 1; batch <= 1024; batch++) {
@@ -68,7 +71,7 @@ static void try_images(uint64_t elements, guess *best) {
             uint64_t side = root(elements / (channels[c] * batch));
             if (side < 4 || side > 2048) continue;
             double score = roundness(batch) + roundness(side) + roundness(channels[c]) - fabs(log2((double)batch / 32));
-            if (channels[c] == 3) score += 3;
+            if (channels[c] == 3 && side >= 28) score += 9; /* an image */
             if (score > best->score) *best = (guess){score, batch, side, channels[c]};
         }
 }

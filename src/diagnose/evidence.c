@@ -35,10 +35,12 @@ static void about_bad_size(const plim__reader *reader, plim_explanation *x) {
 
 static void about_too_big(plim_explanation *x) {
     text a, b;
-    plim_amount whole = x->capacity.known && x->requested.known && x->requested.bytes > x->capacity.bytes ? x->capacity : x->limit;
+    plim_amount whole =
+        x->capacity.known && x->requested.known && x->requested.bytes > x->capacity.bytes ? x->capacity : x->limit;
     if (x->requested.known && whole.known)
         plim__add_evidence(x, "the request of %s alone exceeds the %s of %s: emptying the device would not help",
-                           bytes(x->requested.bytes, a), whole.bytes == x->capacity.bytes ? "capacity" : "limit", bytes(whole.bytes, b));
+                           bytes(x->requested.bytes, a), whole.bytes == x->capacity.bytes ? "capacity" : "limit",
+                           bytes(whole.bytes, b));
     x->confidence = 0.98;
 }
 
@@ -47,12 +49,16 @@ static void about_limit(const plim__reader *reader, plim_explanation *x) {
     if (x->limit.known && (x->reserved.known || x->allocated.known))
         plim__add_evidence(x, "the limit is %s, of which %s is held", bytes(x->limit.bytes, a),
                            bytes(x->reserved.known ? x->reserved.bytes : x->allocated.bytes, b));
-    else if (x->limit.known) plim__add_evidence(x, "the limit is %s", bytes(x->limit.bytes, a));
+    else if (x->limit.known)
+        plim__add_evidence(x, "the limit is %s", bytes(x->limit.bytes, a));
     if (x->process.known) plim__add_evidence(x, "the process held %s when it was killed", bytes(x->process.bytes, a));
     if (x->free.known && x->requested.known && x->free.bytes >= x->requested.bytes && x->limit.known)
-        plim__add_evidence(x, "the device has %s free, enough for the %s", bytes(x->free.bytes, a), bytes(x->requested.bytes, b));
-    if (reader->incident.facts.facts & PLIM_FACT_KILLED) plim__add_evidence(x, "the kernel's OOM killer acted inside a cgroup");
-    if (strcmp(x->framework, "slurm") == 0) plim__add_evidence(x, "Slurm says that the job's memory limit was exceeded");
+        plim__add_evidence(x, "the device has %s free, enough for the %s", bytes(x->free.bytes, a),
+                           bytes(x->requested.bytes, b));
+    if (reader->incident.facts.facts & PLIM_FACT_KILLED)
+        plim__add_evidence(x, "the kernel's OOM killer acted inside a cgroup");
+    if (strcmp(x->framework, "slurm") == 0)
+        plim__add_evidence(x, "Slurm says that the job's memory limit was exceeded");
     if (strcmp(x->framework, "kubernetes") == 0) plim__add_evidence(x, "Kubernetes says OOMKilled");
     x->confidence = x->limit.known ? 0.95 : 0.85;
 }
@@ -61,16 +67,20 @@ static void about_others(const plim__reader *reader, plim_explanation *x) {
     text a, b;
     uint64_t others;
     if (plim__others(x, &others) && others && x->capacity.known) {
-        plim__add_evidence(x, "%s %s of %s (%.0f %%), and this request needs only %s", x->other_process.known ? "other processes hold" : "somebody else holds",
-                           bytes(others, a), bytes(x->capacity.bytes, b), share(others, x->capacity.bytes),
+        plim__add_evidence(x, "%s %s of %s (%.0f %%), and this request needs only %s",
+                           x->other_process.known ? "other processes hold" : "somebody else holds", bytes(others, a),
+                           bytes(x->capacity.bytes, b), share(others, x->capacity.bytes),
                            x->requested.known ? bytes(x->requested.bytes, (text){0}) : "a part of it");
-        if (!x->other_process.known) plim__add_evidence(x, "reckoned as capacity - free - what this process holds; the CUDA context (0.2 to 0.9 GiB) is part of it");
+        if (!x->other_process.known)
+            plim__add_evidence(x, "reckoned as capacity - free - what this process holds; the CUDA context (0.2 to 0.9 "
+                                  "GiB) is part of it");
         x->confidence = x->other_process.known ? 0.95 : 0.8;
     } else {
         x->confidence = 0.6;
     }
     if (reader->incident.facts.facts & PLIM_FACT_FALLING)
-        plim__add_evidence(x, "the framework asked for the whole card and then for ever less of it: somebody else has it");
+        plim__add_evidence(x,
+                           "the framework asked for the whole card and then for ever less of it: somebody else has it");
     else if (reader->incident.facts.facts & PLIM_FACT_DRIVER)
         plim__add_evidence(x, "the driver itself refused, before the framework held anything");
 }
@@ -81,21 +91,26 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
     uint64_t cached = plim__cached(x);
     x->confidence = 0.9;
     if (dump->has_chunks && dump->free_bytes) {
-        plim__add_evidence(x, "%llu free blocks add up to %s, the largest has %s: fragmentation %.0f %%", (unsigned long long)dump->free_count,
-                           bytes(dump->free_bytes, a), bytes(dump->largest_free, b), 100 * x->fragmentation);
+        plim__add_evidence(x, "%llu free blocks add up to %s, the largest has %s: fragmentation %.0f %%",
+                           (unsigned long long)dump->free_count, bytes(dump->free_bytes, a),
+                           bytes(dump->largest_free, b), 100 * x->fragmentation);
     } else if (x->requested.known && cached >= x->requested.bytes) {
-        plim__add_evidence(x, "%s is cached but unallocated, more than the %s that failed: no block of it is large enough",
+        plim__add_evidence(x,
+                           "%s is cached but unallocated, more than the %s that failed: no block of it is large enough",
                            bytes(cached, a), bytes(x->requested.bytes, b));
     } else if (x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes) {
         plim__add_evidence(x, "%s free of %s, and yet %s failed; the message does not say why", bytes(x->free.bytes, a),
-                           x->capacity.known ? bytes(x->capacity.bytes, c) : "the device", bytes(x->requested.bytes, b));
-        plim__add_evidence(x, "a commit limit (Windows), a limit on single blocks or fragmentation inside the driver are possible");
+                           x->capacity.known ? bytes(x->capacity.bytes, c) : "the device",
+                           bytes(x->requested.bytes, b));
+        plim__add_evidence(
+            x, "a commit limit (Windows), a limit on single blocks or fragmentation inside the driver are possible");
         x->confidence = 0.5;
     }
     if (x->largest_free.known && !dump->has_chunks)
         plim__add_evidence(x, "the largest free block has %s", bytes(x->largest_free.bytes, a));
     if (x->allocated.known && x->capacity.known && x->allocated.bytes > x->capacity.bytes / 10 * 9) {
-        plim__add_evidence(x, "but %.0f %% is live, so the device is as good as full", share(x->allocated.bytes, x->capacity.bytes));
+        plim__add_evidence(x, "but %.0f %% is live, so the device is as good as full",
+                           share(x->allocated.bytes, x->capacity.bytes));
         x->confidence = 0.6;
     }
 }
@@ -115,21 +130,27 @@ static void about_full(plim_explanation *x) {
         plim__add_evidence(x, "%s asked for, %s free", bytes(x->requested.bytes, a), bytes(x->free.bytes, b));
     if (x->reserved.known && x->allocated.known && x->requested.known && plim__cached(x) < x->requested.bytes)
         plim__add_evidence(x, "only %s is cached, so emptying the cache would not do", bytes(plim__cached(x), a));
-    if (!x->evidence_count) plim__add_evidence(x, "the message gives no numbers beyond the request; a full device is the usual reason");
+    if (!x->evidence_count)
+        plim__add_evidence(x, "the message gives no numbers beyond the request; a full device is the usual reason");
 }
 
 static void about_host(const plim__reader *reader, plim_explanation *x) {
     text a;
     unsigned facts = reader->incident.facts.facts;
     x->confidence = 0.85;
-    if (facts & PLIM_FACT_SHM) plim__add_evidence(x, "shared memory (/dev/shm) ran out: loader processes pass batches through it");
-    if (facts & PLIM_FACT_WIN_COMMIT) plim__add_evidence(x, "Windows could not promise the memory: the page file is its limit, even when RAM is free");
-    if (x->process.known) plim__add_evidence(x, "the kernel killed a process that held %s", bytes(x->process.bytes, a));
+    if (facts & PLIM_FACT_SHM)
+        plim__add_evidence(x, "shared memory (/dev/shm) ran out: loader processes pass batches through it");
+    if (facts & PLIM_FACT_WIN_COMMIT)
+        plim__add_evidence(x,
+                           "Windows could not promise the memory: the page file is its limit, even when RAM is free");
+    if (x->process.known)
+        plim__add_evidence(x, "the kernel killed a process that held %s", bytes(x->process.bytes, a));
     else if (facts & PLIM_FACT_KILLED) {
         plim__add_evidence(x, "the process was killed from outside (SIGKILL), which is what the OOM killer does");
         x->confidence = 0.65;
     }
-    if (x->requested.known) plim__add_evidence(x, "the host could not give %s in one allocation", bytes(x->requested.bytes, a));
+    if (x->requested.known)
+        plim__add_evidence(x, "the host could not give %s in one allocation", bytes(x->requested.bytes, a));
     if (!x->evidence_count) plim__add_evidence(x, "a host allocation failed; the message tells no size");
 }
 
@@ -140,9 +161,12 @@ static void about_disguised(plim_explanation *x) {
 }
 
 static void about_warning(const plim__reader *reader, plim_explanation *x) {
-    if (reader->incident.facts.facts & PLIM_FACT_WARNING) plim__add_evidence(x, "the message itself says that nothing failed");
-    else if (reader->engine_done) plim__add_evidence(x, "the engine was built all the same");
-    else plim__add_evidence(x, "the run went on after it");
+    if (reader->incident.facts.facts & PLIM_FACT_WARNING)
+        plim__add_evidence(x, "the message itself says that nothing failed");
+    else if (reader->engine_done)
+        plim__add_evidence(x, "the engine was built all the same");
+    else
+        plim__add_evidence(x, "the run went on after it");
     x->confidence = 0.9;
 }
 

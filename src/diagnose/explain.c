@@ -18,8 +18,8 @@
 
 enum {
     BLOCK = 256 << 10,
-    TAIL = 16 << 10,      /* context before a block that turns out to matter */
-    OVERLAP = 512,        /* a trigger may lie across two blocks */
+    TAIL = 16 << 10,       /* context before a block that turns out to matter */
+    OVERLAP = 512,         /* a trigger may lie across two blocks */
     LOOK_AHEAD = 24 << 10, /* a message is read when so much follows it, or the end */
     LOOK_BEHIND = 16 << 10,
     ROWS = 256,
@@ -231,13 +231,14 @@ plim_status plim_explainer_finish(plim_explainer *explainer, const plim_explanat
     PLIM_TRY(take_block(explainer, true, error));
     plim__clean_end(&explainer->cleaner);
     if (explainer->cleaner.out.failed) return plim__fail_memory(error, "the text around a message", BLOCK);
-    if (!explainer->tail_read && explainer->tail) explainer->reader.gap = UINT64_MAX; /* the end was not worth reading */
+    if (!explainer->tail_read && explainer->tail)
+        explainer->reader.gap = UINT64_MAX; /* the end was not worth reading */
     read_window(explainer, true);
     explainer->finished = true;
     plim_explanation *made = &explainer->explanation;
     plim__conclude(&explainer->reader, made);
     made->log_bytes = explainer->total;
-    made->binary = explainer->total && explainer->nul * 100 > (explainer->total < BLOCK ? explainer->total : BLOCK);
+    made->binary = explainer->total && explainer->nul * 1000 > (explainer->total < BLOCK ? explainer->total : BLOCK);
     *explanation = made;
     return PLIM_OK;
 }

@@ -37,7 +37,8 @@ static void parse_numpy(plim__reader *reader, const char *start, const char *end
     if (plim__take(&t, " and data type")) {
         plim__skip_blank(&t);
         size_t length = 0;
-        while (t.at < t.end && (unsigned char)*t.at > ' ' && !strchr("\"',;)", *t.at) && length + 1 < sizeof event.dtype)
+        while (t.at < t.end && (unsigned char)*t.at > ' ' && !strchr("\"',;)", *t.at) &&
+               length + 1 < sizeof event.dtype)
             event.dtype[length++] = *t.at++;
         while (length && event.dtype[length - 1] == '.') length--;
         event.dtype[length] = 0;
@@ -57,7 +58,8 @@ static void parse_numpy(plim__reader *reader, const char *start, const char *end
 
 static void parse_memory_error(plim__reader *reader, const char *start, const char *end) {
     plim__text line = trimmed_line(reader, start), t = plim__text_at(reader, end);
-    if (plim__has_before(reader->begin, start, 6, "OutOf") || plim__has_before(reader->begin, start, 7, "_Array")) return;
+    if (plim__has_before(reader->begin, start, 6, "OutOf") || plim__has_before(reader->begin, start, 7, "_Array"))
+        return;
     if (plim__is_code_line(plim__line_at(reader, start)) || plim__has(line, 8, "except") || plim__has(line, 6, "raise"))
         return;
     if (plim__take(&t, " : bad allocation") || plim__take(&t, " : std::bad_alloc")) {
@@ -82,7 +84,8 @@ static void parse_memory_error(plim__reader *reader, const char *start, const ch
 /* "OSError: [Errno 12] Cannot allocate memory", "fork: Cannot allocate memory" */
 static void parse_cannot_allocate(plim__reader *reader, const char *start, const char *end) {
     plim__text line = plim__line_at(reader, start);
-    if (plim__has_before(reader->begin, start, 16, "Errno 12]") || plim__has_before(reader->begin, start, 16, "Errno 12")) {
+    if (plim__has_before(reader->begin, start, 16, "Errno 12]") ||
+        plim__has_before(reader->begin, start, 16, "Errno 12")) {
         plim__event event = host_event(reader, "python", PLIM_PLAIN, start);
         plim__report(reader, &event, end);
     } else if (plim__has_before(line.at, start, 40, "fork")) {
@@ -176,11 +179,13 @@ static void parse_killed(plim__reader *reader, const char *start, const char *en
         /* "x.sh: line 3: 4711 Killed  python", "[1]  + 4711 killed     python", "step 40Killed" */
         bool after_pid = c < start && c > line.at && digit(c[-1]);
         bool wide = line.end - end > 1 && end[0] == ' ' && (end[1] == ' ' || plim__has(line, 80, "line "));
-        if (after_pid && (wide || last)) report_killed(reader, start, end);
+        if (after_pid && (wide || last))
+            report_killed(reader, start, end);
         else if (capital && last && c == start && !plim__has_before(line.at, start, 8, "OOM") && start > line.at &&
                  !((start[-1] >= 'a' && start[-1] <= 'z') || (start[-1] >= 'A' && start[-1] <= 'Z')))
             report_killed(reader, start, end);
-        else if (capital && last && c == start && start - line.at > 12 && plim__has((plim__text){line.at, start}, 200, "it/s"))
+        else if (capital && last && c == start && start - line.at > 12 &&
+                 plim__has((plim__text){line.at, start}, 200, "it/s"))
             report_killed(reader, start, end);
     }
 }
@@ -189,7 +194,8 @@ static void parse_killed(plim__reader *reader, const char *start, const char *en
 static void parse_killed_word(plim__reader *reader, const char *start, const char *end) {
     plim__text line = trimmed_line(reader, start);
     bool pid_before = start > line.at && start - line.at > 6 && (plim__has(line, 80, " line ") || digit(start[-2]));
-    if ((start == line.at && line.end - end <= 4) || pid_before || (start == line.at && end < line.end && end[0] == ' '))
+    if ((start == line.at && line.end - end <= 4) || pid_before ||
+        (start == line.at && end < line.end && end[0] == ' '))
         report_killed(reader, start, end);
 }
 
@@ -213,8 +219,8 @@ static void report_slurm(plim__reader *reader, const char *start, const char *en
 }
 
 static void parse_slurm_kill(plim__reader *reader, const char *start, const char *end) {
-    if (plim__has(plim__text_at(reader, end), 40, "in step") || plim__has(plim__text_at(reader, end), 40, "in StepId") ||
-        plim__before(reader, start, 60, "slurm"))
+    if (plim__has(plim__text_at(reader, end), 40, "in step") ||
+        plim__has(plim__text_at(reader, end), 40, "in StepId") || plim__before(reader, start, 60, "slurm"))
         report_slurm(reader, start, end);
 }
 
@@ -270,7 +276,8 @@ static void parse_ray(plim__reader *reader, const char *start, const char *end) 
 }
 
 static void parse_ray_workers(plim__reader *reader, const char *start, const char *end) {
-    if (!plim__has(plim__text_at(reader, end), 120, "memory") && !plim__has(plim__text_at(reader, end), 120, "OOM")) return;
+    if (!plim__has(plim__text_at(reader, end), 120, "memory") && !plim__has(plim__text_at(reader, end), 120, "OOM"))
+        return;
     plim__event event = host_event(reader, "ray", PLIM_STRONG + 1, start);
     plim__report(reader, &event, end);
 }
@@ -284,7 +291,8 @@ static void parse_deepspeed(plim__reader *reader, const char *start, const char 
     plim__report(reader, &event, t.at);
 }
 
-/* --- data loaders, C++, Windows -------------------------------------------------------------------------------------- */
+/* --- data loaders, C++, Windows --------------------------------------------------------------------------------------
+ */
 
 static void report_loader(plim__reader *reader, const char *start, const char *end, unsigned facts) {
     plim__event event = host_event(reader, "pytorch", PLIM_STRONG, start);
@@ -294,7 +302,8 @@ static void report_loader(plim__reader *reader, const char *start, const char *e
 
 static void parse_loader(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end);
-    if (plim__has(t, 16, "Bus error")) report_loader(reader, start, end, PLIM_FACT_SHM);
+    if (plim__has(t, 16, "Bus error"))
+        report_loader(reader, start, end, PLIM_FACT_SHM);
     else if (plim__has(t, 16, "Killed") && plim__before(reader, start, 60, "worker"))
         report_loader(reader, start, end, PLIM_FACT_KILLED);
 }
@@ -318,7 +327,8 @@ static void parse_no_space(plim__reader *reader, const char *start, const char *
 }
 
 static void parse_bad_alloc(plim__reader *reader, const char *start, const char *end) {
-    if (plim__is_code_line(plim__line_at(reader, start)) && !plim__has(plim__line_at(reader, start), 40, "what()")) return;
+    if (plim__is_code_line(plim__line_at(reader, start)) && !plim__has(plim__line_at(reader, start), 40, "what()"))
+        return;
     plim__event event = host_event(reader, "cpp", PLIM_PLAIN, start);
     plim__report(reader, &event, end);
 }

@@ -91,7 +91,8 @@ static void take_operator(plim__text t, plim__buffer *buffer) {
     if (t.at < t.end && (*t.at == '"' || *t.at == '\\')) t.at++;
     if (t.at < t.end && *t.at == '"') t.at++;
     size_t length = 0;
-    while (t.at < t.end && *t.at != '"' && *t.at != '[' && (unsigned char)*t.at >= ' ' && length + 1 < sizeof buffer->what)
+    while (t.at < t.end && *t.at != '"' && *t.at != '[' && (unsigned char)*t.at >= ' ' &&
+           length + 1 < sizeof buffer->what)
         buffer->what[length++] = *t.at++;
     buffer->what[length] = 0;
 }
@@ -105,7 +106,8 @@ static void parse_buffers(plim__reader *reader, const char *start, const char *e
     int64_t number;
     while (plim__seek(&t, 1200, "Buffer %i:", &number) && buffers->count < PLIM_BUFFER_COUNT) {
         plim__text next = t;
-        if (!plim__seek(&next, 1200, "Buffer %i:", &number)) next.at = t.at + (t.end - t.at > 1200 ? 1200 : t.end - t.at);
+        if (!plim__seek(&next, 1200, "Buffer %i:", &number))
+            next.at = t.at + (t.end - t.at > 1200 ? 1200 : t.end - t.at);
         plim__text item = {t.at, next.at}, s = item;
         plim__buffer buffer = {.rank = -1};
         if (!plim__seek(&s, 64, "Size: %S", &buffer.size)) break;

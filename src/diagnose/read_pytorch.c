@@ -91,8 +91,10 @@ static void take_sentences(plim__text *t, plim__event *event, processes *list) {
     for (;;) {
         plim__skip_blank(t);
         if (plim__take(t, "has a total capac")) {
-            if (plim__take(t, "ity")) event->version = "PyTorch 2.2 or later";
-            else if (plim__take(t, "ty")) event->version = "PyTorch 2.1";
+            if (plim__take(t, "ity"))
+                event->version = "PyTorch 2.2 or later";
+            else if (plim__take(t, "ty"))
+                event->version = "PyTorch 2.1";
             if (!plim__take(t, " of %S", &event->capacity)) break;
             plim__take(t, " .");
         } else if (plim__take(t, "of which %S is free", &amount)) {
@@ -132,8 +134,10 @@ static void settle_processes(plim__event *event, const processes *list) {
         event->other = list->others;
     } else if (list->listed == 1 && !list->unknown) {
         bool own = !event->reserved.known || (double)list->single.bytes >= 0.98 * (double)event->reserved.bytes;
-        if (own) event->process = list->single;
-        else event->other = list->others;
+        if (own)
+            event->process = list->single;
+        else
+            event->other = list->others;
     } else {
         event->other = list->others;
     }
@@ -192,7 +196,7 @@ static void parse_head(plim__reader *reader, const char *start, const char *end)
     if (plim__is_code_line(line)) return;
     plim__take(&t, ".");
     plim__text rest = t;
-    if (plim__take(&rest, " Tried to allocate")) return;     /* read there */
+    if (plim__take(&rest, " Tried to allocate")) return; /* read there */
     if (plim__take(&rest, " (MPS allocated:") && plim__has(rest, 200, "Tried to allocate")) return;
     bool ends = t.at >= t.end || *t.at == '\n' || *t.at == '"' || *t.at == '\'' || plim__has(t, 6, "Tried");
     bool exception = plim__before(reader, start, 24, "Error");

@@ -220,7 +220,8 @@ static void parse_llama_buffer(plim__reader *reader, const char *start, const ch
         for (const char *c = name + letters; *c >= '0' && *c <= '9' && event.index < 1000; c++)
             event.index = event.index * 10 + (*c - '0');
     }
-    if (strncasecmp(name, "Metal", 5) == 0) event.kind = "mps";
+    if (strncasecmp(name, "Metal", 5) == 0)
+        event.kind = "mps";
     else if (strncasecmp(name, "CPU", 3) == 0) {
         event.kind = "host";
         event.index = -1;
@@ -248,7 +249,8 @@ static void parse_vllm_blocks(plim__reader *reader, const char *start, const cha
     plim__report(reader, &event, end);
 }
 
-/* "Free memory on device cuda:0 (3.1/23.6 GiB) on startup is less than desired GPU memory utilization (0.9, 21.2 GiB)" */
+/* "Free memory on device cuda:0 (3.1/23.6 GiB) on startup is less than desired GPU memory utilization (0.9, 21.2 GiB)"
+ */
 static void parse_vllm_free(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end);
     plim__event event = runtime_event(reader, "vllm", start);

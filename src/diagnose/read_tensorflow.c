@@ -12,7 +12,8 @@ static unsigned speaker(plim__reader *reader, const char *at) {
     if (plim__has(line, reach, "org_tensorflow") || plim__has(line, reach, "external/xla") ||
         plim__has(line, reach, "external/tsl") || plim__has(line, reach, "jaxlib") || plim__has(line, reach, "jax."))
         return PLIM_FACT_JAX;
-    if (plim__has(line, reach, "tensorflow") || plim__has(line, reach, "external/local_tsl")) return PLIM_FACT_TENSORFLOW;
+    if (plim__has(line, reach, "tensorflow") || plim__has(line, reach, "external/local_tsl"))
+        return PLIM_FACT_TENSORFLOW;
     return 0;
 }
 
@@ -128,7 +129,8 @@ static void take_allocator_name(plim__reader *reader, const char *start, plim__e
         event->kind = "gpu";
         event->index = index;
     }
-    if (plim__has_before(reader->begin, start, 60, "(cpu") || plim__has_before(reader->begin, start, 60, "gpu_host_bfc") ||
+    if (plim__has_before(reader->begin, start, 60, "(cpu") ||
+        plim__has_before(reader->begin, start, 60, "gpu_host_bfc") ||
         plim__has_before(reader->begin, start, 60, "cuda_host_bfc")) {
         event->kind = "host";
         event->facts |= PLIM_FACT_HOST;
@@ -236,7 +238,8 @@ static void parse_of_size(plim__reader *reader, const char *start, const char *e
     if (plim__has(head, reach, "region")) {
         plim__dump *dump = dump_of(reader, start);
         dump->regions++;
-        if (__builtin_add_overflow(dump->region_bytes, size.bytes, &dump->region_bytes)) dump->region_bytes = UINT64_MAX;
+        if (__builtin_add_overflow(dump->region_bytes, size.bytes, &dump->region_bytes))
+            dump->region_bytes = UINT64_MAX;
     } else if (plim__seek(&head, reach, "%i Chunks", &count)) {
         plim__dump *dump = dump_of(reader, start);
         if (!dump->summary) {
@@ -253,7 +256,8 @@ static void parse_of_size(plim__reader *reader, const char *start, const char *e
         dump->free_count++;
         if (__builtin_add_overflow(dump->free_bytes, size.bytes, &dump->free_bytes)) dump->free_bytes = UINT64_MAX;
         if (size.bytes > dump->largest_free) dump->largest_free = size.bytes;
-    } else if ((plim__has(head, reach, "InUse ") || plim__has(head, reach, "Chunk ")) && plim__has(head, reach, " at ")) {
+    } else if ((plim__has(head, reach, "InUse ") || plim__has(head, reach, "Chunk ")) &&
+               plim__has(head, reach, " at ")) {
         plim__dump *dump = dump_of(reader, start);
         dump->has_chunks = true;
         plim__dump_add(dump, size.bytes, 1);

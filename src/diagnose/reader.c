@@ -57,12 +57,13 @@ static bool has_digit(plim__text line) {
 }
 
 static bool shows_progress(plim__text line) {
-    static const char *const always[] = {"retrying", "retry with", "trying again", "try again with", "falling back", "reducing batch",
-                                         "reduce batch size to", "skipping batch", "resuming"};
-    static const char *const with_number[] = {"loss",  "epoch",    "it/s",      "eta:",      "map ",    "acc",
-                                              "step",  "iter",     "batch",     "samples",   "ms/step", "checkpoint",
-                                              "val:",  "finished", "completed", "processing file", "shard", "tok/s",
-                                              "tokens"};
+    static const char *const always[] = {"retrying",     "retry with",     "trying again",         "try again with",
+                                         "falling back", "reducing batch", "reduce batch size to", "skipping batch",
+                                         "resuming"};
+    static const char *const with_number[] = {
+        "loss",      "epoch",           "it/s",    "eta:",    "map ",       "acc",  "step",
+        "iter",      "batch",           "samples", "ms/step", "checkpoint", "val:", "finished",
+        "completed", "processing file", "shard",   "tok/s",   "tokens"};
     static const char *const never[] = {"error", "failed", "exception", "traceback", "aborted", "warn", "exit"};
     size_t length = (size_t)(line.end - line.at);
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
@@ -89,7 +90,8 @@ bool plim__goes_on(plim__text text) {
 static bool moved_on_until(plim__reader *reader, const char *until) {
     plim__incident *incident = &reader->incident;
     if (incident->moved_on || reader->gap > incident->end) return true;
-    const char *from = incident->end > reader->origin ? reader->begin + (incident->end - reader->origin) : reader->begin;
+    const char *from =
+        incident->end > reader->origin ? reader->begin + (incident->end - reader->origin) : reader->begin;
     if (from > reader->end) from = reader->end;
     /* the rest of the message's own line is not what follows */
     while (from < until && *from != '\n') from++;

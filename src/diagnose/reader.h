@@ -27,27 +27,27 @@ typedef enum plim__group {
 
 /* What a message is besides its numbers. */
 enum {
-    PLIM_FACT_WARNING = 1 << 0,      /* says itself that nothing failed */
-    PLIM_FACT_DRIVER = 1 << 1,       /* a failure only if the run does not go on */
-    PLIM_FACT_TACTIC = 1 << 2,       /* TensorRT skipped a tactic: a failure only if no engine comes out */
-    PLIM_FACT_BAD_SIZE = 1 << 3,     /* says itself that the size is nonsense */
-    PLIM_FACT_LIMIT = 1 << 4,        /* a scheduler's or a user's cap struck */
-    PLIM_FACT_BLOCK_LIMIT = 1 << 5,  /* says that single blocks may not be so large */
+    PLIM_FACT_WARNING = 1 << 0,     /* says itself that nothing failed */
+    PLIM_FACT_DRIVER = 1 << 1,      /* a failure only if the run does not go on */
+    PLIM_FACT_TACTIC = 1 << 2,      /* TensorRT skipped a tactic: a failure only if no engine comes out */
+    PLIM_FACT_BAD_SIZE = 1 << 3,    /* says itself that the size is nonsense */
+    PLIM_FACT_LIMIT = 1 << 4,       /* a scheduler's or a user's cap struck */
+    PLIM_FACT_BLOCK_LIMIT = 1 << 5, /* says that single blocks may not be so large */
     PLIM_FACT_DISGUISED = 1 << 6,
     PLIM_FACT_HOST = 1 << 7,
-    PLIM_FACT_EAGER_CONST = 1 << 8,  /* the op that copies NumPy data to the device */
-    PLIM_FACT_FALLING = 1 << 9,      /* TensorFlow asking for ever less of a card that is taken */
-    PLIM_FACT_TENSORFLOW = 1 << 10,  /* evidence for either framework, where both print the same */
+    PLIM_FACT_EAGER_CONST = 1 << 8, /* the op that copies NumPy data to the device */
+    PLIM_FACT_FALLING = 1 << 9,     /* TensorFlow asking for ever less of a card that is taken */
+    PLIM_FACT_TENSORFLOW = 1 << 10, /* evidence for either framework, where both print the same */
     PLIM_FACT_JAX = 1 << 11,
-    PLIM_FACT_SHM = 1 << 12,         /* /dev/shm */
+    PLIM_FACT_SHM = 1 << 12, /* /dev/shm */
     PLIM_FACT_TOO_BIG = 1 << 13,
     PLIM_FACT_SAID_FRAGMENTED = 1 << 14,
     PLIM_FACT_KILLED = 1 << 15,
     PLIM_FACT_WIN_COMMIT = 1 << 16,
-    PLIM_FACT_ON_CHIP = 1 << 17,     /* a TPU's smem or vmem, not its HBM */
-    PLIM_FACT_DUMP = 1 << 18,        /* an allocator's dump begins */
+    PLIM_FACT_ON_CHIP = 1 << 17,           /* a TPU's smem or vmem, not its HBM */
+    PLIM_FACT_DUMP = 1 << 18,              /* an allocator's dump begins */
     PLIM_FACT_UNKNOWN_PROCESSES = 1 << 19, /* the driver does not tell what processes hold (WSL2) */
-    PLIM_FACT_UTILIZATION = 1 << 20, /* vLLM's share of the card */
+    PLIM_FACT_UTILIZATION = 1 << 20,       /* vLLM's share of the card */
 };
 
 /* How much a message says; the strongest of an incident names the framework. */
@@ -62,22 +62,22 @@ typedef struct plim__event {
     const char *version; /* what the wording tells; NULL for nothing */
     int64_t index;       /* -1 for none */
     plim_amount requested, capacity, allocated, reserved, free, process, other, limit, largest_free;
-    plim_amount used;    /* of the device by everybody, where free is not printed */
-    int rank;            /* -1 for no shape */
+    plim_amount used; /* of the device by everybody, where free is not printed */
+    int rank;         /* -1 for no shape */
     int64_t shape[PLIM_EXPLANATION_DIMS];
     char dtype[24];
-    char op[96];         /* the operator that asked; "" for none */
+    char op[96];             /* the operator that asked; "" for none */
     const char *begin, *end; /* the message in the window */
 } plim__event;
 
 typedef struct plim__incident {
     plim__event facts;
     bool is_set;
-    bool confirmed;       /* something besides a driver's or tactic's complaint */
+    bool confirmed; /* something besides a driver's or tactic's complaint */
     uint64_t driver_count;
-    uint64_t end;         /* position in the whole cleaned text */
-    bool moved_on;        /* training was seen to go on behind it */
-    bool dumped;          /* a dump belongs to it */
+    uint64_t end;  /* position in the whole cleaned text */
+    bool moved_on; /* training was seen to go on behind it */
+    bool dumped;   /* a dump belongs to it */
     plim__dump dump;
     plim__buffers buffers;
     char message[512];

@@ -97,9 +97,12 @@ static void fill_table(plim__scan *scan, const node *nodes, const uint16_t *orde
     for (uint16_t i = 0; i < count; i++) {
         const node *at = &nodes[order[i]];
         uint16_t *row = &scan->next[(size_t)at->state << scan->shift];
-        if (order[i]) memcpy(row, &scan->next[(size_t)nodes[at->suffix].state << scan->shift], row_bytes);
-        else memset(row, 0, row_bytes);
-        for (uint16_t child = at->child; child; child = nodes[child].sibling) row[nodes[child].class] = nodes[child].state;
+        if (order[i])
+            memcpy(row, &scan->next[(size_t)nodes[at->suffix].state << scan->shift], row_bytes);
+        else
+            memset(row, 0, row_bytes);
+        for (uint16_t child = at->child; child; child = nodes[child].sibling)
+            row[nodes[child].class] = nodes[child].state;
         row[CLASS_BLANK] = at->state;
         scan->word_of[at->state] = at->word;
         scan->shorter[at->state] = at->shorter ? nodes[at->shorter].state : 0;

@@ -14,10 +14,10 @@
 
 typedef struct plim__scan {
     uint8_t class_of[256];
-    unsigned shift;          /* log2 of the number of classes */
-    uint16_t *next;          /* state << shift | class -> state */
-    uint16_t *word_of;       /* state -> 1 + the longest trigger that ends there, 0 for none */
-    uint16_t *shorter;       /* state -> the state of the next shorter trigger that ends there, 0 for none */
+    unsigned shift;    /* log2 of the number of classes */
+    uint16_t *next;    /* state << shift | class -> state */
+    uint16_t *word_of; /* state -> 1 + the longest trigger that ends there, 0 for none */
+    uint16_t *shorter; /* state -> the state of the next shorter trigger that ends there, 0 for none */
     uint16_t state_count, first_accepting; /* states from here on end a trigger */
     size_t longest;
 } plim__scan;

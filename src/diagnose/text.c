@@ -24,9 +24,12 @@ static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
 
 void plim__skip_blank(plim__text *text) {
     while (text->at < text->end) {
-        if (blank(*text->at)) text->at++;
-        else if (*text->at == '\\' && text->end - text->at > 1 && strchr("ntr", text->at[1])) text->at += 2;
-        else break;
+        if (blank(*text->at))
+            text->at++;
+        else if (*text->at == '\\' && text->end - text->at > 1 && strchr("ntr", text->at[1]))
+            text->at += 2;
+        else
+            break;
     }
 }
 
@@ -249,8 +252,10 @@ int plim__take_dims(plim__text *text, char close, int64_t shape[PLIM_EXPLANATION
         t.at = at;
         shape[rank++] = minus ? -(int64_t)value : (int64_t)value;
         plim__skip_blank(&t);
-        if (t.at < t.end && *t.at == ',') t.at++;
-        else if (t.at >= t.end || *t.at != close) return -1;
+        if (t.at < t.end && *t.at == ',')
+            t.at++;
+        else if (t.at >= t.end || *t.at != close)
+            return -1;
     }
     t.at++;
     *text = t;
@@ -270,14 +275,36 @@ bool plim__dtype_word(const char *name, char *numpy, size_t size) {
     static const struct {
         const char *from, *to;
     } words[] = {
-        {"float", "float32"},   {"double", "float64"},  {"half", "float16"},    {"bfloat16", "bfloat16"},
-        {"f64", "float64"},     {"f32", "float32"},     {"f16", "float16"},     {"bf16", "bfloat16"},
-        {"s64", "int64"},       {"s32", "int32"},       {"s16", "int16"},       {"s8", "int8"},
-        {"u64", "uint64"},      {"u32", "uint32"},      {"u16", "uint16"},      {"u8", "uint8"},
-        {"pred", "bool"},       {"c64", "complex64"},   {"c128", "complex128"}, {"s4", "int4"},
-        {"u4", "uint4"},        {"string", "string"},   {"resource", "resource"}, {"variant", "variant"},
-        {"f8e4m3fn", "float8_e4m3fn"}, {"f8e5m2", "float8_e5m2"}, {"object", "object"}, {"qint8", "int8"},
-        {"quint8", "uint8"},    {"qint32", "int32"},
+        {"float", "float32"},
+        {"double", "float64"},
+        {"half", "float16"},
+        {"bfloat16", "bfloat16"},
+        {"f64", "float64"},
+        {"f32", "float32"},
+        {"f16", "float16"},
+        {"bf16", "bfloat16"},
+        {"s64", "int64"},
+        {"s32", "int32"},
+        {"s16", "int16"},
+        {"s8", "int8"},
+        {"u64", "uint64"},
+        {"u32", "uint32"},
+        {"u16", "uint16"},
+        {"u8", "uint8"},
+        {"pred", "bool"},
+        {"c64", "complex64"},
+        {"c128", "complex128"},
+        {"s4", "int4"},
+        {"u4", "uint4"},
+        {"string", "string"},
+        {"resource", "resource"},
+        {"variant", "variant"},
+        {"f8e4m3fn", "float8_e4m3fn"},
+        {"f8e5m2", "float8_e5m2"},
+        {"object", "object"},
+        {"qint8", "int8"},
+        {"quint8", "uint8"},
+        {"qint32", "int32"},
     };
     const char *found = NULL;
     for (size_t i = 0; i < sizeof words / sizeof *words && !found; i++)

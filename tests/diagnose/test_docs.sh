@@ -29,8 +29,9 @@ for framework in pytorch tensorflow jax; do
         for cause in bad_size too_big limit per_allocation_limit other_process fragmented full dataset_on_device \
             host_memory disguised warning; do
             log=$source/tests/diagnose/examples/$framework/$cause.txt
-            [ -f "$log" ] || continue
-            printf '\n## %s\n\n```\n' "$cause"
+            printf '\n## %s\n\n' "$cause"
+            [ -f "$log" ] || { echo "No message of this framework shows this cause."; continue; }
+            printf '```\n'
             cat "$log"
             printf '```\n\n```\n'
             "$program" explain "$log" || exit 1
@@ -41,4 +42,15 @@ for framework in pytorch tensorflow jax; do
     } >"$page"
     compare "$page" "$source/docs/explanations/$framework.md"
 done
+
+# docs/beliefs.md: every "$ plimsoll ..." line is run, and what follows it up to the fence is its output.
+program=$(readlink -f "$program")
+(cd "$source" && inside=0 && while IFS= read -r line; do
+    case $line in
+    '```') inside=$((1 - inside)); echo "$line" ;;
+    '$ plimsoll '*) echo "$line"; set -- ${line#'$ plimsoll '}; "$program" "$@" </dev/null ;;
+    *) [ $inside = 1 ] || echo "$line" ;;
+    esac
+done <docs/beliefs.md) >"$page"
+compare "$page" "$source/docs/beliefs.md"
 exit $bad
