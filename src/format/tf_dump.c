@@ -130,7 +130,7 @@ static plim_status place(dump *d, const chunk *c, uint64_t offset, bool new_segm
 }
 
 static plim_status place_all(dump *d, plim_error *error) {
-    qsort(d->chunks.items, d->chunks.count, sizeof *d->chunks.items, by_address);
+    if (d->chunks.count) qsort(d->chunks.items, d->chunks.count, sizeof *d->chunks.items, by_address);
     uint64_t offset = 0, end = 0;
     for (size_t i = 0; i < d->chunks.count; i++) {
         const chunk *c = &d->chunks.items[i];
