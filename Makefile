@@ -3,12 +3,16 @@ BUILD  := build
 CMAKE  := cmake -G Ninja -DPLIM_WERROR=ON
 PREFIX ?= /usr/local
 
-.PHONY: all setup build run test test-plain test-sanitized bench install format lint fuzz clean
+.PHONY: all setup setup-tests build run test test-plain test-sanitized bench install format lint fuzz clean
 
 all: build
 
 setup:
 	@scripts/setup.sh
+
+# A browser for the report's page: only tests need it.
+setup-tests: setup
+	@scripts/setup.sh python3 chromium chromium-driver
 
 build: setup
 	@$(CMAKE) -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
@@ -19,10 +23,10 @@ run: build
 
 test: test-plain test-sanitized
 
-test-plain: build
+test-plain: setup-tests build
 	ctest --test-dir $(BUILD) --output-on-failure
 
-test-sanitized: setup
+test-sanitized: setup-tests
 	@$(CMAKE) -S . -B $(BUILD)/sanitized -DPLIM_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	@cmake --build $(BUILD)/sanitized
 	ctest --test-dir $(BUILD)/sanitized --output-on-failure

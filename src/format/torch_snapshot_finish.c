@@ -146,10 +146,10 @@ static plim_status keep_device(plim__torch_reader *reader, int device, plim_erro
     for (size_t i = 0; i < reader->segments.count; i++) {
         plim__timeline_segment segment = reader->segments.items[i];
         if (segment.device != device) continue;
-        const plim__timeline_block *blocks = reader->segment_blocks.items + segment.first_block;
+        uint32_t from = segment.first_block;
         segment.first_block = (uint32_t)timeline->blocks.count;
-        for (uint32_t b = 0; b < segment.block_count; b++)
-            if (!plim__vec_push(&timeline->blocks, blocks[b])) return no_memory(reader, error);
+        for (uint32_t b = from; b < from + segment.block_count; b++)
+            if (!plim__vec_push(&timeline->blocks, reader->segment_blocks.items[b])) return no_memory(reader, error);
         if (!plim__vec_push(&timeline->segments, segment)) return no_memory(reader, error);
     }
     return PLIM_OK;
