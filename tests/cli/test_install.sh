@@ -1,0 +1,49 @@
+# What `make install` installs works: a program builds against it with pkg-config, shared and static, and with CMake.
+set -eu
+program=$1 build=$(dirname "$1")
+grep -q '^PLIM_SANITIZE:BOOL=ON' "$build/CMakeCache.txt" && { echo "skipped: a sanitized library is not for installing"; exit 77; }
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/usr" > /dev/null
+lib=$(dirname "$(find "$work/usr" -name libplimsoll.a)")
+
+cat > "$work/main.c" <<'C'
+#include <plimsoll/plimsoll.h>
+#include <stdio.h>
+int main(void) {
+    plim_error error;
+    plim_graph *graph;
+    plim_session *session;
+    if (plim_zoo_create("mlp", NULL, &graph, &error) != PLIM_OK || plim_session_create(graph, NULL, &session, &error) != PLIM_OK ||
+        plim_session_run(session, &error) != PLIM_OK)
+        return fprintf(stderr, "%s\n", error.message), 1;
+    puts(plim_session_output(session, "logits") ? "it runs" : "no output");
+    plim_session_free(session);
+    plim_graph_free(graph);
+    return 0;
+}
+C
+# the .pc file names the configured prefix; ours was moved, which pkg-config can be told
+export PKG_CONFIG_PATH="$lib/pkgconfig"
+flags="--define-variable=prefix=$work/usr"
+cc "$work/main.c" -o "$work/shared" $(pkg-config $flags --cflags --libs plimsoll)
+[ "$(LD_LIBRARY_PATH="$lib" "$work/shared")" = "it runs" ]
+cc "$work/main.c" -o "$work/static" $(pkg-config $flags --cflags plimsoll) "$lib/libplimsoll.a" $(pkg-config $flags --static --libs plimsoll | sed 's/-lplimsoll//')
+[ "$("$work/static")" = "it runs" ]
+
+mkdir "$work/project"
+cp "$work/main.c" "$work/project"
+cat > "$work/project/CMakeLists.txt" <<'C'
+cmake_minimum_required(VERSION 3.18)
+project(user C)
+find_package(plimsoll REQUIRED)
+add_executable(user main.c)
+target_link_libraries(user plimsoll::plimsoll)
+C
+cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$work/usr" > /dev/null
+cmake --build "$work/project/build" > /dev/null
+[ "$("$work/project/build/user")" = "it runs" ]
+
+for file in bin/plimsoll share/man/man1/plimsoll.1 share/bash-completion/completions/plimsoll; do
+    [ -s "$work/usr/$file" ] || { echo "$file is not installed"; exit 1; }
+done
+echo "installed, linked and ran"
