@@ -37,6 +37,8 @@ bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double
         double scalar;
         if (!plim__match_scalar(g, node->inputs.items[i], &scalar)) continue;
         if (!isnan(number) && !plim__match_near(scalar, number)) continue;
+        const plim__shape *one = &g->values.items[node->inputs.items[i]].shape, *rest = &g->values.items[node->inputs.items[1 - i]].shape;
+        if (one->rank > rest->rank) continue; /* [1,1] with [8] gives [1,8]: more than a scalar's work */
         *other = node->inputs.items[1 - i];
         if (found) *found = scalar;
         return true;

@@ -8,10 +8,15 @@
 
 #define HIDDEN (-1e4) /* a score at or below this is as good as minus infinity */
 
-/* A constant (..., Tq, Tk) that shows (or, with `shown` < 0, adds 0 to) exactly the keys up to the query. */
-static bool is_triangle(const plim_graph *g, plim_value v, bool boolean, bool inverted) {
+/* A constant (..., Tq, Tk) that shows (or, where not `boolean`, adds 0 to) exactly the keys up to the query. It must
+ * have a row for each query: one row for all of them hides nothing, whatever a square would hide. */
+static bool is_triangle(const plim_graph *g, plim_value v, plim_value scores, bool boolean, bool inverted) {
     plim__tensor *t = plim__graph_constant_tensor(g, v);
-    if (!t || t->shape.rank < 2 || (t->dtype == PLIM_BOOL) != boolean || plim__tensor_load(t, NULL) != PLIM_OK) return false;
+    const plim__shape *s = &g->values.items[scores].shape;
+    if (!t || t->shape.rank < 2 || s->rank < 2 || t->shape.dims[t->shape.rank - 2] != s->dims[s->rank - 2] ||
+        t->shape.dims[t->shape.rank - 1] != s->dims[s->rank - 1])
+        return false;
+    if ((t->dtype == PLIM_BOOL) != boolean || plim__tensor_load(t, NULL) != PLIM_OK) return false;
     int64_t rows = t->shape.dims[t->shape.rank - 2], columns = t->shape.dims[t->shape.rank - 1], area = rows * columns;
     if (area == 0 || rows > columns) return false;
     int64_t elements = plim__shape_elements(&t->shape);
@@ -35,7 +40,9 @@ static plim_value peel_mask(const plim_graph *g, plim_value scores, struct patte
     double fill;
     if (where) {
         for (size_t i = 1; i < 3; i++)
-            if (plim__match_scalar(g, where->inputs.items[3 - i], &fill) && fill <= HIDDEN && is_triangle(g, where->inputs.items[0], true, i == 2)) {
+            if (plim__shape_equal(&g->values.items[where->inputs.items[i]].shape, &g->values.items[scores].shape) &&
+                plim__match_scalar(g, where->inputs.items[3 - i], &fill) && fill <= HIDDEN &&
+                is_triangle(g, where->inputs.items[0], scores, true, i == 2)) {
                 p->causal = true;
                 return where->inputs.items[i];
             }
@@ -46,7 +53,7 @@ static plim_value peel_mask(const plim_graph *g, plim_value scores, struct patte
         plim_value mask = add->inputs.items[i], rest = add->inputs.items[1 - i];
         const plim__shape *shape = &g->values.items[rest].shape, *out = &g->values.items[scores].shape;
         if (!plim__shape_equal(shape, out) || plim__shape_equal(shape, &g->values.items[mask].shape)) continue; /* the mask broadcasts */
-        p->causal = is_triangle(g, mask, false, false);
+        p->causal = is_triangle(g, mask, scores, false, false);
         p->mask = p->causal ? PLIM_NO_VALUE : mask;
         return rest;
     }
