@@ -63,6 +63,20 @@ class Page(unittest.TestCase):
         b.frame()
         self.assertRaises(AssertionError, self.assert_calm)
 
+    def test_the_page_of_a_resnet50_plan_shows_its_peak_to_the_byte(self):
+        maker, page = os.path.join(os.path.dirname(os.path.abspath(program)), "tests", "test_report_plan_timeline"), os.path.join(out, "plan.html")
+        if not os.path.exists(maker):
+            self.skipTest("tests are not built")
+        peak, arena = map(int, subprocess.run([maker, page], check=True, capture_output=True, text=True).stdout.split())
+        b = self.show(page, "#stack=tensor")
+        self.assertEqual(b.value("[Math.max(...plimsoll.model.totals), plimsoll.summary.peak.bytes, plimsoll.model.extent]"), [peak, peak, arena])
+        self.assertIn(f"{peak:,} bytes", b.value("document.getElementById('figures').innerText"))
+        b.hover("#chart", 0.5, 0.6)
+        self.assertFalse(b.value("document.getElementById('tip').hidden"))
+        b.click("#map", 0.5, 0.95)
+        b.screenshot(os.path.join(out, "plan.png"))
+        self.assert_calm()
+
     def test_page_json_and_text_show_the_same_numbers(self):
         b = self.show(self.page)
         peak = self.json["peak"]["bytes"]

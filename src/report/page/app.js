@@ -33,6 +33,7 @@ function start(model) {
     if (!frame) frame = requestAnimationFrame(draw);
   };
   function draw() {
+    cancelAnimationFrame(frame);
     frame = 0;
     if (pending.all) {
       chart.draw();
@@ -346,7 +347,8 @@ function start(model) {
       chart.size();
       if (model.extent) map.size();
       chart.bandKey = null;
-      schedule('all');
+      pending.all = true;
+      draw(); // in this frame: a new size has emptied the canvases
       if (segments) segments.draw();
     });
   }).observe(byId('chart'));

@@ -1,0 +1,94 @@
+/* From buffers, steps and offsets to lives and marks. */
+#include "report/plan_timeline.h"
+
+#include "core/error.h"
+
+static plim__memory_kind kind_of(plim__buffer_kind kind) {
+    switch (kind) {
+    case PLIM__BUFFER_WEIGHT: return PLIM__KIND_WEIGHT;
+    case PLIM__BUFFER_STATE: return PLIM__KIND_OPTIMIZER;
+    case PLIM__BUFFER_INPUT: return PLIM__KIND_DATA;
+    case PLIM__BUFFER_ACTIVATION: return PLIM__KIND_ACTIVATION;
+    case PLIM__BUFFER_GRADIENT: return PLIM__KIND_GRADIENT;
+    case PLIM__BUFFER_WORKSPACE: return PLIM__KIND_WORKSPACE;
+    }
+    return PLIM__KIND_OTHER;
+}
+
+static const char *name_of_step(const plim_graph *g, const plim__step *step) {
+    const char *name = step->node >= 0 ? g->nodes.items[step->node].name : NULL;
+    return name && *name ? name : step->label;
+}
+
+/* What is known about a buffer: from the value it holds, or for scratch from the step that uses it. */
+static void describe(const plim_graph *g, const plim__program *program, size_t index, plim__timeline_buffer *out) {
+    const plim__buffer *buffer = &program->buffers.items[index];
+    out->kind = kind_of(buffer->kind);
+    if (buffer->value >= 0) {
+        const plim__value *value = &g->values.items[buffer->value];
+        out->name = value->name;
+        out->dtype = value->dtype;
+        out->dims = value->shape.dims;
+        out->rank = value->shape.rank > 0 ? (size_t)value->shape.rank : 0;
+        if (value->producer < 0) return;
+        out->layer = g->nodes.items[value->producer].name;
+        out->operation = g->nodes.items[value->producer].op_name;
+    } else if (out->born < program->steps.count) {
+        const plim__step *step = &program->steps.items[out->born];
+        out->name = out->layer = name_of_step(g, step);
+        out->operation = step->label;
+    }
+}
+
+static plim_status add_lives(const plim_graph *g, const plim__program *program, const plim__plan *plan,
+                             plim__timeline *timeline, plim_error *error) {
+    for (size_t b = 0; b < plan->buffer_count; b++) {
+        const plim__buffer *buffer = &program->buffers.items[b];
+        bool kept = buffer->kind == PLIM__BUFFER_WEIGHT || buffer->kind == PLIM__BUFFER_STATE;
+        /* a buffer that is written over another one has no memory of its own */
+        if (plan->offsets[b] < 0 || plan->home[b] != (int32_t)b || buffer->bytes == 0) continue;
+        if (!kept && plan->lives[b].born > plan->lives[b].died) continue;
+        plim__timeline_buffer out = {
+            .bytes = (buffer->bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT,
+            .offset = (uint64_t)plan->offsets[b],
+            .born = kept ? 0 : (uint32_t)plan->lives[b].born,
+            .died = kept ? PLIM__NEVER : (uint32_t)plan->lives[b].died + 1,
+        };
+        describe(g, program, b, &out);
+        PLIM_TRY(plim__timeline_add(timeline, &out, error));
+    }
+    return PLIM_OK;
+}
+
+static bool makes_gradient(const plim__program *program, const plim__step *step) {
+    for (int32_t i = step->in_count; i < step->in_count + step->out_count; i++) {
+        int32_t buffer = step->operands[i].buffer;
+        if (buffer >= 0 && program->buffers.items[buffer].kind == PLIM__BUFFER_GRADIENT) return true;
+    }
+    return false;
+}
+
+/* Forward until the first gradient is made, backward after it. */
+static plim_status add_marks(const plim_graph *g, const plim__program *program, plim__timeline *timeline,
+                             plim_error *error) {
+    bool backward = false;
+    for (uint32_t s = 0; s < program->steps.count; s++) {
+        const plim__step *step = &program->steps.items[s];
+        bool turn = !backward && makes_gradient(program, step);
+        backward |= turn;
+        if (turn || s == 0)
+            PLIM_TRY(plim__timeline_add_mark(timeline, PLIM__MARK_PHASE, s,
+                                             backward ? PLIM__PHASE_BACKWARD : PLIM__PHASE_FORWARD, NULL, error));
+        PLIM_TRY(plim__timeline_add_mark(timeline, PLIM__MARK_OPERATOR, s, 0, name_of_step(g, step), error));
+    }
+    return PLIM_OK;
+}
+
+plim_status plim__plan_timeline(const plim_graph *g, const plim__program *program, const plim__plan *plan,
+                                plim__timeline *timeline, plim_error *error) {
+    timeline->source = PLIM__SOURCE_PLAN;
+    PLIM_TRY(add_lives(g, program, plan, timeline, error));
+    PLIM_TRY(add_marks(g, program, timeline, error));
+    if (timeline->ticks < program->steps.count) timeline->ticks = (uint32_t)program->steps.count;
+    return plim__timeline_finish(timeline, error);
+}
