@@ -20,8 +20,10 @@ static const char *name_of_step(const plim_graph *g, const plim__step *step) {
     return name && *name ? name : step->label;
 }
 
-/* What is known about a buffer: from the value it holds, or for scratch from the step that uses it. */
-static void describe(const plim_graph *g, const plim__program *program, size_t index, plim__timeline_buffer *out) {
+/* What is known about a buffer: from the value it holds, and from the step that uses it first: a weight belongs to
+ * that layer, and scratch has no other name. */
+static void describe(const plim_graph *g, const plim__program *program, size_t index, int32_t user,
+                     plim__timeline_buffer *out) {
     const plim__buffer *buffer = &program->buffers.items[index];
     out->kind = kind_of(buffer->kind);
     if (buffer->value >= 0) {
@@ -30,18 +32,34 @@ static void describe(const plim_graph *g, const plim__program *program, size_t i
         out->dtype = value->dtype;
         out->dims = value->shape.dims;
         out->rank = value->shape.rank > 0 ? (size_t)value->shape.rank : 0;
-        if (value->producer < 0) return;
-        out->layer = g->nodes.items[value->producer].name;
-        out->operation = g->nodes.items[value->producer].op_name;
-    } else if (out->born < program->steps.count) {
-        const plim__step *step = &program->steps.items[out->born];
-        out->name = out->layer = name_of_step(g, step);
-        out->operation = step->label;
+        if (value->producer >= 0) {
+            out->layer = g->nodes.items[value->producer].name;
+            out->operation = g->nodes.items[value->producer].op_name;
+            return;
+        }
     }
+    if (user < 0) return;
+    const plim__step *step = &program->steps.items[user];
+    out->layer = name_of_step(g, step);
+    out->operation = step->label;
+    if (!out->name) out->name = out->layer;
+}
+
+/* The first step that touches each buffer; -1 when none does. */
+static int32_t *find_users(const plim__program *program) {
+    int32_t *users = plim__alloc_array(program->buffers.count, sizeof *users);
+    for (size_t b = 0; users && b < program->buffers.count; b++) users[b] = -1;
+    for (size_t s = program->steps.count; users && s-- > 0;) {
+        const plim__step *step = &program->steps.items[s];
+        for (int32_t i = 0; i < step->in_count + step->out_count; i++)
+            if (step->operands[i].buffer >= 0) users[step->operands[i].buffer] = (int32_t)s;
+        if (step->scratch >= 0) users[step->scratch] = (int32_t)s;
+    }
+    return users;
 }
 
 static plim_status add_lives(const plim_graph *g, const plim__program *program, const plim__plan *plan,
-                             plim__timeline *timeline, plim_error *error) {
+                             const int32_t *users, plim__timeline *timeline, plim_error *error) {
     for (size_t b = 0; b < plan->buffer_count; b++) {
         const plim__buffer *buffer = &program->buffers.items[b];
         bool kept = buffer->kind == PLIM__BUFFER_WEIGHT || buffer->kind == PLIM__BUFFER_STATE;
@@ -54,7 +72,7 @@ static plim_status add_lives(const plim_graph *g, const plim__program *program, 
             .born = kept ? 0 : (uint32_t)plan->lives[b].born,
             .died = kept ? PLIM__NEVER : (uint32_t)plan->lives[b].died + 1,
         };
-        describe(g, program, b, &out);
+        describe(g, program, b, users[b], &out);
         PLIM_TRY(plim__timeline_add(timeline, &out, error));
     }
     return PLIM_OK;
@@ -87,7 +105,11 @@ static plim_status add_marks(const plim_graph *g, const plim__program *program, 
 plim_status plim__plan_timeline(const plim_graph *g, const plim__program *program, const plim__plan *plan,
                                 plim__timeline *timeline, plim_error *error) {
     timeline->source = PLIM__SOURCE_PLAN;
-    PLIM_TRY(add_lives(g, program, plan, timeline, error));
+    int32_t *users = find_users(program);
+    if (!users) return plim__fail_memory(error, "the users of buffers", program->buffers.count * sizeof *users);
+    plim_status status = add_lives(g, program, plan, users, timeline, error);
+    plim__free(users);
+    if (status != PLIM_OK) return status;
     PLIM_TRY(add_marks(g, program, timeline, error));
     if (timeline->ticks < program->steps.count) timeline->ticks = (uint32_t)program->steps.count;
     return plim__timeline_finish(timeline, error);
