@@ -139,12 +139,19 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Where the time goes: kinds of steps, largest first. */
+struct kind {
+    const char *label;
+    double seconds, flops;
+    int count;
+};
+
+static int slower_first(const void *a, const void *b) {
+    double x = ((const struct kind *)a)->seconds, y = ((const struct kind *)b)->seconds;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
 static void print_profile(const plim_session *session) {
-    struct {
-        const char *label;
-        double seconds, flops;
-        int count;
-    } rows[64];
+    struct kind rows[64];
     size_t kinds = 0;
     double total = 0;
     for (size_t i = 0; i < plim_session_step_count(session); i++) {
@@ -152,20 +159,14 @@ static void print_profile(const plim_session *session) {
         plim_session_step_get(session, i, &step);
         size_t k = 0;
         while (k < kinds && strcmp(rows[k].label, step.label) != 0) k++;
-        if (k == 64) continue;
-        if (k == kinds) rows[kinds++] = (typeof(rows[0])){.label = step.label};
+        if (k == sizeof rows / sizeof *rows) continue;
+        if (k == kinds) rows[kinds++] = (struct kind){.label = step.label};
         rows[k].seconds += step.seconds;
         rows[k].flops += step.flops;
         rows[k].count++;
         total += step.seconds;
     }
-    for (size_t i = 0; i < kinds; i++)
-        for (size_t k = i + 1; k < kinds; k++)
-            if (rows[k].seconds > rows[i].seconds) {
-                typeof(rows[0]) swap = rows[i];
-                rows[i] = rows[k];
-                rows[k] = swap;
-            }
+    qsort(rows, kinds, sizeof *rows, slower_first);
     printf("%-22s %6s %10s %7s %10s\n", "step", "count", "ms", "share", "GFLOP/s");
     for (size_t i = 0; i < kinds; i++)
         printf("%-22s %6d %10.3f %6.1f%% %10.1f\n", rows[i].label, rows[i].count, rows[i].seconds * 1e3, 100 * rows[i].seconds / total,

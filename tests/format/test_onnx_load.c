@@ -125,7 +125,7 @@ static void nodes_in_any_order_are_sorted(void **state) {
 static void check_typed(plim_dtype dtype, unsigned field, int packed) {
     int wide = dtype == PLIM_F32 || dtype == PLIM_F64;
     int64_t numbers[4] = {5, 1, 0, dtype == PLIM_U8 || dtype == PLIM_BOOL ? 1 : -3};
-    bytes t = tensor_head("w", dtype, 1, (int64_t[]){4}), list = {0};
+    bytes t = tensor_head("w", (int)dtype, 1, (int64_t[]){4}), list = {0};
     for (int i = 0; i < 4; i++) {
         float f = (float)numbers[i];
         double d = (double)numbers[i];
