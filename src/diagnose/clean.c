@@ -7,8 +7,10 @@
 
 enum { WRAP = 80, CUT_BLANKS = 50 };
 
+/* Counted only where it decides whether a line is exactly WRAP long. */
 static size_t characters(const char *text, size_t length) {
     size_t count = 0;
+    if (length < WRAP || length > 4 * WRAP + 64) return length;
     for (size_t i = 0; i < length; i++) count += ((unsigned char)text[i] & 0xC0) != 0x80;
     return count;
 }
@@ -136,14 +138,18 @@ static bool take_one_prefix(plim__text *t) {
         "[rank%i]: ", "[rank%i] ", "[default%i]:", "[%i,%i]<stderr>: ", "[%i,%i]<stdout>: ", "[%i]<stderr>: ",
     };
     int64_t a, b;
-    for (size_t i = 0; i < sizeof stamps / sizeof *stamps; i++)
-        if (plim__take(t, stamps[i], &a, &b)) return true;
+    char first = *t->at;
+    bool number = first >= '0' && first <= '9';
+    if (first == '[')
+        for (size_t i = 0; i < sizeof stamps / sizeof *stamps; i++)
+            if (plim__take(t, stamps[i], &a, &b)) return true;
     plim__text s = *t;
-    if (plim__take(&s, "%i", &a) && a < 100000 && s.end - s.at > 1 && s.at[0] == ':' && s.at[1] == ' ') {
+    if (number && plim__take(&s, "%i", &a) && a < 100000 && s.end - s.at > 1 && s.at[0] == ':' && s.at[1] == ' ') {
         t->at = s.at + 2;
         return true;
     }
-    if (take_worker(t) || take_time(t) || take_service(t)) return true;
+    if (take_worker(t) || ((number || first == '[') && take_time(t)) || take_service(t)) return true;
+    if (first < 'A' || first > 'Z') return false;
     s = *t;
     if (take_level(&s)) { /* "ERROR: ", "ERROR 01-02 03:04:05 [x.py:1] " */
         if (plim__take(&s, " %i-%i %i:%i:%i [", &a, &a, &a, &a, &a)) {
@@ -207,7 +213,20 @@ static bool add_unicode(plim__str *out, const char *digits, size_t left) {
     return true;
 }
 
+/* Whether a line may need more than copying: a run of CUT_BLANKS covers two neighbours of this grid. */
+static bool needs_work(const char *text, size_t length) {
+    if (memchr(text, '\r', length) || memchr(text, 0, length) || memchr(text, '\\', length)) return true;
+    size_t step = CUT_BLANKS / 2;
+    for (size_t i = step; i + step <= length; i += step)
+        if (text[i] <= ' ' && text[i - step] <= ' ') return true;
+    return false;
+}
+
 static void add_body(plim__str *out, const char *text, size_t length) {
+    if (!needs_work(text, length)) {
+        plim__str_addn(out, text, length);
+        return;
+    }
     bool escaped = looks_escaped(text, length);
     size_t start = 0;
     for (size_t i = 0; i < length; i++) {
@@ -259,15 +278,15 @@ static bool starts_fresh(const char *line, size_t length) {
 void plim__clean_line(plim__cleaner *cleaner, const char *line, size_t length) {
     if (length && line[length - 1] == '\r') length--;
     if (length >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) line += 3, length -= 3;
-    size_t raw = length > 4 * WRAP + 64 ? length : characters(line, length);
+    size_t raw = characters(line, length);
     const char *body = line;
-    if (memchr(line, 0x1B, length) || memmem(line, length, "^[[", 3) || memmem(line, length, "\\u001b[", 7) ||
-        memmem(line, length, "\\x1b[", 5)) {
+    bool printed = memchr(line, '\\', length) || memchr(line, '^', length);
+    if (memchr(line, 0x1B, length) || (printed && memchr(line, '[', length))) {
         strip_escapes(&cleaner->scratch, line, length);
         body = plim__str_text(&cleaner->scratch);
         length = cleaner->scratch.length;
     }
-    size_t plain = length > 4 * WRAP + 64 ? length : characters(body, length);
+    size_t plain = characters(body, length);
     size_t prefix = plim__clean_prefix(body, length);
     bool is_long = raw > WRAP && plain > WRAP;
     bool joined = cleaner->started && cleaner->full && !is_long && !starts_fresh(body, length);

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "diagnose/cause.h"
 #include "diagnose/clean.h"
+#include "diagnose/explain.h"
 #include "diagnose/reader.h"
 #include "diagnose/scan.h"
 #include "plimsoll/diagnose.h"
@@ -77,6 +78,19 @@ plim_status plim_explainer_new(plim_explainer **explainer, plim_error *error) {
     plim__reader_init(&made->reader);
     *explainer = made;
     return PLIM_OK;
+}
+
+void plim__explainer_reset(plim_explainer *explainer) {
+    plim__str_clear(&explainer->cleaner.out);
+    plim__str_clear(&explainer->cleaner.scratch);
+    explainer->cleaner = (plim__cleaner){.out = explainer->cleaner.out, .scratch = explainer->cleaner.scratch};
+    explainer->cleaner.out.failed = explainer->cleaner.scratch.failed = false;
+    plim__reader_init(&explainer->reader);
+    explainer->tail = explainer->size = explainer->scanned = 0;
+    explainer->tail_read = explainer->utf16 = explainer->utf16_odd = explainer->finished = false;
+    explainer->hot = 0;
+    explainer->state = 0;
+    explainer->origin = explainer->total = explainer->nul = 0;
 }
 
 void plim_explainer_free(plim_explainer *explainer) {
