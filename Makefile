@@ -19,7 +19,7 @@ build: setup
 	@cmake --build $(BUILD)
 
 run: build
-	@scripts/demo.sh $(BUILD)/plimsoll
+	@scripts/demo.sh $(abspath $(BUILD)/plimsoll)
 
 test: test-plain test-sanitized
 
@@ -32,7 +32,7 @@ test-sanitized: setup-tests
 	ctest --test-dir $(BUILD)/sanitized --output-on-failure
 
 bench: build
-	@bench/run.sh $(BUILD)/plimsoll
+	@bench/run.sh $(abspath $(BUILD)/plimsoll)
 
 install: build
 	@cmake --install $(BUILD)

@@ -20,7 +20,7 @@ typedef struct loader {
     plim__onnx_reader *reader;
     plim_graph *g;
     span_list graphs, nodes, initializers, sparse, inputs, outputs, value_infos, functions;
-    plim__map strings;        /* initializers made of strings, which a graph cannot hold */
+    plim__map not_tensors;    /* values that a graph cannot hold, to what they are: strings, sequences, ... (static text) */
     plim__map function_names; /* "domain::Name" */
     plim__map output_names;
     plim_error *error;
@@ -165,6 +165,15 @@ static bool trainable(plim_dtype dtype) {
     return dtype == PLIM_F32 || dtype == PLIM_F16 || dtype == PLIM_BF16 || dtype == PLIM_F64;
 }
 
+static plim_status put_not_tensor(loader *l, const char *name, const char *what) {
+    bool put = plim__map_put(&l->not_tensors, name, (int64_t)(intptr_t)what);
+    return put ? PLIM_OK : plim__fail_memory(l->error, name, 1);
+}
+
+static const char *not_tensor(const loader *l, const char *name) {
+    return (const char *)(intptr_t)plim__map_get(&l->not_tensors, name, 0);
+}
+
 static plim_status add_initializer(loader *l, plim__span span, bool sparse, plim__onnx_head *head) {
     plim__tensor *tensor = NULL;
     if (sparse) {
@@ -172,7 +181,7 @@ static plim_status add_initializer(loader *l, plim__span span, bool sparse, plim
     } else {
         PLIM_TRY(plim__onnx_read_head(l->reader, span, head, l->error));
         if (head->dtype == PLIM_STRING)
-            return plim__map_put(&l->strings, head->name, 1) ? PLIM_OK : plim__fail_memory(l->error, head->name, 1);
+            return put_not_tensor(l, head->name, "a tensor of strings");
         PLIM_TRY(plim__onnx_read_payload(l->reader, span, head, &tensor, l->error));
     }
     if (!*head->name) {
@@ -211,10 +220,8 @@ static plim_status check_weight(loader *l, const plim__onnx_value *declared, con
 static plim_status add_input(loader *l, plim__span span, plim__onnx_value *declared) {
     PLIM_TRY(plim__onnx_read_value(l->reader, span, true, declared, l->error));
     if (!*declared->name) return plim__fail(l->error, PLIM_CORRUPT, "an input has no name");
-    if (declared->other)
-        return plim__fail(l->error, PLIM_UNSUPPORTED, "the input '%s' is %s, not a tensor", declared->name,
-                          declared->other);
-    if (plim__map_get(&l->strings, declared->name, 0)) return PLIM_OK;
+    if (declared->other) return put_not_tensor(l, declared->name, declared->other); /* the node that uses it is named */
+    if (not_tensor(l, declared->name)) return PLIM_OK;
     plim_value known = plim_graph_find(l->g, declared->name);
     if (known != PLIM_NO_VALUE && l->g->values.items[known].tensor)
         return check_weight(l, declared, &l->g->values.items[known]);
@@ -232,8 +239,9 @@ static plim_status add_input(loader *l, plim__span span, plim__onnx_value *decla
 static plim_status connect_input(loader *l, int32_t node, const char *name) {
     plim_value value = PLIM_NO_VALUE;
     if (*name) {
-        if (plim__map_get(&l->strings, name, 0))
-            return plim__fail(l->error, PLIM_UNSUPPORTED, "its input '%s' is a tensor of strings", name);
+        if (not_tensor(l, name))
+            return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s whose input '%s' is %s, not a tensor of numbers",
+                              l->g->nodes.items[node].op_name, name, not_tensor(l, name));
         value = plim_graph_find(l->g, name);
         if (value == PLIM_NO_VALUE)
             value = plim__graph_add_value(l->g, name, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
@@ -247,7 +255,7 @@ static plim_status connect_output(loader *l, int32_t node, const char *name) {
     if (*name) {
         value = plim_graph_find(l->g, name);
         const plim__value *known = value == PLIM_NO_VALUE ? NULL : &l->g->values.items[value];
-        if ((known && (known->kind != PLIM__VALUE_NODE || known->producer >= 0)) || plim__map_get(&l->strings, name, 0))
+        if ((known && (known->kind != PLIM__VALUE_NODE || known->producer >= 0)) || not_tensor(l, name))
             return plim__fail(l->error, PLIM_CORRUPT, "its output '%s' is defined twice", name);
         if (!known) value = plim__graph_add_value(l->g, name, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
         PLIM_TRY(plim_graph_status(l->g, l->error));
@@ -335,12 +343,12 @@ static void set_hint(plim__value *value, const plim__onnx_value *declared) {
 
 static plim_status add_output(loader *l, plim__span span, plim__onnx_value *declared) {
     PLIM_TRY(plim__onnx_read_value(l->reader, span, true, declared, l->error));
-    if (declared->other)
-        return plim__fail(l->error, PLIM_UNSUPPORTED, "the output '%s' is %s, not a tensor", declared->name,
-                          declared->other);
-    if (plim__map_get(&l->strings, declared->name, 0))
-        return plim__fail(l->error, PLIM_UNSUPPORTED, "the output '%s' is a tensor of strings", declared->name);
     plim_value value = plim_graph_find(l->g, declared->name);
+    const char *other = declared->other ? declared->other : not_tensor(l, declared->name);
+    int32_t producer = value == PLIM_NO_VALUE ? -1 : l->g->values.items[value].producer;
+    if (other)
+        return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s whose output '%s' is %s, not a tensor of numbers",
+                          producer < 0 ? "Identity" : l->g->nodes.items[producer].op_name, declared->name, other);
     if (value == PLIM_NO_VALUE)
         return plim__fail(l->error, PLIM_CORRUPT, "nothing produces the output '%s'", declared->name);
     if (plim__map_get(&l->output_names, declared->name, 0))
@@ -395,7 +403,7 @@ static plim_status load_from(plim__onnx_reader *reader, plim_graph **graph, plim
     span_list *lists[] = {&l.graphs, &l.nodes,   &l.initializers, &l.sparse,
                           &l.inputs, &l.outputs, &l.value_infos,  &l.functions};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) plim__vec_free(lists[i]);
-    plim__map_free(&l.strings);
+    plim__map_free(&l.not_tensors);
     plim__map_free(&l.function_names);
     plim__map_free(&l.output_names);
     if (status == PLIM_OK)

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/half.h"
 #include "kernel/lower.h"
+#include "kernel/scalar.h"
 #include "ops/window.h"
 
 enum pool_kind { POOL_MAX, POOL_AVERAGE, POOL_AVERAGE_PADDED, POOL_LP };
@@ -62,28 +62,6 @@ struct plain {
     bool column_major; /* storage_order of the indices */
 };
 
-static double load(plim_dtype dtype, const void *data, int64_t i) {
-    switch (dtype) {
-    case PLIM_F32: return ((const float *)data)[i];
-    case PLIM_F64: return ((const double *)data)[i];
-    case PLIM_F16: return plim__half_to_float(((const uint16_t *)data)[i]);
-    case PLIM_BF16: return plim__bfloat_to_float(((const uint16_t *)data)[i]);
-    case PLIM_I8: return ((const int8_t *)data)[i];
-    default: return ((const uint8_t *)data)[i];
-    }
-}
-
-static void store(plim_dtype dtype, void *data, int64_t i, double x) {
-    switch (dtype) {
-    case PLIM_F32: ((float *)data)[i] = (float)x; break;
-    case PLIM_F64: ((double *)data)[i] = x; break;
-    case PLIM_F16: ((uint16_t *)data)[i] = plim__float_to_half((float)x); break;
-    case PLIM_BF16: ((uint16_t *)data)[i] = plim__float_to_bfloat((float)x); break;
-    case PLIM_I8: ((int8_t *)data)[i] = (int8_t)x; break;
-    default: ((uint8_t *)data)[i] = (uint8_t)x; break;
-    }
-}
-
 struct cell {
     double result;
     int64_t at; /* of the maximum inside the plane, -1 for none */
@@ -105,7 +83,7 @@ static struct cell pool_cell(const struct plain *s, const void *data, int64_t pl
         }
         covered += in_padding; /* ceil_mode may reach past the padding; that does not count */
         if (inside) {
-            double x = load(s->dtype, data, plane * s->in_size + at);
+            double x = plim__scalar_get(s->dtype, data, plane * s->in_size + at);
             count++;
             if (s->kind == POOL_MAX && (cell.at < 0 || x > cell.result || isnan(x))) cell = (struct cell){x, at};
             if (s->kind == POOL_AVERAGE || s->kind == POOL_AVERAGE_PADDED) cell.result += x;
@@ -142,7 +120,7 @@ static plim_status run_plain(const plim__call *call) {
         int64_t o[PLIM__MAX_SPATIAL] = {0};
         for (int64_t i = 0; i < s->out_size; i++) {
             struct cell cell = pool_cell(s, call->in[0], plane, o);
-            store(s->dtype, call->out[0], plane * s->out_size + i, cell.result);
+            plim__scalar_set(s->dtype, call->out[0], plane * s->out_size + i, cell.result);
             if (call->out[1]) ((int64_t *)call->out[1])[plane * s->out_size + i] = index_of(s, plane, cell.at);
             for (int axis = s->window.axes - 1; axis >= 0 && ++o[axis] == s->window.out[axis]; axis--) o[axis] = 0;
         }
@@ -152,8 +130,7 @@ static plim_status run_plain(const plim__call *call) {
 
 static plim_status lower_plain(plim__lower *l, const plim__window *w, enum pool_kind kind) {
     plim_dtype dtype = plim__lower_input_dtype(l, 0);
-    if (dtype != PLIM_F32 && dtype != PLIM_F64 && dtype != PLIM_F16 && dtype != PLIM_BF16 && dtype != PLIM_I8 && dtype != PLIM_U8)
-        return plim__lower_unsupported(l, "with this type");
+    if (!plim__scalar_known(dtype)) return plim__lower_unsupported(l, "with this type");
     PLIM_TRY(plim__lower_input(l, 0, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     PLIM_TRY(plim__lower_output(l, 1, NULL));

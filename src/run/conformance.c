@@ -115,6 +115,8 @@ static plim_status run_folder(const plim_graph *model, const char *folder, int t
     if (!g) return plim__fail_memory(error, "a copy of the model", sizeof *g);
     plim_status status = read_tensors(folder, "input", set.inputs, &set.input_count, error);
     if (status == PLIM_OK) status = read_tensors(folder, "output", set.outputs, &set.output_count, error);
+    if (status == PLIM_UNSUPPORTED && g->nodes.count) /* data that is not a tensor of numbers: say who takes it */
+        plim__fail_context(error, status, "unsupported: operator %s", g->nodes.items[0].op_name);
     if (status == PLIM_OK) status = fit(g, &set, error);
     if (status == PLIM_OK) status = run_set(g, &set, threads, FIX_NOTHING, error);
     if (status == PLIM_UNSUPPORTED && set.input_count) status = run_set(g, &set, threads, FIX_INTEGERS, error);

@@ -374,8 +374,10 @@ static void sequences_strings_and_functions_are_refused_by_name(void **state) {
     add_text(&value_info, 1, "list");
     add_message(&value_info, 2, &type);
     add_message(&graph, 11, &value_info);
+    add_node(&graph, "SequenceLength", "list", NULL, "y");
+    add_value(&graph, 12, "y", 7, 0, NULL);
     bytes sequence = model_of(&graph, 8, 17);
-    must_refuse(&sequence, PLIM_UNSUPPORTED, "'list' is a sequence", NULL);
+    must_refuse(&sequence, PLIM_UNSUPPORTED, "unsupported: operator SequenceLength", "'list' is a sequence");
 
     bytes words = tensor_head("w", PLIM_STRING, 1, (int64_t[]){1});
     add_text(&words, 6, "word");
