@@ -5,6 +5,7 @@
 #include "plimsoll/bytes.h"
 #include "plimsoll/diagnose.h"
 #include "plimsoll/dtype.h"
+#include "plimsoll/gradient.h"
 #include "plimsoll/graph.h"
 #include "plimsoll/onnx.h"
 #include "plimsoll/pack.h"

@@ -3,15 +3,16 @@
  * A gradient function (plim__gradient_<name>, named in the operator's row) gets a node and the gradients of
  * its outputs, and adds nodes that compute the gradients of its inputs:
  *
- *     y = sigmoid(x)      dx = dy · y · (1 - y)
- *     plim_status plim__gradient_sigmoid(plim__gradient *d) {
+ *     y = exp(x)      dx = dy · y
+ *     plim_status plim__gradient_exp(plim__gradient *d) {
  *         plim_value y = plim__gradient_output(d, 0), dy = plim__gradient_of_output(d, 0);
- *         return plim__gradient_set(d, 0, plim__gradient_node(d, "plimsoll", "SigmoidGrad", 1, (plim_value[]){dy, y}, 2));
+ *         return plim__gradient_set(d, 0, plim__gradient_node(d, "", "Mul", (plim_value[]){dy, y}, 2));
  *     }
  *
  * What a gradient node reads (a saved input, a saved output, or neither) decides which activations live on
  * into the backward pass: prefer outputs that are kept anyway, and masks over values. All types are concrete:
- * new nodes are inferred as they are made. */
+ * new nodes are inferred as they are made. After a failure every builder gives PLIM_NO_VALUE and the graph
+ * remembers what went wrong, so a function may build everything and end in plim__gradient_set. */
 #ifndef PLIM_GRAD_GRADIENT_H
 #define PLIM_GRAD_GRADIENT_H
 
@@ -21,43 +22,78 @@ struct plim__gradient {
     plim_graph *graph;
     int32_t node; /* index, since nodes move while new ones are added */
     plim_error *error;
-    plim_value *of;   /* gradient of each value so far, PLIM_NO_VALUE for none; grows with the graph */
-    size_t of_count;
-    const bool *needed; /* by value: whether anybody wants its gradient */
+    PLIM_VEC(plim_value) of; /* gradient of each value so far, PLIM_NO_VALUE for none */
+    const bool *needed;      /* by value of the forward pass: whether anybody wants its gradient */
+    size_t needed_count;
 };
+
+/* Nodes of ONNX operators that gradients add are of this opset. */
+#define PLIM__GRADIENT_OPSET 18
 
 /* --- what is there --------------------------------------------------------------------------------------- */
 
 static inline const plim__node *plim__gradient_self(const plim__gradient *d) { return &d->graph->nodes.items[d->node]; }
-static inline plim_value plim__gradient_input(const plim__gradient *d, size_t i) { return plim__node_in(plim__gradient_self(d), i); }
-static inline plim_value plim__gradient_output(const plim__gradient *d, size_t i) { return plim__node_out(plim__gradient_self(d), i); }
-/* Whether the gradient of input i is wanted (it is there, a float, and leads to a parameter). */
+static inline plim_value plim__gradient_input(const plim__gradient *d, size_t i) {
+    return plim__node_in(plim__gradient_self(d), i);
+}
+static inline plim_value plim__gradient_output(const plim__gradient *d, size_t i) {
+    return plim__node_out(plim__gradient_self(d), i);
+}
+/* Whether the gradient of input i is wanted (it is there, a float, and leads to a target). */
 bool plim__gradient_wanted(const plim__gradient *d, size_t i);
 /* The gradient of output i; PLIM_NO_VALUE when nothing flows back through it. */
 plim_value plim__gradient_of_output(const plim__gradient *d, size_t i);
-const plim__shape *plim__gradient_shape(const plim__gradient *d, plim_value v);
+/* A copy, since values move while new ones are added. An unknown shape for PLIM_NO_VALUE. */
+plim__shape plim__gradient_shape(const plim__gradient *d, plim_value v);
+plim_dtype plim__gradient_dtype(const plim__gradient *d, plim_value v);
+/* For the readers of src/ops (axes, slices, pads) on the node itself. */
+plim__infer plim__gradient_reading(const plim__gradient *d);
+/* "unsupported: the gradient of operator X <why> in node 'name'". */
+plim_status plim__gradient_unsupported(plim__gradient *d, const char *why);
 
-/* --- building ----------------------------------------------------------------------------------------------- */
+/* --- building -------------------------------------------------------------------------------------------- */
 
-/* A node with one output, its type inferred at once. PLIM_NO_VALUE after a failure (d->graph->failure tells). */
-plim_value plim__gradient_node(plim__gradient *d, const char *domain, const char *op, int version, const plim_value *inputs, size_t count);
-/* The same with attributes: returns the node index (set attributes with plim_graph_set_*, then call
- * plim__gradient_infer), -1 after a failure. */
-int32_t plim__gradient_begin(plim__gradient *d, const char *domain, const char *op, int version, const plim_value *inputs, size_t count, size_t outputs);
-plim_status plim__gradient_infer(plim__gradient *d, int32_t node);
+/* A node with one output, its type inferred at once. domain "" or PLIM__DOMAIN. */
+plim_value plim__gradient_node(plim__gradient *d, const char *domain, const char *op, const plim_value *inputs,
+                               size_t count);
+/* The same for an operator of ONNX with one or two inputs. */
+plim_value plim__gradient_one(plim__gradient *d, const char *op, plim_value x);
+plim_value plim__gradient_two(plim__gradient *d, const char *op, plim_value a, plim_value b);
+/* The same with attributes: returns the node (set attributes with plim_graph_set_*, then call
+ * plim__gradient_end), -1 after a failure. */
+int32_t plim__gradient_begin(plim__gradient *d, const char *domain, const char *op, const plim_value *inputs,
+                             size_t count, size_t outputs);
+/* Infers the node's types; its first output. */
+plim_value plim__gradient_end(plim__gradient *d, int32_t node);
+/* Copies every attribute of the node that is differentiated. */
+void plim__gradient_copy_attributes(plim__gradient *d, int32_t to);
+/* The node itself becomes an operator of ours with the same inputs and attributes, and `outputs` outputs (those it
+ * lacks are added): how a forward operator comes to keep what its gradient needs. */
+plim_status plim__gradient_become(plim__gradient *d, const char *op, size_t outputs);
+
 plim_value plim__gradient_scalar(plim__gradient *d, plim_dtype dtype, double value);
-plim_value plim__gradient_ints(plim__gradient *d, const int64_t *values, int64_t count);
+plim_value plim__gradient_ints(plim__gradient *d, const int64_t *values, size_t count);
+/* All zeros, of the type of `like`. */
+plim_value plim__gradient_zeros(plim__gradient *d, plim_value like);
+plim_value plim__gradient_reshape(plim__gradient *d, plim_value x, const plim__shape *shape);
+plim_value plim__gradient_expand(plim__gradient *d, plim_value x, const plim__shape *shape);
+plim_value plim__gradient_transpose(plim__gradient *d, plim_value x, const int *order);
+/* Sum over the marked axes. */
+plim_value plim__gradient_sum(plim__gradient *d, plim_value x, const bool *axes, bool keep);
+plim_value plim__gradient_scale(plim__gradient *d, plim_value x, double factor);
 /* Sums a gradient over the axes along which `like` was broadcast, and gives it like's shape. */
 plim_value plim__gradient_unbroadcast(plim__gradient *d, plim_value gradient, plim_value like);
 
-/* The gradient of input i is this value (added to what other users of the input contribute). */
+/* The gradient of input i is this value (added to what other users of the input contribute). Does nothing when it is
+ * not wanted; reports what went wrong before when it is PLIM_NO_VALUE. */
 plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient);
 
-/* --- the whole graph ------------------------------------------------------------------------------------------ */
+/* --- the whole graph ------------------------------------------------------------------------------------- */
 
-/* Adds the backward pass of scalar `loss` to a graph with concrete shapes. gradients[k] is the gradient of
- * targets[k], PLIM_NO_VALUE when the loss does not depend on it. An operator on the way without a gradient is
- * PLIM_UNSUPPORTED and named. */
-plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_value *targets, size_t count, plim_value *gradients, plim_error *error);
+/* Adds the backward pass of scalar `loss` to a graph with concrete shapes (after plim__infer_graph). gradients[k] is
+ * the gradient of targets[k], PLIM_NO_VALUE when the loss does not depend on it. An operator on the way without a
+ * gradient is PLIM_UNSUPPORTED and named. Nodes are in topological order afterwards. */
+plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_value *targets, size_t count,
+                                  plim_value *gradients, plim_error *error);
 
 #endif

@@ -94,6 +94,7 @@ static const struct {
     ATTRIBUTES(Elu, "alpha", 1, NULL, 0),
     ATTRIBUTES(Selu, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f),
     ATTRIBUTES(Celu, "alpha", 1, NULL, 0),
+    ATTRIBUTES(Swish, "alpha", 1, NULL, 0),
     ATTRIBUTES(ThresholdedRelu, "alpha", 1, NULL, 0),
     ATTRIBUTES(Shrink, "lambd", 0.5f, "bias", 0),
     [PLIM__UNARY_Abs].algorithm = dnnl_eltwise_abs,
@@ -106,6 +107,7 @@ static const struct {
     [PLIM__UNARY_Elu].algorithm = dnnl_eltwise_elu,
     [PLIM__UNARY_GeluErf].algorithm = dnnl_eltwise_gelu_erf,
     [PLIM__UNARY_Mish].algorithm = dnnl_eltwise_mish,
+    [PLIM__UNARY_Swish].algorithm = dnnl_eltwise_swish,
 };
 
 /* Blocked float32 through oneDNN, which keeps the padding zero. */

@@ -1,0 +1,29 @@
+/* Loops of the backward of pointwise functions, on float32, by instruction set. */
+#ifndef PLIM_KERNEL_SIMD_SLOPE_H
+#define PLIM_KERNEL_SIMD_SLOPE_H
+
+#include "kernel/loops.h"
+#include "kernel/simd/simd.h"
+
+typedef enum plim__slope {
+#define SLOPE(name, saved, expression) PLIM__SLOPE_##name,
+#include "ops/slope.def"
+#undef SLOPE
+    PLIM__SLOPE_COUNT
+} plim__slope;
+
+typedef enum plim__slope2 {
+#define SLOPE2(name, expression) PLIM__SLOPE2_##name,
+#include "ops/slope2.def"
+#undef SLOPE2
+    PLIM__SLOPE2_COUNT
+} plim__slope2;
+
+typedef struct plim__simd_slope {
+    plim__loop_body one[PLIM__SLOPE_COUNT];  /* dx, dy, saved; context: float[2], a and b */
+    plim__loop_body two[PLIM__SLOPE2_COUNT]; /* dx, dy, x, y */
+} plim__simd_slope;
+
+PLIM__SIMD_TABLE(plim__simd_slope, plim__slopes)
+
+#endif
