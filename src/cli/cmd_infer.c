@@ -115,6 +115,19 @@ static void feed_inputs(plim_session *session, const struct job *job) {
     }
 }
 
+/* Before the work and before the first file: what is asked for exists. */
+static int check_outputs(plim__args *args, const plim_session *session) {
+    const plim_graph *g = plim_session_graph(session);
+    const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL, *text;
+    for (size_t i = 0; (text = plim__args_get_nth(args, "output", i)); i++) {
+        char name[128];
+        const char *path;
+        if (!split(args, "output", text, only, name, &path)) return PLIM_EXIT_USAGE;
+        if (!plim_session_output(session, name)) return plim__say_failure(args, "the model has no output '%s'", name);
+    }
+    return PLIM_EXIT_OK;
+}
+
 static int write_outputs(plim__args *args, const plim_session *session) {
     const plim_graph *g = plim_session_graph(session);
     const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL, *text;
@@ -125,7 +138,6 @@ static int write_outputs(plim__args *args, const plim_session *session) {
         int64_t dims[PLIM_MAX_RANK];
         if (!split(args, "output", text, only, name, &path)) return PLIM_EXIT_USAGE;
         const void *data = plim_session_output(session, name);
-        if (!data) return plim__say_failure(args, "the model has no output '%s'", name);
         plim_value v = plim_graph_find(g, name);
         int rank = plim_graph_value_shape(g, v, dims);
         if (plim__npy_write(path, plim_graph_value_dtype(g, v), rank, dims, data, &error) != PLIM_OK) return plim__say_error(args, &error);
@@ -231,6 +243,7 @@ static int run(plim__args *args) {
     if (code == PLIM_EXIT_OK) code = check_complete(args, g, &job);
     for (size_t i = 0; code == PLIM_EXIT_OK && i < job.count; i++) code = fit_feed(args, g, &job.feeds[i], &options);
     if (code == PLIM_EXIT_OK && create_session(g, &job, &options, &session, &error) != PLIM_OK) code = plim__say_failure(args, "%s: %s", path, error.message);
+    if (code == PLIM_EXIT_OK) code = check_outputs(args, session);
     if (code == PLIM_EXIT_OK) code = run_session(args, session, &job);
     plim_session_free(session);
     for (size_t i = 0; i < job.count; i++) plim__free(job.feeds[i].data);

@@ -21,9 +21,16 @@ plim__node *plim__match_user(const plim_graph *g, plim_value value, const char *
     return user >= 0 && plim__match_op(&g->nodes.items[user], name) ? &g->nodes.items[user] : NULL;
 }
 
+bool plim__match_load(const plim_graph *g, plim__tensor *tensor) {
+    plim_error error;
+    if (plim__tensor_load(tensor, &error) == PLIM_OK) return true;
+    plim__graph_fail((plim_graph *)g, error.status, "%s", error.message); /* passes own the graph they look at */
+    return false;
+}
+
 bool plim__match_scalar(const plim_graph *g, plim_value value, double *number) {
     plim__tensor *tensor = plim__graph_tensor(g, value);
-    if (!tensor || plim__shape_elements(&tensor->shape) != 1 || plim__tensor_load(tensor, NULL) != PLIM_OK) return false;
+    if (!tensor || plim__shape_elements(&tensor->shape) != 1 || !plim__match_load(g, tensor)) return false;
     *number = plim__tensor_at(tensor, 0);
     return true;
 }

@@ -10,6 +10,9 @@ bool plim__match_op(const plim__node *node, const char *name);
 plim__node *plim__match_producer(const plim_graph *g, plim_value value, const char *name);
 /* The only user of the value if it is this operator; NULL otherwise. */
 plim__node *plim__match_user(const plim_graph *g, plim_value value, const char *name);
+/* Loads a tensor that a pattern wants to look into. A failure sticks to the graph and ends the pass: memory that is
+ * short must not change silently what gets fused. */
+bool plim__match_load(const plim_graph *g, plim__tensor *tensor);
 /* The value is a constant (or parameter) with one element; *number is it. */
 bool plim__match_scalar(const plim_graph *g, plim_value value, double *number);
 /* A two-input node one of whose inputs is a scalar near `number` (any scalar when it is NaN): the other

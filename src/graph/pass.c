@@ -40,8 +40,9 @@ plim_status plim__passes_run(plim_graph *g, const char *without, bool training, 
         for (size_t i = 0; i < plim__pass_count; i++) {
             if ((training && plim__passes[i].inference_only) || plim__pass_listed(without, plim__passes[i].name)) continue;
             bool changed = false;
-            PLIM_TRY(plim__passes[i].run(g, &changed, error));
-            if (plim_graph_status(g, error) != PLIM_OK) return g->failure.status;
+            plim_status status = plim__passes[i].run(g, &changed, error);
+            PLIM_TRY(plim_graph_status(g, error)); /* what went wrong in the graph itself says more */
+            PLIM_TRY(status);
             if (!changed) continue;
             any = true;
             PLIM_TRY(plim__graph_sort(g, error));

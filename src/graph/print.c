@@ -63,6 +63,7 @@ static void print_node(plim__str *out, const plim_graph *g, const plim__node *no
 }
 
 char *plim_graph_print(const plim_graph *g) {
+    if (!g) return NULL;
     plim__str out = {0};
     plim__str_addf(&out, "graph %s(", g->info.graph_name ? g->info.graph_name : "");
     for (size_t i = 0; i < g->inputs.count; i++) {

@@ -68,6 +68,11 @@ struct visit {
     int32_t place; /* in the new order */
 };
 
+/* A value that a node should make, and none does. */
+static bool is_orphan(const plim_graph *g, plim_value v) {
+    return v >= 0 && g->values.items[v].kind == PLIM__VALUE_NODE && g->values.items[v].producer < 0;
+}
+
 /* Places node `first` after everything it needs: depth first, on a stack of our own, since chains are long. */
 static plim_status place_node(const plim_graph *g, int32_t first, struct visit *visits, int32_t *filled, plim_error *error) {
     visits[first] = (struct visit){.state = OPEN, .below = -1};
@@ -81,6 +86,8 @@ static plim_status place_node(const plim_graph *g, int32_t first, struct visit *
         }
         plim_value input = node->inputs.items[visits[n].next++];
         int32_t needed = input < 0 ? -1 : g->values.items[input].producer;
+        if (needed < 0 && !node->dead && is_orphan(g, input))
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' reads '%s', which nothing makes", node_label(node), g->values.items[input].name);
         if (needed < 0 || visits[needed].state == DONE) continue;
         if (visits[needed].state == OPEN)
             return plim__fail(error, PLIM_CORRUPT, "the graph has a cycle through node '%s'", node_label(&g->nodes.items[needed]));
@@ -92,6 +99,9 @@ static plim_status place_node(const plim_graph *g, int32_t first, struct visit *
 
 /* Nodes come in their old order, but each after its producers: a sorted graph stays as it is. */
 plim_status plim__graph_sort(plim_graph *g, plim_error *error) {
+    for (size_t i = 0; i < g->outputs.count; i++)
+        if (is_orphan(g, g->outputs.items[i]))
+            return plim__fail(error, PLIM_CORRUPT, "nothing makes the output '%s'", g->values.items[g->outputs.items[i]].name);
     size_t count = g->nodes.count;
     plim__node *sorted = plim__alloc_array(count, sizeof *sorted);
     struct visit *visits = plim__alloc_zero(count, sizeof *visits);

@@ -238,12 +238,12 @@ static void build_gemm(plim_graph *g, const char *activation) {
     plim_graph_output(g, one(g, activation, plim_graph_node_output(g, gemm, 0)), "y");
 }
 static void build_gemm_relu(plim_graph *g) { build_gemm(g, "Relu"); }
-static void build_gemm_tanh(plim_graph *g) { build_gemm(g, "Tanh"); }
+static void build_gemm_sigmoid(plim_graph *g) { build_gemm(g, "Sigmoid"); }
 
 static void a_gemm_takes_its_activation_along(void **state) {
     (void)state;
     check_pass(build_gemm_relu, "fuse-linear", "FusedGemm", 1, only_linear_is_left);
-    check_pass(build_gemm_tanh, "fuse-linear", "FusedGemm", 1, only_linear_is_left);
+    check_pass(build_gemm_sigmoid, "fuse-linear", "FusedGemm", 1, only_linear_is_left);
 }
 
 static void build_linear_seen(plim_graph *g) {

@@ -16,7 +16,7 @@ static bool is_triangle(const plim_graph *g, plim_value v, plim_value scores, bo
     if (!t || t->shape.rank < 2 || s->rank < 2 || t->shape.dims[t->shape.rank - 2] != s->dims[s->rank - 2] ||
         t->shape.dims[t->shape.rank - 1] != s->dims[s->rank - 1])
         return false;
-    if ((t->dtype == PLIM_BOOL) != boolean || plim__tensor_load(t, NULL) != PLIM_OK) return false;
+    if ((t->dtype == PLIM_BOOL) != boolean || !plim__match_load(g, t)) return false;
     int64_t rows = t->shape.dims[t->shape.rank - 2], columns = t->shape.dims[t->shape.rank - 1], area = rows * columns;
     if (area == 0 || rows > columns) return false;
     int64_t elements = plim__shape_elements(&t->shape);

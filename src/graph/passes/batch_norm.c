@@ -18,7 +18,7 @@ static bool read_statistics(const plim_graph *g, const plim__node *norm, struct 
     plim__tensor **all[] = {&s->scale, &s->bias, &s->mean, &s->variance};
     for (size_t i = 0; i < 4; i++) {
         *all[i] = plim__graph_tensor(g, plim__node_in(norm, i + 1));
-        if (!*all[i] || plim__tensor_load(*all[i], NULL) != PLIM_OK) return false;
+        if (!*all[i] || !plim__match_load(g, *all[i])) return false;
     }
     s->epsilon = (double)plim__node_float(norm, "epsilon", 1e-5f);
     bool statistics_out = false;
@@ -69,7 +69,7 @@ plim_status plim__pass_fold_batch_norm(plim_graph *g, bool *changed, plim_error 
         const plim__node *norm = plim__match_user(g, conv->outputs.items[0], "BatchNormalization");
         struct statistics s;
         if (!norm || norm->inputs.items[0] != conv->outputs.items[0] || !read_statistics(g, norm, &s)) continue;
-        if (fold(g, conv, norm, &s, error) != PLIM_OK) return error ? error->status : PLIM_NO_MEMORY;
+        PLIM_TRY(fold(g, conv, norm, &s, error));
         *changed = true;
     }
     return PLIM_OK;

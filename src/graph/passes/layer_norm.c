@@ -15,10 +15,11 @@ static bool is_mean(const plim_graph *g, const plim__node *node, int *axis) {
     const int64_t *given = plim__node_ints(node, "axes", &count);
     plim__tensor *tensor = plim__graph_constant_tensor(g, plim__node_in(node, 1));
     if (!given) {
-        if (!tensor || plim__tensor_ints(tensor, axes, PLIM_MAX_RANK, &count, NULL) != PLIM_OK) return false;
+        if (!tensor || !plim__match_load(g, tensor) || plim__tensor_ints(tensor, axes, PLIM_MAX_RANK, &count, NULL) != PLIM_OK) return false;
         given = axes;
     }
     int rank = g->values.items[node->inputs.items[0]].shape.rank, seen = 0;
+    if (count > (size_t)rank) return false; /* an axis twice */
     *axis = rank - (int)count;
     for (size_t i = 0; i < count; i++) {
         int normal;
