@@ -8,6 +8,9 @@
 #include "cli/model.h"
 #include "graph/graph.h"
 #include "graph/pass.h"
+#include "report/plan_timeline.h"
+#include "report/report.h"
+#include "run/parts.h"
 
 #define LARGEST 10
 
@@ -112,6 +115,31 @@ static void say_text(const char *path, const plim_graph *model, const plim_sessi
     print_largest(s);
 }
 
+static plim_status fill_timeline(const char *path, int64_t batch, const plim_session *s, plim__timeline *timeline, plim_error *error) {
+    char text[32];
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    snprintf(text, sizeof text, "%lld", (long long)batch);
+    plim_status status = plim__timeline_set_title(timeline, name, error);
+    if (status == PLIM_OK) status = plim__timeline_add_fact(timeline, "batch", text, error);
+    if (status == PLIM_OK) status = plim__plan_timeline(plim_session_graph(s), plim__session_program(s), plim__session_plan(s), timeline, error);
+    return status;
+}
+
+/* The plan as a page: every buffer, when it lives and where it lies. */
+static int write_report(plim__args *args, const char *model, int64_t batch, const plim_session *s) {
+    plim_error error;
+    plim__timeline timeline;
+    plim__summary summary;
+    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
+    plim_status status = fill_timeline(model, batch, s, &timeline, &error);
+    if (status == PLIM_OK && (status = plim__summary_make(&timeline, &summary, &error)) == PLIM_OK) {
+        status = plim__report_html(&timeline, &summary, plim__args_get(args, "report"), &error);
+        plim__summary_free(&summary);
+    }
+    plim__timeline_free(&timeline);
+    return status == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(args, &error);
+}
+
 static int list_passes(plim__args *args) {
     json_t *list = json_array();
     if (!plim__args_json(args)) printf("%-18s %s\n", "fold", "computes what depends on constants only");
@@ -139,8 +167,10 @@ static int run(plim__args *args) {
         plim_graph_free(model);
         return plim__say_failure(args, "%s: %s", path, error.message);
     }
-    int code = PLIM_EXIT_OK;
-    if (plim__args_json(args)) {
+    int code = plim__args_has(args, "report") ? write_report(args, path, options.session.batch, session) : PLIM_EXIT_OK;
+    if (code != PLIM_EXIT_OK) {
+        /* said already */
+    } else if (plim__args_json(args)) {
         code = say_json(args, model, session);
     } else if (plim__args_has(args, "graph")) {
         char *text = plim_graph_print(plim_session_graph(session));
@@ -157,6 +187,7 @@ static int run(plim__args *args) {
 static const plim__option options[] = {
     PLIM__MODEL_OPTIONS,
     {"graph", 'g', NULL, "print the graph as it runs, one line a node"},
+    {"report", 0, "FILE.html", "write the plan as a page: memory over the run, and where every buffer lies"},
     {"passes", 0, NULL, "list the rewriting passes"},
     {0},
 };
@@ -166,6 +197,6 @@ const plim__command plim__command_inspect = {
     .usage = "MODEL.onnx [--batch N]",
     .summary = "Show a model's inputs, outputs, parameters, work and planned memory",
     .options = options,
-    .examples = "  plimsoll inspect resnet50.onnx --batch 16\n  plimsoll inspect gpt2.onnx --batch 4 --graph",
+    .examples = "  plimsoll inspect resnet50.onnx --batch 16\n  plimsoll inspect gpt2.onnx --batch 4 --report plan.html",
     .run = run,
 };

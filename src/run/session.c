@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "graph/pass.h"
 #include "kernel/fold.h"
+#include "run/parts.h"
 #include "run/runner.h"
 
 struct plim_session {
@@ -79,6 +80,8 @@ void plim_session_free(plim_session *s) {
 }
 
 const plim_graph *plim_session_graph(const plim_session *s) { return s->graph; }
+const plim__program *plim__session_program(const plim_session *s) { return s->program; }
+const plim__plan *plim__session_plan(const plim_session *s) { return s->plan; }
 
 static plim_value named(const plim_graph *g, const plim_value *values, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++)
