@@ -1,0 +1,159 @@
+/* The recurrent product, a small matrix product in registers, and the activations of cells. */
+#include "kernel/simd/recurrent.h"
+
+#include <math.h>
+
+#include "kernel/simd/math.h"
+
+/* One vector of units; how many of them are accumulated at once so that they stay in registers. */
+#if defined(__AVX512F__)
+#define WIDTH        16
+#define ACCUMULATORS 24
+#elif defined(__AVX2__)
+#define WIDTH        8
+#define ACCUMULATORS 12
+#else
+#define WIDTH        4
+#define ACCUMULATORS 8
+#endif
+#define MOST_ROWS 12
+
+typedef float lanes __attribute__((vector_size(WIDTH * 4)));
+typedef float loose_lanes __attribute__((vector_size(WIDTH * 4), aligned(4))); /* anywhere in memory */
+
+/* --- product ------------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void store_some(float *y, lanes sum, const float *bias, bool add, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = sum[i] + bias[i] + (add ? y[i] : 0);
+}
+
+static inline __attribute__((always_inline)) void store(float *y, lanes sum, const float *bias, bool add, int64_t n) {
+    if (n < WIDTH) {
+        store_some(y, sum, bias, add, n);
+        return;
+    }
+    sum += *(const loose_lanes *)bias;
+    if (add) sum += *(const loose_lanes *)y;
+    *(loose_lanes *)y = sum;
+}
+
+/* `rows` rows from `row` on, n units from `unit` on; rows and gates are constants where this is called. */
+static inline __attribute__((always_inline)) void tile(const plim__cell_product *p, int64_t unit, int64_t n, int64_t row,
+                                                       int rows, int gates) {
+    lanes sums[MOST_ROWS][4];
+    const float *x[MOST_ROWS];
+    int64_t step = (int64_t)p->all_gates * WIDTH;
+    const float *w = p->packed + unit * p->depth * p->all_gates + p->first_gate * WIDTH;
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++) {
+        x[r] = p->x + (row + r) * p->depth;
+#pragma GCC unroll 4
+        for (int g = 0; g < gates; g++) sums[r][g] = (lanes){0};
+    }
+    for (int64_t k = 0; k < p->depth; k++, w += step) {
+        lanes weights[4];
+#pragma GCC unroll 4
+        for (int g = 0; g < gates; g++) weights[g] = *(const loose_lanes *)(w + g * WIDTH);
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int g = 0; g < gates; g++) sums[r][g] += weights[g] * x[r][k];
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int g = 0; g < gates; g++) {
+            const plim__cell_target *to = &p->to[g];
+            store(to->y + (row + r) * to->row_step + unit, sums[r][g], p->bias + g * p->depth + unit, to->add, n);
+        }
+}
+
+/* All rows, in equal tiles of as many as fit the registers. */
+static inline __attribute__((always_inline)) void all_rows(const plim__cell_product *p, int64_t unit, int64_t n, int gates) {
+    const int full = ACCUMULATORS / gates < MOST_ROWS ? ACCUMULATORS / gates : MOST_ROWS;
+    for (int64_t row = 0, tiles = (p->rows + full - 1) / full; tiles > 0; tiles--) {
+        int64_t rows = (p->rows - row + tiles - 1) / tiles;
+        switch (rows) {
+#define ROWS(count)                                                                                                    \
+    case count:                                                                                                        \
+        if (count <= full) tile(p, unit, n, row, count, gates);                                                        \
+        break
+            ROWS(1);
+            ROWS(2);
+            ROWS(3);
+            ROWS(4);
+            ROWS(5);
+            ROWS(6);
+            ROWS(7);
+            ROWS(8);
+            ROWS(9);
+            ROWS(10);
+            ROWS(11);
+            ROWS(12);
+        }
+        row += rows;
+    }
+}
+
+static void product(const plim__cell_product *p, int64_t from, int64_t to) {
+    for (int64_t unit = from; unit < to; unit += WIDTH) {
+        int64_t n = to - unit < WIDTH ? to - unit : WIDTH;
+        switch (p->gates) {
+        case 1: all_rows(p, unit, n, 1); break;
+        case 2: all_rows(p, unit, n, 2); break;
+        case 3: all_rows(p, unit, n, 3); break;
+        default: all_rows(p, unit, n, 4); break;
+        }
+    }
+}
+
+/* --- activations ------------------------------------------------------------------------------------------------------ */
+
+static inline float sigmoid(float x) { return 1.0f / (1.0f + plim__simd_exp(-x)); }
+static inline float softplus(float x) { return (x > 0 ? x : 0) + plim__simd_log1p(plim__simd_exp(-fabsf(x))); }
+
+#define EACH(expression)                                                                                               \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                                              \
+        float x = v[i] < -clip ? -clip : v[i];                                                                         \
+        x = x > clip ? clip : x;                                                                                       \
+        v[i] = expression;                                                                                             \
+    }                                                                                                                  \
+    break
+
+static void activate(const plim__cell_function *f, float *v, int64_t n) {
+    float a = f->alpha, b = f->beta, clip = f->clip;
+    switch (f->kind) {
+    case PLIM__CELL_SIGMOID: EACH(sigmoid(x));
+    case PLIM__CELL_TANH: EACH(plim__simd_tanh(x));
+    case PLIM__CELL_RELU: EACH(x < 0 ? 0 : x);
+    case PLIM__CELL_AFFINE: EACH(a * x + b);
+    case PLIM__CELL_LEAKY_RELU: EACH(x < 0 ? a * x : x);
+    case PLIM__CELL_THRESHOLDED_RELU: EACH(x <= a ? 0 : x);
+    case PLIM__CELL_SCALED_TANH: EACH(a * plim__simd_tanh(b * x));
+    case PLIM__CELL_HARD_SIGMOID: EACH(a * x + b < 0 ? 0 : a * x + b > 1 ? 1 : a * x + b);
+    case PLIM__CELL_ELU: EACH(x < 0 ? a * plim__simd_expm1(x) : x);
+    case PLIM__CELL_SOFTSIGN: EACH(x / (1 + fabsf(x)));
+    case PLIM__CELL_SOFTPLUS: EACH(softplus(x));
+    }
+}
+
+static void lstm(int64_t n, const float *restrict i, const float *restrict o, const float *restrict f,
+                 const float *restrict g, float *restrict c, float *restrict h) {
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        float cell = sigmoid(f[k]) * c[k] + sigmoid(i[k]) * plim__simd_tanh(g[k]);
+        c[k] = cell;
+        h[k] = sigmoid(o[k]) * plim__simd_tanh(cell);
+    }
+}
+
+static void gru(int64_t n, const float *restrict z, const float *restrict a, const float *restrict h, float *restrict y) {
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        float fresh = plim__simd_tanh(a[k]), keep = sigmoid(z[k]);
+        y[k] = fresh + keep * (h[k] - fresh);
+    }
+}
+
+const plim__simd_recurrent PLIM__ISA(plim__simd_recurrent_table) = {
+    .width = WIDTH, .product = product, .activate = activate, .lstm = lstm, .gru = gru};
