@@ -93,11 +93,17 @@ static void failed_allocations_of_a_residual_network_are_told_and_recovered_from
     sweep("mobilenet_v2", &(plim_zoo_options){.image = 32, .width = 8, .classes = 10}, 61);
 }
 
+static void failed_allocations_of_a_recurrent_network_are_told_and_recovered_from(void **state) {
+    (void)state;
+    sweep("lstm", &(plim_zoo_options){.seq = 4, .width = 8, .classes = 16}, 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_failed_allocation_of_lenet_is_told_and_recovered_from),
         cmocka_unit_test(failed_allocations_of_a_transformer_are_told_and_recovered_from),
         cmocka_unit_test(failed_allocations_of_a_residual_network_are_told_and_recovered_from),
+        cmocka_unit_test(failed_allocations_of_a_recurrent_network_are_told_and_recovered_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
