@@ -3,6 +3,7 @@
 #define PLIMSOLL_PLIMSOLL_H
 
 #include "plimsoll/bytes.h"
+#include "plimsoll/data.h"
 #include "plimsoll/diagnose.h"
 #include "plimsoll/dtype.h"
 #include "plimsoll/gradient.h"

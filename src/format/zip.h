@@ -40,6 +40,9 @@ void plim__zip_close(plim__zip *zip);
 /* The entry with this name, or NULL. */
 const plim__zip_entry *plim__zip_find(const plim__zip *zip, const char *name);
 
+/* Where the entry's bytes (as stored) begin in the file; they are checked to lie inside of it. */
+plim_status plim__zip_find_data(const plim__zip *zip, const plim__zip_entry *entry, uint64_t *offset,
+                                plim_error *error);
 /* The first `capacity` bytes of an entry, or all when it is shorter; *got says how many. */
 plim_status plim__zip_read_start(const plim__zip *zip, const plim__zip_entry *entry, void *data, size_t capacity,
                                  size_t *got, plim_error *error);

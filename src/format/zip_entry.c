@@ -14,7 +14,8 @@ static plim_status broken(const plim__zip *zip, const plim__zip_entry *entry, co
 }
 
 /* The data starts after the local header, whose name and extra field may differ in length from the directory's. */
-static plim_status find_data(const plim__zip *zip, const plim__zip_entry *entry, uint64_t *offset, plim_error *error) {
+plim_status plim__zip_find_data(const plim__zip *zip, const plim__zip_entry *entry, uint64_t *offset,
+                                plim_error *error) {
     unsigned char local[LOCAL_BYTES];
     if (entry->encrypted)
         return plim__fail(error, PLIM_UNSUPPORTED, "entry '%.200s' of '%s' is encrypted", entry->name, zip->path);
@@ -63,7 +64,7 @@ plim_status plim__zip_read_start(const plim__zip *zip, const plim__zip_entry *en
                                  size_t *got, plim_error *error) {
     uint64_t offset = 0;
     *got = 0;
-    PLIM_TRY(find_data(zip, entry, &offset, error));
+    PLIM_TRY(plim__zip_find_data(zip, entry, &offset, error));
     size_t want = entry->bytes < capacity ? (size_t)entry->bytes : capacity;
     if (entry->method == 0)
         PLIM_TRY(plim__file_read_at(zip->fd, data, want, offset, zip->path, error));

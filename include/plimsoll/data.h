@@ -1,0 +1,153 @@
+/* Data sets: files, folders and arrays as a stream of batches, read ahead by worker threads.
+ *
+ *     plim_data *data;
+ *     plim_data_batch batch;
+ *     plim_data_open("/usr/share/datasets/fashion-mnist", &(plim_data_options){.batch = 256}, &data, &error);
+ *     while (plim_data_next(data, &batch, &error) == PLIM_OK && batch.epoch < 5)
+ *         step(batch.count, batch.fields[0], batch.fields[1]);
+ *     plim_data_free(data);
+ *
+ * The order of samples depends on the seed, the epoch and the number of samples alone, never on the number of
+ * workers; so {epoch, position} is the whole state of a run over data, and setting it resumes exactly there. */
+#ifndef PLIMSOLL_DATA_H
+#define PLIMSOLL_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plimsoll/dtype.h"
+#include "plimsoll/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLIM_DATA_MAX_RANK   8
+#define PLIM_DATA_MAX_FIELDS 16
+#define PLIM_DATA_NAME       64
+
+typedef struct plim_data plim_data;
+
+/* One named array of a sample: "image" float32 [3, 224, 224], "label" int64 []. */
+typedef struct plim_data_field {
+    char name[PLIM_DATA_NAME];
+    plim_dtype dtype;
+    int rank; /* of one sample: 0 for a class number */
+    int64_t dims[PLIM_DATA_MAX_RANK];
+    size_t bytes;    /* of one sample */
+    int target;      /* what is to be predicted, not an input */
+    int64_t classes; /* values of an integer field lie in [0, classes), 0 where that is not known */
+} plim_data_field;
+
+/* Zero means the default everywhere. What a pointer leads to is copied, or not needed after opening. */
+typedef struct plim_data_options {
+    const char *kind;   /* "idx", "npy", "npz", "csv", "images", "text", "tokens", "synthetic"; default: by content */
+    const char *split;  /* "train" (default) or "test", where the data set has both; "validation" with .validation */
+    const char *target; /* the column or array to predict: a name, or a number (csv; -1 is the last) */
+    int64_t batch;      /* default 32 */
+    int64_t epochs;     /* end after so many; default: endless */
+    uint64_t seed;      /* of shuffling and of random changes */
+    int in_order;       /* do not shuffle */
+    int drop_last;      /* leave out the short batch at the end of an epoch */
+    double validation;  /* this share of the train split is kept apart; split "validation" is exactly that share */
+    /* windows of text and tokens */
+    int64_t seq;     /* default 256 */
+    int64_t stride;  /* from one window to the next; default seq */
+    int token_bytes; /* 2 or 4; default: 4 for .u32 and .uint32 files, else 2 */
+    /* images; pixels are scaled to 0..1 before mean and deviation */
+    int64_t height, width; /* default 224; width defaults to height */
+    int64_t resize;        /* the shorter side before cropping; default: just covers height and width, 8/7 of that
+                            * with random_crop */
+    int64_t channels;      /* 1 or 3; default 3 */
+    int random_crop;       /* crop anywhere, not in the centre */
+    int random_flip;       /* mirror every other image, by chance */
+    int skip_bad;          /* leave out images that cannot be decoded, and count them */
+    /* values of float inputs: (value - mean) / deviation, one pair for all or one a channel (the first axis) */
+    const float *mean, *deviation;
+    int normal_count; /* pairs in both; 0 is none */
+    int raw;          /* bytes stay 0..255 instead of 0..1 */
+    /* synthetic: what to make, and how much of it (default: 65536 samples) */
+    const plim_data_field *fields;
+    int field_count;
+    int64_t samples;
+    /* the pipeline */
+    int workers;           /* threads; default: 1, and for images as many as the cores */
+    int depth;             /* batches kept ready; default: tunes itself */
+    uint64_t buffer_limit; /* bytes of batch buffers that it may grow to; default 64 MiB, never below two batches */
+} plim_data_options;
+
+/* Opens "PATH" or "KIND:PATH"; "synthetic" is a kind that needs no path. Threads start with the first batch. */
+PLIM_API plim_status plim_data_open(const char *path, const plim_data_options *options, plim_data **data,
+                                    plim_error *error);
+
+/* Arrays in memory, all with the same size on the first axis: the samples. They are read where they are: keep them
+ * until plim_data_free. Bytes become float32 in 0..1 unless options->raw, other floats float32, integers int64. */
+typedef struct plim_data_array {
+    const char *name;
+    plim_dtype dtype;
+    int rank;
+    const int64_t *dims;
+    const void *values; /* row-major */
+    int target;
+} plim_data_array;
+PLIM_API plim_status plim_data_open_arrays(const plim_data_array *arrays, size_t count,
+                                           const plim_data_options *options, plim_data **data, plim_error *error);
+PLIM_API void plim_data_free(plim_data *data);
+
+typedef struct plim_data_info {
+    const char *kind; /* static */
+    int64_t samples;  /* of one epoch */
+    int64_t batches;  /* of one epoch */
+    int64_t batch;    /* most samples in a batch */
+    int64_t classes;  /* 0 when there are none, or they are not known */
+    int field_count;
+    uint64_t file_bytes; /* of the files that it is made of; 0 for arrays in memory and synthetic */
+    uint64_t held_bytes; /* of memory that it keeps besides batches: names of files, small arrays */
+    uint64_t most_bytes; /* that batch buffers and held_bytes may ever take; a worker that decodes images has the pixels
+                          * of one besides */
+    int workers;
+} plim_data_info;
+PLIM_API void plim_data_info_get(const plim_data *data, plim_data_info *info);
+/* NULL past the end. */
+PLIM_API const plim_data_field *plim_data_field_at(const plim_data *data, int index);
+/* The name of a class of an image folder or of a csv column of text; NULL when there is none. */
+PLIM_API const char *plim_data_class_name(const plim_data *data, int64_t index);
+
+typedef struct plim_data_batch {
+    int64_t count;                            /* samples; a short last batch has fewer. 0: see plim_data_next */
+    int64_t epoch;                            /* from 0 */
+    int64_t position;                         /* of its first sample in the epoch */
+    int last;                                 /* the epoch ends with this batch */
+    const void *fields[PLIM_DATA_MAX_FIELDS]; /* count samples each, row-major */
+} plim_data_batch;
+
+/* The next batch; valid until the next call on this data set. A count of 0 with last = 0 is the end (options.epochs);
+ * with last = 1 every sample of an epoch's last batch was left out as bad. After an error the same error comes
+ * again until plim_data_seek. Not for several threads at once. */
+PLIM_API plim_status plim_data_next(plim_data *data, plim_data_batch *batch, plim_error *error);
+
+/* Where the stream stands: the first sample that no batch has brought yet. */
+typedef struct plim_data_position {
+    int64_t epoch, sample;
+} plim_data_position;
+PLIM_API plim_data_position plim_data_tell(const plim_data *data);
+PLIM_API plim_status plim_data_seek(plim_data *data, plim_data_position position, plim_error *error);
+
+typedef struct plim_data_stats {
+    double seconds;        /* since the first batch was asked for */
+    double wait_seconds;   /* of these, inside plim_data_next */
+    double wait_share;     /* the quotient; 0 before the first batch */
+    int64_t samples;       /* delivered */
+    int64_t skipped;       /* left out as bad */
+    int depth;             /* batches kept ready now */
+    uint64_t buffer_bytes; /* batch buffers and scratch memory of workers now */
+} plim_data_stats;
+PLIM_API void plim_data_stats_get(const plim_data *data, plim_data_stats *stats);
+
+/* What the last bad sample that was left out was: one line, "" when there was none. */
+PLIM_API const char *plim_data_last_bad(const plim_data *data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

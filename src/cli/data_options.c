@@ -1,0 +1,71 @@
+/* Reading the options of a data set. */
+#include "cli/data_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "0.485,0.456,0.406"; the number of values, -1 after a usage error. */
+static int read_list(plim__args *args, const char *name, float values[64]) {
+    const char *text = plim__args_get(args, name);
+    int count = 0;
+    if (!text) return 0;
+    for (char *end; count < 64; text = end + 1) {
+        values[count++] = strtof(text, &end);
+        if (end == text || (*end && *end != ',')) break;
+        if (!*end) return count;
+    }
+    plim__say_usage(args, "--%s %s: expected numbers with commas between them", name, plim__args_get(args, name));
+    return -1;
+}
+
+static bool read_normal(plim__args *args, plim__data_settings *s) {
+    int means = read_list(args, "mean", s->mean), deviations = read_list(args, "std", s->deviation);
+    if (means < 0 || deviations < 0) return false;
+    if (means && deviations && means != deviations) {
+        plim__say_usage(args, "--mean has %d values, --std has %d", means, deviations);
+        return false;
+    }
+    s->options.normal_count = means ? means : deviations;
+    for (int i = 0; i < s->options.normal_count && !deviations; i++) s->deviation[i] = 1;
+    s->options.mean = s->mean;
+    s->options.deviation = s->deviation;
+    return true;
+}
+
+/* "224" or "224x320" */
+static bool read_image_size(plim__args *args, plim_data_options *o) {
+    const char *text = plim__args_get(args, "image");
+    char *end = NULL;
+    if (!text) return true;
+    o->height = o->width = strtoll(text, &end, 10);
+    if (*end == 'x') o->width = strtoll(end + 1, &end, 10);
+    if (!*end && o->height > 0 && o->width > 0) return true;
+    plim__say_usage(args, "--image %s: expected a size as 224 or 224x320", text);
+    return false;
+}
+
+bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
+    memset(settings, 0, sizeof *settings);
+    plim_data_options *o = &settings->options;
+    int64_t token_bytes = 0, workers = 0, depth = 0;
+    o->kind = plim__args_get(args, "kind");
+    o->split = plim__args_get(args, "split");
+    o->target = plim__args_get(args, "target");
+    o->random_crop = plim__args_has(args, "random-crop");
+    o->random_flip = plim__args_has(args, "random-flip");
+    o->raw = plim__args_has(args, "raw");
+    o->skip_bad = plim__args_has(args, "skip-bad");
+    bool good =
+        plim__args_double(args, "validation", &o->validation) &&
+        plim__args_int(args, "seq", 1, (int64_t)1 << 32, &o->seq) &&
+        plim__args_int(args, "stride", 1, (int64_t)1 << 32, &o->stride) &&
+        plim__args_int(args, "token-bytes", 2, 4, &token_bytes) &&
+        plim__args_int(args, "resize", 1, 16384, &o->resize) && plim__args_int(args, "channels", 1, 3, &o->channels) &&
+        plim__args_int(args, "workers", 1, 256, &workers) && plim__args_int(args, "data-depth", 1, 63, &depth) &&
+        plim__args_bytes(args, "data-buffer", &o->buffer_limit) && read_image_size(args, o) &&
+        read_normal(args, settings);
+    o->token_bytes = (int)token_bytes;
+    o->workers = (int)workers;
+    o->depth = (int)depth;
+    return good;
+}

@@ -1,0 +1,39 @@
+/* The options of every command that reads a data set. */
+#ifndef PLIM_CLI_DATA_OPTIONS_H
+#define PLIM_CLI_DATA_OPTIONS_H
+
+#include "cli/command.h"
+
+/* Rows for a command's option table. */
+#define PLIM__DATA_OPTIONS                                                                                             \
+    {"kind", 0, "KIND", "idx, npy, npz, csv, images, text or tokens, where the path does not tell"},                   \
+        {"split", 0, "NAME", "train (the default), test, or validation with --validation"},                            \
+        {"validation", 0, "SHARE", "keep this share of the train split apart, as 0.1"},                                \
+        {"target", 0, "COLUMN", "what is predicted: a CSV column by name or number, an array of an NPZ file"},         \
+        {"seq", 0, "N", "tokens in a window of text; the default is 256"},                                             \
+        {"stride", 0, "N", "tokens from one window to the next; the default is --seq"},                                \
+        {"token-bytes", 0, "N", "bytes of a token in a token file: 2 or 4"},                                           \
+        {"image", 0, "N|HxW", "height and width of images from a folder; the default is 224"},                         \
+        {"resize", 0, "N", "shorter side of images before they are cropped"},                                          \
+        {"channels", 0, "N", "1 for grey images, 3 for colour (the default)"},                                         \
+        {"random-crop", 0, NULL, "crop images anywhere, not in the centre"},                                           \
+        {"random-flip", 0, NULL, "mirror every other image, by chance"},                                               \
+        {"mean", 0, "X[,X...]", "subtract this from inputs, one value for each channel or for all"},                   \
+        {"std", 0, "X[,X...]", "then divide inputs by this"},                                                          \
+        {"raw", 0, NULL, "leave bytes 0..255 instead of scaling them to 0..1"},                                        \
+        {"skip-bad", 0, NULL, "leave out images that cannot be decoded, and count them"},                              \
+        {"workers", 0, "N", "threads that read data"},                                                                 \
+        {"data-depth", 0, "N", "batches kept ready; else it tunes itself"}, {                                          \
+        "data-buffer", 0, "BYTES", "most bytes of batches kept ready; the default is 64 MiB"                           \
+    }
+
+typedef struct plim__data_settings {
+    plim_data_options options;
+    float mean[64], deviation[64];
+} plim__data_settings;
+
+/* Fills in all of them; --batch, --seed and --epochs are the command's own. False after a usage error has been
+ * printed. `settings` must stay where it is while its options are used. */
+bool plim__data_options_read(plim__args *args, plim__data_settings *settings);
+
+#endif

@@ -1,0 +1,157 @@
+/* The public face: a source and a pipeline over it, with defaults filled in and options checked. */
+#include <math.h>
+#include <sched.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+#include "data/pipeline.h"
+#include "plimsoll/data.h"
+
+struct plim_data {
+    plim__data_source *source;
+    plim__pipeline *pipeline;
+    plim__pipeline_options options;
+};
+
+static plim_status check_options(const plim_data_options *options, plim_error *error) {
+    if (options->batch < 0 || options->batch > (int64_t)1 << 32)
+        return plim__fail(error, PLIM_INVALID, "a batch of %lld samples", (long long)options->batch);
+    if (options->epochs < 0 || options->workers < 0 || options->depth < 0)
+        return plim__fail(error, PLIM_INVALID, "epochs, workers and depth cannot be negative");
+    if (options->split && strcmp(options->split, "train") != 0 && strcmp(options->split, "test") != 0 &&
+        strcmp(options->split, "validation") != 0)
+        return plim__fail(error, PLIM_INVALID, "there is no split '%s'; there are train, test and validation",
+                          options->split);
+    if (!(options->validation >= 0 && options->validation < 1))
+        return plim__fail(error, PLIM_INVALID, "a validation share of %g; it lies between 0 and 1",
+                          options->validation);
+    if (options->split && strcmp(options->split, "validation") == 0 && !(options->validation > 0))
+        return plim__fail(error, PLIM_INVALID, "the validation split needs a validation share");
+    return PLIM_OK;
+}
+
+static int cores(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* The part of the source that the split is: a share at the end of it, or of a fixed permutation of it. */
+static plim_status choose_part(plim__order *order, const plim__data_source *source, const plim_data_options *options,
+                               plim_error *error) {
+    bool test = options->split && strcmp(options->split, "test") == 0;
+    int64_t kept = test ? 0 : (int64_t)llround(options->validation * (double)source->count);
+    bool validation = options->split && strcmp(options->split, "validation") == 0;
+    order->total = source->count;
+    order->first = validation ? source->count - kept : 0;
+    order->count = validation ? kept : source->count - kept;
+    order->scattered = kept > 0 && !source->consecutive;
+    if (order->count > 0) return PLIM_OK;
+    if (source->count == 0) return plim__fail(error, PLIM_INVALID, "the data set has no samples");
+    return plim__fail(error, PLIM_INVALID, "a validation share of %g leaves no samples for split '%s' out of %lld",
+                      options->validation, validation ? "validation" : "train", (long long)source->count);
+}
+
+static plim_status make_pipeline(plim_data *data, const plim_data_options *options, plim_error *error) {
+    plim__pipeline_options *p = &data->options;
+    *p = (plim__pipeline_options){.batch = options->batch ? options->batch : 32,
+                                  .epochs = options->epochs,
+                                  .drop_last = options->drop_last,
+                                  .skip_bad = options->skip_bad,
+                                  .workers = options->workers,
+                                  .depth = options->depth,
+                                  .buffer_limit = options->buffer_limit ? options->buffer_limit : 64 << 20};
+    PLIM_TRY(choose_part(&p->order, data->source, options, error));
+    p->order.seed = options->seed;
+    p->order.shuffled = !options->in_order;
+    if (p->workers == 0) p->workers = data->source->decodes ? cores() : 1;
+    if (p->batch > p->order.count && !p->drop_last) p->batch = p->order.count; /* no room for what cannot come */
+    if (p->batch > p->order.count)
+        return plim__fail(error, PLIM_INVALID, "a batch of %lld with %lld samples, and short batches are dropped",
+                          (long long)p->batch, (long long)p->order.count);
+    return plim__pipeline_create(data->source, p, &data->pipeline, error);
+}
+
+/* Takes the source over. */
+static plim_status finish(plim__data_source *source, const plim_data_options *options, plim_data **data,
+                          plim_error *error) {
+    plim_data *made = plim__alloc_zero(1, sizeof *made);
+    if (!made) {
+        plim__data_source_free(source);
+        return plim__fail_memory(error, "a data set", sizeof *made);
+    }
+    made->source = source;
+    plim_status status = make_pipeline(made, options, error);
+    if (status == PLIM_OK)
+        *data = made;
+    else
+        plim_data_free(made);
+    return status;
+}
+
+plim_status plim_data_open(const char *path, const plim_data_options *options, plim_data **data, plim_error *error) {
+    static const plim_data_options defaults;
+    plim__data_source *source;
+    *data = NULL;
+    if (!options) options = &defaults;
+    PLIM_TRY(check_options(options, error));
+    PLIM_TRY(plim__data_source_open(path, options, &source, error));
+    plim_status status = finish(source, options, data, error);
+    return status == PLIM_OK ? PLIM_OK : plim__fail_context(error, status, "'%s'", path);
+}
+
+plim_status plim_data_open_arrays(const plim_data_array *arrays, size_t count, const plim_data_options *options,
+                                  plim_data **data, plim_error *error) {
+    static const plim_data_options defaults;
+    plim__data_source *source;
+    *data = NULL;
+    if (!options) options = &defaults;
+    PLIM_TRY(check_options(options, error));
+    PLIM_TRY(plim__data_source_open_arrays(arrays, count, options, &source, error));
+    return finish(source, options, data, error);
+}
+
+void plim_data_free(plim_data *data) {
+    if (!data) return;
+    plim__pipeline_free(data->pipeline); /* first: its threads read the source */
+    plim__data_source_free(data->source);
+    plim__free(data);
+}
+
+void plim_data_info_get(const plim_data *data, plim_data_info *info) {
+    const plim__data_source *source = data->source;
+    *info = (plim_data_info){.kind = source->ops->kind,
+                             .samples = data->options.order.count,
+                             .batches = plim__pipeline_batches(data->pipeline),
+                             .batch = data->options.batch,
+                             .field_count = source->field_count,
+                             .file_bytes = source->file_bytes,
+                             .held_bytes = source->held_bytes,
+                             .most_bytes = source->held_bytes + plim__pipeline_most_bytes(data->pipeline),
+                             .workers = data->options.workers};
+    for (int i = 0; i < source->field_count; i++)
+        if (source->fields[i].target && source->fields[i].classes > info->classes)
+            info->classes = source->fields[i].classes;
+}
+
+const plim_data_field *plim_data_field_at(const plim_data *data, int index) {
+    return index >= 0 && index < data->source->field_count ? &data->source->fields[index] : NULL;
+}
+
+const char *plim_data_class_name(const plim_data *data, int64_t index) {
+    return data->source->ops->class_name ? data->source->ops->class_name(data->source, index) : NULL;
+}
+
+plim_status plim_data_next(plim_data *data, plim_data_batch *batch, plim_error *error) {
+    return plim__pipeline_next(data->pipeline, batch, error);
+}
+
+plim_data_position plim_data_tell(const plim_data *data) { return plim__pipeline_tell(data->pipeline); }
+
+plim_status plim_data_seek(plim_data *data, plim_data_position position, plim_error *error) {
+    return plim__pipeline_seek(data->pipeline, position, error);
+}
+
+void plim_data_stats_get(const plim_data *data, plim_data_stats *stats) { plim__pipeline_stats(data->pipeline, stats); }
+
+const char *plim_data_last_bad(const plim_data *data) { return plim__pipeline_last_bad(data->pipeline); }

@@ -1,0 +1,102 @@
+/* Unpacking gzip files and deflated zip entries into spools, a chunk at a time. */
+#include <limits.h>
+#include <zlib.h>
+
+#include "core/alloc.h"
+#include "core/error.h"
+#include "data/blob.h"
+
+enum { CHUNK = 64 << 10 };
+
+typedef struct inflater {
+    z_stream stream;
+    const plim__blob *packed;
+    plim__blob spool;
+    uint64_t done, most; /* packed bytes taken; unpacked bytes allowed */
+    uLong crc;
+    unsigned char in[CHUNK], out[CHUNK];
+} inflater;
+
+static plim_status damaged(const inflater *work, const char *what, plim_error *error) {
+    return plim__fail(error, PLIM_CORRUPT, "'%s' is damaged: %s", work->packed->path, what);
+}
+
+static plim_status refill(inflater *work, plim_error *error) {
+    uint64_t left = work->packed->bytes - work->done;
+    size_t part = left < CHUNK ? (size_t)left : CHUNK;
+    PLIM_TRY(plim__blob_read(work->packed, work->done, work->in, part, error));
+    work->done += part;
+    work->stream.next_in = work->in;
+    work->stream.avail_in = (uInt)part;
+    return PLIM_OK;
+}
+
+/* One member of a gzip file, or the one stream of a zip entry. */
+static plim_status inflate_member(inflater *work, plim_error *error) {
+    for (int result = Z_OK; result != Z_STREAM_END;) {
+        if (work->stream.avail_in == 0 && work->done < work->packed->bytes) PLIM_TRY(refill(work, error));
+        work->stream.next_out = work->out;
+        work->stream.avail_out = CHUNK;
+        result = inflate(&work->stream, Z_NO_FLUSH);
+        size_t made = CHUNK - work->stream.avail_out;
+        if (result == Z_MEM_ERROR) return plim__fail_memory(error, "inflating", CHUNK);
+        if (result == Z_BUF_ERROR && made == 0) return damaged(work, "its compressed data ends too early", error);
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            return damaged(work, work->stream.msg ? work->stream.msg : "its compressed data is malformed", error);
+        if (made > work->most - work->spool.bytes) return damaged(work, "it unpacks to more than it promises", error);
+        work->crc = crc32(work->crc, work->out, (uInt)made);
+        PLIM_TRY(plim__blob_spool_write(&work->spool, work->out, made, error));
+    }
+    return PLIM_OK;
+}
+
+/* gzip files may be several members one after the other. */
+static plim_status inflate_all(inflater *work, bool members, plim_error *error) {
+    PLIM_TRY(inflate_member(work, error));
+    while (members && (work->stream.avail_in > 0 || work->done < work->packed->bytes)) {
+        if (work->stream.avail_in == 0) PLIM_TRY(refill(work, error));
+        if (*work->stream.next_in != 0x1f) break; /* padding after the last member is allowed */
+        if (inflateReset(&work->stream) != Z_OK) return damaged(work, "its compressed data is malformed", error);
+        PLIM_TRY(inflate_member(work, error));
+    }
+    return plim__blob_spool_end(&work->spool, error);
+}
+
+static plim_status unpack(plim__blob *blob, int window, bool members, uint64_t most, uint32_t *crc, plim_error *error) {
+    inflater *work = plim__alloc_zero(1, sizeof *work);
+    if (!work) return plim__fail_memory(error, "inflating", sizeof *work);
+    work->packed = blob;
+    work->most = most;
+    plim_status status = plim__blob_spool_start(&work->spool, blob->path, error);
+    if (status == PLIM_OK && inflateInit2(&work->stream, window) != Z_OK)
+        status = plim__fail_memory(error, "inflating", CHUNK);
+    if (status == PLIM_OK) {
+        status = inflate_all(work, members, error);
+        inflateEnd(&work->stream);
+    }
+    *crc = (uint32_t)work->crc;
+    if (status == PLIM_OK) {
+        plim__blob_close(blob);
+        *blob = work->spool;
+    } else {
+        plim__blob_close(&work->spool);
+    }
+    plim__free(work);
+    return status;
+}
+
+plim_status plim__blob_gunzip(plim__blob *blob, plim_error *error) {
+    unsigned char magic[2] = {0};
+    uint32_t crc;
+    if (blob->bytes < 18) return PLIM_OK;
+    PLIM_TRY(plim__blob_read(blob, 0, magic, sizeof magic, error));
+    if (magic[0] != 0x1f || magic[1] != 0x8b) return PLIM_OK;
+    return unpack(blob, 16 + MAX_WBITS, true, UINT64_MAX, &crc, error);
+}
+
+plim_status plim__blob_inflate(plim__blob *blob, uint64_t bytes, uint32_t crc, plim_error *error) {
+    uint32_t found;
+    PLIM_TRY(unpack(blob, -MAX_WBITS, false, bytes, &found, error));
+    if (blob->bytes == bytes && found == crc) return PLIM_OK;
+    return plim__fail(error, PLIM_CORRUPT, "'%s' is damaged: a checksum is wrong", blob->path);
+}

@@ -1,0 +1,43 @@
+/* The pipeline: worker threads that keep a ring of batches filled ahead of the consumer.
+ *
+ *   source ──→ workers ──→ [slot][slot][slot]... ──→ plim__pipeline_next
+ *              claim a chunk of the batch that is     one slot is held by the consumer, the others are
+ *              being filled, read it, mark it done    free, being filled or ready
+ *
+ * A batch has a number and its samples follow from it, so who fills what, and when, changes nothing. Slots are
+ * allocated and touched when the pipeline is made; one is added when the consumer waits and the workers do too. */
+#ifndef PLIM_DATA_PIPELINE_H
+#define PLIM_DATA_PIPELINE_H
+
+#include "data/order.h"
+#include "data/source.h"
+
+typedef struct plim__pipeline plim__pipeline;
+
+typedef struct plim__pipeline_options {
+    plim__order order;
+    int64_t batch;
+    int64_t epochs; /* 0: endless */
+    bool drop_last, skip_bad;
+    int workers;           /* at least 1 */
+    int depth;             /* 0: tunes itself */
+    uint64_t buffer_limit; /* for slots */
+} plim__pipeline_options;
+
+/* The source must outlive the pipeline. No thread is started before the first batch is asked for. */
+plim_status plim__pipeline_create(const plim__data_source *source, const plim__pipeline_options *options,
+                                  plim__pipeline **pipeline, plim_error *error);
+void plim__pipeline_free(plim__pipeline *pipeline);
+
+/* As plim_data_next, plim_data_tell, plim_data_seek and plim_data_stats_get. */
+plim_status plim__pipeline_next(plim__pipeline *pipeline, plim_data_batch *batch, plim_error *error);
+plim_data_position plim__pipeline_tell(const plim__pipeline *pipeline);
+plim_status plim__pipeline_seek(plim__pipeline *pipeline, plim_data_position position, plim_error *error);
+void plim__pipeline_stats(const plim__pipeline *pipeline, plim_data_stats *stats);
+const char *plim__pipeline_last_bad(const plim__pipeline *pipeline);
+
+uint64_t plim__pipeline_bytes(const plim__pipeline *pipeline);      /* slots and workers' scratch memory, now */
+uint64_t plim__pipeline_most_bytes(const plim__pipeline *pipeline); /* slots, at most */
+int64_t plim__pipeline_batches(const plim__pipeline *pipeline);     /* of one epoch */
+
+#endif

@@ -1,0 +1,90 @@
+/* Two passes for each row of the result: down the columns of the source into one row of floats (a loop over
+ * neighbouring values, which vectorises), then along that row. */
+#include "data/resample.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Which source pixels make one result pixel. */
+typedef struct span {
+    int first, count;
+} span;
+
+static double filter_width(int source, int resized) {
+    double step = (double)source / resized;
+    return step > 1 ? step : 1;
+}
+
+static size_t most_taps(int source, int resized) { return (size_t)ceil(filter_width(source, resized)) * 2 + 1; }
+
+static span find_taps(int source, int resized, int index, float *weights) {
+    double step = (double)source / resized, width = filter_width(source, resized);
+    double centre = (index + 0.5) * step, sum = 0;
+    int first = (int)(centre - width + 0.5), last = (int)(centre + width + 0.5);
+    if (first < 0) first = 0;
+    if (last > source) last = source;
+    for (int i = first; i < last; i++) {
+        double distance = fabs((i + 0.5 - centre) / width), weight = distance < 1 ? 1 - distance : 0;
+        weights[i - first] = (float)weight;
+        sum += weight;
+    }
+    for (int i = first; i < last; i++) weights[i - first] = (float)(weights[i - first] / sum);
+    return (span){first, last - first};
+}
+
+typedef struct layout {  /* of the scratch memory */
+    size_t across, down; /* taps of a column, of a row */
+    size_t spans, across_weights, down_weights, row, bytes;
+} layout;
+
+static layout lay_out(const plim__image *image, const plim__crop *crop) {
+    layout l = {.across = most_taps(image->width, crop->resized_width),
+                .down = most_taps(image->height, crop->resized_height)};
+    l.across_weights = l.spans + (size_t)crop->width * sizeof(span);
+    l.down_weights = l.across_weights + (size_t)crop->width * l.across * sizeof(float);
+    l.row = l.down_weights + l.down * sizeof(float);
+    l.bytes = l.row + (size_t)image->width * (size_t)image->channels * sizeof(float);
+    return l;
+}
+
+size_t plim__resample_scratch(const plim__image *image, const plim__crop *crop) { return lay_out(image, crop).bytes; }
+
+/* Columns [from, to) of the source, blended down into `row`. */
+static void blend_rows(const plim__image *image, span rows, const float *weights, int from, int to, float *row) {
+    size_t channels = (size_t)image->channels, stride = (size_t)image->width * channels;
+    size_t begin = (size_t)from * channels, end = (size_t)to * channels;
+    memset(row + begin, 0, (end - begin) * sizeof *row);
+    for (int i = 0; i < rows.count; i++) {
+        const unsigned char *pixels = image->pixels + (size_t)(rows.first + i) * stride;
+        float weight = weights[i];
+        for (size_t x = begin; x < end; x++) row[x] += weight * (float)pixels[x];
+    }
+}
+
+static float blend_columns(const float *row, span columns, const float *weights, size_t channels) {
+    float sum = 0;
+    row += (size_t)columns.first * channels;
+    for (int i = 0; i < columns.count; i++, row += channels) sum += weights[i] * *row;
+    return sum / 255.0f;
+}
+
+void plim__resample(const plim__image *image, const plim__crop *crop, void *scratch, float *planes) {
+    layout l = lay_out(image, crop);
+    char *memory = scratch;
+    span *columns = (span *)(void *)(memory + l.spans);
+    float *across = (float *)(void *)(memory + l.across_weights), *down = (float *)(void *)(memory + l.down_weights);
+    float *row = (float *)(void *)(memory + l.row);
+    size_t channels = (size_t)image->channels, width = (size_t)crop->width, plane = width * (size_t)crop->height;
+    for (int x = 0; x < crop->width; x++)
+        columns[x] = find_taps(image->width, crop->resized_width, crop->left + x, across + (size_t)x * l.across);
+    int from = columns[0].first, to = columns[width - 1].first + columns[width - 1].count;
+    for (int y = 0; y < crop->height; y++) {
+        span rows = find_taps(image->height, crop->resized_height, crop->top + y, down);
+        blend_rows(image, rows, down, from, to, row);
+        for (size_t c = 0; c < channels; c++)
+            for (size_t x = 0; x < width; x++) {
+                size_t at = c * plane + (size_t)y * width + (crop->flip ? width - 1 - x : x);
+                planes[at] = blend_columns(row + c, columns[x], across + x * l.across, channels);
+            }
+    }
+}

@@ -1,0 +1,78 @@
+/* A source: any number of samples, each readable by its number, by any thread. Everything that a kind of data set
+ * knows is behind this interface; the pipeline knows nothing else. */
+#ifndef PLIM_DATA_SOURCE_H
+#define PLIM_DATA_SOURCE_H
+
+#include <stdbool.h>
+
+#include "plimsoll/data.h"
+
+/* Memory that one reader keeps between samples: it grows to what the largest sample needs, and is counted. */
+typedef struct plim__scratch {
+    struct {
+        void *data;
+        size_t bytes;
+    } parts[4];
+} plim__scratch;
+
+/* The part-th buffer, at least `bytes` long; contents undefined; NULL when memory is short. */
+void *plim__scratch_get(plim__scratch *scratch, int part, size_t bytes);
+size_t plim__scratch_bytes(const plim__scratch *scratch);
+void plim__scratch_free(plim__scratch *scratch);
+
+/* Which sample, and what its random changes are drawn from. */
+typedef struct plim__sample_key {
+    int64_t index;
+    uint64_t seed, epoch;
+} plim__sample_key;
+
+typedef struct plim__data_source plim__data_source;
+
+typedef struct plim__data_source_ops {
+    const char *kind;
+    /* Writes one sample: fields[i] has room for source->fields[i].bytes. Called from several threads at once. */
+    plim_status (*read)(const plim__data_source *source, const plim__sample_key *key, plim__scratch *scratch,
+                        void *const *fields, plim_error *error);
+    /* NULL when there is none; may be NULL itself. */
+    const char *(*class_name)(const plim__data_source *source, int64_t index);
+    void (*free)(plim__data_source *source);
+} plim__data_source_ops;
+
+struct plim__data_source { /* the first member of every kind's own structure */
+    const plim__data_source_ops *ops;
+    int64_t count;
+    int field_count;
+    plim_data_field fields[PLIM_DATA_MAX_FIELDS];
+    uint64_t file_bytes, held_bytes;
+    bool consecutive; /* neighbours overlap or belong together: a validation share is cut off the end */
+    bool decodes;     /* samples cost time: worth several workers */
+};
+
+/* Opens whatever is there: a file or a folder, told apart by name and content. */
+plim_status plim__data_source_open(const char *path, const plim_data_options *options, plim__data_source **source,
+                                   plim_error *error);
+plim_status plim__data_source_open_arrays(const plim_data_array *arrays, size_t count, const plim_data_options *options,
+                                          plim__data_source **source, plim_error *error);
+void plim__data_source_free(plim__data_source *source); /* NULL is fine */
+
+/* The kinds; each refuses what is not its own with a message that names the file. */
+plim_status plim__data_source_open_idx(const char *path, const plim_data_options *options, plim__data_source **source,
+                                       plim_error *error);
+plim_status plim__data_source_open_npy(const char *path, const plim_data_options *options, plim__data_source **source,
+                                       plim_error *error);
+plim_status plim__data_source_open_npz(const char *path, const plim_data_options *options, plim__data_source **source,
+                                       plim_error *error);
+plim_status plim__data_source_open_csv(const char *path, const plim_data_options *options, plim__data_source **source,
+                                       plim_error *error);
+plim_status plim__data_source_open_images(const char *path, const plim_data_options *options,
+                                          plim__data_source **source, plim_error *error);
+plim_status plim__data_source_open_tokens(const char *path, const plim_data_options *options, int token_bytes,
+                                          plim__data_source **source, plim_error *error); /* 1: text */
+plim_status plim__data_source_open_synthetic(const plim_data_options *options, plim__data_source **source,
+                                             plim_error *error);
+
+/* Sets rank, dims and bytes of a field; PLIM_OVERFLOW when a sample does not fit 47 bits. */
+plim_status plim__field_shape(plim_data_field *field, plim_dtype dtype, int rank, const int64_t *dims,
+                              plim_error *error);
+
+#endif
