@@ -132,7 +132,7 @@ plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_val
     if (!is_real(value->dtype) || plim__shape_elements(&value->shape) != 1)
         return plim__fail(error, PLIM_INVALID, "the loss '%s' is %s%s, expected one real number", value->name,
                           plim_dtype_name(value->dtype), plim__shape_text(&value->shape, g, text));
-    PLIM_TRY(plim__ops_resolve(g, error));
+    PLIM_TRY(plim__batch_norms_train(g, error));
     PLIM_TRY(plim__graph_sort(g, error));
     bool *needed = find_needed(g, loss, targets, count);
     if (!needed) return plim__fail_memory(error, "gradients", g->values.count * 2);

@@ -5,19 +5,13 @@
  * Node inputs: 0 x, 1 w, 2 bias, 3 residual (the last only from the fusing pass). */
 #include <string.h>
 
+#include "kernel/conv.h"
 #include "kernel/epilogue.h"
-#include "kernel/lower.h"
 #include "ops/window.h"
-
-struct geometry {
-    int rank, weight_rank;
-    dnnl_dims_t x, w, y, stride, dilation, before, after;
-    dnnl_dims_t w_strides; /* of the dense weights as oneDNN's axes see them */
-};
 
 /* Weights get an axis for the groups: (g, O/g, C/g, ...). Transposed ones are stored (C, O/g, ...) and seen
  * with input and output channels exchanged. */
-static void weight_axes(struct geometry *s, const plim__shape *w, int64_t group, bool transposed) {
+static void weight_axes(plim__conv_geometry *s, const plim__shape *w, int64_t group, bool transposed) {
     int k = 0, spatial = w->rank - 2;
     int64_t area = plim__shape_product(w, 2, w->rank), second = w->dims[1];
     int64_t first = w->dims[0] / group;
@@ -36,12 +30,11 @@ static void weight_axes(struct geometry *s, const plim__shape *w, int64_t group,
     s->weight_rank = k;
 }
 
-static plim_status read_geometry(plim__lower *l, bool transposed, struct geometry *s) {
-    const plim__shape *x = plim__lower_input_shape(l, 0), *w = plim__lower_input_shape(l, 1), *y = plim__lower_output_shape(l, 0);
-    const plim__node *node = plim__lower_node(l);
+plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const plim__shape *w, const plim__shape *y, bool transposed,
+                            plim__conv_geometry *s) {
     plim__window window;
     PLIM_TRY(transposed ? plim__window_read_transposed(node, x, w->dims + 2, &window, NULL) : plim__window_read(node, x, w->dims + 2, &window, NULL));
-    *s = (struct geometry){.rank = x->rank};
+    *s = (plim__conv_geometry){.rank = x->rank};
     memcpy(s->x, x->dims, (size_t)x->rank * sizeof *s->x);
     memcpy(s->y, y->dims, (size_t)y->rank * sizeof *s->y);
     weight_axes(s, w, plim__node_int(node, "group", 1), transposed);
@@ -75,7 +68,7 @@ static plim_status make_attributes(plim__lower *l, bool residual, dnnl_primitive
     return status;
 }
 
-static plim_status describe(plim__lower *l, const struct geometry *s, bool transposed, bool bias, dnnl_primitive_desc_t *pd) {
+static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, bool bias, dnnl_primitive_desc_t *pd) {
     dnnl_memory_desc_t x, w, y, b;
     PLIM_TRY(any_md(l, &x, s->rank, s->x));
     PLIM_TRY(any_md(l, &w, s->weight_rank, s->w));
@@ -101,8 +94,9 @@ static plim_status lower(plim__lower *l, bool transposed) {
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     if (plim__lower_input_shape(l, 0)->rank > 5) return plim__lower_unsupported(l, "with more than three spatial axes");
     bool bias = plim__lower_has_input(l, 2), residual = plim__lower_has_input(l, 3);
-    struct geometry s;
-    PLIM_TRY(read_geometry(l, transposed, &s));
+    plim__conv_geometry s;
+    PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_input_shape(l, 0), plim__lower_input_shape(l, 1),
+                             plim__lower_output_shape(l, 0), transposed, &s));
     dnnl_primitive_desc_t pd;
     PLIM_TRY(describe(l, &s, transposed, bias, &pd));
     plim__argument arguments[4] = {{DNNL_ARG_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0), 0},

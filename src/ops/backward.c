@@ -10,3 +10,70 @@ plim_status plim__infer_shaped(plim__infer *ctx) {
     plim__shape shape = plim__shape_of((int)rank, dims);
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
+
+/* (dy, x) → dw of attribute "shape", and dbias with an element a channel of dy. */
+plim_status plim__infer_conv_grad_weight(plim__infer *ctx);
+plim_status plim__infer_conv_grad_weight(plim__infer *ctx) {
+    plim__shape bias = {.rank = 1, .dims = {plim__infer_shape(ctx, 0)->dims[1]}};
+    PLIM_TRY(plim__infer_shaped(ctx));
+    return plim__infer_output(ctx, 1, plim__infer_dtype(ctx, 0), &bias);
+}
+
+/* As the forward convolution: every element of dy meets every weight of its group. The weights are input 1 or output 0. */
+void plim__cost_conv_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
+void plim__cost_conv_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    plim__cost_pointwise(g, node, cost);
+    bool input = node->outputs.count == 1;
+    const plim__shape *w = &g->values.items[input ? node->inputs.items[1] : node->outputs.items[0]].shape;
+    const plim__shape *dy = &g->values.items[node->inputs.items[0]].shape;
+    cost->flops = 2.0 * (double)plim__shape_elements(dy) * (double)plim__shape_product(w, 1, w->rank);
+}
+
+/* Where the maximum was, as an index into the window: a byte, unless windows are larger. */
+plim_status plim__infer_pool_train(plim__infer *ctx);
+plim_status plim__infer_pool(plim__infer *ctx);
+plim_status plim__infer_pool_train(plim__infer *ctx) {
+    PLIM_TRY(plim__infer_pool(ctx));
+    size_t count;
+    const int64_t *kernel = plim__node_ints(ctx->node, "kernel_shape", &count);
+    int64_t cells = 1;
+    for (size_t i = 0; kernel && i < count; i++) cells *= kernel[i];
+    plim__shape y = ctx->graph->values.items[plim__node_out(ctx->node, 0)].shape;
+    return plim__infer_output(ctx, 1, cells < 256 ? PLIM_U8 : PLIM_I32, &y);
+}
+
+/* x, scale, bias → y, mean, variance of the batch. */
+plim_status plim__infer_batch_norm_train(plim__infer *ctx);
+plim_status plim__infer_batch_norm_train(plim__infer *ctx) {
+    const plim__shape *x = plim__infer_shape(ctx, 0);
+    if (x->rank < 2) return plim__infer_fail(ctx, PLIM_SHAPE, "the input needs a batch axis and a channel axis");
+    plim__shape channel = {.rank = 1, .dims = {x->dims[1]}};
+    PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), x));
+    PLIM_TRY(plim__infer_output(ctx, 1, plim__infer_dtype(ctx, 0), &channel));
+    return plim__infer_output(ctx, 2, plim__infer_dtype(ctx, 0), &channel);
+}
+
+/* dx like x; dscale and dbias like scale. */
+plim_status plim__infer_norm_grad(plim__infer *ctx);
+plim_status plim__infer_norm_grad(plim__infer *ctx) {
+    PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 1), plim__infer_shape(ctx, 1)));
+    PLIM_TRY(plim__infer_output(ctx, 1, plim__infer_dtype(ctx, 2), plim__infer_shape(ctx, 2)));
+    return plim__infer_output(ctx, 2, plim__infer_dtype(ctx, 2), plim__infer_shape(ctx, 2));
+}
+
+plim_status plim__infer_attention_grad(plim__infer *ctx);
+plim_status plim__infer_attention_grad(plim__infer *ctx) {
+    for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 1), plim__infer_shape(ctx, i + 1)));
+    return PLIM_OK;
+}
+
+/* Five products where the forward pass has two. */
+void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
+void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    plim__cost_pointwise(g, node, cost);
+    const plim__shape *q = &g->values.items[node->inputs.items[1]].shape, *v = &g->values.items[node->inputs.items[3]].shape;
+    int r = q->rank;
+    double pairs = (double)plim__shape_product(q, 0, r - 1) * (double)v->dims[r - 2];
+    if (plim__node_int(node, "causal", 0)) pairs /= 2;
+    cost->flops = 2 * pairs * (double)(3 * q->dims[r - 1] + 2 * v->dims[r - 1]);
+}

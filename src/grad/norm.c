@@ -1,0 +1,181 @@
+/* Gradients of normalisations, attention and dropout. */
+#include <string.h>
+
+#include "core/error.h"
+#include "grad/gradient.h"
+
+/* dx, dscale, dbias from one node; inputs 0, 1 and 2 of the differentiated one are x, scale and bias. */
+static plim_status three(plim__gradient *d, const char *op, const plim_value *inputs, size_t count) {
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, op, inputs, count, 3);
+    plim__gradient_copy_attributes(d, node);
+    plim_value dx = plim__gradient_end(d, node);
+    PLIM_TRY(plim_graph_status(d->graph, d->error));
+    PLIM_TRY(plim__gradient_set(d, 0, dx));
+    PLIM_TRY(plim__gradient_set(d, 1, plim_graph_node_output(d->graph, node, 1)));
+    return plim__gradient_set(d, 2, plim_graph_node_output(d->graph, node, 2));
+}
+
+/* --- batch norm ------------------------------------------------------------------------------------------ */
+
+/* A node whose output is a value that exists already. */
+static void produce(plim_graph *g, const char *op, plim_value a, plim_value b, plim_value y) {
+    int32_t node = plim__graph_add_node(g, "", op, NULL, PLIM__GRADIENT_OPSET);
+    plim__node_add_input(g, node, a);
+    plim__node_add_input(g, node, b);
+    plim__node_add_output(g, node, y);
+}
+
+static plim_value scaled(plim_graph *g, plim_value x, double factor) {
+    float number = (float)factor;
+    plim_value constant = plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &number);
+    plim__shape shape = {.rank = 1, .dims = {plim__shape_elements(&g->values.items[x].shape)}};
+    plim_value y = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_F32, &shape);
+    produce(g, "Mul", x, constant, y);
+    return y;
+}
+
+/* running' = momentum · running + (1 - momentum) · batch. The variance is the unbiased one, as in PyTorch. */
+static void running(plim_graph *g, plim_value old, plim_value batch, double momentum, double correction, plim_value to) {
+    if (to < 0) return;
+    produce(g, "Add", scaled(g, old, momentum), scaled(g, batch, (1 - momentum) * correction), to);
+}
+
+static plim_status train_batch_norm(plim_graph *g, int32_t n, plim_error *error) {
+    plim_value in[5], out[3] = {plim__node_out(&g->nodes.items[n], 0), plim__node_out(&g->nodes.items[n], 1), plim__node_out(&g->nodes.items[n], 2)};
+    memcpy(in, g->nodes.items[n].inputs.items, sizeof in);
+    plim__shape x = g->values.items[in[0]].shape, channel = {.rank = 1, .dims = {x.rank > 1 ? x.dims[1] : 1}};
+    double momentum = (double)plim__node_float(&g->nodes.items[n], "momentum", 0.9f);
+    double count = x.rank > 1 && x.dims[1] > 0 ? (double)plim__shape_elements(&x) / (double)x.dims[1] : 1;
+    plim_value mean = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_F32, &channel);
+    plim_value variance = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_F32, &channel);
+    char *name = plim__strdup("BatchNormTrain"), *domain = plim__strdup(PLIM__DOMAIN);
+    if (!name || !domain) {
+        plim__free(name);
+        plim__free(domain);
+        return plim__fail_memory(error, "a graph", sizeof in);
+    }
+    plim__node *node = &g->nodes.items[n];
+    plim__free(node->op_name);
+    plim__free(node->domain);
+    node->op_name = name;
+    node->domain = domain;
+    node->version = 1;
+    node->op = plim__op_find(PLIM__DOMAIN, "BatchNormTrain", 1);
+    node->inputs.count = 3;
+    node->outputs.count = 1;
+    plim__node_add_output(g, n, mean);
+    plim__node_add_output(g, n, variance);
+    running(g, in[3], mean, momentum, 1, out[1]);
+    running(g, in[4], variance, momentum, count > 1 ? count / (count - 1) : 1, out[2]);
+    return plim_graph_status(g, error);
+}
+
+plim_status plim__batch_norms_train(plim_graph *g, plim_error *error) {
+    size_t count = g->nodes.count;
+    for (size_t n = 0; n < count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        if (node->dead || *node->domain || strcmp(node->op_name, "BatchNormalization") != 0 || !plim__node_int(node, "training_mode", 0)) continue;
+        PLIM_TRY(train_batch_norm(g, (int32_t)n, error));
+    }
+    return plim__ops_resolve(g, error);
+}
+
+plim_status plim__gradient_batch_norm_train(plim__gradient *d);
+plim_status plim__gradient_batch_norm_train(plim__gradient *d) {
+    if (plim__gradient_of_output(d, 0) < 0) return PLIM_OK;
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1), plim__gradient_output(d, 1),
+                           plim__gradient_output(d, 2)};
+    return three(d, "BatchNormGrad", inputs, 5);
+}
+
+/* With fixed statistics it is a scale and a shift for each channel. */
+plim_status plim__gradient_batch_norm(plim__gradient *d);
+plim_status plim__gradient_batch_norm(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0);
+    plim__shape shape = plim__gradient_shape(d, x), channel = {.rank = shape.rank > 1 ? shape.rank - 1 : 1, .dims = {0}};
+    if (plim__gradient_wanted(d, 3) || plim__gradient_wanted(d, 4)) return plim__gradient_unsupported(d, "for its statistics ");
+    for (int i = 0; i < channel.rank; i++) channel.dims[i] = i == 0 ? (shape.rank > 1 ? shape.dims[1] : 1) : 1;
+    bool axes[PLIM_MAX_RANK];
+    for (int i = 0; i < PLIM_MAX_RANK; i++) axes[i] = shape.rank < 2 || i != 1;
+    plim_value epsilon = plim__gradient_scalar(d, PLIM_F32, (double)plim__node_float(plim__gradient_self(d), "epsilon", 1e-5f));
+    plim_value deviation = plim__gradient_one(d, "Sqrt", plim__gradient_two(d, "Add", plim__gradient_input(d, 4), epsilon));
+    plim__shape own = plim__gradient_shape(d, plim__gradient_input(d, 1));
+    if (plim__gradient_wanted(d, 0)) {
+        plim_value factor = plim__gradient_reshape(d, plim__gradient_two(d, "Div", plim__gradient_input(d, 1), deviation), &channel);
+        PLIM_TRY(plim__gradient_set(d, 0, plim__gradient_two(d, "Mul", dy, factor)));
+    }
+    if (plim__gradient_wanted(d, 1)) {
+        plim_value mean = plim__gradient_reshape(d, plim__gradient_input(d, 3), &channel);
+        plim_value sum = plim__gradient_sum(d, plim__gradient_two(d, "Mul", dy, plim__gradient_two(d, "Sub", x, mean)), axes, false);
+        PLIM_TRY(plim__gradient_set(d, 1, plim__gradient_two(d, "Div", plim__gradient_reshape(d, sum, &own), deviation)));
+    }
+    return plim__gradient_wanted(d, 2) ? plim__gradient_set(d, 2, plim__gradient_reshape(d, plim__gradient_sum(d, dy, axes, false), &own)) : PLIM_OK;
+}
+
+/* --- the other norms ------------------------------------------------------------------------------------- */
+
+plim_status plim__gradient_layer_norm(plim__gradient *d);
+plim_status plim__gradient_layer_norm(plim__gradient *d) {
+    if (plim__gradient_output(d, 1) >= 0 || plim__gradient_output(d, 2) >= 0) return plim__gradient_unsupported(d, "with its statistics as outputs ");
+    PLIM_TRY(plim__gradient_become(d, "LayerNormTrain", 3));
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1), plim__gradient_output(d, 1),
+                           plim__gradient_output(d, 2)};
+    return three(d, "LayerNormGrad", inputs, 5);
+}
+
+plim_status plim__gradient_channel_norm(plim__gradient *d);
+plim_status plim__gradient_channel_norm(plim__gradient *d) {
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1)};
+    return three(d, "ChannelNormGrad", inputs, 3);
+}
+
+/* y = x / |x|: dx = (dy - y' · sum(dy · y)) / |x|, y' = y for p = 2 and sign(x) for p = 1. |x| = x / y is computed again. */
+plim_status plim__gradient_lp_normalization(plim__gradient *d);
+plim_status plim__gradient_lp_normalization(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0);
+    int axis = 0;
+    plim__shape shape = plim__gradient_shape(d, x);
+    plim__axis_normalize(plim__node_int(plim__gradient_self(d), "axis", -1), shape.rank, &axis);
+    bool axes[PLIM_MAX_RANK] = {false}, ones = plim__node_int(plim__gradient_self(d), "p", 2) == 1;
+    axes[axis] = true;
+    plim_value along = plim__gradient_sum(d, plim__gradient_two(d, "Mul", dy, y), axes, true);
+    plim_value size = ones ? plim__gradient_sum(d, plim__gradient_one(d, "Abs", x), axes, true)
+                           : plim__gradient_one(d, "Sqrt", plim__gradient_sum(d, plim__gradient_two(d, "Mul", x, x), axes, true));
+    plim_value direction = ones ? plim__gradient_one(d, "Sign", x) : y;
+    plim_value rest = plim__gradient_two(d, "Sub", dy, plim__gradient_two(d, "Mul", direction, along));
+    return plim__gradient_set(d, 0, plim__gradient_two(d, "Div", rest, size));
+}
+
+/* --- attention, dropout ---------------------------------------------------------------------------------- */
+
+/* Nothing but q, k and v is kept: the weights are computed again. */
+plim_status plim__gradient_attention(plim__gradient *d);
+plim_status plim__gradient_attention(plim__gradient *d) {
+    if (plim__gradient_wanted(d, 3)) return plim__gradient_unsupported(d, "for its mask ");
+    plim_value mask = plim__gradient_input(d, 3);
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1), plim__gradient_input(d, 2), mask};
+    return three(d, "AttentionGrad", inputs, mask >= 0 ? 5 : 4);
+}
+
+/* Dropped elements have no slope, the others that of the scale. Without a training mode nothing is dropped. */
+plim_status plim__gradient_dropout(plim__gradient *d);
+plim_status plim__gradient_dropout(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0), mask = plim__gradient_output(d, 1);
+    plim__tensor *training = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 2)), *ratio = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 1));
+    bool drops = training && plim__tensor_load(training, d->error) == PLIM_OK && plim__tensor_at(training, 0) != 0;
+    double share = 0.5;
+    if (ratio && plim__tensor_load(ratio, d->error) == PLIM_OK) share = plim__tensor_at(ratio, 0);
+    if (!drops || share == 0) return plim__gradient_set(d, 0, dy);
+    if (mask < 0) { /* the forward node gives its mask out */
+        plim__shape shape = plim__gradient_shape(d, dy);
+        mask = plim__graph_add_value(d->graph, NULL, PLIM__VALUE_NODE, PLIM_BOOL, &shape);
+        if (plim__gradient_self(d)->outputs.count > 1) {
+            d->graph->nodes.items[d->node].outputs.items[1] = mask;
+            if (mask >= 0) d->graph->values.items[mask].producer = d->node;
+        } else {
+            plim__node_add_output(d->graph, d->node, mask);
+        }
+    }
+    plim_value none = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0), kept = plim__gradient_scale(d, dy, 1 / (1 - share));
+    return plim__gradient_set(d, 0, plim__gradient_node(d, "", "Where", (plim_value[]){mask, kept, none}, 3));
+}

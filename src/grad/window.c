@@ -1,0 +1,123 @@
+/* Gradients of convolutions and pools. */
+#include <string.h>
+
+#include "grad/gradient.h"
+#include "ops/window.h"
+
+static void set_shape(plim__gradient *d, int32_t node, const plim__shape *shape) {
+    plim_graph_set_ints(d->graph, node, "shape", shape->dims, (size_t)shape->rank);
+}
+
+/* (dy, x) → dw and, when it is wanted, dbias, in one pass over dy. */
+static plim_status conv_weights(plim__gradient *d, plim_value dy, plim_value x) {
+    bool bias = plim__gradient_wanted(d, 2);
+    plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 1));
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ConvGradWeight", (plim_value[]){dy, x}, 2, bias ? 2 : 1);
+    plim__gradient_copy_attributes(d, node);
+    set_shape(d, node, &shape);
+    plim_value dw = plim__gradient_end(d, node);
+    PLIM_TRY(plim__gradient_set(d, 1, dw));
+    return bias ? plim__gradient_set(d, 2, plim_graph_node_output(d->graph, node, 1)) : PLIM_OK;
+}
+
+/* The bias alone: the sum over everything but the channels. */
+static plim_status channel_sum(plim__gradient *d, size_t input, plim_value dy) {
+    bool axes[PLIM_MAX_RANK];
+    for (int i = 0; i < PLIM_MAX_RANK; i++) axes[i] = i != 1;
+    plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, input));
+    return plim__gradient_set(d, input, plim__gradient_reshape(d, plim__gradient_sum(d, dy, axes, false), &shape));
+}
+
+plim_status plim__gradient_conv(plim__gradient *d);
+plim_status plim__gradient_conv(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), w = plim__gradient_input(d, 1);
+    if (plim__gradient_wanted(d, 1)) PLIM_TRY(conv_weights(d, dy, x));
+    else if (plim__gradient_wanted(d, 2)) PLIM_TRY(channel_sum(d, 2, dy));
+    if (!plim__gradient_wanted(d, 0)) return PLIM_OK;
+    plim__shape shape = plim__gradient_shape(d, x);
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ConvGradInput", (plim_value[]){dy, w}, 2, 1);
+    plim__gradient_copy_attributes(d, node);
+    set_shape(d, node, &shape);
+    return plim__gradient_set(d, 0, plim__gradient_end(d, node));
+}
+
+/* Attributes of the plain convolution that a transposed one undoes. */
+static void plain_attributes(plim__gradient *d, int32_t node, const plim__window *w, int64_t group) {
+    size_t axes = (size_t)w->axes;
+    int64_t pads[2 * PLIM__MAX_SPATIAL];
+    for (size_t i = 0; i < axes; i++) {
+        pads[i] = w->before[i];
+        pads[axes + i] = w->after[i];
+    }
+    plim_graph_set_ints(d->graph, node, "strides", w->stride, axes);
+    plim_graph_set_ints(d->graph, node, "dilations", w->dilation, axes);
+    plim_graph_set_ints(d->graph, node, "kernel_shape", w->kernel, axes);
+    plim_graph_set_ints(d->graph, node, "pads", pads, 2 * axes);
+    plim_graph_set_int(d->graph, node, "group", group);
+}
+
+/* A transposed convolution is the backward pass of a plain one, so its backward pass is that plain one: dy is the image,
+ * x what came out. */
+plim_status plim__gradient_conv_transpose(plim__gradient *d);
+plim_status plim__gradient_conv_transpose(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), w = plim__gradient_input(d, 1);
+    plim__shape image = plim__gradient_shape(d, x), weights = plim__gradient_shape(d, w);
+    int64_t group = plim__node_int(plim__gradient_self(d), "group", 1);
+    plim__window window;
+    PLIM_TRY(plim__window_read_transposed(plim__gradient_self(d), &image, weights.dims + 2, &window, NULL));
+    if (plim__gradient_wanted(d, 2)) PLIM_TRY(channel_sum(d, 2, dy));
+    if (plim__gradient_wanted(d, 1)) {
+        int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ConvGradWeight", (plim_value[]){x, dy}, 2, 1);
+        plain_attributes(d, node, &window, group);
+        set_shape(d, node, &weights);
+        PLIM_TRY(plim__gradient_set(d, 1, plim__gradient_end(d, node)));
+    }
+    if (!plim__gradient_wanted(d, 0)) return PLIM_OK;
+    int32_t node = plim__gradient_begin(d, "", "Conv", (plim_value[]){dy, w}, 2, 1);
+    plain_attributes(d, node, &window, group);
+    return plim__gradient_set(d, 0, plim__gradient_end(d, node));
+}
+
+/* --- pools ----------------------------------------------------------------------------------------------- */
+
+static plim_status pool_grad(plim__gradient *d, const char *op, plim_value kept) {
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), kept};
+    plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, op, inputs, kept >= 0 ? 2 : 1, 1);
+    plim__gradient_copy_attributes(d, node);
+    set_shape(d, node, &shape);
+    return plim__gradient_set(d, 0, plim__gradient_end(d, node));
+}
+
+plim_status plim__gradient_max_pool(plim__gradient *d);
+plim_status plim__gradient_max_pool(plim__gradient *d) {
+    if (plim__gradient_output(d, 1) >= 0) return plim__gradient_unsupported(d, "with indices ");
+    PLIM_TRY(plim__gradient_become(d, "MaxPoolTrain", 2));
+    return pool_grad(d, "MaxPoolGrad", plim__gradient_output(d, 1));
+}
+
+plim_status plim__gradient_average_pool(plim__gradient *d);
+plim_status plim__gradient_average_pool(plim__gradient *d) { return pool_grad(d, "AveragePoolGrad", PLIM_NO_VALUE); }
+
+/* Every cell has the same share: a view. */
+plim_status plim__gradient_global_average_pool(plim__gradient *d);
+plim_status plim__gradient_global_average_pool(plim__gradient *d) {
+    plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
+    double cells = (double)plim__shape_product(&shape, 2, shape.rank);
+    plim_value share = plim__gradient_scale(d, plim__gradient_of_output(d, 0), 1 / (cells > 0 ? cells : 1));
+    return plim__gradient_set(d, 0, plim__gradient_expand(d, share, &shape));
+}
+
+/* Cells that equal the maximum share its gradient. */
+plim_status plim__gradient_global_max_pool(plim__gradient *d);
+plim_status plim__gradient_global_max_pool(plim__gradient *d) {
+    plim_value x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0), equal = plim__gradient_two(d, "Equal", x, y);
+    if (equal < 0) return plim_graph_status(d->graph, d->error);
+    int32_t cast = plim__gradient_begin(d, "", "Cast", &equal, 1, 1);
+    plim_graph_set_int(d->graph, cast, "to", plim__gradient_dtype(d, x));
+    plim_value chosen = plim__gradient_end(d, cast);
+    bool axes[PLIM_MAX_RANK];
+    for (int i = 0; i < PLIM_MAX_RANK; i++) axes[i] = i > 1;
+    plim_value share = plim__gradient_two(d, "Div", plim__gradient_of_output(d, 0), plim__gradient_sum(d, chosen, axes, true));
+    return plim__gradient_set(d, 0, plim__gradient_two(d, "Mul", chosen, share));
+}

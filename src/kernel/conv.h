@@ -1,0 +1,17 @@
+/* A convolution as oneDNN sees it, for its forward and its backward pass. */
+#ifndef PLIM_KERNEL_CONV_H
+#define PLIM_KERNEL_CONV_H
+
+#include "kernel/lower.h"
+
+typedef struct plim__conv_geometry {
+    int rank, weight_rank;
+    dnnl_dims_t x, w, y, stride, dilation, before, after;
+    dnnl_dims_t w_strides; /* of the dense weights as oneDNN's axes see them */
+} plim__conv_geometry;
+
+/* From the node's attributes and the shapes of input, weights and output. */
+plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const plim__shape *w, const plim__shape *y, bool transposed,
+                            plim__conv_geometry *s);
+
+#endif

@@ -1,0 +1,163 @@
+/* Gradients of convolutions, pools, norms and attention. */
+#include "check.h"
+
+#define TOLERANCE 2e-3
+
+struct conv {
+    const char *what;
+    int64_t x[5], w[5];
+    int rank;
+    int64_t group, stride, dilation, before, after;
+    bool bias;
+};
+
+static void set_window(plim_graph *g, int32_t n, int axes, int64_t kernel, int64_t stride, int64_t dilation, int64_t before, int64_t after) {
+    int64_t kernels[3] = {kernel, kernel, kernel}, strides[3] = {stride, stride, stride}, dilations[3] = {dilation, dilation, dilation}, pads[6];
+    for (int i = 0; i < axes; i++) pads[i] = before, pads[axes + i] = after;
+    if (kernel) plim_graph_set_ints(g, n, "kernel_shape", kernels, (size_t)axes);
+    plim_graph_set_ints(g, n, "strides", strides, (size_t)axes);
+    plim_graph_set_ints(g, n, "dilations", dilations, (size_t)axes);
+    plim_graph_set_ints(g, n, "pads", pads, (size_t)(2 * axes));
+}
+
+static void convolutions(void **state) {
+    (void)state;
+    static const struct conv cases[] = {
+        {"Conv", {2, 3, 7, 9}, {4, 3, 3, 3}, 4, 1, 1, 1, 1, 1, true},
+        {"Conv of 16 channels", {2, 16, 6, 6}, {32, 16, 3, 3}, 4, 1, 1, 1, 1, 1, true},
+        {"Conv 1x1", {2, 16, 5, 5}, {16, 16, 1, 1}, 4, 1, 1, 1, 0, 0, false},
+        {"Conv with stride", {2, 5, 9, 8}, {6, 5, 3, 3}, 4, 1, 2, 1, 1, 0, true},
+        {"Conv with dilation", {1, 3, 11, 11}, {4, 3, 3, 3}, 4, 1, 1, 2, 2, 2, true},
+        {"Conv in groups", {2, 8, 6, 6}, {12, 4, 3, 3}, 4, 2, 1, 1, 1, 1, true},
+        {"Conv depthwise", {2, 16, 6, 6}, {16, 1, 3, 3}, 4, 16, 2, 1, 1, 1, true},
+        {"Conv 1-D", {2, 3, 17}, {5, 3, 4}, 3, 1, 2, 1, 1, 2, true},
+        {"Conv 3-D", {1, 2, 5, 6, 7}, {3, 2, 3, 3, 3}, 5, 1, 1, 1, 1, 1, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct conv *c = &cases[i];
+        plim_graph *g = plim_graph_create();
+        plim_value inputs[] = {real_input(g, "x", c->rank, c->x), real_input(g, "w", c->rank, c->w), real_input(g, "b", 1, c->w)};
+        int32_t n = plim_graph_node(g, "Conv", NULL, inputs, c->bias ? 3 : 2, 1);
+        set_window(g, n, c->rank - 2, 0, c->stride, c->dilation, c->before, c->after);
+        plim_graph_set_int(g, n, "group", c->group);
+        plim_value y = plim_graph_node_output(g, n, 0);
+        if (i == 1) y = plim_graph_apply(g, "Sigmoid", &y, 1); /* blocked layouts go on */
+        expect_right(c->what, g, y, NULL, TOLERANCE);
+    }
+}
+
+static void transposed_convolutions(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        plim_graph *g = plim_graph_create();
+        int64_t group = i == 3 ? 2 : 1;
+        plim_value inputs[] = {real_input(g, "x", DIMS(2, 4, 5, 6)), real_input(g, "w", DIMS(4, 3, 3, 3)), real_input(g, "b", DIMS(3 * group))};
+        int32_t n = plim_graph_node(g, "ConvTranspose", NULL, inputs, 3, 1);
+        set_window(g, n, 2, 0, i ? 2 : 1, 1, i == 2, i == 2);
+        if (i == 2) plim_graph_set_ints(g, n, "output_padding", (int64_t[]){1, 1}, 2);
+        plim_graph_set_int(g, n, "group", group);
+        expect_right("ConvTranspose", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
+    }
+}
+
+static void pools(void **state) {
+    (void)state;
+    static const char *const ops[] = {"MaxPool", "AveragePool", "AveragePool"};
+    for (int i = 0; i < 3; i++)
+        for (int blocked = 0; blocked < 3; blocked++) {
+            plim_graph *g = plim_graph_create();
+            plim_value x = real_input(g, "x", DIMS(2, blocked ? 16 : 3, 7, 9));
+            if (blocked) { /* a convolution in front brings oneDNN's layout along */
+                plim_value w = real_input(g, "w", DIMS(16, 16, 1, 1));
+                x = plim_graph_apply(g, "Conv", (plim_value[]){x, w}, 2);
+            }
+            int32_t n = plim_graph_node(g, ops[i], NULL, &x, 1, 1);
+            set_window(g, n, 2, blocked == 2 ? 3 : 2, blocked == 2 ? 1 : 2, 1, i && blocked == 2, i && blocked == 2);
+            if (i == 2) plim_graph_set_int(g, n, "count_include_pad", 1);
+            plim_value y = plim_graph_node_output(g, n, 0);
+            if (blocked) y = plim_graph_apply(g, "Tanh", &y, 1);
+            expect_right(ops[i], g, y, &(plim_gradient_options){.epsilon = i ? 0.01 : 5e-4}, i ? TOLERANCE : 1e-2);
+        }
+    for (int i = 0; i < 2; i++) {
+        plim_graph *g = plim_graph_create();
+        plim_value x = real_input(g, "x", DIMS(2, 3, 4, 5));
+        expect_right("global pools", g, plim_graph_apply(g, i ? "GlobalMaxPool" : "GlobalAveragePool", &x, 1), &(plim_gradient_options){.epsilon = i ? 1e-3 : 0.05}, TOLERANCE);
+    }
+}
+
+static void batch_norm_in_training_and_with_fixed_statistics(void **state) {
+    (void)state;
+    for (int training = 0; training < 2; training++)
+        for (int blocked = 0; blocked < 2; blocked++) {
+            plim_graph *g = plim_graph_create();
+            float mean[16], variance[16];
+            int64_t c = blocked ? 16 : 5;
+            for (int i = 0; i < 16; i++) mean[i] = 0.1f * (float)i, variance[i] = 0.5f + 0.1f * (float)i;
+            plim_value x = real_input(g, "x", DIMS(3, c, 4, 5));
+            if (blocked) x = plim_graph_apply(g, "Conv", (plim_value[]){x, real_input(g, "w", DIMS(16, 16, 1, 1))}, 2);
+            plim_value inputs[] = {x, real_input(g, "scale", 1, &c), real_input(g, "bias", 1, &c), plim_graph_constant(g, NULL, PLIM_F32, 1, &c, mean),
+                                   plim_graph_constant(g, NULL, PLIM_F32, 1, &c, variance)};
+            int32_t n = plim_graph_node(g, "BatchNormalization", NULL, inputs, 5, training ? 3 : 1);
+            plim_graph_set_int(g, n, "training_mode", training);
+            plim_value y = plim_graph_node_output(g, n, 0);
+            y = plim_graph_apply(g, "Tanh", &y, 1);
+            expect_right(training ? "BatchNormalization, training" : "BatchNormalization", g, y, NULL, TOLERANCE);
+        }
+}
+
+static void the_other_norms(void **state) {
+    (void)state;
+    for (int axis = 1; axis < 3; axis++)
+        for (int bias = 0; bias < 2; bias++) {
+            plim_graph *g = plim_graph_create();
+            plim_value x = real_input(g, "x", DIMS(3, 5, 7));
+            plim_value s = axis == 2 ? real_input(g, "s", DIMS(7)) : real_input(g, "s", DIMS(5, 7)), b = axis == 2 ? real_input(g, "b", DIMS(7)) : real_input(g, "b", DIMS(5, 7));
+            int32_t n = plim_graph_node(g, "LayerNormalization", NULL, (plim_value[]){x, s, b}, bias ? 3 : 2, 1);
+            plim_graph_set_int(g, n, "axis", axis);
+            plim_value y = plim_graph_node_output(g, n, 0);
+            if (!bias) y = plim_graph_apply(g, "Add", (plim_value[]){y, b}, 2);
+            expect_right("LayerNormalization", g, y, NULL, TOLERANCE);
+        }
+    plim_graph *g = plim_graph_create();
+    plim_value inputs[] = {real_input(g, "x", DIMS(3, 4, 5, 2)), real_input(g, "s", DIMS(4)), real_input(g, "b", DIMS(4))};
+    expect_right("InstanceNormalization", g, plim_graph_apply(g, "InstanceNormalization", inputs, 3), NULL, TOLERANCE);
+    for (int p = 1; p < 3; p++) {
+        g = plim_graph_create();
+        plim_value x = real_input(g, "x", DIMS(3, 4, 5));
+        int32_t n = plim_graph_node(g, "LpNormalization", NULL, &x, 1, 1);
+        plim_graph_set_int(g, n, "p", p);
+        plim_graph_set_int(g, n, "axis", 1);
+        expect_right("LpNormalization", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.low = 0.3, .high = 1.5}, TOLERANCE);
+    }
+}
+
+static void attention_with_and_without_masks(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        plim_graph *g = plim_graph_create();
+        int64_t queries = i == 3 ? 70 : 5, keys = i == 3 ? 73 : 6;
+        plim_value q = real_input(g, "q", DIMS(2, 3, queries, 4)), k = real_input(g, "k", DIMS(2, 3, 4, keys)), v = real_input(g, "v", DIMS(2, 3, keys, 7));
+        if (i == 2) { /* keys stored row by row, as models have them */
+            k = real_input(g, "rows", DIMS(2, 3, keys, 4));
+            int32_t t = plim_graph_node(g, "Transpose", NULL, &k, 1, 1);
+            plim_graph_set_ints(g, t, "perm", (int64_t[]){0, 1, 3, 2}, 4);
+            k = plim_graph_node_output(g, t, 0);
+        }
+        float numbers[30];
+        for (int j = 0; j < 30; j++) numbers[j] = (float)(j * 7 % 5) * 0.3f;
+        plim_value mask = i == 1 ? plim_graph_constant(g, NULL, PLIM_F32, DIMS(5, 6), numbers) : PLIM_NO_VALUE;
+        int32_t n = plim_graph_node(g, "plimsoll::Attention", NULL, (plim_value[]){q, k, v, mask}, i == 1 ? 4 : 3, 1);
+        plim_graph_set_float(g, n, "scale", 0.5f);
+        plim_graph_set_int(g, n, "causal", i >= 2);
+        expect_right("Attention", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions), cmocka_unit_test(pools),
+        cmocka_unit_test(batch_norm_in_training_and_with_fixed_statistics), cmocka_unit_test(the_other_norms),
+        cmocka_unit_test(attention_with_and_without_masks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
