@@ -153,11 +153,28 @@ static void attention_with_and_without_masks(void **state) {
     }
 }
 
+static void losses_over_classes(void **state) {
+    (void)state;
+    static const char *const reductions[] = {"mean", "sum", "none"};
+    static const int64_t labels[] = {0, 3, 1, 1, -100, 2, 3, 0};
+    for (int i = 0; i < 12; i++) {
+        plim_graph *g = plim_graph_create();
+        bool softmax = i < 6, images = i & 1;
+        float weights[] = {0.5f, 1, 2, 0.25f};
+        plim_value x = images ? real_input(g, "x", DIMS(2, 4, 2, 2)) : real_input(g, "x", DIMS(8, 4));
+        plim_value t = images ? ints(g, DIMS(2, 2, 2), labels) : ints(g, DIMS(8), labels), w = plim_graph_constant(g, NULL, PLIM_F32, DIMS(4), weights);
+        int32_t n = plim_graph_node(g, softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", NULL, (plim_value[]){x, t, w}, images ? 3 : 2, 1);
+        plim_graph_set_string(g, n, "reduction", reductions[i % 6 / 2]);
+        plim_graph_set_int(g, n, "ignore_index", -100);
+        expect_right(softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions), cmocka_unit_test(pools),
         cmocka_unit_test(batch_norm_in_training_and_with_fixed_statistics), cmocka_unit_test(the_other_norms),
-        cmocka_unit_test(attention_with_and_without_masks),
+        cmocka_unit_test(attention_with_and_without_masks), cmocka_unit_test(losses_over_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,19 @@
+/* Gradients of losses over classes. */
+#include "grad/gradient.h"
+
+static plim_status class_loss(plim__gradient *d, const char *op, bool scores) {
+    plim_value dloss = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0);
+    if (plim__gradient_of_output(d, 1) >= 0) return plim__gradient_unsupported(d, "through its log-probabilities ");
+    if (plim__gradient_wanted(d, 2)) return plim__gradient_unsupported(d, "for its class weights ");
+    plim__shape shape = plim__gradient_shape(d, x);
+    plim_value inputs[] = {dloss, plim__gradient_input(d, 1), plim__gradient_input(d, 2), x};
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, op, inputs, scores ? 4 : 3, 1);
+    plim__gradient_copy_attributes(d, node);
+    plim_graph_set_ints(d->graph, node, "shape", shape.dims, (size_t)shape.rank);
+    return plim__gradient_set(d, 0, plim__gradient_end(d, node));
+}
+
+plim_status plim__gradient_softmax_loss(plim__gradient *d);
+plim_status plim__gradient_softmax_loss(plim__gradient *d) { return class_loss(d, "SoftmaxCrossEntropyLossGrad", true); }
+plim_status plim__gradient_likelihood_loss(plim__gradient *d);
+plim_status plim__gradient_likelihood_loss(plim__gradient *d) { return class_loss(d, "NegativeLogLikelihoodLossGrad", false); }
