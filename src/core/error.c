@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,28 @@ const char *plim_status_sentence(plim_status status) {
     return (unsigned)status < PLIM_STATUS_COUNT ? sentences[status] : "unknown status";
 }
 
+/* Bytes of the UTF-8 character at `at`; 0 when it is none (cut off, too long, a surrogate, beyond Unicode). */
+static size_t character_at(const unsigned char *at) {
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : (*at & 0xf8) == 0xf0 ? 4 : 0;
+    unsigned code = length > 1 ? *at & (0x7fu >> length) : *at;
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) return 0; /* the terminator ends it too */
+        code = code << 6 | (at[i] & 0x3fu);
+    }
+    bool fits = code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+    return fits && !control ? length : 0;
+}
+
+void plim__error_clean(char *text) {
+    for (size_t i = 0; text[i];) {
+        size_t length = character_at((const unsigned char *)text + i);
+        if (!length) text[i] = '?';
+        i += length ? length : 1;
+    }
+}
+
 plim_status plim__fail(plim_error *error, plim_status status, const char *format, ...) {
     if (!error) return status;
     error->status = status;
@@ -31,6 +54,7 @@ plim_status plim__fail(plim_error *error, plim_status status, const char *format
     va_start(args, format);
     vsnprintf(error->message, sizeof error->message, format, args);
     va_end(args);
+    plim__error_clean(error->message);
     return status;
 }
 
@@ -60,6 +84,7 @@ plim_status plim__fail_errno(plim_error *error, int errnum, const char *format, 
     size_t used = strlen(error->message);
     char text[128];
     snprintf(error->message + used, sizeof error->message - used, ": %s", strerror_r(errnum, text, sizeof text));
+    plim__error_clean(error->message);
     return status;
 }
 
@@ -74,5 +99,6 @@ plim_status plim__fail_context(plim_error *error, plim_status status, const char
     va_end(args);
     size_t used = strlen(error->message);
     snprintf(error->message + used, sizeof error->message - used, ": %s", inner);
+    plim__error_clean(error->message);
     return status;
 }

@@ -18,6 +18,10 @@ plim_status plim__fail_errno(plim_error *error, int errnum, const char *format, 
 plim_status plim__fail_context(plim_error *error, plim_status status, const char *format, ...)
     PLIM_PRINTF(3, 4);
 
+/* Makes text from outside fit for one line of a terminal or of JSON: control characters and bytes that are not UTF-8
+ * become '?'. Every message here went through it; names in files can hold anything. */
+void plim__error_clean(char *text);
+
 /* Returns early with the status of an expression that failed. */
 #define PLIM_TRY(expression)                                                                       \
     do {                                                                                           \

@@ -84,6 +84,7 @@ plim_status plim__graph_fail(plim_graph *g, plim_status status, const char *form
     va_start(args, format);
     vsnprintf(g->failure.message, sizeof g->failure.message, format, args);
     va_end(args);
+    plim__error_clean(g->failure.message);
     return g->failure.status = status;
 }
 

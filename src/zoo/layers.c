@@ -31,7 +31,11 @@ plim_value plim__make_weight(plim__maker *m, const char *prefix, const char *nam
     int64_t count = plim__shape_elements(&shape);
     char full[256];
     snprintf(full, sizeof full, "%s.%s", prefix, name);
-    float *data = count > 0 ? malloc((size_t)count * sizeof *data) : NULL;
+    if (count <= 0) {
+        plim__graph_fail(m->g, PLIM_INVALID, "these sizes leave no room for the weight '%s'", full);
+        return PLIM_NO_VALUE;
+    }
+    float *data = malloc((size_t)count * sizeof *data);
     if (!data) {
         plim__graph_fail(m->g, PLIM_NO_MEMORY, "out of memory: the weight '%s' needs %lld bytes", full, (long long)count * 4);
         return PLIM_NO_VALUE;

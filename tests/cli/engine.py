@@ -27,7 +27,8 @@ def limit_memory():
 
 def run(*args, limited=False):
     done = subprocess.run([PROGRAM, *args], capture_output=True, cwd=WORK, timeout=120, preexec_fn=limit_memory if limited else None)
-    done.err = done.stderr.decode('utf-8', 'replace')
+    done.err = done.stderr.decode('utf-8', 'replace')  # and no control characters
+    check(all(c == '\n' or c.isprintable() for c in done.err), f'{args[0]} writes text on standard error', done)
     return done
 
 
@@ -150,6 +151,8 @@ def hostile_models_are_refused_and_named():
     add = node('Add', ['x', 'w'], ['y'], 'adder')
     cases = {  # name: (model, words that the line must have)
         'unknown_operator': (model([node('Frobnicate', ['x'], ['y'], 'odd')]), ['unsupported: operator Frobnicate', 'odd']),
+        'control_characters': (model([node('Frob\nni\x1b[31mcate\r', ['x'], ['y'], 'o\ndd')]), ['unsupported: operator Frob?ni?[31mcate?']),
+        'not_utf8': (model([node(b'Frob\xffnicate', ['x'], ['y'], 'odd')]), ['unsupported: operator Frob?nicate']),
         'unknown_domain': (model([node('Relu', ['x'], ['y'], 'odd', 'com.example')]), ['unsupported', 'odd']),
         'opset_999': (model([relu], opset=999), ['opset', '999']),
         'opset_0': (model([relu], opset=0), ['opset']),
