@@ -2,7 +2,7 @@
 # The main job on an embedded default: makes a network, shows the plan of its memory, runs it over real images, and reads a
 # real out-of-memory error.   scripts/demo.sh PLIMSOLL
 set -eu
-program=$1
+program=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

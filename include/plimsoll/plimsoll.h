@@ -6,6 +6,7 @@
 #include "plimsoll/data.h"
 #include "plimsoll/diagnose.h"
 #include "plimsoll/dtype.h"
+#include "plimsoll/evaluate.h"
 #include "plimsoll/gradient.h"
 #include "plimsoll/graph.h"
 #include "plimsoll/onnx.h"

@@ -1,0 +1,69 @@
+/* plimsoll evaluate: how well a model predicts a data set. */
+#include <stdio.h>
+
+#include "cli/model.h"
+#include "core/clock.h"
+#include "plimsoll/evaluate.h"
+
+static int evaluate(plim__args *args, const plim_graph *model, plim_data *data, const plim__model_options *options) {
+    plim_session *session;
+    plim_error error;
+    plim_evaluation result;
+    if (plim_session_create(model, &options->session, &session, &error) != PLIM_OK) return plim__say_error(args, &error);
+    double start = plim__clock_seconds();
+    plim_status status = plim_evaluate(session, data, &result, &error);
+    double seconds = plim__clock_seconds() - start;
+    plim_session_stats stats;
+    plim_session_stats_get(session, &stats);
+    plim_session_free(session);
+    if (status != PLIM_OK) return plim__say_error(args, &error);
+    if (plim__args_json(args))
+        return plim__say_json(args, json_pack("{s:f, s:o, s:I, s:f, s:I}", "loss", result.loss, "accuracy", result.classifies ? json_real(result.accuracy) : json_null(), "count",
+                                              (json_int_t)result.count, "samples_per_second", (double)result.samples / seconds, "arena_bytes", (json_int_t)stats.arena_bytes));
+    char arena[PLIM_BYTES_TEXT];
+    if (result.classifies) printf("accuracy %.2f %%, ", 100 * result.accuracy);
+    printf("loss %.4f over %lld predictions; %.0f samples/s in an arena of %s\n", result.loss, (long long)result.count, (double)result.samples / seconds,
+           plim_bytes_format(stats.arena_bytes, arena));
+    return PLIM_EXIT_OK;
+}
+
+static int run(plim__args *args) {
+    const char *path = plim__args_at(args, 0), *source = plim__args_get(args, "data");
+    if (!path) return plim__say_usage(args, "which model?");
+    if (!source) return plim__say_usage(args, "which data? give --data PATH");
+    plim__model_options options;
+    if (!plim__model_options_read(args, &options)) return PLIM_EXIT_USAGE;
+    if (!plim__args_has(args, "batch")) options.session.batch = 256;
+    const char *split = plim__args_get(args, "split");
+    plim_data_options data_options = {.split = split ? split : "test", .target = plim__args_get(args, "target"), .batch = options.session.batch, .epochs = 1, .in_order = 1};
+    plim_error error;
+    plim_graph *model;
+    if (plim_onnx_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
+    plim_data *data;
+    int code;
+    if (plim_data_open(source, &data_options, &data, &error) != PLIM_OK) {
+        code = plim__say_error(args, &error);
+    } else {
+        code = evaluate(args, model, data, &options);
+        plim_data_free(data);
+    }
+    plim_graph_free(model);
+    return code;
+}
+
+static const plim__option options[] = {
+    {"data", 'd', "PATH", "the data set: a folder of IDX files or images, or an NPY, NPZ, CSV, text or token file"},
+    {"split", 0, "NAME", "train or test, where the data set has both; the default is test"},
+    {"target", 0, "COLUMN", "the column or array to predict"},
+    PLIM__MODEL_OPTIONS,
+    {0},
+};
+
+const plim__command plim__command_evaluate = {
+    .name = "evaluate",
+    .usage = "MODEL.onnx --data PATH",
+    .summary = "Tell how well a model predicts a data set",
+    .options = options,
+    .examples = "  plimsoll evaluate trained.onnx --data /usr/share/datasets/fashion-mnist --split test",
+    .run = run,
+};
