@@ -50,6 +50,7 @@ static json_t *fields_json(const plim_data *data) {
 
 static int say_json(plim__args *args, const plim_data *data, const plim_data_info *info, const measurement *m) {
     double seconds = m->seconds > 0 ? m->seconds : 1e-9;
+    uint64_t buffers = m->stats.buffer_bytes + info->held_bytes;
     return plim__say_json(args, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:i, s:f, s:f, s:I, s:i, s:I}",
                                           "kind", info->kind, "samples", (json_int_t)info->samples, "classes",
                                           (json_int_t)info->classes, "bytes", (json_int_t)info->file_bytes, "batch",
@@ -58,7 +59,7 @@ static int say_json(plim__args *args, const plim_data *data, const plim_data_inf
                                           "measured_samples", (json_int_t)m->samples, "workers", info->workers,
                                           "samples_per_second", (double)m->samples / seconds, "seconds", m->seconds,
                                           "skipped", (json_int_t)m->stats.skipped, "depth", m->stats.depth,
-                                          "buffer_bytes", (json_int_t)(m->stats.buffer_bytes + info->held_bytes)));
+                                          "buffer_bytes", (json_int_t)buffers));
 }
 
 static void print_fields(const plim_data *data) {

@@ -48,12 +48,14 @@ static void swap_bytes(unsigned char *data, size_t bytes, size_t item) {
         }
 }
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types cannot stand in parentheses */
 #define CONVERT(stored_type, made_type, expression)                                                                    \
     do {                                                                                                               \
         const stored_type *from = stored;                                                                              \
         made_type *to = made;                                                                                          \
         for (int64_t i = 0; i < n; i++) to[i] = (made_type)(expression);                                               \
     } while (0)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static void to_floats(plim_dtype dtype, const void *stored, int64_t n, bool scale, void *made) {
     switch (dtype) {

@@ -54,17 +54,17 @@ plim_status plim__blob_narrow(plim__blob *blob, uint64_t offset, uint64_t bytes,
 plim_status plim__blob_read(const plim__blob *blob, uint64_t offset, void *data, size_t bytes, plim_error *error) {
     if (offset > blob->bytes || bytes > blob->bytes - offset)
         return plim__fail(error, PLIM_CORRUPT, "'%s' ends too early: nothing is at byte %llu", blob->path,
-                          (unsigned long long)(offset + bytes));
+                          (unsigned long long)offset);
     if (!blob->memory) return plim__file_read_at(blob->fd, data, bytes, blob->offset + offset, blob->path, error);
     memcpy(data, blob->memory + blob->offset + offset, bytes);
     return PLIM_OK;
 }
 
-uint64_t plim__blob_held(const plim__blob *blob) { return blob->owns_memory ? blob->bytes : 0; }
+uint64_t plim__blob_held(const plim__blob *blob) { return blob->owned ? blob->bytes : 0; }
 
 void plim__blob_close(plim__blob *blob) {
     if (blob->fd >= 0) close(blob->fd);
-    if (blob->owns_memory) plim__free((void *)(uintptr_t)blob->memory);
+    plim__free(blob->owned);
     plim__free(blob->pending);
     plim__free(blob->path);
     *blob = PLIM__BLOB_EMPTY;
@@ -143,8 +143,7 @@ plim_status plim__blob_spool_end(plim__blob *blob, plim_error *error) {
         plim__free(blob->pending);
     } else {
         char *fitted = plim__realloc(blob->pending, blob->bytes ? (size_t)blob->bytes : 1, 1);
-        blob->memory = fitted ? fitted : blob->pending;
-        blob->owns_memory = true;
+        blob->memory = blob->owned = fitted ? fitted : blob->pending;
     }
     blob->pending = NULL;
     return PLIM_OK;

@@ -12,8 +12,8 @@
 
 typedef struct plim__blob {
     const char *memory; /* NULL: the file */
-    bool owns_memory;
-    int fd; /* -1: none */
+    char *owned;        /* the same, when it belongs to the blob; else NULL */
+    int fd;             /* -1: none */
     uint64_t offset, bytes;
     char *path;    /* for messages */
     char *pending; /* what a spool has not written yet */

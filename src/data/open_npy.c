@@ -33,8 +33,7 @@ static plim_status read_fortran(plim__blob *blob, const plim__npy_header *header
         plim__free(whole);
         return status;
     }
-    blob->memory = whole;
-    blob->owns_memory = true;
+    blob->memory = blob->owned = whole;
     blob->offset = 0;
     blob->bytes = header->bytes;
     return PLIM_OK;

@@ -460,7 +460,7 @@ plim_status plim__pipeline_seek(plim__pipeline *p, plim_data_position to, plim_e
 
 /* --- figures ------------------------------------------------------------------------------------------- */
 
-void plim__pipeline_stats(const plim__pipeline *p, plim_data_stats *stats) {
+void plim__pipeline_stats(plim__pipeline *p, plim_data_stats *stats) {
     double seconds = p->worker_count > 0 ? plim__clock_seconds() - p->first_time : 0;
     *stats = (plim_data_stats){.seconds = seconds,
                                .wait_seconds = p->wait_seconds,
@@ -473,12 +473,11 @@ void plim__pipeline_stats(const plim__pipeline *p, plim_data_stats *stats) {
 
 const char *plim__pipeline_last_bad(const plim__pipeline *p) { return p->last_bad; }
 
-uint64_t plim__pipeline_bytes(const plim__pipeline *p) {
-    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&p->mutex; /* looking is not changing */
+uint64_t plim__pipeline_bytes(plim__pipeline *p) {
     uint64_t sum = (uint64_t)p->slot_count * (p->slot_bytes + (uint64_t)p->options.batch);
-    pthread_mutex_lock(mutex);
+    pthread_mutex_lock(&p->mutex);
     for (int i = 0; i < p->worker_count; i++) sum += p->workers[i].scratch_bytes;
-    pthread_mutex_unlock(mutex);
+    pthread_mutex_unlock(&p->mutex);
     return sum;
 }
 

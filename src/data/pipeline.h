@@ -33,10 +33,10 @@ void plim__pipeline_free(plim__pipeline *pipeline);
 plim_status plim__pipeline_next(plim__pipeline *pipeline, plim_data_batch *batch, plim_error *error);
 plim_data_position plim__pipeline_tell(const plim__pipeline *pipeline);
 plim_status plim__pipeline_seek(plim__pipeline *pipeline, plim_data_position position, plim_error *error);
-void plim__pipeline_stats(const plim__pipeline *pipeline, plim_data_stats *stats);
+void plim__pipeline_stats(plim__pipeline *pipeline, plim_data_stats *stats);
 const char *plim__pipeline_last_bad(const plim__pipeline *pipeline);
 
-uint64_t plim__pipeline_bytes(const plim__pipeline *pipeline);      /* slots and workers' scratch memory, now */
+uint64_t plim__pipeline_bytes(plim__pipeline *pipeline);            /* slots and workers' scratch memory, now */
 uint64_t plim__pipeline_most_bytes(const plim__pipeline *pipeline); /* slots, at most */
 int64_t plim__pipeline_batches(const plim__pipeline *pipeline);     /* of one epoch */
 
