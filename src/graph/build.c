@@ -268,13 +268,11 @@ int32_t plim_graph_node(plim_graph *g, const char *op, const char *name, const p
         }
     int32_t node = add_named_node(g, op, name);
     for (size_t i = 0; i < input_count; i++) plim__node_add_input(g, node, inputs[i]);
-    for (size_t i = 0; i < output_count; i++) {
-        char text[256];
-        const char *value_name = NULL;
-        if (name && *name) {
-            snprintf(text, sizeof text, i ? "%s_output_%zu" : "%s_output", name, i);
-            value_name = plim__map_get(&g->names, text, -1) < 0 ? text : NULL;
-        }
+    for (size_t i = 0; node >= 0 && i < output_count; i++) {
+        char text[256]; /* "conv1_output", or "Relu_17" for a node without a name */
+        if (name && *name) snprintf(text, sizeof text, i ? "%s_output_%zu" : "%s_output", name, i);
+        else snprintf(text, sizeof text, i ? "%s_%d_%zu" : "%s_%d", g->nodes.items[node].op_name, node, i);
+        const char *value_name = plim__map_get(&g->names, text, -1) < 0 ? text : NULL;
         plim__node_add_output(g, node, plim__graph_add_value(g, value_name, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN));
     }
     return broken(g) ? -1 : node;

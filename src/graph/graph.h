@@ -150,6 +150,7 @@ plim__tensor *plim__graph_constant_tensor(const plim_graph *g, plim_value value)
 /* Every use of `from` (nodes and graph outputs) becomes a use of `to`. If `from` was an output of the
  * graph, `to` takes its name over, so that users still find it. */
 plim_status plim__graph_replace(plim_graph *g, plim_value from, plim_value to);
+plim_status plim__graph_swap_names(plim_graph *g, plim_value a, plim_value b);
 /* How many live nodes and graph outputs use each value: an array of values.count (plim__free it). */
 int32_t *plim__graph_uses(const plim_graph *g);
 /* The only live node that uses the value; -1 when there are none, several, or it is a graph output. */

@@ -94,7 +94,11 @@ static void bury(plim_graph *g, plim_value value) {
 
 plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node) {
     if (node < 0) return g->failure.status;
-    PLIM_TRY(plim__graph_replace(g, old, g->nodes.items[node].outputs.items[0]));
+    plim_value made = g->nodes.items[node].outputs.items[0];
+    bool output = false; /* replacing an output has carried its name over already */
+    for (size_t i = 0; i < g->outputs.count; i++) output |= g->outputs.items[i] == old;
+    PLIM_TRY(plim__graph_replace(g, old, made));
+    if (!output) PLIM_TRY(plim__graph_swap_names(g, old, made)); /* reports speak of the names that people know */
     bury(g, old);
     return PLIM_OK;
 }

@@ -4,6 +4,16 @@
 #include "core/error.h"
 #include "graph/graph.h"
 
+plim_status plim__graph_swap_names(plim_graph *g, plim_value from, plim_value to) {
+    plim__value *a = &g->values.items[from], *b = &g->values.items[to];
+    char *name = a->name;
+    a->name = b->name;
+    b->name = name;
+    if (!plim__map_put(&g->names, a->name, from) || !plim__map_put(&g->names, b->name, to))
+        return plim__graph_fail(g, PLIM_NO_MEMORY, "out of memory while rewriting the graph");
+    return PLIM_OK;
+}
+
 plim_status plim__graph_replace(plim_graph *g, plim_value from, plim_value to) {
     for (size_t n = 0; n < g->nodes.count; n++) {
         plim__node *node = &g->nodes.items[n];
@@ -19,14 +29,7 @@ plim_status plim__graph_replace(plim_graph *g, plim_value from, plim_value to) {
     bool free_to_rename = g->values.items[to].kind == PLIM__VALUE_NODE;
     for (size_t i = 0; i < g->outputs.count; i++) /* an output that keeps its own name */
         free_to_rename &= g->outputs.items[i] != to || output;
-    if (output && free_to_rename) {
-        plim__value *a = &g->values.items[from], *b = &g->values.items[to];
-        char *name = a->name;
-        a->name = b->name;
-        b->name = name;
-        if (!plim__map_put(&g->names, a->name, from) || !plim__map_put(&g->names, b->name, to))
-            return plim__graph_fail(g, PLIM_NO_MEMORY, "out of memory while rewriting the graph");
-    }
+    if (output && free_to_rename) return plim__graph_swap_names(g, from, to);
     return PLIM_OK;
 }
 
