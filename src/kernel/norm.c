@@ -4,6 +4,7 @@
 
 #include "kernel/epilogue.h"
 #include "kernel/lower.h"
+#include "kernel/norm.h"
 
 static plim_status finish(plim__lower *l, const char *label, const void *desc, plim__argument *arguments, int count) {
     dnnl_primitive_attr_t attr;
@@ -22,8 +23,8 @@ plim_status plim__lower_batch_norm(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     const plim__shape *shape = plim__lower_input_shape(l, 0);
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
-    if (plim__node_int(node, "training_mode", 0) || plim__lower_has_output(l, 1) || plim__lower_has_output(l, 2))
-        return plim__lower_unsupported(l, "in training mode");
+    if (plim__node_int(node, "training_mode", 0)) return plim__lower_batch_norm_training(l);
+    if (plim__lower_has_output(l, 1) || plim__lower_has_output(l, 2)) return plim__lower_unsupported(l, "in training mode before opset 14");
     if (plim__node_int(node, "spatial", 1) == 0) return plim__lower_unsupported(l, "with spatial=0");
     plim__layout x = *plim__lower_peek(l, 0);
     PLIM_TRY(plim__lower_input(l, 0, x.blocked ? PLIM__ANY : PLIM__DENSE, &x));
