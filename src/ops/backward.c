@@ -77,3 +77,20 @@ void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim
     if (plim__node_int(node, "causal", 0)) pairs /= 2;
     cost->flops = 2 * pairs * (double)(3 * q->dims[r - 1] + 2 * v->dims[r - 1]);
 }
+
+/* dX, dW, dR, dB, dh0, dc0 like inputs 3 to 8. */
+plim_status plim__infer_lstm_grad(plim__infer *ctx);
+plim_status plim__infer_lstm_grad(plim__infer *ctx) {
+    for (size_t i = 0; i < 6; i++)
+        if (plim__infer_has(ctx, i + 3)) PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 3), plim__infer_shape(ctx, i + 3)));
+    return PLIM_OK;
+}
+
+/* X·Wᵀ and h·Rᵀ again, and two products of the same size for each of them. */
+void plim__cost_lstm_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
+void plim__cost_lstm_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    plim__cost_pointwise(g, node, cost);
+    const plim__shape *x = &g->values.items[node->inputs.items[3]].shape, *r = &g->values.items[node->inputs.items[5]].shape;
+    double rows = (double)(x->dims[0] * x->dims[1]), units = (double)(r->dims[0] * r->dims[1]);
+    cost->flops = 6 * rows * units * (double)(x->dims[2] + r->dims[2]);
+}

@@ -170,11 +170,28 @@ static void losses_over_classes(void **state) {
     }
 }
 
+static void lstm_through_time(void **state) {
+    (void)state;
+    static const char *const directions[] = {"forward", "reverse", "bidirectional"};
+    for (int i = 0; i < 9; i++) {
+        plim_graph *g = plim_graph_create();
+        int64_t d = i % 3 == 2 ? 2 : 1;
+        plim_value x = real_input(g, "x", DIMS(5, 3, 4)), w = real_input(g, "w", DIMS(d, 4 * 6, 4)), r = real_input(g, "r", DIMS(d, 4 * 6, 6));
+        plim_value b = real_input(g, "b", DIMS(d, 8 * 6)), h = real_input(g, "h", DIMS(d, 3, 6)), c = real_input(g, "c", DIMS(d, 3, 6));
+        int32_t n = plim_graph_node(g, "LSTM", NULL, (plim_value[]){x, w, r, b, PLIM_NO_VALUE, h, c}, i < 3 ? 3 : 7, 3);
+        plim_graph_set_int(g, n, "hidden_size", 6);
+        plim_graph_set_string(g, n, "direction", directions[i % 3]);
+        plim_value y = plim_graph_node_output(g, n, 0);
+        if (i >= 6) y = plim_graph_apply(g, "Mul", (plim_value[]){plim_graph_node_output(g, n, 1), plim_graph_node_output(g, n, 2)}, 2);
+        expect_right("LSTM", g, y, NULL, TOLERANCE);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions), cmocka_unit_test(pools),
         cmocka_unit_test(batch_norm_in_training_and_with_fixed_statistics), cmocka_unit_test(the_other_norms),
-        cmocka_unit_test(attention_with_and_without_masks), cmocka_unit_test(losses_over_classes),
+        cmocka_unit_test(attention_with_and_without_masks), cmocka_unit_test(losses_over_classes), cmocka_unit_test(lstm_through_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
