@@ -1,4 +1,5 @@
 /* Gradients of normalisations, attention and dropout. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -67,6 +68,34 @@ static plim_status train_batch_norm(plim_graph *g, int32_t n, plim_error *error)
     plim__node_add_output(g, n, variance);
     running(g, in[3], mean, momentum, 1, out[1]);
     running(g, in[4], variance, momentum, count > 1 ? count / (count - 1) : 1, out[2]);
+    return plim_graph_status(g, error);
+}
+
+/* The running statistic of input i comes out as output i - 2, under the input's name with ".next". */
+static void add_running(plim_graph *g, int32_t n, size_t i) {
+    plim_value from = plim__node_in(&g->nodes.items[n], i);
+    if (plim__node_out(&g->nodes.items[n], i - 2) >= 0 || from < 0) return;
+    char name[256];
+    int length = snprintf(name, sizeof name, "%s.next", g->values.items[from].name);
+    bool usable = length > 0 && (size_t)length < sizeof name && plim__map_get(&g->names, name, -1) < 0;
+    plim__shape shape = g->values.items[from].shape;
+    plim_value to = plim__graph_add_value(g, usable ? name : NULL, PLIM__VALUE_NODE, g->values.items[from].dtype, &shape);
+    if (g->nodes.items[n].outputs.count < i - 1) plim__node_add_output(g, n, to);
+    else if (to >= 0) {
+        g->nodes.items[n].outputs.items[i - 2] = to;
+        g->values.items[to].producer = n;
+    }
+}
+
+plim_status plim__batch_norms_to_training_mode(plim_graph *g, plim_error *error) {
+    size_t count = g->nodes.count;
+    for (size_t n = 0; n < count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        if (node->dead || *node->domain || strcmp(node->op_name, "BatchNormalization") != 0 || node->inputs.count != 5) continue;
+        plim_graph_set_int(g, (int32_t)n, "training_mode", 1);
+        add_running(g, (int32_t)n, 3);
+        add_running(g, (int32_t)n, 4);
+    }
     return plim_graph_status(g, error);
 }
 
