@@ -44,6 +44,7 @@ typedef struct plim_data_options {
     const char *kind;   /* "idx", "npy", "npz", "csv", "images", "text", "tokens", "synthetic"; default: by content */
     const char *split;  /* "train" (default) or "test", where the data set has both; "validation" with .validation */
     const char *target; /* the column or array to predict: a name, or a number (csv; -1 is the last) */
+    int float_target;   /* integer targets of arrays and csv arrive as float32: for regression */
     int64_t batch;      /* default 32 */
     int64_t epochs;     /* end after so many; default: endless */
     uint64_t seed;      /* of shuffling and of random changes */

@@ -3,7 +3,7 @@
  *   stored              delivered
  *   uint8               float32, 0..1 (0..255 with options.raw); int64 as a target
  *   float16/32/64       float32
- *   bool, other ints    int64
+ *   bool, other ints    int64; float32 as a target with options.float_target
  */
 #include "data/array.h"
 
@@ -32,7 +32,7 @@ struct plim__array_source {
     plim__blob blobs[PLIM_DATA_MAX_FIELDS];
     column columns[PLIM_DATA_MAX_FIELDS];
     plim__normal normal;
-    bool raw;
+    bool raw, float_target;
     char **class_names;
     size_t class_count;
 };
@@ -65,6 +65,14 @@ static void to_floats(plim_dtype dtype, const void *stored, int64_t n, bool scal
         else
             CONVERT(uint8_t, float, from[i]);
         break;
+    case PLIM_BOOL: CONVERT(uint8_t, float, from[i] != 0); break;
+    case PLIM_I8: CONVERT(int8_t, float, from[i]); break;
+    case PLIM_U16: CONVERT(uint16_t, float, from[i]); break;
+    case PLIM_I16: CONVERT(int16_t, float, from[i]); break;
+    case PLIM_U32: CONVERT(uint32_t, float, from[i]); break;
+    case PLIM_I32: CONVERT(int32_t, float, from[i]); break;
+    case PLIM_U64: CONVERT(uint64_t, float, from[i]); break;
+    case PLIM_I64: CONVERT(int64_t, float, from[i]); break;
     case PLIM_F16: CONVERT(uint16_t, float, plim__half_to_float(from[i])); break;
     case PLIM_F64: CONVERT(double, float, from[i]); break;
     default: CONVERT(float, float, from[i]); break;
@@ -139,6 +147,7 @@ plim_status plim__array_source_create(const char *kind, int64_t count, const pli
         if (strcmp(kinds[i].kind, kind) == 0) (*source)->base.ops = &kinds[i];
     (*source)->base.count = count;
     (*source)->raw = options->raw;
+    (*source)->float_target = options->float_target;
     return plim__normal_set(&(*source)->normal, options, error);
 }
 
@@ -199,6 +208,7 @@ plim_status plim__array_source_add_column(plim__array_source *source, const plim
     if (made == PLIM_DTYPE_NONE)
         return plim__fail(error, PLIM_DTYPE, "array '%s' of '%s' holds %s values, which cannot be trained on",
                           wanted->name, source->blobs[wanted->blob].path, plim_dtype_name(wanted->dtype));
+    if (made == PLIM_I64 && wanted->target && source->float_target) made = PLIM_F32;
     snprintf(field->name, sizeof field->name, "%s", wanted->name);
     field->target = wanted->target;
     field->classes = wanted->classes;
@@ -210,7 +220,7 @@ plim_status plim__array_source_add_column(plim__array_source *source, const plim
     c->elements = (int64_t)(field->bytes / ((size_t)plim_dtype_bits(made) / 8));
     c->stored_bytes = (size_t)c->elements * ((size_t)plim_dtype_bits(c->dtype) / 8);
     c->row_stride = wanted->row_stride ? wanted->row_stride : c->stored_bytes;
-    c->scale = wanted->dtype == PLIM_U8 && !source->raw;
+    c->scale = wanted->dtype == PLIM_U8 && !source->raw && !wanted->target;
     PLIM_TRY(check_rows(source, c, field->name, error));
     if (made == PLIM_F32 && !field->target) PLIM_TRY(plim__normal_check(&source->normal, field, error));
     source->base.field_count++;

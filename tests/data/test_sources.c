@@ -176,6 +176,28 @@ static void npz_picks_the_split_and_the_target(void **state) {
     refuses(path, (plim_data_options){.target = "z"}, PLIM_NOT_FOUND, "no array 'z'");
 }
 
+static void any_order_of_indices_and_bytes_gives_the_same_samples(void **state) {
+    (void)state;
+    const char *names[] = {"little-C", "big-C", "little-F", "big-F"}, *types[] = {"f2", "f4", "f8", "i2", "u4", "b1"};
+    for (int t = 0; t < 6; t++)
+        for (int n = 0; n < 4; n++) { /* (2, 3, 4), element k is k - 5, k or k % 2 */
+            char path[512];
+            snprintf(path, sizeof path, "%s/tests/format/data/npy/%s-%s.npy", PLIM_SOURCE_DIR, types[t], names[n]);
+            plim_data *data = open_it(path, (plim_data_options){.in_order = 1});
+            plim_data_batch batch = next(data);
+            assert_int_equal(batch.count, 2);
+            assert_int_equal(plim_data_field_at(data, 0)->dtype, t < 3 ? PLIM_F32 : PLIM_I64);
+            for (int64_t k = 0; k < 24; k++) {
+                int64_t expected = types[t][0] == 'u' ? k : types[t][0] == 'b' ? k % 2 : k - 5;
+                if (t < 3)
+                    assert_float_equal(((const float *)batch.fields[0])[k], (float)expected, 0);
+                else
+                    assert_int_equal(((const int64_t *)batch.fields[0])[k], expected);
+            }
+            plim_data_free(data);
+        }
+}
+
 /* --- CSV ---------------------------------------------------------------------------------------------- */
 
 static void csv_target_by_name_and_by_number(void **state) {
@@ -216,6 +238,11 @@ static void csv_targets_with_fractions_are_floats(void **state) {
     plim_data *data = open_it(path, (plim_data_options){.target = "1", .in_order = 1});
     assert_int_equal(plim_data_field_at(data, 1)->dtype, PLIM_F32);
     assert_float_equal(((const float *)next(data).fields[1])[1], 4.25, 0);
+    plim_data_free(data);
+    path = write_text(f, "b.csv", "1,2\n3,-4\n"); /* whole numbers, where numbers are to be predicted */
+    data = open_it(path, (plim_data_options){.target = "1", .in_order = 1, .float_target = 1});
+    assert_int_equal(plim_data_field_at(data, 1)->dtype, PLIM_F32);
+    assert_float_equal(((const float *)next(data).fields[1])[1], -4, 0);
     plim_data_free(data);
 }
 
@@ -341,6 +368,7 @@ int main(void) {
         WITH_FIXTURE(truncated_idx_is_refused_by_name),
         WITH_FIXTURE(damaged_gzip_is_refused_by_name),
         WITH_FIXTURE(npy_takes_its_targets_from_beside_it),
+        cmocka_unit_test(any_order_of_indices_and_bytes_gives_the_same_samples),
         WITH_FIXTURE(npz_picks_the_split_and_the_target),
         WITH_FIXTURE(csv_target_by_name_and_by_number),
         WITH_FIXTURE(csv_without_header_and_with_names_of_classes),
