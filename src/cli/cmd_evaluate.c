@@ -1,6 +1,7 @@
 /* plimsoll evaluate: how well a model predicts a data set. */
 #include <stdio.h>
 
+#include "cli/data_options.h"
 #include "cli/model.h"
 #include "core/clock.h"
 #include "plimsoll/evaluate.h"
@@ -32,16 +33,18 @@ static int run(plim__args *args) {
     if (!path) return plim__say_usage(args, "which model?");
     if (!source) return plim__say_usage(args, "which data? give --data PATH");
     plim__model_options options;
-    if (!plim__model_options_read(args, &options)) return PLIM_EXIT_USAGE;
+    plim__data_settings settings;
+    if (!plim__model_options_read(args, &options) || !plim__data_options_read(args, &settings)) return PLIM_EXIT_USAGE;
     if (!plim__args_has(args, "batch")) options.session.batch = 256;
-    const char *split = plim__args_get(args, "split");
-    plim_data_options data_options = {.split = split ? split : "test", .target = plim__args_get(args, "target"), .batch = options.session.batch, .epochs = 1, .in_order = 1};
+    if (!settings.options.split) settings.options.split = "test";
+    settings.options.batch = options.session.batch;
+    settings.options.epochs = settings.options.in_order = 1;
     plim_error error;
     plim_graph *model;
     if (plim_onnx_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
     plim_data *data;
     int code;
-    if (plim_data_open(source, &data_options, &data, &error) != PLIM_OK) {
+    if (plim_data_open(source, &settings.options, &data, &error) != PLIM_OK) {
         code = plim__say_error(args, &error);
     } else {
         code = evaluate(args, model, data, &options);
@@ -53,9 +56,8 @@ static int run(plim__args *args) {
 
 static const plim__option options[] = {
     {"data", 'd', "PATH", "the data set: a folder of IDX files or images, or an NPY, NPZ, CSV, text or token file"},
-    {"split", 0, "NAME", "train or test, where the data set has both; the default is test"},
-    {"target", 0, "COLUMN", "the column or array to predict"},
     PLIM__MODEL_OPTIONS,
+    PLIM__DATA_OPTIONS,
     {0},
 };
 
@@ -63,6 +65,7 @@ const plim__command plim__command_evaluate = {
     .name = "evaluate",
     .usage = "MODEL.onnx --data PATH",
     .summary = "Tell how well a model predicts a data set",
+    .description = "One pass over the test split (or the whole, where there are no splits): loss, and accuracy for classes.",
     .options = options,
     .examples = "  plimsoll evaluate trained.onnx --data /usr/share/datasets/fashion-mnist --split test",
     .run = run,
