@@ -142,6 +142,16 @@ plim_status plim__gradient_div(plim__gradient *d) {
     return set_broadcast(d, 1, plim__gradient_one(d, "Neg", plim__gradient_two(d, "Mul", da, plim__gradient_output(d, 0))));
 }
 
+/* y = a - b · n with a whole n: the slope for b is -n = (y - a) / b. */
+plim_status plim__gradient_mod(plim__gradient *d);
+plim_status plim__gradient_mod(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0);
+    PLIM_TRY(set_broadcast(d, 0, dy));
+    if (!plim__gradient_wanted(d, 1)) return PLIM_OK;
+    plim_value times = plim__gradient_two(d, "Div", plim__gradient_two(d, "Sub", plim__gradient_output(d, 0), plim__gradient_input(d, 0)), plim__gradient_input(d, 1));
+    return set_broadcast(d, 1, plim__gradient_two(d, "Mul", dy, plim__gradient_one(d, "Round", times)));
+}
+
 static bool is_number(plim__gradient *d, plim_value v, double number) {
     plim__tensor *tensor = plim__graph_constant_tensor(d->graph, v);
     if (!tensor || plim__shape_elements(&tensor->shape) != 1 || plim__tensor_load(tensor, NULL) != PLIM_OK) return false;

@@ -193,6 +193,34 @@ plim_status plim__gradient_lp_normalization(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_two(d, "Div", rest, size));
 }
 
+static plim_value mean_over(plim__gradient *d, plim_value x, const bool *axes, double count) {
+    return plim__gradient_scale(d, plim__gradient_sum(d, x, axes, true), 1 / count);
+}
+
+/* y = (x - mean) / deviation: dx = (dy - mean(dy) - y · mean(dy · y)) / deviation. */
+plim_status plim__gradient_mvn(plim__gradient *d);
+plim_status plim__gradient_mvn(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0);
+    plim__shape shape = plim__gradient_shape(d, x);
+    size_t given;
+    const int64_t *list = plim__node_ints(plim__gradient_self(d), "axes", &given);
+    bool axes[PLIM_MAX_RANK] = {false};
+    double count = 1;
+    for (int i = 0; !list && i < shape.rank; i++) axes[i] = i != 1;
+    for (size_t i = 0; list && i < given; i++) {
+        int axis;
+        if (!plim__axis_normalize(list[i], shape.rank, &axis)) return plim__gradient_unsupported(d, "with these axes ");
+        axes[axis] = true;
+    }
+    for (int i = 0; i < shape.rank; i++)
+        if (axes[i]) count *= (double)shape.dims[i];
+    plim_value centred = plim__gradient_two(d, "Sub", x, mean_over(d, x, axes, count));
+    plim_value deviation = plim__gradient_one(d, "Sqrt", mean_over(d, plim__gradient_two(d, "Mul", centred, centred), axes, count));
+    plim_value rest = plim__gradient_two(d, "Sub", dy, mean_over(d, dy, axes, count));
+    rest = plim__gradient_two(d, "Sub", rest, plim__gradient_two(d, "Mul", y, mean_over(d, plim__gradient_two(d, "Mul", dy, y), axes, count)));
+    return plim__gradient_set(d, 0, plim__gradient_two(d, "Div", rest, deviation));
+}
+
 /* --- attention, dropout ---------------------------------------------------------------------------------- */
 
 /* Nothing but q, k and v is kept: the weights are computed again. */

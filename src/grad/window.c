@@ -121,3 +121,80 @@ plim_status plim__gradient_global_max_pool(plim__gradient *d) {
     plim_value share = plim__gradient_two(d, "Div", plim__gradient_of_output(d, 0), plim__gradient_sum(d, chosen, axes, true));
     return plim__gradient_set(d, 0, plim__gradient_two(d, "Mul", chosen, share));
 }
+
+/* y = (sum |x|^p)^(1/p): dx = sign(x) |x|^(p-1) · (dy · y^(1-p), spread over each window). */
+static plim_value lp_slope(plim__gradient *d, plim_value spread, double p) {
+    plim_value x = plim__gradient_input(d, 0), power = plim__gradient_scalar(d, PLIM_F32, p - 1);
+    plim_value size = plim__gradient_two(d, "Pow", plim__gradient_one(d, "Abs", x), power);
+    return plim__gradient_two(d, "Mul", plim__gradient_two(d, "Mul", plim__gradient_one(d, "Sign", x), size), spread);
+}
+
+/* dy · y^(1-p), 0 where y is. */
+static plim_value lp_share(plim__gradient *d, double p) {
+    plim_value y = plim__gradient_output(d, 0), zero = plim__gradient_scalar(d, PLIM_F32, 0);
+    plim_value share = plim__gradient_two(d, "Mul", plim__gradient_of_output(d, 0), plim__gradient_two(d, "Pow", y, plim__gradient_scalar(d, PLIM_F32, 1 - p)));
+    return plim__gradient_node(d, "", "Where", (plim_value[]){plim__gradient_two(d, "Equal", y, zero), zero, share}, 3);
+}
+
+static double norm_order(const plim__node *node) {
+    return node->version < 2 ? (double)plim__node_float(node, "p", 2) : (double)plim__node_int(node, "p", 2);
+}
+
+plim_status plim__gradient_global_lp_pool(plim__gradient *d);
+plim_status plim__gradient_global_lp_pool(plim__gradient *d) {
+    double p = norm_order(plim__gradient_self(d));
+    return plim__gradient_set(d, 0, lp_slope(d, lp_share(d, p), p));
+}
+
+/* The spreading is the backward pass of a sum pool: an average times the cells of a window. */
+plim_status plim__gradient_lp_pool(plim__gradient *d);
+plim_status plim__gradient_lp_pool(plim__gradient *d) {
+    double p = norm_order(plim__gradient_self(d)), cells = 1;
+    plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
+    plim__window w;
+    PLIM_TRY(plim__window_read(plim__gradient_self(d), &shape, NULL, &w, NULL));
+    for (int i = 0; i < w.axes; i++) cells *= (double)w.kernel[i];
+    plim_value share = lp_share(d, p);
+    if (share < 0) return plim_graph_status(d->graph, d->error);
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "AveragePoolGrad", &share, 1, 1);
+    plim__gradient_copy_attributes(d, node);
+    plim_graph_set_int(d->graph, node, "count_include_pad", 1);
+    set_shape(d, node, &shape);
+    return plim__gradient_set(d, 0, lp_slope(d, plim__gradient_scale(d, plim__gradient_end(d, node), cells), p));
+}
+
+/* Each value went to the place that its index names. */
+plim_status plim__gradient_max_unpool(plim__gradient *d);
+plim_status plim__gradient_max_unpool(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0);
+    if (plim__gradient_input(d, 2) >= 0) return plim__gradient_unsupported(d, "with an output shape ");
+    plim__shape shape = plim__gradient_shape(d, dy), flat = {.rank = 1, .dims = {plim__shape_elements(&shape)}};
+    return plim__gradient_set(d, 0, plim__gradient_two(d, "Gather", plim__gradient_reshape(d, dy, &flat), plim__gradient_input(d, 1)));
+}
+
+/* The mean over `size` neighbouring channels: a pool over (C, rest), with padding that counts. */
+static plim_value channel_mean(plim__gradient *d, plim_value x, int64_t size, int64_t before) {
+    plim__shape shape = plim__gradient_shape(d, x);
+    if (x < 0) return x;
+    plim__shape plane = {.rank = 4, .dims = {shape.dims[0], 1, shape.dims[1], plim__shape_product(&shape, 2, shape.rank)}};
+    plim_value seen = plim__gradient_reshape(d, x, &plane);
+    int32_t node = plim__gradient_begin(d, "", "AveragePool", &seen, 1, 1);
+    plim_graph_set_ints(d->graph, node, "kernel_shape", (int64_t[]){size, 1}, 2);
+    plim_graph_set_ints(d->graph, node, "pads", (int64_t[]){before, 0, size - 1 - before, 0}, 4);
+    plim_graph_set_int(d->graph, node, "count_include_pad", 1);
+    return plim__gradient_reshape(d, plim__gradient_end(d, node), &shape);
+}
+
+/* y = x s^-b, s = k + a mean(x²): dx = dy s^-b - 2 a b x mean'(dy x s^(-b-1)). */
+plim_status plim__gradient_lrn(plim__gradient *d);
+plim_status plim__gradient_lrn(plim__gradient *d) {
+    const plim__node *node = plim__gradient_self(d);
+    int64_t size = plim__node_int(node, "size", 5), before = (size - 1) / 2;
+    double a = (double)plim__node_float(node, "alpha", 1e-4f), b = (double)plim__node_float(node, "beta", 0.75f), k = (double)plim__node_float(node, "bias", 1);
+    plim_value x = plim__gradient_input(d, 0), dy = plim__gradient_of_output(d, 0);
+    plim_value mean = channel_mean(d, plim__gradient_two(d, "Mul", x, x), size, before);
+    plim_value s = plim__gradient_two(d, "Add", plim__gradient_scale(d, mean, a), plim__gradient_scalar(d, PLIM_F32, k));
+    plim_value direct = plim__gradient_two(d, "Mul", dy, plim__gradient_two(d, "Pow", s, plim__gradient_scalar(d, PLIM_F32, -b)));
+    plim_value around = channel_mean(d, plim__gradient_two(d, "Div", plim__gradient_two(d, "Mul", direct, x), s), size, size - 1 - before);
+    return plim__gradient_set(d, 0, plim__gradient_two(d, "Sub", direct, plim__gradient_scale(d, plim__gradient_two(d, "Mul", x, around), 2 * a * b)));
+}

@@ -188,11 +188,43 @@ static void lstm_through_time(void **state) {
     }
 }
 
+static void the_rarer_ones(void **state) {
+    (void)state;
+    for (int p = 1; p < 4; p++) {
+        plim_graph *g = plim_graph_create();
+        plim_value x = real_input(g, "x", DIMS(2, 3, 5, 6));
+        int32_t n = plim_graph_node(g, p == 3 ? "GlobalLpPool" : "LpPool", NULL, &x, 1, 1);
+        if (p < 3) set_window(g, n, 2, 3, 2, 1, 1, 0);
+        plim_graph_set_int(g, n, "p", p);
+        expect_right("LpPool", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.low = 0.3, .high = 1.5}, TOLERANCE);
+    }
+    for (int size = 3; size < 6; size += 2) {
+        plim_graph *g = plim_graph_create();
+        plim_value x = real_input(g, "x", DIMS(2, 7, 3, 4));
+        int32_t n = plim_graph_node(g, "LRN", NULL, &x, 1, 1);
+        plim_graph_set_int(g, n, "size", size);
+        plim_graph_set_float(g, n, "alpha", 0.5f);
+        expect_right("LRN", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
+    }
+    plim_graph *g = plim_graph_create();
+    plim_value x = real_input(g, "x", DIMS(3, 2, 4, 5));
+    expect_right("MeanVarianceNormalization", g, plim_graph_apply(g, "MeanVarianceNormalization", &x, 1), NULL, TOLERANCE);
+    g = plim_graph_create();
+    plim_value unpool[] = {real_input(g, "x", DIMS(1, 1, 2, 2)), ints(g, DIMS(1, 1, 2, 2), (int64_t[]){5, 2, 8, 15})};
+    int32_t n = plim_graph_node(g, "MaxUnpool", NULL, unpool, 2, 1);
+    set_window(g, n, 2, 2, 2, 1, 0, 0);
+    expect_right("MaxUnpool", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
+    g = plim_graph_create();
+    n = plim_graph_node(g, "Mod", NULL, (plim_value[]){real_input(g, "a", DIMS(4, 5)), plim_graph_parameter(g, "b", PLIM_F32, DIMS(5), (float[]){0.7f, 1.1f, -0.9f, 0.6f, 1.3f})}, 2, 1);
+    plim_graph_set_int(g, n, "fmod", 1);
+    expect_right("Mod", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.epsilon = 1e-3, .low = 2, .high = 4}, TOLERANCE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions), cmocka_unit_test(pools),
         cmocka_unit_test(batch_norm_in_training_and_with_fixed_statistics), cmocka_unit_test(the_other_norms),
-        cmocka_unit_test(attention_with_and_without_masks), cmocka_unit_test(losses_over_classes), cmocka_unit_test(lstm_through_time),
+        cmocka_unit_test(attention_with_and_without_masks), cmocka_unit_test(losses_over_classes), cmocka_unit_test(lstm_through_time), cmocka_unit_test(the_rarer_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
