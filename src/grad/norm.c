@@ -27,6 +27,7 @@ static void produce(plim_graph *g, const char *op, plim_value a, plim_value b, p
 }
 
 static plim_value scaled(plim_graph *g, plim_value x, double factor) {
+    if (x < 0) return x;
     float number = (float)factor;
     plim_value constant = plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &number);
     plim__shape shape = {.rank = 1, .dims = {plim__shape_elements(&g->values.items[x].shape)}};
@@ -66,6 +67,7 @@ static plim_status train_batch_norm(plim_graph *g, int32_t n, plim_error *error)
     double count = x.rank > 1 && x.dims[1] > 0 ? (double)plim__shape_elements(&x) / (double)x.dims[1] : 1;
     plim_value mean = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_F32, &channel);
     plim_value variance = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_F32, &channel);
+    PLIM_TRY(plim_graph_status(g, error));
     char *name = plim__strdup("BatchNormTrain"), *domain = plim__strdup(PLIM__DOMAIN);
     if (!name || !domain) {
         plim__free(name);
