@@ -90,11 +90,20 @@ plim_status plim__infer_lstm_grad(plim__infer *ctx) {
     return PLIM_OK;
 }
 
+/* dX, dW, dR, dB, dh0 like inputs 2 to 6. */
+plim_status plim__infer_gru_grad(plim__infer *ctx);
+plim_status plim__infer_gru_grad(plim__infer *ctx) {
+    for (size_t i = 0; i < 5; i++)
+        if (plim__infer_has(ctx, i + 2)) PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 2), plim__infer_shape(ctx, i + 2)));
+    return PLIM_OK;
+}
+
 /* X·Wᵀ and h·Rᵀ again, and two products of the same size for each of them. */
 void plim__cost_lstm_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_lstm_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
-    const plim__shape *x = &g->values.items[node->inputs.items[3]].shape, *r = &g->values.items[node->inputs.items[5]].shape;
+    size_t first = node->inputs.count == 10 ? 3 : 2; /* X of an LSTM, of a GRU */
+    const plim__shape *x = &g->values.items[node->inputs.items[first]].shape, *r = &g->values.items[node->inputs.items[first + 2]].shape;
     double rows = (double)(x->dims[0] * x->dims[1]), units = (double)(r->dims[0] * r->dims[1]);
     cost->flops = 6 * rows * units * (double)(x->dims[2] + r->dims[2]);
 }

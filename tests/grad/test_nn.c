@@ -188,6 +188,22 @@ static void lstm_through_time(void **state) {
     }
 }
 
+static void gru_through_time(void **state) {
+    (void)state;
+    static const char *const directions[] = {"forward", "reverse", "bidirectional"};
+    for (int i = 0; i < 12; i++) {
+        plim_graph *g = plim_graph_create();
+        int64_t d = i % 3 == 2 ? 2 : 1;
+        plim_value x = real_input(g, "x", DIMS(5, 3, 4)), w = real_input(g, "w", DIMS(d, 3 * 6, 4)), r = real_input(g, "r", DIMS(d, 3 * 6, 6));
+        plim_value b = real_input(g, "b", DIMS(d, 6 * 6)), h = real_input(g, "h", DIMS(d, 3, 6));
+        int32_t n = plim_graph_node(g, "GRU", NULL, (plim_value[]){x, w, r, b, PLIM_NO_VALUE, h}, 6, 2);
+        plim_graph_set_int(g, n, "hidden_size", 6);
+        plim_graph_set_int(g, n, "linear_before_reset", i >= 6);
+        plim_graph_set_string(g, n, "direction", directions[i % 3]);
+        expect_right("GRU", g, plim_graph_node_output(g, n, i / 3 & 1), NULL, TOLERANCE);
+    }
+}
+
 static void the_rarer_ones(void **state) {
     (void)state;
     for (int p = 1; p < 4; p++) {
@@ -224,7 +240,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions), cmocka_unit_test(pools),
         cmocka_unit_test(batch_norm_in_training_and_with_fixed_statistics), cmocka_unit_test(the_other_norms),
-        cmocka_unit_test(attention_with_and_without_masks), cmocka_unit_test(losses_over_classes), cmocka_unit_test(lstm_through_time), cmocka_unit_test(the_rarer_ones),
+        cmocka_unit_test(attention_with_and_without_masks), cmocka_unit_test(losses_over_classes), cmocka_unit_test(lstm_through_time), cmocka_unit_test(gru_through_time), cmocka_unit_test(the_rarer_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
