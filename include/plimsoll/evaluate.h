@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 typedef struct plim_evaluation {
-    int classifies;    /* the target is a class: loss is cross entropy, accuracy counts */
-    double loss;       /* mean cross entropy, or mean squared error */
-    double accuracy;   /* share of right classes; 0 for other targets */
-    int64_t count;     /* predictions: samples, or samples times tokens or pixels */
+    int classifies;  /* the target is a class: loss is cross entropy, accuracy counts */
+    double loss;     /* mean cross entropy, or mean squared error */
+    double accuracy; /* share of right classes; 0 for other targets */
+    int64_t count;   /* predictions: samples, or samples times tokens or pixels */
     int64_t samples;
 } plim_evaluation;
 

@@ -17,14 +17,14 @@ extern "C" {
 
 /* Zero means the default everywhere. */
 typedef struct plim_gradient_options {
-    const char *output;    /* default: the first one */
-    double epsilon;        /* step of the differences, for values around 1; default 0.01. Two steps, this one and half
+    const char *output; /* default: the first one */
+    double epsilon;     /* step of the differences, for values around 1; default 0.01. Two steps, this one and half
                             * of it, are combined, so that the error is of fourth order. */
     uint64_t seed;
-    int64_t samples;       /* entries of each value that are checked; default 24, chosen by the seed */
-    double low, high;      /* range of random inputs; default -1 to 1 */
-    int threads;           /* default 1 */
-    int64_t batch;         /* as in plim_session_options */
+    int64_t samples;  /* entries of each value that are checked; default 24, chosen by the seed */
+    double low, high; /* range of random inputs; default -1 to 1 */
+    int threads;      /* default 1 */
+    int64_t batch;    /* as in plim_session_options */
     const plim_size *sizes;
     size_t size_count;
     const plim_fixed_input *fixed; /* inputs that are not floats: indices, labels, masks */
@@ -32,8 +32,8 @@ typedef struct plim_gradient_options {
 } plim_gradient_options;
 
 typedef struct plim_gradient_result {
-    double error;             /* the largest difference, relative to the largest gradient entry of the same value */
-    char value[128];          /* where it is */
+    double error;    /* the largest difference, relative to the largest gradient entry of the same value */
+    char value[128]; /* where it is */
     int64_t index;
     double analytic, numeric; /* there */
     size_t values;            /* how many values were differentiated */

@@ -38,7 +38,7 @@ PLIM_API plim_graph *plim_graph_clone(const plim_graph *graph);
 /* PLIM_OK, or the first failure since the graph was created. */
 PLIM_API plim_status plim_graph_status(const plim_graph *graph, plim_error *error);
 
-/* --- building ------------------------------------------------------------------------------------ */
+/* --- building ------------------------------------------------------------------------------------------------- */
 
 /* A dimension that is bound when the graph is used, such as the batch: a negative number to put into
  * dims. The same name gives the same symbol. */
@@ -75,7 +75,7 @@ PLIM_API plim_value plim_graph_apply(plim_graph *graph, const char *op, const pl
 PLIM_API void plim_graph_output(plim_graph *graph, plim_value value, const char *name);
 PLIM_API void plim_graph_set_value_name(plim_graph *graph, plim_value value, const char *name);
 
-/* --- looking -------------------------------------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------------------------------------------- */
 
 PLIM_API size_t plim_graph_input_count(const plim_graph *graph); /* without weights */
 PLIM_API plim_value plim_graph_input_at(const plim_graph *graph, size_t index);

@@ -34,20 +34,20 @@ typedef struct plim_fixed_input {
 
 /* Zero means the default everywhere. */
 typedef struct plim_session_options {
-    int threads;            /* default 1 */
-    int64_t batch;          /* size of every symbol that `sizes` does not name; default 1 */
+    int threads;   /* default 1 */
+    int64_t batch; /* size of every symbol that `sizes` does not name; default 1 */
     const plim_size *sizes;
     size_t size_count;
     const plim_fixed_input *fixed;
     size_t fixed_count;
-    const char *without;    /* passes to leave out, separated by commas: "fuse-attention,fold" */
-    int plan_only;          /* no arena, no weights: for looking at the plan */
-    int measure;            /* measure the time of each step */
+    const char *without; /* passes to leave out, separated by commas: "fuse-attention,fold" */
+    int plan_only;       /* no arena, no weights: for looking at the plan */
+    int measure;         /* measure the time of each step */
 } plim_session_options;
 
 /* The graph is not changed and not needed afterwards. */
-PLIM_API plim_status plim_session_create(const plim_graph *model, const plim_session_options *options, plim_session **session,
-                                         plim_error *error);
+PLIM_API plim_status plim_session_create(const plim_graph *model, const plim_session_options *options,
+                                         plim_session **session, plim_error *error);
 PLIM_API void plim_session_free(plim_session *session);
 
 /* The graph as it runs: sizes bound, constants folded, patterns fused. */

@@ -3,7 +3,7 @@
 #define PLIMSOLL_STATUS_H
 
 #if defined(__GNUC__) || defined(__clang__)
-#define PLIM_API __attribute__((visibility("default")))
+#define PLIM_API                 __attribute__((visibility("default")))
 #define PLIM_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define PLIM_API
@@ -15,28 +15,28 @@ extern "C" {
 #endif
 
 /* One list makes the enum, the names and the sentences. */
-#define PLIM_STATUS_LIST(X)                                                                        \
-    X(OK, "success")                                                                               \
-    X(NO_MEMORY, "an allocation failed")                                                           \
-    X(BUDGET, "the work does not fit the memory budget")                                           \
-    X(INVALID, "an argument is not valid")                                                         \
-    X(NOT_FOUND, "the named thing does not exist")                                                 \
-    X(IO, "reading or writing failed")                                                             \
-    X(NO_SPACE, "the disk is full")                                                                \
-    X(CORRUPT, "the data is malformed")                                                            \
-    X(UNSUPPORTED, "this is valid but not supported")                                              \
-    X(SHAPE, "shapes do not fit together")                                                         \
-    X(DTYPE, "element types do not fit together")                                                  \
-    X(OVERFLOW, "a size is too large to represent")                                                \
-    X(NUMERIC, "a computation gave NaN or infinity")                                               \
-    X(INTERRUPTED, "the work was interrupted")                                                     \
+#define PLIM_STATUS_LIST(X)                                                                                            \
+    X(OK, "success")                                                                                                   \
+    X(NO_MEMORY, "an allocation failed")                                                                               \
+    X(BUDGET, "the work does not fit the memory budget")                                                               \
+    X(INVALID, "an argument is not valid")                                                                             \
+    X(NOT_FOUND, "the named thing does not exist")                                                                     \
+    X(IO, "reading or writing failed")                                                                                 \
+    X(NO_SPACE, "the disk is full")                                                                                    \
+    X(CORRUPT, "the data is malformed")                                                                                \
+    X(UNSUPPORTED, "this is valid but not supported")                                                                  \
+    X(SHAPE, "shapes do not fit together")                                                                             \
+    X(DTYPE, "element types do not fit together")                                                                      \
+    X(OVERFLOW, "a size is too large to represent")                                                                    \
+    X(NUMERIC, "a computation gave NaN or infinity")                                                                   \
+    X(INTERRUPTED, "the work was interrupted")                                                                         \
     X(INTERNAL, "an invariant of the library does not hold; please report it")
 
 typedef enum plim_status {
 #define PLIM_STATUS_ENUM(name, sentence) PLIM_##name,
     PLIM_STATUS_LIST(PLIM_STATUS_ENUM)
 #undef PLIM_STATUS_ENUM
-    PLIM_STATUS_COUNT
+        PLIM_STATUS_COUNT
 } plim_status;
 
 /* "NO_MEMORY", never NULL. */

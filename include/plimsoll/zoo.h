@@ -26,7 +26,8 @@ typedef struct plim_zoo_entry {
 
 PLIM_API const plim_zoo_entry *plim_zoo_list(size_t *count);
 /* A graph with a symbolic batch axis N. options may be NULL. PLIM_NOT_FOUND for an unknown name. */
-PLIM_API plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, plim_graph **graph, plim_error *error);
+PLIM_API plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, plim_graph **graph,
+                                     plim_error *error);
 
 #ifdef __cplusplus
 }

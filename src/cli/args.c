@@ -17,7 +17,7 @@ struct plim__args {
     struct {
         struct given {
             const char *name, *value;
-        } *items;
+        } * items;
         size_t count, capacity;
     } given;
 };
@@ -35,7 +35,8 @@ const plim__option *plim__option_at(const plim__command *command, size_t index) 
     /* a command that gives an option of its own a common name (run --json FILE) hides the common one */
     for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
         bool hidden = false;
-        for (const plim__option *o = command->options; o && o->name; o++) hidden |= strcmp(o->name, common[i].name) == 0;
+        for (const plim__option *o = command->options; o && o->name; o++)
+            hidden |= strcmp(o->name, common[i].name) == 0;
         if (!hidden && index-- == 0) return &common[i];
     }
     return NULL;
@@ -207,6 +208,7 @@ int plim__say_json(const plim__args *args, json_t *object) {
     if (!object) return plim__say_failure(args, "out of memory");
     int bad = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     json_decref(object);
-    if (bad || putchar('\n') == EOF || fflush(stdout) != 0) return plim__say_failure(args, "cannot write standard output");
+    if (bad || putchar('\n') == EOF || fflush(stdout) != 0)
+        return plim__say_failure(args, "cannot write standard output");
     return PLIM_EXIT_OK;
 }

@@ -31,7 +31,8 @@ static bool collect(const char *folder, paths *cases, int depth) {
         char path[4096];
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) collect(path, cases, depth + 1);
+        if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK)
+            collect(path, cases, depth + 1);
     }
     closedir(dir);
     return true;
@@ -42,8 +43,11 @@ static int run(plim__args *args) {
     if (!plim__args_count(args)) return plim__say_usage(args, "which folder?");
     paths cases = {0};
     for (size_t i = 0; i < plim__args_count(args); i++)
-        if (!collect(plim__args_at(args, i), &cases, 0)) return plim__say_failure(args, "cannot open folder '%s'", plim__args_at(args, i));
-    if (!cases.count) return plim__say_failure(args, "no conformance case (a folder with model.onnx) in '%s'", plim__args_at(args, 0));
+        if (!collect(plim__args_at(args, i), &cases, 0))
+            return plim__say_failure(args, "cannot open folder '%s'", plim__args_at(args, i));
+    if (!cases.count)
+        return plim__say_failure(args, "no conformance case (a folder with model.onnx) in '%s'",
+                                 plim__args_at(args, 0));
     qsort(cases.items, cases.count, sizeof *cases.items, by_name);
     bool json = plim__args_json(args);
     json_t *list = json_array();
@@ -54,14 +58,18 @@ static int run(plim__args *args) {
         const char *name = strrchr(cases.items[i], '/') ? strrchr(cases.items[i], '/') + 1 : cases.items[i];
         const char *reason = verdict == PLIM__PASSED ? "" : error.message;
         counts[verdict]++;
-        if (json) json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "name", name, "status", words[verdict], "reason", reason));
-        else if (verdict != PLIM__PASSED || plim__args_has(args, "all")) printf("%-12s %-56s %s\n", words[verdict], name, reason);
+        if (json)
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s}", "name", name, "status", words[verdict], "reason", reason));
+        else if (verdict != PLIM__PASSED || plim__args_has(args, "all"))
+            printf("%-12s %-56s %s\n", words[verdict], name, reason);
         plim__free(cases.items[i]);
     }
     plim__vec_free(&cases);
     if (json)
-        return plim__say_json(args, json_pack("{s:I, s:I, s:I, s:o}", "passed", (json_int_t)counts[0], "failed", (json_int_t)counts[1], "unsupported",
-                                              (json_int_t)counts[2], "cases", list));
+        return plim__say_json(args,
+                              json_pack("{s:I, s:I, s:I, s:o}", "passed", (json_int_t)counts[0], "failed",
+                                        (json_int_t)counts[1], "unsupported", (json_int_t)counts[2], "cases", list));
     json_decref(list);
     printf("\n%zu passed, %zu failed, %zu unsupported\n", counts[0], counts[1], counts[2]);
     return counts[1] ? PLIM_EXIT_FAILURE : PLIM_EXIT_OK;
@@ -76,8 +84,9 @@ const plim__command plim__command_check = {
     .name = "check",
     .usage = "FOLDER... [--all]",
     .summary = "Run ONNX conformance cases",
-    .description = "A case is a folder with model.onnx and test_data_set_K/input_I.pb and output_I.pb; a folder without\n"
-                   "model.onnx is searched for cases. Exit code 1 when a case gives a wrong answer.",
+    .description =
+        "A case is a folder with model.onnx and test_data_set_K/input_I.pb and output_I.pb; a folder without\n"
+        "model.onnx is searched for cases. Exit code 1 when a case gives a wrong answer.",
     .options = options,
     .examples = "  plimsoll check /usr/share/libonnx-testdata/data/node",
     .run = run,

@@ -10,7 +10,8 @@ static int evaluate(plim__args *args, const plim_graph *model, plim_data *data, 
     plim_session *session;
     plim_error error;
     plim_evaluation result;
-    if (plim_session_create(model, &options->session, &session, &error) != PLIM_OK) return plim__say_error(args, &error);
+    if (plim_session_create(model, &options->session, &session, &error) != PLIM_OK)
+        return plim__say_error(args, &error);
     double start = plim__clock_seconds();
     plim_status status = plim_evaluate(session, data, &result, &error);
     double seconds = plim__clock_seconds() - start;
@@ -19,12 +20,15 @@ static int evaluate(plim__args *args, const plim_graph *model, plim_data *data, 
     plim_session_free(session);
     if (status != PLIM_OK) return plim__say_error(args, &error);
     if (plim__args_json(args))
-        return plim__say_json(args, json_pack("{s:f, s:o, s:I, s:f, s:I}", "loss", result.loss, "accuracy", result.classifies ? json_real(result.accuracy) : json_null(), "count",
-                                              (json_int_t)result.count, "samples_per_second", (double)result.samples / seconds, "arena_bytes", (json_int_t)stats.arena_bytes));
+        return plim__say_json(args, json_pack("{s:f, s:o, s:I, s:f, s:I}", "loss", result.loss, "accuracy",
+                                              result.classifies ? json_real(result.accuracy) : json_null(), "count",
+                                              (json_int_t)result.count, "samples_per_second",
+                                              (double)result.samples / seconds, "arena_bytes",
+                                              (json_int_t)stats.arena_bytes));
     char arena[PLIM_BYTES_TEXT];
     if (result.classifies) printf("accuracy %.2f %%, ", 100 * result.accuracy);
-    printf("loss %.4f over %lld predictions; %.0f samples/s in an arena of %s\n", result.loss, (long long)result.count, (double)result.samples / seconds,
-           plim_bytes_format(stats.arena_bytes, arena));
+    printf("loss %.4f over %lld predictions; %.0f samples/s in an arena of %s\n", result.loss, (long long)result.count,
+           (double)result.samples / seconds, plim_bytes_format(stats.arena_bytes, arena));
     return PLIM_EXIT_OK;
 }
 
@@ -65,7 +69,8 @@ const plim__command plim__command_evaluate = {
     .name = "evaluate",
     .usage = "MODEL.onnx --data PATH",
     .summary = "Tell how well a model predicts a data set",
-    .description = "One pass over the test split (or the whole, where there are no splits): loss, and accuracy for classes.",
+    .description =
+        "One pass over the test split (or the whole, where there are no splits): loss, and accuracy for classes.",
     .options = options,
     .examples = "  plimsoll evaluate trained.onnx --data /usr/share/datasets/fashion-mnist --split test",
     .run = run,

@@ -7,8 +7,10 @@
 
 static void print_option(const plim__option *option) {
     char left[64];
-    int used = option->letter ? snprintf(left, sizeof left, "-%c, ", option->letter) : snprintf(left, sizeof left, "    ");
-    snprintf(left + used, sizeof left - (size_t)used, "--%s%s%s", option->name, option->value ? " " : "", option->value ? option->value : "");
+    int used =
+        option->letter ? snprintf(left, sizeof left, "-%c, ", option->letter) : snprintf(left, sizeof left, "    ");
+    snprintf(left + used, sizeof left - (size_t)used, "--%s%s%s", option->name, option->value ? " " : "",
+             option->value ? option->value : "");
     printf("  %-26s %s\n", left, option->help);
 }
 
@@ -23,20 +25,24 @@ void plim__help_command(const plim__command *command) {
 
 static void print_all(void) {
     puts("plimsoll: trains neural networks inside a memory budget, and explains out-of-memory errors\n\nCommands:");
-    for (size_t i = 0; i < plim__command_count; i++) printf("  %-10s %s\n", plim__commands[i]->name, plim__commands[i]->summary);
+    for (size_t i = 0; i < plim__command_count; i++)
+        printf("  %-10s %s\n", plim__commands[i]->name, plim__commands[i]->summary);
     puts("\n'plimsoll help COMMAND' tells more, with examples. 'plimsoll --version' tells the version.");
 }
 
-/* --- man page: roff ------------------------------------------------------------------------------ */
+/* --- man page: roff ------------------------------------------------------------------------------------------- */
 
 /* Backslashes and leading dots mean something to roff; hyphens should stay hyphens. */
 static void roff(const char *text) {
     bool start = true;
     for (; *text; text++) {
         if (start && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
-        if (*text == '\\') fputs("\\e", stdout);
-        else if (*text == '-') fputs("\\-", stdout);
-        else putchar(*text);
+        if (*text == '\\')
+            fputs("\\e", stdout);
+        else if (*text == '-')
+            fputs("\\-", stdout);
+        else
+            putchar(*text);
         start = *text == '\n';
     }
 }
@@ -74,18 +80,19 @@ static void print_man_command(const plim__command *command) {
 }
 
 static void print_man(void) {
-    puts(".TH PLIMSOLL 1 \"\" \"plimsoll " PLIM_VERSION "\" \"User commands\"\n.SH NAME\n"
-         "plimsoll \\- train neural networks inside a memory budget, and explain out\\-of\\-memory errors\n"
-         ".SH SYNOPSIS\n.B plimsoll\n.I COMMAND\n[\\fIARGUMENT\\fR...]\n.SH DESCRIPTION\n"
-         "Plimsoll loads ONNX models, plans every byte of their memory before it runs them, and reads other\n"
-         "frameworks' out\\-of\\-memory errors. Every command takes \\fB\\-\\-json\\fR, \\fB\\-\\-threads\\fR \\fIN\\fR "
-         "and \\fB\\-\\-help\\fR.\n.SH COMMANDS");
+    puts(
+        ".TH PLIMSOLL 1 \"\" \"plimsoll " PLIM_VERSION "\" \"User commands\"\n.SH NAME\n"
+        "plimsoll \\- train neural networks inside a memory budget, and explain out\\-of\\-memory errors\n"
+        ".SH SYNOPSIS\n.B plimsoll\n.I COMMAND\n[\\fIARGUMENT\\fR...]\n.SH DESCRIPTION\n"
+        "Plimsoll loads ONNX models, plans every byte of their memory before it runs them, and reads other\n"
+        "frameworks' out\\-of\\-memory errors. Every command takes \\fB\\-\\-json\\fR, \\fB\\-\\-threads\\fR \\fIN\\fR "
+        "and \\fB\\-\\-help\\fR.\n.SH COMMANDS");
     for (size_t i = 0; i < plim__command_count; i++) print_man_command(plim__commands[i]);
     puts(".SH EXIT STATUS\n0 on success, 1 when something failed (one line on standard error says what), 2 for a\n"
          "wrong command line. \\fBplimsoll run\\fR leaves with the exit status of the command it ran.");
 }
 
-/* --- bash completion ------------------------------------------------------------------------------ */
+/* --- bash completion ------------------------------------------------------------------------------------------ */
 
 static void print_completion(void) {
     puts("# bash completion for plimsoll\n_plimsoll() {\n  local cur=${COMP_WORDS[COMP_CWORD]} words=\n"

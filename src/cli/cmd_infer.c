@@ -25,7 +25,8 @@ struct job {
 };
 
 /* "name=path"; the name may be left out when the model has one input or output. */
-static bool split(plim__args *args, const char *option, const char *text, const char *only, char name[128], const char **path) {
+static bool split(plim__args *args, const char *option, const char *text, const char *only, char name[128],
+                  const char **path) {
     const char *equals = strchr(text, '=');
     if (!equals && !only) return plim__say_usage(args, "--%s %s: expected NAME=FILE", option, text), false;
     snprintf(name, 128, "%.*s", equals ? (int)(equals - text) : 127, equals ? text : only);
@@ -40,14 +41,16 @@ static bool is_input(const plim_graph *g, const char *name) {
 }
 
 static int read_feeds(plim__args *args, const plim_graph *g, struct job *job) {
-    const char *only = plim_graph_input_count(g) == 1 ? plim_graph_value_name(g, plim_graph_input_at(g, 0)) : NULL, *text;
+    const char *only = plim_graph_input_count(g) == 1 ? plim_graph_value_name(g, plim_graph_input_at(g, 0)) : NULL,
+               *text;
     for (size_t i = 0; (text = plim__args_get_nth(args, "input", i)); i++) {
         struct feed *feed = &job->feeds[job->count];
         plim_error error;
         if (job->count == MOST_FEEDS) return plim__say_failure(args, "more than %d inputs", MOST_FEEDS);
         if (!split(args, "input", text, only, feed->name, &feed->path)) return PLIM_EXIT_USAGE;
         if (!is_input(g, feed->name)) return plim__say_failure(args, "the model has no input '%s'", feed->name);
-        if (plim__npy_read(feed->path, &feed->header, &feed->data, &error) != PLIM_OK) return plim__say_error(args, &error);
+        if (plim__npy_read(feed->path, &feed->header, &feed->data, &error) != PLIM_OK)
+            return plim__say_error(args, &error);
         job->count++;
     }
     return PLIM_EXIT_OK;
@@ -59,8 +62,12 @@ static int fit_feed(plim__args *args, const plim_graph *g, const struct feed *fe
     int64_t dims[PLIM_MAX_RANK];
     int rank = plim_graph_value_shape(g, v, dims);
     if (plim_graph_value_dtype(g, v) != feed->header.dtype)
-        return plim__say_failure(args, "'%s' is %s, but input '%s' takes %s", feed->path, plim_dtype_name(feed->header.dtype), feed->name, plim_dtype_name(plim_graph_value_dtype(g, v)));
-    if (rank >= 0 && rank != feed->header.rank) return plim__say_failure(args, "'%s' has rank %d, but input '%s' takes rank %d", feed->path, feed->header.rank, feed->name, rank);
+        return plim__say_failure(args, "'%s' is %s, but input '%s' takes %s", feed->path,
+                                 plim_dtype_name(feed->header.dtype), feed->name,
+                                 plim_dtype_name(plim_graph_value_dtype(g, v)));
+    if (rank >= 0 && rank != feed->header.rank)
+        return plim__say_failure(args, "'%s' has rank %d, but input '%s' takes rank %d", feed->path, feed->header.rank,
+                                 feed->name, rank);
     for (int i = 0; i < rank; i++) {
         const char *symbol = plim_graph_symbol_name(g, dims[i]);
         size_t k = 0;
@@ -71,20 +78,23 @@ static int fit_feed(plim__args *args, const plim_graph *g, const struct feed *fe
         }
         int64_t want = symbol && k < PLIM__MOST_SIZES ? o->sizes[k].size : dims[i];
         if (want != feed->header.dims[i])
-            return plim__say_failure(args, "'%s' has size %lld on axis %d, but input '%s' takes %lld", feed->path, (long long)feed->header.dims[i], i, feed->name, (long long)want);
+            return plim__say_failure(args, "'%s' has size %lld on axis %d, but input '%s' takes %lld", feed->path,
+                                     (long long)feed->header.dims[i], i, feed->name, (long long)want);
     }
     return PLIM_EXIT_OK;
 }
 
 /* Inputs that decide shapes must be known when the session is made: integers first, then everything. */
-static plim_status create_session(const plim_graph *g, struct job *job, plim__model_options *o, plim_session **session, plim_error *error) {
+static plim_status create_session(const plim_graph *g, struct job *job, plim__model_options *o, plim_session **session,
+                                  plim_error *error) {
     plim_status status = plim_session_create(g, &o->session, session, error);
     for (int round = 0; status == PLIM_UNSUPPORTED && round < 2 && job->count; round++) {
         size_t fixed = 0;
         for (size_t i = 0; i < job->count; i++) {
             const struct feed *feed = &job->feeds[i];
             if (round == 0 && feed->header.dtype != PLIM_I64 && feed->header.dtype != PLIM_I32) continue;
-            job->fixed[fixed++] = (plim_fixed_input){feed->name, feed->header.dtype, feed->header.rank, feed->header.dims, feed->data};
+            job->fixed[fixed++] =
+                (plim_fixed_input){feed->name, feed->header.dtype, feed->header.rank, feed->header.dims, feed->data};
         }
         o->session.fixed = job->fixed;
         o->session.fixed_count = fixed;
@@ -118,7 +128,8 @@ static void feed_inputs(plim_session *session, const struct job *job) {
 /* Before the work and before the first file: what is asked for exists. */
 static int check_outputs(plim__args *args, const plim_session *session) {
     const plim_graph *g = plim_session_graph(session);
-    const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL, *text;
+    const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL,
+               *text;
     for (size_t i = 0; (text = plim__args_get_nth(args, "output", i)); i++) {
         char name[128];
         const char *path;
@@ -130,7 +141,8 @@ static int check_outputs(plim__args *args, const plim_session *session) {
 
 static int write_outputs(plim__args *args, const plim_session *session) {
     const plim_graph *g = plim_session_graph(session);
-    const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL, *text;
+    const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL,
+               *text;
     for (size_t i = 0; (text = plim__args_get_nth(args, "output", i)); i++) {
         char name[128];
         const char *path;
@@ -140,7 +152,8 @@ static int write_outputs(plim__args *args, const plim_session *session) {
         const void *data = plim_session_output(session, name);
         plim_value v = plim_graph_find(g, name);
         int rank = plim_graph_value_shape(g, v, dims);
-        if (plim__npy_write(path, plim_graph_value_dtype(g, v), rank, dims, data, &error) != PLIM_OK) return plim__say_error(args, &error);
+        if (plim__npy_write(path, plim_graph_value_dtype(g, v), rank, dims, data, &error) != PLIM_OK)
+            return plim__say_error(args, &error);
     }
     return PLIM_EXIT_OK;
 }
@@ -181,8 +194,8 @@ static void print_profile(const plim_session *session) {
     qsort(rows, kinds, sizeof *rows, slower_first);
     printf("%-22s %6s %10s %7s %10s\n", "step", "count", "ms", "share", "GFLOP/s");
     for (size_t i = 0; i < kinds; i++)
-        printf("%-22s %6d %10.3f %6.1f%% %10.1f\n", rows[i].label, rows[i].count, rows[i].seconds * 1e3, 100 * rows[i].seconds / total,
-               rows[i].seconds > 0 ? rows[i].flops / rows[i].seconds * 1e-9 : 0);
+        printf("%-22s %6d %10.3f %6.1f%% %10.1f\n", rows[i].label, rows[i].count, rows[i].seconds * 1e3,
+               100 * rows[i].seconds / total, rows[i].seconds > 0 ? rows[i].flops / rows[i].seconds * 1e-9 : 0);
 }
 
 static int run_session(plim__args *args, plim_session *session, const struct job *job) {
@@ -209,9 +222,11 @@ static int run_session(plim__args *args, plim_session *session, const struct job
     plim_session_stats_get(session, &stats);
     uint64_t peak = plim__resident_peak();
     if (plim__args_json(args))
-        return plim__say_json(args, json_pack("{s:f, s:I, s:I}", "seconds", median, "arena_bytes", (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)peak));
+        return plim__say_json(args, json_pack("{s:f, s:I, s:I}", "seconds", median, "arena_bytes",
+                                              (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)peak));
     char arena[PLIM_BYTES_TEXT], resident[PLIM_BYTES_TEXT];
-    printf("%.1f ms, arena %s, peak resident %s\n", median * 1e3, plim_bytes_format(stats.arena_bytes, arena), plim_bytes_format(peak, resident));
+    printf("%.1f ms, arena %s, peak resident %s\n", median * 1e3, plim_bytes_format(stats.arena_bytes, arena),
+           plim_bytes_format(peak, resident));
     if (plim__args_has(args, "profile")) print_profile(session);
     return PLIM_EXIT_OK;
 }
@@ -223,7 +238,9 @@ static int check_complete(plim__args *args, const plim_graph *g, const struct jo
         const char *name = plim_graph_value_name(g, plim_graph_input_at(g, i));
         size_t k = 0;
         while (k < job->count && strcmp(job->feeds[k].name, name) != 0) k++;
-        if (k == job->count) return plim__say_failure(args, "input '%s' is missing; give --input %s=FILE.npy, or --zeros to measure", name, name);
+        if (k == job->count)
+            return plim__say_failure(args, "input '%s' is missing; give --input %s=FILE.npy, or --zeros to measure",
+                                     name, name);
     }
     return PLIM_EXIT_OK;
 }
@@ -242,7 +259,8 @@ static int run(plim__args *args) {
     int code = read_feeds(args, g, &job);
     if (code == PLIM_EXIT_OK) code = check_complete(args, g, &job);
     for (size_t i = 0; code == PLIM_EXIT_OK && i < job.count; i++) code = fit_feed(args, g, &job.feeds[i], &options);
-    if (code == PLIM_EXIT_OK && create_session(g, &job, &options, &session, &error) != PLIM_OK) code = plim__say_failure(args, "%s: %s", path, error.message);
+    if (code == PLIM_EXIT_OK && create_session(g, &job, &options, &session, &error) != PLIM_OK)
+        code = plim__say_failure(args, "%s: %s", path, error.message);
     if (code == PLIM_EXIT_OK) code = check_outputs(args, session);
     if (code == PLIM_EXIT_OK) code = run_session(args, session, &job);
     plim_session_free(session);
@@ -267,6 +285,7 @@ const plim__command plim__command_infer = {
     .summary = "Run a model on arrays from NPY files",
     .description = "The names may be left out when the model has one input or one output.",
     .options = options,
-    .examples = "  plimsoll infer resnet50.onnx --input image=x.npy --output logits=y.npy\n  plimsoll infer resnet50.onnx --batch 16 --zeros --repeat 10 --profile",
+    .examples = "  plimsoll infer resnet50.onnx --input image=x.npy --output logits=y.npy\n  plimsoll infer "
+                "resnet50.onnx --batch 16 --zeros --repeat 10 --profile",
     .run = run,
 };

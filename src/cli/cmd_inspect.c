@@ -35,8 +35,10 @@ static json_t *value_json(const plim_graph *g, plim_value v) {
     int rank = plim_graph_value_shape(g, v, dims);
     json_t *shape = json_array();
     for (int i = 0; i < rank; i++)
-        json_array_append_new(shape, dims[i] < 0 ? json_string(plim_graph_symbol_name(g, dims[i])) : json_integer(dims[i]));
-    return json_pack("{s:s, s:s, s:o}", "name", plim_graph_value_name(g, v), "dtype", plim_dtype_name(plim_graph_value_dtype(g, v)), "shape", shape);
+        json_array_append_new(shape,
+                              dims[i] < 0 ? json_string(plim_graph_symbol_name(g, dims[i])) : json_integer(dims[i]));
+    return json_pack("{s:s, s:s, s:o}", "name", plim_graph_value_name(g, v), "dtype",
+                     plim_dtype_name(plim_graph_value_dtype(g, v)), "shape", shape);
 }
 
 static json_t *tensors_json(const plim_session *s) {
@@ -46,8 +48,9 @@ static json_t *tensors_json(const plim_session *s) {
     for (size_t i = 0; i < count; i++) {
         json_t *shape = json_array();
         for (int k = 0; k < tensors[i].rank; k++) json_array_append_new(shape, json_integer(tensors[i].dims[k]));
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:I}", "name", tensors[i].name, "kind", tensors[i].kind, "op", tensors[i].op, "shape", shape,
-                                              "bytes", (json_int_t)tensors[i].bytes));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:o, s:I}", "name", tensors[i].name, "kind", tensors[i].kind,
+                                        "op", tensors[i].op, "shape", shape, "bytes", (json_int_t)tensors[i].bytes));
     }
     return list;
 }
@@ -58,35 +61,46 @@ static int say_json(plim__args *args, const plim_graph *model, const plim_sessio
     plim_session_stats stats;
     plim_session_stats_get(s, &stats);
     json_t *inputs = json_array(), *outputs = json_array();
-    for (size_t i = 0; i < plim_graph_input_count(model); i++) json_array_append_new(inputs, value_json(model, plim_graph_input_at(model, i)));
-    for (size_t i = 0; i < plim_graph_output_count(g); i++) json_array_append_new(outputs, value_json(g, plim_graph_output_at(g, i)));
-    json_t *kinds = json_pack("{s:I, s:I, s:I, s:I}", "weights", (json_int_t)stats.weight_bytes, "inputs", (json_int_t)stats.input_bytes, "activations",
-                              (json_int_t)stats.activation_bytes, "workspace", (json_int_t)stats.workspace_bytes);
-    return plim__say_json(args, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "parameters", (json_int_t)w.count, "parameter_bytes",
-                                          (json_int_t)w.bytes, "flops", stats.flops, "arena_bytes", (json_int_t)stats.arena_bytes, "lower_bound_bytes",
-                                          (json_int_t)stats.lower_bound_bytes, "nodes", (json_int_t)plim_graph_node_count(model), "steps",
-                                          (json_int_t)stats.steps, "inputs", inputs, "outputs", outputs, "memory", kinds, "largest", tensors_json(s)));
+    for (size_t i = 0; i < plim_graph_input_count(model); i++)
+        json_array_append_new(inputs, value_json(model, plim_graph_input_at(model, i)));
+    for (size_t i = 0; i < plim_graph_output_count(g); i++)
+        json_array_append_new(outputs, value_json(g, plim_graph_output_at(g, i)));
+    json_t *kinds = json_pack("{s:I, s:I, s:I, s:I}", "weights", (json_int_t)stats.weight_bytes, "inputs",
+                              (json_int_t)stats.input_bytes, "activations", (json_int_t)stats.activation_bytes,
+                              "workspace", (json_int_t)stats.workspace_bytes);
+    return plim__say_json(
+        args, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "parameters", (json_int_t)w.count,
+                        "parameter_bytes", (json_int_t)w.bytes, "flops", stats.flops, "arena_bytes",
+                        (json_int_t)stats.arena_bytes, "lower_bound_bytes", (json_int_t)stats.lower_bound_bytes,
+                        "nodes", (json_int_t)plim_graph_node_count(model), "steps", (json_int_t)stats.steps, "inputs",
+                        inputs, "outputs", outputs, "memory", kinds, "largest", tensors_json(s)));
 }
 
-static void print_values(const char *title, const plim_graph *g, size_t count, plim_value (*at)(const plim_graph *, size_t)) {
+static void print_values(const char *title, const plim_graph *g, size_t count,
+                         plim_value (*at)(const plim_graph *, size_t)) {
     for (size_t i = 0; i < count; i++) {
         int64_t dims[PLIM_MAX_RANK];
         char shape[PLIM_SHAPE_WORDS];
         int rank = plim_graph_value_shape(g, at(g, i), dims);
-        printf("%-12s %s  %s %s\n", i ? "" : title, plim_graph_value_name(g, at(g, i)), plim_dtype_name(plim_graph_value_dtype(g, at(g, i))),
-               plim__format_shape(g, rank, dims, shape));
+        printf("%-12s %s  %s %s\n", i ? "" : title, plim_graph_value_name(g, at(g, i)),
+               plim_dtype_name(plim_graph_value_dtype(g, at(g, i))), plim__format_shape(g, rank, dims, shape));
     }
 }
 
 static void print_memory(const plim_session_stats *stats) {
     char text[PLIM_BYTES_TEXT];
-    printf("memory       %s in one arena, planned (%.1f %% above the least possible)\n", plim_bytes_format(stats->arena_bytes, text),
+    printf("memory       %s in one arena, planned (%.1f %% above the least possible)\n",
+           plim_bytes_format(stats->arena_bytes, text),
            100 * ((double)stats->arena_bytes / (double)(stats->lower_bound_bytes ? stats->lower_bound_bytes : 1) - 1));
     const struct {
         const char *name;
         size_t bytes;
-    } rows[] = {{"weights", stats->weight_bytes}, {"inputs", stats->input_bytes}, {"activations", stats->activation_bytes}, {"workspace", stats->workspace_bytes}};
-    for (size_t i = 0; i < 4; i++) printf("  %-11s %10s  at the peak\n", rows[i].name, plim_bytes_format(rows[i].bytes, text));
+    } rows[] = {{"weights", stats->weight_bytes},
+                {"inputs", stats->input_bytes},
+                {"activations", stats->activation_bytes},
+                {"workspace", stats->workspace_bytes}};
+    for (size_t i = 0; i < 4; i++)
+        printf("  %-11s %10s  at the peak\n", rows[i].name, plim_bytes_format(rows[i].bytes, text));
 }
 
 static void print_largest(const plim_session *s) {
@@ -108,20 +122,24 @@ static void say_text(const char *path, const plim_graph *model, const plim_sessi
     plim_session_stats_get(s, &stats);
     printf("%s: %zu nodes, run as %zu steps\n", path, plim_graph_node_count(model), stats.steps);
     print_values("inputs", model, plim_graph_input_count(model), plim_graph_input_at);
-    print_values("outputs", plim_session_graph(s), plim_graph_output_count(plim_session_graph(s)), plim_graph_output_at);
+    print_values("outputs", plim_session_graph(s), plim_graph_output_count(plim_session_graph(s)),
+                 plim_graph_output_at);
     printf("parameters   %s (%s)\n", plim__format_count((double)w.count, a), plim_bytes_format(w.bytes, b));
     printf("work         %sFLOP a run\n", plim__format_count(stats.flops, a));
     print_memory(&stats);
     print_largest(s);
 }
 
-static plim_status fill_timeline(const char *path, int64_t batch, const plim_session *s, plim__timeline *timeline, plim_error *error) {
+static plim_status fill_timeline(const char *path, int64_t batch, const plim_session *s, plim__timeline *timeline,
+                                 plim_error *error) {
     char text[32];
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     snprintf(text, sizeof text, "%lld", (long long)batch);
     plim_status status = plim__timeline_set_title(timeline, name, error);
     if (status == PLIM_OK) status = plim__timeline_add_fact(timeline, "batch", text, error);
-    if (status == PLIM_OK) status = plim__plan_timeline(plim_session_graph(s), plim__session_program(s), plim__session_plan(s), timeline, error);
+    if (status == PLIM_OK)
+        status = plim__plan_timeline(plim_session_graph(s), plim__session_program(s), plim__session_plan(s), timeline,
+                                     error);
     return status;
 }
 
@@ -144,8 +162,11 @@ static int list_passes(plim__args *args) {
     json_t *list = json_array();
     if (!plim__args_json(args)) printf("%-18s %s\n", "fold", "computes what depends on constants only");
     for (size_t i = 0; i < plim__pass_count; i++) {
-        if (plim__args_json(args)) json_array_append_new(list, json_pack("{s:s, s:s}", "name", plim__passes[i].name, "summary", plim__passes[i].summary));
-        else printf("%-18s %s\n", plim__passes[i].name, plim__passes[i].summary);
+        if (plim__args_json(args))
+            json_array_append_new(
+                list, json_pack("{s:s, s:s}", "name", plim__passes[i].name, "summary", plim__passes[i].summary));
+        else
+            printf("%-18s %s\n", plim__passes[i].name, plim__passes[i].summary);
     }
     if (plim__args_json(args)) return plim__say_json(args, json_pack("{s:o}", "passes", list));
     json_decref(list);
@@ -197,6 +218,7 @@ const plim__command plim__command_inspect = {
     .usage = "MODEL.onnx [--batch N]",
     .summary = "Show a model's inputs, outputs, parameters, work and planned memory",
     .options = options,
-    .examples = "  plimsoll inspect resnet50.onnx --batch 16\n  plimsoll inspect gpt2.onnx --batch 4 --report plan.html",
+    .examples =
+        "  plimsoll inspect resnet50.onnx --batch 16\n  plimsoll inspect gpt2.onnx --batch 4 --report plan.html",
     .run = run,
 };

@@ -11,8 +11,10 @@ static json_t *list_json(void) {
     json_t *list = json_array();
     for (size_t i = 0; i < plim__op_count; i++) {
         const plim__op *op = &plim__ops[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b, s:b}", "name", op->name, "domain", domain_of(op), "since", op->since, "until", op->until, "gradient",
-                                              op->gradient != NULL, "in_place", (op->flags & PLIM__OP_INPLACE) != 0, "couples_samples", (op->flags & PLIM__OP_COUPLES) != 0));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b, s:b}", "name", op->name, "domain",
+                                              domain_of(op), "since", op->since, "until", op->until, "gradient",
+                                              op->gradient != NULL, "in_place", (op->flags & PLIM__OP_INPLACE) != 0,
+                                              "couples_samples", (op->flags & PLIM__OP_COUPLES) != 0));
     }
     return json_pack("{s:o}", "operators", list);
 }
@@ -22,14 +24,17 @@ static void print_rows(const char *domain) {
     for (size_t i = 0; i < plim__op_count; i++) {
         const plim__op *op = &plim__ops[i];
         if (strcmp(op->domain, domain) != 0) continue;
-        const char *memory = op->flags & PLIM__OP_VIEW ? "a view where strides allow" : op->flags & PLIM__OP_INPLACE ? "may write over its input" : "";
+        const char *memory = op->flags & PLIM__OP_VIEW      ? "a view where strides allow"
+                             : op->flags & PLIM__OP_INPLACE ? "may write over its input"
+                                                            : "";
         printf("| %s | %d to %d | %s | %s |\n", op->name, op->since, op->until, op->gradient ? "yes" : "", memory);
     }
 }
 
 /* Each domain once, in the order of the table. */
 static void print_markdown(void) {
-    puts("# Operators\n\nMade by `plimsoll ops --markdown` from the operator table (`src/ops/*.def`). The domain `plimsoll` holds what passes and\n"
+    puts("# Operators\n\nMade by `plimsoll ops --markdown` from the operator table (`src/ops/*.def`). The domain "
+         "`plimsoll` holds what passes and\n"
          "gradients make; files of others never have it.");
     for (size_t i = 0; i < plim__op_count; i++) {
         size_t first = 0;
@@ -42,7 +47,8 @@ static int run(plim__args *args) {
     if (plim__args_json(args)) return plim__say_json(args, list_json());
     if (plim__args_has(args, "markdown")) return print_markdown(), PLIM_EXIT_OK;
     for (size_t i = 0; i < plim__op_count; i++)
-        printf("%-28s %-26s opsets %2d to %2d%s\n", plim__ops[i].name, domain_of(&plim__ops[i]), plim__ops[i].since, plim__ops[i].until, plim__ops[i].gradient ? "  gradient" : "");
+        printf("%-28s %-26s opsets %2d to %2d%s\n", plim__ops[i].name, domain_of(&plim__ops[i]), plim__ops[i].since,
+               plim__ops[i].until, plim__ops[i].gradient ? "  gradient" : "");
     return PLIM_EXIT_OK;
 }
 

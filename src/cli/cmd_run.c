@@ -55,7 +55,7 @@ static int64_t current_step(void *context) {
     return out >= 0 ? out : err;
 }
 
-/* --- the meter ------------------------------------------------------------------------------------ */
+/* --- the meter ------------------------------------------------------------------------------------------------ */
 
 static void show_meter(runner *r, bool asked) {
     plim__sample sample;
@@ -77,7 +77,7 @@ static void show_meter(runner *r, bool asked) {
     plim__str_free(&line);
 }
 
-/* --- the run -------------------------------------------------------------------------------------- */
+/* --- the run -------------------------------------------------------------------------------------------------- */
 
 static void write_record_header(runner *r, char *const *argv) {
     json_t *command = json_array();

@@ -35,7 +35,7 @@ static void print_units(uint64_t bytes) {
     if (before[1] == '=') putchar('\n');
 }
 
-/* --- a shape ------------------------------------------------------------------------------------------ */
+/* --- a shape -------------------------------------------------------------------------------------------------- */
 
 static json_t *shape_json(const plim_tensor_size *size) {
     json_t *dims = json_array();
@@ -95,7 +95,7 @@ static int size_shape(plim__args *args, int64_t batch) {
     return PLIM_EXIT_OK;
 }
 
-/* --- a file ------------------------------------------------------------------------------------------- */
+/* --- a file --------------------------------------------------------------------------------------------------- */
 
 static json_t *training_json(const plim_size_file *file) {
     json_t *training = json_object();

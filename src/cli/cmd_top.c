@@ -29,7 +29,7 @@ typedef struct viewer {
     double interval, start;
 } viewer;
 
-/* --- for a person --------------------------------------------------------------------------------- */
+/* --- for a person --------------------------------------------------------------------------------------------- */
 
 static void add_gpus(plim__str *out, viewer *v, bool tell) {
     plim__gpu gpu;
@@ -123,7 +123,7 @@ static void draw(plim__str *out, viewer *v, bool live) {
         plim__str_addf(out, "and %zu more (--rows N shows them)\n", v->table.rows.count - rows);
 }
 
-/* --- for a script --------------------------------------------------------------------------------- */
+/* --- for a script --------------------------------------------------------------------------------------------- */
 
 static json_t *row_json(const plim__table_row *row, bool gpus) {
     const plim__process *p = &row->process;
@@ -153,7 +153,7 @@ static json_t *table_json(viewer *v) {
                      "processes", processes);
 }
 
-/* --- once ----------------------------------------------------------------------------------------- */
+/* --- once ----------------------------------------------------------------------------------------------------- */
 
 static plim_status look(viewer *v, size_t detailed, plim_error *error) {
     plim_status status = plim__limits_read("", 0, &v->limits, error);
@@ -176,7 +176,7 @@ static int show_once(viewer *v) {
     return good ? PLIM_EXIT_OK : plim__say_failure(v->args, "cannot write standard output");
 }
 
-/* --- live ----------------------------------------------------------------------------------------- */
+/* --- live ----------------------------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t asked_to_end, asked_to_stop;
 
@@ -262,7 +262,7 @@ static int show_live(viewer *v) {
     return status == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(v->args, &error);
 }
 
-/* --- the command ----------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------------------------------------------- */
 
 static bool read_options(viewer *v) {
     const char *sort = plim__args_get(v->args, "sort");

@@ -11,10 +11,12 @@ static int list(plim__args *args) {
     if (plim__args_json(args)) {
         json_t *models = json_array();
         for (size_t i = 0; i < count; i++)
-            json_array_append_new(models, json_pack("{s:s, s:s, s:s}", "name", entries[i].name, "summary", entries[i].summary, "sizes", entries[i].sizes));
+            json_array_append_new(models, json_pack("{s:s, s:s, s:s}", "name", entries[i].name, "summary",
+                                                    entries[i].summary, "sizes", entries[i].sizes));
         return plim__say_json(args, json_pack("{s:o}", "models", models));
     }
-    for (size_t i = 0; i < count; i++) printf("%-13s %s\n%-13s   %s\n", entries[i].name, entries[i].summary, "", entries[i].sizes);
+    for (size_t i = 0; i < count; i++)
+        printf("%-13s %s\n%-13s   %s\n", entries[i].name, entries[i].summary, "", entries[i].sizes);
     return PLIM_EXIT_OK;
 }
 
@@ -23,10 +25,12 @@ static int run(plim__args *args) {
     if (!name) return list(args);
     plim_zoo_options o = {0};
     int64_t seed = 0;
-    bool ok = plim__args_int(args, "classes", 1, 1 << 24, &o.classes) && plim__args_int(args, "image", 4, 1 << 14, &o.image) &&
-              plim__args_int(args, "channels", 1, 4096, &o.channels) && plim__args_int(args, "seq", 1, 1 << 16, &o.seq) &&
-              plim__args_int(args, "width", 1, 1 << 16, &o.width) && plim__args_int(args, "layers", 1, 1000, &o.layers) &&
-              plim__args_int(args, "heads", 1, 1000, &o.heads) && plim__args_int(args, "seed", 0, INT64_MAX, &seed);
+    bool ok = plim__args_int(args, "classes", 1, 1 << 24, &o.classes) &&
+              plim__args_int(args, "image", 4, 1 << 14, &o.image) &&
+              plim__args_int(args, "channels", 1, 4096, &o.channels) &&
+              plim__args_int(args, "seq", 1, 1 << 16, &o.seq) && plim__args_int(args, "width", 1, 1 << 16, &o.width) &&
+              plim__args_int(args, "layers", 1, 1000, &o.layers) && plim__args_int(args, "heads", 1, 1000, &o.heads) &&
+              plim__args_int(args, "seed", 0, INT64_MAX, &seed);
     if (!ok) return PLIM_EXIT_USAGE;
     o.seed = (uint64_t)seed;
     const char *out = plim__args_get(args, "output");
@@ -38,7 +42,9 @@ static int run(plim__args *args) {
     size_t nodes = plim_graph_node_count(graph);
     plim_graph_free(graph);
     if (status != PLIM_OK) return plim__say_error(args, &error);
-    if (plim__args_json(args)) return plim__say_json(args, json_pack("{s:s, s:s, s:I}", "model", name, "file", out, "nodes", (json_int_t)nodes));
+    if (plim__args_json(args))
+        return plim__say_json(args,
+                              json_pack("{s:s, s:s, s:I}", "model", name, "file", out, "nodes", (json_int_t)nodes));
     printf("wrote %s: %s, %zu nodes. Next: plimsoll inspect %s\n", out, name, nodes, out);
     return PLIM_EXIT_OK;
 }

@@ -24,11 +24,11 @@ typedef struct plim__args plim__args;
 
 typedef struct plim__command {
     const char *name;
-    const char *usage;   /* what follows the name: "MODEL.onnx [OPTION...]" */
-    const char *summary; /* one line */
-    const char *description; /* paragraphs, for `help` and the man page; may be NULL */
+    const char *usage;           /* what follows the name: "MODEL.onnx [OPTION...]" */
+    const char *summary;         /* one line */
+    const char *description;     /* paragraphs, for `help` and the man page; may be NULL */
     const plim__option *options; /* ends with a row whose name is NULL; --json, --threads and --help are always there */
-    const char *examples; /* lines of shell, each may be followed by lines that start with '#' */
+    const char *examples;        /* lines of shell, each may be followed by lines that start with '#' */
     int (*run)(plim__args *args);
     bool passthrough; /* arguments after the first positional (or --) belong to another program */
 } plim__command;
@@ -36,7 +36,7 @@ typedef struct plim__command {
 extern const plim__command *const plim__commands[];
 extern const size_t plim__command_count;
 
-/* --- what was given --------------------------------------------------------------------------- */
+/* --- what was given ------------------------------------------------------------------------------------------- */
 
 /* Positional arguments. */
 size_t plim__args_count(const plim__args *args);
@@ -55,7 +55,7 @@ bool plim__args_json(const plim__args *args);
 int plim__args_threads(const plim__args *args); /* the cores this process may use, unless --threads says */
 const plim__command *plim__args_command(const plim__args *args);
 
-/* --- what is said ------------------------------------------------------------------------------ */
+/* --- what is said --------------------------------------------------------------------------------------------- */
 
 /* One line on standard error: "plimsoll size: message". Return the exit code, so that commands end in
  * `return plim__say_error(args, &error)`. With --json standard output stays empty. */

@@ -7,7 +7,7 @@
 
 #include "plimsoll/bytes.h"
 
-/* --- JSON ------------------------------------------------------------------------------------------------ */
+/* --- JSON ----------------------------------------------------------------------------------------------------- */
 
 static json_t *amount_json(plim_amount amount) {
     return amount.known && amount.bytes <= INT64_MAX ? json_integer((json_int_t)amount.bytes) : json_null();
@@ -90,7 +90,7 @@ json_t *plim__explanation_json(const plim_explanation *x) {
     return object;
 }
 
-/* --- for people -------------------------------------------------------------------------------------------- */
+/* --- for people ----------------------------------------------------------------------------------------------- */
 
 typedef char text[PLIM_BYTES_TEXT];
 

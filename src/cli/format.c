@@ -25,7 +25,9 @@ const char *plim__format_count(double number, char text[PLIM_BYTES_TEXT]) {
         number /= 1000;
         unit++;
     }
-    if (unit) snprintf(text, PLIM_BYTES_TEXT, "%.1f %c", number, units[unit]);
-    else snprintf(text, PLIM_BYTES_TEXT, "%.0f", number);
+    if (unit)
+        snprintf(text, PLIM_BYTES_TEXT, "%.1f %c", number, units[unit]);
+    else
+        snprintf(text, PLIM_BYTES_TEXT, "%.0f", number);
     return text;
 }

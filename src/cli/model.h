@@ -13,10 +13,11 @@ typedef struct plim__model_options {
 } plim__model_options;
 
 /* Rows for a command's option table. */
-#define PLIM__MODEL_OPTIONS                                                                                          \
-    {"batch", 'b', "N", "size of the batch (every symbolic axis that --size does not name); the default is 1"},      \
-    {"size", 0, "NAME=N", "size of one symbolic axis; may be given several times"},                                  \
-    {"without", 0, "PASSES", "leave these passes out, separated by commas ('plimsoll inspect --passes' lists them)"}
+#define PLIM__MODEL_OPTIONS                                                                                            \
+    {"batch", 'b', "N", "size of the batch (every symbolic axis that --size does not name); the default is 1"},        \
+        {"size", 0, "NAME=N", "size of one symbolic axis; may be given several times"}, {                              \
+        "without", 0, "PASSES", "leave these passes out, separated by commas ('plimsoll inspect --passes' lists them)" \
+    }
 
 /* False after a usage error has been printed. */
 bool plim__model_options_read(plim__args *args, plim__model_options *options);

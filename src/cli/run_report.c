@@ -7,7 +7,7 @@
 #include "cli/limits_text.h"
 #include "plimsoll/bytes.h"
 
-/* --- the command's words -------------------------------------------------------------------------- */
+/* --- the command's words -------------------------------------------------------------------------------------- */
 
 void plim__run_words_start(plim__run_words *words) {
     *words = (plim__run_words){0};
@@ -87,7 +87,7 @@ void plim__run_words_free(plim__run_words *words) {
     *words = (plim__run_words){0};
 }
 
-/* --- the meter ------------------------------------------------------------------------------------ */
+/* --- the meter ------------------------------------------------------------------------------------------------ */
 
 void plim__run_meter(plim__str *out, const plim__terminal *terminal, const plim__sample *sample,
                      const plim__limits *limits) {
@@ -109,7 +109,7 @@ void plim__run_meter(plim__str *out, const plim__terminal *terminal, const plim_
     if (sample->step >= 0) plim__str_addf(out, "  step %lld", (long long)sample->step);
 }
 
-/* --- the report ----------------------------------------------------------------------------------- */
+/* --- the report ----------------------------------------------------------------------------------------------- */
 
 static void add_death(plim__str *out, const plim__terminal *terminal, const plim__findings *findings) {
     plim__terminal_addf(out, terminal, PLIM_STYLE_BOLD, "plimsoll:");
@@ -167,7 +167,7 @@ void plim__run_report(plim__str *out, const plim__terminal *terminal, const plim
     add_curve(out, terminal, story->findings);
 }
 
-/* --- JSON ------------------------------------------------------------------------------------------ */
+/* --- JSON ----------------------------------------------------------------------------------------------------- */
 
 static json_t *bytes_or_null(uint64_t bytes) {
     return bytes == PLIM_NO_LIMIT ? json_null() : json_integer((json_int_t)bytes);

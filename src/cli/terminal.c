@@ -11,7 +11,7 @@
 
 #include "plimsoll/bytes.h"
 
-/* --- the terminal ------------------------------------------------------------------------------ */
+/* --- the terminal --------------------------------------------------------------------------------------------- */
 
 static const char *nonempty(const char *name) {
     const char *value = getenv(name);
@@ -81,7 +81,7 @@ static void repeat(plim__str *out, const char *text, int count) {
     for (int i = 0; i < count; i++) plim__str_add(out, text);
 }
 
-/* --- bars --------------------------------------------------------------------------------------- */
+/* --- bars ----------------------------------------------------------------------------------------------------- */
 
 /* The columns of a part that covers [before, before + value) of the total: edges are rounded, not widths, so that the
  * parts always add up. */
@@ -113,7 +113,7 @@ void plim__terminal_bar(plim__str *out, const plim__terminal *terminal, const pl
     plim__str_add(out, plim__terminal_style(terminal, PLIM_STYLE_PLAIN));
 }
 
-/* --- series ------------------------------------------------------------------------------------- */
+/* --- series --------------------------------------------------------------------------------------------------- */
 
 enum { MOST_COLUMNS = 512 };
 
@@ -176,7 +176,7 @@ static void format_bytes(double value, char *buffer, size_t size) {
     snprintf(buffer, size, "%s", plim_bytes_format(value < 1.8e19 ? (uint64_t)value : UINT64_MAX, text));
 }
 
-/* --- the chart ---------------------------------------------------------------------------------- */
+/* --- the chart ------------------------------------------------------------------------------------------------ */
 
 typedef struct drawing {
     const plim__terminal *terminal;

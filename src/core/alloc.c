@@ -16,9 +16,7 @@ static bool must_fail(void) {
     return at != 0 && now == at;
 }
 
-void plim__alloc_fail_at(size_t n) {
-    atomic_store(&fail_at, n == 0 ? 0 : atomic_load(&allocations) + n);
-}
+void plim__alloc_fail_at(size_t n) { atomic_store(&fail_at, n == 0 ? 0 : atomic_load(&allocations) + n); }
 
 size_t plim__alloc_count(void) { return atomic_load(&allocations); }
 

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 /* All return NULL when memory is short or count * size overflows; freed with plim__free. */
-void *plim__alloc(size_t bytes);                      /* contents undefined */
-void *plim__alloc_zero(size_t count, size_t size);    /* contents zero */
-void *plim__alloc_array(size_t count, size_t size);   /* contents undefined */
+void *plim__alloc(size_t bytes);                    /* contents undefined */
+void *plim__alloc_zero(size_t count, size_t size);  /* contents zero */
+void *plim__alloc_array(size_t count, size_t size); /* contents undefined */
 void *plim__realloc(void *block, size_t count, size_t size);
 char *plim__strdup(const char *text);
 char *plim__strndup(const char *text, size_t length);

@@ -32,7 +32,8 @@ plim_status plim_bytes_parse(const char *text, uint64_t *bytes, plim_error *erro
     while (isspace((unsigned char)*end)) end++;
     double factor = factor_of(end);
     if (factor == 0)
-        return plim__fail(error, PLIM_INVALID, "'%s' has an unknown unit '%s'; use B, KiB, MiB, GiB, TiB or KB, MB, GB, TB", text, end);
+        return plim__fail(error, PLIM_INVALID,
+                          "'%s' has an unknown unit '%s'; use B, KiB, MiB, GiB, TiB or KB, MB, GB, TB", text, end);
     errno = 0;
     *bytes = strtoull(text, &end, 10); /* doubles would lose the last digits */
     if (factor == 1 && !errno && !strchr(".eE", *end ? *end : ' ')) return PLIM_OK;

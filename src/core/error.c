@@ -28,7 +28,11 @@ const char *plim_status_sentence(plim_status status) {
 /* Bytes of the UTF-8 character at `at`; 0 when it is none (cut off, too long, a surrogate, beyond Unicode). */
 static size_t character_at(const unsigned char *at) {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : (*at & 0xf8) == 0xf0 ? 4 : 0;
+    size_t length = *at < 0x80                  ? 1
+                    : *at >= 0xc2 && *at < 0xe0 ? 2
+                    : (*at & 0xf0) == 0xe0      ? 3
+                    : (*at & 0xf8) == 0xf0      ? 4
+                                                : 0;
     unsigned code = length > 1 ? *at & (0x7fu >> length) : *at;
     for (size_t i = 1; i < length; i++) {
         if ((at[i] & 0xc0) != 0x80) return 0; /* the terminator ends it too */

@@ -15,18 +15,17 @@ plim_status plim__fail_memory(plim_error *error, const char *what, unsigned long
 plim_status plim__fail_errno(plim_error *error, int errnum, const char *format, ...) PLIM_PRINTF(3, 4);
 
 /* Puts "context: " before the message that is already there; keeps the status. */
-plim_status plim__fail_context(plim_error *error, plim_status status, const char *format, ...)
-    PLIM_PRINTF(3, 4);
+plim_status plim__fail_context(plim_error *error, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
 
 /* Makes text from outside fit for one line of a terminal or of JSON: control characters and bytes that are not UTF-8
  * become '?'. Every message here went through it; names in files can hold anything. */
 void plim__error_clean(char *text);
 
 /* Returns early with the status of an expression that failed. */
-#define PLIM_TRY(expression)                                                                       \
-    do {                                                                                           \
-        plim_status plim_try_status_ = (expression);                                               \
-        if (plim_try_status_ != PLIM_OK) return plim_try_status_;                                  \
+#define PLIM_TRY(expression)                                                                                           \
+    do {                                                                                                               \
+        plim_status plim_try_status_ = (expression);                                                                   \
+        if (plim_try_status_ != PLIM_OK) return plim_try_status_;                                                      \
     } while (0)
 
 #endif

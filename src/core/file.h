@@ -2,8 +2,8 @@
 #ifndef PLIM_CORE_FILE_H
 #define PLIM_CORE_FILE_H
 
-#include <stddef.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -39,7 +39,7 @@ static inline uint16_t plim__float_to_half(float value) {
     uint32_t bits = plim__float_to_bits(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return (uint16_t)(sign | 0x7e00);
     if (magnitude >= 0x477ff000u) return (uint16_t)(sign | 0x7c00); /* rounds to 65520 or more: infinity */
-    if (magnitude < 0x38800000u) {                                   /* subnormal: let float32 addition round */
+    if (magnitude < 0x38800000u) {                                  /* subnormal: let float32 addition round */
         float shifted = plim__bits_to_float(magnitude) + 0.5f;
         return (uint16_t)(sign | (plim__float_to_bits(shifted) - 0x3f000000u));
     }

@@ -37,7 +37,7 @@ struct plim__array_source {
     size_t class_count;
 };
 
-/* --- reading ----------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------------- */
 
 static void swap_bytes(unsigned char *data, size_t bytes, size_t item) {
     for (size_t i = 0; i + item <= bytes; i += item)
@@ -118,7 +118,7 @@ static plim_status read_sample(const plim__data_source *base, const plim__sample
     return PLIM_OK;
 }
 
-/* --- making ------------------------------------------------------------------------------------------ */
+/* --- making --------------------------------------------------------------------------------------------------- */
 
 static void free_source(plim__data_source *base) {
     plim__array_source *source = (plim__array_source *)base;

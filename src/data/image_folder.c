@@ -34,7 +34,7 @@ static plim_status join(char path[MAX_PATH], const char *folder, const char *nam
     return plim__fail(error, PLIM_UNSUPPORTED, "'%.200s...' is longer than %d bytes", folder, MAX_PATH);
 }
 
-/* --- one class ---------------------------------------------------------------------------------------- */
+/* --- one class ------------------------------------------------------------------------------------------------ */
 
 static plim_status add_file(plim__image_folder *folder, const char *relative, plim_error *error) {
     size_t begin = folder->paths.length;
@@ -87,7 +87,7 @@ static plim_status scan_class(plim__image_folder *folder, const char *name, plim
     return PLIM_OK;
 }
 
-/* --- all classes ------------------------------------------------------------------------------------- */
+/* --- all classes ---------------------------------------------------------------------------------------------- */
 
 static plim_status add_class(plim__image_folder *folder, const char *name, plim_error *error) {
     char *copy = plim__strdup(name);

@@ -27,7 +27,7 @@ typedef struct image_source {
     bool random_crop, random_flip;
 } image_source;
 
-/* --- one image ---------------------------------------------------------------------------------------- */
+/* --- one image ------------------------------------------------------------------------------------------------ */
 
 static plim_status read_open_file(int fd, const char *path, plim__scratch *scratch, unsigned char **bytes, size_t *size,
                                   plim_error *error) {
@@ -92,7 +92,7 @@ static plim_status read_sample(const plim__data_source *base, const plim__sample
     return PLIM_OK;
 }
 
-/* --- the folder --------------------------------------------------------------------------------------- */
+/* --- the folder ----------------------------------------------------------------------------------------------- */
 
 static void free_source(plim__data_source *base) {
     plim__image_folder_free(&((image_source *)base)->folder);

@@ -46,7 +46,7 @@ static void free_reader(reader *r) {
     plim__blob_close(&r->spool);
 }
 
-/* --- the first rows ----------------------------------------------------------------------------------- */
+/* --- the first rows ------------------------------------------------------------------------------------------- */
 
 static plim_status keep_names(reader *r, plim_error *error) {
     r->columns = r->csv.cell_count;
@@ -94,7 +94,7 @@ static plim_status find_target(reader *r, const char *wanted, plim_error *error)
                       r->header ? r->names[r->columns - 1] : "");
 }
 
-/* --- every row ---------------------------------------------------------------------------------------- */
+/* --- every row ------------------------------------------------------------------------------------------------ */
 
 static plim_status bad_cell(const reader *r, size_t column, const char *what, plim_error *error) {
     char name[128] = "";
@@ -182,7 +182,7 @@ static plim_status spool_rows(reader *r, plim_error *error) {
     return plim__blob_spool_end(&r->spool, error);
 }
 
-/* --- the source --------------------------------------------------------------------------------------- */
+/* --- the source ----------------------------------------------------------------------------------------------- */
 
 static plim_status add_columns(reader *r, plim__array_source *source, plim_error *error) {
     int64_t inputs = (int64_t)r->columns - (r->target >= 0);

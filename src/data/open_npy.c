@@ -64,7 +64,7 @@ static plim_status check_rank(const plim__npy_header *header, const char *path, 
     return PLIM_OK;
 }
 
-/* --- .npy -------------------------------------------------------------------------------------------- */
+/* --- .npy ----------------------------------------------------------------------------------------------------- */
 
 static plim_status open_array(const char *path, plim__blob *blob, plim__npy_header *header, uint64_t *file_bytes,
                               plim_error *error) {
@@ -144,7 +144,7 @@ plim_status plim__data_source_open_npy(const char *path, const plim_data_options
     return status;
 }
 
-/* --- .npz -------------------------------------------------------------------------------------------- */
+/* --- .npz ----------------------------------------------------------------------------------------------------- */
 
 /* What an entry is called without ".npy" and without the split; false when it belongs to the other split. */
 static bool entry_name(const char *entry, const char *split, char *name, size_t capacity) {
@@ -231,7 +231,7 @@ plim_status plim__data_source_open_npz(const char *path, const plim_data_options
     return status;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------------------- */
 
 static plim_status add_memory(plim__array_source *source, const plim_data_array *array, plim_error *error) {
     plim__blob blob = PLIM__BLOB_EMPTY;

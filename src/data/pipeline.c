@@ -76,7 +76,7 @@ struct plim__pipeline {
     int64_t samples, skipped, batches_since_look;
 };
 
-/* --- slots ------------------------------------------------------------------------------------------- */
+/* --- slots ---------------------------------------------------------------------------------------------------- */
 
 static plim_status add_slot(plim__pipeline *p, plim_error *error) {
     slot *s = &p->slots[p->slot_count];
@@ -119,7 +119,7 @@ static int most_slots(const plim__pipeline *p) {
     return most < 2 ? 2 : most > MOST_SLOTS ? MOST_SLOTS : (int)most;
 }
 
-/* --- what workers do, under the mutex ----------------------------------------------------------------- */
+/* --- what workers do, under the mutex ------------------------------------------------------------------------- */
 
 static int64_t epoch_end(const plim__pipeline *p) {
     int64_t count = p->options.order.count;
@@ -175,7 +175,7 @@ static slot *find_work(plim__pipeline *p) {
     return p->filling;
 }
 
-/* --- what workers do, outside of it -------------------------------------------------------------------- */
+/* --- what workers do, outside of it --------------------------------------------------------------------------- */
 
 static bool may_skip(const plim__pipeline *p, plim_status status) {
     return p->options.skip_bad && (status == PLIM_CORRUPT || status == PLIM_UNSUPPORTED);
@@ -270,7 +270,7 @@ static void *run_worker(void *context) {
     return NULL;
 }
 
-/* --- threads ------------------------------------------------------------------------------------------ */
+/* --- threads -------------------------------------------------------------------------------------------------- */
 
 /* Signals are the program's: they go to its own threads. Fewer threads than wished for are enough. */
 static plim_status start_workers(plim__pipeline *p, plim_error *error) {
@@ -345,7 +345,7 @@ void plim__pipeline_free(plim__pipeline *p) {
     plim__free(p);
 }
 
-/* --- the consumer --------------------------------------------------------------------------------------- */
+/* --- the consumer --------------------------------------------------------------------------------------------- */
 
 static slot *find_wanted(plim__pipeline *p) {
     for (int i = 0; i < p->slot_count; i++)
@@ -458,7 +458,7 @@ plim_status plim__pipeline_seek(plim__pipeline *p, plim_data_position to, plim_e
     return PLIM_OK;
 }
 
-/* --- figures ------------------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------------------------- */
 
 void plim__pipeline_stats(plim__pipeline *p, plim_data_stats *stats) {
     double seconds = p->worker_count > 0 ? plim__clock_seconds() - p->first_time : 0;

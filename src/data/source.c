@@ -13,7 +13,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 
-/* --- shared ------------------------------------------------------------------------------------------ */
+/* --- shared --------------------------------------------------------------------------------------------------- */
 
 void *plim__scratch_get(plim__scratch *scratch, int part, size_t bytes) {
     if (bytes <= scratch->parts[part].bytes) return scratch->parts[part].data;
@@ -57,7 +57,7 @@ void plim__data_source_free(plim__data_source *source) {
     if (source) source->ops->free(source);
 }
 
-/* --- which kind --------------------------------------------------------------------------------------- */
+/* --- which kind ----------------------------------------------------------------------------------------------- */
 
 typedef enum kind { NONE, IDX, NPY, NPZ, CSV, IMAGES, TEXT, TOKENS, SYNTHETIC } kind;
 

@@ -51,7 +51,7 @@ bool plim__others(const plim_explanation *x, uint64_t *bytes) {
     return true;
 }
 
-/* --- the checks ---------------------------------------------------------------------------------------- */
+/* --- the checks ----------------------------------------------------------------------------------------------- */
 
 typedef struct view {
     const plim_explanation *x;
@@ -145,7 +145,7 @@ static plim_cause decide(const view *v) {
     return PLIM_CAUSE_FULL;
 }
 
-/* --- from incident to fields ----------------------------------------------------------------------------- */
+/* --- from incident to fields ---------------------------------------------------------------------------------- */
 
 /* Both print the same allocator's words; the paths and the exception tell who. */
 static const char *framework_of(const plim__event *facts) {

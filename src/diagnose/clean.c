@@ -62,7 +62,7 @@ static void strip_escapes(plim__str *out, const char *line, size_t length) {
     plim__str_addn(out, line + start, length - start);
 }
 
-/* --- prefixes ------------------------------------------------------------------------------------- */
+/* --- prefixes ------------------------------------------------------------------------------------------------- */
 
 static bool word_char(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
@@ -178,7 +178,7 @@ size_t plim__clean_prefix(const char *line, size_t length) {
     return (size_t)(t.at - line);
 }
 
-/* --- lines ---------------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------------------------------- */
 
 /* A message inside a JSON string or a key="value" log. */
 static bool looks_escaped(const char *text, size_t length) {

@@ -9,7 +9,7 @@ enum { MOST_BINS = 32, FEW_BINS = 10, FEWEST_POINTS = 8 };
 
 static const double mib = 1024 * 1024;
 
-/* --- robust statistics on at most MOST_BINS values ---------------------------------------------- */
+/* --- robust statistics on at most MOST_BINS values ------------------------------------------------------------ */
 
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -38,7 +38,7 @@ static double theil_sen(const double *x, const double *y, size_t count, double *
     return median(slopes, pairs);
 }
 
-/* --- the lows of equal stretches ------------------------------------------------------------------ */
+/* --- the lows of equal stretches ------------------------------------------------------------------------------ */
 
 typedef struct lows {
     double x[MOST_BINS], y[MOST_BINS], step[MOST_BINS];
@@ -65,7 +65,7 @@ static void find_lows(const plim__curve_point *points, size_t count, size_t bins
     }
 }
 
-/* --- growth ---------------------------------------------------------------------------------------- */
+/* --- growth --------------------------------------------------------------------------------------------------- */
 
 typedef struct fit {
     bool grows;
@@ -158,7 +158,7 @@ static bool find_growth(const plim__curve_point *points, size_t count, plim__cur
     return false;
 }
 
-/* --- the cliff -------------------------------------------------------------------------------------- */
+/* --- the cliff ------------------------------------------------------------------------------------------------ */
 
 /* The index where the final jump starts, `count` when there is none: a fifth of the peak and more, in a fiftieth of the
  * run or a quarter of a second. */

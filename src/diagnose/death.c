@@ -36,7 +36,7 @@ static bool shm_is_full(const plim__death_facts *facts) {
     return facts->shm_total > 0 && (double)facts->shm_most >= 0.95 * (double)facts->shm_total;
 }
 
-/* --- evidence ------------------------------------------------------------------------------------- */
+/* --- evidence ------------------------------------------------------------------------------------------------- */
 
 static void add_kernel_evidence(const plim__death_facts *facts, plim__death *death) {
     char size[PLIM_BYTES_TEXT];
@@ -61,7 +61,7 @@ static void add_peak_evidence(const plim__death_facts *facts, plim__death *death
         add(death, "the peak seen was %s", peak);
 }
 
-/* --- verdicts ------------------------------------------------------------------------------------- */
+/* --- verdicts ------------------------------------------------------------------------------------------------- */
 
 static void explain_oom(const plim__death_facts *facts, bool itself, plim__death *death) {
     bool group = facts->ours ? facts->ours_in_group : facts->group_limited;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* --- the kernel's word --------------------------------------------------------------------------- */
+/* --- the kernel's word ---------------------------------------------------------------------------------------- */
 
 /* A process that the kernel killed for memory, from its log. */
 typedef struct plim__kernel_kill {
@@ -36,7 +36,7 @@ size_t plim__kernel_log_kills(plim__kernel_log *log, plim__kernel_kill *kills, s
 uint64_t plim__kernel_log_count(const plim__kernel_log *log);
 void plim__kernel_log_close(plim__kernel_log *log);
 
-/* --- the verdict ---------------------------------------------------------------------------------- */
+/* --- the verdict ---------------------------------------------------------------------------------------------- */
 
 typedef enum plim__death_kind {
     PLIM_DEATH_NONE,        /* left with 0, and nothing was killed */

@@ -42,7 +42,7 @@ size_t plim__dump_largest(const plim__dump *dump, plim__dump_size *sizes, size_t
     return kept;
 }
 
-/* --- guessing shapes ---------------------------------------------------------------------------------------- */
+/* --- guessing shapes ------------------------------------------------------------------------------------------ */
 
 /* How often 2 divides n, and whether what is left is small: round numbers are likely dimensions. */
 static double roundness(uint64_t n) {

@@ -101,7 +101,7 @@ void plim_explainer_free(plim_explainer *explainer) {
     plim__free(explainer);
 }
 
-/* --- reading the window ------------------------------------------------------------------------------- */
+/* --- reading the window --------------------------------------------------------------------------------------- */
 
 /* Where the trigger that ends at `end` began: its letters, with any white space between them. */
 static const char *trigger_start(const char *begin, const char *end, size_t letters) {
@@ -153,7 +153,7 @@ static void clean_lines(plim_explainer *explainer, const char *text, size_t size
     }
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------- */
+/* --- blocks --------------------------------------------------------------------------------------------------- */
 
 /* Where the block may be cut: behind the last line end, or anywhere when there is none. */
 static size_t whole_lines(const char *text, size_t size) {

@@ -286,7 +286,7 @@ static const fix_row rows[] = {
 
 static const size_t row_count = sizeof rows / sizeof *rows;
 
-/* --- choosing -------------------------------------------------------------------------------------------- */
+/* --- choosing ------------------------------------------------------------------------------------------------- */
 
 static bool names(const char *list, const char *word) {
     if (strcmp(list, "*") == 0) return true;
@@ -376,7 +376,7 @@ void plim__choose_fixes(plim_explanation *x, unsigned facts) {
     }
 }
 
-/* --- the table as a page ------------------------------------------------------------------------------------ */
+/* --- the table as a page -------------------------------------------------------------------------------------- */
 
 static void add_cell(plim__str *out, const char *text) {
     for (; *text; text++) {

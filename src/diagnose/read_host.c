@@ -19,7 +19,7 @@ static plim__text trimmed_line(plim__reader *reader, const char *at) {
     return line;
 }
 
-/* --- NumPy and Python -------------------------------------------------------------------------------------- */
+/* --- NumPy and Python ----------------------------------------------------------------------------------------- */
 
 /* "Unable to allocate 1.61 GiB for an array with shape (753, 536, 536) and data type float64" */
 static void parse_numpy(plim__reader *reader, const char *start, const char *end) {
@@ -94,7 +94,7 @@ static void parse_cannot_allocate(plim__reader *reader, const char *start, const
     }
 }
 
-/* --- the kernel ---------------------------------------------------------------------------------------------- */
+/* --- the kernel ----------------------------------------------------------------------------------------------- */
 
 static plim_amount kilobytes(plim__text t, size_t reach, const char *name) {
     plim_amount amount = {0};
@@ -150,7 +150,7 @@ static void parse_usage(plim__reader *reader, const char *start, const char *end
     plim__report(reader, &event, t.at);
 }
 
-/* --- shells ----------------------------------------------------------------------------------------------------- */
+/* --- shells --------------------------------------------------------------------------------------------------- */
 
 static void report_killed(plim__reader *reader, const char *start, const char *end) {
     plim__event event = host_event(reader, "kernel", PLIM_WEAK, start);
@@ -210,7 +210,7 @@ static void parse_code_137(plim__reader *reader, const char *start, const char *
     }
 }
 
-/* --- schedulers --------------------------------------------------------------------------------------------------- */
+/* --- schedulers ----------------------------------------------------------------------------------------------- */
 
 static void report_slurm(plim__reader *reader, const char *start, const char *end) {
     plim__event event = host_event(reader, "slurm", PLIM_STRONG + 1, start);

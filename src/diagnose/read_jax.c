@@ -71,7 +71,7 @@ static void parse_arguments(plim__reader *reader, const char *start, const char 
     plim__report(reader, &event, t.at);
 }
 
-/* --- the buffer list ---------------------------------------------------------------------------------- */
+/* --- the buffer list ------------------------------------------------------------------------------------------ */
 
 /* "f32[261521,2048]{1,0}" */
 static bool take_xla_shape(plim__text *t, plim__buffer *buffer) {
@@ -146,7 +146,7 @@ static void parse_assignment(plim__reader *reader, const char *start, const char
     if (position > incident->end) incident->end = position;
 }
 
-/* --- TPUs ----------------------------------------------------------------------------------------------- */
+/* --- TPUs ----------------------------------------------------------------------------------------------------- */
 
 static plim__event tpu_event(plim__reader *reader, const char *start) {
     plim__event event = jax_event(reader, start);

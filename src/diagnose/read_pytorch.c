@@ -4,7 +4,7 @@
 
 #include "diagnose/reader.h"
 
-/* --- device memory: what stands before "Tried to allocate" ------------------------------------------- */
+/* --- device memory: what stands before "Tried to allocate" ---------------------------------------------------- */
 
 typedef struct backend {
     const char *head, *kind;
@@ -236,7 +236,7 @@ static void parse_capacity(plim__reader *reader, const char *start, const char *
     if (event.capacity.known && event.allocated.known) plim__report(reader, &event, t.at);
 }
 
-/* --- device memory: without numbers ------------------------------------------------------------------ */
+/* --- device memory: without numbers --------------------------------------------------------------------------- */
 
 static void parse_async(plim__reader *reader, const char *start, const char *end) {
     plim__text line = plim__line_at(reader, start), after = plim__text_at(reader, end);
@@ -306,7 +306,7 @@ static void parse_disguised(plim__reader *reader, const char *start, const char 
     plim__report(reader, &event, end);
 }
 
-/* --- host memory ------------------------------------------------------------------------------------ */
+/* --- host memory ---------------------------------------------------------------------------------------------- */
 
 static plim__event host_event(plim__reader *reader, const char *start) {
     plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);

@@ -18,7 +18,7 @@ static void report_plain(plim__reader *reader, const char *framework, const char
     plim__report(reader, &event, end);
 }
 
-/* --- ONNX Runtime --------------------------------------------------------------------------------------- */
+/* --- ONNX Runtime --------------------------------------------------------------------------------------------- */
 
 static void parse_ort_buffer(plim__reader *reader, const char *start, const char *end) {
     plim__event event = runtime_event(reader, "onnxruntime", start);
@@ -47,7 +47,7 @@ static void parse_ort_cuda(plim__reader *reader, const char *start, const char *
     plim__report(reader, &event, t.at);
 }
 
-/* --- TensorRT ------------------------------------------------------------------------------------------- */
+/* --- TensorRT ------------------------------------------------------------------------------------------------- */
 
 static void parse_trt_amount(plim__reader *reader, const char *start, const char *end) {
     plim__event event = runtime_event(reader, "tensorrt", start);
@@ -88,7 +88,7 @@ static void parse_trt_done(plim__reader *reader, const char *start, const char *
     reader->engine_done = true;
 }
 
-/* --- Paddle, MXNet, Caffe, Darknet ------------------------------------------------------------------------ */
+/* --- Paddle, MXNet, Caffe, Darknet ---------------------------------------------------------------------------- */
 
 static void parse_paddle(plim__reader *reader, const char *start, const char *end) {
     plim__event event = runtime_event(reader, "paddle", start);
@@ -145,7 +145,7 @@ static void parse_cuda_success(plim__reader *reader, const char *start, const ch
     report_plain(reader, "caffe", start, t.at);
 }
 
-/* --- CuPy, Theano, Julia ---------------------------------------------------------------------------------- */
+/* --- CuPy, Theano, Julia -------------------------------------------------------------------------------------- */
 
 static void parse_cupy_old(plim__reader *reader, const char *start, const char *end) {
     plim__event event = runtime_event(reader, "cupy", start);
@@ -198,7 +198,7 @@ static void parse_julia(plim__reader *reader, const char *start, const char *end
     plim__report(reader, &event, t.at);
 }
 
-/* --- llama.cpp, vLLM, MLX ----------------------------------------------------------------------------------- */
+/* --- llama.cpp, vLLM, MLX ------------------------------------------------------------------------------------- */
 
 /* "failed to allocate CUDA0 buffer of size <n>", "... Metal buffer of size", "... Vulkan0 buffer of size" */
 static void parse_llama_buffer(plim__reader *reader, const char *start, const char *end) {
@@ -315,7 +315,7 @@ static void parse_metal(plim__reader *reader, const char *start, const char *end
     plim__report(reader, &event, end);
 }
 
-/* --- NCCL and bare CUDA ------------------------------------------------------------------------------------- */
+/* --- NCCL and bare CUDA --------------------------------------------------------------------------------------- */
 
 /* "<host>:<pid>:<tid> [<i>] <file>:<line> NCCL WARN ..." */
 static void take_nccl_rank(plim__reader *reader, const char *start, plim__event *event) {

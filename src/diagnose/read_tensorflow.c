@@ -23,7 +23,7 @@ static plim__event tf_event(plim__reader *reader, const char *start) {
     return event;
 }
 
-/* --- op level ---------------------------------------------------------------------------------------- */
+/* --- op level ------------------------------------------------------------------------------------------------- */
 
 /* "/job:localhost/replica:0/task:0/device:GPU:1", old "/gpu:0"; "DML" is a GPU, too. */
 static void take_device(plim__text t, size_t reach, plim__event *event) {
@@ -119,7 +119,7 @@ static void parse_oom(plim__reader *reader, const char *start, const char *end) 
     plim__report(reader, &event, stop);
 }
 
-/* --- the allocator ----------------------------------------------------------------------------------- */
+/* --- the allocator -------------------------------------------------------------------------------------------- */
 
 static void take_allocator_name(plim__reader *reader, const char *start, plim__event *event) {
     const char *from = start - reader->begin > 120 ? start - 120 : reader->begin;
@@ -191,7 +191,7 @@ static void parse_driver(plim__reader *reader, const char *start, const char *en
     plim__report(reader, &event, t.at);
 }
 
-/* --- the dump ---------------------------------------------------------------------------------------- */
+/* --- the dump ------------------------------------------------------------------------------------------------- */
 
 static void parse_dump_begin(plim__reader *reader, const char *start, const char *end) {
     plim__event event = tf_event(reader, start);
@@ -297,7 +297,7 @@ static void parse_stats(plim__reader *reader, const char *start, const char *end
     if (position > reader->incident.end) reader->incident.end = position;
 }
 
-/* --- disguises and nonsense -------------------------------------------------------------------------- */
+/* --- disguises and nonsense ----------------------------------------------------------------------------------- */
 
 static void report_disguised(plim__reader *reader, const char *start, const char *end) {
     plim__event event = tf_event(reader, start);
@@ -338,7 +338,7 @@ static void parse_zero(plim__reader *reader, const char *start, const char *end)
     plim__report(reader, &event, end);
 }
 
-/* --- warnings and what is said at the start ------------------------------------------------------------ */
+/* --- warnings and what is said at the start ------------------------------------------------------------------- */
 
 static void parse_ten_percent(plim__reader *reader, const char *start, const char *end) {
     plim__event event = tf_event(reader, start);

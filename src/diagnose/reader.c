@@ -34,7 +34,7 @@ bool plim__before(const plim__reader *reader, const char *at, size_t reach, cons
     return plim__has_before(reader->begin, at, reach, literal);
 }
 
-/* --- does the run go on? --------------------------------------------------------------------------- */
+/* --- does the run go on? -------------------------------------------------------------------------------------- */
 
 bool plim__is_code_line(plim__text line) {
     plim__text t = line;
@@ -108,7 +108,7 @@ void plim__reader_slide(plim__reader *reader, const char *begin) {
     reader->begin = begin;
 }
 
-/* --- one incident or two? --------------------------------------------------------------------------- */
+/* --- one incident or two? ------------------------------------------------------------------------------------- */
 
 /* Within 1 %, since one may be rounded; within a page, since allocators round up. */
 static bool near_amount(plim_amount a, plim_amount b) {

@@ -33,7 +33,7 @@ void plim__skip_blank(plim__text *text) {
     }
 }
 
-/* --- numbers -------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------------------- */
 
 static bool take_integer(plim__text *text, uint64_t *value, bool *overflow) {
     const char *at = text->at;
@@ -109,7 +109,7 @@ static bool take_size(plim__text *text, plim_amount *amount) {
     return true;
 }
 
-/* --- patterns ------------------------------------------------------------------------------------- */
+/* --- patterns ------------------------------------------------------------------------------------------------- */
 
 /* A va_list in a box, so that a helper can take arguments and its caller can go on with the next. */
 typedef struct arguments {
@@ -231,7 +231,7 @@ bool plim__has_before(const char *begin, const char *at, size_t reach, const cha
     return plim__has(text, reach, literal);
 }
 
-/* --- shapes and types ----------------------------------------------------------------------------- */
+/* --- shapes and types ----------------------------------------------------------------------------------------- */
 
 int plim__take_dims(plim__text *text, char close, int64_t shape[PLIM_EXPLANATION_DIMS]) {
     plim__text t = *text;

@@ -99,7 +99,7 @@ static void remember_pid(plim__watch *watch, pid_t pid) {
     if (watch->known.count < 65536) (void)plim__vec_push(&watch->known, pid);
 }
 
-/* --- looks ---------------------------------------------------------------------------------------- */
+/* --- looks ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t gpu_bytes(plim__watch *watch) {
     plim__gpu_process list[PLIM_GPU_PROCESSES_MOST];
@@ -182,7 +182,7 @@ static bool look_quick(plim__watch *watch, plim__sample *sample) {
     return gone;
 }
 
-/* --- keeping --------------------------------------------------------------------------------------- */
+/* --- keeping -------------------------------------------------------------------------------------------------- */
 
 /* A long run keeps every second sample each time the room is full; peaks move on to the sample that stays. */
 static void thin_out(plim__watch *watch) {
@@ -211,7 +211,7 @@ static void keep(plim__watch *watch, const plim__sample *sample) {
     fflush(record); /* whole lines, so that a record cut short can still be read */
 }
 
-/* --- the thread ------------------------------------------------------------------------------------- */
+/* --- the thread ----------------------------------------------------------------------------------------------- */
 
 static double look(plim__watch *watch) {
     double begin = thread_cpu(), now = plim__clock_seconds() - watch->start;

@@ -58,7 +58,7 @@ static void read_groups(plim__watch *watch, plim__death_facts *facts) {
     }
 }
 
-/* --- the samples ---------------------------------------------------------------------------------- */
+/* --- the samples ---------------------------------------------------------------------------------------------- */
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 

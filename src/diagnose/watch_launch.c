@@ -38,7 +38,7 @@ struct plim__launch {
     struct rusage usage;
 };
 
-/* --- streams ------------------------------------------------------------------------------------- */
+/* --- streams -------------------------------------------------------------------------------------------------- */
 
 /* Standard streams came through an exec: one that would not survive the next is a hole that was filled. */
 static bool is_open(int fd) {
@@ -121,7 +121,7 @@ static plim_status open_streams(plim__launch *launch, command_ends *ends, plim_e
     return PLIM_OK;
 }
 
-/* --- the command ---------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------------------------------------------- */
 
 /* In the child, where only calls that are safe after fork may be made. Never returns. */
 static void become(const plim__launch *launch, const command_ends *ends, char *const *argv, int report) {
@@ -165,7 +165,7 @@ static plim_status spawn(plim__launch *launch, const command_ends *ends, char *c
     return why == ENOENT ? PLIM_NOT_FOUND : status == PLIM_NOT_FOUND ? PLIM_IO : status;
 }
 
-/* --- signals -------------------------------------------------------------------------------------- */
+/* --- signals -------------------------------------------------------------------------------------------------- */
 
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGALRM};
 
@@ -255,7 +255,7 @@ plim__launch_event plim__launch_wait(plim__launch *launch, double seconds) {
     return PLIM_LAUNCH_TICK;
 }
 
-/* --- life ------------------------------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------------------------------------------- */
 
 static void suspend_from_input(void *context) {
     (void)context;

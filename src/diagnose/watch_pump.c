@@ -130,7 +130,7 @@ void plim__pump_rest(plim__pump *pumps, size_t count) {
     }
 }
 
-/* --- input ----------------------------------------------------------------------------------------- */
+/* --- input ---------------------------------------------------------------------------------------------------- */
 
 /* The command's own terminal would turn Ctrl-Z into SIGTSTP, but nothing stops a session leader whose parent is
  * elsewhere: the kernel drops the signal. A shell inside, which has put another group in the foreground, gets the key

@@ -13,7 +13,7 @@ const char *plim__table_word(plim__table_key key) {
     return (unsigned)key < PLIM_TABLE_KEYS ? words[key] : "";
 }
 
-/* --- order ---------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------------- */
 
 static int descending(double a, double b) { return (a < b) - (a > b); }
 
@@ -42,7 +42,7 @@ void plim__table_sort(plim__table *table, plim__table_key key) {
     if (table->rows.count > 1) qsort_r(table->rows.items, table->rows.count, sizeof *table->rows.items, compare, &key);
 }
 
-/* --- looking -------------------------------------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------------------------------------------- */
 
 static const plim__table_row *find(const plim__table_row *rows, size_t count, const plim__process *process) {
     for (size_t i = 0; i < count; i++)

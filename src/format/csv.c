@@ -34,7 +34,7 @@ plim_status plim__csv_rewind(plim__csv *csv, plim_error *error) {
     return PLIM_OK;
 }
 
-/* --- a row ------------------------------------------------------------------------------------------- */
+/* --- a row ---------------------------------------------------------------------------------------------------- */
 
 static plim_status add_byte(plim__csv *csv, int byte, plim_error *error) {
     if (csv->row_bytes == csv->row_capacity) {
@@ -154,7 +154,7 @@ plim_status plim__csv_next(plim__csv *csv, plim_error *error) {
     return PLIM_OK;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------------ */
+/* --- numbers -------------------------------------------------------------------------------------------------- */
 
 /* strtod in the locale that everyone writes CSV in; made once, never freed. */
 static locale_t plain_locale(void) {

@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/file.h"
 
-/* --- header ---------------------------------------------------------------------------------------- */
+/* --- header --------------------------------------------------------------------------------------------------- */
 
 static plim_status check_length(int fd, const char *path, const plim__npy_header *header, plim_error *error) {
     struct stat info;
@@ -42,7 +42,7 @@ plim_status plim__npy_read_header(int fd, const char *path, plim__npy_header *he
     return status == PLIM_OK ? check_length(fd, path, header, error) : status;
 }
 
-/* --- data ------------------------------------------------------------------------------------------ */
+/* --- data ----------------------------------------------------------------------------------------------------- */
 
 /* Reverses the bytes of each number; a complex element is two numbers. */
 static void swap_numbers(unsigned char *data, size_t bytes, size_t number) {
@@ -135,7 +135,7 @@ plim_status plim__npy_read(const char *path, plim__npy_header *header, void **da
     return status;
 }
 
-/* --- writing --------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------------------------------------------- */
 
 static char kind_of(plim_dtype dtype) {
     switch (dtype) {

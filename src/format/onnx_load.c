@@ -20,13 +20,14 @@ typedef struct loader {
     plim__onnx_reader *reader;
     plim_graph *g;
     span_list graphs, nodes, initializers, sparse, inputs, outputs, value_infos, functions;
-    plim__map not_tensors;    /* values that a graph cannot hold, to what they are: strings, sequences, ... (static text) */
+    plim__map
+        not_tensors; /* values that a graph cannot hold, to what they are: strings, sequences, ... (static text) */
     plim__map function_names; /* "domain::Name" */
     plim__map output_names;
     plim_error *error;
 } loader;
 
-/* --- finding the parts ------------------------------------------------------------------------------------------- */
+/* --- finding the parts ---------------------------------------------------------------------------------------- */
 
 static plim_status add_span(loader *l, span_list *list, plim__span span) {
     return plim__vec_push(list, span) ? PLIM_OK
@@ -180,8 +181,7 @@ static plim_status add_initializer(loader *l, plim__span span, bool sparse, plim
         PLIM_TRY(plim__onnx_read_sparse(l->reader, span, head, &tensor, l->error));
     } else {
         PLIM_TRY(plim__onnx_read_head(l->reader, span, head, l->error));
-        if (head->dtype == PLIM_STRING)
-            return put_not_tensor(l, head->name, "a tensor of strings");
+        if (head->dtype == PLIM_STRING) return put_not_tensor(l, head->name, "a tensor of strings");
         PLIM_TRY(plim__onnx_read_payload(l->reader, span, head, &tensor, l->error));
     }
     if (!*head->name) {
@@ -233,14 +233,14 @@ static plim_status add_input(loader *l, plim__span span, plim__onnx_value *decla
     return plim__vec_push(&l->g->inputs, value) ? PLIM_OK : plim__fail_memory(l->error, "an input", sizeof value);
 }
 
-/* --- nodes
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------------------------------------- */
 
 static plim_status connect_input(loader *l, int32_t node, const char *name) {
     plim_value value = PLIM_NO_VALUE;
     if (*name) {
         if (not_tensor(l, name))
-            return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s whose input '%s' is %s, not a tensor of numbers",
+            return plim__fail(l->error, PLIM_UNSUPPORTED,
+                              "unsupported: operator %s whose input '%s' is %s, not a tensor of numbers",
                               l->g->nodes.items[node].op_name, name, not_tensor(l, name));
         value = plim_graph_find(l->g, name);
         if (value == PLIM_NO_VALUE)
@@ -331,8 +331,7 @@ static plim_status check_producers(loader *l) {
     return PLIM_OK;
 }
 
-/* --- outputs and hints
- * ---------------------------------------------------------------------------------------------------- */
+/* --- outputs and hints ---------------------------------------------------------------------------------------- */
 
 /* What the file says about a computed value is a hint until shapes are inferred. */
 static void set_hint(plim__value *value, const plim__onnx_value *declared) {
@@ -347,7 +346,8 @@ static plim_status add_output(loader *l, plim__span span, plim__onnx_value *decl
     const char *other = declared->other ? declared->other : not_tensor(l, declared->name);
     int32_t producer = value == PLIM_NO_VALUE ? -1 : l->g->values.items[value].producer;
     if (other)
-        return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s whose output '%s' is %s, not a tensor of numbers",
+        return plim__fail(l->error, PLIM_UNSUPPORTED,
+                          "unsupported: operator %s whose output '%s' is %s, not a tensor of numbers",
                           producer < 0 ? "Identity" : l->g->nodes.items[producer].op_name, declared->name, other);
     if (value == PLIM_NO_VALUE)
         return plim__fail(l->error, PLIM_CORRUPT, "nothing produces the output '%s'", declared->name);
@@ -377,8 +377,7 @@ static plim_status each_value(loader *l, const span_list *list,
     return PLIM_OK;
 }
 
-/* --- all of it
- * ---------------------------------------------------------------------------------------------------------------- */
+/* --- all of it ------------------------------------------------------------------------------------------------ */
 
 static plim_status load(loader *l) {
     PLIM_TRY(index_model(l));

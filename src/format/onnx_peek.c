@@ -37,7 +37,7 @@ plim_status plim__onnx_read_tensor_file(const char *path, plim__tensor **tensor,
     return plim__onnx_finish(path, status, error);
 }
 
-/* --- weights ---------------------------------------------------------------------------------------------------- */
+/* --- weights -------------------------------------------------------------------------------------------------- */
 
 struct listing {
     plim__onnx_weight_callback callback;

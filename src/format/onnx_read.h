@@ -42,7 +42,7 @@ void plim__onnx_close(plim__onnx_reader *reader);
 /* Ends a public call: puts the file before the message and keeps the message on one line. */
 plim_status plim__onnx_finish(const char *path, plim_status status, plim_error *error);
 
-/* --- tensors ------------------------------------------------------------------------------------------ */
+/* --- tensors -------------------------------------------------------------------------------------------------- */
 
 /* All of a TensorProto but its data. */
 typedef struct plim__onnx_head {
@@ -75,7 +75,7 @@ plim_status plim__onnx_dtype(const char *name, int64_t number, plim_dtype *dtype
 plim_status plim__onnx_read_external(plim__onnx_reader *reader, const plim__onnx_head *head, plim__tensor **tensor,
                                      plim_error *error);
 
-/* --- values and attributes ---------------------------------------------------------------------------------- */
+/* --- values and attributes ------------------------------------------------------------------------------------ */
 
 typedef struct plim__onnx_value {
     char *name;

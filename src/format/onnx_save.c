@@ -91,7 +91,7 @@ static void put_nested(sink *out, uint32_t number, body_function *body, const sa
         out->count += counter.count;
 }
 
-/* --- tensors ------------------------------------------------------------------------------------------------------ */
+/* --- tensors -------------------------------------------------------------------------------------------------- */
 
 static void put_data(sink *out, const saver *s, const plim__tensor *tensor) {
     if (!out->writer || tensor->data) {
@@ -280,8 +280,7 @@ static void put_value_infos(sink *out, const saver *s) {
     }
 }
 
-/* --- graph and model
- * ----------------------------------------------------------------------------------------------------- */
+/* --- graph and model ------------------------------------------------------------------------------------------ */
 
 static void put_graph(sink *out, const saver *s, const void *what) {
     const plim_graph *g = what;
@@ -351,8 +350,7 @@ static void put_model(sink *out, const saver *s) {
     put_nested(out, 7, put_graph, s, s->g);
 }
 
-/* --- files
- * ------------------------------------------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------------------------------------------- */
 
 /* Weights are written when something uses them. A subgraph may use them by name, so then all are. */
 static plim_status choose_weights(saver *s, plim_error *error) {

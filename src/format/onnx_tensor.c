@@ -102,7 +102,7 @@ void plim__onnx_head_free(plim__onnx_head *head) {
     *head = (plim__onnx_head){0};
 }
 
-/* --- data ------------------------------------------------------------------------------------------------------ */
+/* --- data ----------------------------------------------------------------------------------------------------- */
 
 static plim_status wrong_size(const plim__onnx_head *head, uint64_t found, const char *unit, plim_error *error) {
     char text[PLIM_SHAPE_TEXT];

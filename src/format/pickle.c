@@ -47,7 +47,7 @@ static unsigned depth_inside(plim__pickle_value item) {
     return object && object->type >= PLIM__PICKLE_LIST ? object->depth + 1u : 0;
 }
 
-/* --- the stack -------------------------------------------------------------------------------------- */
+/* --- the stack ------------------------------------------------------------------------------------------------ */
 
 /* Takes over the reference; an ABSENT value is one that could not be made. */
 static plim_status push(machine *m, value item, plim_error *error) {
@@ -93,7 +93,7 @@ static void drop_to(machine *m, size_t count) {
     while (m->stack.count > count) plim__pickle_release(&m->pool, pop(m));
 }
 
-/* --- placing a value in a container ------------------------------------------------------------------ */
+/* --- placing a value in a container --------------------------------------------------------------------------- */
 
 static plim_status deepen(machine *m, plim__pickle_object *parent, value child, plim_error *error) {
     unsigned depth = depth_inside(child);
@@ -211,7 +211,7 @@ static plim_status collect_last(machine *m, size_t count, plim_error *error) {
     return collect(m, m->stack.count - count, PLIM__PICKLE_TUPLE, error);
 }
 
-/* --- globals and calls ------------------------------------------------------------------------------- */
+/* --- globals and calls ---------------------------------------------------------------------------------------- */
 
 /* An object of fixed parts, which it takes from the caller whatever happens. */
 static value compose(machine *m, plim__pickle_type type, const value *parts, size_t count) {
@@ -307,7 +307,7 @@ static plim_status persistent(machine *m, value id, plim_error *error) {
     return push(m, compose(m, PLIM__PICKLE_PERSISTENT, &id, 1), error);
 }
 
-/* --- memo -------------------------------------------------------------------------------------------- */
+/* --- memo ----------------------------------------------------------------------------------------------------- */
 
 static plim_status put(machine *m, uint64_t number, plim_error *error) {
     if (!has(m, 1)) return underflow(m, error);
@@ -327,7 +327,7 @@ static plim_status text_memo(machine *m, const plim__pickle_step *step, plim_err
     return step->opcode == 'p' ? put(m, number, error) : get(m, number, error);
 }
 
-/* --- constants ---------------------------------------------------------------------------------------- */
+/* --- constants ------------------------------------------------------------------------------------------------ */
 
 static plim_status push_float(machine *m, double real, plim_error *error) {
     value made = plim__pickle_new(&m->pool, PLIM__PICKLE_FLOAT);
@@ -381,7 +381,7 @@ static plim_status protocol(machine *m, uint64_t number, plim_error *error) {
     return PLIM_OK;
 }
 
-/* --- small stack operations --------------------------------------------------------------------------- */
+/* --- small stack operations ----------------------------------------------------------------------------------- */
 
 static plim_status pop_one(machine *m, plim_error *error) {
     if (has(m, 1))
@@ -426,7 +426,7 @@ static plim_status binary_persistent(machine *m, plim_error *error) {
     return persistent(m, pop(m), error);
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------ */
+/* --- the loop ------------------------------------------------------------------------------------------------- */
 
 static plim_status execute(machine *m, const plim__pickle_step *step, plim_error *error) {
     plim__pickle_pool *pool = &m->pool;

@@ -52,7 +52,7 @@ typedef enum plim__pickle_type {
     PLIM__PICKLE_FOLDED,     /* a visitor's token */
 } plim__pickle_type;
 
-/* --- accessors: all of them accept any value, and answer "no" for the wrong type ---------------------- */
+/* --- accessors: all of them accept any value, and answer "no" for the wrong type ------------------------------ */
 
 plim__pickle_type plim__pickle_type_of(plim__pickle_value value);
 /* INT and BOOL. */
@@ -85,7 +85,7 @@ plim__pickle_value plim__pickle_persistent(plim__pickle_value value);
 /* FOLDED. */
 bool plim__pickle_token(plim__pickle_value value, int64_t *token);
 
-/* --- reading ------------------------------------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------------------------------------------- */
 
 typedef enum plim__pickle_verdict {
     PLIM__PICKLE_KEEP, /* leave it as it is */

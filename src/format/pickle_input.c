@@ -160,7 +160,7 @@ plim_status plim__pickle_next(plim__pickle_input *input, bool skip, plim__pickle
     return PLIM_OK;
 }
 
-/* --- sources ---------------------------------------------------------------------------------------- */
+/* --- sources -------------------------------------------------------------------------------------------------- */
 
 typedef struct memory_source {
     const char *data;

@@ -58,7 +58,7 @@ void plim__pickle_fold(plim__pickle_pool *pool, plim__pickle_object *object, int
 plim__pickle_value plim__pickle_keep_item(plim__pickle_value item);
 void plim__pickle_pool_free(plim__pickle_pool *pool);
 
-/* --- input ----------------------------------------------------------------------------------------- */
+/* --- input ---------------------------------------------------------------------------------------------------- */
 
 typedef struct plim__pickle_input {
     const plim__pickle_source *source;
@@ -88,7 +88,7 @@ plim_status plim__pickle_next(plim__pickle_input *input, bool skip, plim__pickle
 plim_status plim__pickle_malformed(const plim__pickle_input *input, const char *what, plim_error *error);
 plim_status plim__pickle_too_large(const plim__pickle_input *input, plim_error *error);
 
-/* --- memo ------------------------------------------------------------------------------------------ */
+/* --- memo ----------------------------------------------------------------------------------------------------- */
 
 typedef struct plim__pickle_memo {
     struct plim__pickle_memo_slot *slots; /* open addressing, a power of two */
@@ -108,7 +108,7 @@ void plim__pickle_memo_free(plim__pickle_memo *memo, plim__pickle_pool *pool);
 /* The number in a text GET or PUT; false when it is not one. */
 bool plim__pickle_memo_number(const char *text, uint64_t *number);
 
-/* --- text arguments (protocol 0) -------------------------------------------------------------------- */
+/* --- text arguments (protocol 0) ------------------------------------------------------------------------------ */
 
 /* Each gives a value with one reference, ABSENT when the text is malformed or memory is short (*bad tells). */
 plim__pickle_value plim__pickle_decimal(plim__pickle_pool *pool, const char *text, bool *bad);

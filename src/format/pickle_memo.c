@@ -22,7 +22,7 @@ bool plim__pickle_memo_number(const char *text, uint64_t *number) {
     return (*end == 0 || *end == '\r') && *number <= UINT32_MAX;
 }
 
-/* --- the scan --------------------------------------------------------------------------------------- */
+/* --- the scan ------------------------------------------------------------------------------------------------- */
 
 static plim_status count_use(plim__pickle_memo *memo, plim__pickle_input *input, uint64_t number, plim_error *error) {
     if (number >= memo->next) return plim__pickle_malformed(input, "it refers to an object before it is there", error);
@@ -69,7 +69,7 @@ plim_status plim__pickle_memo_scan(plim__pickle_memo *memo, plim__pickle_input *
     return PLIM_OK;
 }
 
-/* --- the table -------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------------------------------------------ */
 
 static size_t home(uint64_t number, size_t capacity) {
     return (size_t)(number * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (capacity - 1);

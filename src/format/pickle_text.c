@@ -15,7 +15,7 @@ static int hex_digit(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* --- integers --------------------------------------------------------------------------------------- */
+/* --- integers ------------------------------------------------------------------------------------------------- */
 
 plim__pickle_value plim__pickle_binary_int(plim__pickle_pool *pool, const char *bytes, size_t length) {
     const unsigned char *at = (const unsigned char *)bytes;
@@ -64,7 +64,7 @@ plim__pickle_value plim__pickle_decimal(plim__pickle_pool *pool, const char *tex
     return plim__pickle_new_int(pool, negative ? -number : number);
 }
 
-/* --- strings ---------------------------------------------------------------------------------------- */
+/* --- strings -------------------------------------------------------------------------------------------------- */
 
 /* One escape of a Python 2 string literal; the bytes of text it takes after the backslash, 0 when malformed. */
 static size_t unescape(const char *at, size_t left, char *into) {

@@ -6,7 +6,7 @@
 #include "core/alloc.h"
 #include "format/pickle_internal.h"
 
-/* --- the pool --------------------------------------------------------------------------------------- */
+/* --- the pool ------------------------------------------------------------------------------------------------- */
 
 bool plim__pickle_charge(plim__pickle_pool *pool, size_t bytes) {
     if (bytes > pool->limit - pool->held) {
@@ -129,7 +129,7 @@ void plim__pickle_pool_free(plim__pickle_pool *pool) {
     pool->free = NULL;
 }
 
-/* --- making values ---------------------------------------------------------------------------------- */
+/* --- making values -------------------------------------------------------------------------------------------- */
 
 plim__pickle_value plim__pickle_constant(unsigned which) {
     return (plim__pickle_value){(uintptr_t)which << PICKLE_TAG_BITS | PICKLE_TAG_CONSTANT};
@@ -196,7 +196,7 @@ bool plim__pickle_push(plim__pickle_pool *pool, plim__pickle_object *object, pli
     return true;
 }
 
-/* --- looking at values ------------------------------------------------------------------------------ */
+/* --- looking at values ---------------------------------------------------------------------------------------- */
 
 static const plim__pickle_object *object_if(plim__pickle_value value, plim__pickle_type type) {
     const plim__pickle_object *object = plim__pickle_object_of(value);

@@ -38,7 +38,7 @@ static plim_status broken(const reader *r, const char *name, const char *what, p
     return plim__fail(error, PLIM_CORRUPT, "'%s': tensor '%.200s' %s", r->path, name, what);
 }
 
-/* --- storages ---------------------------------------------------------------------------------------- */
+/* --- storages ------------------------------------------------------------------------------------------------- */
 
 typedef struct storage {
     const char *key;
@@ -109,7 +109,7 @@ static plim_status check_stored(const reader *r, const storage *s, const char *n
     return PLIM_OK;
 }
 
-/* --- tensors ----------------------------------------------------------------------------------------- */
+/* --- tensors -------------------------------------------------------------------------------------------------- */
 
 typedef struct view {
     uint64_t offset; /* in elements */
@@ -236,7 +236,7 @@ static plim__pickle_verdict visit(void *context, value key, value container, int
     return is_tensor ? PLIM__PICKLE_FOLD : PLIM__PICKLE_KEEP;
 }
 
-/* --- what may be called ------------------------------------------------------------------------------- */
+/* --- what may be called --------------------------------------------------------------------------------------- */
 
 /* Functions and types that files of weights really call when they are loaded. Nothing is called here; but a file
  * that calls anything else does more than hold weights, and whoever asks for its size should know. */
@@ -312,7 +312,7 @@ static plim_status finish(reader *r, const plim__pickle *pickle, plim_error *err
     return consider(r, (value){0}, plim__pickle_root(pickle), &is_tensor, error);
 }
 
-/* --- the zip form ------------------------------------------------------------------------------------ */
+/* --- the zip form --------------------------------------------------------------------------------------------- */
 
 /* "archive/data.pkl": the folder is named after the file. */
 static const plim__zip_entry *find_pickle(const plim__zip *zip) {
@@ -377,7 +377,7 @@ plim_status plim__torch_list_archive(const plim__zip *zip, plim__tensor_visit te
     return status;
 }
 
-/* --- the plain form ----------------------------------------------------------------------------------- */
+/* --- the plain form ------------------------------------------------------------------------------------------- */
 
 /* Five pickles in a row: a magic number, the protocol, facts about the machine, the object, the storage keys;
  * then for each storage its length in 8 bytes and its data. */

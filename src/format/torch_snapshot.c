@@ -48,7 +48,7 @@ static uint32_t stack_at(const plim__torch_reader *reader, plim__pickle_value di
     return folded && token > 0 && (uint64_t)token < reader->timeline->stacks.count ? (uint32_t)token : 0;
 }
 
-/* --- stacks ------------------------------------------------------------------------------------------ */
+/* --- stacks --------------------------------------------------------------------------------------------------- */
 
 static bool is_frame(plim__pickle_value dict) {
     return plim__pickle_type_of(plim__pickle_get(dict, "filename")) == PLIM__PICKLE_STRING &&
@@ -91,7 +91,7 @@ static plim__pickle_verdict fold_stack(plim__torch_reader *reader, plim__pickle_
     return PLIM__PICKLE_FOLD;
 }
 
-/* --- segments and blocks ------------------------------------------------------------------------------ */
+/* --- segments and blocks -------------------------------------------------------------------------------------- */
 
 static uint8_t state_of(plim__pickle_value dict) {
     plim__pickle_value state = plim__pickle_get(dict, "state");
@@ -149,7 +149,7 @@ static plim__pickle_verdict fold_segment(plim__torch_reader *reader, plim__pickl
     return PLIM__PICKLE_FOLD;
 }
 
-/* --- events -------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------------- */
 
 static bool add_life(plim__torch_reader *reader, plim__timeline_life life) {
     return plim__torch_tensor(reader, life.stack, life.bytes, &life.tensor) &&
@@ -257,7 +257,7 @@ static void name_devices(plim__torch_reader *reader, plim__pickle_value traces) 
     }
 }
 
-/* --- the whole ------------------------------------------------------------------------------------------ */
+/* --- the whole ------------------------------------------------------------------------------------------------ */
 
 static plim__pickle_verdict visit_list(plim__torch_reader *reader, plim__pickle_value key, plim__pickle_value list,
                                        int64_t *token, plim_error *error) {

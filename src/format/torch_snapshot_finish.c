@@ -18,7 +18,7 @@ static plim_status no_memory(const plim__torch_reader *reader, plim_error *error
     return plim__fail_memory(error, reader->path, 1);
 }
 
-/* --- names -------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------------------------------------------- */
 
 /* How well a frame tells a user where an allocation comes from: his own Python, a library's, anything. */
 static int frame_rank(const char *frame) {
@@ -61,7 +61,7 @@ bool plim__torch_tensor(plim__torch_reader *reader, uint32_t stack, uint64_t byt
     return true;
 }
 
-/* --- which device --------------------------------------------------------------------------------------- */
+/* --- which device --------------------------------------------------------------------------------------------- */
 
 static const plim__torch_trace *trace_of(const plim__torch_reader *reader, int device) {
     for (size_t i = 0; i < reader->traces.count; i++)
@@ -155,7 +155,7 @@ static plim_status keep_device(plim__torch_reader *reader, int device, plim_erro
     return PLIM_OK;
 }
 
-/* --- what was there before -------------------------------------------------------------------------------- */
+/* --- what was there before ------------------------------------------------------------------------------------ */
 
 /* Live blocks that no event of the trace tells of were there all the time. */
 static plim_status add_untold(plim__torch_reader *reader, plim_error *error) {
@@ -205,7 +205,7 @@ static plim_status add_reserved(plim__torch_reader *reader, const plim__torch_tr
     return PLIM_OK;
 }
 
-/* --- the map ------------------------------------------------------------------------------------------------ */
+/* --- the map -------------------------------------------------------------------------------------------------- */
 
 typedef PLIM_VEC(uint64_t) granules;
 

@@ -18,7 +18,7 @@ plim_status plim__trace_open(const char *path, plim__timeline_source source, pli
 /* Writes what is left and says how it went; frees in any case. NULL is fine. */
 plim_status plim__trace_close(plim__trace *trace, plim_error *error);
 
-/* --- before the steps ----------------------------------------------------------------------------- */
+/* --- before the steps ----------------------------------------------------------------------------------------- */
 
 /* A buffer that will be born and die, perhaps many times; ids count up from 0. born and died are ignored. */
 plim_status plim__trace_define_buffer(plim__trace *trace, const plim__timeline_buffer *buffer, uint32_t *id,
@@ -34,7 +34,7 @@ plim_status plim__trace_add_frontier(plim__trace *trace, uint64_t budget, uint64
 plim_status plim__trace_add_comparison(plim__trace *trace, const char *what, uint64_t planned, uint64_t measured,
                                        plim_error *error);
 
-/* --- on the step path: no allocation, no error ------------------------------------------------------- */
+/* --- on the step path: no allocation, no error ---------------------------------------------------------------- */
 
 void plim__trace_born(plim__trace *trace, uint32_t buffer); /* at its defined offset and size */
 void plim__trace_born_at(plim__trace *trace, uint32_t buffer, uint64_t offset, uint64_t bytes);
@@ -46,7 +46,7 @@ void plim__trace_sample(plim__trace *trace, uint32_t series, uint64_t bytes);
 void plim__trace_refused(plim__trace *trace, uint64_t bytes); /* an allocation failed */
 void plim__trace_flush(plim__trace *trace);
 
-/* --- reading ----------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------------- */
 
 /* True when the bytes begin a trace. */
 bool plim__trace_sniff(const void *data, size_t size);

@@ -53,7 +53,7 @@ static uint64_t number_at(const reader *r, size_t offset) {
     return value;
 }
 
-/* --- definitions ----------------------------------------------------------------------------------- */
+/* --- definitions ---------------------------------------------------------------------------------------------- */
 
 static plim_status take_text(reader *r, const plim__trace_record *record, plim_error *error) {
     uint32_t id;
@@ -114,7 +114,7 @@ static plim_status take_definition(reader *r, const plim__trace_record *record, 
     }
 }
 
-/* --- events ---------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------------- */
 
 static plim_status next_tick(reader *r, plim_error *error) {
     if (r->timeline->ticks >= UINT32_MAX - 2)
@@ -181,7 +181,7 @@ static plim_status take_event(reader *r, const plim__trace_record *record, plim_
     }
 }
 
-/* --- the file -------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------------------- */
 
 /* The fewest words that a record of a type has; a shorter one is damage. */
 static unsigned least_words(uint8_t type) {

@@ -114,7 +114,7 @@ plim_status plim__trace_close(plim__trace *trace, plim_error *error) {
     return status;
 }
 
-/* --- definitions --------------------------------------------------------------------------------- */
+/* --- definitions ---------------------------------------------------------------------------------------------- */
 
 /* Texts longer than this are cut, so that a record's length fits its field. */
 enum { LONGEST_TEXT = 32 << 10 };
@@ -236,7 +236,7 @@ plim_status plim__trace_add_comparison(plim__trace *trace, const char *what, uin
     return PLIM_OK;
 }
 
-/* --- events --------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------------------- */
 
 void plim__trace_born(plim__trace *trace, uint32_t buffer) {
     record_event(trace, PLIM__TRACE_BORN, 0, buffer, 0, 0, 0);

@@ -17,7 +17,8 @@ static bool is_real(plim_dtype dtype) {
 
 /* needed[v]: v is real, depends on a target, and the loss depends on v. */
 static bool *find_needed(const plim_graph *g, plim_value loss, const plim_value *targets, size_t count) {
-    bool *needed = plim__alloc_zero(g->values.count, sizeof *needed), *used = plim__alloc_zero(g->values.count, sizeof *used);
+    bool *needed = plim__alloc_zero(g->values.count, sizeof *needed),
+         *used = plim__alloc_zero(g->values.count, sizeof *used);
     if (!needed || !used) {
         plim__free(needed);
         plim__free(used);
@@ -30,7 +31,8 @@ static bool *find_needed(const plim_graph *g, plim_value loss, const plim_value 
         for (size_t i = 0; !node->dead && i < node->inputs.count; i++)
             depends |= node->inputs.items[i] >= 0 && needed[node->inputs.items[i]];
         for (size_t i = 0; depends && i < node->outputs.count; i++)
-            if (node->outputs.items[i] >= 0) needed[node->outputs.items[i]] = is_real(g->values.items[node->outputs.items[i]].dtype);
+            if (node->outputs.items[i] >= 0)
+                needed[node->outputs.items[i]] = is_real(g->values.items[node->outputs.items[i]].dtype);
     }
     used[loss] = true;
     for (size_t n = g->nodes.count; n-- > 0;) {
@@ -68,7 +70,8 @@ plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient)
     if (gradient >= 0 && d->of.items[v] >= 0) gradient = plim__gradient_two(d, "Add", d->of.items[v], gradient);
     if (gradient < 0) {
         PLIM_TRY(plim_graph_status(d->graph, d->error));
-        return plim__fail(d->error, PLIM_INTERNAL, "the gradient of node '%s' was not made", plim__gradient_self(d)->name);
+        return plim__fail(d->error, PLIM_INTERNAL, "the gradient of node '%s' was not made",
+                          plim__gradient_self(d)->name);
     }
     if (!plim__shape_equal(&d->graph->values.items[gradient].shape, &d->graph->values.items[v].shape)) {
         char is[PLIM_SHAPE_TEXT], should[PLIM_SHAPE_TEXT];
@@ -84,8 +87,8 @@ plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient)
 
 plim_status plim__gradient_unsupported(plim__gradient *d, const char *why) {
     const plim__node *node = plim__gradient_self(d);
-    return plim__fail(d->error, PLIM_UNSUPPORTED, "unsupported: the gradient of operator %s %sin node '%s'", node->op_name, why,
-                      node->name);
+    return plim__fail(d->error, PLIM_UNSUPPORTED, "unsupported: the gradient of operator %s %sin node '%s'",
+                      node->op_name, why, node->name);
 }
 
 static plim_status differentiate(plim__gradient *d, int32_t n) {

@@ -5,7 +5,7 @@
 
 #include "grad/gradient.h"
 
-/* --- one number ------------------------------------------------------------------------------------------ */
+/* --- one number ----------------------------------------------------------------------------------------------- */
 
 /* dx = Grad(dy, saved), with the operator's own attributes. */
 static plim_status slope(plim__gradient *d, const char *op, plim_value saved) {
@@ -36,7 +36,9 @@ plim_status plim__gradient_zero(plim__gradient *d) {
 }
 
 plim_status plim__gradient_identity(plim__gradient *d);
-plim_status plim__gradient_identity(plim__gradient *d) { return plim__gradient_set(d, 0, plim__gradient_of_output(d, 0)); }
+plim_status plim__gradient_identity(plim__gradient *d) {
+    return plim__gradient_set(d, 0, plim__gradient_of_output(d, 0));
+}
 
 plim_status plim__gradient_cast(plim__gradient *d);
 plim_status plim__gradient_cast(plim__gradient *d) {
@@ -81,7 +83,7 @@ plim_status plim__gradient_clip(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-/* --- two numbers ----------------------------------------------------------------------------------------- */
+/* --- two numbers ---------------------------------------------------------------------------------------------- */
 
 /* Before opset 7 the second input could be aligned at an axis of the first: seen with ones behind it. */
 static plim_value aligned(plim__gradient *d, plim_value b) {
@@ -120,7 +122,8 @@ plim_status plim__gradient_sub(plim__gradient *d) {
     if (!plim__gradient_wanted(d, 1)) return PLIM_OK;
     plim_value like = aligned(d, plim__gradient_input(d, 1));
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 1));
-    plim_value sum = plim__gradient_one(d, "Neg", plim__gradient_unbroadcast(d, dy, like)); /* the smaller one is negated */
+    plim_value sum =
+        plim__gradient_one(d, "Neg", plim__gradient_unbroadcast(d, dy, like)); /* the smaller one is negated */
     return plim__gradient_set(d, 1, plim__gradient_reshape(d, sum, &shape));
 }
 
@@ -139,7 +142,8 @@ plim_status plim__gradient_div(plim__gradient *d) {
     plim_value da = plim__gradient_two(d, "Div", plim__gradient_of_output(d, 0), b);
     PLIM_TRY(set_broadcast(d, 0, da));
     if (!plim__gradient_wanted(d, 1)) return PLIM_OK;
-    return set_broadcast(d, 1, plim__gradient_one(d, "Neg", plim__gradient_two(d, "Mul", da, plim__gradient_output(d, 0))));
+    return set_broadcast(d, 1,
+                         plim__gradient_one(d, "Neg", plim__gradient_two(d, "Mul", da, plim__gradient_output(d, 0))));
 }
 
 /* y = a - b · n with a whole n: the slope for b is -n = (y - a) / b. */
@@ -148,13 +152,16 @@ plim_status plim__gradient_mod(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     PLIM_TRY(set_broadcast(d, 0, dy));
     if (!plim__gradient_wanted(d, 1)) return PLIM_OK;
-    plim_value times = plim__gradient_two(d, "Div", plim__gradient_two(d, "Sub", plim__gradient_output(d, 0), plim__gradient_input(d, 0)), plim__gradient_input(d, 1));
+    plim_value times = plim__gradient_two(
+        d, "Div", plim__gradient_two(d, "Sub", plim__gradient_output(d, 0), plim__gradient_input(d, 0)),
+        plim__gradient_input(d, 1));
     return set_broadcast(d, 1, plim__gradient_two(d, "Mul", dy, plim__gradient_one(d, "Round", times)));
 }
 
 static bool is_number(plim__gradient *d, plim_value v, double number) {
     plim__tensor *tensor = plim__graph_constant_tensor(d->graph, v);
-    if (!tensor || plim__shape_elements(&tensor->shape) != 1 || plim__tensor_load(tensor, NULL) != PLIM_OK) return false;
+    if (!tensor || plim__shape_elements(&tensor->shape) != 1 || plim__tensor_load(tensor, NULL) != PLIM_OK)
+        return false;
     return plim__tensor_at(tensor, 0) == number;
 }
 
@@ -168,7 +175,9 @@ plim_status plim__gradient_pow(plim__gradient *d) {
         e = plim__gradient_end(d, cast);
     }
     if (plim__gradient_wanted(d, 0)) PLIM_TRY(set_broadcast(d, 0, slope2(d, "PowBaseGrad2", x, aligned(d, e))));
-    return plim__gradient_wanted(d, 1) ? set_broadcast(d, 1, slope2(d, "PowExponentGrad2", x, plim__gradient_output(d, 0))) : PLIM_OK;
+    return plim__gradient_wanted(d, 1)
+               ? set_broadcast(d, 1, slope2(d, "PowExponentGrad2", x, plim__gradient_output(d, 0)))
+               : PLIM_OK;
 }
 
 plim_status plim__gradient_prelu(plim__gradient *d);
@@ -185,7 +194,7 @@ plim_status plim__gradient_prelu(plim__gradient *d) {
     return plim__gradient_set(d, 1, plim__gradient_reshape(d, sum, &own));
 }
 
-/* --- any number ------------------------------------------------------------------------------------------ */
+/* --- any number ----------------------------------------------------------------------------------------------- */
 
 static plim_status extreme(plim__gradient *d, const char *op) {
     size_t count = plim__gradient_self(d)->inputs.count;

@@ -30,7 +30,7 @@ struct plim__gradient {
 /* Nodes of ONNX operators that gradients add are of this opset. */
 #define PLIM__GRADIENT_OPSET 18
 
-/* --- what is there --------------------------------------------------------------------------------------- */
+/* --- what is there -------------------------------------------------------------------------------------------- */
 
 static inline const plim__node *plim__gradient_self(const plim__gradient *d) { return &d->graph->nodes.items[d->node]; }
 static inline plim_value plim__gradient_input(const plim__gradient *d, size_t i) {
@@ -51,7 +51,7 @@ plim__infer plim__gradient_reading(const plim__gradient *d);
 /* "unsupported: the gradient of operator X <why> in node 'name'". */
 plim_status plim__gradient_unsupported(plim__gradient *d, const char *why);
 
-/* --- building -------------------------------------------------------------------------------------------- */
+/* --- building ------------------------------------------------------------------------------------------------- */
 
 /* A node with one output, its type inferred at once. domain "" or PLIM__DOMAIN. */
 plim_value plim__gradient_node(plim__gradient *d, const char *domain, const char *op, const plim_value *inputs,
@@ -88,7 +88,7 @@ plim_value plim__gradient_unbroadcast(plim__gradient *d, plim_value gradient, pl
  * not wanted; reports what went wrong before when it is PLIM_NO_VALUE. */
 plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient);
 
-/* --- the whole graph ------------------------------------------------------------------------------------- */
+/* --- the whole graph ------------------------------------------------------------------------------------------ */
 
 /* Adds the backward pass of scalar `loss` to a graph with concrete shapes (after plim__infer_graph). gradients[k] is
  * the gradient of targets[k], PLIM_NO_VALUE when the loss does not depend on it. An operator on the way without a

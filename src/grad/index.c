@@ -17,7 +17,8 @@ plim_status plim__gradient_gather(plim__gradient *d) {
 
 /* Zeros like input 0, and dy added where indices point. */
 static plim_value scatter_added(plim__gradient *d, const char *op, plim_value indices, int64_t axis) {
-    plim_value inputs[] = {plim__gradient_zeros(d, plim__gradient_input(d, 0)), indices, plim__gradient_of_output(d, 0)};
+    plim_value inputs[] = {plim__gradient_zeros(d, plim__gradient_input(d, 0)), indices,
+                           plim__gradient_of_output(d, 0)};
     if (inputs[0] < 0) return PLIM_NO_VALUE;
     int32_t node = plim__gradient_begin(d, "", op, inputs, 3, 1);
     if (strcmp(op, "ScatterElements") == 0) plim_graph_set_int(d->graph, node, "axis", axis);
@@ -27,12 +28,15 @@ static plim_value scatter_added(plim__gradient *d, const char *op, plim_value in
 
 plim_status plim__gradient_gather_elements(plim__gradient *d);
 plim_status plim__gradient_gather_elements(plim__gradient *d) {
-    return plim__gradient_set(d, 0, scatter_added(d, "ScatterElements", plim__gradient_input(d, 1), plim__node_int(plim__gradient_self(d), "axis", 0)));
+    return plim__gradient_set(d, 0,
+                              scatter_added(d, "ScatterElements", plim__gradient_input(d, 1),
+                                            plim__node_int(plim__gradient_self(d), "axis", 0)));
 }
 
 plim_status plim__gradient_gather_nd(plim__gradient *d);
 plim_status plim__gradient_gather_nd(plim__gradient *d) {
-    if (plim__node_int(plim__gradient_self(d), "batch_dims", 0) != 0) return plim__gradient_unsupported(d, "with batch_dims ");
+    if (plim__node_int(plim__gradient_self(d), "batch_dims", 0) != 0)
+        return plim__gradient_unsupported(d, "with batch_dims ");
     return plim__gradient_set(d, 0, scatter_added(d, "ScatterND", plim__gradient_input(d, 1), 0));
 }
 
@@ -41,7 +45,9 @@ plim_status plim__gradient_top_k(plim__gradient *d);
 plim_status plim__gradient_top_k(plim__gradient *d) {
     if (plim__gradient_of_output(d, 0) < 0) return PLIM_OK;
     if (plim__gradient_output(d, 1) < 0) return plim__gradient_unsupported(d, "without its indices ");
-    return plim__gradient_set(d, 0, scatter_added(d, "ScatterElements", plim__gradient_output(d, 1), plim__node_int(plim__gradient_self(d), "axis", -1)));
+    return plim__gradient_set(d, 0,
+                              scatter_added(d, "ScatterElements", plim__gradient_output(d, 1),
+                                            plim__node_int(plim__gradient_self(d), "axis", -1)));
 }
 
 /* Updates get what arrived at their place; data keeps the rest. With "add" both share it. */
@@ -49,7 +55,8 @@ static plim_status scatter(plim__gradient *d, const char *scatter_op, const char
     const char *reduction = plim__node_string(plim__gradient_self(d), "reduction", "none");
     bool adds = strcmp(reduction, "add") == 0, replaces = strcmp(reduction, "none") == 0;
     if (!adds && !replaces) return plim__gradient_unsupported(d, "with this reduction ");
-    plim_value dy = plim__gradient_of_output(d, 0), indices = plim__gradient_input(d, 1), updates = plim__gradient_input(d, 2);
+    plim_value dy = plim__gradient_of_output(d, 0), indices = plim__gradient_input(d, 1),
+               updates = plim__gradient_input(d, 2);
     int64_t axis = plim__node_int(plim__gradient_self(d), "axis", 0);
     bool by_element = strcmp(scatter_op, "ScatterElements") == 0;
     if (plim__gradient_wanted(d, 0) && adds) PLIM_TRY(plim__gradient_set(d, 0, dy));
@@ -66,6 +73,8 @@ static plim_status scatter(plim__gradient *d, const char *scatter_op, const char
 }
 
 plim_status plim__gradient_scatter_elements(plim__gradient *d);
-plim_status plim__gradient_scatter_elements(plim__gradient *d) { return scatter(d, "ScatterElements", "GatherElements"); }
+plim_status plim__gradient_scatter_elements(plim__gradient *d) {
+    return scatter(d, "ScatterElements", "GatherElements");
+}
 plim_status plim__gradient_scatter_nd(plim__gradient *d);
 plim_status plim__gradient_scatter_nd(plim__gradient *d) { return scatter(d, "ScatterND", "GatherND"); }

@@ -14,6 +14,10 @@ static plim_status class_loss(plim__gradient *d, const char *op, bool scores) {
 }
 
 plim_status plim__gradient_softmax_loss(plim__gradient *d);
-plim_status plim__gradient_softmax_loss(plim__gradient *d) { return class_loss(d, "SoftmaxCrossEntropyLossGrad", true); }
+plim_status plim__gradient_softmax_loss(plim__gradient *d) {
+    return class_loss(d, "SoftmaxCrossEntropyLossGrad", true);
+}
 plim_status plim__gradient_likelihood_loss(plim__gradient *d);
-plim_status plim__gradient_likelihood_loss(plim__gradient *d) { return class_loss(d, "NegativeLogLikelihoodLossGrad", false); }
+plim_status plim__gradient_likelihood_loss(plim__gradient *d) {
+    return class_loss(d, "NegativeLogLikelihoodLossGrad", false);
+}

@@ -19,20 +19,24 @@ static plim_value flipped(plim__gradient *d, plim_value x) {
     return plim__gradient_transpose(d, x, order);
 }
 
-static plim_value product(plim__gradient *d, plim_value a, plim_value b) { return plim__gradient_two(d, "MatMul", a, b); }
+static plim_value product(plim__gradient *d, plim_value a, plim_value b) {
+    return plim__gradient_two(d, "MatMul", a, b);
+}
 
 /* (..., M, K) as (rows, K). */
 static plim_value as_rows(plim__gradient *d, plim_value x) {
     plim__shape shape = plim__gradient_shape(d, x);
     if (shape.rank <= 2) return x;
-    plim__shape rows = {.rank = 2, .dims = {plim__shape_product(&shape, 0, shape.rank - 1), shape.dims[shape.rank - 1]}};
+    plim__shape rows = {.rank = 2,
+                        .dims = {plim__shape_product(&shape, 0, shape.rank - 1), shape.dims[shape.rank - 1]}};
     return plim__gradient_reshape(d, x, &rows);
 }
 
 /* Gradients of both factors of a product whose output has the gradient dy. */
 static plim_status factors(plim__gradient *d, plim_value dy) {
     plim_value a = plim__gradient_input(d, 0), b = plim__gradient_input(d, 1);
-    plim__shape own_a = plim__gradient_shape(d, a), own_b = plim__gradient_shape(d, b), full = plim__gradient_shape(d, dy);
+    plim__shape own_a = plim__gradient_shape(d, a), own_b = plim__gradient_shape(d, b),
+                full = plim__gradient_shape(d, dy);
     if (own_a.rank == 1) { /* a row; the product lost that axis */
         a = plim__gradient_reshape(d, a, &(plim__shape){.rank = 2, .dims = {1, own_a.dims[0]}});
         for (int i = full.rank; i > (own_b.rank == 1 ? full.rank : full.rank - 1); i--) full.dims[i] = full.dims[i - 1];
@@ -50,14 +54,15 @@ static plim_status factors(plim__gradient *d, plim_value dy) {
     }
     if (!plim__gradient_wanted(d, 1)) return PLIM_OK;
     bool single = plim__gradient_shape(d, b).rank == 2;
-    plim_value db = single ? product(d, flipped(d, as_rows(d, a)), as_rows(d, dy)) : plim__gradient_unbroadcast(d, product(d, flipped(d, a), dy), b);
+    plim_value db = single ? product(d, flipped(d, as_rows(d, a)), as_rows(d, dy))
+                           : plim__gradient_unbroadcast(d, product(d, flipped(d, a), dy), b);
     return plim__gradient_set(d, 1, plim__gradient_reshape(d, db, &own_b));
 }
 
 plim_status plim__gradient_matmul(plim__gradient *d);
 plim_status plim__gradient_matmul(plim__gradient *d) { return factors(d, plim__gradient_of_output(d, 0)); }
 
-/* --- fused activations ----------------------------------------------------------------------------------- */
+/* --- fused activations ---------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *slope; /* the backward operator, from the output */
@@ -92,7 +97,8 @@ static void remove_activation(plim__node *node) {
 static plim_status unfuse(plim__gradient *d, size_t k, plim_value *z) {
     plim_graph *g = d->graph;
     plim_value y = plim__gradient_output(d, 0);
-    float alpha = plim__node_float(plim__gradient_self(d), "activation_alpha", 0), beta = plim__node_float(plim__gradient_self(d), "activation_beta", 0);
+    float alpha = plim__node_float(plim__gradient_self(d), "activation_alpha", 0),
+          beta = plim__node_float(plim__gradient_self(d), "activation_beta", 0);
     plim__shape shape = plim__gradient_shape(d, y);
     *z = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, plim__gradient_dtype(d, y), &shape);
     bool own = strcmp(alone[k].op, "Swish") == 0, clip = strcmp(alone[k].op, "Clip") == 0;
@@ -148,7 +154,8 @@ plim_status plim__gradient_linear(plim__gradient *d) {
     plim_value dz;
     PLIM_TRY(before_activation(d, &dz));
     if (plim__gradient_wanted(d, 3)) PLIM_TRY(plim__gradient_set(d, 3, dz));
-    if (plim__gradient_wanted(d, 2)) PLIM_TRY(plim__gradient_set(d, 2, plim__gradient_unbroadcast(d, dz, plim__gradient_input(d, 2))));
+    if (plim__gradient_wanted(d, 2))
+        PLIM_TRY(plim__gradient_set(d, 2, plim__gradient_unbroadcast(d, dz, plim__gradient_input(d, 2))));
     return factors(d, dz);
 }
 
@@ -161,11 +168,13 @@ plim_status plim__gradient_gemm(plim__gradient *d) {
     bool ta = plim__node_int(node, "transA", 0) != 0, tb = plim__node_int(node, "transB", 0) != 0;
     double alpha = (double)plim__node_float(node, "alpha", 1), beta = (double)plim__node_float(node, "beta", 1);
     if (plim__gradient_wanted(d, 2))
-        PLIM_TRY(plim__gradient_set(d, 2, plim__gradient_unbroadcast(d, plim__gradient_scale(d, dz, beta), plim__gradient_input(d, 2))));
+        PLIM_TRY(plim__gradient_set(
+            d, 2, plim__gradient_unbroadcast(d, plim__gradient_scale(d, dz, beta), plim__gradient_input(d, 2))));
     plim_value scaled = plim__gradient_scale(d, dz, alpha);
     if (plim__gradient_wanted(d, 0)) {
         plim_value other = tb ? b : flipped(d, b); /* b'ᵀ */
-        PLIM_TRY(plim__gradient_set(d, 0, ta ? product(d, flipped(d, other), flipped(d, scaled)) : product(d, scaled, other)));
+        PLIM_TRY(plim__gradient_set(
+            d, 0, ta ? product(d, flipped(d, other), flipped(d, scaled)) : product(d, scaled, other)));
     }
     if (!plim__gradient_wanted(d, 1)) return PLIM_OK;
     plim_value other = ta ? a : flipped(d, a); /* a'ᵀ */

@@ -21,7 +21,8 @@ plim_status plim__gradient_transposed(plim__gradient *d) {
 }
 
 /* dy where it came from, zeros elsewhere. */
-static plim_value embed(plim__gradient *d, plim_value dy, const plim__shape *shape, const int64_t *start, const int64_t *step) {
+static plim_value embed(plim__gradient *d, plim_value dy, const plim__shape *shape, const int64_t *start,
+                        const int64_t *step) {
     int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "SliceGrad", &dy, 1, 1);
     plim_graph_set_ints(d->graph, node, "shape", shape->dims, (size_t)shape->rank);
     plim_graph_set_ints(d->graph, node, "start", start, (size_t)shape->rank);
@@ -55,12 +56,15 @@ plim_status plim__gradient_split(plim__gradient *d) {
     int axis;
     int64_t *sizes = plim__alloc_array(count, sizeof *sizes);
     plim__infer reading = plim__gradient_reading(d);
-    plim_status status = sizes ? plim__split_read(&reading, &axis, sizes) : plim__graph_fail(d->graph, PLIM_NO_MEMORY, "out of memory while building gradients");
+    plim_status status = sizes ? plim__split_read(&reading, &axis, sizes)
+                               : plim__graph_fail(d->graph, PLIM_NO_MEMORY, "out of memory while building gradients");
     for (size_t i = 0; status == PLIM_OK && i < count; i++) {
         pieces[i] = plim__gradient_of_output(d, i);
         plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
         shape.dims[axis] = sizes[i];
-        if (pieces[i] < 0) pieces[i] = plim__gradient_expand(d, plim__gradient_scalar(d, plim__gradient_dtype(d, plim__gradient_input(d, 0)), 0), &shape);
+        if (pieces[i] < 0)
+            pieces[i] = plim__gradient_expand(
+                d, plim__gradient_scalar(d, plim__gradient_dtype(d, plim__gradient_input(d, 0)), 0), &shape);
     }
     if (status == PLIM_OK) {
         int32_t node = plim__gradient_begin(d, "", "Concat", pieces, count, 1);
@@ -91,7 +95,8 @@ plim_status plim__gradient_concat(plim__gradient *d) {
 
 plim_status plim__gradient_expanded(plim__gradient *d);
 plim_status plim__gradient_expanded(plim__gradient *d) {
-    return plim__gradient_set(d, 0, plim__gradient_unbroadcast(d, plim__gradient_of_output(d, 0), plim__gradient_input(d, 0)));
+    return plim__gradient_set(
+        d, 0, plim__gradient_unbroadcast(d, plim__gradient_of_output(d, 0), plim__gradient_input(d, 0)));
 }
 
 /* (r0·d0, r1·d1, ...) seen as (r0, d0, r1, d1, ...) and summed over the repetitions, an axis at a time. */
@@ -105,8 +110,11 @@ plim_status plim__gradient_tile(plim__gradient *d) {
     for (int i = 0; i < shape.rank; i++) {
         if (repeats[i] == 1) continue;
         plim__shape now = plim__gradient_shape(d, gradient);
-        plim__shape parts = {.rank = 4, .dims = {plim__shape_product(&now, 0, i), repeats[i], shape.dims[i], plim__shape_product(&now, i + 1, now.rank)}};
-        gradient = plim__gradient_sum(d, plim__gradient_reshape(d, gradient, &parts), (bool[]){false, true, false, false}, false);
+        plim__shape parts = {.rank = 4,
+                             .dims = {plim__shape_product(&now, 0, i), repeats[i], shape.dims[i],
+                                      plim__shape_product(&now, i + 1, now.rank)}};
+        gradient = plim__gradient_sum(d, plim__gradient_reshape(d, gradient, &parts),
+                                      (bool[]){false, true, false, false}, false);
         now.dims[i] = shape.dims[i];
         gradient = plim__gradient_reshape(d, gradient, &now);
     }
@@ -138,7 +146,8 @@ plim_status plim__gradient_pad(plim__gradient *d) {
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
     if (pad.mode == PLIM__PAD_CONSTANT) return plim__gradient_set(d, 0, unpad(d, &pad, &shape));
     /* the other modes are tables of source indices, one an axis: their gradient adds along each table */
-    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "PadGrad", (plim_value[]){plim__gradient_of_output(d, 0)}, 1, 1);
+    int32_t node =
+        plim__gradient_begin(d, PLIM__DOMAIN, "PadGrad", (plim_value[]){plim__gradient_of_output(d, 0)}, 1, 1);
     plim_graph_set_ints(d->graph, node, "shape", shape.dims, (size_t)shape.rank);
     plim_graph_set_ints(d->graph, node, "before", pad.before, (size_t)shape.rank);
     plim_graph_set_int(d->graph, node, "mode", pad.mode);
@@ -165,12 +174,14 @@ plim_status plim__gradient_resize(plim__gradient *d) {
     plim_graph_set_floats(d->graph, node, "scale", scales, rank);
     plim_graph_set_floats(d->graph, node, "roi_start", starts, rank);
     plim_graph_set_floats(d->graph, node, "roi_end", ends, rank);
-    plim_graph_set_ints(d->graph, node, "how", (int64_t[]){resize.mode, resize.coordinates, resize.rounding, resize.antialias, resize.exclude_outside}, 5);
+    plim_graph_set_ints(
+        d->graph, node, "how",
+        (int64_t[]){resize.mode, resize.coordinates, resize.rounding, resize.antialias, resize.exclude_outside}, 5);
     plim_graph_set_float(d->graph, node, "cubic_a", resize.cubic_a);
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-/* --- rearrangements -------------------------------------------------------------------------------------- */
+/* --- rearrangements ------------------------------------------------------------------------------------------- */
 
 /* Blocks of b×b pixels and channels exchanged: dy seen as six axes, permuted, seen as x. */
 static plim_status blocks(plim__gradient *d, const plim__shape *parts, const int *order) {
@@ -209,7 +220,7 @@ plim_status plim__gradient_again(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-/* --- einsum ---------------------------------------------------------------------------------------------- */
+/* --- einsum --------------------------------------------------------------------------------------------------- */
 
 static char letter(int label) { return (char)(label < 26 ? 'a' + label : 'A' + label - 26); }
 
@@ -235,8 +246,10 @@ static plim_status einsum_operand(plim__gradient *d, const plim__einsum *e, int 
         if (seen[label]) return plim__gradient_unsupported(d, "with a label twice in one operand ");
         seen[label] = true;
         if (own.dims[k] != e->size[label]) return plim__gradient_unsupported(d, "with broadcasting ");
-        if (known[label]) *at++ = letter(label);
-        else with_ones.dims[k] = 1;
+        if (known[label])
+            *at++ = letter(label);
+        else
+            with_ones.dims[k] = 1;
     }
     *at = 0;
     int32_t node = plim__gradient_begin(d, "", "Einsum", inputs, count, 1);

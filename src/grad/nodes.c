@@ -16,13 +16,14 @@ plim__infer plim__gradient_reading(const plim__gradient *d) {
     return (plim__infer){d->graph, plim__gradient_self(d), d->error};
 }
 
-int32_t plim__gradient_begin(plim__gradient *d, const char *domain, const char *op, const plim_value *inputs, size_t count,
-                             size_t outputs) {
+int32_t plim__gradient_begin(plim__gradient *d, const char *domain, const char *op, const plim_value *inputs,
+                             size_t count, size_t outputs) {
     plim_graph *g = d->graph;
     int32_t node = plim__graph_add_node(g, domain, op, NULL, *domain ? 1 : PLIM__GRADIENT_OPSET);
     for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
     for (size_t i = 0; node >= 0 && i < outputs; i++)
-        plim__node_add_output(g, node, plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN));
+        plim__node_add_output(g, node,
+                              plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN));
     return g->failure.status == PLIM_OK ? node : -1;
 }
 
@@ -45,7 +46,9 @@ static plim_status infer(plim__gradient *d, int32_t n) {
         return plim__graph_fail(g, PLIM_INTERNAL, "a gradient needs operator %s, which does not exist", node->op_name);
     plim__infer ctx = {g, node, &detail};
     plim_status status = node->op->infer(&ctx);
-    if (status != PLIM_OK) return plim__graph_fail(g, status, "in the gradient of node '%s': %s", plim__gradient_self(d)->name, detail.message);
+    if (status != PLIM_OK)
+        return plim__graph_fail(g, status, "in the gradient of node '%s': %s", plim__gradient_self(d)->name,
+                                detail.message);
     drop_if_known(g, n);
     return PLIM_OK;
 }
@@ -62,7 +65,8 @@ static bool all_there(const plim_value *inputs, size_t count) {
     return true;
 }
 
-plim_value plim__gradient_node(plim__gradient *d, const char *domain, const char *op, const plim_value *inputs, size_t count) {
+plim_value plim__gradient_node(plim__gradient *d, const char *domain, const char *op, const plim_value *inputs,
+                               size_t count) {
     if (!all_there(inputs, count)) return PLIM_NO_VALUE;
     return plim__gradient_end(d, plim__gradient_begin(d, domain, op, inputs, count, 1));
 }
@@ -122,7 +126,7 @@ plim_status plim__gradient_become(plim__gradient *d, const char *op, size_t outp
     return plim_graph_status(g, d->error);
 }
 
-/* --- constants ------------------------------------------------------------------------------------------- */
+/* --- constants ------------------------------------------------------------------------------------------------ */
 
 plim_value plim__gradient_scalar(plim__gradient *d, plim_dtype dtype, double value) {
     float single = (float)value;
@@ -143,7 +147,7 @@ plim_value plim__gradient_zeros(plim__gradient *d, plim_value like) {
     return plim__gradient_expand(d, plim__gradient_scalar(d, plim__gradient_dtype(d, like), 0), &shape);
 }
 
-/* --- shapes ---------------------------------------------------------------------------------------------- */
+/* --- shapes --------------------------------------------------------------------------------------------------- */
 
 static plim_value with_shape(plim__gradient *d, const char *op, plim_value x, const plim__shape *shape) {
     plim_value dims = plim__gradient_ints(d, shape->dims, (size_t)shape->rank), inputs[] = {x, dims};

@@ -16,7 +16,7 @@ static plim_status three(plim__gradient *d, const char *op, const plim_value *in
     return plim__gradient_set(d, 2, plim_graph_node_output(d->graph, node, 2));
 }
 
-/* --- batch norm ------------------------------------------------------------------------------------------ */
+/* --- batch norm ----------------------------------------------------------------------------------------------- */
 
 /* A node whose output is a value that exists already. */
 static void produce(plim_graph *g, const char *op, plim_value a, plim_value b, plim_value y) {
@@ -37,7 +37,8 @@ static plim_value scaled(plim_graph *g, plim_value x, double factor) {
 }
 
 /* running' = momentum · running + (1 - momentum) · batch. The variance is the unbiased one, as in PyTorch. */
-static void running(plim_graph *g, plim_value old, plim_value batch, double momentum, double correction, plim_value to) {
+static void running(plim_graph *g, plim_value old, plim_value batch, double momentum, double correction,
+                    plim_value to) {
     if (to < 0) return;
     produce(g, "Add", scaled(g, old, momentum), scaled(g, batch, (1 - momentum) * correction), to);
 }
@@ -60,7 +61,8 @@ static void take_relu(plim_graph *g, int32_t n) {
 }
 
 static plim_status train_batch_norm(plim_graph *g, int32_t n, plim_error *error) {
-    plim_value in[5], out[3] = {plim__node_out(&g->nodes.items[n], 0), plim__node_out(&g->nodes.items[n], 1), plim__node_out(&g->nodes.items[n], 2)};
+    plim_value in[5], out[3] = {plim__node_out(&g->nodes.items[n], 0), plim__node_out(&g->nodes.items[n], 1),
+                                plim__node_out(&g->nodes.items[n], 2)};
     memcpy(in, g->nodes.items[n].inputs.items, sizeof in);
     plim__shape x = g->values.items[in[0]].shape, channel = {.rank = 1, .dims = {x.rank > 1 ? x.dims[1] : 1}};
     double momentum = (double)plim__node_float(&g->nodes.items[n], "momentum", 0.9f);
@@ -99,8 +101,10 @@ static void add_running(plim_graph *g, int32_t n, size_t i) {
     int length = snprintf(name, sizeof name, "%s.next", g->values.items[from].name);
     bool usable = length > 0 && (size_t)length < sizeof name && plim__map_get(&g->names, name, -1) < 0;
     plim__shape shape = g->values.items[from].shape;
-    plim_value to = plim__graph_add_value(g, usable ? name : NULL, PLIM__VALUE_NODE, g->values.items[from].dtype, &shape);
-    if (g->nodes.items[n].outputs.count < i - 1) plim__node_add_output(g, n, to);
+    plim_value to =
+        plim__graph_add_value(g, usable ? name : NULL, PLIM__VALUE_NODE, g->values.items[from].dtype, &shape);
+    if (g->nodes.items[n].outputs.count < i - 1)
+        plim__node_add_output(g, n, to);
     else if (to >= 0) {
         g->nodes.items[n].outputs.items[i - 2] = to;
         g->values.items[to].producer = n;
@@ -111,7 +115,8 @@ plim_status plim__batch_norms_to_training_mode(plim_graph *g, plim_error *error)
     size_t count = g->nodes.count;
     for (size_t n = 0; n < count; n++) {
         const plim__node *node = &g->nodes.items[n];
-        if (node->dead || *node->domain || strcmp(node->op_name, "BatchNormalization") != 0 || node->inputs.count != 5) continue;
+        if (node->dead || *node->domain || strcmp(node->op_name, "BatchNormalization") != 0 || node->inputs.count != 5)
+            continue;
         plim_graph_set_int(g, (int32_t)n, "training_mode", 1);
         add_running(g, (int32_t)n, 3);
         add_running(g, (int32_t)n, 4);
@@ -123,7 +128,9 @@ plim_status plim__batch_norms_train(plim_graph *g, plim_error *error) {
     size_t count = g->nodes.count;
     for (size_t n = 0; n < count; n++) {
         const plim__node *node = &g->nodes.items[n];
-        if (node->dead || *node->domain || strcmp(node->op_name, "BatchNormalization") != 0 || !plim__node_int(node, "training_mode", 0)) continue;
+        if (node->dead || *node->domain || strcmp(node->op_name, "BatchNormalization") != 0 ||
+            !plim__node_int(node, "training_mode", 0))
+            continue;
         PLIM_TRY(train_batch_norm(g, (int32_t)n, error));
     }
     return plim__ops_resolve(g, error);
@@ -132,8 +139,8 @@ plim_status plim__batch_norms_train(plim_graph *g, plim_error *error) {
 plim_status plim__gradient_batch_norm_train(plim__gradient *d);
 plim_status plim__gradient_batch_norm_train(plim__gradient *d) {
     if (plim__gradient_of_output(d, 0) < 0) return PLIM_OK;
-    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1), plim__gradient_output(d, 1),
-                           plim__gradient_output(d, 2), plim__gradient_output(d, 3)};
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0),  plim__gradient_input(d, 1),
+                           plim__gradient_output(d, 1),    plim__gradient_output(d, 2), plim__gradient_output(d, 3)};
     return three(d, "BatchNormGrad", inputs, inputs[5] >= 0 ? 6 : 5);
 }
 
@@ -141,34 +148,44 @@ plim_status plim__gradient_batch_norm_train(plim__gradient *d) {
 plim_status plim__gradient_batch_norm(plim__gradient *d);
 plim_status plim__gradient_batch_norm(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0);
-    plim__shape shape = plim__gradient_shape(d, x), channel = {.rank = shape.rank > 1 ? shape.rank - 1 : 1, .dims = {0}};
-    if (plim__gradient_wanted(d, 3) || plim__gradient_wanted(d, 4)) return plim__gradient_unsupported(d, "for its statistics ");
+    plim__shape shape = plim__gradient_shape(d, x),
+                channel = {.rank = shape.rank > 1 ? shape.rank - 1 : 1, .dims = {0}};
+    if (plim__gradient_wanted(d, 3) || plim__gradient_wanted(d, 4))
+        return plim__gradient_unsupported(d, "for its statistics ");
     for (int i = 0; i < channel.rank; i++) channel.dims[i] = i == 0 ? (shape.rank > 1 ? shape.dims[1] : 1) : 1;
     bool axes[PLIM_MAX_RANK];
     for (int i = 0; i < PLIM_MAX_RANK; i++) axes[i] = shape.rank < 2 || i != 1;
-    plim_value epsilon = plim__gradient_scalar(d, PLIM_F32, (double)plim__node_float(plim__gradient_self(d), "epsilon", 1e-5f));
-    plim_value deviation = plim__gradient_one(d, "Sqrt", plim__gradient_two(d, "Add", plim__gradient_input(d, 4), epsilon));
+    plim_value epsilon =
+        plim__gradient_scalar(d, PLIM_F32, (double)plim__node_float(plim__gradient_self(d), "epsilon", 1e-5f));
+    plim_value deviation =
+        plim__gradient_one(d, "Sqrt", plim__gradient_two(d, "Add", plim__gradient_input(d, 4), epsilon));
     plim__shape own = plim__gradient_shape(d, plim__gradient_input(d, 1));
     if (plim__gradient_wanted(d, 0)) {
-        plim_value factor = plim__gradient_reshape(d, plim__gradient_two(d, "Div", plim__gradient_input(d, 1), deviation), &channel);
+        plim_value factor =
+            plim__gradient_reshape(d, plim__gradient_two(d, "Div", plim__gradient_input(d, 1), deviation), &channel);
         PLIM_TRY(plim__gradient_set(d, 0, plim__gradient_two(d, "Mul", dy, factor)));
     }
     if (plim__gradient_wanted(d, 1)) {
         plim_value mean = plim__gradient_reshape(d, plim__gradient_input(d, 3), &channel);
-        plim_value sum = plim__gradient_sum(d, plim__gradient_two(d, "Mul", dy, plim__gradient_two(d, "Sub", x, mean)), axes, false);
-        PLIM_TRY(plim__gradient_set(d, 1, plim__gradient_two(d, "Div", plim__gradient_reshape(d, sum, &own), deviation)));
+        plim_value sum =
+            plim__gradient_sum(d, plim__gradient_two(d, "Mul", dy, plim__gradient_two(d, "Sub", x, mean)), axes, false);
+        PLIM_TRY(
+            plim__gradient_set(d, 1, plim__gradient_two(d, "Div", plim__gradient_reshape(d, sum, &own), deviation)));
     }
-    return plim__gradient_wanted(d, 2) ? plim__gradient_set(d, 2, plim__gradient_reshape(d, plim__gradient_sum(d, dy, axes, false), &own)) : PLIM_OK;
+    return plim__gradient_wanted(d, 2)
+               ? plim__gradient_set(d, 2, plim__gradient_reshape(d, plim__gradient_sum(d, dy, axes, false), &own))
+               : PLIM_OK;
 }
 
-/* --- the other norms ------------------------------------------------------------------------------------- */
+/* --- the other norms ------------------------------------------------------------------------------------------ */
 
 plim_status plim__gradient_layer_norm(plim__gradient *d);
 plim_status plim__gradient_layer_norm(plim__gradient *d) {
-    if (plim__gradient_output(d, 1) >= 0 || plim__gradient_output(d, 2) >= 0) return plim__gradient_unsupported(d, "with its statistics as outputs ");
+    if (plim__gradient_output(d, 1) >= 0 || plim__gradient_output(d, 2) >= 0)
+        return plim__gradient_unsupported(d, "with its statistics as outputs ");
     PLIM_TRY(plim__gradient_become(d, "LayerNormTrain", 3));
-    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1), plim__gradient_output(d, 1),
-                           plim__gradient_output(d, 2)};
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1),
+                           plim__gradient_output(d, 1), plim__gradient_output(d, 2)};
     return three(d, "LayerNormGrad", inputs, 5);
 }
 
@@ -188,8 +205,9 @@ plim_status plim__gradient_lp_normalization(plim__gradient *d) {
     bool axes[PLIM_MAX_RANK] = {false}, ones = plim__node_int(plim__gradient_self(d), "p", 2) == 1;
     axes[axis] = true;
     plim_value along = plim__gradient_sum(d, plim__gradient_two(d, "Mul", dy, y), axes, true);
-    plim_value size = ones ? plim__gradient_sum(d, plim__gradient_one(d, "Abs", x), axes, true)
-                           : plim__gradient_one(d, "Sqrt", plim__gradient_sum(d, plim__gradient_two(d, "Mul", x, x), axes, true));
+    plim_value size =
+        ones ? plim__gradient_sum(d, plim__gradient_one(d, "Abs", x), axes, true)
+             : plim__gradient_one(d, "Sqrt", plim__gradient_sum(d, plim__gradient_two(d, "Mul", x, x), axes, true));
     plim_value direction = ones ? plim__gradient_one(d, "Sign", x) : y;
     plim_value rest = plim__gradient_two(d, "Sub", dy, plim__gradient_two(d, "Mul", direction, along));
     return plim__gradient_set(d, 0, plim__gradient_two(d, "Div", rest, size));
@@ -217,20 +235,24 @@ plim_status plim__gradient_mvn(plim__gradient *d) {
     for (int i = 0; i < shape.rank; i++)
         if (axes[i]) count *= (double)shape.dims[i];
     plim_value centred = plim__gradient_two(d, "Sub", x, mean_over(d, x, axes, count));
-    plim_value deviation = plim__gradient_one(d, "Sqrt", mean_over(d, plim__gradient_two(d, "Mul", centred, centred), axes, count));
+    plim_value deviation =
+        plim__gradient_one(d, "Sqrt", mean_over(d, plim__gradient_two(d, "Mul", centred, centred), axes, count));
     plim_value rest = plim__gradient_two(d, "Sub", dy, mean_over(d, dy, axes, count));
-    rest = plim__gradient_two(d, "Sub", rest, plim__gradient_two(d, "Mul", y, mean_over(d, plim__gradient_two(d, "Mul", dy, y), axes, count)));
+    rest = plim__gradient_two(
+        d, "Sub", rest,
+        plim__gradient_two(d, "Mul", y, mean_over(d, plim__gradient_two(d, "Mul", dy, y), axes, count)));
     return plim__gradient_set(d, 0, plim__gradient_two(d, "Div", rest, deviation));
 }
 
-/* --- attention, dropout ---------------------------------------------------------------------------------- */
+/* --- attention, dropout --------------------------------------------------------------------------------------- */
 
 /* Nothing but q, k and v is kept: the weights are computed again. */
 plim_status plim__gradient_attention(plim__gradient *d);
 plim_status plim__gradient_attention(plim__gradient *d) {
     if (plim__gradient_wanted(d, 3)) return plim__gradient_unsupported(d, "for its mask ");
     plim_value mask = plim__gradient_input(d, 3);
-    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1), plim__gradient_input(d, 2), mask};
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1),
+                           plim__gradient_input(d, 2), mask};
     return three(d, "AttentionGrad", inputs, mask >= 0 ? 5 : 4);
 }
 
@@ -238,7 +260,8 @@ plim_status plim__gradient_attention(plim__gradient *d) {
 plim_status plim__gradient_dropout(plim__gradient *d);
 plim_status plim__gradient_dropout(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), mask = plim__gradient_output(d, 1);
-    plim__tensor *training = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 2)), *ratio = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 1));
+    plim__tensor *training = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 2)),
+                 *ratio = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 1));
     bool drops = training && plim__tensor_load(training, d->error) == PLIM_OK && plim__tensor_at(training, 0) != 0;
     double share = 0.5;
     if (ratio && plim__tensor_load(ratio, d->error) == PLIM_OK) share = plim__tensor_at(ratio, 0);
@@ -253,6 +276,7 @@ plim_status plim__gradient_dropout(plim__gradient *d) {
             plim__node_add_output(d->graph, d->node, mask);
         }
     }
-    plim_value none = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0), kept = plim__gradient_scale(d, dy, 1 / (1 - share));
+    plim_value none = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0),
+               kept = plim__gradient_scale(d, dy, 1 / (1 - share));
     return plim__gradient_set(d, 0, plim__gradient_node(d, "", "Where", (plim_value[]){mask, kept, none}, 3));
 }

@@ -5,7 +5,7 @@
 #include "grad/gradient.h"
 
 struct reduction {
-    plim_value x, y, dy;    /* y and dy with the reduced axes kept as 1, so that they broadcast against x */
+    plim_value x, y, dy;     /* y and dy with the reduced axes kept as 1, so that they broadcast against x */
     plim__shape shape, kept; /* of x, and of y and dy */
     bool axes[PLIM_MAX_RANK];
     double count; /* elements that become one */
@@ -41,7 +41,9 @@ static plim_value kept_output(plim__gradient *d, const struct reduction *r) {
         return plim__gradient_set(d, 0, expression);                                                                   \
     }
 
-static plim_value two(plim__gradient *d, const char *op, plim_value a, plim_value b) { return plim__gradient_two(d, op, a, b); }
+static plim_value two(plim__gradient *d, const char *op, plim_value a, plim_value b) {
+    return plim__gradient_two(d, op, a, b);
+}
 static plim_value one(plim__gradient *d, const char *op, plim_value a) { return plim__gradient_one(d, op, a); }
 
 static plim_value to_float(plim__gradient *d, plim_value condition, plim_value like) {
@@ -70,7 +72,8 @@ static plim_value product(plim__gradient *d, const struct reduction *r) {
     if (count == 0) return r->dy;
     plim_value rest = plim__gradient_two(d, "ReduceProd", others, plim__gradient_ints(d, list, count));
     plim_value number = plim__gradient_sum(d, zeros, r->axes, true);
-    plim_value none = to_float(d, two(d, "Equal", number, zero), r->x), single = to_float(d, two(d, "Equal", number, unit), r->x);
+    plim_value none = to_float(d, two(d, "Equal", number, zero), r->x),
+               single = to_float(d, two(d, "Equal", number, unit), r->x);
     /* none: rest / x everywhere; single: rest at the zero itself (others is 1 there) */
     plim_value full = two(d, "Div", two(d, "Mul", rest, none), others);
     full = two(d, "Mul", full, two(d, "Sub", unit, zeros));
@@ -85,22 +88,25 @@ static plim_value l2(plim__gradient *d, const struct reduction *r) {
 }
 
 REDUCTION(reduce_sum, plim__gradient_expand(d, r.dy, &r.shape))
-REDUCTION(reduce_mean, plim__gradient_expand(d, plim__gradient_scale(d, r.dy, 1 / (r.count > 0 ? r.count : 1)), &r.shape))
+REDUCTION(reduce_mean,
+          plim__gradient_expand(d, plim__gradient_scale(d, r.dy, 1 / (r.count > 0 ? r.count : 1)), &r.shape))
 REDUCTION(reduce_extreme, extreme(d, &r))
 REDUCTION(reduce_prod, product(d, &r))
 REDUCTION(reduce_l1, two(d, "Mul", r.dy, one(d, "Sign", r.x)))
 REDUCTION(reduce_l2, l2(d, &r))
-REDUCTION(reduce_log_sum, plim__gradient_expand(d, two(d, "Mul", r.dy, one(d, "Exp", one(d, "Neg", kept_output(d, &r)))), &r.shape))
+REDUCTION(reduce_log_sum,
+          plim__gradient_expand(d, two(d, "Mul", r.dy, one(d, "Exp", one(d, "Neg", kept_output(d, &r)))), &r.shape))
 REDUCTION(reduce_log_sum_exp, two(d, "Mul", r.dy, one(d, "Exp", two(d, "Sub", r.x, kept_output(d, &r)))))
 REDUCTION(reduce_sum_square, two(d, "Mul", plim__gradient_scale(d, r.dy, 2), r.x))
 
-/* --- along one axis -------------------------------------------------------------------------------------- */
+/* --- along one axis ------------------------------------------------------------------------------------------- */
 
 /* The sum runs the other way. */
 plim_status plim__gradient_cumsum(plim__gradient *d);
 plim_status plim__gradient_cumsum(plim__gradient *d) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 1)};
-    int64_t exclusive = plim__node_int(plim__gradient_self(d), "exclusive", 0), reverse = plim__node_int(plim__gradient_self(d), "reverse", 0);
+    int64_t exclusive = plim__node_int(plim__gradient_self(d), "exclusive", 0),
+            reverse = plim__node_int(plim__gradient_self(d), "reverse", 0);
     int32_t node = plim__gradient_begin(d, "", "CumSum", inputs, 2, 1);
     plim_graph_set_int(d->graph, node, "exclusive", exclusive);
     plim_graph_set_int(d->graph, node, "reverse", !reverse);

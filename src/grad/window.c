@@ -31,8 +31,10 @@ static plim_status channel_sum(plim__gradient *d, size_t input, plim_value dy) {
 plim_status plim__gradient_conv(plim__gradient *d);
 plim_status plim__gradient_conv(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), w = plim__gradient_input(d, 1);
-    if (plim__gradient_wanted(d, 1)) PLIM_TRY(conv_weights(d, dy, x));
-    else if (plim__gradient_wanted(d, 2)) PLIM_TRY(channel_sum(d, 2, dy));
+    if (plim__gradient_wanted(d, 1))
+        PLIM_TRY(conv_weights(d, dy, x));
+    else if (plim__gradient_wanted(d, 2))
+        PLIM_TRY(channel_sum(d, 2, dy));
     if (!plim__gradient_wanted(d, 0)) return PLIM_OK;
     plim__shape shape = plim__gradient_shape(d, x);
     int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ConvGradInput", (plim_value[]){dy, w}, 2, 1);
@@ -78,7 +80,7 @@ plim_status plim__gradient_conv_transpose(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-/* --- pools ----------------------------------------------------------------------------------------------- */
+/* --- pools ---------------------------------------------------------------------------------------------------- */
 
 static plim_status pool_grad(plim__gradient *d, const char *op, plim_value kept) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), kept};
@@ -111,14 +113,16 @@ plim_status plim__gradient_global_average_pool(plim__gradient *d) {
 /* Cells that equal the maximum share its gradient. */
 plim_status plim__gradient_global_max_pool(plim__gradient *d);
 plim_status plim__gradient_global_max_pool(plim__gradient *d) {
-    plim_value x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0), equal = plim__gradient_two(d, "Equal", x, y);
+    plim_value x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0),
+               equal = plim__gradient_two(d, "Equal", x, y);
     if (equal < 0) return plim_graph_status(d->graph, d->error);
     int32_t cast = plim__gradient_begin(d, "", "Cast", &equal, 1, 1);
     plim_graph_set_int(d->graph, cast, "to", plim__gradient_dtype(d, x));
     plim_value chosen = plim__gradient_end(d, cast);
     bool axes[PLIM_MAX_RANK];
     for (int i = 0; i < PLIM_MAX_RANK; i++) axes[i] = i > 1;
-    plim_value share = plim__gradient_two(d, "Div", plim__gradient_of_output(d, 0), plim__gradient_sum(d, chosen, axes, true));
+    plim_value share =
+        plim__gradient_two(d, "Div", plim__gradient_of_output(d, 0), plim__gradient_sum(d, chosen, axes, true));
     return plim__gradient_set(d, 0, plim__gradient_two(d, "Mul", chosen, share));
 }
 
@@ -132,7 +136,8 @@ static plim_value lp_slope(plim__gradient *d, plim_value spread, double p) {
 /* dy · y^(1-p), 0 where y is. */
 static plim_value lp_share(plim__gradient *d, double p) {
     plim_value y = plim__gradient_output(d, 0), zero = plim__gradient_scalar(d, PLIM_F32, 0);
-    plim_value share = plim__gradient_two(d, "Mul", plim__gradient_of_output(d, 0), plim__gradient_two(d, "Pow", y, plim__gradient_scalar(d, PLIM_F32, 1 - p)));
+    plim_value share = plim__gradient_two(d, "Mul", plim__gradient_of_output(d, 0),
+                                          plim__gradient_two(d, "Pow", y, plim__gradient_scalar(d, PLIM_F32, 1 - p)));
     return plim__gradient_node(d, "", "Where", (plim_value[]){plim__gradient_two(d, "Equal", y, zero), zero, share}, 3);
 }
 
@@ -169,14 +174,16 @@ plim_status plim__gradient_max_unpool(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     if (plim__gradient_input(d, 2) >= 0) return plim__gradient_unsupported(d, "with an output shape ");
     plim__shape shape = plim__gradient_shape(d, dy), flat = {.rank = 1, .dims = {plim__shape_elements(&shape)}};
-    return plim__gradient_set(d, 0, plim__gradient_two(d, "Gather", plim__gradient_reshape(d, dy, &flat), plim__gradient_input(d, 1)));
+    return plim__gradient_set(
+        d, 0, plim__gradient_two(d, "Gather", plim__gradient_reshape(d, dy, &flat), plim__gradient_input(d, 1)));
 }
 
 /* The mean over `size` neighbouring channels: a pool over (C, rest), with padding that counts. */
 static plim_value channel_mean(plim__gradient *d, plim_value x, int64_t size, int64_t before) {
     plim__shape shape = plim__gradient_shape(d, x);
     if (x < 0) return x;
-    plim__shape plane = {.rank = 4, .dims = {shape.dims[0], 1, shape.dims[1], plim__shape_product(&shape, 2, shape.rank)}};
+    plim__shape plane = {.rank = 4,
+                         .dims = {shape.dims[0], 1, shape.dims[1], plim__shape_product(&shape, 2, shape.rank)}};
     plim_value seen = plim__gradient_reshape(d, x, &plane);
     int32_t node = plim__gradient_begin(d, "", "AveragePool", &seen, 1, 1);
     plim_graph_set_ints(d->graph, node, "kernel_shape", (int64_t[]){size, 1}, 2);
@@ -190,11 +197,18 @@ plim_status plim__gradient_lrn(plim__gradient *d);
 plim_status plim__gradient_lrn(plim__gradient *d) {
     const plim__node *node = plim__gradient_self(d);
     int64_t size = plim__node_int(node, "size", 5), before = (size - 1) / 2;
-    double a = (double)plim__node_float(node, "alpha", 1e-4f), b = (double)plim__node_float(node, "beta", 0.75f), k = (double)plim__node_float(node, "bias", 1);
+    double a = (double)plim__node_float(node, "alpha", 1e-4f), b = (double)plim__node_float(node, "beta", 0.75f),
+           k = (double)plim__node_float(node, "bias", 1);
     plim_value x = plim__gradient_input(d, 0), dy = plim__gradient_of_output(d, 0);
     plim_value mean = channel_mean(d, plim__gradient_two(d, "Mul", x, x), size, before);
-    plim_value s = plim__gradient_two(d, "Add", plim__gradient_scale(d, mean, a), plim__gradient_scalar(d, PLIM_F32, k));
-    plim_value direct = plim__gradient_two(d, "Mul", dy, plim__gradient_two(d, "Pow", s, plim__gradient_scalar(d, PLIM_F32, -b)));
-    plim_value around = channel_mean(d, plim__gradient_two(d, "Div", plim__gradient_two(d, "Mul", direct, x), s), size, size - 1 - before);
-    return plim__gradient_set(d, 0, plim__gradient_two(d, "Sub", direct, plim__gradient_scale(d, plim__gradient_two(d, "Mul", x, around), 2 * a * b)));
+    plim_value s =
+        plim__gradient_two(d, "Add", plim__gradient_scale(d, mean, a), plim__gradient_scalar(d, PLIM_F32, k));
+    plim_value direct =
+        plim__gradient_two(d, "Mul", dy, plim__gradient_two(d, "Pow", s, plim__gradient_scalar(d, PLIM_F32, -b)));
+    plim_value around = channel_mean(d, plim__gradient_two(d, "Div", plim__gradient_two(d, "Mul", direct, x), s), size,
+                                     size - 1 - before);
+    return plim__gradient_set(
+        d, 0,
+        plim__gradient_two(d, "Sub", direct,
+                           plim__gradient_scale(d, plim__gradient_two(d, "Mul", x, around), 2 * a * b)));
 }

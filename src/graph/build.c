@@ -138,8 +138,10 @@ plim_value plim__graph_add_value(plim_graph *g, const char *name, plim__value_ki
 
 plim_value plim__graph_add_tensor(plim_graph *g, const char *name, plim__value_kind kind, plim__tensor *tensor) {
     plim_value id = tensor ? plim__graph_add_value(g, name, kind, tensor->dtype, &tensor->shape) : PLIM_NO_VALUE;
-    if (id == PLIM_NO_VALUE) plim__tensor_release(tensor);
-    else g->values.items[id].tensor = tensor;
+    if (id == PLIM_NO_VALUE)
+        plim__tensor_release(tensor);
+    else
+        g->values.items[id].tensor = tensor;
     return id;
 }
 
@@ -174,8 +176,10 @@ static plim_value add_data(plim_graph *g, const char *name, plim__value_kind kin
         plim__graph_fail(g, error.status, "'%s': %s", name ? name : "constant", error.message);
         return PLIM_NO_VALUE;
     }
-    if (data) memcpy(tensor->data, data, tensor->bytes);
-    else memset(tensor->data, 0, tensor->bytes);
+    if (data)
+        memcpy(tensor->data, data, tensor->bytes);
+    else
+        memset(tensor->data, 0, tensor->bytes);
     return plim__graph_add_tensor(g, name, kind, tensor);
 }
 
@@ -270,16 +274,20 @@ int32_t plim_graph_node(plim_graph *g, const char *op, const char *name, const p
     for (size_t i = 0; i < input_count; i++) plim__node_add_input(g, node, inputs[i]);
     for (size_t i = 0; node >= 0 && i < output_count; i++) {
         char text[256]; /* "conv1_output", or "Relu_17" for a node without a name */
-        if (name && *name) snprintf(text, sizeof text, i ? "%s_output_%zu" : "%s_output", name, i);
-        else snprintf(text, sizeof text, i ? "%s_%d_%zu" : "%s_%d", g->nodes.items[node].op_name, node, i);
+        if (name && *name)
+            snprintf(text, sizeof text, i ? "%s_output_%zu" : "%s_output", name, i);
+        else
+            snprintf(text, sizeof text, i ? "%s_%d_%zu" : "%s_%d", g->nodes.items[node].op_name, node, i);
         const char *value_name = plim__map_get(&g->names, text, -1) < 0 ? text : NULL;
-        plim__node_add_output(g, node, plim__graph_add_value(g, value_name, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN));
+        plim__node_add_output(
+            g, node, plim__graph_add_value(g, value_name, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN));
     }
     return broken(g) ? -1 : node;
 }
 
 plim_value plim_graph_node_output(const plim_graph *g, int32_t node, size_t index) {
-    return broken(g) || node < 0 || (size_t)node >= g->nodes.count ? PLIM_NO_VALUE : plim__node_out(&g->nodes.items[node], index);
+    return broken(g) || node < 0 || (size_t)node >= g->nodes.count ? PLIM_NO_VALUE
+                                                                   : plim__node_out(&g->nodes.items[node], index);
 }
 
 plim_value plim_graph_apply(plim_graph *g, const char *op, const plim_value *inputs, size_t count) {
@@ -287,15 +295,18 @@ plim_value plim_graph_apply(plim_graph *g, const char *op, const plim_value *inp
 }
 
 void plim_graph_set_int(plim_graph *g, int32_t node, const char *name, int64_t value) {
-    plim__node_set_attribute(g, node, (plim__attribute){.name = plim__strdup(name), .type = PLIM__ATTRIBUTE_INT, .i = value});
+    plim__node_set_attribute(g, node,
+                             (plim__attribute){.name = plim__strdup(name), .type = PLIM__ATTRIBUTE_INT, .i = value});
 }
 
 void plim_graph_set_float(plim_graph *g, int32_t node, const char *name, float value) {
-    plim__node_set_attribute(g, node, (plim__attribute){.name = plim__strdup(name), .type = PLIM__ATTRIBUTE_FLOAT, .f = value});
+    plim__node_set_attribute(g, node,
+                             (plim__attribute){.name = plim__strdup(name), .type = PLIM__ATTRIBUTE_FLOAT, .f = value});
 }
 
 void plim_graph_set_string(plim_graph *g, int32_t node, const char *name, const char *value) {
-    plim__attribute a = {.name = plim__strdup(name), .type = PLIM__ATTRIBUTE_STRING, .s = plim__strdup(value), .length = strlen(value)};
+    plim__attribute a = {
+        .name = plim__strdup(name), .type = PLIM__ATTRIBUTE_STRING, .s = plim__strdup(value), .length = strlen(value)};
     if (!a.s) {
         plim__free(a.name);
         a.name = NULL;
@@ -304,7 +315,8 @@ void plim_graph_set_string(plim_graph *g, int32_t node, const char *name, const 
 }
 
 void plim_graph_set_ints(plim_graph *g, int32_t node, const char *name, const int64_t *values, size_t count) {
-    plim__attribute a = {.type = PLIM__ATTRIBUTE_INTS, .length = count, .ints = plim__alloc_array(count, sizeof *values)};
+    plim__attribute a = {
+        .type = PLIM__ATTRIBUTE_INTS, .length = count, .ints = plim__alloc_array(count, sizeof *values)};
     if (a.ints) {
         if (count) memcpy(a.ints, values, count * sizeof *values);
         a.name = plim__strdup(name);
@@ -313,7 +325,8 @@ void plim_graph_set_ints(plim_graph *g, int32_t node, const char *name, const in
 }
 
 void plim_graph_set_floats(plim_graph *g, int32_t node, const char *name, const float *values, size_t count) {
-    plim__attribute a = {.type = PLIM__ATTRIBUTE_FLOATS, .length = count, .floats = plim__alloc_array(count, sizeof *values)};
+    plim__attribute a = {
+        .type = PLIM__ATTRIBUTE_FLOATS, .length = count, .floats = plim__alloc_array(count, sizeof *values)};
     if (a.floats) {
         if (count) memcpy(a.floats, values, count * sizeof *values);
         a.name = plim__strdup(name);

@@ -27,7 +27,7 @@ typedef enum plim__value_kind {
 typedef struct plim__value {
     char *name;
     plim__value_kind kind;
-    plim_dtype dtype;     /* PLIM_DTYPE_NONE while unknown */
+    plim_dtype dtype; /* PLIM_DTYPE_NONE while unknown */
     plim__shape shape;
     int32_t producer;     /* node, -1 for none */
     plim__tensor *tensor; /* constants, parameters, initial state */
@@ -50,8 +50,8 @@ typedef struct plim__attribute {
     plim__attribute_type type;
     int64_t i;
     float f;
-    char *s;        /* STRING (terminated); GRAPH and OTHER: the AttributeProto's bytes */
-    size_t length;  /* of s; of ints, floats or strings */
+    char *s;       /* STRING (terminated); GRAPH and OTHER: the AttributeProto's bytes */
+    size_t length; /* of s; of ints, floats or strings */
     int64_t *ints;
     float *floats;
     char **strings;
@@ -62,9 +62,9 @@ typedef struct plim__op plim__op;
 
 typedef struct plim__node {
     char *name;
-    char *op_name, *domain;  /* as in the file; domain "" is ONNX's own */
-    const plim__op *op;      /* row of the operator table; NULL while unresolved or unknown */
-    int version;             /* opset of its domain */
+    char *op_name, *domain; /* as in the file; domain "" is ONNX's own */
+    const plim__op *op;     /* row of the operator table; NULL while unresolved or unknown */
+    int version;            /* opset of its domain */
     bool dead;
     PLIM_VEC(plim_value) inputs;  /* PLIM_NO_VALUE for a missing optional one */
     PLIM_VEC(plim_value) outputs; /* PLIM_NO_VALUE for an unused optional one */
@@ -101,7 +101,7 @@ struct plim_graph {
 
 #define PLIM__DEFAULT_OPSET 17 /* of graphs built in code */
 
-/* --- parts ----------------------------------------------------------------------------------------- */
+/* --- parts ---------------------------------------------------------------------------------------------------- */
 
 /* A new value; the name is copied, made unique when NULL. PLIM_NO_VALUE and g->failure on failure. A
  * name that exists already is a failure. */
@@ -124,7 +124,7 @@ bool plim__graph_set_opset(plim_graph *g, const char *domain, int64_t version);
 /* Remembers the first failure; returns its status. */
 plim_status plim__graph_fail(plim_graph *g, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
 
-/* --- reading attributes ------------------------------------------------------------------------------ */
+/* --- reading attributes --------------------------------------------------------------------------------------- */
 
 const plim__attribute *plim__node_attribute(const plim__node *node, const char *name); /* or NULL */
 int64_t plim__node_int(const plim__node *node, const char *name, int64_t missing);
@@ -145,7 +145,7 @@ plim__tensor *plim__graph_tensor(const plim_graph *g, plim_value value);
 /* Like plim__graph_tensor, but only for values that training does not change. */
 plim__tensor *plim__graph_constant_tensor(const plim_graph *g, plim_value value);
 
-/* --- rewriting ---------------------------------------------------------------------------------------- */
+/* --- rewriting ------------------------------------------------------------------------------------------------ */
 
 /* Every use of `from` (nodes and graph outputs) becomes a use of `to`. If `from` was an output of the
  * graph, `to` takes its name over, so that users still find it. */

@@ -37,14 +37,16 @@ bool plim__match_scalar(const plim_graph *g, plim_value value, double *number) {
 
 bool plim__match_near(double a, double b) { return fabs(a - b) <= 1e-3 * fabs(b); }
 
-bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double number, plim_value *other, double *found) {
+bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double number, plim_value *other,
+                             double *found) {
     if (!node || node->inputs.count != 2) return false;
     bool ordered = plim__match_op(node, "Sub") || plim__match_op(node, "Div") || plim__match_op(node, "Pow");
     for (size_t i = 2; i-- > (ordered ? 1u : 0u);) {
         double scalar;
         if (!plim__match_scalar(g, node->inputs.items[i], &scalar)) continue;
         if (!isnan(number) && !plim__match_near(scalar, number)) continue;
-        const plim__shape *one = &g->values.items[node->inputs.items[i]].shape, *rest = &g->values.items[node->inputs.items[1 - i]].shape;
+        const plim__shape *one = &g->values.items[node->inputs.items[i]].shape,
+                          *rest = &g->values.items[node->inputs.items[1 - i]].shape;
         if (one->rank > rest->rank) continue; /* [1,1] with [8] gives [1,8]: more than a scalar's work */
         *other = node->inputs.items[1 - i];
         if (found) *found = scalar;
@@ -55,11 +57,13 @@ bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double
 
 plim_value plim__match_other(const plim__node *node, plim_value one) {
     if (node->inputs.count != 2) return PLIM_NO_VALUE;
-    return node->inputs.items[0] == one ? node->inputs.items[1] : node->inputs.items[1] == one ? node->inputs.items[0] : PLIM_NO_VALUE;
+    return node->inputs.items[0] == one   ? node->inputs.items[1]
+           : node->inputs.items[1] == one ? node->inputs.items[0]
+                                          : PLIM_NO_VALUE;
 }
 
-int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name, const plim_value *inputs,
-                          size_t count, plim_value like) {
+int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name,
+                          const plim_value *inputs, size_t count, plim_value like) {
     char label[256]; /* nodes may move in memory while we add one */
     strncpy(label, name, sizeof label - 1);
     label[sizeof label - 1] = 0;

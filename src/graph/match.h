@@ -17,15 +17,16 @@ bool plim__match_load(const plim_graph *g, plim__tensor *tensor);
 bool plim__match_scalar(const plim_graph *g, plim_value value, double *number);
 /* A two-input node one of whose inputs is a scalar near `number` (any scalar when it is NaN): the other
  * input goes to *other, the scalar to *found (may be NULL). The scalar must be the second input for Sub, Div, Pow. */
-bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double number, plim_value *other, double *found);
+bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double number, plim_value *other,
+                             double *found);
 /* The input of a two-input node that is not `one`; PLIM_NO_VALUE when neither is. */
 plim_value plim__match_other(const plim__node *node, plim_value one);
 bool plim__match_near(double a, double b); /* within 1e-3 relative: constants in files are rounded */
 
 /* A new node with one output of the given value's type; the caller then replaces that value. Returns the
  * node's index, -1 after a failure (g->failure tells). */
-int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name, const plim_value *inputs,
-                          size_t count, plim_value like);
+int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name,
+                          const plim_value *inputs, size_t count, plim_value like);
 /* Makes the new node's output take the place of `old`; what nobody uses any more dies. */
 plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node);
 

@@ -27,7 +27,8 @@ static plim_status check_names(const char *list, plim_error *error) {
     for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
         size_t length = strcspn(at, ",");
         bool known = length == 4 && strncmp(at, "fold", 4) == 0; /* folding happens during inference of shapes */
-        for (size_t i = 0; i < plim__pass_count; i++) known |= strlen(plim__passes[i].name) == length && strncmp(plim__passes[i].name, at, length) == 0;
+        for (size_t i = 0; i < plim__pass_count; i++)
+            known |= strlen(plim__passes[i].name) == length && strncmp(plim__passes[i].name, at, length) == 0;
         if (!known) return plim__fail(error, PLIM_INVALID, "there is no pass '%.*s'", (int)length, at);
     }
     return PLIM_OK;
@@ -38,7 +39,8 @@ plim_status plim__passes_run(plim_graph *g, const char *without, bool training, 
     for (int round = 0; round < 8; round++) {
         bool any = false;
         for (size_t i = 0; i < plim__pass_count; i++) {
-            if ((training && plim__passes[i].inference_only) || plim__pass_listed(without, plim__passes[i].name)) continue;
+            if ((training && plim__passes[i].inference_only) || plim__pass_listed(without, plim__passes[i].name))
+                continue;
             bool changed = false;
             plim_status status = plim__passes[i].run(g, &changed, error);
             PLIM_TRY(plim_graph_status(g, error)); /* what went wrong in the graph itself says more */

@@ -17,9 +17,12 @@ static void print_list(plim__str *out, const plim__attribute *a) {
             plim__str_addf(out, "… %zu in all", a->length);
             break;
         }
-        if (a->ints) plim__str_addf(out, "%" PRId64, a->ints[i]);
-        else if (a->floats) plim__str_addf(out, "%g", (double)a->floats[i]);
-        else plim__str_addf(out, "\"%s\"", a->strings[i]);
+        if (a->ints)
+            plim__str_addf(out, "%" PRId64, a->ints[i]);
+        else if (a->floats)
+            plim__str_addf(out, "%g", (double)a->floats[i]);
+        else
+            plim__str_addf(out, "\"%s\"", a->strings[i]);
     }
     plim__str_addc(out, ']');
 }
@@ -44,7 +47,8 @@ static void print_attribute(plim__str *out, const plim_graph *g, const plim__att
 
 static void print_values(plim__str *out, const plim_graph *g, const plim_value *values, size_t count) {
     for (size_t i = 0; i < count; i++)
-        plim__str_addf(out, "%s%s%s", i ? ", " : "", values[i] < 0 ? "_" : "%", values[i] < 0 ? "" : g->values.items[values[i]].name);
+        plim__str_addf(out, "%s%s%s", i ? ", " : "", values[i] < 0 ? "_" : "%",
+                       values[i] < 0 ? "" : g->values.items[values[i]].name);
 }
 
 static void print_node(plim__str *out, const plim_graph *g, const plim__node *node) {
@@ -56,8 +60,10 @@ static void print_node(plim__str *out, const plim_graph *g, const plim__node *no
     plim__str_add(out, ") : ");
     for (size_t i = 0; i < node->outputs.count; i++) {
         if (i) plim__str_add(out, ", ");
-        if (node->outputs.items[i] >= 0) print_type(out, g, &g->values.items[node->outputs.items[i]]);
-        else plim__str_addc(out, '_');
+        if (node->outputs.items[i] >= 0)
+            print_type(out, g, &g->values.items[node->outputs.items[i]]);
+        else
+            plim__str_addc(out, '_');
     }
     plim__str_addc(out, '\n');
 }

@@ -77,7 +77,8 @@ static bool is_orphan(const plim_graph *g, plim_value v) {
 }
 
 /* Places node `first` after everything it needs: depth first, on a stack of our own, since chains are long. */
-static plim_status place_node(const plim_graph *g, int32_t first, struct visit *visits, int32_t *filled, plim_error *error) {
+static plim_status place_node(const plim_graph *g, int32_t first, struct visit *visits, int32_t *filled,
+                              plim_error *error) {
     visits[first] = (struct visit){.state = OPEN, .below = -1};
     for (int32_t n = first; n >= 0;) {
         const plim__node *node = &g->nodes.items[n];
@@ -90,10 +91,12 @@ static plim_status place_node(const plim_graph *g, int32_t first, struct visit *
         plim_value input = node->inputs.items[visits[n].next++];
         int32_t needed = input < 0 ? -1 : g->values.items[input].producer;
         if (needed < 0 && !node->dead && is_orphan(g, input))
-            return plim__fail(error, PLIM_CORRUPT, "node '%s' reads '%s', which nothing makes", node_label(node), g->values.items[input].name);
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' reads '%s', which nothing makes", node_label(node),
+                              g->values.items[input].name);
         if (needed < 0 || visits[needed].state == DONE) continue;
         if (visits[needed].state == OPEN)
-            return plim__fail(error, PLIM_CORRUPT, "the graph has a cycle through node '%s'", node_label(&g->nodes.items[needed]));
+            return plim__fail(error, PLIM_CORRUPT, "the graph has a cycle through node '%s'",
+                              node_label(&g->nodes.items[needed]));
         visits[needed] = (struct visit){.state = OPEN, .below = n};
         n = needed;
     }
@@ -104,11 +107,13 @@ static plim_status place_node(const plim_graph *g, int32_t first, struct visit *
 plim_status plim__graph_sort(plim_graph *g, plim_error *error) {
     for (size_t i = 0; i < g->outputs.count; i++)
         if (is_orphan(g, g->outputs.items[i]))
-            return plim__fail(error, PLIM_CORRUPT, "nothing makes the output '%s'", g->values.items[g->outputs.items[i]].name);
+            return plim__fail(error, PLIM_CORRUPT, "nothing makes the output '%s'",
+                              g->values.items[g->outputs.items[i]].name);
     size_t count = g->nodes.count;
     plim__node *sorted = plim__alloc_array(count, sizeof *sorted);
     struct visit *visits = plim__alloc_zero(count, sizeof *visits);
-    plim_status status = sorted && visits ? PLIM_OK : plim__fail_memory(error, "sorting a graph", count * sizeof *sorted);
+    plim_status status =
+        sorted && visits ? PLIM_OK : plim__fail_memory(error, "sorting a graph", count * sizeof *sorted);
     int32_t filled = 0;
     for (size_t n = 0; status == PLIM_OK && n < count; n++)
         if (visits[n].state == NEW) status = place_node(g, (int32_t)n, visits, &filled, error);
@@ -116,7 +121,8 @@ plim_status plim__graph_sort(plim_graph *g, plim_error *error) {
         for (size_t n = 0; n < count; n++) sorted[visits[n].place] = g->nodes.items[n];
         if (count) memcpy(g->nodes.items, sorted, count * sizeof *sorted);
         for (size_t v = 0; v < g->values.count; v++)
-            if (g->values.items[v].producer >= 0) g->values.items[v].producer = visits[g->values.items[v].producer].place;
+            if (g->values.items[v].producer >= 0)
+                g->values.items[v].producer = visits[g->values.items[v].producer].place;
     }
     plim__free(sorted);
     plim__free(visits);
@@ -184,7 +190,8 @@ static bool clone_node(plim_graph *g, const plim__node *from) {
     g->nodes.items[id].dead = from->dead;
     bool ok = true;
     for (size_t i = 0; i < from->inputs.count; i++) ok &= plim__node_add_input(g, id, from->inputs.items[i]);
-    for (size_t i = 0; i < from->outputs.count; i++) ok &= plim__vec_push(&g->nodes.items[id].outputs, from->outputs.items[i]);
+    for (size_t i = 0; i < from->outputs.count; i++)
+        ok &= plim__vec_push(&g->nodes.items[id].outputs, from->outputs.items[i]);
     for (size_t i = 0; ok && i < from->attributes.count; i++) {
         plim__attribute copy;
         ok = clone_attribute(&from->attributes.items[i], &copy) && plim__node_set_attribute(g, id, copy);
@@ -198,13 +205,15 @@ static bool clone_info(plim_graph *g, const plim__model_info *from) {
     plim__model_info *to = &g->info;
     to->ir_version = from->ir_version;
     to->model_version = from->model_version;
-    bool ok = clone_text(&to->producer_name, from->producer_name) && clone_text(&to->producer_version, from->producer_version) &&
+    bool ok = clone_text(&to->producer_name, from->producer_name) &&
+              clone_text(&to->producer_version, from->producer_version) &&
               clone_text(&to->model_domain, from->model_domain) && clone_text(&to->doc, from->doc) &&
               clone_text(&to->graph_name, from->graph_name);
     for (size_t i = 0; ok && i < from->opsets.count; i++)
         ok = plim__graph_set_opset(g, from->opsets.items[i].domain, from->opsets.items[i].version);
     for (size_t i = 0; ok && i < from->properties.count; i++) {
-        struct plim__property p = {plim__strdup(from->properties.items[i].key), plim__strdup(from->properties.items[i].value)};
+        struct plim__property p = {plim__strdup(from->properties.items[i].key),
+                                   plim__strdup(from->properties.items[i].value)};
         ok = p.key && p.value && plim__vec_push(&to->properties, p);
         if (!ok) {
             plim__free(p.key);
@@ -220,7 +229,8 @@ plim_graph *plim_graph_clone(const plim_graph *from) {
     g->failure = from->failure;
     if (g->failure.status != PLIM_OK) return g;
     bool ok = clone_info(g, &from->info);
-    for (size_t i = 0; ok && i < from->symbols.count; i++) ok = plim_graph_symbol(g, from->symbols.items[i]) == -1 - (int64_t)i;
+    for (size_t i = 0; ok && i < from->symbols.count; i++)
+        ok = plim_graph_symbol(g, from->symbols.items[i]) == -1 - (int64_t)i;
     for (size_t v = 0; ok && v < from->values.count; v++) {
         const plim__value *value = &from->values.items[v];
         ok = plim__graph_add_value(g, value->name, value->kind, value->dtype, &value->shape) == (plim_value)v;
@@ -241,16 +251,22 @@ bool plim__graph_is_valid(const plim_graph *g, plim_error *error) {
         const plim__value *value = &g->values.items[v];
         if (!value->name || plim__map_get(&g->names, value->name, -1) != (int64_t)v)
             return plim__fail(error, PLIM_INTERNAL, "value %zu is not found by its name", v), false;
-        if (value->producer >= (int32_t)g->nodes.count) return plim__fail(error, PLIM_INTERNAL, "'%s' has no such producer", value->name), false;
+        if (value->producer >= (int32_t)g->nodes.count)
+            return plim__fail(error, PLIM_INTERNAL, "'%s' has no such producer", value->name), false;
     }
     for (size_t n = 0; n < g->nodes.count; n++) {
         const plim__node *node = &g->nodes.items[n];
         for (size_t i = 0; i < node->inputs.count; i++)
             if (node->inputs.items[i] >= (plim_value)g->values.count)
-                return plim__fail(error, PLIM_INTERNAL, "node '%s' reads a value that does not exist", node_label(node)), false;
+                return plim__fail(error, PLIM_INTERNAL, "node '%s' reads a value that does not exist",
+                                  node_label(node)),
+                       false;
         for (size_t i = 0; i < node->outputs.count; i++)
-            if (node->outputs.items[i] >= 0 && !node->dead && g->values.items[node->outputs.items[i]].producer != (int32_t)n)
-                return plim__fail(error, PLIM_INTERNAL, "an output of node '%s' has another producer", node_label(node)), false;
+            if (node->outputs.items[i] >= 0 && !node->dead &&
+                g->values.items[node->outputs.items[i]].producer != (int32_t)n)
+                return plim__fail(error, PLIM_INTERNAL, "an output of node '%s' has another producer",
+                                  node_label(node)),
+                       false;
     }
     return true;
 }

@@ -78,8 +78,9 @@ const char *plim__shape_text(const plim__shape *shape, const plim_graph *graph, 
     text[used++] = '[';
     for (int i = 0; i < shape->rank; i++) {
         const char *symbol = shape->dims[i] < 0 && graph ? plim_graph_symbol_name(graph, shape->dims[i]) : NULL;
-        int wrote = symbol ? snprintf(text + used, PLIM_SHAPE_TEXT - used - 2, "%s%.20s", i ? "," : "", symbol)
-                           : snprintf(text + used, PLIM_SHAPE_TEXT - used - 2, "%s%" PRId64, i ? "," : "", shape->dims[i]);
+        int wrote = symbol
+                        ? snprintf(text + used, PLIM_SHAPE_TEXT - used - 2, "%s%.20s", i ? "," : "", symbol)
+                        : snprintf(text + used, PLIM_SHAPE_TEXT - used - 2, "%s%" PRId64, i ? "," : "", shape->dims[i]);
         used += (size_t)(wrote > 0 ? wrote : 0);
         if (used > PLIM_SHAPE_TEXT - 24) break;
     }

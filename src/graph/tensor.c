@@ -71,10 +71,13 @@ plim_status plim__tensor_create(plim_dtype dtype, const plim__shape *shape, plim
     return status;
 }
 
-plim_status plim__tensor_take(plim_dtype dtype, const plim__shape *shape, void *data, plim__tensor **tensor, plim_error *error) {
+plim_status plim__tensor_take(plim_dtype dtype, const plim__shape *shape, void *data, plim__tensor **tensor,
+                              plim_error *error) {
     plim_status status = make(dtype, shape, tensor, error);
-    if (status == PLIM_OK) (*tensor)->data = data;
-    else free(data);
+    if (status == PLIM_OK)
+        (*tensor)->data = data;
+    else
+        free(data);
     return status;
 }
 
@@ -168,7 +171,8 @@ plim_status plim__tensor_ints(plim__tensor *tensor, int64_t *values, size_t most
         return plim__fail(error, PLIM_SHAPE, "expected at most %zu integers, found %lld", most, (long long)elements);
     PLIM_TRY(plim__tensor_load(tensor, error));
     for (int64_t i = 0; i < elements; i++) /* int64 exactly; a double would round large ones */
-        values[i] = tensor->dtype == PLIM_I64 ? ((const int64_t *)tensor->data)[i] : (int64_t)plim__tensor_at(tensor, i);
+        values[i] =
+            tensor->dtype == PLIM_I64 ? ((const int64_t *)tensor->data)[i] : (int64_t)plim__tensor_at(tensor, i);
     *count = (size_t)elements;
     return PLIM_OK;
 }

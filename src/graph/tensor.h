@@ -37,7 +37,8 @@ typedef struct plim__tensor {
 /* A tensor with room for its data (undefined), from dtype and concrete shape. */
 plim_status plim__tensor_create(plim_dtype dtype, const plim__shape *shape, plim__tensor **tensor, plim_error *error);
 /* Takes `data` (from malloc) on success and on failure. */
-plim_status plim__tensor_take(plim_dtype dtype, const plim__shape *shape, void *data, plim__tensor **tensor, plim_error *error);
+plim_status plim__tensor_take(plim_dtype dtype, const plim__shape *shape, void *data, plim__tensor **tensor,
+                              plim_error *error);
 /* Data that stays in the file until it is needed; the caller has checked that the file is long enough. */
 plim_status plim__tensor_in_file(plim_dtype dtype, const plim__shape *shape, plim__source *source, uint64_t offset,
                                  plim__tensor **tensor, plim_error *error);

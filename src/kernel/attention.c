@@ -20,9 +20,11 @@ int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m,
     return offset;
 }
 
-static void add_mask(const plim__attention *s, float *scores, const float *mask, int64_t first, int64_t rows, int64_t visible) {
+static void add_mask(const plim__attention *s, float *scores, const float *mask, int64_t first, int64_t rows,
+                     int64_t visible) {
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < visible; j++) scores[i * visible + j] += mask[(first + i) * s->mask.row + j * s->mask.column];
+        for (int64_t j = 0; j < visible; j++)
+            scores[i * visible + j] += mask[(first + i) * s->mask.row + j * s->mask.column];
 }
 
 int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t rows) {
@@ -30,12 +32,12 @@ int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t
     return s->causal && last < s->keys ? last : s->keys;
 }
 
-void plim__attention_weights(const plim__attention *s, const float *q, const float *k, const float *mask, int64_t first, int64_t rows,
-                             int64_t visible, float *weights) {
+void plim__attention_weights(const plim__attention *s, const float *q, const float *k, const float *mask, int64_t first,
+                             int64_t rows, int64_t visible, float *weights) {
     int64_t shift = s->keys - s->queries;
     bool transposed = s->k.column != 1; /* keys stored row by row */
-    dnnl_sgemm('N', transposed ? 'T' : 'N', rows, visible, s->depth, s->scale, q + first * s->q.row, s->q.row, k, transposed ? s->k.column : s->k.row, 0,
-               weights, visible);
+    dnnl_sgemm('N', transposed ? 'T' : 'N', rows, visible, s->depth, s->scale, q + first * s->q.row, s->q.row, k,
+               transposed ? s->k.column : s->k.row, 0, weights, visible);
     if (s->has_mask) add_mask(s, weights, mask, first, rows, visible);
     for (int64_t i = 0; i < rows; i++) {
         int64_t seen = s->causal && first + i + 1 + shift < visible ? first + i + 1 + shift : visible;
@@ -47,9 +49,11 @@ void plim__attention_weights(const plim__attention *s, const float *q, const flo
 
 /* One block of queries. Row-major products: C = A·B with leading dimensions. */
 static void attend(const plim__attention *s, const plim__call *call, int64_t head, int64_t first, float *scores) {
-    int64_t rows = s->queries - first < PLIM__ATTENTION_ROWS ? s->queries - first : PLIM__ATTENTION_ROWS, visible = plim__attention_visible(s, first, rows);
+    int64_t rows = s->queries - first < PLIM__ATTENTION_ROWS ? s->queries - first : PLIM__ATTENTION_ROWS,
+            visible = plim__attention_visible(s, first, rows);
     const float *q = (const float *)call->in[0] + plim__matrices_offset(s, &s->q, head);
-    const float *k = (const float *)call->in[1] + plim__matrices_offset(s, &s->k, head), *v = (const float *)call->in[2] + plim__matrices_offset(s, &s->v, head);
+    const float *k = (const float *)call->in[1] + plim__matrices_offset(s, &s->k, head),
+                *v = (const float *)call->in[2] + plim__matrices_offset(s, &s->v, head);
     const float *mask = s->has_mask ? (const float *)call->in[3] + plim__matrices_offset(s, &s->mask, head) : NULL;
     float *y = (float *)call->out[0] + plim__matrices_offset(s, &s->y, head) + first * s->y.row;
     plim__attention_weights(s, q, k, mask, first, rows, visible, scores);
@@ -62,7 +66,8 @@ static plim_status run_attention(const plim__call *call) {
 #pragma omp parallel for collapse(2) schedule(dynamic) num_threads(s->threads)
     for (int64_t head = 0; head < s->heads; head++)
         for (int64_t block = blocks - 1; block >= 0; block--) /* long ones first */
-            attend(s, call, head, block * PLIM__ATTENTION_ROWS, (float *)call->scratch + (size_t)omp_get_thread_num() * s->scratch);
+            attend(s, call, head, block * PLIM__ATTENTION_ROWS,
+                   (float *)call->scratch + (size_t)omp_get_thread_num() * s->scratch);
     return PLIM_OK;
 }
 
@@ -98,9 +103,12 @@ static plim_status take_mask(plim__lower *l, size_t i, int rank, plim__matrices 
     *m = (plim__matrices){0};
     for (int k = 0; k < rank; k++) {
         int64_t stride = k < more || layout.shape.dims[k - more] == 1 ? 0 : layout.strides[k - more];
-        if (k < rank - 2) m->batch[k] = stride;
-        else if (k == rank - 2) m->row = stride;
-        else m->column = stride;
+        if (k < rank - 2)
+            m->batch[k] = stride;
+        else if (k == rank - 2)
+            m->row = stride;
+        else
+            m->column = stride;
     }
     return PLIM_OK;
 }
@@ -118,17 +126,25 @@ plim_status plim__attention_read(plim__lower *l, size_t first, plim__attention *
     const plim__shape *q = plim__lower_input_shape(l, first), *v = plim__lower_input_shape(l, first + 2);
     const plim__node *node = plim__lower_node(l);
     int r = q->rank;
-    *s = (plim__attention){.leading = r - 2, .heads = plim__shape_product(q, 0, r - 2), .queries = q->dims[r - 2], .keys = v->dims[r - 2],
-                           .depth = q->dims[r - 1], .width = v->dims[r - 1], .scale = plim__node_float(node, "scale", 1),
-                           .causal = plim__node_int(node, "causal", 0) != 0, .has_mask = plim__lower_has_input(l, first + 3),
+    *s = (plim__attention){.leading = r - 2,
+                           .heads = plim__shape_product(q, 0, r - 2),
+                           .queries = q->dims[r - 2],
+                           .keys = v->dims[r - 2],
+                           .depth = q->dims[r - 1],
+                           .width = v->dims[r - 1],
+                           .scale = plim__node_float(node, "scale", 1),
+                           .causal = plim__node_int(node, "causal", 0) != 0,
+                           .has_mask = plim__lower_has_input(l, first + 3),
                            .threads = plim__lower_threads(l)};
     for (int i = 0; i < r - 2; i++) s->dims[i] = q->dims[i];
-    if (plim__lower_input_dtype(l, first) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
+    if (plim__lower_input_dtype(l, first) != PLIM_F32)
+        return plim__lower_unsupported(l, "with another type than float32");
     PLIM_TRY(plim__attention_take(l, first, false, &s->q));
     PLIM_TRY(plim__attention_take(l, first + 1, true, &s->k));
     PLIM_TRY(plim__attention_take(l, first + 2, false, &s->v));
     if (s->has_mask) PLIM_TRY(take_mask(l, first + 3, r, &s->mask));
-    s->scratch = (size_t)(((s->queries < PLIM__ATTENTION_ROWS ? s->queries : PLIM__ATTENTION_ROWS) * s->keys + 15) / 16 * 16);
+    s->scratch =
+        (size_t)(((s->queries < PLIM__ATTENTION_ROWS ? s->queries : PLIM__ATTENTION_ROWS) * s->keys + 15) / 16 * 16);
     return PLIM_OK;
 }
 

@@ -35,7 +35,7 @@ int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m,
 /* How many keys the queries first to first + rows - 1 see at most. */
 int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t rows);
 /* softmax(scale · q·k + mask) of these queries into weights (rows × visible). q, k and mask are the head's. */
-void plim__attention_weights(const plim__attention *s, const float *q, const float *k, const float *mask, int64_t first, int64_t rows,
-                             int64_t visible, float *weights);
+void plim__attention_weights(const plim__attention *s, const float *q, const float *k, const float *mask, int64_t first,
+                             int64_t rows, int64_t visible, float *weights);
 
 #endif

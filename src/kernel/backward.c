@@ -11,11 +11,12 @@ plim_status plim__backward_describe(plim__lower *l, const char *what, const void
 }
 
 static const dnnl_format_tag_t tags[] = {
-    dnnl_abc,  dnnl_aBc16b,  dnnl_aBc8b,  dnnl_aBc4b,  dnnl_acb,  dnnl_abcd,  dnnl_aBcd16b,  dnnl_aBcd8b,
-    dnnl_aBcd4b, dnnl_acdb,  dnnl_abcde,  dnnl_aBcde16b, dnnl_aBcde8b, dnnl_aBcde4b, dnnl_acdeb,
+    dnnl_abc,    dnnl_aBc16b, dnnl_aBc8b, dnnl_aBc4b,    dnnl_acb,     dnnl_abcd,    dnnl_aBcd16b, dnnl_aBcd8b,
+    dnnl_aBcd4b, dnnl_acdb,   dnnl_abcde, dnnl_aBcde16b, dnnl_aBcde8b, dnnl_aBcde4b, dnnl_acdeb,
 };
 
-bool plim__backward_layout_like(const plim__layout *like, dnnl_data_type_t type, const plim__shape *shape, dnnl_memory_desc_t *md) {
+bool plim__backward_layout_like(const plim__layout *like, dnnl_data_type_t type, const plim__shape *shape,
+                                dnnl_memory_desc_t *md) {
     dnnl_memory_desc_t own, guess;
     dnnl_dims_t dims, own_dims;
     if (!plim__layout_md(like, &own) || own.ndims != shape->rank) return false;
@@ -24,7 +25,8 @@ bool plim__backward_layout_like(const plim__layout *like, dnnl_data_type_t type,
         own_dims[i] = own.dims[i];
     }
     for (size_t k = 0; k < sizeof tags / sizeof *tags; k++)
-        if (dnnl_memory_desc_init_by_tag(&guess, own.ndims, own_dims, own.data_type, tags[k]) == dnnl_success && dnnl_memory_desc_equal(&guess, &own))
+        if (dnnl_memory_desc_init_by_tag(&guess, own.ndims, own_dims, own.data_type, tags[k]) == dnnl_success &&
+            dnnl_memory_desc_equal(&guess, &own))
             return dnnl_memory_desc_init_by_tag(md, shape->rank, dims, type, tags[k]) == dnnl_success;
     return false;
 }

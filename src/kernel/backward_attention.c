@@ -51,8 +51,8 @@ static void one_head(const struct backward *b, const plim__call *call, int64_t h
         dnnl_sgemm('T', 'N', visible, s->width, rows, 1, p, visible, dy_rows, b->dy.row, 1, dv, b->dv.row);
         dnnl_sgemm('N', 'T', rows, visible, s->width, 1, dy_rows, b->dy.row, v, s->v.row, 0, ds, visible);
         scores_gradient(p, ds, rows, visible, s->scale);
-        dnnl_sgemm('N', transposed ? 'N' : 'T', rows, s->depth, visible, 1, ds, visible, k, transposed ? s->k.column : s->k.row, 0,
-                   dq + first * b->dq.row, b->dq.row);
+        dnnl_sgemm('N', transposed ? 'N' : 'T', rows, s->depth, visible, 1, ds, visible, k,
+                   transposed ? s->k.column : s->k.row, 0, dq + first * b->dq.row, b->dq.row);
         dnnl_sgemm('T', 'N', visible, s->depth, rows, 1, ds, visible, q + first * s->q.row, s->q.row, 1, dk, b->dk.row);
     }
 }

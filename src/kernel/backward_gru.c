@@ -32,7 +32,9 @@ struct pass {
 };
 
 static int64_t time_of(const struct pass *p, int64_t k) { return p->reverse ? p->s->steps - 1 - k : k; }
-static int64_t row_of(const struct pass *p, int64_t t) { return (t * p->s->directions + p->direction) * p->s->batch * p->s->hidden; }
+static int64_t row_of(const struct pass *p, int64_t t) {
+    return (t * p->s->directions + p->direction) * p->s->batch * p->s->hidden;
+}
 static float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
 static void gather_before(const struct pass *p, const float *y) {
@@ -40,8 +42,10 @@ static void gather_before(const struct pass *p, const float *y) {
     for (int64_t k = 0; k < p->s->steps; k++) {
         float *to = p->before + time_of(p, k) * size;
         const float *from = k ? y + row_of(p, time_of(p, k - 1)) : p->h0;
-        if (from) memcpy(to, from, (size_t)size * sizeof *to);
-        else memset(to, 0, (size_t)size * sizeof *to);
+        if (from)
+            memcpy(to, from, (size_t)size * sizeof *to);
+        else
+            memset(to, 0, (size_t)size * sizeof *to);
     }
 }
 
@@ -51,14 +55,18 @@ static dnnl_status_t make_gates(const struct pass *p, const float *x) {
     int64_t rows = s->steps * s->batch, h = s->hidden, units = 3 * h;
     const float *wb = p->bias, *rb = p->bias ? p->bias + units : NULL, *rh = p->r + 2 * h * h;
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t u = 0; u < units; u++) p->gates[i * units + u] = !wb ? 0 : wb[u] + (u < 2 * h || !s->after ? rb[u] : 0);
-    dnnl_status_t status = dnnl_sgemm('N', 'T', rows, units, s->inputs, 1, x, s->inputs, p->w, s->inputs, 1, p->gates, units);
-    if (status == dnnl_success) status = dnnl_sgemm('N', 'T', rows, 2 * h, h, 1, p->before, h, p->r, h, 1, p->gates, units);
+        for (int64_t u = 0; u < units; u++)
+            p->gates[i * units + u] = !wb ? 0 : wb[u] + (u < 2 * h || !s->after ? rb[u] : 0);
+    dnnl_status_t status =
+        dnnl_sgemm('N', 'T', rows, units, s->inputs, 1, x, s->inputs, p->w, s->inputs, 1, p->gates, units);
+    if (status == dnnl_success)
+        status = dnnl_sgemm('N', 'T', rows, 2 * h, h, 1, p->before, h, p->r, h, 1, p->gates, units);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t u = 0; u < 2 * h; u++) p->gates[i * units + u] = sigmoid(p->gates[i * units + u]);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t u = 0; u < h; u++)
-            p->part[i * h + u] = s->after ? (rb ? rb[2 * h + u] : 0) : p->gates[i * units + h + u] * p->before[i * h + u];
+            p->part[i * h + u] =
+                s->after ? (rb ? rb[2 * h + u] : 0) : p->gates[i * units + h + u] * p->before[i * h + u];
     if (status == dnnl_success)
         status = s->after ? dnnl_sgemm('N', 'T', rows, h, h, 1, p->before, h, rh, h, 1, p->part, h)
                           : dnnl_sgemm('N', 'T', rows, h, h, 1, p->part, h, rh, h, 1, p->gates + 2 * h, units);
@@ -78,7 +86,8 @@ static dnnl_status_t step_backward(const struct pass *p, int64_t t, const float 
     const float *before = p->before + first * h, *rh = p->r + 2 * h * h;
     for (int64_t b = 0; b < s->batch; b++)
         for (int64_t u = 0; u < h; u++) {
-            float *gate = gates + b * units, z = gate[u], g = gate[2 * h + u], d = p->dh[b * h + u] + (dy ? dy[row_of(p, t) + b * h + u] : 0);
+            float *gate = gates + b * units, z = gate[u], g = gate[2 * h + u],
+                  d = p->dh[b * h + u] + (dy ? dy[row_of(p, t) + b * h + u] : 0);
             gate[2 * h + u] = d * (1 - z) * (1 - g * g);
             gate[u] = d * (before[b * h + u] - g) * z * (1 - z);
             p->dh[b * h + u] = d * z;
@@ -91,16 +100,19 @@ static dnnl_status_t step_backward(const struct pass *p, int64_t t, const float 
                 part[b * h + u] = a * r;
             }
         dnnl_status_t status = dnnl_sgemm('N', 'N', s->batch, h, h, 1, part, h, rh, h, 1, p->dh, h);
-        return status != dnnl_success ? status : dnnl_sgemm('N', 'N', s->batch, h, 2 * h, 1, gates, units, p->r, h, 1, p->dh, h);
+        return status != dnnl_success ? status
+                                      : dnnl_sgemm('N', 'N', s->batch, h, 2 * h, 1, gates, units, p->r, h, 1, p->dh, h);
     }
-    dnnl_status_t status = dnnl_sgemm('N', 'N', s->batch, h, h, 1, gates + 2 * h, units, rh, h, 0, p->reset, h); /* of r ⊙ h */
+    dnnl_status_t status =
+        dnnl_sgemm('N', 'N', s->batch, h, h, 1, gates + 2 * h, units, rh, h, 0, p->reset, h); /* of r ⊙ h */
     for (int64_t b = 0; b < s->batch; b++)
         for (int64_t u = 0; u < h; u++) {
             float *gate = gates + b * units, r = gate[h + u], d = p->reset[b * h + u];
             gate[h + u] = d * before[b * h + u] * r * (1 - r);
             p->dh[b * h + u] += d * r;
         }
-    return status != dnnl_success ? status : dnnl_sgemm('N', 'N', s->batch, h, 2 * h, 1, gates, units, p->r, h, 1, p->dh, h);
+    return status != dnnl_success ? status
+                                  : dnnl_sgemm('N', 'N', s->batch, h, 2 * h, 1, gates, units, p->r, h, 1, p->dh, h);
 }
 
 static void sum_columns(const float *from, int64_t rows, int64_t step, int64_t columns, float *to) {
@@ -115,15 +127,20 @@ static dnnl_status_t finish(const struct pass *p, const plim__call *call) {
     const struct gru *s = p->s;
     int64_t rows = s->steps * s->batch, h = s->hidden, units = 3 * h, d = p->direction;
     dnnl_status_t status = dnnl_success;
-    if (call->out[DX]) status = dnnl_sgemm('N', 'N', rows, s->inputs, units, 1, p->gates, units, p->w, s->inputs, d ? 1 : 0, call->out[DX], s->inputs);
+    if (call->out[DX])
+        status = dnnl_sgemm('N', 'N', rows, s->inputs, units, 1, p->gates, units, p->w, s->inputs, d ? 1 : 0,
+                            call->out[DX], s->inputs);
     if (status == dnnl_success && call->out[DW])
-        status = dnnl_sgemm('T', 'N', units, s->inputs, rows, 1, p->gates, units, call->in[X], s->inputs, 0, (float *)call->out[DW] + d * units * s->inputs, s->inputs);
+        status = dnnl_sgemm('T', 'N', units, s->inputs, rows, 1, p->gates, units, call->in[X], s->inputs, 0,
+                            (float *)call->out[DW] + d * units * s->inputs, s->inputs);
     if (call->out[DR]) {
         float *dr = (float *)call->out[DR] + d * units * h;
-        if (status == dnnl_success) status = dnnl_sgemm('T', 'N', 2 * h, h, rows, 1, p->gates, units, p->before, h, 0, dr, h);
+        if (status == dnnl_success)
+            status = dnnl_sgemm('T', 'N', 2 * h, h, rows, 1, p->gates, units, p->before, h, 0, dr, h);
         if (status == dnnl_success)
             status = s->after ? dnnl_sgemm('T', 'N', h, h, rows, 1, p->part, h, p->before, h, 0, dr + 2 * h * h, h)
-                              : dnnl_sgemm('T', 'N', h, h, rows, 1, p->gates + 2 * h, units, p->part, h, 0, dr + 2 * h * h, h);
+                              : dnnl_sgemm('T', 'N', h, h, rows, 1, p->gates + 2 * h, units, p->part, h, 0,
+                                           dr + 2 * h * h, h);
     }
     if (call->out[DB]) {
         float *db = (float *)call->out[DB] + d * 2 * units;
@@ -149,14 +166,18 @@ static plim_status run_gru(const plim__call *call) {
         p.r = (const float *)call->in[R] + d * units * s->hidden;
         p.bias = call->in[BIAS] ? (const float *)call->in[BIAS] + d * 2 * units : NULL;
         p.h0 = call->in[H0] ? (const float *)call->in[H0] + d * state : NULL;
-        if (call->in[DYH]) memcpy(p.dh, (const float *)call->in[DYH] + d * state, (size_t)state * sizeof(float));
-        else memset(p.dh, 0, (size_t)state * sizeof(float));
+        if (call->in[DYH])
+            memcpy(p.dh, (const float *)call->in[DYH] + d * state, (size_t)state * sizeof(float));
+        else
+            memset(p.dh, 0, (size_t)state * sizeof(float));
         gather_before(&p, call->in[Y]);
         dnnl_status_t status = make_gates(&p, call->in[X]);
-        for (int64_t k = s->steps - 1; status == dnnl_success && k >= 0; k--) status = step_backward(&p, time_of(&p, k), call->in[DY]);
+        for (int64_t k = s->steps - 1; status == dnnl_success && k >= 0; k--)
+            status = step_backward(&p, time_of(&p, k), call->in[DY]);
         if (status == dnnl_success) status = finish(&p, call);
         if (status != dnnl_success)
-            return plim__fail(call->error, status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL, "a matrix product failed in oneDNN");
+            return plim__fail(call->error, status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL,
+                              "a matrix product failed in oneDNN");
     }
     return PLIM_OK;
 }
@@ -172,7 +193,11 @@ plim_status plim__lower_gru_grad(plim__lower *l) {
     int64_t rows = x->dims[0] * x->dims[1], hidden = r->dims[2];
     PLIM_TRY(plim__lower_scratch(l, (size_t)(rows * 5 * hidden + 2 * x->dims[1] * hidden) * sizeof(float)));
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
-    *s = (struct gru){.steps = x->dims[0], .batch = x->dims[1], .inputs = x->dims[2], .hidden = hidden, .directions = r->dims[0],
+    *s = (struct gru){.steps = x->dims[0],
+                      .batch = x->dims[1],
+                      .inputs = x->dims[2],
+                      .hidden = hidden,
+                      .directions = r->dims[0],
                       .after = plim__node_int(plim__lower_node(l), "linear_before_reset", 0) != 0};
     s->reverse[0] = strcmp(direction, "reverse") == 0;
     s->reverse[1] = true;

@@ -40,10 +40,14 @@ static void strip(const struct loss *s, const plim__call *call, int64_t n, int64
         double weight = weight_of(s, call, label_at(s, call->in[1], position));
         factors[i] = (float)((double)dloss[s->each ? position : 0] * weight * share);
     }
-    if (s->softmax && s->inner == 1) plim__simd_reduce_table()->softmax(dx, (const float *)call->in[3] + at, s->classes);
-    else if (s->softmax) plim__simd_reduce_table()->softmax_columns(dx, (const float *)call->in[3] + at, s->classes, s->inner, width, peaks, sums, 0);
+    if (s->softmax && s->inner == 1)
+        plim__simd_reduce_table()->softmax(dx, (const float *)call->in[3] + at, s->classes);
+    else if (s->softmax)
+        plim__simd_reduce_table()->softmax_columns(dx, (const float *)call->in[3] + at, s->classes, s->inner, width,
+                                                   peaks, sums, 0);
     for (int64_t c = 0; c < s->classes; c++)
-        for (int64_t i = 0; i < width; i++) dx[c * s->inner + i] = s->softmax && factors[i] != 0 ? dx[c * s->inner + i] * factors[i] : 0;
+        for (int64_t i = 0; i < width; i++)
+            dx[c * s->inner + i] = s->softmax && factors[i] != 0 ? dx[c * s->inner + i] * factors[i] : 0;
     for (int64_t i = 0; i < width; i++) {
         int64_t label = label_at(s, call->in[1], n * s->inner + first + i);
         if (!(s->ignores && label == s->ignored)) dx[label * s->inner + i] -= factors[i];
@@ -56,8 +60,8 @@ static plim_status run_loss(const plim__call *call) {
     for (int64_t i = 0; i < s->outer * s->inner; i++) {
         int64_t label = label_at(s, call->in[1], i);
         if ((label < 0 || label >= s->classes) && !(s->ignores && label == s->ignored))
-            return plim__fail(call->error, PLIM_INVALID, "label %lld (element %lld) is out of range for %lld classes", (long long)label,
-                              (long long)i, (long long)s->classes);
+            return plim__fail(call->error, PLIM_INVALID, "label %lld (element %lld) is out of range for %lld classes",
+                              (long long)label, (long long)i, (long long)s->classes);
         weights += weight_of(s, call, label);
     }
     double share = s->mean && weights != 0 ? 1 / weights : 1;
@@ -81,14 +85,21 @@ static plim_status lower(plim__lower *l, const char *label, bool softmax) {
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     if (softmax) plim__lower_inplace(l, 3, 0);
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
-    *s = (struct loss){.label_type = plim__lower_input_dtype(l, 1), .softmax = softmax,
-                       .ignores = plim__node_attribute(node, "ignore_index") != NULL, .mean = strcmp(reduction, "mean") == 0,
-                       .each = strcmp(reduction, "none") == 0, .ignored = plim__node_int(node, "ignore_index", 0), .outer = x->dims[0],
-                       .classes = x->dims[1], .inner = plim__shape_product(x, 2, x->rank)};
+    *s = (struct loss){.label_type = plim__lower_input_dtype(l, 1),
+                       .softmax = softmax,
+                       .ignores = plim__node_attribute(node, "ignore_index") != NULL,
+                       .mean = strcmp(reduction, "mean") == 0,
+                       .each = strcmp(reduction, "none") == 0,
+                       .ignored = plim__node_int(node, "ignore_index", 0),
+                       .outer = x->dims[0],
+                       .classes = x->dims[1],
+                       .inner = plim__shape_product(x, 2, x->rank)};
     return plim__lower_emit(l, label, run_loss, s, plim__free);
 }
 
 plim_status plim__lower_softmax_loss_grad(plim__lower *l);
 plim_status plim__lower_softmax_loss_grad(plim__lower *l) { return lower(l, "SoftmaxCrossEntropyLossGrad", true); }
 plim_status plim__lower_likelihood_loss_grad(plim__lower *l);
-plim_status plim__lower_likelihood_loss_grad(plim__lower *l) { return lower(l, "NegativeLogLikelihoodLossGrad", false); }
+plim_status plim__lower_likelihood_loss_grad(plim__lower *l) {
+    return lower(l, "NegativeLogLikelihoodLossGrad", false);
+}

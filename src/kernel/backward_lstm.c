@@ -31,7 +31,9 @@ struct pass {
 /* Time steps in the order in which the direction goes. */
 static int64_t time_of(const struct pass *p, int64_t k) { return p->reverse ? p->s->steps - 1 - k : k; }
 /* Sample 0 of time t of Y or dY, (T, D, B, H). */
-static int64_t row_of(const struct pass *p, int64_t t) { return (t * p->s->directions + p->direction) * p->s->batch * p->s->hidden; }
+static int64_t row_of(const struct pass *p, int64_t t) {
+    return (t * p->s->directions + p->direction) * p->s->batch * p->s->hidden;
+}
 
 static float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
@@ -41,8 +43,10 @@ static void gather_before(const struct pass *p, const float *y) {
     for (int64_t k = 0; k < p->s->steps; k++) {
         float *to = p->before + time_of(p, k) * size;
         const float *from = k ? y + row_of(p, time_of(p, k - 1)) : p->h0;
-        if (from) memcpy(to, from, (size_t)size * sizeof *to);
-        else memset(to, 0, (size_t)size * sizeof *to);
+        if (from)
+            memcpy(to, from, (size_t)size * sizeof *to);
+        else
+            memset(to, 0, (size_t)size * sizeof *to);
     }
 }
 
@@ -51,8 +55,11 @@ static dnnl_status_t make_gates(const struct pass *p, const float *x) {
     int64_t rows = s->steps * s->batch, units = 4 * s->hidden;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t u = 0; u < units; u++) p->gates[i * units + u] = p->bias ? p->bias[u] + p->bias[units + u] : 0;
-    dnnl_status_t status = dnnl_sgemm('N', 'T', rows, units, s->inputs, 1, x, s->inputs, p->w, s->inputs, 1, p->gates, units);
-    if (status == dnnl_success) status = dnnl_sgemm('N', 'T', rows, units, s->hidden, 1, p->before, s->hidden, p->r, s->hidden, 1, p->gates, units);
+    dnnl_status_t status =
+        dnnl_sgemm('N', 'T', rows, units, s->inputs, 1, x, s->inputs, p->w, s->inputs, 1, p->gates, units);
+    if (status == dnnl_success)
+        status =
+            dnnl_sgemm('N', 'T', rows, units, s->hidden, 1, p->before, s->hidden, p->r, s->hidden, 1, p->gates, units);
     return status;
 }
 
@@ -77,7 +84,8 @@ static void walk_forward(const struct pass *p) {
 }
 
 /* The gates of one sample at one step become their gradients; dc goes on to the step before. */
-static void cell_backward(int64_t h, float *gate, const float *c, const float *last, const float *dy, const float *dh, float *dc) {
+static void cell_backward(int64_t h, float *gate, const float *c, const float *last, const float *dy, const float *dh,
+                          float *dc) {
     for (int64_t u = 0; u < h; u++) {
         float i = gate[u], o = gate[h + u], f = gate[2 * h + u], g = gate[3 * h + u], t = tanhf(c[u]);
         float d = dh[u] + (dy ? dy[u] : 0), e = dc[u] + d * o * (1 - t * t);
@@ -98,7 +106,8 @@ static dnnl_status_t walk_backward(const struct pass *p, const float *dy) {
 #pragma omp parallel for if (s->batch * h > 4096)
         for (int64_t b = 0; b < s->batch; b++) {
             const float *last = k ? p->cells + (time_of(p, k - 1) * s->batch + b) * h : p->c0 ? p->c0 + b * h : NULL;
-            cell_backward(h, gates + b * 4 * h, p->cells + (t * s->batch + b) * h, last, dy ? dy + row_of(p, t) + b * h : NULL, p->dh + b * h, p->dc + b * h);
+            cell_backward(h, gates + b * 4 * h, p->cells + (t * s->batch + b) * h, last,
+                          dy ? dy + row_of(p, t) + b * h : NULL, p->dh + b * h, p->dc + b * h);
         }
         dnnl_status_t status = dnnl_sgemm('N', 'N', s->batch, h, 4 * h, 1, gates, 4 * h, p->r, h, 0, p->dh, h);
         if (status != dnnl_success) return status;
@@ -111,12 +120,17 @@ static dnnl_status_t finish(const struct pass *p, const plim__call *call) {
     const struct lstm *s = p->s;
     int64_t rows = s->steps * s->batch, units = 4 * s->hidden, d = p->direction;
     dnnl_status_t status = dnnl_success;
-    if (call->out[DX]) status = dnnl_sgemm('N', 'N', rows, s->inputs, units, 1, p->gates, units, p->w, s->inputs, d ? 1 : 0, call->out[DX], s->inputs);
+    if (call->out[DX])
+        status = dnnl_sgemm('N', 'N', rows, s->inputs, units, 1, p->gates, units, p->w, s->inputs, d ? 1 : 0,
+                            call->out[DX], s->inputs);
     if (status == dnnl_success && call->out[DW])
-        status = dnnl_sgemm('T', 'N', units, s->inputs, rows, 1, p->gates, units, call->in[X], s->inputs, 0, (float *)call->out[DW] + d * units * s->inputs, s->inputs);
+        status = dnnl_sgemm('T', 'N', units, s->inputs, rows, 1, p->gates, units, call->in[X], s->inputs, 0,
+                            (float *)call->out[DW] + d * units * s->inputs, s->inputs);
     if (status == dnnl_success && call->out[DR])
-        status = dnnl_sgemm('T', 'N', units, s->hidden, rows, 1, p->gates, units, p->before, s->hidden, 0, (float *)call->out[DR] + d * units * s->hidden, s->hidden);
-    for (int64_t u = 0; call->out[DB] && u < units; u++) { /* both halves of the bias are added: their gradients are the same */
+        status = dnnl_sgemm('T', 'N', units, s->hidden, rows, 1, p->gates, units, p->before, s->hidden, 0,
+                            (float *)call->out[DR] + d * units * s->hidden, s->hidden);
+    for (int64_t u = 0; call->out[DB] && u < units;
+         u++) { /* both halves of the bias are added: their gradients are the same */
         double sum = 0;
         for (int64_t i = 0; i < rows; i++) sum += (double)p->gates[i * units + u];
         ((float *)call->out[DB])[d * 2 * units + u] = ((float *)call->out[DB])[d * 2 * units + units + u] = (float)sum;
@@ -128,8 +142,10 @@ static dnnl_status_t finish(const struct pass *p, const plim__call *call) {
 }
 
 static void start(float *to, const float *from, int64_t offset, size_t count) {
-    if (from) memcpy(to, from + offset, count * sizeof *to);
-    else memset(to, 0, count * sizeof *to);
+    if (from)
+        memcpy(to, from + offset, count * sizeof *to);
+    else
+        memset(to, 0, count * sizeof *to);
 }
 
 static plim_status run_lstm(const plim__call *call) {
@@ -154,7 +170,8 @@ static plim_status run_lstm(const plim__call *call) {
         if (status == dnnl_success) status = walk_backward(&p, call->in[DY]);
         if (status == dnnl_success) status = finish(&p, call);
         if (status != dnnl_success)
-            return plim__fail(call->error, status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL, "a matrix product failed in oneDNN");
+            return plim__fail(call->error, status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL,
+                              "a matrix product failed in oneDNN");
     }
     return PLIM_OK;
 }
@@ -170,7 +187,8 @@ plim_status plim__lower_lstm_grad(plim__lower *l) {
     int64_t rows = x->dims[0] * x->dims[1], hidden = r->dims[2];
     PLIM_TRY(plim__lower_scratch(l, (size_t)(rows * 6 * hidden + 2 * x->dims[1] * hidden) * sizeof(float)));
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
-    *s = (struct lstm){.steps = x->dims[0], .batch = x->dims[1], .inputs = x->dims[2], .hidden = hidden, .directions = r->dims[0]};
+    *s = (struct lstm){
+        .steps = x->dims[0], .batch = x->dims[1], .inputs = x->dims[2], .hidden = hidden, .directions = r->dims[0]};
     s->reverse[0] = strcmp(direction, "reverse") == 0;
     s->reverse[1] = true;
     return plim__lower_emit(l, "LstmGrad", run_lstm, s, plim__free);

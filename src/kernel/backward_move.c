@@ -8,7 +8,8 @@
 #include "kernel/resize.h"
 
 static plim_status need_f32(plim__lower *l) {
-    return plim__lower_input_dtype(l, 0) == PLIM_F32 ? PLIM_OK : plim__lower_unsupported(l, "with another type than float32");
+    return plim__lower_input_dtype(l, 0) == PLIM_F32 ? PLIM_OK
+                                                     : plim__lower_unsupported(l, "with another type than float32");
 }
 
 static void clear(float *to, int64_t count, int threads) {
@@ -16,7 +17,7 @@ static void clear(float *to, int64_t count, int threads) {
     plim__fill(to, &zero, count, sizeof zero, threads);
 }
 
-/* --- slices ---------------------------------------------------------------------------------------------- */
+/* --- slices --------------------------------------------------------------------------------------------------- */
 
 struct slice {
     int rank, threads;
@@ -27,7 +28,8 @@ struct slice {
 static plim_status run_slice(const plim__call *call) {
     const struct slice *s = call->state;
     clear(call->out[0], s->elements, s->threads);
-    plim__copy_strided((float *)call->out[0] + s->offset, s->to, call->in[0], s->from, s->dims, s->rank, sizeof(float), s->threads);
+    plim__copy_strided((float *)call->out[0] + s->offset, s->to, call->in[0], s->from, s->dims, s->rank, sizeof(float),
+                       s->threads);
     return PLIM_OK;
 }
 
@@ -35,7 +37,8 @@ plim_status plim__lower_slice_grad(plim__lower *l);
 plim_status plim__lower_slice_grad(plim__lower *l) {
     const plim__shape *out = plim__lower_output_shape(l, 0);
     size_t count;
-    const int64_t *start = plim__node_ints(plim__lower_node(l), "start", &count), *step = plim__node_ints(plim__lower_node(l), "step", &count);
+    const int64_t *start = plim__node_ints(plim__lower_node(l), "start", &count),
+                  *step = plim__node_ints(plim__lower_node(l), "step", &count);
     plim__layout dy;
     struct slice *s;
     PLIM_TRY(need_f32(l));
@@ -54,7 +57,7 @@ plim_status plim__lower_slice_grad(plim__lower *l) {
     return plim__lower_emit(l, "SliceGrad", run_slice, s, plim__free);
 }
 
-/* --- tables along axes: pads and resizes ----------------------------------------------------------------- */
+/* --- tables along axes: pads and resizes ---------------------------------------------------------------------- */
 
 /* One axis: [outer, out, inner] → [outer, in, inner]. Input index i gets weights[k] · row rows[k] for k in
  * first[i] .. first[i + 1] - 1. */
@@ -130,15 +133,24 @@ static bool fill_pass(struct pass *p, int taps, const int64_t *indices, const fl
 }
 
 /* The taps of one axis: how many, and a function that gives them for an output index. */
-typedef void (*taps_of)(const void *geometry, int axis, int64_t in, int64_t x, int taps, int64_t *indices, float *weights);
+typedef void (*taps_of)(const void *geometry, int axis, int64_t in, int64_t x, int taps, int64_t *indices,
+                        float *weights);
 
-static bool add_pass(struct passes *s, const void *geometry, int axis, const plim__shape *now, int64_t in, int taps, taps_of give) {
+static bool add_pass(struct passes *s, const void *geometry, int axis, const plim__shape *now, int64_t in, int taps,
+                     taps_of give) {
     struct pass *p = &s->items[s->count];
-    *p = (struct pass){plim__shape_product(now, 0, axis), in, now->dims[axis], plim__shape_product(now, axis + 1, now->rank), NULL, NULL, NULL};
+    *p = (struct pass){plim__shape_product(now, 0, axis),
+                       in,
+                       now->dims[axis],
+                       plim__shape_product(now, axis + 1, now->rank),
+                       NULL,
+                       NULL,
+                       NULL};
     int64_t *indices = plim__alloc_array((size_t)(p->out * taps), sizeof *indices);
     float *weights = plim__alloc_array((size_t)(p->out * taps), sizeof *weights);
     bool ok = indices && weights;
-    for (int64_t x = 0; ok && x < p->out; x++) give(geometry, axis, in, x, taps, indices + x * taps, weights + x * taps);
+    for (int64_t x = 0; ok && x < p->out; x++)
+        give(geometry, axis, in, x, taps, indices + x * taps, weights + x * taps);
     ok = ok && fill_pass(p, taps, indices, weights);
     plim__free(indices);
     plim__free(weights);
@@ -146,7 +158,8 @@ static bool add_pass(struct passes *s, const void *geometry, int axis, const pli
     return ok;
 }
 
-static plim_status lower_passes(plim__lower *l, const char *label, const void *geometry, int (*count)(const void *, int), taps_of give) {
+static plim_status lower_passes(plim__lower *l, const char *label, const void *geometry,
+                                int (*count)(const void *, int), taps_of give) {
     plim__shape now = *plim__lower_input_shape(l, 0);
     const plim__shape *x = plim__lower_output_shape(l, 0);
     struct passes *s;
@@ -220,7 +233,8 @@ static int resize_taps(const void *geometry, int axis) {
     return g->resize.mode == PLIM__RESIZE_NEAREST ? 1 : plim__resize_tap_count(&g->resize, axis);
 }
 
-static void resize_source(const void *geometry, int axis, int64_t in, int64_t x, int taps, int64_t *indices, float *weights) {
+static void resize_source(const void *geometry, int axis, int64_t in, int64_t x, int taps, int64_t *indices,
+                          float *weights) {
     const struct resize_geometry *g = geometry;
     bool inside = true;
     if (g->resize.mode == PLIM__RESIZE_NEAREST) {
@@ -237,7 +251,8 @@ plim_status plim__lower_resize_grad(plim__lower *l);
 plim_status plim__lower_resize_grad(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     size_t count;
-    const float *scale = plim__node_floats(node, "scale", &count), *starts = plim__node_floats(node, "roi_start", &count),
+    const float *scale = plim__node_floats(node, "scale", &count),
+                *starts = plim__node_floats(node, "roi_start", &count),
                 *ends = plim__node_floats(node, "roi_end", &count);
     const int64_t *how = plim__node_ints(node, "how", &count);
     struct resize_geometry g = {.in = *plim__lower_output_shape(l, 0)};
@@ -256,7 +271,7 @@ plim_status plim__lower_resize_grad(plim__lower *l) {
     return lower_passes(l, "ResizeGrad", &g, resize_taps, resize_source);
 }
 
-/* --- gathers --------------------------------------------------------------------------------------------- */
+/* --- gathers -------------------------------------------------------------------------------------------------- */
 
 /* dy [outer, count, inner] into dx [outer, size, inner]. */
 struct gather {
@@ -281,7 +296,8 @@ static void add_columns(const struct gather *s, const plim__call *call, int64_t 
 static plim_status run_gather(const plim__call *call) {
     const struct gather *s = call->state;
     for (int64_t k = 0; k < s->count; k++)
-        if (plim__index_at(s->index_type, call->in[1], k, s->size) < 0) return plim__index_fail(call, s->index_type, call->in[1], k, s->size);
+        if (plim__index_at(s->index_type, call->in[1], k, s->size) < 0)
+            return plim__index_fail(call, s->index_type, call->in[1], k, s->size);
     clear(call->out[0], s->outer * s->size * s->inner, s->threads);
     int64_t pieces = s->outer * s->count * s->inner < 32768 ? 1 : s->threads, width = (s->inner + pieces - 1) / pieces;
 #pragma omp parallel for num_threads((int)pieces) if (pieces > 1) schedule(static)
@@ -303,7 +319,11 @@ plim_status plim__lower_gather_grad(plim__lower *l) {
     PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
-    *s = (struct gather){plim__lower_input_dtype(l, 1), plim__lower_threads(l), plim__shape_product(x, 0, axis), x->dims[axis],
-                         plim__shape_product(x, axis + 1, x->rank), plim__shape_elements(plim__lower_input_shape(l, 1))};
+    *s = (struct gather){plim__lower_input_dtype(l, 1),
+                         plim__lower_threads(l),
+                         plim__shape_product(x, 0, axis),
+                         x->dims[axis],
+                         plim__shape_product(x, axis + 1, x->rank),
+                         plim__shape_elements(plim__lower_input_shape(l, 1))};
     return plim__lower_emit(l, "GatherGrad", run_gather, s, plim__free);
 }

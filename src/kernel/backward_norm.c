@@ -6,10 +6,12 @@
 #include "kernel/backward.h"
 
 static plim_status need_f32(plim__lower *l) {
-    return plim__lower_input_dtype(l, 0) == PLIM_F32 ? PLIM_OK : plim__lower_unsupported(l, "with another type than float32");
+    return plim__lower_input_dtype(l, 0) == PLIM_F32 ? PLIM_OK
+                                                     : plim__lower_unsupported(l, "with another type than float32");
 }
 
-static plim_status finish(plim__lower *l, const char *label, const void *desc, dnnl_primitive_desc_t hint, plim__argument *arguments, int count) {
+static plim_status finish(plim__lower *l, const char *label, const void *desc, dnnl_primitive_desc_t hint,
+                          plim__argument *arguments, int count) {
     dnnl_primitive_desc_t pd;
     plim_status status = plim__backward_describe(l, label, desc, hint, &pd);
     if (hint) dnnl_primitive_desc_destroy(hint);
@@ -17,7 +19,7 @@ static plim_status finish(plim__lower *l, const char *label, const void *desc, d
     return plim__lower_primitive(l, label, pd, arguments, count);
 }
 
-/* --- batch norm ------------------------------------------------------------------------------------------ */
+/* --- batch norm ----------------------------------------------------------------------------------------------- */
 
 #define BATCH_FLAGS (dnnl_use_scale | dnnl_use_shift)
 
@@ -51,10 +53,16 @@ plim_status plim__lower_batch_norm_train(plim__lower *l) {
     dnnl_batch_normalization_desc_t desc;
     dnnl_primitive_desc_t pd;
     float epsilon = plim__node_float(plim__lower_node(l), "epsilon", 1e-5f);
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_batch_normalization_forward_desc_init(&desc, dnnl_forward_training, &md, epsilon, batch_flags(l)), "batch norm"));
+    PLIM_TRY(plim__lower_dnnl(
+        l, dnnl_batch_normalization_forward_desc_init(&desc, dnnl_forward_training, &md, epsilon, batch_flags(l)),
+        "batch norm"));
     PLIM_TRY(plim__backward_describe(l, "batch norm", &desc, NULL, &pd));
-    plim__argument arguments[] = {{DNNL_ARG_SRC, md, 0}, {DNNL_ARG_SCALE, channel, 1}, {DNNL_ARG_SHIFT, channel, 2}, {DNNL_ARG_DST, md, PLIM__OUT(0)},
-                                  {DNNL_ARG_MEAN, channel, PLIM__OUT(1)}, {DNNL_ARG_VARIANCE, channel, PLIM__OUT(2)},
+    plim__argument arguments[] = {{DNNL_ARG_SRC, md, 0},
+                                  {DNNL_ARG_SCALE, channel, 1},
+                                  {DNNL_ARG_SHIFT, channel, 2},
+                                  {DNNL_ARG_DST, md, PLIM__OUT(0)},
+                                  {DNNL_ARG_MEAN, channel, PLIM__OUT(1)},
+                                  {DNNL_ARG_VARIANCE, channel, PLIM__OUT(2)},
                                   {.id = DNNL_ARG_WORKSPACE, .operand = PLIM__OUT(3)}};
     if (!plim__lower_has_output(l, 3)) return plim__lower_primitive(l, "BatchNormTrain", pd, arguments, 6);
     arguments[6].md = *dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0);
@@ -82,11 +90,20 @@ plim_status plim__lower_batch_norm_grad(plim__lower *l) {
     dnnl_batch_normalization_desc_t forward, desc;
     dnnl_primitive_desc_t hint;
     float epsilon = plim__node_float(plim__lower_node(l), "epsilon", 1e-5f);
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_batch_normalization_forward_desc_init(&forward, dnnl_forward_training, &md, epsilon, batch_flags(l)), "batch norm"));
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_batch_normalization_backward_desc_init(&desc, dnnl_backward, &md, &md, epsilon, batch_flags(l)), "batch norm"));
+    PLIM_TRY(plim__lower_dnnl(
+        l, dnnl_batch_normalization_forward_desc_init(&forward, dnnl_forward_training, &md, epsilon, batch_flags(l)),
+        "batch norm"));
+    PLIM_TRY(plim__lower_dnnl(
+        l, dnnl_batch_normalization_backward_desc_init(&desc, dnnl_backward, &md, &md, epsilon, batch_flags(l)),
+        "batch norm"));
     PLIM_TRY(plim__backward_describe(l, "batch norm", &forward, NULL, &hint));
-    plim__argument arguments[] = {{DNNL_ARG_DIFF_DST, md, 0}, {DNNL_ARG_SRC, md, 1}, {DNNL_ARG_SCALE, channel, 2}, {DNNL_ARG_MEAN, channel, 3},
-                                  {DNNL_ARG_VARIANCE, channel, 4}, {DNNL_ARG_DIFF_SRC, md, PLIM__OUT(0)}, {DNNL_ARG_DIFF_SCALE, channel, PLIM__OUT(1)},
+    plim__argument arguments[] = {{DNNL_ARG_DIFF_DST, md, 0},
+                                  {DNNL_ARG_SRC, md, 1},
+                                  {DNNL_ARG_SCALE, channel, 2},
+                                  {DNNL_ARG_MEAN, channel, 3},
+                                  {DNNL_ARG_VARIANCE, channel, 4},
+                                  {DNNL_ARG_DIFF_SRC, md, PLIM__OUT(0)},
+                                  {DNNL_ARG_DIFF_SCALE, channel, PLIM__OUT(1)},
                                   {DNNL_ARG_DIFF_SHIFT, channel, PLIM__OUT(2)},
                                   {DNNL_ARG_SHIFT, channel, 2}, /* asked for, never read: the scale stands in for it */
                                   {.id = DNNL_ARG_WORKSPACE, .operand = 5}};
@@ -95,7 +112,7 @@ plim_status plim__lower_batch_norm_grad(plim__lower *l) {
     return finish(l, "BatchNormGrad", &desc, hint, arguments, relu ? 10 : 9);
 }
 
-/* --- layer norm ------------------------------------------------------------------------------------------ */
+/* --- layer norm ----------------------------------------------------------------------------------------------- */
 
 struct rows {
     dnnl_memory_desc_t data, statistics, row;
@@ -109,7 +126,8 @@ static plim_status read_rows(plim__lower *l, size_t i, size_t k, struct rows *s)
     plim__axis_normalize(plim__node_int(plim__lower_node(l), "axis", -1), x->rank, &axis);
     int64_t rows = plim__shape_product(x, 0, axis), width = plim__shape_product(x, axis, x->rank);
     PLIM_TRY(need_f32(l));
-    if (plim__shape_elements(plim__lower_input_shape(l, k)) != width) return plim__lower_unsupported(l, "whose scale broadcasts");
+    if (plim__shape_elements(plim__lower_input_shape(l, k)) != width)
+        return plim__lower_unsupported(l, "whose scale broadcasts");
     dnnl_memory_desc_init_by_tag(&s->data, 2, (dnnl_dims_t){rows, width}, dnnl_f32, dnnl_ab);
     s->statistics = vector_md(rows);
     s->row = vector_md(width);
@@ -126,9 +144,16 @@ plim_status plim__lower_layer_norm_train(plim__lower *l) {
     for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
     dnnl_layer_normalization_desc_t desc;
     unsigned flags = dnnl_use_scale | (bias ? dnnl_use_shift : 0);
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_layer_normalization_forward_desc_init(&desc, dnnl_forward_training, &s.data, &s.statistics, s.epsilon, flags), "layer norm"));
-    plim__argument arguments[] = {{DNNL_ARG_SRC, s.data, 0}, {DNNL_ARG_SCALE, s.row, 1}, {DNNL_ARG_DST, s.data, PLIM__OUT(0)},
-                                  {DNNL_ARG_MEAN, s.statistics, PLIM__OUT(1)}, {DNNL_ARG_VARIANCE, s.statistics, PLIM__OUT(2)}, {DNNL_ARG_SHIFT, s.row, 2}};
+    PLIM_TRY(plim__lower_dnnl(l,
+                              dnnl_layer_normalization_forward_desc_init(&desc, dnnl_forward_training, &s.data,
+                                                                         &s.statistics, s.epsilon, flags),
+                              "layer norm"));
+    plim__argument arguments[] = {{DNNL_ARG_SRC, s.data, 0},
+                                  {DNNL_ARG_SCALE, s.row, 1},
+                                  {DNNL_ARG_DST, s.data, PLIM__OUT(0)},
+                                  {DNNL_ARG_MEAN, s.statistics, PLIM__OUT(1)},
+                                  {DNNL_ARG_VARIANCE, s.statistics, PLIM__OUT(2)},
+                                  {DNNL_ARG_SHIFT, s.row, 2}};
     return finish(l, "LayerNormTrain", &desc, NULL, arguments, bias ? 6 : 5);
 }
 
@@ -142,16 +167,28 @@ plim_status plim__lower_layer_norm_grad(plim__lower *l) {
     dnnl_layer_normalization_desc_t forward, desc;
     dnnl_primitive_desc_t hint;
     unsigned flags = dnnl_use_scale | dnnl_use_shift;
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_layer_normalization_forward_desc_init(&forward, dnnl_forward_training, &s.data, &s.statistics, s.epsilon, flags), "layer norm"));
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_layer_normalization_backward_desc_init(&desc, dnnl_backward, &s.data, &s.data, &s.statistics, s.epsilon, flags), "layer norm"));
+    PLIM_TRY(plim__lower_dnnl(l,
+                              dnnl_layer_normalization_forward_desc_init(&forward, dnnl_forward_training, &s.data,
+                                                                         &s.statistics, s.epsilon, flags),
+                              "layer norm"));
+    PLIM_TRY(plim__lower_dnnl(l,
+                              dnnl_layer_normalization_backward_desc_init(&desc, dnnl_backward, &s.data, &s.data,
+                                                                          &s.statistics, s.epsilon, flags),
+                              "layer norm"));
     PLIM_TRY(plim__backward_describe(l, "layer norm", &forward, NULL, &hint));
-    plim__argument arguments[] = {{DNNL_ARG_DIFF_DST, s.data, 0}, {DNNL_ARG_SRC, s.data, 1}, {DNNL_ARG_SCALE, s.row, 2}, {DNNL_ARG_MEAN, s.statistics, 3},
-                                  {DNNL_ARG_VARIANCE, s.statistics, 4}, {DNNL_ARG_DIFF_SRC, s.data, PLIM__OUT(0)}, {DNNL_ARG_DIFF_SCALE, s.row, PLIM__OUT(1)},
-                                  {DNNL_ARG_DIFF_SHIFT, s.row, PLIM__OUT(2)}, {DNNL_ARG_SHIFT, s.row, 2}}; /* as above */
+    plim__argument arguments[] = {{DNNL_ARG_DIFF_DST, s.data, 0},
+                                  {DNNL_ARG_SRC, s.data, 1},
+                                  {DNNL_ARG_SCALE, s.row, 2},
+                                  {DNNL_ARG_MEAN, s.statistics, 3},
+                                  {DNNL_ARG_VARIANCE, s.statistics, 4},
+                                  {DNNL_ARG_DIFF_SRC, s.data, PLIM__OUT(0)},
+                                  {DNNL_ARG_DIFF_SCALE, s.row, PLIM__OUT(1)},
+                                  {DNNL_ARG_DIFF_SHIFT, s.row, PLIM__OUT(2)},
+                                  {DNNL_ARG_SHIFT, s.row, 2}}; /* as above */
     return finish(l, "LayerNormGrad", &desc, hint, arguments, 9);
 }
 
-/* --- instance and group norm ----------------------------------------------------------------------------- */
+/* --- instance and group norm ---------------------------------------------------------------------------------- */
 
 /* Each group of channels of each sample on its own. Sums for scale and bias go to scratch, two for each channel of each
  * sample, and are added over the samples in their order. */
@@ -163,7 +200,8 @@ struct groups {
 
 static void one_group(const struct groups *s, const plim__call *call, int64_t unit) {
     int64_t width = s->channels * s->area, group = unit % s->groups;
-    const float *dy = (const float *)call->in[0] + unit * width, *x = (const float *)call->in[1] + unit * width, *scale = call->in[2];
+    const float *dy = (const float *)call->in[0] + unit * width, *x = (const float *)call->in[1] + unit * width,
+                *scale = call->in[2];
     float *dx = (float *)call->out[0] + unit * width;
     double *sums = (double *)call->scratch + unit * s->channels * 2;
     double total = 0, squares = 0, plain = 0, along = 0;
@@ -221,8 +259,12 @@ plim_status plim__lower_channel_norm_grad(plim__lower *l) {
     PLIM_TRY(plim__lower_scratch(l, (size_t)(x->dims[0] * x->dims[1]) * 2 * sizeof(double)));
     struct groups *s = plim__alloc(sizeof *s);
     if (s)
-        *s = (struct groups){.samples = x->dims[0], .groups = groups, .channels = x->dims[1] / groups, .area = plim__shape_product(x, 2, x->rank),
-                             .per_group = groups != x->dims[1] && plim__shape_elements(plim__lower_input_shape(l, 2)) == groups,
+        *s = (struct groups){.samples = x->dims[0],
+                             .groups = groups,
+                             .channels = x->dims[1] / groups,
+                             .area = plim__shape_product(x, 2, x->rank),
+                             .per_group =
+                                 groups != x->dims[1] && plim__shape_elements(plim__lower_input_shape(l, 2)) == groups,
                              .epsilon = plim__node_float(plim__lower_node(l), "epsilon", 1e-5f)};
     return plim__lower_emit(l, "ChannelNormGrad", run_groups, s, plim__free);
 }

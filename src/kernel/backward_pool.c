@@ -35,11 +35,13 @@ static plim_status read_window(plim__lower *l, const plim__shape *x, struct wind
     return PLIM_OK;
 }
 
-static plim_status forward_pd(plim__lower *l, dnnl_alg_kind_t algorithm, const struct window *w, const dnnl_memory_desc_t *x, const dnnl_memory_desc_t *y,
-                              dnnl_primitive_desc_t *pd) {
+static plim_status forward_pd(plim__lower *l, dnnl_alg_kind_t algorithm, const struct window *w,
+                              const dnnl_memory_desc_t *x, const dnnl_memory_desc_t *y, dnnl_primitive_desc_t *pd) {
     dnnl_pooling_v2_desc_t desc;
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_training, algorithm, x, y, w->stride, w->kernel, w->dilation, w->before,
-                                                                   w->after), "pool"));
+    PLIM_TRY(plim__lower_dnnl(l,
+                              dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_training, algorithm, x, y,
+                                                                w->stride, w->kernel, w->dilation, w->before, w->after),
+                              "pool"));
     return plim__backward_describe(l, "pool", &desc, NULL, pd);
 }
 
@@ -53,10 +55,13 @@ plim_status plim__lower_max_pool_train(plim__lower *l) {
     PLIM_TRY(read_window(l, plim__lower_input_shape(l, 0), &w));
     bool usual = plim__backward_layout_like(&x, dnnl_f32, out, &target);
     PLIM_TRY(plim__lower_input(l, 0, usual ? PLIM__ANY : PLIM__DENSE, &x));
-    if (!plim__layout_md(&x, &source) || !plim__backward_layout_like(&x, dnnl_f32, out, &target)) return plim__lower_fail(l, PLIM_INTERNAL, "its layout is not known");
+    if (!plim__layout_md(&x, &source) || !plim__backward_layout_like(&x, dnnl_f32, out, &target))
+        return plim__lower_fail(l, PLIM_INTERNAL, "its layout is not known");
     PLIM_TRY(forward_pd(l, dnnl_pooling_max, &w, &source, &target, &pd));
-    plim__argument arguments[] = {{DNNL_ARG_SRC, source, 0}, {DNNL_ARG_DST, target, PLIM__OUT(0)},
-                                  {DNNL_ARG_WORKSPACE, *dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0), PLIM__OUT(1)}};
+    plim__argument arguments[] = {
+        {DNNL_ARG_SRC, source, 0},
+        {DNNL_ARG_DST, target, PLIM__OUT(0)},
+        {DNNL_ARG_WORKSPACE, *dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0), PLIM__OUT(1)}};
     plim_status status = plim__lower_output_md(l, 0, &target);
     if (status == PLIM_OK) status = plim__lower_output_md(l, 1, &arguments[2].md);
     if (status == PLIM_OK) return plim__lower_primitive(l, "MaxPool", pd, arguments, 3);
@@ -65,7 +70,8 @@ plim_status plim__lower_max_pool_train(plim__lower *l) {
 }
 
 /* dx in the layout that `like` has; in operand 0 is dy, in operand 1 the workspace. */
-static plim_status lower_grad(plim__lower *l, const char *label, dnnl_alg_kind_t algorithm, const plim__layout *like, bool workspace) {
+static plim_status lower_grad(plim__lower *l, const char *label, dnnl_alg_kind_t algorithm, const plim__layout *like,
+                              bool workspace) {
     struct window w;
     dnnl_memory_desc_t dx, dy;
     dnnl_primitive_desc_t hint, pd = NULL;
@@ -75,11 +81,15 @@ static plim_status lower_grad(plim__lower *l, const char *label, dnnl_alg_kind_t
         !plim__backward_layout_like(like, dnnl_f32, plim__lower_input_shape(l, 0), &dy))
         return plim__lower_fail(l, PLIM_INTERNAL, "its layout is not known");
     PLIM_TRY(forward_pd(l, algorithm, &w, &dx, &dy, &hint));
-    plim_status status = plim__lower_dnnl(l, dnnl_pooling_v2_backward_desc_init(&desc, algorithm, &dx, &dy, w.stride, w.kernel, w.dilation, w.before, w.after), "pool");
+    plim_status status = plim__lower_dnnl(l,
+                                          dnnl_pooling_v2_backward_desc_init(&desc, algorithm, &dx, &dy, w.stride,
+                                                                             w.kernel, w.dilation, w.before, w.after),
+                                          "pool");
     if (status == PLIM_OK) status = plim__backward_describe(l, "pool", &desc, hint, &pd);
     dnnl_primitive_desc_destroy(hint);
     PLIM_TRY(status);
-    plim__argument arguments[] = {{DNNL_ARG_DIFF_DST, dy, 0}, {DNNL_ARG_DIFF_SRC, dx, PLIM__OUT(0)}, {.id = DNNL_ARG_WORKSPACE, .operand = 1}};
+    plim__argument arguments[] = {
+        {DNNL_ARG_DIFF_DST, dy, 0}, {DNNL_ARG_DIFF_SRC, dx, PLIM__OUT(0)}, {.id = DNNL_ARG_WORKSPACE, .operand = 1}};
     status = plim__lower_input_md(l, 0, &dy);
     if (status == PLIM_OK && workspace) {
         arguments[2].md = *dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0);
@@ -103,5 +113,7 @@ plim_status plim__lower_average_pool_grad(plim__lower *l) {
     dnnl_memory_desc_t md;
     bool padded = plim__node_int(plim__lower_node(l), "count_include_pad", 0) != 0;
     bool usual = plim__backward_layout_like(&dy, dnnl_f32, plim__lower_input_shape(l, 0), &md);
-    return lower_grad(l, "AveragePoolGrad", padded ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding, usual ? &dy : &dense, false);
+    return lower_grad(l, "AveragePoolGrad",
+                      padded ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding,
+                      usual ? &dy : &dense, false);
 }

@@ -23,17 +23,21 @@ static plim_status lower(plim__lower *l, const char *label, dnnl_alg_kind_t algo
         return plim__lower_emit(l, label, run_nothing, state, plim__free);
     }
     dnnl_memory_desc_t md;
-    dnnl_dims_t dims = {plim__shape_product(x, 0, axis), plim__shape_product(x, axis, end), plim__shape_product(x, end, x->rank)};
+    dnnl_dims_t dims = {plim__shape_product(x, 0, axis), plim__shape_product(x, axis, end),
+                        plim__shape_product(x, end, x->rank)};
     dnnl_memory_desc_init_by_tag(&md, 3, dims, dnnl_f32, dnnl_abc);
     dnnl_softmax_v2_desc_t forward, backward;
     dnnl_primitive_desc_t hint, pd;
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_softmax_v2_forward_desc_init(&forward, dnnl_forward_training, algorithm, &md, &md, 1), label));
+    PLIM_TRY(plim__lower_dnnl(
+        l, dnnl_softmax_v2_forward_desc_init(&forward, dnnl_forward_training, algorithm, &md, &md, 1), label));
     PLIM_TRY(plim__backward_describe(l, label, &forward, NULL, &hint));
-    plim_status status = plim__lower_dnnl(l, dnnl_softmax_v2_backward_desc_init(&backward, algorithm, &md, &md, &md, 1), label);
+    plim_status status =
+        plim__lower_dnnl(l, dnnl_softmax_v2_backward_desc_init(&backward, algorithm, &md, &md, &md, 1), label);
     if (status == PLIM_OK) status = plim__backward_describe(l, label, &backward, hint, &pd);
     dnnl_primitive_desc_destroy(hint);
     PLIM_TRY(status);
-    plim__argument arguments[] = {{DNNL_ARG_DIFF_DST, md, 0}, {DNNL_ARG_DST, md, 1}, {DNNL_ARG_DIFF_SRC, md, PLIM__OUT(0)}};
+    plim__argument arguments[] = {
+        {DNNL_ARG_DIFF_DST, md, 0}, {DNNL_ARG_DST, md, 1}, {DNNL_ARG_DIFF_SRC, md, PLIM__OUT(0)}};
     return plim__lower_primitive(l, label, pd, arguments, 3);
 }
 

@@ -61,7 +61,7 @@ plim_status plim__lower_prelu(plim__lower *l) {
                       by_channel ? 1 : PLIM__NUMPY_AXIS);
 }
 
-/* --- powers ------------------------------------------------------------------------------------------------ */
+/* --- powers --------------------------------------------------------------------------------------------------- */
 
 #define CHUNK 256
 
@@ -146,7 +146,7 @@ plim_status plim__lower_pow(plim__lower *l) {
     return plim__lower_pointwise(l, &what);
 }
 
-/* --- any number of inputs -------------------------------------------------------------------------------- */
+/* --- any number of inputs ------------------------------------------------------------------------------------- */
 
 typedef struct variadic {
     int inputs;

@@ -9,7 +9,7 @@
 #include "kernel/copies.h"
 #include "ops/movement.h"
 
-/* --- blocked ------------------------------------------------------------------------------------------------------ */
+/* --- blocked -------------------------------------------------------------------------------------------------- */
 
 static bool blocked_md(const plim__shape *shape, dnnl_data_type_t type, int64_t block, dnnl_memory_desc_t *md) {
     static const dnnl_format_tag_t tags[2][3] = {{dnnl_aBc16b, dnnl_aBcd16b, dnnl_aBcde16b},

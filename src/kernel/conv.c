@@ -30,10 +30,11 @@ static void weight_axes(plim__conv_geometry *s, const plim__shape *w, int64_t gr
     s->weight_rank = k;
 }
 
-plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const plim__shape *w, const plim__shape *y, bool transposed,
-                            plim__conv_geometry *s) {
+plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const plim__shape *w, const plim__shape *y,
+                            bool transposed, plim__conv_geometry *s) {
     plim__window window;
-    PLIM_TRY(transposed ? plim__window_read_transposed(node, x, w->dims + 2, &window, NULL) : plim__window_read(node, x, w->dims + 2, &window, NULL));
+    PLIM_TRY(transposed ? plim__window_read_transposed(node, x, w->dims + 2, &window, NULL)
+                        : plim__window_read(node, x, w->dims + 2, &window, NULL));
     *s = (plim__conv_geometry){.rank = x->rank};
     memcpy(s->x, x->dims, (size_t)x->rank * sizeof *s->x);
     memcpy(s->y, y->dims, (size_t)y->rank * sizeof *s->y);
@@ -51,7 +52,8 @@ plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const 
 }
 
 static plim_status any_md(plim__lower *l, dnnl_memory_desc_t *md, int rank, const dnnl_dims_t dims) {
-    return plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(md, rank, dims, dnnl_f32, dnnl_format_tag_any), "convolution");
+    return plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(md, rank, dims, dnnl_f32, dnnl_format_tag_any),
+                            "convolution");
 }
 
 static plim_status make_attributes(plim__lower *l, bool residual, dnnl_primitive_attr_t *attr) {
@@ -68,7 +70,8 @@ static plim_status make_attributes(plim__lower *l, bool residual, dnnl_primitive
     return status;
 }
 
-static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, bool bias, dnnl_primitive_desc_t *pd) {
+static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, bool bias,
+                            dnnl_primitive_desc_t *pd) {
     dnnl_memory_desc_t x, w, y, b;
     PLIM_TRY(any_md(l, &x, s->rank, s->x));
     PLIM_TRY(any_md(l, &w, s->weight_rank, s->w));
@@ -81,10 +84,12 @@ static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool t
         dnnl_deconvolution_desc_t transposed;
     } desc;
     dnnl_status_t status =
-        transposed ? dnnl_dilated_deconvolution_forward_desc_init(&desc.transposed, dnnl_forward_inference, dnnl_deconvolution_direct, &x, &w,
-                                                                  bias ? &b : NULL, &y, s->stride, s->dilation, s->before, s->after)
-                   : dnnl_dilated_convolution_forward_desc_init(&desc.forward, dnnl_forward_inference, dnnl_convolution_direct, &x, &w,
-                                                                bias ? &b : NULL, &y, s->stride, s->dilation, s->before, s->after);
+        transposed ? dnnl_dilated_deconvolution_forward_desc_init(&desc.transposed, dnnl_forward_inference,
+                                                                  dnnl_deconvolution_direct, &x, &w, bias ? &b : NULL,
+                                                                  &y, s->stride, s->dilation, s->before, s->after)
+                   : dnnl_dilated_convolution_forward_desc_init(&desc.forward, dnnl_forward_inference,
+                                                                dnnl_convolution_direct, &x, &w, bias ? &b : NULL, &y,
+                                                                s->stride, s->dilation, s->before, s->after);
     if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     return plim__lower_dnnl(l, status, "convolution");
@@ -99,9 +104,10 @@ static plim_status lower(plim__lower *l, bool transposed) {
                              plim__lower_output_shape(l, 0), transposed, &s));
     dnnl_primitive_desc_t pd;
     PLIM_TRY(describe(l, &s, transposed, bias, &pd));
-    plim__argument arguments[4] = {{DNNL_ARG_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0), 0},
-                                   {DNNL_ARG_WEIGHTS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0), 1},
-                                   {DNNL_ARG_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0), PLIM__OUT(0)}};
+    plim__argument arguments[4] = {
+        {DNNL_ARG_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0), 0},
+        {DNNL_ARG_WEIGHTS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0), 1},
+        {DNNL_ARG_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0), PLIM__OUT(0)}};
     int count = 3;
     dnnl_memory_desc_t seen;
     dnnl_memory_desc_init_by_strides(&seen, s.weight_rank, s.w, dnnl_f32, s.w_strides);
@@ -109,7 +115,8 @@ static plim_status lower(plim__lower *l, bool transposed) {
     if (status == PLIM_OK) status = plim__lower_input_seen(l, 1, &seen, &arguments[1].md);
     if (status == PLIM_OK && bias) {
         status = plim__lower_input(l, 2, PLIM__DENSE, NULL);
-        arguments[count++] = (plim__argument){DNNL_ARG_BIAS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1), 2};
+        arguments[count++] =
+            (plim__argument){DNNL_ARG_BIAS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1), 2};
     }
     if (status == PLIM_OK && residual) status = plim__lower_input_md(l, 3, &arguments[2].md);
     if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
@@ -119,7 +126,8 @@ static plim_status lower(plim__lower *l, bool transposed) {
     }
     const char *label = transposed ? "ConvTranspose" : "Conv";
     if (!residual) return plim__lower_primitive(l, label, pd, arguments, count);
-    return plim__lower_primitive_onto(l, label, pd, arguments, count, bias ? 3 : 2, dnnl_memory_desc_get_size(&arguments[2].md));
+    return plim__lower_primitive_onto(l, label, pd, arguments, count, bias ? 3 : 2,
+                                      dnnl_memory_desc_get_size(&arguments[2].md));
 }
 
 plim_status plim__lower_conv(plim__lower *l) { return lower(l, false); }

@@ -11,7 +11,7 @@ typedef struct plim__conv_geometry {
 } plim__conv_geometry;
 
 /* From the node's attributes and the shapes of input, weights and output. */
-plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const plim__shape *w, const plim__shape *y, bool transposed,
-                            plim__conv_geometry *s);
+plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const plim__shape *w, const plim__shape *y,
+                            bool transposed, plim__conv_geometry *s);
 
 #endif

@@ -30,7 +30,7 @@ void plim__dense_strides(const int64_t *dims, int rank, int64_t *strides) {
     }
 }
 
-/* --- planning ----------------------------------------------------------------------------------------------- */
+/* --- planning ------------------------------------------------------------------------------------------------- */
 
 static int merged_axes(const int64_t *dst_strides, const int64_t *src_strides, const int64_t *dims, int rank,
                        axis *axes) {
@@ -178,7 +178,7 @@ static void copy_block(char *to, const char *from, axis row, axis col, bool tran
 #undef CASE
 }
 
-/* --- the outer axes --------------------------------------------------------------------------------------------- */
+/* --- the outer axes ------------------------------------------------------------------------------------------- */
 
 /* Units first..last of the outer axes times pieces of `piece` rows. */
 static void copy_units(const plan *p, char *dst, const char *src, size_t size, int64_t first, int64_t last,

@@ -13,8 +13,7 @@
 #include "kernel/copies.h"
 #include "kernel/scalar.h"
 
-/* --- terms
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- terms ---------------------------------------------------------------------------------------------------- */
 
 void plim__einsum_term(const plim__einsum *e, int input, const int64_t *strides, plim__term *t) {
     memset(t, 0, sizeof *t);
@@ -39,8 +38,7 @@ static bool in_output(const plim__einsum *e, int label) {
     return false;
 }
 
-/* --- the plain loop
- * ------------------------------------------------------------------------------------------------------- */
+/* --- the plain loop ------------------------------------------------------------------------------------------- */
 
 typedef struct loop_axis {
     int64_t size, stride[PLIM__EINSUM_INPUTS];
@@ -113,8 +111,7 @@ static plim_status einsum_plain(plim__lower *l, const plim__einsum *e, const pli
     return plim__lower_emit(l, "Einsum", run_plain, s, plim__free);
 }
 
-/* --- pairs
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- pairs ---------------------------------------------------------------------------------------------------- */
 
 bool plim__einsum_chain_make(const plim__einsum *e, const plim__term *terms, plim__chain *chain) {
     memset(chain, 0, sizeof *chain);
@@ -177,8 +174,7 @@ static plim_status einsum_chain(plim__lower *l, const plim__einsum *e, const pli
     return status;
 }
 
-/* --- a pair that oneDNN takes as it is
- * --------------------------------------------------------------------------------------- */
+/* --- a pair that oneDNN takes as it is ------------------------------------------------------------------------ */
 
 typedef struct group {
     int count;
@@ -232,7 +228,8 @@ static bool matrix_md(const plim__einsum *e, const plim__term *t, const group *b
     }
     if (!merged(e, t, rows, &dims[rank], &strides[rank]) || !merged(e, t, columns, &dims[rank + 1], &strides[rank + 1]))
         return false;
-    if (dims[rank] == 1) strides[rank] = dims[rank + 1] * strides[rank + 1]; /* oneDNN wants a row to hold its columns */
+    if (dims[rank] == 1)
+        strides[rank] = dims[rank + 1] * strides[rank + 1]; /* oneDNN wants a row to hold its columns */
     if (strides[rank] != 1 && strides[rank + 1] != 1) return false;
     return dnnl_memory_desc_init_by_strides(md, rank + 2, dims, dnnl_f32, strides) == dnnl_success;
 }

@@ -4,8 +4,7 @@
 
 #include "kernel/einsum.h"
 
-/* --- packing
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- packing -------------------------------------------------------------------------------------------------- */
 
 bool plim__einsum_pack_make(const plim__einsum *e, const plim__term *term, const int *labels, int count,
                             plim__packing *p) {
@@ -56,8 +55,7 @@ void plim__einsum_pack(const plim__packing *p, const float *from, float *to, int
     }
 }
 
-/* --- products
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- products ------------------------------------------------------------------------------------------------- */
 
 bool plim__einsum_pair_make(const plim__einsum *e, const plim__term *a, const plim__term *b, const bool *needed,
                             plim__pair *p) {

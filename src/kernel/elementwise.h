@@ -32,7 +32,7 @@ plim__loop_body plim__binary_body(plim__binary function, plim_dtype dtype);
 /* y = f(x) on a type; NULL when there is none. */
 plim__loop_body plim__unary_body(plim__unary function, plim_dtype dtype);
 
-/* --- one line for each element type: T(dtype, C type, type to calculate in, to that type, back) ------------ */
+/* --- one line for each element type: T(dtype, C type, type to calculate in, to that type, back) --------------- */
 
 #define PLIM__AS_IS(x) (x)
 #define PLIM__HALVES(T)                                                                                                \

@@ -14,7 +14,7 @@ plim_status plim__lower_identity(plim__lower *l) {
     return plim__lower_view(l, 0, &same, 0);
 }
 
-/* --- where: only the size of elements counts --------------------------------------------------------------- */
+/* --- where: only the size of elements counts ------------------------------------------------------------------ */
 
 #define WHERE(bits)                                                                                                    \
     static void where_##bits(const void *context, int64_t n, char *const *at, const int64_t *steps) {                  \
@@ -41,7 +41,7 @@ plim_status plim__lower_where(plim__lower *l) {
     return plim__lower_pointwise(l, &what);
 }
 
-/* --- clip: bounds are attributes or scalar inputs; min(max(x, lowest), highest), NaN stays ----------------- */
+/* --- clip: bounds are attributes or scalar inputs; min(max(x, lowest), highest), NaN stays -------------------- */
 
 typedef struct clip_bounds {
     _Alignas(8) unsigned char lowest[8], highest[8]; /* in the element type */
@@ -126,7 +126,7 @@ plim_status plim__lower_clip(plim__lower *l) {
     return status;
 }
 
-/* --- questions --------------------------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------------------------------------------ */
 
 #define QUESTION(label, T, load, expression)                                                                           \
     static void label(const void *context, int64_t n, char *const *at, const int64_t *steps) {                         \
@@ -167,7 +167,7 @@ plim_status plim__lower_is_inf(plim__lower *l) {
     return plim__lower_pointwise(l, &what);
 }
 
-/* --- not -------------------------------------------------------------------------------- */
+/* --- not ------------------------------------------------------------------------------------------------------ */
 
 #define NOT(label, T, expression)                                                                                      \
     static void label(const void *context, int64_t n, char *const *at, const int64_t *steps) {                         \

@@ -27,5 +27,6 @@ plim_status plim__epilogue_activation(plim__lower *l, dnnl_post_ops_t ops) {
     const char *name = plim__node_string(node, "activation", NULL);
     if (!name) return PLIM_OK;
     float alpha = plim__node_float(node, "activation_alpha", 0), beta = plim__node_float(node, "activation_beta", 0);
-    return plim__lower_dnnl(l, dnnl_post_ops_append_eltwise(ops, 1, plim__activation_algorithm(name), alpha, beta), "activation");
+    return plim__lower_dnnl(l, dnnl_post_ops_append_eltwise(ops, 1, plim__activation_algorithm(name), alpha, beta),
+                            "activation");
 }

@@ -17,12 +17,16 @@ static plim_graph *isolate(const plim_graph *g, const plim__node *node) {
     int32_t id = plim__graph_add_node(alone, node->domain, node->op_name, node->name, node->version);
     for (size_t i = 0; i < node->inputs.count; i++) {
         plim_value v = node->inputs.items[i];
-        if (v >= 0) v = plim__graph_add_tensor(alone, NULL, PLIM__VALUE_CONSTANT, plim__tensor_retain(g->values.items[v].tensor));
+        if (v >= 0)
+            v = plim__graph_add_tensor(alone, NULL, PLIM__VALUE_CONSTANT,
+                                       plim__tensor_retain(g->values.items[v].tensor));
         plim__node_add_input(alone, id, v);
     }
     for (size_t i = 0; i < node->outputs.count; i++) {
         plim_value v = node->outputs.items[i];
-        if (v >= 0) v = plim__graph_add_value(alone, NULL, PLIM__VALUE_NODE, g->values.items[v].dtype, &g->values.items[v].shape);
+        if (v >= 0)
+            v = plim__graph_add_value(alone, NULL, PLIM__VALUE_NODE, g->values.items[v].dtype,
+                                      &g->values.items[v].shape);
         plim__node_add_output(alone, id, v);
         if (v >= 0) plim_graph_output(alone, v, NULL);
     }
@@ -44,7 +48,8 @@ static void free_isolated(plim_graph *alone) {
 /* Buffers are not packed here: each gets a block of its own. */
 static plim_status run_blocks(const plim__program *program, void **blocks, plim_error *error) {
     for (size_t b = 0; b < program->buffers.count; b++)
-        if (!(blocks[b] = plim__alloc(program->buffers.items[b].bytes))) return plim__fail_memory(error, "folding a constant", program->buffers.items[b].bytes);
+        if (!(blocks[b] = plim__alloc(program->buffers.items[b].bytes)))
+            return plim__fail_memory(error, "folding a constant", program->buffers.items[b].bytes);
     for (size_t i = 0; i < program->loads.count; i++) {
         const plim__load *load = &program->loads.items[i];
         if (!load->rearrange) {
@@ -53,8 +58,10 @@ static plim_status run_blocks(const plim__program *program, void **blocks, plim_
         }
         PLIM_TRY(plim__tensor_load(load->tensor, error));
         void *scratch = plim__alloc(load->scratch);
-        plim__call call = {.state = load->state, .in = &load->tensor->data, .out = &blocks[load->buffer], .scratch = scratch};
-        plim_status status = scratch ? load->rearrange(&call) : plim__fail_memory(error, "folding a constant", load->scratch);
+        plim__call call = {
+            .state = load->state, .in = &load->tensor->data, .out = &blocks[load->buffer], .scratch = scratch};
+        plim_status status =
+            scratch ? load->rearrange(&call) : plim__fail_memory(error, "folding a constant", load->scratch);
         plim__free(scratch);
         PLIM_TRY(status);
     }
@@ -68,18 +75,22 @@ static plim_status run_blocks(const plim__program *program, void **blocks, plim_
             pointers[i] = o.buffer < 0 ? NULL : (char *)blocks[o.buffer] + o.offset;
         }
         plim_error detail = {0};
-        plim__call call = {.state = step->state, .in = pointers, .out = pointers + step->in_count, .error = &detail,
+        plim__call call = {.state = step->state,
+                           .in = pointers,
+                           .out = pointers + step->in_count,
+                           .error = &detail,
                            .scratch = step->scratch < 0 ? NULL : blocks[step->scratch]};
         plim_status status = step->run(&call);
         plim__free(pointers);
-        if (status != PLIM_OK) return plim__fail(error, status, "folding %s failed: %s", step->label,
-                                                   *detail.message ? detail.message : plim_status_sentence(status));
+        if (status != PLIM_OK)
+            return plim__fail(error, status, "folding %s failed: %s", step->label,
+                              *detail.message ? detail.message : plim_status_sentence(status));
     }
     return PLIM_OK;
 }
 
-static plim_status keep_outputs(plim_graph *g, const plim__node *node, const plim_graph *alone, const plim__program *program,
-                                void *const *blocks, plim_error *error) {
+static plim_status keep_outputs(plim_graph *g, const plim__node *node, const plim_graph *alone,
+                                const plim__program *program, void *const *blocks, plim_error *error) {
     size_t k = 0;
     for (size_t i = 0; i < node->outputs.count; i++) {
         plim_value v = node->outputs.items[i];

@@ -78,8 +78,7 @@ plim_status plim__lower_gather(plim__lower *l) {
     return plim__lower_emit(l, "Gather", run_gather, s, plim__free);
 }
 
-/* --- GatherElements: output [dims] takes data at the same place, but for one axis
- * ----------------------------------------- */
+/* --- GatherElements: output [dims] takes data at the same place, but for one axis ----------------------------- */
 
 struct gather_elements {
     plim_dtype index_type;
@@ -129,8 +128,7 @@ plim_status plim__lower_gather_elements(plim__lower *l) {
     return plim__lower_emit(l, "GatherElements", run_gather_elements, s, plim__free);
 }
 
-/* --- GatherND: data [batch, d1..dk, row], tuples [batch, n, k] → [batch, n, row]
- * ------------------------------------------- */
+/* --- GatherND: data [batch, d1..dk, row], tuples [batch, n, k] → [batch, n, row] ------------------------------ */
 
 struct gather_nd {
     plim_dtype index_type;
@@ -183,8 +181,7 @@ plim_status plim__lower_gather_nd(plim__lower *l) {
     return plim__lower_emit(l, "GatherND", run_gather_nd, s, plim__free);
 }
 
-/* --- Compress: the kept indices are known when planning
- * ------------------------------------------------------------------ */
+/* --- Compress: the kept indices are known when planning ------------------------------------------------------- */
 
 plim_status plim__lower_compress(plim__lower *l) {
     if (plim__lower_is_empty(l)) return plim__lower_output(l, 0, NULL);
@@ -211,8 +208,7 @@ plim_status plim__lower_compress(plim__lower *l) {
     return plim__lower_emit(l, "Compress", plim__run_mapped, m, plim__free);
 }
 
-/* --- ReverseSequence: x [time, batch, row] or [batch, time, row]
- * ------------------------------------------------------------ */
+/* --- ReverseSequence: x [time, batch, row] or [batch, time, row] ---------------------------------------------- */
 
 struct reverse {
     int64_t time, batch, time_stride, batch_stride; /* strides in rows */

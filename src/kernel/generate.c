@@ -10,8 +10,7 @@ plim_status plim__lower_known(plim__lower *l) {
     return plim__lower_unsupported(l, "whose output size depends on data");
 }
 
-/* --- ConstantOfShape
- * --------------------------------------------------------------------------------------------------- */
+/* --- ConstantOfShape ------------------------------------------------------------------------------------------ */
 
 struct fill {
     uint64_t value[2];
@@ -42,8 +41,7 @@ plim_status plim__lower_constant_of_shape(plim__lower *l) {
     return status;
 }
 
-/* --- EyeLike
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- EyeLike -------------------------------------------------------------------------------------------------- */
 
 struct eye {
     plim_dtype dtype;
@@ -75,8 +73,7 @@ plim_status plim__lower_eye_like(plim__lower *l) {
     return plim__lower_emit(l, "EyeLike", run_eye, s, plim__free);
 }
 
-/* --- OneHot: indices [outer, inner] → [outer, depth, inner]
- * ------------------------------------------------------------------ */
+/* --- OneHot: indices [outer, inner] → [outer, depth, inner] --------------------------------------------------- */
 
 struct one_hot {
     plim_dtype index_type;
@@ -122,8 +119,7 @@ plim_status plim__lower_one_hot(plim__lower *l) {
     return plim__lower_emit(l, "OneHot", run_one_hot, s, plim__free);
 }
 
-/* --- Trilu
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- Trilu ---------------------------------------------------------------------------------------------------- */
 
 struct trilu {
     bool upper;
@@ -176,8 +172,7 @@ plim_status plim__lower_trilu(plim__lower *l) {
     return plim__lower_emit(l, "Trilu", run_trilu, s, plim__free);
 }
 
-/* --- AffineGrid: theta [N, k, k + 1] → [N, D1..Dk, k], coordinates in the order x, y, z
- * ------------------------------------------ */
+/* --- AffineGrid: theta [N, k, k + 1] → [N, D1..Dk, k], coordinates in the order x, y, z ----------------------- */
 
 struct affine_grid {
     plim_dtype dtype;

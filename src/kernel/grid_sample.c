@@ -159,8 +159,7 @@ plim_status plim__lower_grid_sample(plim__lower *l) {
     return plim__lower_emit(l, "GridSample", run_grid_sample, s, plim__free);
 }
 
-/* --- Col2Im: [N, C · block, L] → [N, C, image..]
- * ----------------------------------------------------------------------------- */
+/* --- Col2Im: [N, C · block, L] → [N, C, image..] -------------------------------------------------------------- */
 
 struct col2im {
     plim_dtype dtype;

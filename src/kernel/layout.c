@@ -59,7 +59,8 @@ bool plim__layout_reshape(const plim__layout *from, const plim__shape *shape, pl
         while (old_size != new_size) {
             if (old_size < new_size) {
                 if (--i < 0) return false;
-                if (from->shape.dims[i] != 1 && from->strides[i] != stride * old_size) return false; /* a hole inside the run */
+                if (from->shape.dims[i] != 1 && from->strides[i] != stride * old_size)
+                    return false; /* a hole inside the run */
                 old_size *= from->shape.dims[i];
             } else {
                 if (--j < 0) return false;
@@ -108,7 +109,8 @@ bool plim__layout_md(const plim__layout *layout, dnnl_memory_desc_t *md) {
     }
     dnnl_data_type_t type = dnnl_type(layout->dtype);
     if (type == dnnl_data_type_undef) return false;
-    if (layout->shape.rank == 0) return dnnl_memory_desc_init_by_strides(md, 1, (dnnl_dims_t){1}, type, (dnnl_dims_t){1}) == dnnl_success;
+    if (layout->shape.rank == 0)
+        return dnnl_memory_desc_init_by_strides(md, 1, (dnnl_dims_t){1}, type, (dnnl_dims_t){1}) == dnnl_success;
     dnnl_dims_t dims, strides;
     for (int i = 0; i < layout->shape.rank; i++) {
         dims[i] = layout->shape.dims[i];
@@ -119,7 +121,8 @@ bool plim__layout_md(const plim__layout *layout, dnnl_memory_desc_t *md) {
 
 plim__layout plim__layout_from_md(const dnnl_memory_desc_t *md, plim_dtype dtype, const plim__shape *shape) {
     plim__layout layout = {.dtype = dtype, .shape = *shape, .blocked = true, .md = *md};
-    bool plain = md->format_kind == dnnl_blocked && md->format_desc.blocking.inner_nblks == 0 && md->ndims == shape->rank && md->offset0 == 0;
+    bool plain = md->format_kind == dnnl_blocked && md->format_desc.blocking.inner_nblks == 0 &&
+                 md->ndims == shape->rank && md->offset0 == 0;
     for (int i = 0; plain && i < md->ndims; i++) plain = md->padded_dims[i] == md->dims[i];
     if (plain) {
         layout.blocked = false;

@@ -44,7 +44,7 @@ static plim_status check_labels(const plim__call *call, const struct loss *s) {
     return PLIM_OK;
 }
 
-/* --- log(sum e^x) over the classes ---------------------------------------------------------------------------------- */
+/* --- log(sum e^x) over the classes ---------------------------------------------------------------------------- */
 
 /* `width` neighbouring columns from `at` on; step from class to class is inner. */
 static void normalizers_f32(const struct loss *s, const float *x, int64_t width, double *logs) {
@@ -75,12 +75,14 @@ static void normalizers_any(const struct loss *s, const void *x, int64_t at, int
             double v = plim__scalar_get(s->dtype, x, at + c * s->inner + i);
             if (v > peak || v != v) peak = v;
         }
-        for (int64_t c = 0; c < s->classes; c++) sum += exp(plim__scalar_get(s->dtype, x, at + c * s->inner + i) - peak);
+        for (int64_t c = 0; c < s->classes; c++)
+            sum += exp(plim__scalar_get(s->dtype, x, at + c * s->inner + i) - peak);
         logs[i] = peak + log(sum);
     }
 }
 
-static void write_log_prob(const struct loss *s, void *y, const void *x, int64_t at, int64_t width, const double *logs) {
+static void write_log_prob(const struct loss *s, void *y, const void *x, int64_t at, int64_t width,
+                           const double *logs) {
     for (int64_t c = 0; c < s->classes; c++)
         for (int64_t i = 0; i < width; i++) {
             int64_t k = at + c * s->inner + i;
@@ -91,7 +93,7 @@ static void write_log_prob(const struct loss *s, void *y, const void *x, int64_t
         }
 }
 
-/* --- losses ----------------------------------------------------------------------------------------------------------- */
+/* --- losses --------------------------------------------------------------------------------------------------- */
 
 static double weight_of(const struct loss *s, const plim__call *call, int64_t label) {
     if (s->ignores && label == s->ignored) return 0;
@@ -153,7 +155,9 @@ static plim_status lower_loss(plim__lower *l, bool softmax) {
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     *s = (struct loss){.dtype = plim__lower_input_dtype(l, 0),
                        .label_type = plim__lower_input_dtype(l, 1),
-                       .reduction = strcmp(reduction, "none") == 0 ? NONE : strcmp(reduction, "sum") == 0 ? SUM : MEAN,
+                       .reduction = strcmp(reduction, "none") == 0  ? NONE
+                                    : strcmp(reduction, "sum") == 0 ? SUM
+                                                                    : MEAN,
                        .softmax = softmax,
                        .ignores = plim__node_attribute(node, "ignore_index") != NULL,
                        .ignored = plim__node_int(node, "ignore_index", 0),

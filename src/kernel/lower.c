@@ -24,10 +24,18 @@ bool plim__lower_has_output(const plim__lower *l, size_t i) { return plim__node_
 
 static const plim__value *value_of(const plim__lower *l, plim_value v) { return &l->graph->values.items[v]; }
 
-const plim__shape *plim__lower_input_shape(const plim__lower *l, size_t i) { return &value_of(l, plim__node_in(l->node, i))->shape; }
-plim_dtype plim__lower_input_dtype(const plim__lower *l, size_t i) { return value_of(l, plim__node_in(l->node, i))->dtype; }
-const plim__shape *plim__lower_output_shape(const plim__lower *l, size_t i) { return &value_of(l, plim__node_out(l->node, i))->shape; }
-plim_dtype plim__lower_output_dtype(const plim__lower *l, size_t i) { return value_of(l, plim__node_out(l->node, i))->dtype; }
+const plim__shape *plim__lower_input_shape(const plim__lower *l, size_t i) {
+    return &value_of(l, plim__node_in(l->node, i))->shape;
+}
+plim_dtype plim__lower_input_dtype(const plim__lower *l, size_t i) {
+    return value_of(l, plim__node_in(l->node, i))->dtype;
+}
+const plim__shape *plim__lower_output_shape(const plim__lower *l, size_t i) {
+    return &value_of(l, plim__node_out(l->node, i))->shape;
+}
+plim_dtype plim__lower_output_dtype(const plim__lower *l, size_t i) {
+    return value_of(l, plim__node_out(l->node, i))->dtype;
+}
 
 plim__tensor *plim__lower_constant(plim__lower *l, size_t i) {
     plim__tensor *tensor = plim__graph_constant_tensor(l->graph, plim__node_in(l->node, i));
@@ -40,26 +48,33 @@ plim_status plim__lower_fail(plim__lower *l, plim_status status, const char *for
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return plim__fail(l->error, status, "node '%s' (%s): %s", l->node ? l->node->name : "", l->node ? l->node->op_name : "reorder", text);
+    return plim__fail(l->error, status, "node '%s' (%s): %s", l->node ? l->node->name : "",
+                      l->node ? l->node->op_name : "reorder", text);
 }
 
 plim_status plim__lower_unsupported(plim__lower *l, const char *why) {
-    return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s %s in node '%s'", l->node->op_name, why, l->node->name);
+    return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s %s in node '%s'", l->node->op_name, why,
+                      l->node->name);
 }
 
 plim_status plim__lower_dnnl(plim__lower *l, dnnl_status_t status, const char *what) {
     if (status == dnnl_success) return PLIM_OK;
     if (status == dnnl_out_of_memory) return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory in oneDNN (%s)", what);
-    if (status == dnnl_unimplemented) return plim__lower_fail(l, PLIM_UNSUPPORTED, "unsupported: oneDNN has no kernel for this %s", what);
+    if (status == dnnl_unimplemented)
+        return plim__lower_fail(l, PLIM_UNSUPPORTED, "unsupported: oneDNN has no kernel for this %s", what);
     return plim__lower_fail(l, PLIM_INTERNAL, "oneDNN refuses this %s (status %d)", what, (int)status);
 }
 
-/* --- buffers and places ----------------------------------------------------------------------------------- */
+/* --- buffers and places --------------------------------------------------------------------------------------- */
 
-static plim_status no_memory(plim__lower *l) { return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning"); }
+static plim_status no_memory(plim__lower *l) {
+    return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+}
 
-plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind kind, plim_value value, int32_t *buffer) {
-    if (!plim__vec_push(&l->program->buffers, (plim__buffer){.bytes = bytes, .kind = kind, .value = value})) return no_memory(l);
+plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind kind, plim_value value,
+                               int32_t *buffer) {
+    if (!plim__vec_push(&l->program->buffers, (plim__buffer){.bytes = bytes, .kind = kind, .value = value}))
+        return no_memory(l);
     *buffer = (int32_t)l->program->buffers.count - 1;
     return PLIM_OK;
 }
@@ -86,10 +101,11 @@ static plim_status add_place(plim__lower *l, plim_value v, const plim__layout *l
 }
 
 static bool is_weight(const plim__value *value) {
-    return value->kind == PLIM__VALUE_CONSTANT || value->kind == PLIM__VALUE_PARAMETER || value->kind == PLIM__VALUE_STATE;
+    return value->kind == PLIM__VALUE_CONSTANT || value->kind == PLIM__VALUE_PARAMETER ||
+           value->kind == PLIM__VALUE_STATE;
 }
 
-/* --- rearranging ------------------------------------------------------------------------------------------- */
+/* --- rearranging ---------------------------------------------------------------------------------------------- */
 
 struct copy_state {
     plim__layout from, to;
@@ -128,7 +144,8 @@ static plim_status make_reorder(plim__lower *l, const dnnl_memory_desc_t *source
 }
 
 /* A kernel that turns one layout into the other: strided copies are ours, everything blocked is oneDNN's. */
-static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, const plim__layout *to, struct rearrangement *made) {
+static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, const plim__layout *to,
+                                      struct rearrangement *made) {
     *made = (struct rearrangement){0};
     if (!from->blocked && !to->blocked) {
         struct copy_state *state = plim__alloc(sizeof *state);
@@ -150,13 +167,22 @@ static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, 
 /* A step of its own that copies operand `from` into a new buffer with another layout. */
 static plim_status emit_made(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
                              struct rearrangement made, plim__operand *operand) {
-    plim__step step = {.run = made.run, .state = made.state, .release = made.release, .node = l->node_index, .label = "reorder",
-                       .in_count = 1, .out_count = 1, .scratch = -1, .inplace_in = -1, .inplace_out = -1};
+    plim__step step = {.run = made.run,
+                       .state = made.state,
+                       .release = made.release,
+                       .node = l->node_index,
+                       .label = "reorder",
+                       .in_count = 1,
+                       .out_count = 1,
+                       .scratch = -1,
+                       .inplace_in = -1,
+                       .inplace_out = -1};
     step.cost.bytes = (double)(plim__layout_bytes(&from->layout) + plim__layout_bytes(to));
     int32_t buffer = -1;
     plim__operand source = from->operand;
     plim_status status = plim__lower_buffer(l, plim__layout_bytes(to), PLIM__BUFFER_ACTIVATION, v, &buffer);
-    if (status == PLIM_OK && made.scratch) status = plim__lower_buffer(l, made.scratch, PLIM__BUFFER_WORKSPACE, PLIM_NO_VALUE, &step.scratch);
+    if (status == PLIM_OK && made.scratch)
+        status = plim__lower_buffer(l, made.scratch, PLIM__BUFFER_WORKSPACE, PLIM_NO_VALUE, &step.scratch);
     step.operands = status == PLIM_OK ? plim__alloc_array(2, sizeof *step.operands) : NULL;
     if (status == PLIM_OK && !step.operands) status = no_memory(l);
     if (status == PLIM_OK) {
@@ -180,9 +206,11 @@ static plim_status emit_rearrangement(plim__lower *l, plim_value v, const struct
 }
 
 /* A weight that nobody has placed yet: a buffer in the wanted layout, filled at load time. Takes `made`. */
-static plim_status place_weight_made(plim__lower *l, plim_value v, const plim__layout *layout, struct rearrangement made) {
+static plim_status place_weight_made(plim__lower *l, plim_value v, const plim__layout *layout,
+                                     struct rearrangement made) {
     const plim__value *value = value_of(l, v);
-    plim__load load = {.value = v, .rearrange = made.run, .state = made.state, .release = made.release, .scratch = made.scratch};
+    plim__load load = {
+        .value = v, .rearrange = made.run, .state = made.state, .release = made.release, .scratch = made.scratch};
     plim__buffer_kind kind = value->kind == PLIM__VALUE_STATE ? PLIM__BUFFER_STATE : PLIM__BUFFER_WEIGHT;
     plim_status status = plim__lower_buffer(l, plim__layout_bytes(layout), kind, v, &load.buffer);
     if (status == PLIM_OK) {
@@ -217,7 +245,9 @@ static plim_status need_place(plim__lower *l, plim_value v) {
     return plim__lower_fail(l, PLIM_INTERNAL, "'%s' is used before it is made", value->name);
 }
 
-static plim_status push_operand(plim__lower *l, plim__operand operand) { return plim__vec_push(&l->in, operand) ? PLIM_OK : no_memory(l); }
+static plim_status push_operand(plim__lower *l, plim__operand operand) {
+    return plim__vec_push(&l->in, operand) ? PLIM_OK : no_memory(l);
+}
 
 plim_status plim__lower_value_dense(plim__lower *l, plim_value v, plim__operand *operand) {
     const plim__value *value = value_of(l, v);
@@ -240,7 +270,8 @@ plim_status plim__lower_input(plim__lower *l, size_t i, plim__want want, plim__l
     if (want == PLIM__STRIDED && place->layout.blocked) /* perhaps somebody has unblocked it already */
         for (int32_t p = l->first[v]; p >= 0; p = l->places.items[p].next)
             if (!l->places.items[p].layout.blocked) place = &l->places.items[p];
-    bool fits = want == PLIM__ANY || (want == PLIM__STRIDED && !place->layout.blocked) || plim__layout_is_dense(&place->layout);
+    bool fits =
+        want == PLIM__ANY || (want == PLIM__STRIDED && !place->layout.blocked) || plim__layout_is_dense(&place->layout);
     if (fits) {
         if (layout) *layout = place->layout;
         return push_operand(l, place->operand);
@@ -257,7 +288,8 @@ plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_des
     const plim__value *value = value_of(l, v);
     plim__layout want = plim__layout_from_md(md, value->dtype, &value->shape);
     dnnl_memory_desc_t dense_like;
-    if (want.blocked && md->ndims != value->shape.rank && dense_md_like(md, &dense_like) && dnnl_memory_desc_equal(&dense_like, md))
+    if (want.blocked && md->ndims != value->shape.rank && dense_md_like(md, &dense_like) &&
+        dnnl_memory_desc_equal(&dense_like, md))
         want = plim__layout_dense(value->dtype, &value->shape); /* only another view of plain memory */
     if (is_weight(value) && !find_place(l, v, &want)) PLIM_TRY(place_weight(l, v, &want));
     PLIM_TRY(need_place(l, v));
@@ -268,7 +300,8 @@ plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_des
     if (from.layout.blocked && want.blocked && from.layout.md.ndims != want.md.ndims) { /* through plain memory */
         PLIM_TRY(plim__lower_value_dense(l, v, &operand));
         from = (struct place){.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
-    } else if (!from.layout.blocked && want.blocked && from.layout.shape.rank != want.md.ndims && !plim__layout_is_dense(&from.layout)) {
+    } else if (!from.layout.blocked && want.blocked && from.layout.shape.rank != want.md.ndims &&
+               !plim__layout_is_dense(&from.layout)) {
         PLIM_TRY(plim__lower_value_dense(l, v, &operand));
         from = (struct place){.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
     }
@@ -276,7 +309,8 @@ plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_des
     return push_operand(l, operand);
 }
 
-plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen, const dnnl_memory_desc_t *md) {
+plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen,
+                                   const dnnl_memory_desc_t *md) {
     if (dnnl_memory_desc_equal(seen, md)) return plim__lower_input(l, i, PLIM__DENSE, NULL);
     plim_value v = plim__node_in(l->node, i);
     const plim__value *value = value_of(l, v);
@@ -306,7 +340,7 @@ const plim__layout *plim__lower_peek(const plim__lower *l, size_t i) {
     return &mutable->peeked;
 }
 
-/* --- outputs --------------------------------------------------------------------------------------------------- */
+/* --- outputs -------------------------------------------------------------------------------------------------- */
 
 plim_status plim__lower_output(plim__lower *l, size_t i, const plim__layout *layout) {
     plim_value v = plim__node_out(l->node, i);
@@ -314,7 +348,8 @@ plim_status plim__lower_output(plim__lower *l, size_t i, const plim__layout *lay
     if (v >= 0) {
         const plim__value *value = value_of(l, v);
         plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
-        PLIM_TRY(plim__lower_buffer(l, plim__layout_bytes(layout ? layout : &dense), PLIM__BUFFER_ACTIVATION, v, &operand.buffer));
+        PLIM_TRY(plim__lower_buffer(l, plim__layout_bytes(layout ? layout : &dense), PLIM__BUFFER_ACTIVATION, v,
+                                    &operand.buffer));
         PLIM_TRY(add_place(l, v, layout ? layout : &dense, operand));
     }
     return plim__vec_push(&l->out, operand) ? PLIM_OK : no_memory(l);
@@ -326,12 +361,14 @@ plim_status plim__lower_output_md(plim__lower *l, size_t i, const dnnl_memory_de
     const plim__value *value = value_of(l, v);
     plim__layout layout = plim__layout_from_md(md, value->dtype, &value->shape);
     dnnl_memory_desc_t dense_like;
-    if (layout.blocked && md->ndims != value->shape.rank && dense_md_like(md, &dense_like) && dnnl_memory_desc_equal(&dense_like, md))
+    if (layout.blocked && md->ndims != value->shape.rank && dense_md_like(md, &dense_like) &&
+        dnnl_memory_desc_equal(&dense_like, md))
         return plim__lower_output(l, i, NULL);
     return plim__lower_output(l, i, &layout);
 }
 
-plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input, const plim__layout *layout, int64_t offset) {
+plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input, const plim__layout *layout,
+                                    int64_t offset) {
     plim_value v = plim__node_in(l->node, input), out = plim__node_out(l->node, output);
     if (out < 0) return PLIM_OK;
     PLIM_TRY(need_place(l, v));
@@ -356,10 +393,18 @@ void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand) {
     l->inplace_out = out_operand;
 }
 
-plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state, void (*release)(void *)) {
-    plim__step step = {.run = run, .state = state, .release = release, .node = l->node_index, .label = label,
-                       .in_count = (int32_t)l->in.count, .out_count = (int32_t)l->out.count, .scratch = l->scratch,
-                       .inplace_in = l->inplace_in, .inplace_out = l->inplace_out};
+plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state,
+                             void (*release)(void *)) {
+    plim__step step = {.run = run,
+                       .state = state,
+                       .release = release,
+                       .node = l->node_index,
+                       .label = label,
+                       .in_count = (int32_t)l->in.count,
+                       .out_count = (int32_t)l->out.count,
+                       .scratch = l->scratch,
+                       .inplace_in = l->inplace_in,
+                       .inplace_out = l->inplace_out};
     size_t count = l->in.count + l->out.count;
     step.operands = plim__alloc_array(count, sizeof *step.operands);
     if (!state || !step.operands) goto failed;

@@ -37,7 +37,7 @@ typedef enum plim__want {
 
 typedef struct plim__lower plim__lower;
 
-/* --- what is there ------------------------------------------------------------------------------------- */
+/* --- what is there -------------------------------------------------------------------------------------------- */
 
 const plim_graph *plim__lower_graph(const plim__lower *l);
 const plim__node *plim__lower_node(const plim__lower *l);
@@ -59,7 +59,7 @@ plim_status plim__lower_fail(plim__lower *l, plim_status status, const char *for
 /* For operators and types that have no kernel: "unsupported: operator Op with float16 ...". */
 plim_status plim__lower_unsupported(plim__lower *l, const char *why);
 
-/* --- operands of the step to come ------------------------------------------------------------------------ */
+/* --- operands of the step to come ----------------------------------------------------------------------------- */
 
 /* Node input i becomes the next in operand; *layout (may be NULL) is what it really is. An absent optional
  * input becomes a NULL operand. */
@@ -68,7 +68,8 @@ plim_status plim__lower_input(plim__lower *l, size_t i, plim__want want, plim__l
 plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_desc_t *md);
 /* The same for weights whose dense memory oneDNN sees with other axes (groups, transposed): `seen` describes
  * that memory, `md` is the layout wanted. */
-plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen, const dnnl_memory_desc_t *md);
+plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen,
+                                   const dnnl_memory_desc_t *md);
 /* Node output i becomes the next out operand; layout NULL is dense row-major. An absent optional output
  * becomes a NULL operand. */
 plim_status plim__lower_output(plim__lower *l, size_t i, const plim__layout *layout);
@@ -76,7 +77,8 @@ plim_status plim__lower_output_md(plim__lower *l, size_t i, const dnnl_memory_de
 /* Output 0 is node input i seen through another layout, `offset` bytes into it: no step, no memory. */
 plim_status plim__lower_view(plim__lower *l, size_t i, const plim__layout *layout, int64_t offset);
 /* The same for any output. When plim__lower_input was called before, the view is of that operand. */
-plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input, const plim__layout *layout, int64_t offset);
+plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input, const plim__layout *layout,
+                                    int64_t offset);
 /* Scratch memory for the step, 64-byte aligned. */
 plim_status plim__lower_scratch(plim__lower *l, size_t bytes);
 /* The k-th out operand may be written over the j-th in operand (same bytes). */
@@ -84,7 +86,7 @@ void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand);
 /* Ends the step. Takes `state`, also on failure; release (may be NULL) frees it. */
 plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state, void (*release)(void *));
 
-/* --- layouts ---------------------------------------------------------------------------------------------- */
+/* --- layouts -------------------------------------------------------------------------------------------------- */
 
 plim__layout plim__layout_dense(plim_dtype dtype, const plim__shape *shape);
 bool plim__layout_is_dense(const plim__layout *layout);
@@ -97,7 +99,7 @@ size_t plim__layout_bytes(const plim__layout *layout);
 bool plim__layout_md(const plim__layout *layout, dnnl_memory_desc_t *md);
 plim__layout plim__layout_from_md(const dnnl_memory_desc_t *md, plim_dtype dtype, const plim__shape *shape);
 
-/* --- oneDNN primitives -------------------------------------------------------------------------------------- */
+/* --- oneDNN primitives ---------------------------------------------------------------------------------------- */
 
 dnnl_engine_t plim__lower_engine(const plim__lower *l);
 /* Turns a oneDNN status into ours. */
@@ -114,10 +116,10 @@ typedef struct plim__argument {
 #define PLIM__OUT(k) (-1 - (k))
 /* As plim__lower_primitive, for a primitive that adds to what out operand 0 holds already (a sum post-op):
  * in operand `addend` is what it adds to. Where the two do not share memory it is copied first. */
-plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
-                                       int count, int addend, size_t bytes);
+plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
+                                       const plim__argument *arguments, int count, int addend, size_t bytes);
 /* Emits a step that executes the primitive (scratchpad included). Destroys pd, also on failure. */
-plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
-                                  int count);
+plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
+                                  const plim__argument *arguments, int count);
 
 #endif

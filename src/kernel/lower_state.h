@@ -18,7 +18,7 @@ struct plim__lower {
     int32_t node_index;
     plim_error *error;
     PLIM_VEC(struct place) places;
-    int32_t *first; /* of each value: its first place, -1 for none */
+    int32_t *first;                  /* of each value: its first place, -1 for none */
     PLIM_VEC(plim__operand) in, out; /* of the step to come */
     int32_t scratch, inplace_in, inplace_out;
     bool emitted; /* the node has a step already; its cost is counted once */

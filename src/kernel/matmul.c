@@ -26,8 +26,10 @@ static void tidy(plim__layout *m) {
     int r = m->shape.rank;
     int64_t *d = m->shape.dims, *s = m->strides;
     bool columns = d[r - 1] > 1 && d[r - 2] > 1 && s[r - 2] == 1 && s[r - 1] != 1;
-    if (d[r - 1] == 1 && d[r - 2] > 1 && s[r - 2] == 1) s[r - 1] = d[r - 2], columns = true;
-    else if (d[r - 1] == 1) s[r - 1] = 1;
+    if (d[r - 1] == 1 && d[r - 2] > 1 && s[r - 2] == 1)
+        s[r - 1] = d[r - 2], columns = true;
+    else if (d[r - 1] == 1)
+        s[r - 1] = 1;
     if (!columns && d[r - 2] == 1) s[r - 2] = d[r - 1] * s[r - 1];
     for (int i = r - 3; i >= 0; i--)
         if (d[i] == 1) s[i] = d[i + 1] * s[i + 1] > 0 ? d[i + 1] * s[i + 1] : 1;
@@ -56,7 +58,7 @@ static plim_status matrix_input(plim__lower *l, size_t i, plim__layout *m) {
 }
 
 struct product {
-    plim__layout a, b, y; /* ranks equal, batches broadcastable, y dense */
+    plim__layout a, b, y;  /* ranks equal, batches broadcastable, y dense */
     size_t bias, residual; /* node inputs; 0 for none */
     float scale;           /* of the product */
     float after;           /* of everything, 1 for none */
@@ -88,24 +90,28 @@ static bool addend_layout(const struct product *p, const plim__layout *from, pli
     return plim__layout_reshape(from, &p->y.shape, to);
 }
 
-static plim_status append_addend(plim__lower *l, struct product *p, size_t input, dnnl_post_ops_t ops, plim__argument *argument) {
-    plim__layout raw = plim__layout_dense(plim__lower_input_dtype(l, input), plim__lower_input_shape(l, input)), lined_up;
-    if (!addend_layout(p, &raw, &lined_up)) return plim__lower_fail(l, PLIM_SHAPE, "an addend does not fit the product");
+static plim_status append_addend(plim__lower *l, struct product *p, size_t input, dnnl_post_ops_t ops,
+                                 plim__argument *argument) {
+    plim__layout raw = plim__layout_dense(plim__lower_input_dtype(l, input), plim__lower_input_shape(l, input)),
+                 lined_up;
+    if (!addend_layout(p, &raw, &lined_up))
+        return plim__lower_fail(l, PLIM_SHAPE, "an addend does not fit the product");
     raw = plim__layout_dense(lined_up.dtype, &lined_up.shape);
     if (!plim__layout_md(&raw, &argument->md)) return plim__lower_unsupported(l, "with this type");
     argument->id = DNNL_ARG_ATTR_MULTIPLE_POST_OP(dnnl_post_ops_len(ops)) | DNNL_ARG_SRC_1;
     return plim__lower_dnnl(l, dnnl_post_ops_append_binary(ops, dnnl_binary_add, &argument->md), "addend");
 }
 
-static plim_status describe(plim__lower *l, struct product *p, dnnl_primitive_attr_t attr, plim__argument arguments[], int *count,
-                            dnnl_primitive_desc_t *pd) {
+static plim_status describe(plim__lower *l, struct product *p, dnnl_primitive_attr_t attr, plim__argument arguments[],
+                            int *count, dnnl_primitive_desc_t *pd) {
     dnnl_post_ops_t ops;
     PLIM_TRY(plim__lower_dnnl(l, dnnl_post_ops_create(&ops), "epilogue"));
     plim_status status = PLIM_OK;
     if (p->bias) status = append_addend(l, p, p->bias, ops, &arguments[(*count)++]);
     if (status == PLIM_OK && p->residual) status = append_addend(l, p, p->residual, ops, &arguments[(*count)++]);
     if (status == PLIM_OK && p->after != 1)
-        status = plim__lower_dnnl(l, dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, p->after, 0), "epilogue");
+        status =
+            plim__lower_dnnl(l, dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_linear, p->after, 0), "epilogue");
     if (status == PLIM_OK && p->fuse_activation) status = plim__epilogue_activation(l, ops);
     if (status == PLIM_OK) status = plim__lower_dnnl(l, dnnl_primitive_attr_set_post_ops(attr, ops), "epilogue");
     dnnl_post_ops_destroy(ops);
@@ -113,9 +119,12 @@ static plim_status describe(plim__lower *l, struct product *p, dnnl_primitive_at
         status = plim__lower_dnnl(l, dnnl_primitive_attr_set_output_scales(attr, 1, 0, &p->scale), "scale");
     dnnl_matmul_desc_t desc;
     if (status == PLIM_OK)
-        status = plim__lower_dnnl(l, dnnl_matmul_desc_init(&desc, &arguments[0].md, &arguments[1].md, NULL, &arguments[2].md), "matrix product");
+        status = plim__lower_dnnl(
+            l, dnnl_matmul_desc_init(&desc, &arguments[0].md, &arguments[1].md, NULL, &arguments[2].md),
+            "matrix product");
     if (status == PLIM_OK)
-        status = plim__lower_dnnl(l, dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_engine(l), NULL), "matrix product");
+        status = plim__lower_dnnl(l, dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_engine(l), NULL),
+                                  "matrix product");
     return status;
 }
 
@@ -123,9 +132,12 @@ static plim_status describe(plim__lower *l, struct product *p, dnnl_primitive_at
 static plim_status lower_product(plim__lower *l, struct product *p, const char *label) {
     tidy(&p->a);
     tidy(&p->b);
-    plim__argument arguments[6] = {{.id = DNNL_ARG_SRC, .operand = 0}, {.id = DNNL_ARG_WEIGHTS, .operand = 1}, {.id = DNNL_ARG_DST, .operand = PLIM__OUT(0)}};
+    plim__argument arguments[6] = {{.id = DNNL_ARG_SRC, .operand = 0},
+                                   {.id = DNNL_ARG_WEIGHTS, .operand = 1},
+                                   {.id = DNNL_ARG_DST, .operand = PLIM__OUT(0)}};
     int count = 3;
-    if (!plim__layout_md(&p->a, &arguments[0].md) || !plim__layout_md(&p->b, &arguments[1].md) || !plim__layout_md(&p->y, &arguments[2].md))
+    if (!plim__layout_md(&p->a, &arguments[0].md) || !plim__layout_md(&p->b, &arguments[1].md) ||
+        !plim__layout_md(&p->y, &arguments[2].md))
         return plim__lower_unsupported(l, "with this type");
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t pd = NULL;
@@ -146,7 +158,7 @@ static plim_status lower_product(plim__lower *l, struct product *p, const char *
     return plim__lower_primitive(l, label, pd, arguments, count);
 }
 
-/* --- types that oneDNN does not know --------------------------------------------------------------------------- */
+/* --- types that oneDNN does not know -------------------------------------------------------------------------- */
 
 struct plain {
     plim_dtype dtype;
@@ -155,15 +167,16 @@ struct plain {
     int64_t a_row, a_column, b_row, b_column;
 };
 
-#define PRODUCT(type, accumulate, load, store)                                                                                     \
-    for (int64_t i = 0; i < s->m; i++)                                                                                             \
-        for (int64_t j = 0; j < s->n; j++) {                                                                                       \
-            const type *x = (const type *)call->in[0] + s->a_batch[b] + i * s->a_row;                                              \
-            const type *w = (const type *)call->in[1] + s->b_batch[b] + j * s->b_column;                                           \
-            accumulate sum = 0;                                                                                                    \
-            for (int64_t k = 0; k < s->k; k++) sum += (accumulate)load(x[k * s->a_column]) * (accumulate)load(w[k * s->b_row]);    \
-            ((type *)call->out[0])[(b * s->m + i) * s->n + j] = (type)store(sum);                                                  \
-        }                                                                                                                          \
+#define PRODUCT(type, accumulate, load, store)                                                                         \
+    for (int64_t i = 0; i < s->m; i++)                                                                                 \
+        for (int64_t j = 0; j < s->n; j++) {                                                                           \
+            const type *x = (const type *)call->in[0] + s->a_batch[b] + i * s->a_row;                                  \
+            const type *w = (const type *)call->in[1] + s->b_batch[b] + j * s->b_column;                               \
+            accumulate sum = 0;                                                                                        \
+            for (int64_t k = 0; k < s->k; k++)                                                                         \
+                sum += (accumulate)load(x[k * s->a_column]) * (accumulate)load(w[k * s->b_row]);                       \
+            ((type *)call->out[0])[(b * s->m + i) * s->n + j] = (type)store(sum);                                      \
+        }                                                                                                              \
     break
 
 static plim_status run_plain(const plim__call *call) {
@@ -200,14 +213,21 @@ static int64_t batch_offset(const plim__layout *factor, const plim__shape *y, in
 }
 
 static plim_status lower_plain(plim__lower *l, const struct product *p, const char *label) {
-    if (plim_dtype_bits(p->y.dtype) < 16 || p->y.dtype == PLIM_I16 || p->y.dtype == PLIM_U16) return plim__lower_unsupported(l, "with this type");
+    if (plim_dtype_bits(p->y.dtype) < 16 || p->y.dtype == PLIM_I16 || p->y.dtype == PLIM_U16)
+        return plim__lower_unsupported(l, "with this type");
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     struct plain *s = plim__alloc_zero(1, sizeof *s);
     if (!s) return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
     int r = p->y.shape.rank;
-    *s = (struct plain){.dtype = p->y.dtype, .batch = plim__shape_product(&p->y.shape, 0, r - 2), .m = p->y.shape.dims[r - 2], .n = p->y.shape.dims[r - 1],
-                        .k = p->a.shape.dims[r - 1], .a_row = p->a.strides[r - 2], .a_column = p->a.strides[r - 1],
-                        .b_row = p->b.strides[r - 2], .b_column = p->b.strides[r - 1]};
+    *s = (struct plain){.dtype = p->y.dtype,
+                        .batch = plim__shape_product(&p->y.shape, 0, r - 2),
+                        .m = p->y.shape.dims[r - 2],
+                        .n = p->y.shape.dims[r - 1],
+                        .k = p->a.shape.dims[r - 1],
+                        .a_row = p->a.strides[r - 2],
+                        .a_column = p->a.strides[r - 1],
+                        .b_row = p->b.strides[r - 2],
+                        .b_column = p->b.strides[r - 1]};
     s->a_batch = plim__alloc_array((size_t)s->batch, sizeof *s->a_batch);
     s->b_batch = plim__alloc_array((size_t)s->batch, sizeof *s->b_batch);
     if (!s->a_batch || !s->b_batch) {
@@ -221,7 +241,7 @@ static plim_status lower_plain(plim__lower *l, const struct product *p, const ch
     return plim__lower_emit(l, label, run_plain, s, release_plain);
 }
 
-/* --- operators ---------------------------------------------------------------------------------------------------- */
+/* --- operators ------------------------------------------------------------------------------------------------ */
 
 /* Both factors with equal ranks >= 2, and the product's layout; in operands 0 and 1. */
 static plim_status factors(plim__lower *l, struct product *p) {
@@ -280,14 +300,15 @@ static void release_gemm_plain(void *state) {
     plim__free(s);
 }
 
-#define ADD_C(type, load, store)                                                                                                   \
-    for (int64_t i = 0; i < s->product->m; i++)                                                                                    \
-        for (int64_t j = 0; j < s->product->n; j++) {                                                                              \
-            type *y = (type *)call->out[0] + i * s->product->n + j;                                                                \
-            double sum = (double)load(*y) * (double)s->alpha;                                                                      \
-            if (s->has_c) sum += (double)load(((const type *)call->in[2])[i * s->c_row + j * s->c_column]) * (double)s->beta;      \
-            *y = (type)store(sum);                                                                                                 \
-        }                                                                                                                          \
+#define ADD_C(type, load, store)                                                                                       \
+    for (int64_t i = 0; i < s->product->m; i++)                                                                        \
+        for (int64_t j = 0; j < s->product->n; j++) {                                                                  \
+            type *y = (type *)call->out[0] + i * s->product->n + j;                                                    \
+            double sum = (double)load(*y) * (double)s->alpha;                                                          \
+            if (s->has_c)                                                                                              \
+                sum += (double)load(((const type *)call->in[2])[i * s->c_row + j * s->c_column]) * (double)s->beta;    \
+            *y = (type)store(sum);                                                                                     \
+        }                                                                                                              \
     break
 
 static uint16_t half_of(double x) { return plim__float_to_half((float)x); }
@@ -315,7 +336,8 @@ static plim_status run_gemm_plain(const plim__call *call) {
 static plim_status lower_gemm_plain(plim__lower *l, const struct product *p, float alpha, float beta) {
     struct gemm_plain *s = plim__alloc_zero(1, sizeof *s);
     struct plain *product = plim__alloc_zero(1, sizeof *product);
-    if (!s || !product || !(product->a_batch = plim__alloc_zero(1, sizeof(int64_t))) || !(product->b_batch = plim__alloc_zero(1, sizeof(int64_t)))) {
+    if (!s || !product || !(product->a_batch = plim__alloc_zero(1, sizeof(int64_t))) ||
+        !(product->b_batch = plim__alloc_zero(1, sizeof(int64_t)))) {
         if (product) release_plain(product);
         plim__free(s);
         return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");

@@ -16,7 +16,7 @@ static plim_status finish(plim__lower *l, const char *label, const void *desc, p
     return plim__lower_primitive(l, label, pd, arguments, count);
 }
 
-/* --- batch norm ----------------------------------------------------------------------------------------------------- */
+/* --- batch norm ----------------------------------------------------------------------------------------------- */
 
 /* Inference: y = activation(scale (x - mean) / sqrt(variance + epsilon) + bias); x keeps its layout. */
 plim_status plim__lower_batch_norm(plim__lower *l) {
@@ -24,7 +24,8 @@ plim_status plim__lower_batch_norm(plim__lower *l) {
     const plim__shape *shape = plim__lower_input_shape(l, 0);
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     if (plim__node_int(node, "training_mode", 0)) return plim__lower_batch_norm_training(l);
-    if (plim__lower_has_output(l, 1) || plim__lower_has_output(l, 2)) return plim__lower_unsupported(l, "in training mode before opset 14");
+    if (plim__lower_has_output(l, 1) || plim__lower_has_output(l, 2))
+        return plim__lower_unsupported(l, "in training mode before opset 14");
     if (plim__node_int(node, "spatial", 1) == 0) return plim__lower_unsupported(l, "with spatial=0");
     plim__layout x = *plim__lower_peek(l, 0);
     PLIM_TRY(plim__lower_input(l, 0, x.blocked ? PLIM__ANY : PLIM__DENSE, &x));
@@ -42,13 +43,17 @@ plim_status plim__lower_batch_norm(plim__lower *l) {
     const char *activation = plim__node_string(node, "activation", NULL);
     unsigned flags = dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift | (activation ? dnnl_fuse_norm_relu : 0);
     dnnl_batch_normalization_desc_t desc;
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_batch_normalization_forward_desc_init(&desc, dnnl_forward_inference, &md, plim__node_float(node, "epsilon", 1e-5f), flags), "batch norm"));
-    plim__argument arguments[] = {{DNNL_ARG_SRC, md, 0}, {DNNL_ARG_SCALE, channel, 1}, {DNNL_ARG_SHIFT, channel, 2},
-                                  {DNNL_ARG_MEAN, channel, 3}, {DNNL_ARG_VARIANCE, channel, 4}, {DNNL_ARG_DST, md, PLIM__OUT(0)}};
+    PLIM_TRY(plim__lower_dnnl(l,
+                              dnnl_batch_normalization_forward_desc_init(
+                                  &desc, dnnl_forward_inference, &md, plim__node_float(node, "epsilon", 1e-5f), flags),
+                              "batch norm"));
+    plim__argument arguments[] = {{DNNL_ARG_SRC, md, 0},           {DNNL_ARG_SCALE, channel, 1},
+                                  {DNNL_ARG_SHIFT, channel, 2},    {DNNL_ARG_MEAN, channel, 3},
+                                  {DNNL_ARG_VARIANCE, channel, 4}, {DNNL_ARG_DST, md, PLIM__OUT(0)}};
     return finish(l, "BatchNormalization", &desc, arguments, 6);
 }
 
-/* --- layer norm ------------------------------------------------------------------------------------------------------ */
+/* --- layer norm ----------------------------------------------------------------------------------------------- */
 
 /* Rows of any type of scale and bias, with the statistics as outputs. */
 struct rows {
@@ -69,7 +74,8 @@ static plim_status run_rows(const plim__call *call) {
         double mean = sum / (double)s->width;
         for (int64_t i = 0; i < s->width; i++) squares += ((double)x[i] - mean) * ((double)x[i] - mean);
         double inverse = 1 / sqrt(squares / (double)s->width + (double)s->epsilon);
-        for (int64_t i = 0; i < s->width; i++) y[i] = (float)(((double)x[i] - mean) * inverse) * scale[i] + (bias ? bias[i] : 0);
+        for (int64_t i = 0; i < s->width; i++)
+            y[i] = (float)(((double)x[i] - mean) * inverse) * scale[i] + (bias ? bias[i] : 0);
         if (means) means[r] = (float)mean;
         if (inverses) inverses[r] = (float)inverse;
     }
@@ -92,10 +98,12 @@ plim_status plim__lower_layer_norm(plim__lower *l) {
     int64_t rows = plim__shape_product(x, 0, axis), width = plim__shape_product(x, axis, x->rank);
     float epsilon = plim__node_float(node, "epsilon", 1e-5f);
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
-    bool bias = plim__lower_has_input(l, 2), full = plim__shape_elements(plim__lower_input_shape(l, 1)) == width &&
+    bool bias = plim__lower_has_input(l, 2),
+         full = plim__shape_elements(plim__lower_input_shape(l, 1)) == width &&
                 (!bias || plim__shape_elements(plim__lower_input_shape(l, 2)) == width);
     if (!full) return plim__lower_unsupported(l, "whose scale or bias broadcasts");
-    if (plim__lower_has_output(l, 1) || plim__lower_has_output(l, 2) || rows * width == 0) return lower_rows(l, rows, width, epsilon);
+    if (plim__lower_has_output(l, 1) || plim__lower_has_output(l, 2) || rows * width == 0)
+        return lower_rows(l, rows, width, epsilon);
     dnnl_memory_desc_t md, row;
     dnnl_memory_desc_init_by_tag(&md, 2, (dnnl_dims_t){rows, width}, dnnl_f32, dnnl_ab);
     dnnl_memory_desc_init_by_tag(&row, 1, (dnnl_dims_t){width}, dnnl_f32, dnnl_a);
@@ -106,12 +114,15 @@ plim_status plim__lower_layer_norm(plim__lower *l) {
     plim__lower_inplace(l, 0, 0);
     dnnl_layer_normalization_desc_t desc;
     unsigned flags = dnnl_use_scale | (bias ? dnnl_use_shift : 0);
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_layer_normalization_forward_desc_init(&desc, dnnl_forward_inference, &md, NULL, epsilon, flags), "layer norm"));
-    plim__argument arguments[] = {{DNNL_ARG_SRC, md, 0}, {DNNL_ARG_SCALE, row, 1}, {DNNL_ARG_DST, md, PLIM__OUT(0)}, {DNNL_ARG_SHIFT, row, 2}};
+    PLIM_TRY(plim__lower_dnnl(
+        l, dnnl_layer_normalization_forward_desc_init(&desc, dnnl_forward_inference, &md, NULL, epsilon, flags),
+        "layer norm"));
+    plim__argument arguments[] = {
+        {DNNL_ARG_SRC, md, 0}, {DNNL_ARG_SCALE, row, 1}, {DNNL_ARG_DST, md, PLIM__OUT(0)}, {DNNL_ARG_SHIFT, row, 2}};
     return finish(l, "LayerNormalization", &desc, arguments, bias ? 4 : 3);
 }
 
-/* --- instance and group norm ------------------------------------------------------------------------------------------- */
+/* --- instance and group norm ---------------------------------------------------------------------------------- */
 
 /* Each group of channels of each sample on its own; scale and bias per channel (or per group). */
 struct groups {
@@ -151,13 +162,17 @@ plim_status plim__lower_channel_norm(plim__lower *l) {
     struct groups *s = plim__alloc(sizeof *s);
     int64_t groups = plim__node_int(plim__lower_node(l), "num_groups", x->dims[1]);
     if (s)
-        *s = (struct groups){.samples = x->dims[0], .groups = groups, .channels = x->dims[1] / groups, .area = plim__shape_product(x, 2, x->rank),
-                             .per_group = groups != x->dims[1] && plim__shape_elements(plim__lower_input_shape(l, 1)) == groups,
+        *s = (struct groups){.samples = x->dims[0],
+                             .groups = groups,
+                             .channels = x->dims[1] / groups,
+                             .area = plim__shape_product(x, 2, x->rank),
+                             .per_group =
+                                 groups != x->dims[1] && plim__shape_elements(plim__lower_input_shape(l, 1)) == groups,
                              .epsilon = plim__node_float(plim__lower_node(l), "epsilon", 1e-5f)};
     return plim__lower_emit(l, plim__lower_node(l)->op_name, run_groups, s, plim__free);
 }
 
-/* --- local response ------------------------------------------------------------------------------------------------------ */
+/* --- local response ------------------------------------------------------------------------------------------- */
 
 plim_status plim__lower_lrn(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
@@ -168,14 +183,17 @@ plim_status plim__lower_lrn(plim__lower *l) {
     dnnl_memory_desc_t md;
     plim__layout_md(&x, &md);
     dnnl_lrn_desc_t desc;
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_lrn_forward_desc_init(&desc, dnnl_forward_inference, dnnl_lrn_across_channels, &md, plim__node_int(node, "size", 5),
-                                                            plim__node_float(node, "alpha", 1e-4f), plim__node_float(node, "beta", 0.75f),
-                                                            plim__node_float(node, "bias", 1)), "LRN"));
+    PLIM_TRY(plim__lower_dnnl(
+        l,
+        dnnl_lrn_forward_desc_init(&desc, dnnl_forward_inference, dnnl_lrn_across_channels, &md,
+                                   plim__node_int(node, "size", 5), plim__node_float(node, "alpha", 1e-4f),
+                                   plim__node_float(node, "beta", 0.75f), plim__node_float(node, "bias", 1)),
+        "LRN"));
     plim__argument arguments[] = {{DNNL_ARG_SRC, md, 0}, {DNNL_ARG_DST, md, PLIM__OUT(0)}};
     return finish(l, "LRN", &desc, arguments, 2);
 }
 
-/* --- p-norms along one axis ------------------------------------------------------------------------------------------------ */
+/* --- p-norms along one axis ----------------------------------------------------------------------------------- */
 
 struct lp {
     int64_t outer, size, inner, p;
@@ -188,7 +206,8 @@ static plim_status run_lp(const plim__call *call) {
             const float *x = (const float *)call->in[0] + o * s->size * s->inner + i;
             float *y = (float *)call->out[0] + o * s->size * s->inner + i;
             double sum = 0;
-            for (int64_t k = 0; k < s->size; k++) sum += s->p == 1 ? fabs((double)x[k * s->inner]) : (double)x[k * s->inner] * (double)x[k * s->inner];
+            for (int64_t k = 0; k < s->size; k++)
+                sum += s->p == 1 ? fabs((double)x[k * s->inner]) : (double)x[k * s->inner] * (double)x[k * s->inner];
             double norm = s->p == 1 ? sum : sqrt(sum);
             for (int64_t k = 0; k < s->size; k++) y[k * s->inner] = (float)((double)x[k * s->inner] / norm);
         }
@@ -199,15 +218,18 @@ plim_status plim__lower_lp_normalization(plim__lower *l) {
     const plim__shape *x = plim__lower_input_shape(l, 0);
     int axis;
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
-    if (!plim__axis_normalize(plim__node_int(plim__lower_node(l), "axis", -1), x->rank, &axis)) return plim__lower_fail(l, PLIM_SHAPE, "the axis is out of range");
+    if (!plim__axis_normalize(plim__node_int(plim__lower_node(l), "axis", -1), x->rank, &axis))
+        return plim__lower_fail(l, PLIM_SHAPE, "the axis is out of range");
     PLIM_TRY(plim__lower_input(l, 0, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     struct lp *s = plim__alloc(sizeof *s);
-    if (s) *s = (struct lp){plim__shape_product(x, 0, axis), x->dims[axis], plim__shape_product(x, axis + 1, x->rank), plim__node_int(plim__lower_node(l), "p", 2)};
+    if (s)
+        *s = (struct lp){plim__shape_product(x, 0, axis), x->dims[axis], plim__shape_product(x, axis + 1, x->rank),
+                         plim__node_int(plim__lower_node(l), "p", 2)};
     return plim__lower_emit(l, "LpNormalization", run_lp, s, plim__free);
 }
 
-/* --- dropout that drops nothing ---------------------------------------------------------------------------------------------- */
+/* --- dropout that drops nothing ------------------------------------------------------------------------------- */
 
 struct dropout {
     size_t bytes;
@@ -220,7 +242,8 @@ static plim_status run_dropout(const plim__call *call) {
     if (call->out[0] != call->in[0]) memcpy(call->out[0], call->in[0], s->bytes);
     if (call->out[1] && s->float_mask)
         for (int64_t i = 0; i < s->elements; i++) ((float *)call->out[1])[i] = 1;
-    else if (call->out[1]) memset(call->out[1], 1, (size_t)s->elements);
+    else if (call->out[1])
+        memset(call->out[1], 1, (size_t)s->elements);
     return PLIM_OK;
 }
 

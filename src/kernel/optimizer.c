@@ -75,9 +75,11 @@ static plim_status run_optimizer(const plim__call *call) {
     for (int64_t i = 0; i < n; i++) {
         void *second = two ? in[3 * n + i] : NULL, *second_new = two ? out[2 * n + i] : NULL;
         if (o->each[i].dtype == PLIM_F32)
-            update_f32(&s, o->each[i].elements, in[i], in[n + i], in[2 * n + i], second, out[i], out[n + i], second_new);
+            update_f32(&s, o->each[i].elements, in[i], in[n + i], in[2 * n + i], second, out[i], out[n + i],
+                       second_new);
         else
-            update_f64(&s, o->each[i].elements, in[i], in[n + i], in[2 * n + i], second, out[i], out[n + i], second_new);
+            update_f64(&s, o->each[i].elements, in[i], in[n + i], in[2 * n + i], second, out[i], out[n + i],
+                       second_new);
     }
     return PLIM_OK;
 }

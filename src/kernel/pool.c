@@ -32,17 +32,25 @@ static plim_status lower_dnnl(plim__lower *l, const plim__window *w, enum pool_k
         after[i] = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - w->in[i] - w->before[i];
     }
     plim__layout_md(&x, &source);
-    dnnl_alg_kind_t algorithm = kind == POOL_MAX ? dnnl_pooling_max : kind == POOL_AVERAGE ? dnnl_pooling_avg_exclude_padding : dnnl_pooling_avg_include_padding;
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(&target, out->rank, y, dnnl_f32, dnnl_format_tag_any), "pool"));
+    dnnl_alg_kind_t algorithm = kind == POOL_MAX       ? dnnl_pooling_max
+                                : kind == POOL_AVERAGE ? dnnl_pooling_avg_exclude_padding
+                                                       : dnnl_pooling_avg_include_padding;
+    PLIM_TRY(plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(&target, out->rank, y, dnnl_f32, dnnl_format_tag_any),
+                              "pool"));
     dnnl_pooling_v2_desc_t desc;
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_inference, algorithm, &source, &target, stride, kernel, dilation, before, after), "pool"));
+    PLIM_TRY(plim__lower_dnnl(l,
+                              dnnl_pooling_v2_forward_desc_init(&desc, dnnl_forward_inference, algorithm, &source,
+                                                                &target, stride, kernel, dilation, before, after),
+                              "pool"));
     dnnl_primitive_attr_t attr;
     PLIM_TRY(plim__lower_attr(l, &attr));
     dnnl_primitive_desc_t pd;
     dnnl_status_t status = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     PLIM_TRY(plim__lower_dnnl(l, status, "pool"));
-    plim__argument arguments[] = {{DNNL_ARG_SRC, source, 0}, {DNNL_ARG_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0), PLIM__OUT(0)}};
+    plim__argument arguments[] = {
+        {DNNL_ARG_SRC, source, 0},
+        {DNNL_ARG_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0), PLIM__OUT(0)}};
     plim_status made = plim__lower_output_md(l, 0, &arguments[1].md);
     if (made != PLIM_OK) {
         dnnl_primitive_desc_destroy(pd);
@@ -51,7 +59,7 @@ static plim_status lower_dnnl(plim__lower *l, const plim__window *w, enum pool_k
     return plim__lower_primitive(l, plim__lower_node(l)->op_name, pd, arguments, 2);
 }
 
-/* --- plain loops ------------------------------------------------------------------------------------------------ */
+/* --- plain loops ---------------------------------------------------------------------------------------------- */
 
 struct plain {
     plim__window window;
@@ -137,7 +145,12 @@ static plim_status lower_plain(plim__lower *l, const plim__window *w, enum pool_
     struct plain *s = plim__alloc_zero(1, sizeof *s);
     if (!s) return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
     const plim__shape *x = plim__lower_input_shape(l, 0);
-    *s = (struct plain){.window = *w, .kind = kind, .dtype = dtype, .planes = x->dims[0] * x->dims[1], .in_size = 1, .out_size = 1,
+    *s = (struct plain){.window = *w,
+                        .kind = kind,
+                        .dtype = dtype,
+                        .planes = x->dims[0] * x->dims[1],
+                        .in_size = 1,
+                        .out_size = 1,
                         .p = (double)plim__node_int(plim__lower_node(l), "p", 2),
                         .column_major = plim__node_int(plim__lower_node(l), "storage_order", 0) != 0};
     if (plim__lower_node(l)->version < 2) s->p = (double)plim__node_float(plim__lower_node(l), "p", 2);
@@ -151,13 +164,16 @@ static plim_status lower_plain(plim__lower *l, const plim__window *w, enum pool_
 /* ceil_mode windows that reach past the padding count differently in oneDNN. */
 static bool reaches_past(const plim__window *w) {
     for (int i = 0; i < w->axes; i++)
-        if ((w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 > w->in[i] + w->before[i] + w->after[i]) return true;
+        if ((w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 >
+            w->in[i] + w->before[i] + w->after[i])
+            return true;
     return false;
 }
 
 static plim_status lower(plim__lower *l, const plim__window *w, enum pool_kind kind) {
-    bool plain = plim__lower_input_dtype(l, 0) != PLIM_F32 || plim__lower_has_output(l, 1) || kind == POOL_LP || w->axes > 3 ||
-                 plim__shape_elements(plim__lower_output_shape(l, 0)) == 0 || (kind == POOL_AVERAGE_PADDED && reaches_past(w));
+    bool plain = plim__lower_input_dtype(l, 0) != PLIM_F32 || plim__lower_has_output(l, 1) || kind == POOL_LP ||
+                 w->axes > 3 || plim__shape_elements(plim__lower_output_shape(l, 0)) == 0 ||
+                 (kind == POOL_AVERAGE_PADDED && reaches_past(w));
     for (int i = 0; i < w->axes; i++) plain |= w->before[i] >= (w->kernel[i] - 1) * w->dilation[i] + 1;
     return plain ? lower_plain(l, w, kind) : lower_dnnl(l, w, kind);
 }
@@ -176,14 +192,15 @@ static plim_status lower_global(plim__lower *l, enum pool_kind kind) {
 
 plim_status plim__lower_max_pool(plim__lower *l) { return lower_window(l, POOL_MAX); }
 plim_status plim__lower_average_pool(plim__lower *l) {
-    return lower_window(l, plim__node_int(plim__lower_node(l), "count_include_pad", 0) ? POOL_AVERAGE_PADDED : POOL_AVERAGE);
+    return lower_window(l, plim__node_int(plim__lower_node(l), "count_include_pad", 0) ? POOL_AVERAGE_PADDED
+                                                                                       : POOL_AVERAGE);
 }
 plim_status plim__lower_lp_pool(plim__lower *l) { return lower_window(l, POOL_LP); }
 plim_status plim__lower_global_max_pool(plim__lower *l) { return lower_global(l, POOL_MAX); }
 plim_status plim__lower_global_average_pool(plim__lower *l) { return lower_global(l, POOL_AVERAGE); }
 plim_status plim__lower_global_lp_pool(plim__lower *l) { return lower_global(l, POOL_LP); }
 
-/* --- MaxUnpool: each value goes back to the place its index names ---------------------------------------------------- */
+/* --- MaxUnpool: each value goes back to the place its index names --------------------------------------------- */
 
 struct unpool {
     int64_t count, cells, pooled_cells;

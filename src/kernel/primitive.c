@@ -38,7 +38,8 @@ static void copy_bytes(void *to, const void *from, size_t bytes) {
 
 static plim_status run_primitive(const plim__call *call) {
     struct primitive *p = (struct primitive *)call->state; /* handles are a cache, not a change of meaning */
-    if (p->addend >= 0 && call->in[p->addend] != call->out[0]) copy_bytes(call->out[0], call->in[p->addend], p->addend_bytes);
+    if (p->addend >= 0 && call->in[p->addend] != call->out[0])
+        copy_bytes(call->out[0], call->in[p->addend], p->addend_bytes);
     for (int i = 0; i < p->count; i++) {
         bool scratch = p->scratch && i == p->count - 1;
         int k = p->operands[i];
@@ -52,7 +53,8 @@ static plim_status run_primitive(const plim__call *call) {
     return status == dnnl_success ? PLIM_OK : status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL;
 }
 
-static dnnl_status_t add_argument(struct primitive *p, int id, const dnnl_memory_desc_t *md, int operand, dnnl_engine_t engine) {
+static dnnl_status_t add_argument(struct primitive *p, int id, const dnnl_memory_desc_t *md, int operand,
+                                  dnnl_engine_t engine) {
     int i = p->count;
     dnnl_status_t status = dnnl_memory_create(&p->arguments[i].memory, md, engine, DNNL_MEMORY_NONE);
     if (status != dnnl_success) return status;
@@ -95,13 +97,13 @@ plim_status plim__lower_attr(plim__lower *l, dnnl_primitive_attr_t *attr) {
     return plim__lower_dnnl(l, dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user), "attribute");
 }
 
-plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
-                                  int count) {
+plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
+                                  const plim__argument *arguments, int count) {
     return plim__lower_primitive_onto(l, label, pd, arguments, count, -1, 0);
 }
 
-plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd, const plim__argument *arguments,
-                                       int count, int addend, size_t bytes) {
+plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
+                                       const plim__argument *arguments, int count, int addend, size_t bytes) {
     struct rearrangement made;
     PLIM_TRY(plim__primitive_create(l, pd, arguments, count, &made));
     ((struct primitive *)made.state)->addend = addend;

@@ -6,14 +6,15 @@
 #include "kernel/lower_state.h"
 #include "kernel/machine.h"
 
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)                      \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)          \
     plim_status plim__lower_##lower(plim__lower *l);
 #include "ops/ops.def"
 #undef OP
 
 /* Parallel to plim__ops: the same list makes both. */
 static plim_status (*const lowers[])(plim__lower *) = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags) plim__lower_##lower,
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)          \
+    plim__lower_##lower,
 #include "ops/ops.def"
 #undef OP
 };
@@ -62,7 +63,8 @@ static plim_status build(const plim_graph *g, int threads, plim__program *progra
     program->values = plim__alloc_array(g->values.count, sizeof *program->values);
     plim__lower l = {.graph = g, .program = program, .error = error};
     l.first = plim__alloc_array(g->values.count, sizeof *l.first);
-    plim_status status = program->values && l.first ? PLIM_OK : plim__fail_memory(error, "a plan", g->values.count * sizeof *l.first);
+    plim_status status =
+        program->values && l.first ? PLIM_OK : plim__fail_memory(error, "a plan", g->values.count * sizeof *l.first);
     if (status == PLIM_OK) {
         memset(l.first, -1, g->values.count * sizeof *l.first);
         for (size_t v = 0; v < g->values.count; v++) program->values[v] = (plim__operand){-1, 0};

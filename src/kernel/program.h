@@ -42,7 +42,7 @@ typedef struct plim__call {
     void *const *in;
     void *const *out;
     void *scratch;
-    uint64_t tick; /* the number of the training step, for random operators */
+    uint64_t tick;     /* the number of the training step, for random operators */
     plim_error *error; /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;
 
@@ -52,11 +52,11 @@ typedef struct plim__step {
     plim__kernel run;
     void *state; /* owned */
     void (*release)(void *state);
-    int32_t node; /* of the graph; -1 for a step that the lowering added */
-    const char *label; /* "Conv", "reorder": static text */
+    int32_t node;            /* of the graph; -1 for a step that the lowering added */
+    const char *label;       /* "Conv", "reorder": static text */
     plim__operand *operands; /* in_count inputs, then out_count outputs */
     int32_t in_count, out_count;
-    int32_t scratch;               /* buffer, -1 for none */
+    int32_t scratch;                 /* buffer, -1 for none */
     int32_t inplace_in, inplace_out; /* this output may be written over this input; -1 for none */
     plim__cost cost;
 } plim__step;

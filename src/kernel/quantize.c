@@ -106,8 +106,7 @@ static plim_status lower_linear(plim__lower *l, bool quantize) {
 plim_status plim__lower_quantize_linear(plim__lower *l) { return lower_linear(l, true); }
 plim_status plim__lower_dequantize_linear(plim__lower *l) { return lower_linear(l, false); }
 
-/* --- DynamicQuantizeLinear
- * ------------------------------------------------------------------------------------------------- */
+/* --- DynamicQuantizeLinear ------------------------------------------------------------------------------------ */
 
 struct dynamic {
     int64_t elements;

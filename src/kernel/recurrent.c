@@ -11,7 +11,7 @@
 #define CHUNK_ROWS     1024   /* of X in one product: enough for its full speed, small enough for the cache */
 #define WORK_OF_THREAD 100000 /* multiplications a step that are worth a thread and its barrier */
 
-/* --- activations ---------------------------------------------------------------------------------------------------------- */
+/* --- activations ---------------------------------------------------------------------------------------------- */
 
 static const struct known {
     const char *name;
@@ -47,7 +47,8 @@ static plim_status read_functions(plim__lower *l, plim__recurrent *s) {
     const plim__node *node = plim__lower_node(l);
     const plim__attribute *names = plim__node_attribute(node, "activations");
     size_t alphas, betas, next_alpha = 0, next_beta = 0, each = (size_t)s->cell + 1;
-    const float *alpha = plim__node_floats(node, "activation_alpha", &alphas), *beta = plim__node_floats(node, "activation_beta", &betas);
+    const float *alpha = plim__node_floats(node, "activation_alpha", &alphas),
+                *beta = plim__node_floats(node, "activation_beta", &betas);
     float clip = plim__node_float(node, "clip", 0);
     if (names && (names->type != PLIM__ATTRIBUTE_STRINGS || names->length != each * (size_t)s->directions))
         return plim__lower_fail(l, PLIM_CORRUPT, "%zu activations are needed", each * (size_t)s->directions);
@@ -57,7 +58,9 @@ static plim_status read_functions(plim__lower *l, plim__recurrent *s) {
         *f = (plim__cell_function){.kind = standard[s->cell][i % each], .clip = clip > 0 ? clip : INFINITY};
         if (!names) continue;
         const struct known *k = find(names->strings[i]);
-        if (!k) return plim__lower_fail(l, PLIM_UNSUPPORTED, "unsupported: operator %s with the activation '%.40s'", node->op_name, names->strings[i]);
+        if (!k)
+            return plim__lower_fail(l, PLIM_UNSUPPORTED, "unsupported: operator %s with the activation '%.40s'",
+                                    node->op_name, names->strings[i]);
         if (k->kind != f->kind) s->standard = false;
         f->kind = k->kind;
         f->alpha = k->has_alpha && next_alpha < alphas ? alpha[next_alpha++] : k->alpha;
@@ -66,18 +69,22 @@ static plim_status read_functions(plim__lower *l, plim__recurrent *s) {
     return PLIM_OK;
 }
 
-/* --- operands ------------------------------------------------------------------------------------------------------------- */
+/* --- operands ------------------------------------------------------------------------------------------------- */
 
 /* R (D, G, U, K) in blocks of units: [D][U / width][K][G][width]. */
 static plim_status packed_input(plim__lower *l, const plim__recurrent *s, int width) {
     int64_t d = s->directions, g = s->gates, h = s->hidden;
     dnnl_dims_t dims = {d, g, h, h};
     dnnl_memory_desc_t seen, packed;
-    PLIM_TRY(plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(&seen, 4, dims, dnnl_f32, dnnl_abcd), "recurrent weights"));
+    PLIM_TRY(
+        plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(&seen, 4, dims, dnnl_f32, dnnl_abcd), "recurrent weights"));
     packed = seen;
     packed.padded_dims[2] = s->padded;
-    packed.format_desc.blocking = (dnnl_blocking_desc_t){
-        .strides = {s->padded * h * g, width, h * g * width, g * width}, .inner_nblks = 1, .inner_blks = {width}, .inner_idxs = {2}};
+    packed.format_desc.blocking =
+        (dnnl_blocking_desc_t){.strides = {s->padded * h * g, width, h * g * width, g * width},
+                               .inner_nblks = 1,
+                               .inner_blks = {width},
+                               .inner_idxs = {2}};
     return plim__lower_input_seen(l, 2, &seen, &packed);
 }
 
@@ -92,13 +99,19 @@ static plim_status input_rows(plim__lower *l, plim__recurrent *s) {
 
 static plim_status plan_scratch(plim__lower *l, plim__recurrent *s) {
     double most = ((double)s->batch + CHUNK_ROWS) * ((double)s->hidden * (s->gates + 3) + (double)s->inputs);
-    if (most > 0x1p58) return plim__lower_fail(l, PLIM_OVERFLOW, "its scratch memory would be more bytes than fit in 63 bits");
+    if (most > 0x1p58)
+        return plim__lower_fail(l, PLIM_OVERFLOW, "its scratch memory would be more bytes than fit in 63 bits");
     int64_t chunk = s->batch > 0 ? (CHUNK_ROWS + s->batch - 1) / s->batch : 1, state = s->batch * s->hidden;
     s->chunk = chunk < s->steps ? chunk : s->steps > 0 ? s->steps : 1;
     int64_t rows = s->chunk * s->batch;
-    bool straight = s->x_input == 1 && s->x_sample >= s->inputs && (s->chunk == 1 || s->x_step == s->batch * s->x_sample);
-    const int64_t parts[] = {rows * s->gates * s->hidden, 2 * state, s->cell == PLIM__CELL_LSTM ? state : 0,
-                             s->cell == PLIM__CELL_GRU ? state : 0, (s->gates + 1) * s->hidden, straight ? 0 : rows * s->inputs};
+    bool straight =
+        s->x_input == 1 && s->x_sample >= s->inputs && (s->chunk == 1 || s->x_step == s->batch * s->x_sample);
+    const int64_t parts[] = {rows * s->gates * s->hidden,
+                             2 * state,
+                             s->cell == PLIM__CELL_LSTM ? state : 0,
+                             s->cell == PLIM__CELL_GRU ? state : 0,
+                             (s->gates + 1) * s->hidden,
+                             straight ? 0 : rows * s->inputs};
     size_t *starts[] = {NULL, &s->h, &s->c, &s->reset, &s->bias, &s->rows}, at = 0;
     for (size_t i = 0; i < 6; i++) {
         if (starts[i]) *starts[i] = parts[i] > 0 ? at : 0;
@@ -148,7 +161,8 @@ static plim_status lower_recurrent(plim__lower *l, plim__cell cell) {
     plim__recurrent *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     plim_status status = fill(l, cell, s);
-    if (status == PLIM_OK) return plim__lower_emit(l, plim__lower_node(l)->op->name, plim__run_recurrent, s, plim__free);
+    if (status == PLIM_OK)
+        return plim__lower_emit(l, plim__lower_node(l)->op->name, plim__run_recurrent, s, plim__free);
     plim__free(s);
     return status;
 }

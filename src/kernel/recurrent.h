@@ -22,8 +22,8 @@ typedef struct plim__recurrent {
     int gates, directions, threads;
     bool reverse[2];
     bool batch_first, reset_after, input_forget;
-    bool standard; /* sigmoid and tanh, no clip, no peepholes: the loops made for that */
-    plim__cell_function functions[2][3]; /* f, g, h of each direction */
+    bool standard;                        /* sigmoid and tanh, no clip, no peepholes: the loops made for that */
+    plim__cell_function functions[2][3];  /* f, g, h of each direction */
     int64_t steps, batch, inputs, hidden; /* T, B, I, H */
     int64_t padded;                       /* H in whole blocks, as R is packed */
     int64_t x_step, x_sample, x_input;    /* strides of X */
@@ -44,7 +44,8 @@ typedef struct plim__recurrent_pass {
 } plim__recurrent_pass;
 
 /* Hidden units [from, to) of time step t, whose gates hold X·Wᵀ: h[turn] → h[!turn] and Y. All threads call it. */
-void plim__recurrent_step(const plim__recurrent_pass *pass, int64_t t, float *gates, int turn, int64_t from, int64_t to);
+void plim__recurrent_step(const plim__recurrent_pass *pass, int64_t t, float *gates, int turn, int64_t from,
+                          int64_t to);
 plim_status plim__run_recurrent(const plim__call *call);
 
 #endif

@@ -8,10 +8,13 @@
 
 #include "kernel/recurrent.h"
 
-static bool runs(const plim__recurrent_pass *pass, int64_t t, int64_t b) { return !pass->lengths || t < pass->lengths[b]; }
+static bool runs(const plim__recurrent_pass *pass, int64_t t, int64_t b) {
+    return !pass->lengths || t < pass->lengths[b];
+}
 
 /* Gates `first` and on of x·Rᵀ + bias, added to X·Wᵀ; that of a GRU that resets after it goes to pass->reset. */
-static void product(const plim__recurrent_pass *pass, const float *x, int first, int count, float *gates, int64_t from, int64_t to) {
+static void product(const plim__recurrent_pass *pass, const float *x, int first, int count, float *gates, int64_t from,
+                    int64_t to) {
     const plim__recurrent *s = pass->s;
     plim__cell_product p = {.rows = s->batch,
                             .depth = s->hidden,
@@ -27,7 +30,7 @@ static void product(const plim__recurrent_pass *pass, const float *x, int first,
     pass->loops->product(&p, from, to);
 }
 
-/* --- cells: one sample, n units from `from` on -------------------------------------------------------------------------- */
+/* --- cells: one sample, n units from `from` on ---------------------------------------------------------------- */
 
 static void rnn_row(const plim__recurrent_pass *pass, float *gates, float *h, int64_t n) {
     pass->loops->activate(&pass->s->functions[pass->direction][0], gates, n);
@@ -35,7 +38,8 @@ static void rnn_row(const plim__recurrent_pass *pass, float *gates, float *h, in
 }
 
 /* r, and what it resets: into `a` where that comes after the product, else into pass->reset for the product to come. */
-static void gru_reset(const plim__recurrent_pass *pass, float *gates, int64_t b, const float *h, int64_t from, int64_t n) {
+static void gru_reset(const plim__recurrent_pass *pass, float *gates, int64_t b, const float *h, int64_t from,
+                      int64_t n) {
     const plim__recurrent *s = pass->s;
     float *r = gates + s->hidden + from, *a = gates + 2 * s->hidden + from, *reset = pass->reset + b * s->hidden + from;
     const float *bias = pass->bias + s->gates * s->hidden + from;
@@ -89,9 +93,10 @@ static void lstm_row(const plim__recurrent_pass *pass, float *gates, float *c, f
     for (int64_t k = 0; k < n; k++) h[k] *= out[k];
 }
 
-/* --- a step ----------------------------------------------------------------------------------------------------------- */
+/* --- a step --------------------------------------------------------------------------------------------------- */
 
-static void products(const plim__recurrent_pass *pass, int64_t t, float *gates, const float *before, int64_t from, int64_t to) {
+static void products(const plim__recurrent_pass *pass, int64_t t, float *gates, const float *before, int64_t from,
+                     int64_t to) {
     const plim__recurrent *s = pass->s;
     int64_t row = s->gates * s->hidden;
     bool twice = s->cell == PLIM__CELL_GRU && !s->reset_after;
@@ -116,7 +121,8 @@ static void write_y(const plim__recurrent_pass *pass, int64_t t, int64_t b, cons
         memset(y, 0, (size_t)n * sizeof *y);
 }
 
-void plim__recurrent_step(const plim__recurrent_pass *pass, int64_t t, float *gates, int turn, int64_t from, int64_t to) {
+void plim__recurrent_step(const plim__recurrent_pass *pass, int64_t t, float *gates, int turn, int64_t from,
+                          int64_t to) {
     const plim__recurrent *s = pass->s;
     const float *before = pass->h[turn];
     int64_t n = to - from;

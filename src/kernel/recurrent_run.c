@@ -10,8 +10,8 @@ static plim_status check_lengths(const plim__call *call, const plim__recurrent *
     const int32_t *lengths = call->in[4];
     for (int64_t b = 0; lengths && b < s->batch; b++)
         if (lengths[b] < 0 || lengths[b] > s->steps)
-            return plim__fail(call->error, PLIM_INVALID, "sequence_lens[%lld] is %d, with %lld time steps", (long long)b,
-                              (int)lengths[b], (long long)s->steps);
+            return plim__fail(call->error, PLIM_INVALID, "sequence_lens[%lld] is %d, with %lld time steps",
+                              (long long)b, (int)lengths[b], (long long)s->steps);
     return PLIM_OK;
 }
 
@@ -95,7 +95,8 @@ static int run_steps(const plim__recurrent_pass *pass, int64_t t, int64_t n, int
         if (to > s->hidden) to = s->hidden;
         for (int64_t i = 0; i < n; i++) {
             int64_t k = backwards ? n - 1 - i : i;
-            plim__recurrent_step(pass, t + k, pass->gates + k * s->batch * s->gates * s->hidden, (int)((turn + i) & 1), from, to);
+            plim__recurrent_step(pass, t + k, pass->gates + k * s->batch * s->gates * s->hidden, (int)((turn + i) & 1),
+                                 from, to);
 #pragma omp barrier
         }
     }

@@ -23,7 +23,7 @@ static bool is_natural(plim_dtype dtype) {
     return dtype == PLIM_U8 || dtype == PLIM_U16 || dtype == PLIM_U32 || dtype == PLIM_U64 || dtype == PLIM_BOOL;
 }
 
-/* --- axes -------------------------------------------------------------------------------------------------- */
+/* --- axes ----------------------------------------------------------------------------------------------------- */
 
 static void push_axis(plim__axis_list *list, int64_t dim, int64_t stride) {
     if (dim == 1) return;
@@ -91,7 +91,7 @@ void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool
     r->columns = kept >= 0 && (folded < 0 || llabs(r->kept.strides[kept]) < llabs(r->folded.strides[folded]));
 }
 
-/* --- running ----------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------------- */
 
 static accumulator start_of(plim__fold_kind kind, plim_dtype dtype) {
     bool real = is_real(dtype), natural = is_natural(dtype);
@@ -247,7 +247,7 @@ void plim__reduction_run(const plim__reduction *r, const void *in, void *out, vo
     }
 }
 
-/* --- lowering ---------------------------------------------------------------------------------------------- */
+/* --- lowering ------------------------------------------------------------------------------------------------- */
 
 bool plim__lower_fold_axes(plim__lower *l, bool axes[PLIM_MAX_RANK]) {
     const plim__node *node = plim__lower_node(l);

@@ -43,7 +43,7 @@ static plim_status run_lines(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* --- the place of an extreme: the first NaN, if there is one ----------------------------------------------- */
+/* --- the place of an extreme: the first NaN, if there is one -------------------------------------------------- */
 
 #define ARG(dtype, T, C, load, store)                                                                                  \
     static void arg_##dtype(const lines *s, void *out, const void *in, int64_t outer) {                                \
@@ -65,7 +65,7 @@ ARG(F32, float, float, PLIM__AS_IS, PLIM__AS_IS)
 ARG(F64, double, double, PLIM__AS_IS, PLIM__AS_IS)
 PLIM__WHOLES(ARG_WHOLE)
 
-/* --- running sums ------------------------------------------------------------------------------------------ */
+/* --- running sums --------------------------------------------------------------------------------------------- */
 
 /* y[i] = y[i - 1] + x[i], or + x[i - 1] when exclusive; from the other end when reversed. */
 #define CUMSUM(dtype, T, C, load, store)                                                                               \
@@ -88,7 +88,7 @@ CUMSUM(F32, float, float, PLIM__AS_IS, PLIM__AS_IS)
 CUMSUM(F64, double, double, PLIM__AS_IS, PLIM__AS_IS)
 PLIM__WHOLES(CUMSUM_WHOLE)
 
-/* --- lowering ---------------------------------------------------------------------------------------------- */
+/* --- lowering ------------------------------------------------------------------------------------------------- */
 
 #define TABLE(label)                                                                                                   \
     {                                                                                                                  \

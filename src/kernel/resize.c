@@ -9,8 +9,7 @@
 #include "kernel/copies.h"
 #include "kernel/pad.h"
 
-/* --- weights
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- weights -------------------------------------------------------------------------------------------------- */
 
 static double cubic_weight(double x, double a) {
     x = fabs(x);
@@ -53,8 +52,7 @@ bool plim__resize_taps(const plim__resize *r, int axis, int64_t in, int64_t x, i
     return true;
 }
 
-/* --- passes
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- passes --------------------------------------------------------------------------------------------------- */
 
 struct pass {
     int64_t outer, in, out, inner;
@@ -152,8 +150,7 @@ static plim_status run_resize(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* --- lowering
- * --------------------------------------------------------------------------------------------------------- */
+/* --- lowering ------------------------------------------------------------------------------------------------- */
 
 static plim_status add_pass(plim__lower *l, struct resize_state *s, const plim__resize *r, plim__shape *shape,
                             int axis) {

@@ -1,6 +1,6 @@
 /* Lowering of the backward of pointwise functions: one fused loop over the gradient and what was saved. */
-#include "kernel/elementwise.h"
 #include "kernel/simd/slope.h"
+#include "kernel/elementwise.h"
 
 /* The forward operators' attributes, and what they are when absent. */
 static const struct {
@@ -21,8 +21,10 @@ static const struct {
 static plim_status lower_slope(plim__lower *l, plim__slope function) {
     const plim__node *node = plim__lower_node(l);
     float context[2] = {0};
-    if (attributes[function].a) context[0] = plim__node_float(node, attributes[function].a, attributes[function].a_missing);
-    if (attributes[function].b) context[1] = plim__node_float(node, attributes[function].b, attributes[function].b_missing);
+    if (attributes[function].a)
+        context[0] = plim__node_float(node, attributes[function].a, attributes[function].a_missing);
+    if (attributes[function].b)
+        context[1] = plim__node_float(node, attributes[function].b, attributes[function].b_missing);
     bool real = plim__lower_input_dtype(l, 0) == PLIM_F32;
     plim__pointwise_node what = {.body = real ? plim__slopes()->one[function] : NULL,
                                  .inputs = 2,
@@ -35,10 +37,8 @@ static plim_status lower_slope(plim__lower *l, plim__slope function) {
 
 static plim_status lower_slope2(plim__lower *l, plim__slope2 function) {
     bool real = plim__lower_input_dtype(l, 0) == PLIM_F32;
-    plim__pointwise_node what = {.body = real ? plim__slopes()->two[function] : NULL,
-                                 .inputs = 3,
-                                 .axis = PLIM__NUMPY_AXIS,
-                                 .keeps_zero = true};
+    plim__pointwise_node what = {
+        .body = real ? plim__slopes()->two[function] : NULL, .inputs = 3, .axis = PLIM__NUMPY_AXIS, .keeps_zero = true};
     return plim__lower_pointwise(l, &what);
 }
 

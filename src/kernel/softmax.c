@@ -16,7 +16,7 @@ typedef struct softmax_state {
     int64_t outer, n, inner;
 } softmax_state;
 
-/* --- float32 -------------------------------------------------------------------------------- */
+/* --- float32 -------------------------------------------------------------------------------------------------- */
 
 #define WIDTH 256 /* columns at a time */
 
@@ -51,7 +51,7 @@ static plim_status run_f32(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* --- other types, and hardmax ------------------------------------------------------------------------------ */
+/* --- other types, and hardmax --------------------------------------------------------------------------------- */
 
 #define LINE(label, T, load, store)                                                                                    \
     static void label(const softmax_state *s, void *out, const void *in, int64_t at) {                                 \
@@ -98,7 +98,7 @@ static plim_status run_lines(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* --- lowering ---------------------------------------------------------------------------------------------- */
+/* --- lowering ------------------------------------------------------------------------------------------------- */
 
 static plim_status lower_softmax(plim__lower *l, enum form form) {
     const plim__node *node = plim__lower_node(l);

@@ -9,7 +9,7 @@
 #include "core/half.h"
 #include "kernel/elementwise.h"
 
-/* --- loops ------------------------------------------------------------------------------------------------- */
+/* --- loops ---------------------------------------------------------------------------------------------------- */
 
 #define LOOP(label, T, REAL_TYPE, load, store, expression)                                                             \
     static void label(const void *context, int64_t n, char *const *at, const int64_t *steps) {                         \
@@ -75,7 +75,7 @@ plim__loop_body plim__unary_body(plim__unary function, plim_dtype dtype) {
     return real_bodies[function][dtype] ? real_bodies[function][dtype] : whole_bodies[dtype][function];
 }
 
-/* --- lowering ---------------------------------------------------------------------------------------------- */
+/* --- lowering ------------------------------------------------------------------------------------------------- */
 
 static const struct {
     bool keeps_zero;

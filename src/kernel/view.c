@@ -5,7 +5,7 @@
 #include "kernel/copies.h"
 #include "ops/movement.h"
 
-/* --- Reshape, Flatten, Squeeze, Unsqueeze ----------------------------------------------------------------------- */
+/* --- Reshape, Flatten, Squeeze, Unsqueeze --------------------------------------------------------------------- */
 
 /* A blocked arrangement that happens to be row-major: blocks of one axis behind which every axis has one
  * element, as global pooling leaves them. */

@@ -18,7 +18,7 @@ static const file_names version_names[3] = {
            "memory.events", "inactive_file"},
 };
 
-/* --- where it is -------------------------------------------------------------------------------- */
+/* --- where it is ---------------------------------------------------------------------------------------------- */
 
 /* Is `word` one of the comma-separated words of `list`, which ends at `end`? */
 static bool lists(const char *list, const char *end, const char *word) {
@@ -149,7 +149,7 @@ void plim__cgroup_find(const char *root, pid_t pid, plim__cgroup *group) {
     *group = (plim__cgroup){0};
 }
 
-/* --- what it says ------------------------------------------------------------------------------- */
+/* --- what it says --------------------------------------------------------------------------------------------- */
 
 static uint64_t number_or(uint64_t otherwise, const char *folder, const char *name) {
     uint64_t value;

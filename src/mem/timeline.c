@@ -65,7 +65,7 @@ void plim__timeline_free(plim__timeline *timeline) {
     *timeline = (plim__timeline){0};
 }
 
-/* --- texts --------------------------------------------------------------------------------------- */
+/* --- texts ---------------------------------------------------------------------------------------------------- */
 
 /* The length of the UTF-8 sequence at `at`, 0 when it is not one. */
 static size_t utf8_length(const unsigned char *at, size_t left) {
@@ -189,7 +189,7 @@ bool plim__timeline_shape(plim__timeline *timeline, const int64_t *dims, size_t 
     return fine;
 }
 
-/* --- stacks -------------------------------------------------------------------------------------- */
+/* --- stacks --------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_stack(uint32_t parent, plim__text_id frame) {
     uint64_t h = ((uint64_t)parent << 32 | frame) * 0x9E3779B97F4A7C15u;
@@ -228,7 +228,7 @@ void plim__timeline_stack_text(const plim__timeline *timeline, uint32_t stack, c
     }
 }
 
-/* --- adding -------------------------------------------------------------------------------------- */
+/* --- adding --------------------------------------------------------------------------------------------------- */
 
 static plim_status no_memory(plim_error *error) { return plim__fail_memory(error, "the memory timeline", 1); }
 
@@ -318,7 +318,7 @@ plim_status plim__timeline_set_cut(plim__timeline *timeline, const char *why, pl
     return plim__timeline_text(timeline, why, &timeline->cut) ? PLIM_OK : no_memory(error);
 }
 
-/* --- order --------------------------------------------------------------------------------------- */
+/* --- order ---------------------------------------------------------------------------------------------------- */
 
 static int by_birth(const void *a, const void *b) {
     const plim__timeline_life *left = a, *right = b;

@@ -7,7 +7,8 @@
 plim_status plim__infer_attention(plim__infer *ctx) {
     const plim__shape *q = plim__infer_shape(ctx, 0), *k = plim__infer_shape(ctx, 1), *v = plim__infer_shape(ctx, 2);
     int r = q->rank;
-    bool fits = r >= 2 && k->rank == r && v->rank == r && q->dims[r - 1] == k->dims[r - 2] && k->dims[r - 1] == v->dims[r - 2];
+    bool fits =
+        r >= 2 && k->rank == r && v->rank == r && q->dims[r - 1] == k->dims[r - 2] && k->dims[r - 1] == v->dims[r - 2];
     for (int i = 0; fits && i < r - 2; i++) fits = q->dims[i] == k->dims[i] && q->dims[i] == v->dims[i];
     if (!fits) return plim__infer_fail(ctx, PLIM_SHAPE, "queries, keys and values do not fit");
     plim__shape y = *q;
@@ -17,7 +18,8 @@ plim_status plim__infer_attention(plim__infer *ctx) {
 
 void plim__cost_attention(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
-    const plim__shape *q = &g->values.items[node->inputs.items[0]].shape, *v = &g->values.items[node->inputs.items[2]].shape;
+    const plim__shape *q = &g->values.items[node->inputs.items[0]].shape,
+                      *v = &g->values.items[node->inputs.items[2]].shape;
     int r = q->rank;
     double pairs = (double)plim__shape_product(q, 0, r - 1) * (double)v->dims[r - 2];
     if (plim__node_int(node, "causal", 0)) pairs /= 2;

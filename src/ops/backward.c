@@ -6,7 +6,8 @@ plim_status plim__infer_shaped(plim__infer *ctx);
 plim_status plim__infer_shaped(plim__infer *ctx) {
     size_t rank;
     const int64_t *dims = plim__node_ints(ctx->node, "shape", &rank);
-    if ((!dims && rank) || rank > PLIM_MAX_RANK) return plim__infer_fail(ctx, PLIM_CORRUPT, "the attribute 'shape' is missing");
+    if ((!dims && rank) || rank > PLIM_MAX_RANK)
+        return plim__infer_fail(ctx, PLIM_CORRUPT, "the attribute 'shape' is missing");
     plim__shape shape = plim__shape_of((int)rank, dims);
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
@@ -67,7 +68,8 @@ plim_status plim__infer_norm_grad(plim__infer *ctx) {
 
 plim_status plim__infer_attention_grad(plim__infer *ctx);
 plim_status plim__infer_attention_grad(plim__infer *ctx) {
-    for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 1), plim__infer_shape(ctx, i + 1)));
+    for (size_t i = 0; i < 3; i++)
+        PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 1), plim__infer_shape(ctx, i + 1)));
     return PLIM_OK;
 }
 
@@ -75,7 +77,8 @@ plim_status plim__infer_attention_grad(plim__infer *ctx) {
 void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
-    const plim__shape *q = &g->values.items[node->inputs.items[1]].shape, *v = &g->values.items[node->inputs.items[3]].shape;
+    const plim__shape *q = &g->values.items[node->inputs.items[1]].shape,
+                      *v = &g->values.items[node->inputs.items[3]].shape;
     int r = q->rank;
     double pairs = (double)plim__shape_product(q, 0, r - 1) * (double)v->dims[r - 2];
     if (plim__node_int(node, "causal", 0)) pairs /= 2;
@@ -86,7 +89,8 @@ void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim
 plim_status plim__infer_lstm_grad(plim__infer *ctx);
 plim_status plim__infer_lstm_grad(plim__infer *ctx) {
     for (size_t i = 0; i < 6; i++)
-        if (plim__infer_has(ctx, i + 3)) PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 3), plim__infer_shape(ctx, i + 3)));
+        if (plim__infer_has(ctx, i + 3))
+            PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 3), plim__infer_shape(ctx, i + 3)));
     return PLIM_OK;
 }
 
@@ -94,7 +98,8 @@ plim_status plim__infer_lstm_grad(plim__infer *ctx) {
 plim_status plim__infer_gru_grad(plim__infer *ctx);
 plim_status plim__infer_gru_grad(plim__infer *ctx) {
     for (size_t i = 0; i < 5; i++)
-        if (plim__infer_has(ctx, i + 2)) PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 2), plim__infer_shape(ctx, i + 2)));
+        if (plim__infer_has(ctx, i + 2))
+            PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 2), plim__infer_shape(ctx, i + 2)));
     return PLIM_OK;
 }
 
@@ -103,7 +108,8 @@ void plim__cost_lstm_grad(const plim_graph *g, const plim__node *node, plim__cos
 void plim__cost_lstm_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
     size_t first = node->inputs.count == 10 ? 3 : 2; /* X of an LSTM, of a GRU */
-    const plim__shape *x = &g->values.items[node->inputs.items[first]].shape, *r = &g->values.items[node->inputs.items[first + 2]].shape;
+    const plim__shape *x = &g->values.items[node->inputs.items[first]].shape,
+                      *r = &g->values.items[node->inputs.items[first + 2]].shape;
     double rows = (double)(x->dims[0] * x->dims[1]), units = (double)(r->dims[0] * r->dims[1]);
     cost->flops = 6 * rows * units * (double)(x->dims[2] + r->dims[2]);
 }

@@ -19,8 +19,7 @@ static plim_status new_indices(plim__infer *ctx, int rank, const int64_t *dims, 
     return plim__tensor_create(PLIM_I64, &shape, tensor, ctx->error);
 }
 
-/* --- NonZero
- * ------------------------------------------------------------------------------------------------------------ */
+/* --- NonZero -------------------------------------------------------------------------------------------------- */
 
 plim_status plim__infer_non_zero(plim__infer *ctx) {
     plim__tensor *x, *result;
@@ -42,8 +41,7 @@ plim_status plim__infer_non_zero(plim__infer *ctx) {
     return plim__infer_constant(ctx, 0, result);
 }
 
-/* --- Unique
- * --------------------------------------------------------------------------------------------------------------- */
+/* --- Unique --------------------------------------------------------------------------------------------------- */
 
 /* The tensor as `items` slices along one axis: element (o, item, i) of [outer, items, inner]. */
 typedef struct slices {
@@ -157,8 +155,7 @@ plim_status plim__infer_unique(plim__infer *ctx) {
     return status;
 }
 
-/* --- NonMaxSuppression
- * ------------------------------------------------------------------------------------------------------ */
+/* --- NonMaxSuppression ---------------------------------------------------------------------------------------- */
 
 typedef struct suppression {
     const float *boxes; /* [N, 4] of one batch */

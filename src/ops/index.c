@@ -14,8 +14,7 @@ static plim_status too_many_axes(plim__infer *ctx) {
                             PLIM_MAX_RANK);
 }
 
-/* --- gathers
- * ---------------------------------------------------------------------------------------------------------- */
+/* --- gathers -------------------------------------------------------------------------------------------------- */
 
 plim_status plim__infer_gather(plim__infer *ctx) {
     const plim__shape *data = plim__infer_shape(ctx, 0), *indices = plim__infer_shape(ctx, 1);
@@ -67,8 +66,7 @@ plim_status plim__infer_gather_nd(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
 
-/* --- scatters
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- scatters ------------------------------------------------------------------------------------------------- */
 
 static plim_status same_types(plim__infer *ctx, size_t a, size_t b) {
     if (plim__infer_dtype(ctx, a) == plim__infer_dtype(ctx, b)) return PLIM_OK;
@@ -106,8 +104,7 @@ plim_status plim__infer_scatter_nd(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), data);
 }
 
-/* --- selections
- * ----------------------------------------------------------------------------------------------------------- */
+/* --- selections ----------------------------------------------------------------------------------------------- */
 
 plim_status plim__infer_top_k(plim__infer *ctx) {
     plim__shape shape = *plim__infer_shape(ctx, 0);

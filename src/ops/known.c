@@ -61,8 +61,7 @@ plim_status plim__infer_constant_of_shape(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, value ? value->tensor->dtype : PLIM_F32, &shape);
 }
 
-/* --- Range
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- Range ---------------------------------------------------------------------------------------------------- */
 
 /* A scalar that is known now. */
 static plim_status scalar_input(plim__infer *ctx, size_t i, plim__tensor **tensor) {

@@ -43,8 +43,9 @@ plim_status plim__infer_class_loss(plim__infer *ctx) {
 plim_status plim__infer_optimizer(plim__infer *ctx) {
     size_t kinds = (size_t)ctx->node->op->min_in - 2, inputs = ctx->node->inputs.count - 2, n = inputs / kinds;
     if (inputs % kinds != 0 || ctx->node->outputs.count != n * (kinds - 1))
-        return plim__infer_fail(ctx, PLIM_CORRUPT, "%zu tensors in and %zu out are not %zu in and %zu out for each weight",
-                                inputs, ctx->node->outputs.count, kinds, kinds - 1);
+        return plim__infer_fail(ctx, PLIM_CORRUPT,
+                                "%zu tensors in and %zu out are not %zu in and %zu out for each weight", inputs,
+                                ctx->node->outputs.count, kinds, kinds - 1);
     for (size_t i = 0; i < 2; i++)
         if (plim__shape_elements(plim__infer_shape(ctx, i)) != 1)
             return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu is not one number", i);

@@ -24,7 +24,7 @@ static plim_status read_list(plim__infer *ctx, const char *name, size_t i, int64
     return PLIM_OK;
 }
 
-/* --- Reshape, Flatten, Squeeze, Unsqueeze ----------------------------------------------------------------------- */
+/* --- Reshape, Flatten, Squeeze, Unsqueeze --------------------------------------------------------------------- */
 
 /* Replaces 0 (keep) and -1 (whatever is left) in `to`. */
 static plim_status resolve_reshape(plim__infer *ctx, const plim__shape *from, plim__shape *to, bool keep_zeros) {
@@ -111,7 +111,7 @@ plim_status plim__infer_unsqueeze(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
 
-/* --- Transpose, Slice, Split, Expand ------------------------------------------------------------------------------ */
+/* --- Transpose, Slice, Split, Expand -------------------------------------------------------------------------- */
 
 plim_status plim__transpose_read(plim__infer *ctx, int order[PLIM_MAX_RANK]) {
     int rank = plim__infer_shape(ctx, 0)->rank;

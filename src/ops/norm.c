@@ -8,9 +8,11 @@ plim_status plim__infer_batch_norm(plim__infer *ctx) {
     plim__shape statistics = {.rank = 1, .dims = {channels}};
     for (size_t i = 1; i < 5; i++)
         if (plim__shape_elements(plim__infer_shape(ctx, i)) != channels)
-            return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu has %lld elements for %lld channels", i, (long long)plim__shape_elements(plim__infer_shape(ctx, i)), (long long)channels);
+            return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu has %lld elements for %lld channels", i,
+                                    (long long)plim__shape_elements(plim__infer_shape(ctx, i)), (long long)channels);
     PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), x));
-    for (size_t i = 1; i < ctx->node->outputs.count; i++) PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, 3), &statistics));
+    for (size_t i = 1; i < ctx->node->outputs.count; i++)
+        PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, 3), &statistics));
     return PLIM_OK;
 }
 
@@ -18,11 +20,13 @@ plim_status plim__infer_batch_norm(plim__infer *ctx) {
 plim_status plim__infer_layer_norm(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0);
     int axis;
-    if (!plim__axis_normalize(plim__node_int(ctx->node, "axis", -1), x->rank, &axis)) return plim__infer_fail(ctx, PLIM_SHAPE, "the axis is out of range");
+    if (!plim__axis_normalize(plim__node_int(ctx->node, "axis", -1), x->rank, &axis))
+        return plim__infer_fail(ctx, PLIM_SHAPE, "the axis is out of range");
     plim__shape statistics = *x, broadcast;
     for (int i = axis; i < x->rank; i++) statistics.dims[i] = 1;
     for (size_t i = 1; i < ctx->node->inputs.count; i++)
-        if (plim__infer_has(ctx, i) && (!plim__shape_broadcast(x, plim__infer_shape(ctx, i), &broadcast) || !plim__shape_equal(x, &broadcast)))
+        if (plim__infer_has(ctx, i) &&
+            (!plim__shape_broadcast(x, plim__infer_shape(ctx, i), &broadcast) || !plim__shape_equal(x, &broadcast)))
             return plim__infer_fail(ctx, PLIM_SHAPE, "scale or bias does not fit the input");
     PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), x));
     for (size_t i = 1; i < ctx->node->outputs.count; i++) PLIM_TRY(plim__infer_output(ctx, i, PLIM_F32, &statistics));
@@ -33,10 +37,14 @@ plim_status plim__infer_channel_norm(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0);
     if (x->rank < 2) return plim__infer_fail(ctx, PLIM_SHAPE, "the input needs a batch axis and a channel axis");
     int64_t groups = plim__node_int(ctx->node, "num_groups", x->dims[1]);
-    if (groups < 1 || x->dims[1] % groups != 0) return plim__infer_fail(ctx, PLIM_SHAPE, "%lld channels do not divide into %lld groups", (long long)x->dims[1], (long long)groups);
+    if (groups < 1 || x->dims[1] % groups != 0)
+        return plim__infer_fail(ctx, PLIM_SHAPE, "%lld channels do not divide into %lld groups", (long long)x->dims[1],
+                                (long long)groups);
     for (size_t i = 1; i < 3; i++) {
         int64_t given = plim__shape_elements(plim__infer_shape(ctx, i));
-        if (given != x->dims[1] && given != groups) return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu has %lld elements for %lld channels", i, (long long)given, (long long)x->dims[1]);
+        if (given != x->dims[1] && given != groups)
+            return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu has %lld elements for %lld channels", i,
+                                    (long long)given, (long long)x->dims[1]);
     }
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), x);
 }
@@ -49,5 +57,6 @@ void plim__cost_norm(const plim_graph *g, const plim__node *node, plim__cost *co
 
 plim_status plim__infer_dropout(plim__infer *ctx) {
     PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), plim__infer_shape(ctx, 0)));
-    return plim__infer_output(ctx, 1, ctx->node->version < 10 ? plim__infer_dtype(ctx, 0) : PLIM_BOOL, plim__infer_shape(ctx, 0));
+    return plim__infer_output(ctx, 1, ctx->node->version < 10 ? plim__infer_dtype(ctx, 0) : PLIM_BOOL,
+                              plim__infer_shape(ctx, 0));
 }

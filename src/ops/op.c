@@ -5,18 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)                      \
-    plim_status plim__infer_##infer(plim__infer *ctx);                                                                             \
-    plim_status plim__gradient_##gradient(plim__gradient *d);                                                                      \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)          \
+    plim_status plim__infer_##infer(plim__infer *ctx);                                                                 \
+    plim_status plim__gradient_##gradient(plim__gradient *d);                                                          \
     void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);
 #include "ops/ops.def"
 #undef OP
 #define plim__gradient_none NULL
 
 const plim__op plim__ops[] = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)                      \
-    {domain, #name, since, until, min_in, max_in, min_out, max_out, plim__infer_##infer, plim__gradient_##gradient,                \
-     plim__cost_##cost, flags},
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)          \
+    {domain,                                                                                                           \
+     #name,                                                                                                            \
+     since,                                                                                                            \
+     until,                                                                                                            \
+     min_in,                                                                                                           \
+     max_in,                                                                                                           \
+     min_out,                                                                                                          \
+     max_out,                                                                                                          \
+     plim__infer_##infer,                                                                                              \
+     plim__gradient_##gradient,                                                                                        \
+     plim__cost_##cost,                                                                                                \
+     flags},
 #include "ops/ops.def"
 #undef OP
 };
@@ -25,7 +35,9 @@ const size_t plim__op_count = sizeof plim__ops / sizeof *plim__ops;
 const plim__op *plim__op_find(const char *domain, const char *name, int version) {
     for (size_t i = 0; i < plim__op_count; i++) {
         const plim__op *op = &plim__ops[i];
-        if (strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0 && version >= op->since && version <= op->until) return op;
+        if (strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0 && version >= op->since &&
+            version <= op->until)
+            return op;
     }
     return NULL;
 }
@@ -34,11 +46,14 @@ static plim_status check_counts(const plim__node *node, plim_error *error) {
     const plim__op *op = node->op;
     int in = (int)node->inputs.count, out = (int)node->outputs.count;
     if (in < op->min_in || in > op->max_in)
-        return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d inputs, expected %d to %d", node->name, op->name, in, op->min_in, op->max_in);
+        return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d inputs, expected %d to %d", node->name, op->name, in,
+                          op->min_in, op->max_in);
     if (out < op->min_out || out > op->max_out)
-        return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d outputs, expected %d to %d", node->name, op->name, out, op->min_out, op->max_out);
+        return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d outputs, expected %d to %d", node->name, op->name,
+                          out, op->min_out, op->max_out);
     for (int i = 0; i < op->min_in; i++)
-        if (node->inputs.items[i] < 0) return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): input %d is missing", node->name, op->name, i);
+        if (node->inputs.items[i] < 0)
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): input %d is missing", node->name, op->name, i);
     return PLIM_OK;
 }
 
@@ -48,8 +63,8 @@ plim_status plim__ops_resolve(plim_graph *g, plim_error *error) {
         if (node->dead) continue;
         if (!node->op) node->op = plim__op_find(node->domain, node->op_name, node->version);
         if (!node->op)
-            return plim__fail(error, PLIM_UNSUPPORTED, "unsupported: operator %s%s%s (opset %d) in node '%s'", node->domain,
-                              *node->domain ? "::" : "", node->op_name, node->version, node->name);
+            return plim__fail(error, PLIM_UNSUPPORTED, "unsupported: operator %s%s%s (opset %d) in node '%s'",
+                              node->domain, *node->domain ? "::" : "", node->op_name, node->version, node->name);
         PLIM_TRY(check_counts(node, error));
     }
     return PLIM_OK;
@@ -71,12 +86,14 @@ plim_status plim__infer_output(plim__infer *ctx, size_t i, plim_dtype dtype, con
     char text[PLIM_SHAPE_TEXT];
     size_t bytes;
     if (!plim__shape_is_concrete(shape))
-        return plim__infer_fail(ctx, PLIM_SHAPE, "output %zu would have the shape %s", i, plim__shape_text(shape, NULL, text));
-    if (plim_dtype_bits(dtype) == 0)
-        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s with element type %s", ctx->node->op_name, plim_dtype_name(dtype));
-    if (plim__shape_bytes(shape, dtype, &bytes, NULL) != PLIM_OK)
-        return plim__infer_fail(ctx, PLIM_OVERFLOW, "output %zu, %s%s, is more bytes than fit in 63 bits", i, plim_dtype_name(dtype),
+        return plim__infer_fail(ctx, PLIM_SHAPE, "output %zu would have the shape %s", i,
                                 plim__shape_text(shape, NULL, text));
+    if (plim_dtype_bits(dtype) == 0)
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s with element type %s",
+                                ctx->node->op_name, plim_dtype_name(dtype));
+    if (plim__shape_bytes(shape, dtype, &bytes, NULL) != PLIM_OK)
+        return plim__infer_fail(ctx, PLIM_OVERFLOW, "output %zu, %s%s, is more bytes than fit in 63 bits", i,
+                                plim_dtype_name(dtype), plim__shape_text(shape, NULL, text));
     ctx->graph->values.items[id].dtype = dtype;
     ctx->graph->values.items[id].shape = *shape;
     return PLIM_OK;
@@ -99,13 +116,15 @@ plim_status plim__infer_constant(plim__infer *ctx, size_t i, plim__tensor *tenso
 plim_status plim__infer_ints(plim__infer *ctx, size_t i, int64_t *values, size_t most, size_t *count) {
     plim__tensor *tensor = plim__graph_constant_tensor(ctx->graph, plim__node_in(ctx->node, i));
     if (!tensor)
-        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s whose input %zu depends on data", ctx->node->op_name, i);
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s whose input %zu depends on data",
+                                ctx->node->op_name, i);
     plim_error inner;
     plim_status status = plim__tensor_ints(tensor, values, most, count, &inner);
     return status == PLIM_OK ? PLIM_OK : plim__infer_fail(ctx, status, "input %zu: %s", i, inner.message);
 }
 
-plim_status plim__infer_axes(plim__infer *ctx, const char *name, size_t i, int rank, int axes[PLIM_MAX_RANK], int *count) {
+plim_status plim__infer_axes(plim__infer *ctx, const char *name, size_t i, int rank, int axes[PLIM_MAX_RANK],
+                             int *count) {
     int64_t raw[PLIM_MAX_RANK];
     size_t given = 0;
     const int64_t *attribute = plim__node_ints(ctx->node, name, &given);
@@ -137,7 +156,8 @@ plim_status plim__infer_broadcast(plim__infer *ctx) {
     for (size_t i = 1; i < ctx->node->inputs.count; i++) {
         char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
         if (!plim__shape_broadcast(&shape, plim__infer_shape(ctx, i), &shape))
-            return plim__infer_fail(ctx, PLIM_SHAPE, "shapes %s and %s do not broadcast", plim__shape_text(&shape, NULL, a),
+            return plim__infer_fail(ctx, PLIM_SHAPE, "shapes %s and %s do not broadcast",
+                                    plim__shape_text(&shape, NULL, a),
                                     plim__shape_text(plim__infer_shape(ctx, i), NULL, b));
         if (plim__infer_dtype(ctx, i) != plim__infer_dtype(ctx, 0))
             return plim__infer_fail(ctx, PLIM_DTYPE, "inputs are %s and %s", plim_dtype_name(plim__infer_dtype(ctx, 0)),
@@ -151,7 +171,8 @@ static plim_status check_inputs(const plim_graph *g, const plim__node *node, pli
         if (node->inputs.items[i] < 0) continue;
         const plim__value *value = &g->values.items[node->inputs.items[i]];
         if (value->dtype == PLIM_DTYPE_NONE || !plim__shape_is_concrete(&value->shape))
-            return plim__fail(error, PLIM_SHAPE, "node '%s' (%s): the type of its input '%s' is not known", node->name, node->op_name, value->name);
+            return plim__fail(error, PLIM_SHAPE, "node '%s' (%s): the type of its input '%s' is not known", node->name,
+                              node->op_name, value->name);
     }
     return PLIM_OK;
 }
@@ -168,7 +189,8 @@ static plim_status infer_node(plim_graph *g, int32_t n, plim__fold fold, void *c
     plim__infer ctx = {g, node, error};
     PLIM_TRY(node->op->infer(&ctx));
     bool outputs_known = all_constant(g, node->outputs.items, node->outputs.count);
-    if (!outputs_known && fold && !(node->op->flags & PLIM__OP_RANDOM) && all_constant(g, node->inputs.items, node->inputs.count)) {
+    if (!outputs_known && fold && !(node->op->flags & PLIM__OP_RANDOM) &&
+        all_constant(g, node->inputs.items, node->inputs.count)) {
         PLIM_TRY(fold(g, n, context, error));
         outputs_known = all_constant(g, node->outputs.items, node->outputs.count);
     }

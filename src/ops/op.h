@@ -20,10 +20,10 @@
 #define PLIM__DOMAIN "plimsoll"
 
 enum plim__op_flags {
-    PLIM__OP_VIEW = 1 << 0,    /* output 0 may share the memory of input 0 without moving a byte */
-    PLIM__OP_INPLACE = 1 << 1, /* output 0 may be written over input 0 when nobody else needs it */
-    PLIM__OP_COUPLES = 1 << 2, /* mixes the samples of a batch (batch norm): splitting the batch changes it */
-    PLIM__OP_RANDOM = 1 << 3,  /* draws random numbers: never folded, recomputed with the same counters */
+    PLIM__OP_VIEW = 1 << 0,      /* output 0 may share the memory of input 0 without moving a byte */
+    PLIM__OP_INPLACE = 1 << 1,   /* output 0 may be written over input 0 when nobody else needs it */
+    PLIM__OP_COUPLES = 1 << 2,   /* mixes the samples of a batch (batch norm): splitting the batch changes it */
+    PLIM__OP_RANDOM = 1 << 3,    /* draws random numbers: never folded, recomputed with the same counters */
     PLIM__OP_POINTWISE = 1 << 4, /* elementwise with broadcasting: cheap to recompute */
 };
 
@@ -59,7 +59,7 @@ const plim__op *plim__op_find(const char *domain, const char *name, int version)
  * "unsupported: operator X (opset N) in node 'name'". */
 plim_status plim__ops_resolve(plim_graph *g, plim_error *error);
 
-/* --- for inference functions: all shapes are concrete -------------------------------------------------- */
+/* --- for inference functions: all shapes are concrete --------------------------------------------------------- */
 
 static inline bool plim__infer_has(const plim__infer *ctx, size_t i) { return plim__node_in(ctx->node, i) >= 0; }
 /* Shape and dtype of input i, which must be there. */
@@ -78,7 +78,8 @@ plim_status plim__infer_constant(plim__infer *ctx, size_t i, plim__tensor *tenso
 plim_status plim__infer_ints(plim__infer *ctx, size_t i, int64_t *values, size_t most, size_t *count);
 /* Axes from attribute `name` (older opsets) or from input i (newer ones), normalised to 0..rank-1 and
  * checked for duplicates; count 0 when neither is given. */
-plim_status plim__infer_axes(plim__infer *ctx, const char *name, size_t i, int rank, int axes[PLIM_MAX_RANK], int *count);
+plim_status plim__infer_axes(plim__infer *ctx, const char *name, size_t i, int rank, int axes[PLIM_MAX_RANK],
+                             int *count);
 /* "node 'conv1' (Conv): ..." */
 plim_status plim__infer_fail(plim__infer *ctx, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
 

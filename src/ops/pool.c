@@ -15,7 +15,8 @@ plim_status plim__infer_pool(plim__infer *ctx) {
 
 plim_status plim__infer_global_pool(plim__infer *ctx) {
     plim__shape y = *plim__infer_shape(ctx, 0);
-    if (y.rank < 3) return plim__infer_fail(ctx, PLIM_SHAPE, "the input needs a batch axis, a channel axis and spatial axes");
+    if (y.rank < 3)
+        return plim__infer_fail(ctx, PLIM_SHAPE, "the input needs a batch axis, a channel axis and spatial axes");
     for (int i = 2; i < y.rank; i++) y.dims[i] = 1;
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &y);
 }
@@ -34,7 +35,8 @@ plim_status plim__infer_max_unpool(plim__infer *ctx) {
     if (plim__infer_has(ctx, 2)) {
         int64_t dims[PLIM_MAX_RANK];
         PLIM_TRY(plim__infer_ints(ctx, 2, dims, PLIM_MAX_RANK, &count));
-        if (count != (size_t)x->rank) return plim__infer_fail(ctx, PLIM_SHAPE, "output_shape has %zu sizes for rank %d", count, x->rank);
+        if (count != (size_t)x->rank)
+            return plim__infer_fail(ctx, PLIM_SHAPE, "output_shape has %zu sizes for rank %d", count, x->rank);
         y = plim__shape_of(x->rank, dims);
     }
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &y);

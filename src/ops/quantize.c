@@ -5,8 +5,7 @@
 
 #include "ops/movement.h"
 
-/* --- QuantizeLinear, DequantizeLinear
- * ------------------------------------------------------------------------------------- */
+/* --- QuantizeLinear, DequantizeLinear ------------------------------------------------------------------------- */
 
 static plim_status blocked_scale(plim__infer *ctx, plim__quantization *q, int axis, int64_t block) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *scale = plim__infer_shape(ctx, 1);
@@ -90,8 +89,7 @@ static plim_status need_floats(plim__infer *ctx, size_t i) {
                             plim_dtype_name(plim__infer_dtype(ctx, i)));
 }
 
-/* --- products
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- products ------------------------------------------------------------------------------------------------- */
 
 static void batch_strides(const plim__shape *shape, int matrix_axes, const plim__product_geometry *p,
                           int64_t *strides) {
@@ -164,8 +162,7 @@ void plim__cost_integer_product(const plim_graph *g, const plim__node *node, pli
     if (shape && shape->rank > 0) cost->flops *= 2 * (double)shape->dims[shape->rank - 1];
 }
 
-/* --- convolutions
- * ------------------------------------------------------------------------------------------------------------- */
+/* --- convolutions --------------------------------------------------------------------------------------------- */
 
 static int64_t list_at(const plim__node *node, const char *name, size_t i, size_t expected, int64_t missing) {
     size_t count;

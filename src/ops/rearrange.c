@@ -61,8 +61,7 @@ plim_status plim__infer_tile(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
 
-/* --- Pad
- * -------------------------------------------------------------------------------------------------------------- */
+/* --- Pad ------------------------------------------------------------------------------------------------------ */
 
 static plim_status pad_mode(plim__infer *ctx, plim__pad_mode *mode) {
     static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
@@ -123,8 +122,7 @@ plim_status plim__infer_pad(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
 
-/* --- blocks of space
- * ----------------------------------------------------------------------------------------------------- */
+/* --- blocks of space ------------------------------------------------------------------------------------------ */
 
 static plim_status block_of_space(plim__infer *ctx, int64_t *block) {
     *block = plim__node_int(ctx->node, "blocksize", 0);
@@ -177,8 +175,7 @@ plim_status plim__infer_center_crop_pad(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
 
-/* --- windows and grids
- * ---------------------------------------------------------------------------------------------------- */
+/* --- windows and grids ---------------------------------------------------------------------------------------- */
 
 /* input [N, C · block, L], image_shape, block_shape → [N, C, image...] */
 plim_status plim__infer_col2im(plim__infer *ctx) {

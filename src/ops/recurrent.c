@@ -18,8 +18,8 @@ static plim_status expect(plim__infer *ctx, size_t i, const char *what, int rank
                                 plim__shape_text(&shape, NULL, wanted));
     plim_dtype expected = i == 4 ? PLIM_I32 : plim__infer_dtype(ctx, 0);
     if (plim__infer_dtype(ctx, i) != expected)
-        return plim__infer_fail(ctx, PLIM_DTYPE, "%s is %s, expected %s", what, plim_dtype_name(plim__infer_dtype(ctx, i)),
-                                plim_dtype_name(expected));
+        return plim__infer_fail(ctx, PLIM_DTYPE, "%s is %s, expected %s", what,
+                                plim_dtype_name(plim__infer_dtype(ctx, i)), plim_dtype_name(expected));
     return PLIM_OK;
 }
 
@@ -64,7 +64,8 @@ plim_status plim__infer_lstm(plim__infer *ctx) { return infer(ctx, 4); }
 
 /* Two products a step and gate; some 30 operations for the activations of a hidden unit. */
 void plim__cost_recurrent(const plim_graph *g, const plim__node *node, plim__cost *cost) {
-    const plim__shape *x = &g->values.items[node->inputs.items[0]].shape, *w = &g->values.items[node->inputs.items[1]].shape,
+    const plim__shape *x = &g->values.items[node->inputs.items[0]].shape,
+                      *w = &g->values.items[node->inputs.items[1]].shape,
                       *r = &g->values.items[node->inputs.items[2]].shape;
     plim__cost_pointwise(g, node, cost);
     double samples = (double)x->dims[0] * (double)x->dims[1], units = (double)w->dims[0] * (double)w->dims[1];

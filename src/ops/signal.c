@@ -12,7 +12,8 @@ static plim_status window(plim__infer *ctx, double a, double b, double c) {
     plim_dtype dtype = (plim_dtype)plim__node_int(ctx->node, "output_datatype", PLIM_F32);
     if (count != 1 || size < 0) return plim__infer_fail(ctx, PLIM_INVALID, "the size is not one number of at least 0");
     if (dtype != PLIM_F32 && dtype != PLIM_F64 && dtype != PLIM_F16)
-        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s of %s", ctx->node->op_name, plim_dtype_name(dtype));
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s of %s", ctx->node->op_name,
+                                plim_dtype_name(dtype));
     plim__shape shape = plim__shape_of(1, &size);
     plim__tensor *tensor;
     PLIM_TRY(plim__tensor_create(dtype, &shape, &tensor, ctx->error));

@@ -11,7 +11,8 @@ static bool read_list(const plim__node *node, const char *name, int count, int64
     return true;
 }
 
-static plim_status read_common(const plim__node *node, const plim__shape *x, const int64_t *kernel, plim__window *w, const char **why) {
+static plim_status read_common(const plim__node *node, const plim__shape *x, const int64_t *kernel, plim__window *w,
+                               const char **why) {
     *w = (plim__window){.axes = x->rank - 2};
     int64_t pads[2 * PLIM__MAX_SPATIAL];
     *why = "the input needs a batch axis, a channel axis and spatial axes";
@@ -26,9 +27,11 @@ static plim_status read_common(const plim__node *node, const plim__shape *x, con
         w->in[i] = x->dims[i + 2];
         w->before[i] = pads[i];
         w->after[i] = pads[w->axes + i];
-        if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1 || w->before[i] < 0 || w->after[i] < 0) return PLIM_SHAPE;
+        if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1 || w->before[i] < 0 || w->after[i] < 0)
+            return PLIM_SHAPE;
         int64_t limit = INT32_MAX; /* far beyond any real window; keeps the arithmetic below from overflowing */
-        if (w->kernel[i] > limit || w->stride[i] > limit || w->dilation[i] > limit || w->before[i] > limit || w->after[i] > limit || w->in[i] > (int64_t)1 << 40)
+        if (w->kernel[i] > limit || w->stride[i] > limit || w->dilation[i] > limit || w->before[i] > limit ||
+            w->after[i] > limit || w->in[i] > (int64_t)1 << 40)
             return PLIM_SHAPE;
     }
     return PLIM_OK;
@@ -39,19 +42,22 @@ static int64_t extent(const plim__window *w, int i) { return (w->kernel[i] - 1) 
 /* SAME pads so that out = ceil(in / stride); the odd cell goes to the end (UPPER) or the start (LOWER). */
 static void pad_same(plim__window *w, bool upper) {
     for (int i = 0; i < w->axes; i++) {
-        int64_t out = (w->in[i] + w->stride[i] - 1) / w->stride[i], total = (out - 1) * w->stride[i] + extent(w, i) - w->in[i];
+        int64_t out = (w->in[i] + w->stride[i] - 1) / w->stride[i],
+                total = (out - 1) * w->stride[i] + extent(w, i) - w->in[i];
         if (total < 0) total = 0;
         w->before[i] = upper ? total / 2 : total - total / 2;
         w->after[i] = total - w->before[i];
     }
 }
 
-plim_status plim__window_read(const plim__node *node, const plim__shape *x, const int64_t *kernel, plim__window *w, const char **why) {
+plim_status plim__window_read(const plim__node *node, const plim__shape *x, const int64_t *kernel, plim__window *w,
+                              const char **why) {
     const char *ignored;
     if (!why) why = &ignored;
     PLIM_TRY(read_common(node, x, kernel, w, why));
     const char *mode = plim__node_string(node, "auto_pad", "NOTSET");
-    if (strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0) pad_same(w, strcmp(mode, "SAME_UPPER") == 0);
+    if (strcmp(mode, "SAME_UPPER") == 0 || strcmp(mode, "SAME_LOWER") == 0)
+        pad_same(w, strcmp(mode, "SAME_UPPER") == 0);
     if (strcmp(mode, "VALID") == 0)
         for (int i = 0; i < w->axes; i++) w->before[i] = w->after[i] = 0;
     bool up = plim__node_int(node, "ceil_mode", 0) != 0;
@@ -66,7 +72,8 @@ plim_status plim__window_read(const plim__node *node, const plim__shape *x, cons
     return PLIM_OK;
 }
 
-plim_status plim__window_read_transposed(const plim__node *node, const plim__shape *x, const int64_t *kernel, plim__window *w, const char **why) {
+plim_status plim__window_read_transposed(const plim__node *node, const plim__shape *x, const int64_t *kernel,
+                                         plim__window *w, const char **why) {
     const char *ignored;
     if (!why) why = &ignored;
     PLIM_TRY(read_common(node, x, kernel, w, why));

@@ -18,7 +18,7 @@
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* --- orders -------------------------------------------------------------------------------------- */
+/* --- orders --------------------------------------------------------------------------------------------------- */
 
 typedef enum item_order {
     ORDER_LENGTH,
@@ -73,7 +73,7 @@ static void sort_items(const plim__pack_problem *problem, item_order order, cons
     qsort(ranks, (size_t)problem->count, sizeof *ranks, by_rank);
 }
 
-/* --- drop: a segment tree of tops over sections ------------------------------------------------------ */
+/* --- drop: a segment tree of tops over sections --------------------------------------------------------------- */
 
 typedef struct skyline {
     int64_t *highest; /* node → highest top within its stretch */
@@ -105,7 +105,7 @@ static void skyline_raise(skyline *sky, int32_t node, int32_t begin, int32_t end
     skyline_raise(sky, 2 * node + 1, middle, end, first, last, top);
 }
 
-/* --- construction --------------------------------------------------------------------------------------- */
+/* --- construction --------------------------------------------------------------------------------------------- */
 
 typedef struct builder {
     const plim__pack_problem *problem;

@@ -88,7 +88,7 @@ void plim__pack_search_free(plim__pack_search *search) {
     plim__free(search);
 }
 
-/* --- where to ask -------------------------------------------------------------------------------- */
+/* --- where to ask --------------------------------------------------------------------------------------------- */
 
 static bool fewer_branches(const plim__pack_section *a, const plim__pack_section *b) {
     if (a->ready != b->ready) return a->ready < b->ready;
@@ -132,7 +132,7 @@ static int32_t choose_section(plim__pack_search *search, int32_t first, int32_t 
     return best;
 }
 
-/* --- what to put there ------------------------------------------------------------------------------ */
+/* --- what to put there ---------------------------------------------------------------------------------------- */
 
 static bool better_item(const plim__pack_search *search, int32_t a, int32_t b) {
     const plim__pack_item *x = &search->problem->items[a], *y = &search->problem->items[b];
@@ -181,7 +181,7 @@ static bool list_choices(plim__pack_search *search, frame *node, bool whole, boo
     return true;
 }
 
-/* --- the walk -------------------------------------------------------------------------------------- */
+/* --- the walk ------------------------------------------------------------------------------------------------- */
 
 typedef enum walk { WALK_ON, WALK_DEAD, WALK_SOLVED, WALK_NO_MEMORY } walk;
 

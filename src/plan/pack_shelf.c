@@ -132,7 +132,7 @@ void plim__pack_shelf_remove(plim__pack_shelf *shelf, int64_t offset) {
     shelf->spare = from;
 }
 
-/* --- gaps ------------------------------------------------------------------------------------------- */
+/* --- gaps ----------------------------------------------------------------------------------------------------- */
 
 /* A place for one item, while the placed ones pass by from the bottom up. */
 typedef struct gap_search {

@@ -10,7 +10,9 @@ static bool is_persistent(const plim__buffer *buffer) {
     return buffer->kind == PLIM__BUFFER_WEIGHT || buffer->kind == PLIM__BUFFER_STATE;
 }
 
-static int64_t aligned(size_t bytes) { return (int64_t)((bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT); }
+static int64_t aligned(size_t bytes) {
+    return (int64_t)((bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT);
+}
 
 static void touch(plim__plan *plan, int32_t buffer, int32_t step) {
     if (buffer < 0) return;
@@ -44,9 +46,11 @@ static bool may_share(const plim__program *program, const plim__plan *plan, int3
     int32_t home = plan->home[in.buffer];
     const plim__buffer *from = &program->buffers.items[home], *to = &program->buffers.items[out.buffer];
     if (from->kind != PLIM__BUFFER_ACTIVATION || is_persistent(to) || to->bytes > from->bytes) return false;
-    if (plan->lives[home].died != s || plan->lives[out.buffer].born != s || plan->home[out.buffer] != out.buffer) return false;
+    if (plan->lives[home].died != s || plan->lives[out.buffer].born != s || plan->home[out.buffer] != out.buffer)
+        return false;
     for (int32_t i = 0; i < step->in_count; i++)
-        if (i != step->inplace_in && step->operands[i].buffer >= 0 && plan->home[step->operands[i].buffer] == home) return false;
+        if (i != step->inplace_in && step->operands[i].buffer >= 0 && plan->home[step->operands[i].buffer] == home)
+            return false;
     return true;
 }
 
@@ -89,16 +93,23 @@ static plim_status pack(const plim__program *program, plim__plan *plan, plim_err
     int64_t *offsets = plim__alloc_array(plan->buffer_count, sizeof *offsets);
     int32_t *which = plim__alloc_array(plan->buffer_count, sizeof *which);
     size_t count = 0;
-    plim_status status = buffers && offsets && which ? PLIM_OK : plim__fail_memory(error, "packing", plan->buffer_count * sizeof *buffers);
+    plim_status status = buffers && offsets && which
+                             ? PLIM_OK
+                             : plim__fail_memory(error, "packing", plan->buffer_count * sizeof *buffers);
     for (size_t b = 0; status == PLIM_OK && b < plan->buffer_count; b++) {
         if (is_persistent(&program->buffers.items[b]) || plan->lives[b].died < 0) continue;
         which[count] = (int32_t)b;
-        buffers[count++] = (plim_pack_buffer){.lower = plan->lives[b].born, .upper = (int64_t)plan->lives[b].died + 1,
-                                              .size = aligned(program->buffers.items[b].bytes), .alignment = PLIM__ALIGNMENT};
+        buffers[count++] = (plim_pack_buffer){.lower = plan->lives[b].born,
+                                              .upper = (int64_t)plan->lives[b].died + 1,
+                                              .size = aligned(program->buffers.items[b].bytes),
+                                              .alignment = PLIM__ALIGNMENT};
     }
     plim_pack_result result = {0};
-    if (status == PLIM_OK) status = plim_pack(buffers, count, &(plim_pack_options){.seconds = 5, .work = 1000000000}, offsets, &result, error);
-    for (size_t i = 0; status == PLIM_OK && i < count; i++) plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];
+    if (status == PLIM_OK)
+        status =
+            plim_pack(buffers, count, &(plim_pack_options){.seconds = 5, .work = 1000000000}, offsets, &result, error);
+    for (size_t i = 0; status == PLIM_OK && i < count; i++)
+        plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];
     plan->arena_bytes = plan->persistent_bytes + (size_t)result.height;
     plim__free(buffers);
     plim__free(offsets);
@@ -111,7 +122,8 @@ static plim_status make(const plim__program *program, plim__plan *plan, plim_err
     plan->offsets = plim__alloc_array(count, sizeof *plan->offsets);
     plan->home = plim__alloc_array(count, sizeof *plan->home);
     plan->lives = plim__alloc_array(count, sizeof *plan->lives);
-    if (!plan->offsets || !plan->home || !plan->lives) return plim__fail_memory(error, "a plan", count * sizeof *plan->offsets);
+    if (!plan->offsets || !plan->home || !plan->lives)
+        return plim__fail_memory(error, "a plan", count * sizeof *plan->offsets);
     for (size_t b = 0; b < count; b++) {
         bool kept = is_persistent(&program->buffers.items[b]);
         plan->home[b] = (int32_t)b;
@@ -153,14 +165,17 @@ bool plim__plan_is_valid(const plim__plan *plan, const plim__program *program, p
     for (size_t a = 0; a < plan->buffer_count; a++) {
         if (plan->home[a] != (int32_t)a || plan->offsets[a] < 0) continue;
         const plim__buffer *x = &program->buffers.items[a];
-        if (plan->offsets[a] + aligned(x->bytes) > (int64_t)plan->arena_bytes) return plim__fail(error, PLIM_INTERNAL, "buffer %zu leaves the arena", a), false;
+        if (plan->offsets[a] + aligned(x->bytes) > (int64_t)plan->arena_bytes)
+            return plim__fail(error, PLIM_INTERNAL, "buffer %zu leaves the arena", a), false;
         for (size_t b = a + 1; b < plan->buffer_count; b++) {
             if (plan->home[b] != (int32_t)b || plan->offsets[b] < 0) continue;
             const plim__buffer *y = &program->buffers.items[b];
             bool together = is_persistent(x) || is_persistent(y) ||
                             (plan->lives[a].born <= plan->lives[b].died && plan->lives[b].born <= plan->lives[a].died);
-            bool overlap = plan->offsets[a] < plan->offsets[b] + (int64_t)y->bytes && plan->offsets[b] < plan->offsets[a] + (int64_t)x->bytes;
-            if (together && overlap) return plim__fail(error, PLIM_INTERNAL, "buffers %zu and %zu overlap", a, b), false;
+            bool overlap = plan->offsets[a] < plan->offsets[b] + (int64_t)y->bytes &&
+                           plan->offsets[b] < plan->offsets[a] + (int64_t)x->bytes;
+            if (together && overlap)
+                return plim__fail(error, PLIM_INTERNAL, "buffers %zu and %zu overlap", a, b), false;
         }
     }
     return true;

@@ -16,9 +16,9 @@ typedef struct plim__life {
 
 typedef struct plim__plan {
     size_t buffer_count;
-    int64_t *offsets;  /* of each buffer in the arena; -1 for one that is never used */
-    int32_t *home;     /* the buffer whose memory it uses: itself, or the one it is written over */
-    plim__life *lives; /* of each home; persistent ones live always */
+    int64_t *offsets;         /* of each buffer in the arena; -1 for one that is never used */
+    int32_t *home;            /* the buffer whose memory it uses: itself, or the one it is written over */
+    plim__life *lives;        /* of each home; persistent ones live always */
     size_t persistent_bytes;  /* weights and state */
     size_t arena_bytes;       /* all of it */
     size_t lower_bound_bytes; /* persistent + the largest sum of bytes alive at one step: no plan is lower */

@@ -29,7 +29,7 @@ typedef struct pickle {
     size_t key_count;
 } pickle;
 
-/* --- opcodes ------------------------------------------------------------------------------------------ */
+/* --- opcodes -------------------------------------------------------------------------------------------------- */
 
 static void put(pickle *p, const void *bytes, size_t count) {
     if (p->status == PLIM_OK) p->status = plim__file_writer_write(&p->file, bytes, count, p->error);
@@ -91,7 +91,7 @@ static void put_pair_word(pickle *p, const char *key, const char *word) {
     put_key(p, word);
 }
 
-/* --- stacks ------------------------------------------------------------------------------------------- */
+/* --- stacks --------------------------------------------------------------------------------------------------- */
 
 static void put_frame(pickle *p, const char *file, size_t file_length, uint64_t line, const char *name) {
     op(p, '}');
@@ -144,7 +144,7 @@ static void put_frames(pickle *p, const plim__timeline_life *life) {
     op(p, 'e');
 }
 
-/* --- the trace ---------------------------------------------------------------------------------------- */
+/* --- the trace ------------------------------------------------------------------------------------------------ */
 
 static void put_event(pickle *p, const char *action, uint64_t address, uint64_t bytes, uint32_t tick,
                       const plim__timeline_life *life) {
@@ -208,7 +208,7 @@ static plim_status put_trace(pickle *p) {
     return p->status;
 }
 
-/* --- the segment --------------------------------------------------------------------------------------- */
+/* --- the segment ---------------------------------------------------------------------------------------------- */
 
 typedef struct placed {
     uint64_t address;

@@ -32,7 +32,7 @@ static uint64_t group_of(const plim__timeline *timeline, const plim__timeline_li
     return name ? (uint64_t)name << 1 | 1 : life->bytes << 1 | 1u << 31;
 }
 
-/* --- where the steps are --------------------------------------------------------------------------- */
+/* --- where the steps are -------------------------------------------------------------------------------------- */
 
 static bool steps_from_marks(const plim__timeline *timeline, plim__loop_figures *loop, steps *out) {
     uint32_t count = 0;
@@ -116,7 +116,7 @@ static bool steps_from_rhythm(const plim__timeline *timeline, plim__loop_figures
     return fine;
 }
 
-/* --- what grows -------------------------------------------------------------------------------------- */
+/* --- what grows ----------------------------------------------------------------------------------------------- */
 
 /* The rule at the top of this file. */
 static bool grows(const double *values, uint32_t count, double least) {

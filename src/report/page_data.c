@@ -23,7 +23,7 @@ typedef struct packer {
     char text[44 << 10];
 } packer;
 
-/* --- base64 ------------------------------------------------------------------------------------------ */
+/* --- base64 --------------------------------------------------------------------------------------------------- */
 
 static void put_text(packer *p, const char *text, size_t length) {
     if (p->status == PLIM_OK) p->status = plim__file_writer_write(p->file, text, length, p->error);
@@ -56,7 +56,7 @@ static void put_base64(packer *p, const unsigned char *bytes, size_t count) {
     put_text(p, p->text, out);
 }
 
-/* --- zlib -------------------------------------------------------------------------------------------- */
+/* --- zlib ----------------------------------------------------------------------------------------------------- */
 
 static void pack(packer *p, bool finish) {
     p->zlib.next_in = p->raw;
@@ -74,7 +74,7 @@ static void pack(packer *p, bool finish) {
     put_text(p, tail, encode_group(p->left, p->left_count, tail));
 }
 
-/* --- values ------------------------------------------------------------------------------------------ */
+/* --- values --------------------------------------------------------------------------------------------------- */
 
 static void put(packer *p, uint64_t value) {
     if (p->pending + 10 > sizeof p->raw) pack(p, false);

@@ -18,7 +18,7 @@ void plim__report_place(const plim__timeline *timeline, uint32_t tick, plim__str
         plim__str_addf(out, "%s%s", out->length ? ", " : "", plim__timeline_get(timeline, operation->text));
 }
 
-/* --- lines ------------------------------------------------------------------------------------------- */
+/* --- lines ---------------------------------------------------------------------------------------------------- */
 
 /* Figures are put together in `line`, and go out whole. */
 typedef struct writer {
@@ -62,7 +62,7 @@ static void add_bytes(writer *w, const char *before, uint64_t bytes) {
     plim__str_addf(&w->line, "%s%s (%s bytes)", before, plim_bytes_format(bytes, text), plim_bytes_group(bytes, exact));
 }
 
-/* --- figures ----------------------------------------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------------------------------------------- */
 
 static void add_head(writer *w) {
     const plim__timeline *timeline = w->timeline;

@@ -25,7 +25,7 @@ static void colour(const chart *c, plim__str *out, int code) {
     if (c->options.colour) plim__str_addf(out, code < 0 ? "\033[0m" : "\033[38;5;%dm", code);
 }
 
-/* --- the chart -------------------------------------------------------------------------------------- */
+/* --- the chart ------------------------------------------------------------------------------------------------ */
 
 /* The first tick of a column. */
 static uint32_t column_start(const chart *c, int column) {

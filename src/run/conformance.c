@@ -27,7 +27,8 @@ static void free_set(struct data_set *set) {
     }
 }
 
-static plim_status read_tensors(const char *folder, const char *prefix, plim__tensor **tensors, size_t *count, plim_error *error) {
+static plim_status read_tensors(const char *folder, const char *prefix, plim__tensor **tensors, size_t *count,
+                                plim_error *error) {
     for (*count = 0; *count < MOST; ++*count) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s_%zu.pb", folder, prefix, *count);
@@ -43,20 +44,23 @@ static bool near(double got, double want) {
     return fabs(got - want) <= 1e-7 + 1e-3 * fabs(want);
 }
 
-static plim_status compare(const plim_graph *g, plim_value v, const void *data, const plim__tensor *want, plim_error *error) {
+static plim_status compare(const plim_graph *g, plim_value v, const void *data, const plim__tensor *want,
+                           plim_error *error) {
     const plim__value *value = &g->values.items[v];
     char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
     /* the data stores bfloat16 as uint16, and ONNX's runner compares those numbers */
     bool same_type = value->dtype == want->dtype || (value->dtype == PLIM_BF16 && want->dtype == PLIM_U16);
     if (!same_type || !plim__shape_equal(&value->shape, &want->shape))
-        return plim__fail(error, PLIM_SHAPE, "'%s' is %s%s, expected %s%s", value->name, plim_dtype_name(value->dtype), plim__shape_text(&value->shape, NULL, a),
-                          plim_dtype_name(want->dtype), plim__shape_text(&want->shape, NULL, b));
+        return plim__fail(error, PLIM_SHAPE, "'%s' is %s%s, expected %s%s", value->name, plim_dtype_name(value->dtype),
+                          plim__shape_text(&value->shape, NULL, a), plim_dtype_name(want->dtype),
+                          plim__shape_text(&want->shape, NULL, b));
     plim__tensor got = *want;
     got.data = (void *)data;
     int64_t count = plim__shape_elements(&want->shape);
     for (int64_t i = 0; i < count; i++)
         if (!near(plim__tensor_at(&got, i), plim__tensor_at(want, i)))
-            return plim__fail(error, PLIM_NUMERIC, "'%s' element %lld is %.9g, expected %.9g", value->name, (long long)i, plim__tensor_at(&got, i), plim__tensor_at(want, i));
+            return plim__fail(error, PLIM_NUMERIC, "'%s' element %lld is %.9g, expected %.9g", value->name,
+                              (long long)i, plim__tensor_at(&got, i), plim__tensor_at(want, i));
     return PLIM_OK;
 }
 
@@ -67,13 +71,15 @@ static bool must_fix(const plim__tensor *tensor, enum fixing fixing) {
     return fixing == FIX_ALL || (fixing == FIX_INTEGERS && integer);
 }
 
-static plim_status run_set(const plim_graph *g, const struct data_set *set, int threads, enum fixing fixing, plim_error *error) {
+static plim_status run_set(const plim_graph *g, const struct data_set *set, int threads, enum fixing fixing,
+                           plim_error *error) {
     plim_fixed_input fixed[MOST];
     size_t fixed_count = 0;
     for (size_t i = 0; i < set->input_count; i++)
         if (must_fix(set->inputs[i], fixing))
-            fixed[fixed_count++] = (plim_fixed_input){plim_graph_value_name(g, g->inputs.items[i]), set->inputs[i]->dtype, set->inputs[i]->shape.rank,
-                                                      set->inputs[i]->shape.dims, set->inputs[i]->data};
+            fixed[fixed_count++] =
+                (plim_fixed_input){plim_graph_value_name(g, g->inputs.items[i]), set->inputs[i]->dtype,
+                                   set->inputs[i]->shape.rank, set->inputs[i]->shape.dims, set->inputs[i]->data};
     plim_session_options options = {.threads = threads, .fixed = fixed, .fixed_count = fixed_count};
     plim_session *session;
     PLIM_TRY(plim_session_create(g, &options, &session, error));
@@ -89,7 +95,8 @@ static plim_status run_set(const plim_graph *g, const struct data_set *set, int 
     for (size_t i = 0; status == PLIM_OK && i < set->output_count; i++) {
         const plim_graph *running = plim_session_graph(session);
         plim_value v = running->outputs.items[i];
-        status = compare(running, v, plim_session_output(session, plim_graph_value_name(running, v)), set->outputs[i], error);
+        status = compare(running, v, plim_session_output(session, plim_graph_value_name(running, v)), set->outputs[i],
+                         error);
     }
     plim_session_free(session);
     return status;
@@ -103,7 +110,8 @@ static plim_status fit(plim_graph *g, const struct data_set *set, plim_error *er
         plim__value *value = &g->values.items[g->inputs.items[i]];
         plim__tensor *tensor = set->inputs[i];
         if (value->dtype == PLIM_BF16 && tensor->dtype == PLIM_U16) tensor->dtype = PLIM_BF16;
-        if (value->dtype != tensor->dtype) return plim__fail(error, PLIM_DTYPE, "the data for input '%s' does not fit the model", value->name);
+        if (value->dtype != tensor->dtype)
+            return plim__fail(error, PLIM_DTYPE, "the data for input '%s' does not fit the model", value->name);
         value->shape = tensor->shape;
     }
     return PLIM_OK;

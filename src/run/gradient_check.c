@@ -50,7 +50,8 @@ static void release(struct check *c) {
 static plim_status prepare(struct check *c, plim_error *error) {
     plim_graph *g = c->graph;
     const plim_gradient_options *o = c->options;
-    for (size_t i = 0; i < o->size_count; i++) PLIM_TRY(plim__graph_bind(g, o->sizes[i].symbol, o->sizes[i].size, error));
+    for (size_t i = 0; i < o->size_count; i++)
+        PLIM_TRY(plim__graph_bind(g, o->sizes[i].symbol, o->sizes[i].size, error));
     PLIM_TRY(plim__graph_bind(g, NULL, o->batch > 0 ? o->batch : 1, error));
     PLIM_TRY(plim__infer_graph(g, plim__kernel_fold, NULL, error));
     PLIM_TRY(plim__graph_prune(g, error));
@@ -63,8 +64,10 @@ static plim_status fix_inputs(struct check *c, plim_error *error) {
     for (size_t i = 0; i < c->options->fixed_count; i++) {
         const plim_fixed_input *fixed = &c->options->fixed[i];
         plim_value v = plim_graph_find(c->graph, fixed->name);
-        if (v < 0 || c->graph->values.items[v].kind != PLIM__VALUE_INPUT || fixed->rank < 0 || fixed->rank > PLIM_MAX_RANK)
-            return plim__fail(error, PLIM_NOT_FOUND, "the model has no input '%s' of rank %d", fixed->name, fixed->rank);
+        if (v < 0 || c->graph->values.items[v].kind != PLIM__VALUE_INPUT || fixed->rank < 0 ||
+            fixed->rank > PLIM_MAX_RANK)
+            return plim__fail(error, PLIM_NOT_FOUND, "the model has no input '%s' of rank %d", fixed->name,
+                              fixed->rank);
         plim__value *value = &c->graph->values.items[v];
         plim__shape shape = plim__shape_of(fixed->rank, fixed->dims);
         PLIM_TRY(plim__tensor_create(fixed->dtype, &shape, &value->tensor, error));
@@ -85,20 +88,24 @@ static plim_status add_variable(struct check *c, plim_value v, plim_error *error
     struct variable made = {.count = plim__shape_elements(&value->shape)};
     made.name = plim__strdup(value->name);
     made.data = plim__alloc_array((size_t)made.count, sizeof *made.data);
-    plim_status status = made.name && made.data ? PLIM_OK : plim__fail_memory(error, "a gradient check", (size_t)made.count * 4);
+    plim_status status =
+        made.name && made.data ? PLIM_OK : plim__fail_memory(error, "a gradient check", (size_t)made.count * 4);
     const plim_gradient_options *o = c->options;
     double low = o->low < o->high ? o->low : -1, high = o->low < o->high ? o->high : 1;
-    if (status == PLIM_OK && value->kind == PLIM__VALUE_PARAMETER) status = plim__tensor_read(value->tensor, made.data, error);
+    if (status == PLIM_OK && value->kind == PLIM__VALUE_PARAMETER)
+        status = plim__tensor_read(value->tensor, made.data, error);
     else
         for (int64_t i = 0; status == PLIM_OK && i < made.count; i++)
-            made.data[i] = (float)(low + (high - low) * (double)plim__random_uniform(o->seed, (uint64_t)v, (uint64_t)i));
+            made.data[i] =
+                (float)(low + (high - low) * (double)plim__random_uniform(o->seed, (uint64_t)v, (uint64_t)i));
     if (status == PLIM_OK && value->kind == PLIM__VALUE_PARAMETER) {
         value->kind = PLIM__VALUE_INPUT;
         plim__tensor_release(value->tensor);
         value->tensor = NULL;
         if (!plim__vec_push(&c->graph->inputs, v)) status = plim__fail_memory(error, "a gradient check", sizeof v);
     }
-    if (status == PLIM_OK && !plim__vec_push(&c->variables, made)) status = plim__fail_memory(error, "a gradient check", sizeof made);
+    if (status == PLIM_OK && !plim__vec_push(&c->variables, made))
+        status = plim__fail_memory(error, "a gradient check", sizeof made);
     if (status != PLIM_OK) {
         plim__free(made.name);
         plim__free(made.data);
@@ -114,8 +121,10 @@ static plim_status find_variables(struct check *c, plim_error *error) {
         const plim__value *value = &c->graph->values.items[v];
         bool fed = value->kind == PLIM__VALUE_INPUT, trained = value->kind == PLIM__VALUE_PARAMETER && uses[v] > 0;
         if (fed && value->dtype != PLIM_F32)
-            status = plim__fail(error, PLIM_DTYPE, "input '%s' is %s: give it as a fixed input", value->name, plim_dtype_name(value->dtype));
-        else if ((fed || trained) && value->dtype == PLIM_F32) status = add_variable(c, (plim_value)v, error);
+            status = plim__fail(error, PLIM_DTYPE, "input '%s' is %s: give it as a fixed input", value->name,
+                                plim_dtype_name(value->dtype));
+        else if ((fed || trained) && value->dtype == PLIM_F32)
+            status = add_variable(c, (plim_value)v, error);
     }
     plim__free(uses);
     return status;
@@ -128,14 +137,17 @@ static plim_status find_output(struct check *c, plim_error *error) {
         const char *name = g->values.items[g->outputs.items[i]].name;
         if (c->options->output ? strcmp(name, c->options->output) == 0 : i == 0) c->value = g->outputs.items[i];
     }
-    if (c->value < 0) return plim__fail(error, PLIM_NOT_FOUND, "the model has no output '%s'", c->options->output ? c->options->output : "");
+    if (c->value < 0)
+        return plim__fail(error, PLIM_NOT_FOUND, "the model has no output '%s'",
+                          c->options->output ? c->options->output : "");
     if (g->values.items[c->value].dtype != PLIM_F32)
         return plim__fail(error, PLIM_DTYPE, "output '%s' is not float32", g->values.items[c->value].name);
     c->output = plim__strdup(g->values.items[c->value].name);
     c->output_count = plim__shape_elements(&g->values.items[c->value].shape);
     c->weights = plim__alloc_array((size_t)c->output_count, sizeof *c->weights);
     if (!c->output || !c->weights) return plim__fail_memory(error, "a gradient check", (size_t)c->output_count * 4);
-    for (int64_t i = 0; i < c->output_count; i++) c->weights[i] = 2 * plim__random_uniform(c->options->seed, 0x6c6f7373, (uint64_t)i) - 1;
+    for (int64_t i = 0; i < c->output_count; i++)
+        c->weights[i] = 2 * plim__random_uniform(c->options->seed, 0x6c6f7373, (uint64_t)i) - 1;
     return PLIM_OK;
 }
 
@@ -157,8 +169,10 @@ static plim_status session_of(struct check *c, plim_session **session, plim_erro
 static plim_status differentiate(struct check *c, plim_error *error) {
     plim_graph *g = c->graph;
     size_t count = c->variables.count;
-    plim_value *targets = plim__alloc_array(count, sizeof *targets), *gradients = plim__alloc_array(count, sizeof *gradients);
-    plim_status status = targets && gradients ? PLIM_OK : plim__fail_memory(error, "a gradient check", count * sizeof *targets);
+    plim_value *targets = plim__alloc_array(count, sizeof *targets),
+               *gradients = plim__alloc_array(count, sizeof *gradients);
+    plim_status status =
+        targets && gradients ? PLIM_OK : plim__fail_memory(error, "a gradient check", count * sizeof *targets);
     for (size_t i = 0; status == PLIM_OK && i < count; i++) targets[i] = plim_graph_find(g, c->variables.items[i].name);
     plim_value loss = add_loss(c);
     if (status == PLIM_OK) status = plim_graph_status(g, error);
@@ -184,7 +198,8 @@ static plim_status differentiate(struct check *c, plim_error *error) {
 static plim_status run(const struct check *c, plim_session *s, plim_error *error) {
     for (size_t i = 0; i < c->variables.count; i++) {
         void *to = plim_session_input(s, c->variables.items[i].name);
-        if (to && c->variables.items[i].count) memcpy(to, c->variables.items[i].data, (size_t)c->variables.items[i].count * sizeof(float));
+        if (to && c->variables.items[i].count)
+            memcpy(to, c->variables.items[i].data, (size_t)c->variables.items[i].count * sizeof(float));
     }
     return plim_session_run(s, error);
 }
@@ -211,7 +226,8 @@ static plim_status central(const struct check *c, float *entry, double h, double
 }
 
 /* The slope from steps h and h/2; false in *smooth when they disagree: a kink lies between. */
-static plim_status numeric_slope(const struct check *c, float *entry, double scale, double *slope, bool *smooth, plim_error *error) {
+static plim_status numeric_slope(const struct check *c, float *entry, double scale, double *slope, bool *smooth,
+                                 plim_error *error) {
     double h = (c->options->epsilon > 0 ? c->options->epsilon : DEFAULT_EPSILON) * fmax(1, fabs((double)*entry));
     for (int attempt = 0; attempt < 2; attempt++, h /= 8) {
         double wide, narrow;
@@ -224,8 +240,8 @@ static plim_status numeric_slope(const struct check *c, float *entry, double sca
     return PLIM_OK;
 }
 
-static plim_status check_entry(const struct check *c, struct variable *x, const float *gradient, int64_t index, double scale,
-                               plim_gradient_result *result, plim_error *error) {
+static plim_status check_entry(const struct check *c, struct variable *x, const float *gradient, int64_t index,
+                               double scale, plim_gradient_result *result, plim_error *error) {
     double numeric, analytic = gradient ? (double)gradient[index] : 0;
     bool smooth;
     PLIM_TRY(numeric_slope(c, &x->data[index], scale, &numeric, &smooth, error));
@@ -256,20 +272,24 @@ static plim_status compare(struct check *c, plim_gradient_result *result, plim_e
         result->values++;
         int64_t tries = x->count < samples ? x->count : samples;
         for (int64_t k = 0; k < tries; k++) {
-            int64_t index = x->count <= samples ? k : (int64_t)(plim__random_bits(c->options->seed, i + 1, (uint64_t)k) % (uint64_t)x->count);
+            int64_t index =
+                x->count <= samples
+                    ? k
+                    : (int64_t)(plim__random_bits(c->options->seed, i + 1, (uint64_t)k) % (uint64_t)x->count);
             PLIM_TRY(check_entry(c, x, gradient, index, scale, result, error));
         }
     }
     return PLIM_OK;
 }
 
-plim_status plim_gradient_check(const plim_graph *graph, const plim_gradient_options *options, plim_gradient_result *result,
-                                plim_error *error) {
+plim_status plim_gradient_check(const plim_graph *graph, const plim_gradient_options *options,
+                                plim_gradient_result *result, plim_error *error) {
     static const plim_gradient_options defaults;
     *result = (plim_gradient_result){.index = -1};
     PLIM_TRY(plim_graph_status(graph, error));
     struct check c = {.options = options ? options : &defaults, .graph = plim_graph_clone(graph)};
-    plim_status status = c.graph ? fix_inputs(&c, error) : plim__fail_memory(error, "a copy of the graph", sizeof *c.graph);
+    plim_status status =
+        c.graph ? fix_inputs(&c, error) : plim__fail_memory(error, "a copy of the graph", sizeof *c.graph);
     if (status == PLIM_OK) status = prepare(&c, error);
     if (status == PLIM_OK) status = find_output(&c, error);
     if (status == PLIM_OK) status = find_variables(&c, error);

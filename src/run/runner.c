@@ -46,22 +46,27 @@ static void resolve(plim__runner *runner) {
     void **at = runner->pointers;
     for (size_t s = 0; s < runner->program->steps.count; s++) {
         const plim__step *step = &runner->program->steps.items[s];
-        for (int32_t i = 0; i < step->in_count + step->out_count; i++) *at++ = plim__runner_at(runner, step->operands[i]);
+        for (int32_t i = 0; i < step->in_count + step->out_count; i++)
+            *at++ = plim__runner_at(runner, step->operands[i]);
     }
 }
 
-plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__runner **out, plim_error *error) {
+plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__runner **out,
+                                plim_error *error) {
     *out = NULL;
     plim__runner *runner = plim__alloc_zero(1, sizeof *runner);
     if (!runner) return plim__fail_memory(error, "a runner", sizeof *runner);
     runner->program = program;
     runner->plan = plan;
     size_t operands = 0;
-    for (size_t s = 0; s < program->steps.count; s++) operands += (size_t)(program->steps.items[s].in_count + program->steps.items[s].out_count);
+    for (size_t s = 0; s < program->steps.count; s++)
+        operands += (size_t)(program->steps.items[s].in_count + program->steps.items[s].out_count);
     runner->pointers = plim__alloc_array(operands, sizeof *runner->pointers);
-    plim_status status = runner->pointers ? reserve(runner, error) : plim__fail_memory(error, "a runner", operands * sizeof(void *));
+    plim_status status =
+        runner->pointers ? reserve(runner, error) : plim__fail_memory(error, "a runner", operands * sizeof(void *));
     plim__machine_enter(program->machine);
-    for (size_t i = 0; status == PLIM_OK && i < program->loads.count; i++) status = load_one(runner, &program->loads.items[i], error);
+    for (size_t i = 0; status == PLIM_OK && i < program->loads.count; i++)
+        status = load_one(runner, &program->loads.items[i], error);
     if (status != PLIM_OK) {
         plim__runner_free(runner);
         return status;
@@ -81,7 +86,8 @@ void plim__runner_free(plim__runner *runner) {
 
 plim_status plim__runner_measure(plim__runner *runner, plim_error *error) {
     if (!runner->seconds) runner->seconds = plim__alloc_zero(runner->program->steps.count, sizeof *runner->seconds);
-    return runner->seconds ? PLIM_OK : plim__fail_memory(error, "measuring", runner->program->steps.count * sizeof(double));
+    return runner->seconds ? PLIM_OK
+                           : plim__fail_memory(error, "measuring", runner->program->steps.count * sizeof(double));
 }
 
 plim_status plim__runner_run(plim__runner *runner, const plim_graph *g, plim_error *error) {
@@ -91,14 +97,19 @@ plim_status plim__runner_run(plim__runner *runner, const plim_graph *g, plim_err
     plim__machine_enter(program->machine);
     for (size_t s = 0; s < program->steps.count; s++) {
         const plim__step *step = &program->steps.items[s];
-        plim__call call = {.state = step->state, .in = at, .out = at + step->in_count, .tick = runner->tick, .error = &detail,
+        plim__call call = {.state = step->state,
+                           .in = at,
+                           .out = at + step->in_count,
+                           .tick = runner->tick,
+                           .error = &detail,
                            .scratch = plim__runner_at(runner, (plim__operand){step->scratch, 0})};
         double start = runner->seconds ? plim__clock_seconds() : 0;
         plim_status status = step->run(&call);
         if (runner->seconds) runner->seconds[s] = plim__clock_seconds() - start;
         if (status != PLIM_OK) {
             const plim__node *node = step->node >= 0 ? &g->nodes.items[step->node] : NULL;
-            return plim__fail(error, status, "node '%s' (%s) failed: %s", node ? node->name : "", node ? node->op_name : step->label,
+            return plim__fail(error, status, "node '%s' (%s) failed: %s", node ? node->name : "",
+                              node ? node->op_name : step->label,
                               *detail.message ? detail.message : plim_status_sentence(status));
         }
         at += step->in_count + step->out_count;

@@ -14,7 +14,8 @@ typedef struct plim__runner {
 } plim__runner;
 
 /* Reserves and touches the arena, reads the weights. */
-plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__runner **runner, plim_error *error);
+plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__runner **runner,
+                                plim_error *error);
 void plim__runner_free(plim__runner *runner);
 /* All steps, once. On failure the message names the node. */
 plim_status plim__runner_run(plim__runner *runner, const plim_graph *g, plim_error *error);

@@ -18,7 +18,8 @@ struct plim_session {
 };
 
 static plim_status bind_sizes(plim_graph *g, const plim_session_options *options, plim_error *error) {
-    for (size_t i = 0; i < options->size_count; i++) PLIM_TRY(plim__graph_bind(g, options->sizes[i].symbol, options->sizes[i].size, error));
+    for (size_t i = 0; i < options->size_count; i++)
+        PLIM_TRY(plim__graph_bind(g, options->sizes[i].symbol, options->sizes[i].size, error));
     return plim__graph_bind(g, NULL, options->batch > 0 ? options->batch : 1, error);
 }
 
@@ -29,8 +30,10 @@ static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_
     if (at == g->inputs.count) return plim__fail(error, PLIM_NOT_FOUND, "the model has no input '%s'", fixed->name);
     plim__value *value = &g->values.items[g->inputs.items[at]];
     if (value->dtype != fixed->dtype)
-        return plim__fail(error, PLIM_DTYPE, "input '%s' is %s, expected %s", fixed->name, plim_dtype_name(fixed->dtype), plim_dtype_name(value->dtype));
-    if (fixed->rank < 0 || fixed->rank > PLIM_MAX_RANK) return plim__fail(error, PLIM_SHAPE, "input '%s' has rank %d", fixed->name, fixed->rank);
+        return plim__fail(error, PLIM_DTYPE, "input '%s' is %s, expected %s", fixed->name,
+                          plim_dtype_name(fixed->dtype), plim_dtype_name(value->dtype));
+    if (fixed->rank < 0 || fixed->rank > PLIM_MAX_RANK)
+        return plim__fail(error, PLIM_SHAPE, "input '%s' has rank %d", fixed->name, fixed->rank);
     plim__shape shape = plim__shape_of(fixed->rank, fixed->dims);
     PLIM_TRY(plim__tensor_create(fixed->dtype, &shape, &value->tensor, error));
     memcpy(value->tensor->data, fixed->data, value->tensor->bytes);
@@ -40,7 +43,8 @@ static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_
     return PLIM_OK;
 }
 
-static plim_status prepare(plim_session *s, const plim_graph *model, const plim_session_options *options, plim_error *error) {
+static plim_status prepare(plim_session *s, const plim_graph *model, const plim_session_options *options,
+                           plim_error *error) {
     PLIM_TRY(plim_graph_status(model, error));
     s->graph = plim_graph_clone(model);
     if (!s->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *s->graph);
@@ -59,7 +63,8 @@ static plim_status prepare(plim_session *s, const plim_graph *model, const plim_
     return options->measure ? plim__runner_measure(s->runner, error) : PLIM_OK;
 }
 
-plim_status plim_session_create(const plim_graph *model, const plim_session_options *options, plim_session **session, plim_error *error) {
+plim_status plim_session_create(const plim_graph *model, const plim_session_options *options, plim_session **session,
+                                plim_error *error) {
     static const plim_session_options defaults;
     *session = plim__alloc_zero(1, sizeof **session);
     if (!*session) return plim__fail_memory(error, "a session", sizeof **session);
@@ -114,8 +119,10 @@ static bool alive_at_peak(const plim_session *s, size_t b) {
 }
 
 void plim_session_stats_get(const plim_session *s, plim_session_stats *stats) {
-    *stats = (plim_session_stats){.arena_bytes = s->plan->arena_bytes, .lower_bound_bytes = s->plan->lower_bound_bytes,
-                                  .steps = s->program->steps.count, .nodes = plim_graph_node_count(s->graph)};
+    *stats = (plim_session_stats){.arena_bytes = s->plan->arena_bytes,
+                                  .lower_bound_bytes = s->plan->lower_bound_bytes,
+                                  .steps = s->program->steps.count,
+                                  .nodes = plim_graph_node_count(s->graph)};
     for (size_t b = 0; b < s->program->buffers.count; b++) {
         if (!alive_at_peak(s, b)) continue;
         size_t bytes = s->program->buffers.items[b].bytes;
@@ -170,7 +177,9 @@ size_t plim_session_step_count(const plim_session *s) { return s->program->steps
 
 void plim_session_step_get(const plim_session *s, size_t index, plim_session_step *out) {
     const plim__step *step = &s->program->steps.items[index];
-    *out = (plim_session_step){.label = step->label, .node = step->node >= 0 ? s->graph->nodes.items[step->node].name : "",
+    *out = (plim_session_step){.label = step->label,
+                               .node = step->node >= 0 ? s->graph->nodes.items[step->node].name : "",
                                .seconds = s->runner && s->runner->seconds ? s->runner->seconds[index] : 0,
-                               .flops = step->cost.flops, .bytes = step->cost.bytes};
+                               .flops = step->cost.flops,
+                               .bytes = step->cost.bytes};
 }

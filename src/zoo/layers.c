@@ -17,16 +17,19 @@ static void fill(plim__maker *m, float *data, int64_t count, plim__init init, do
         for (int64_t i = 0; i < count; i++) data[i] = 1;
         break;
     case PLIM__INIT_UNIFORM:
-        for (int64_t i = 0; i < count; i++) data[i] = (float)((2 * (double)plim__random_uniform(m->seed, stream, (uint64_t)i) - 1) * scale);
+        for (int64_t i = 0; i < count; i++)
+            data[i] = (float)((2 * (double)plim__random_uniform(m->seed, stream, (uint64_t)i) - 1) * scale);
         break;
     case PLIM__INIT_NORMAL:
 #pragma omp parallel for if (count > 65536)
-        for (int64_t i = 0; i < count; i++) data[i] = (float)((double)plim__random_normal(m->seed, stream, (uint64_t)i) * scale);
+        for (int64_t i = 0; i < count; i++)
+            data[i] = (float)((double)plim__random_normal(m->seed, stream, (uint64_t)i) * scale);
         break;
     }
 }
 
-plim_value plim__make_weight(plim__maker *m, const char *prefix, const char *name, int rank, const int64_t *dims, plim__init init, double scale) {
+plim_value plim__make_weight(plim__maker *m, const char *prefix, const char *name, int rank, const int64_t *dims,
+                             plim__init init, double scale) {
     plim__shape shape = plim__shape_of(rank, dims);
     int64_t count = plim__shape_elements(&shape);
     char full[256];
@@ -37,7 +40,8 @@ plim_value plim__make_weight(plim__maker *m, const char *prefix, const char *nam
     }
     float *data = malloc((size_t)count * sizeof *data);
     if (!data) {
-        plim__graph_fail(m->g, PLIM_NO_MEMORY, "out of memory: the weight '%s' needs %lld bytes", full, (long long)count * 4);
+        plim__graph_fail(m->g, PLIM_NO_MEMORY, "out of memory: the weight '%s' needs %lld bytes", full,
+                         (long long)count * 4);
         return PLIM_NO_VALUE;
     }
     fill(m, data, count, init, scale);
@@ -50,8 +54,12 @@ plim_value plim__make_apply(plim__maker *m, const char *op, plim_value a, plim_v
 
 plim_value plim__make_add(plim__maker *m, plim_value a, plim_value b) { return plim__make_apply(m, "Add", a, b); }
 plim_value plim__make_relu(plim__maker *m, plim_value x) { return plim__make_apply(m, "Relu", x, PLIM_NO_VALUE); }
-plim_value plim__make_scalar(plim__maker *m, float value) { return plim_graph_constant(m->g, NULL, PLIM_F32, 0, NULL, &value); }
-plim_value plim__make_ints(plim__maker *m, const int64_t *values, int64_t count) { return plim_graph_constant(m->g, NULL, PLIM_I64, 1, &count, values); }
+plim_value plim__make_scalar(plim__maker *m, float value) {
+    return plim_graph_constant(m->g, NULL, PLIM_F32, 0, NULL, &value);
+}
+plim_value plim__make_ints(plim__maker *m, const int64_t *values, int64_t count) {
+    return plim_graph_constant(m->g, NULL, PLIM_I64, 1, &count, values);
+}
 
 plim_value plim__make_reshape(plim__maker *m, plim_value x, int rank, const int64_t *dims) {
     return plim__make_apply(m, "Reshape", x, plim__make_ints(m, dims, rank));
@@ -80,7 +88,8 @@ plim_value plim__make_conv(plim__maker *m, plim_value x, const char *name, plim_
     int64_t dims[] = {c.out, c.in / group, c.kernel, c.kernel};
     double bound = 1 / sqrt((double)fan_in); /* kaiming_uniform with a = √5 */
     plim_value inputs[3] = {x, PLIM_NO_VALUE, PLIM_NO_VALUE};
-    inputs[1] = c.fan_out ? plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_NORMAL, sqrt(2.0 / (double)(c.out / group * area)))
+    inputs[1] = c.fan_out ? plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_NORMAL,
+                                              sqrt(2.0 / (double)(c.out / group * area)))
                           : plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_UNIFORM, bound);
     if (c.bias) inputs[2] = plim__make_weight(m, name, "bias", 1, dims, PLIM__INIT_UNIFORM, bound);
     int32_t node = plim_graph_node(m->g, "Conv", name, inputs, c.bias ? 3 : 2, 1);
@@ -89,9 +98,11 @@ plim_value plim__make_conv(plim__maker *m, plim_value x, const char *name, plim_
     return plim_graph_node_output(m->g, node, 0);
 }
 
-plim_value plim__make_conv_transpose(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out, int64_t kernel, int64_t stride) {
+plim_value plim__make_conv_transpose(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out,
+                                     int64_t kernel, int64_t stride) {
     double bound = 1 / sqrt((double)(out * kernel * kernel)); /* PyTorch counts the fan of the stored axis 1 */
-    plim_value w = plim__make_weight(m, name, "weight", 4, (int64_t[]){in, out, kernel, kernel}, PLIM__INIT_UNIFORM, bound);
+    plim_value w =
+        plim__make_weight(m, name, "weight", 4, (int64_t[]){in, out, kernel, kernel}, PLIM__INIT_UNIFORM, bound);
     plim_value b = plim__make_weight(m, name, "bias", 1, (int64_t[]){out}, PLIM__INIT_UNIFORM, bound);
     int32_t node = plim_graph_node(m->g, "ConvTranspose", name, (plim_value[]){x, w, b}, 3, 1);
     set_window(m, node, kernel, stride, 0);
@@ -102,9 +113,13 @@ plim_value plim__make_batch_norm(plim__maker *m, plim_value x, const char *name,
     static const struct {
         const char *name;
         plim__init init;
-    } parts[] = {{"weight", PLIM__INIT_ONE}, {"bias", PLIM__INIT_ZERO}, {"running_mean", PLIM__INIT_ZERO}, {"running_var", PLIM__INIT_ONE}};
+    } parts[] = {{"weight", PLIM__INIT_ONE},
+                 {"bias", PLIM__INIT_ZERO},
+                 {"running_mean", PLIM__INIT_ZERO},
+                 {"running_var", PLIM__INIT_ONE}};
     plim_value inputs[5] = {x};
-    for (int i = 0; i < 4; i++) inputs[i + 1] = plim__make_weight(m, name, parts[i].name, 1, &channels, parts[i].init, 0);
+    for (int i = 0; i < 4; i++)
+        inputs[i + 1] = plim__make_weight(m, name, parts[i].name, 1, &channels, parts[i].init, 0);
     int32_t node = plim_graph_node(m->g, "BatchNormalization", name, inputs, 5, 1);
     plim_graph_set_float(m->g, node, "epsilon", 1e-5f);
     plim_graph_set_float(m->g, node, "momentum", 0.9f);
@@ -130,14 +145,16 @@ plim_value plim__make_linear(plim__maker *m, plim_value x, const char *name, int
     return plim_graph_node_output(m->g, node, 0);
 }
 
-plim_value plim__make_projection(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out, double deviation) {
+plim_value plim__make_projection(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out,
+                                 double deviation) {
     plim_value w = plim__make_weight(m, name, "weight", 2, (int64_t[]){in, out}, PLIM__INIT_NORMAL, deviation);
     plim_value b = plim__make_weight(m, name, "bias", 1, (int64_t[]){out}, PLIM__INIT_ZERO, 0);
     return plim__make_add(m, plim__make_apply(m, "MatMul", x, w), b);
 }
 
 plim_value plim__make_layer_norm(plim__maker *m, plim_value x, const char *name, int64_t width, float epsilon) {
-    plim_value w = plim__make_weight(m, name, "weight", 1, &width, PLIM__INIT_ONE, 0), b = plim__make_weight(m, name, "bias", 1, &width, PLIM__INIT_ZERO, 0);
+    plim_value w = plim__make_weight(m, name, "weight", 1, &width, PLIM__INIT_ONE, 0),
+               b = plim__make_weight(m, name, "bias", 1, &width, PLIM__INIT_ZERO, 0);
     int32_t node = plim_graph_node(m->g, "LayerNormalization", name, (plim_value[]){x, w, b}, 3, 1);
     plim_graph_set_int(m->g, node, "axis", -1);
     plim_graph_set_float(m->g, node, "epsilon", epsilon);
@@ -150,31 +167,39 @@ plim_value plim__make_gelu(plim__maker *m, plim_value x, int tanh_form) {
     if (tanh_form) {
         plim_value cube = plim__make_apply(m, "Pow", x, plim__make_scalar(m, 3));
         plim_value sum = plim__make_add(m, x, plim__make_apply(m, "Mul", cube, plim__make_scalar(m, 0.044715f)));
-        inner = plim__make_apply(m, "Tanh", plim__make_apply(m, "Mul", sum, plim__make_scalar(m, 0.7978845608f)), PLIM_NO_VALUE);
+        inner = plim__make_apply(m, "Tanh", plim__make_apply(m, "Mul", sum, plim__make_scalar(m, 0.7978845608f)),
+                                 PLIM_NO_VALUE);
     } else {
-        inner = plim__make_apply(m, "Erf", plim__make_apply(m, "Div", x, plim__make_scalar(m, 1.4142135624f)), PLIM_NO_VALUE);
+        inner = plim__make_apply(m, "Erf", plim__make_apply(m, "Div", x, plim__make_scalar(m, 1.4142135624f)),
+                                 PLIM_NO_VALUE);
     }
     plim_value gate = plim__make_add(m, inner, plim__make_scalar(m, 1));
     return plim__make_apply(m, "Mul", plim__make_apply(m, "Mul", x, plim__make_scalar(m, 0.5f)), gate);
 }
 
-plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, int64_t seq, int64_t width, int64_t heads, plim_value causal, double out_deviation) {
+plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, int64_t seq, int64_t width,
+                                int64_t heads, plim_value causal, double out_deviation) {
     char part[256];
     int64_t size = width / heads;
     snprintf(part, sizeof part, "%s.qkv", name);
     plim_value qkv = plim__make_projection(m, x, part, width, 3 * width, 0.02), split[3];
-    int32_t node = plim_graph_node(m->g, "Split", NULL, (plim_value[]){qkv, plim__make_ints(m, (int64_t[]){width, width, width}, 3)}, 2, 3);
+    int32_t node = plim_graph_node(m->g, "Split", NULL,
+                                   (plim_value[]){qkv, plim__make_ints(m, (int64_t[]){width, width, width}, 3)}, 2, 3);
     plim_graph_set_int(m->g, node, "axis", 2);
     for (size_t i = 0; i < 3; i++) /* (N, heads, T, size); keys (N, heads, size, T) */
-        split[i] = plim__make_transpose(m, plim__make_reshape(m, plim_graph_node_output(m->g, node, i), 4, (int64_t[]){0, seq, heads, size}), 4,
-                                        i == 1 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 1, 3});
+        split[i] = plim__make_transpose(
+            m, plim__make_reshape(m, plim_graph_node_output(m->g, node, i), 4, (int64_t[]){0, seq, heads, size}), 4,
+            i == 1 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 1, 3});
     plim_value scores = plim__make_apply(m, "MatMul", split[0], split[1]);
     scores = plim__make_apply(m, "Mul", scores, plim__make_scalar(m, (float)(1 / sqrt((double)size))));
-    if (causal != PLIM_NO_VALUE) scores = plim_graph_apply(m->g, "Where", (plim_value[]){causal, scores, plim__make_scalar(m, -3.4028235e38f)}, 3);
+    if (causal != PLIM_NO_VALUE)
+        scores =
+            plim_graph_apply(m->g, "Where", (plim_value[]){causal, scores, plim__make_scalar(m, -3.4028235e38f)}, 3);
     int32_t softmax = plim_graph_node(m->g, "Softmax", NULL, &scores, 1, 1);
     plim_graph_set_int(m->g, softmax, "axis", -1);
     plim_value mixed = plim__make_apply(m, "MatMul", plim_graph_node_output(m->g, softmax, 0), split[2]);
-    mixed = plim__make_reshape(m, plim__make_transpose(m, mixed, 4, (int64_t[]){0, 2, 1, 3}), 3, (int64_t[]){0, seq, width});
+    mixed = plim__make_reshape(m, plim__make_transpose(m, mixed, 4, (int64_t[]){0, 2, 1, 3}), 3,
+                               (int64_t[]){0, seq, width});
     snprintf(part, sizeof part, "%s.proj", name);
     return plim__make_projection(m, mixed, part, width, width, out_deviation);
 }

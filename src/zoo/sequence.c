@@ -23,8 +23,8 @@ static plim_value causal_mask(plim__maker *m, int64_t seq) {
     return v;
 }
 
-static plim_value block(plim__maker *m, plim_value x, const char *prefix, int64_t seq, int64_t width, int64_t heads, plim_value causal, int tanh_form, float epsilon,
-                        double out_deviation) {
+static plim_value block(plim__maker *m, plim_value x, const char *prefix, int64_t seq, int64_t width, int64_t heads,
+                        plim_value causal, int tanh_form, float epsilon, double out_deviation) {
     char name[128];
     snprintf(name, sizeof name, "%s.ln_1", prefix);
     plim_value y = plim__make_layer_norm(m, x, name, width, epsilon);
@@ -38,7 +38,8 @@ static plim_value block(plim__maker *m, plim_value x, const char *prefix, int64_
     return plim__make_add(m, x, plim__make_projection(m, y, name, 4 * width, width, out_deviation));
 }
 
-static void gpt(plim__maker *m, int64_t vocabulary, int64_t seq, int64_t width, int64_t layers, int64_t heads, int64_t context) {
+static void gpt(plim__maker *m, int64_t vocabulary, int64_t seq, int64_t width, int64_t layers, int64_t heads,
+                int64_t context) {
     vocabulary = or_default(m->o.classes, vocabulary);
     seq = or_default(m->o.seq, seq);
     width = or_default(m->o.width, width);
@@ -46,14 +47,17 @@ static void gpt(plim__maker *m, int64_t vocabulary, int64_t seq, int64_t width, 
     heads = or_default(m->o.heads, heads);
     if (context < seq) context = seq;
     if (width % heads) {
-        plim__graph_fail(m->g, PLIM_INVALID, "a width of %lld does not divide into %lld heads", (long long)width, (long long)heads);
+        plim__graph_fail(m->g, PLIM_INVALID, "a width of %lld does not divide into %lld heads", (long long)width,
+                         (long long)heads);
         return;
     }
-    double out_deviation = 0.02 / sqrt(2 * (double)layers); /* as GPT-2: projections back into the residual stream are smaller */
+    double out_deviation =
+        0.02 / sqrt(2 * (double)layers); /* as GPT-2: projections back into the residual stream are smaller */
     plim_value tokens = plim_graph_input(m->g, "tokens", PLIM_I64, 2, (int64_t[]){plim_graph_symbol(m->g, "N"), seq});
     plim_value wte = plim__make_weight(m, "wte", "weight", 2, (int64_t[]){vocabulary, width}, PLIM__INIT_NORMAL, 0.02);
     plim_value wpe = plim__make_weight(m, "wpe", "weight", 2, (int64_t[]){context, width}, PLIM__INIT_NORMAL, 0.01);
-    plim_value slice[] = {wpe, plim__make_ints(m, (int64_t[]){0}, 1), plim__make_ints(m, &seq, 1), plim__make_ints(m, (int64_t[]){0}, 1)};
+    plim_value slice[] = {wpe, plim__make_ints(m, (int64_t[]){0}, 1), plim__make_ints(m, &seq, 1),
+                          plim__make_ints(m, (int64_t[]){0}, 1)};
     plim_value positions = context == seq ? wpe : plim_graph_apply(m->g, "Slice", slice, 4);
     plim_value x = plim__make_add(m, plim__make_apply(m, "Gather", wte, tokens), positions);
     plim_value causal = causal_mask(m, seq);
@@ -63,7 +67,8 @@ static void gpt(plim__maker *m, int64_t vocabulary, int64_t seq, int64_t width, 
         x = block(m, x, prefix, seq, width, heads, causal, 1, 1e-5f, out_deviation);
     }
     x = plim__make_layer_norm(m, x, "ln_f", width, 1e-5f);
-    plim_graph_output(m->g, plim__make_apply(m, "MatMul", x, plim__make_transpose(m, wte, 2, (int64_t[]){1, 0})), "logits");
+    plim_graph_output(m->g, plim__make_apply(m, "MatMul", x, plim__make_transpose(m, wte, 2, (int64_t[]){1, 0})),
+                      "logits");
 }
 
 void plim__zoo_gpt2(plim__maker *m) { gpt(m, 50257, 256, 768, 12, 12, 1024); }
@@ -74,36 +79,48 @@ static plim_value class_token(plim__maker *m, plim_value patches, int64_t width)
     plim_value token = plim__make_weight(m, "cls", "token", 3, (int64_t[]){1, 1, width}, PLIM__INIT_NORMAL, 0.02);
     plim_value shape = plim__make_apply(m, "Shape", patches, PLIM_NO_VALUE);
     plim_value batch = plim__make_apply(m, "Gather", shape, plim__make_ints(m, (int64_t[]){0}, 1));
-    int32_t joined = plim_graph_node(m->g, "Concat", NULL, (plim_value[]){batch, plim__make_ints(m, (int64_t[]){1, width}, 2)}, 2, 1);
+    int32_t joined = plim_graph_node(m->g, "Concat", NULL,
+                                     (plim_value[]){batch, plim__make_ints(m, (int64_t[]){1, width}, 2)}, 2, 1);
     plim_graph_set_int(m->g, joined, "axis", 0);
     return plim__make_apply(m, "Expand", token, plim_graph_node_output(m->g, joined, 0));
 }
 
-static void vit(plim__maker *m, int64_t size, int64_t patch, int64_t width, int64_t layers, int64_t heads, int64_t classes) {
+static void vit(plim__maker *m, int64_t size, int64_t patch, int64_t width, int64_t layers, int64_t heads,
+                int64_t classes) {
     size = or_default(m->o.image, size);
     width = or_default(m->o.width, width);
     layers = or_default(m->o.layers, layers);
     heads = or_default(m->o.heads, heads);
     if (width % heads || size % patch) {
-        plim__graph_fail(m->g, PLIM_INVALID, "the width must divide into %lld heads and the image into patches of %lld", (long long)heads, (long long)patch);
+        plim__graph_fail(m->g, PLIM_INVALID, "the width must divide into %lld heads and the image into patches of %lld",
+                         (long long)heads, (long long)patch);
         return;
     }
     int64_t channels = or_default(m->o.channels, 3), side = size / patch, seq = side * side + 1;
-    plim_value x = plim_graph_input(m->g, "image", PLIM_F32, 4, (int64_t[]){plim_graph_symbol(m->g, "N"), channels, size, size});
-    x = plim__make_conv(m, x, "patch_embed", (plim__conv){.in = channels, .out = width, .kernel = patch, .stride = patch, .bias = 1});
-    x = plim__make_transpose(m, plim__make_reshape(m, x, 3, (int64_t[]){0, width, side * side}), 3, (int64_t[]){0, 2, 1});
+    plim_value x =
+        plim_graph_input(m->g, "image", PLIM_F32, 4, (int64_t[]){plim_graph_symbol(m->g, "N"), channels, size, size});
+    x = plim__make_conv(m, x, "patch_embed",
+                        (plim__conv){.in = channels, .out = width, .kernel = patch, .stride = patch, .bias = 1});
+    x = plim__make_transpose(m, plim__make_reshape(m, x, 3, (int64_t[]){0, width, side * side}), 3,
+                             (int64_t[]){0, 2, 1});
     int32_t joined = plim_graph_node(m->g, "Concat", NULL, (plim_value[]){class_token(m, x, width), x}, 2, 1);
     plim_graph_set_int(m->g, joined, "axis", 1);
-    x = plim__make_add(m, plim_graph_node_output(m->g, joined, 0), plim__make_weight(m, "pos", "embed", 3, (int64_t[]){1, seq, width}, PLIM__INIT_NORMAL, 0.02));
+    x = plim__make_add(m, plim_graph_node_output(m->g, joined, 0),
+                       plim__make_weight(m, "pos", "embed", 3, (int64_t[]){1, seq, width}, PLIM__INIT_NORMAL, 0.02));
     for (int64_t i = 0; i < layers; i++) {
         char prefix[32];
         snprintf(prefix, sizeof prefix, "blocks.%lld", (long long)i);
         x = block(m, x, prefix, seq, width, heads, PLIM_NO_VALUE, 0, 1e-6f, 0.02);
     }
     x = plim__make_layer_norm(m, x, "norm", width, 1e-6f);
-    int32_t first = plim_graph_node(m->g, "Gather", NULL, (plim_value[]){x, plim_graph_constant(m->g, NULL, PLIM_I64, 0, NULL, &(int64_t){0})}, 2, 1);
+    int32_t first =
+        plim_graph_node(m->g, "Gather", NULL,
+                        (plim_value[]){x, plim_graph_constant(m->g, NULL, PLIM_I64, 0, NULL, &(int64_t){0})}, 2, 1);
     plim_graph_set_int(m->g, first, "axis", 1);
-    plim_graph_output(m->g, plim__make_linear(m, plim_graph_node_output(m->g, first, 0), "head", width, or_default(m->o.classes, classes)), "logits");
+    plim_graph_output(
+        m->g,
+        plim__make_linear(m, plim_graph_node_output(m->g, first, 0), "head", width, or_default(m->o.classes, classes)),
+        "logits");
 }
 
 void plim__zoo_vit_tiny(plim__maker *m) { vit(m, 32, 4, 192, 6, 3, 10); }
@@ -111,20 +128,25 @@ void plim__zoo_vit_b16(plim__maker *m) { vit(m, 224, 16, 768, 12, 12, 1000); }
 
 /* tokens (N, T) → embedding → layers of LSTM → logits (N, T, classes). */
 void plim__zoo_lstm(plim__maker *m) {
-    int64_t vocabulary = or_default(m->o.classes, 256), seq = or_default(m->o.seq, 64), width = or_default(m->o.width, 256), layers = or_default(m->o.layers, 2);
+    int64_t vocabulary = or_default(m->o.classes, 256), seq = or_default(m->o.seq, 64),
+            width = or_default(m->o.width, 256), layers = or_default(m->o.layers, 2);
     double bound = 1 / sqrt((double)width);
     plim_value tokens = plim_graph_input(m->g, "tokens", PLIM_I64, 2, (int64_t[]){plim_graph_symbol(m->g, "N"), seq});
-    plim_value table = plim__make_weight(m, "embedding", "weight", 2, (int64_t[]){vocabulary, width}, PLIM__INIT_NORMAL, 1);
+    plim_value table =
+        plim__make_weight(m, "embedding", "weight", 2, (int64_t[]){vocabulary, width}, PLIM__INIT_NORMAL, 1);
     plim_value x = plim__make_transpose(m, plim__make_apply(m, "Gather", table, tokens), 3, (int64_t[]){1, 0, 2});
     for (int64_t i = 0; i < layers; i++) {
         char name[32];
         snprintf(name, sizeof name, "lstm.%lld", (long long)i);
-        plim_value w = plim__make_weight(m, name, "weight_ih", 3, (int64_t[]){1, 4 * width, width}, PLIM__INIT_UNIFORM, bound);
-        plim_value r = plim__make_weight(m, name, "weight_hh", 3, (int64_t[]){1, 4 * width, width}, PLIM__INIT_UNIFORM, bound);
+        plim_value w =
+            plim__make_weight(m, name, "weight_ih", 3, (int64_t[]){1, 4 * width, width}, PLIM__INIT_UNIFORM, bound);
+        plim_value r =
+            plim__make_weight(m, name, "weight_hh", 3, (int64_t[]){1, 4 * width, width}, PLIM__INIT_UNIFORM, bound);
         plim_value b = plim__make_weight(m, name, "bias", 2, (int64_t[]){1, 8 * width}, PLIM__INIT_UNIFORM, bound);
         int32_t node = plim_graph_node(m->g, "LSTM", name, (plim_value[]){x, w, r, b}, 4, 1);
         plim_graph_set_int(m->g, node, "hidden_size", width);
-        x = plim__make_apply(m, "Squeeze", plim_graph_node_output(m->g, node, 0), plim__make_ints(m, (int64_t[]){1}, 1));
+        x = plim__make_apply(m, "Squeeze", plim_graph_node_output(m->g, node, 0),
+                             plim__make_ints(m, (int64_t[]){1}, 1));
     }
     x = plim__make_transpose(m, x, 3, (int64_t[]){1, 0, 2});
     plim_graph_output(m->g, plim__make_projection(m, x, "head", width, vocabulary, bound / sqrt(3)), "logits");

@@ -9,11 +9,13 @@ static int64_t or_default(int64_t given, int64_t standard) { return given ? give
 static plim_value image_input(plim__maker *m, int64_t channels, int64_t size) {
     channels = or_default(m->o.channels, channels);
     size = or_default(m->o.image, size);
-    return plim_graph_input(m->g, "image", PLIM_F32, 4, (int64_t[]){plim_graph_symbol(m->g, "N"), channels, size, size});
+    return plim_graph_input(m->g, "image", PLIM_F32, 4,
+                            (int64_t[]){plim_graph_symbol(m->g, "N"), channels, size, size});
 }
 
 void plim__zoo_mlp(plim__maker *m) {
-    int64_t size = or_default(m->o.image, 28), channels = or_default(m->o.channels, 1), width = or_default(m->o.width, 512), layers = or_default(m->o.layers, 2);
+    int64_t size = or_default(m->o.image, 28), channels = or_default(m->o.channels, 1),
+            width = or_default(m->o.width, 512), layers = or_default(m->o.layers, 2);
     plim_value x = plim__make_flatten(m, image_input(m, 1, 28));
     int64_t in = channels * size * size;
     for (int64_t i = 0; i < layers; i++) {
@@ -26,18 +28,23 @@ void plim__zoo_mlp(plim__maker *m) {
 }
 
 void plim__zoo_lenet(plim__maker *m) {
-    int64_t size = or_default(m->o.image, 28), width = or_default(m->o.width, 32), channels = or_default(m->o.channels, 1);
+    int64_t size = or_default(m->o.image, 28), width = or_default(m->o.width, 32),
+            channels = or_default(m->o.channels, 1);
     plim_value x = image_input(m, 1, 28);
-    x = plim__make_relu(m, plim__make_conv(m, x, "conv1", (plim__conv){.in = channels, .out = width, .kernel = 5, .pad = 2, .bias = 1}));
+    x = plim__make_relu(
+        m,
+        plim__make_conv(m, x, "conv1", (plim__conv){.in = channels, .out = width, .kernel = 5, .pad = 2, .bias = 1}));
     x = plim__make_max_pool(m, x, 2, 2, 0);
-    x = plim__make_relu(m, plim__make_conv(m, x, "conv2", (plim__conv){.in = width, .out = 2 * width, .kernel = 5, .pad = 2, .bias = 1}));
+    x = plim__make_relu(
+        m,
+        plim__make_conv(m, x, "conv2", (plim__conv){.in = width, .out = 2 * width, .kernel = 5, .pad = 2, .bias = 1}));
     x = plim__make_flatten(m, plim__make_max_pool(m, x, 2, 2, 0));
     int64_t cells = size / 2 / 2 * (size / 2 / 2);
     x = plim__make_relu(m, plim__make_linear(m, x, "fc1", 2 * width * cells, 8 * width));
     plim_graph_output(m->g, plim__make_linear(m, x, "fc2", 8 * width, or_default(m->o.classes, 10)), "logits");
 }
 
-/* --- residual nets, as in torchvision -------------------------------------------------------------------------------- */
+/* --- residual nets, as in torchvision ------------------------------------------------------------------------- */
 
 static plim_value conv_norm(plim__maker *m, plim_value x, const char *prefix, const char *suffix, plim__conv c) {
     char conv[128], norm[128];
@@ -48,20 +55,26 @@ static plim_value conv_norm(plim__maker *m, plim_value x, const char *prefix, co
 }
 
 /* Two 3×3 convolutions, or 1×1, 3×3, 1×1 with `expansion` 4. */
-static plim_value residual_block(plim__maker *m, plim_value x, const char *prefix, int64_t in, int64_t width, int64_t stride, int64_t expansion) {
+static plim_value residual_block(plim__maker *m, plim_value x, const char *prefix, int64_t in, int64_t width,
+                                 int64_t stride, int64_t expansion) {
     char shortcut[160];
     plim_value y;
     if (expansion == 1) {
-        y = plim__make_relu(m, conv_norm(m, x, prefix, "1", (plim__conv){.in = in, .out = width, .kernel = 3, .stride = stride, .pad = 1}));
+        y = plim__make_relu(m,
+                            conv_norm(m, x, prefix, "1",
+                                      (plim__conv){.in = in, .out = width, .kernel = 3, .stride = stride, .pad = 1}));
         y = conv_norm(m, y, prefix, "2", (plim__conv){.in = width, .out = width, .kernel = 3, .pad = 1});
     } else {
         y = plim__make_relu(m, conv_norm(m, x, prefix, "1", (plim__conv){.in = in, .out = width, .kernel = 1}));
-        y = plim__make_relu(m, conv_norm(m, y, prefix, "2", (plim__conv){.in = width, .out = width, .kernel = 3, .stride = stride, .pad = 1}));
+        y = plim__make_relu(
+            m, conv_norm(m, y, prefix, "2",
+                         (plim__conv){.in = width, .out = width, .kernel = 3, .stride = stride, .pad = 1}));
         y = conv_norm(m, y, prefix, "3", (plim__conv){.in = width, .out = width * expansion, .kernel = 1});
     }
     if (stride != 1 || in != width * expansion) {
         snprintf(shortcut, sizeof shortcut, "%sdownsample.", prefix);
-        x = conv_norm(m, x, shortcut, "", (plim__conv){.in = in, .out = width * expansion, .kernel = 1, .stride = stride});
+        x = conv_norm(m, x, shortcut, "",
+                      (plim__conv){.in = in, .out = width * expansion, .kernel = 1, .stride = stride});
     }
     return plim__make_relu(m, plim__make_add(m, y, x));
 }
@@ -69,7 +82,10 @@ static plim_value residual_block(plim__maker *m, plim_value x, const char *prefi
 static void residual_net(plim__maker *m, const int blocks[4], int64_t expansion) {
     int64_t width = or_default(m->o.width, 64), in = width;
     plim_value x = image_input(m, 3, 224);
-    x = plim__make_relu(m, conv_norm(m, x, "", "1", (plim__conv){.in = or_default(m->o.channels, 3), .out = width, .kernel = 7, .stride = 2, .pad = 3}));
+    x = plim__make_relu(
+        m,
+        conv_norm(m, x, "", "1",
+                  (plim__conv){.in = or_default(m->o.channels, 3), .out = width, .kernel = 7, .stride = 2, .pad = 3}));
     x = plim__make_max_pool(m, x, 3, 2, 1);
     for (int stage = 0; stage < 4; stage++)
         for (int b = 0; b < blocks[stage]; b++) {
@@ -86,9 +102,10 @@ void plim__zoo_resnet18(plim__maker *m) { residual_net(m, (int[]){2, 2, 2, 2}, 1
 void plim__zoo_resnet34(plim__maker *m) { residual_net(m, (int[]){3, 4, 6, 3}, 1); }
 void plim__zoo_resnet50(plim__maker *m) { residual_net(m, (int[]){3, 4, 6, 3}, 4); }
 
-/* --- mobilenet_v2 ------------------------------------------------------------------------------------------------------ */
+/* --- mobilenet_v2 --------------------------------------------------------------------------------------------- */
 
-static plim_value mobile_layer(plim__maker *m, plim_value x, const char *prefix, int index, plim__conv c, int activate) {
+static plim_value mobile_layer(plim__maker *m, plim_value x, const char *prefix, int index, plim__conv c,
+                               int activate) {
     char name[128];
     c.fan_out = 1;
     snprintf(name, sizeof name, "%s%d.conv", prefix, index);
@@ -98,21 +115,27 @@ static plim_value mobile_layer(plim__maker *m, plim_value x, const char *prefix,
     return activate ? plim__make_relu6(m, x) : x;
 }
 
-static plim_value inverted_residual(plim__maker *m, plim_value x, int number, int64_t in, int64_t out, int64_t stride, int64_t expand) {
+static plim_value inverted_residual(plim__maker *m, plim_value x, int number, int64_t in, int64_t out, int64_t stride,
+                                    int64_t expand) {
     char prefix[64];
     snprintf(prefix, sizeof prefix, "features.%d.", number);
     int64_t hidden = in * expand;
     plim_value y = x;
     if (expand != 1) y = mobile_layer(m, y, prefix, 0, (plim__conv){.in = in, .out = hidden, .kernel = 1}, 1);
-    y = mobile_layer(m, y, prefix, 1, (plim__conv){.in = hidden, .out = hidden, .kernel = 3, .stride = stride, .pad = 1, .group = hidden}, 1);
+    y = mobile_layer(
+        m, y, prefix, 1,
+        (plim__conv){.in = hidden, .out = hidden, .kernel = 3, .stride = stride, .pad = 1, .group = hidden}, 1);
     y = mobile_layer(m, y, prefix, 2, (plim__conv){.in = hidden, .out = out, .kernel = 1}, 0);
     return stride == 1 && in == out ? plim__make_add(m, y, x) : y;
 }
 
 void plim__zoo_mobilenet_v2(plim__maker *m) {
-    static const int table[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}; /* expand, out, count, stride */
+    static const int table[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                                   {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}; /* expand, out, count, stride */
     int64_t base = or_default(m->o.width, 32), in = base;
-    plim_value x = mobile_layer(m, image_input(m, 3, 224), "features.", 0, (plim__conv){.in = or_default(m->o.channels, 3), .out = base, .kernel = 3, .stride = 2, .pad = 1}, 1);
+    plim_value x = mobile_layer(
+        m, image_input(m, 3, 224), "features.", 0,
+        (plim__conv){.in = or_default(m->o.channels, 3), .out = base, .kernel = 3, .stride = 2, .pad = 1}, 1);
     int number = 1;
     for (size_t r = 0; r < sizeof table / sizeof *table; r++)
         for (int i = 0; i < table[r][2]; i++) {
@@ -126,7 +149,7 @@ void plim__zoo_mobilenet_v2(plim__maker *m) {
     plim_graph_output(m->g, plim__make_linear(m, x, "classifier", last, or_default(m->o.classes, 1000)), "logits");
 }
 
-/* --- unet ---------------------------------------------------------------------------------------------------------------- */
+/* --- unet ----------------------------------------------------------------------------------------------------- */
 
 static plim_value double_conv(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out) {
     char part[128];
@@ -159,6 +182,7 @@ void plim__zoo_unet(plim__maker *m) {
         snprintf(name, sizeof name, "up%d", i + 1);
         x = double_conv(m, plim_graph_node_output(m->g, joined, 0), name, width << (i + 1), width << i);
     }
-    x = plim__make_conv(m, x, "head", (plim__conv){.in = width, .out = or_default(m->o.classes, 2), .kernel = 1, .bias = 1});
+    x = plim__make_conv(m, x, "head",
+                        (plim__conv){.in = width, .out = or_default(m->o.classes, 2), .kernel = 1, .bias = 1});
     plim_graph_output(m->g, x, "logits");
 }

@@ -16,16 +16,20 @@ static const plim_zoo_entry entries[] = {
     {"resnet50", "residual network, 50 layers with bottlenecks", "--image 224 --width 64 --classes 1000"},
     {"mobilenet_v2", "inverted residuals with depthwise convolutions", "--image 224 --width 32 --classes 1000"},
     {"unet", "encoder and decoder for segmentation", "--image 256 --width 64 --classes 2"},
-    {"gpt2", "transformer language model, 124 million parameters", "--seq 256 --width 768 --layers 12 --heads 12 --classes 50257"},
-    {"gpt2-tiny", "the same on bytes, small enough for a test", "--seq 128 --width 128 --layers 4 --heads 4 --classes 256"},
+    {"gpt2", "transformer language model, 124 million parameters",
+     "--seq 256 --width 768 --layers 12 --heads 12 --classes 50257"},
+    {"gpt2-tiny", "the same on bytes, small enough for a test",
+     "--seq 128 --width 128 --layers 4 --heads 4 --classes 256"},
     {"vit-tiny", "vision transformer on 32x32 images", "--image 32 --width 192 --layers 6 --heads 3 --classes 10"},
-    {"vit-b16", "vision transformer, base, patches of 16", "--image 224 --width 768 --layers 12 --heads 12 --classes 1000"},
+    {"vit-b16", "vision transformer, base, patches of 16",
+     "--image 224 --width 768 --layers 12 --heads 12 --classes 1000"},
     {"lstm", "recurrent language model", "--seq 64 --width 256 --layers 2 --classes 256"},
 };
 
 static void (*const makers[])(plim__maker *) = {
-    plim__zoo_mlp,  plim__zoo_lenet, plim__zoo_resnet18,  plim__zoo_resnet34, plim__zoo_resnet50, plim__zoo_mobilenet_v2,
-    plim__zoo_unet, plim__zoo_gpt2,  plim__zoo_gpt2_tiny, plim__zoo_vit_tiny, plim__zoo_vit_b16,  plim__zoo_lstm,
+    plim__zoo_mlp,       plim__zoo_lenet,        plim__zoo_resnet18, plim__zoo_resnet34,
+    plim__zoo_resnet50,  plim__zoo_mobilenet_v2, plim__zoo_unet,     plim__zoo_gpt2,
+    plim__zoo_gpt2_tiny, plim__zoo_vit_tiny,     plim__zoo_vit_b16,  plim__zoo_lstm,
 };
 
 const plim_zoo_entry *plim_zoo_list(size_t *count) {
@@ -37,7 +41,8 @@ plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, p
     *graph = NULL;
     size_t i = 0, count = sizeof entries / sizeof *entries;
     while (i < count && strcmp(entries[i].name, name) != 0) i++;
-    if (i == count) return plim__fail(error, PLIM_NOT_FOUND, "the zoo has no model '%s'; 'plimsoll zoo' lists them", name);
+    if (i == count)
+        return plim__fail(error, PLIM_NOT_FOUND, "the zoo has no model '%s'; 'plimsoll zoo' lists them", name);
     plim__maker m = {.g = plim_graph_create()};
     if (options) m.o = *options;
     m.seed = m.o.seed;

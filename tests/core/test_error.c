@@ -24,9 +24,19 @@ static void what_is_not_utf8_becomes_question_marks(void **state) {
     (void)state;
     static const struct {
         const char *text, *clean;
-    } cases[] = {{"a\xff" "b", "a?b"},         {"\xc3", "?"},                {"\xe5\xa4", "??"},
-                 {"\xc0\xaf", "??"},           {"\xe0\x80\x80", "???"},      {"\xed\xa0\x80", "???"},
-                 {"\xf4\x90\x80\x80", "????"}, {"\xc2\x9b" "31m", "??31m"},  {"\xf0\x9f\x9a", "???"}};
+    } cases[] = {{"a\xff"
+                  "b",
+                  "a?b"},
+                 {"\xc3", "?"},
+                 {"\xe5\xa4", "??"},
+                 {"\xc0\xaf", "??"},
+                 {"\xe0\x80\x80", "???"},
+                 {"\xed\xa0\x80", "???"},
+                 {"\xf4\x90\x80\x80", "????"},
+                 {"\xc2\x9b"
+                  "31m",
+                  "??31m"},
+                 {"\xf0\x9f\x9a", "???"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[32];
         strcpy(text, cases[i].text);

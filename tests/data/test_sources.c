@@ -29,7 +29,7 @@ static void refuses(const char *path, plim_data_options options, plim_status sta
     if (!strstr(error.message, words)) fail_msg("'%s' does not say '%s'", error.message, words);
 }
 
-/* --- IDX ---------------------------------------------------------------------------------------------- */
+/* --- IDX ------------------------------------------------------------------------------------------------------ */
 
 static void fashion_mnist_has_all_its_images_and_balanced_labels(void **state) {
     (void)state;
@@ -128,7 +128,7 @@ static void damaged_gzip_is_refused_by_name(void **state) {
     refuses(path_of(f, "d"), (plim_data_options){0}, PLIM_CORRUPT, "ubyte.gz' is damaged");
 }
 
-/* --- NPY and NPZ --------------------------------------------------------------------------------------- */
+/* --- NPY and NPZ ---------------------------------------------------------------------------------------------- */
 
 static void npy_takes_its_targets_from_beside_it(void **state) {
     fixture *f = *state;
@@ -198,7 +198,7 @@ static void any_order_of_indices_and_bytes_gives_the_same_samples(void **state) 
         }
 }
 
-/* --- CSV ---------------------------------------------------------------------------------------------- */
+/* --- CSV ------------------------------------------------------------------------------------------------------ */
 
 static void csv_target_by_name_and_by_number(void **state) {
     fixture *f = *state;
@@ -263,7 +263,7 @@ static void csv_faults_are_named_with_line_and_column(void **state) {
     refuses(write_file(f, "z.csv", "1,\0\n", 4), plain, PLIM_CORRUPT, "zero byte");
 }
 
-/* --- text and tokens ------------------------------------------------------------------------------------ */
+/* --- text and tokens ------------------------------------------------------------------------------------------ */
 
 static void text_windows_hold_tokens_and_the_ones_after(void **state) {
     fixture *f = *state;
@@ -300,7 +300,7 @@ static void token_files_have_two_or_four_bytes_a_token(void **state) {
     refuses(f->path, (plim_data_options){0}, PLIM_UNSUPPORTED, "name its kind");
 }
 
-/* --- arrays and synthetic ------------------------------------------------------------------------------- */
+/* --- arrays and synthetic ------------------------------------------------------------------------------------- */
 
 static void arrays_in_memory_are_samples(void **state) {
     (void)state;

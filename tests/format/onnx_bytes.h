@@ -48,7 +48,7 @@ static inline void add_message(bytes *b, unsigned field, bytes *message) {
     *message = (bytes){0};
 }
 
-/* --- ONNX's messages ------------------------------------------------------------------------------------ */
+/* --- ONNX's messages ------------------------------------------------------------------------------------------ */
 
 /* TensorProto without data */
 static inline bytes tensor_head(const char *name, int dtype, int rank, const int64_t *dims) {

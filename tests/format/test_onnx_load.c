@@ -287,8 +287,7 @@ static void attributes_of_every_type_are_kept(void **state) {
     plim_graph_free(g);
 }
 
-/* --- what is refused
- * -------------------------------------------------------------------------------------------------- */
+/* --- what is refused ------------------------------------------------------------------------------------------ */
 
 static void weights_of_the_wrong_length_are_named(void **state) {
     (void)state;
@@ -413,8 +412,7 @@ static void an_input_that_contradicts_its_weight_is_refused(void **state) {
     must_refuse(&model, PLIM_CORRUPT, "input 'w' is float32[2]", "float32[1]");
 }
 
-/* --- files
- * ----------------------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------------- */
 
 static long resident_peak_kib(void) {
     struct rusage usage;

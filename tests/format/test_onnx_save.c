@@ -52,7 +52,7 @@ static size_t files_in_folder(void) {
     return count;
 }
 
-/* --- equality -------------------------------------------------------------------------------------------------- */
+/* --- equality ------------------------------------------------------------------------------------------------- */
 
 static const char *name_of(const plim_graph *g, plim_value v) { return v < 0 ? "" : g->values.items[v].name; }
 
@@ -293,8 +293,7 @@ static void running_out_of_memory_while_writing_is_told(void **state) {
     plim_graph_free(g);
 }
 
-/* --- external data
- * ------------------------------------------------------------------------------------------------------ */
+/* --- external data -------------------------------------------------------------------------------------------- */
 
 /* A model whose weight "w", float32[4], is at `location`. */
 static plim_status load_external(const char *location, const char *offset, const char *length, plim_graph **g) {

@@ -161,7 +161,7 @@ static void what_contains_itself_is_read_and_freed(void **state) {
     plim__pickle_free(pickle);
 }
 
-/* --- streaming -------------------------------------------------------------------------------------- */
+/* --- streaming ------------------------------------------------------------------------------------------------ */
 
 typedef struct recorder {
     size_t frames, stacks, events, freed, shared, blocks;
@@ -230,7 +230,7 @@ static void a_source_that_cannot_rewind_gives_the_same(void **state) {
     fclose(file);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------ */
+/* --- memory --------------------------------------------------------------------------------------------------- */
 
 /* A list of `count` dicts, each memoized as CPython does, none referred to again. */
 static void make_events(plim__str *into, size_t count) {

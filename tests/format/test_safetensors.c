@@ -68,7 +68,7 @@ static void lies_about_places_are_refused(void **state) {
                      PLIM_OVERFLOW);
 }
 
-/* --- files ------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------------------- */
 
 static char folder[] = "/tmp/plim-safetensors-XXXXXX";
 

@@ -11,24 +11,31 @@ struct unary {
 static void one_number(void **state) {
     (void)state;
     static const struct unary ops[] = {
-        {"Abs", -1, 1},        {"Neg", -1, 1},       {"Sqrt", 0.5, 2},      {"Reciprocal", 0.5, 2},  {"Exp", -1, 1},
-        {"Log", 0.5, 2},       {"Erf", -2, 2},       {"Sin", -2, 2},        {"Cos", -2, 2},          {"Tan", -1, 1},
-        {"Asin", -0.8, 0.8},   {"Acos", -0.8, 0.8},  {"Atan", -2, 2},       {"Sinh", -1, 1},         {"Cosh", -1, 1},
-        {"Tanh", -2, 2},       {"Asinh", -2, 2},     {"Acosh", 1.5, 3},     {"Atanh", -0.8, 0.8},    {"Sigmoid", -3, 3},
-        {"HardSigmoid", -4, 4}, {"HardSwish", -4, 4}, {"Relu", -1, 1},       {"LeakyRelu", -1, 1},    {"Elu", -2, 2},
-        {"Selu", -2, 2},       {"Celu", -2, 2},      {"Softplus", -3, 3},   {"Softsign", -2, 2},     {"ThresholdedRelu", -2, 2},
-        {"Identity", -1, 1},   {"Shrink", -1, 1},    {"Floor", 0.1, 0.9},
+        {"Abs", -1, 1},         {"Neg", -1, 1},      {"Sqrt", 0.5, 2},
+        {"Reciprocal", 0.5, 2}, {"Exp", -1, 1},      {"Log", 0.5, 2},
+        {"Erf", -2, 2},         {"Sin", -2, 2},      {"Cos", -2, 2},
+        {"Tan", -1, 1},         {"Asin", -0.8, 0.8}, {"Acos", -0.8, 0.8},
+        {"Atan", -2, 2},        {"Sinh", -1, 1},     {"Cosh", -1, 1},
+        {"Tanh", -2, 2},        {"Asinh", -2, 2},    {"Acosh", 1.5, 3},
+        {"Atanh", -0.8, 0.8},   {"Sigmoid", -3, 3},  {"HardSigmoid", -4, 4},
+        {"HardSwish", -4, 4},   {"Relu", -1, 1},     {"LeakyRelu", -1, 1},
+        {"Elu", -2, 2},         {"Selu", -2, 2},     {"Celu", -2, 2},
+        {"Softplus", -3, 3},    {"Softsign", -2, 2}, {"ThresholdedRelu", -2, 2},
+        {"Identity", -1, 1},    {"Shrink", -1, 1},   {"Floor", 0.1, 0.9},
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         plim_graph *g = plim_graph_create();
         plim_value x = real_input(g, "x", DIMS(3, 5, 7));
         plim_value y = plim_graph_apply(g, ops[i].op, &x, 1);
-        expect_right(ops[i].op, g, y, &(plim_gradient_options){.low = ops[i].low, .high = ops[i].high, .seed = i}, TOLERANCE);
+        expect_right(ops[i].op, g, y, &(plim_gradient_options){.low = ops[i].low, .high = ops[i].high, .seed = i},
+                     TOLERANCE);
     }
 }
 
 static plim_value number(plim_graph *g, float x) { return plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &x); }
-static plim_value two(plim_graph *g, const char *op, plim_value a, plim_value b) { return plim_graph_apply(g, op, (plim_value[]){a, b}, 2); }
+static plim_value two(plim_graph *g, const char *op, plim_value a, plim_value b) {
+    return plim_graph_apply(g, op, (plim_value[]){a, b}, 2);
+}
 
 /* As exporters spell it; the passes make one operator of it. */
 static void gelu_in_both_forms(void **state) {
@@ -42,7 +49,8 @@ static void gelu_in_both_forms(void **state) {
         }
         plim_value t = two(g, "Add", plim_graph_apply(g, tanh_form ? "Tanh" : "Erf", &u, 1), number(g, 1));
         plim_value y = two(g, "Mul", two(g, "Mul", x, t), number(g, 0.5f));
-        expect_right(tanh_form ? "Gelu (tanh)" : "Gelu (erf)", g, y, &(plim_gradient_options){.low = -3, .high = 3}, TOLERANCE);
+        expect_right(tanh_form ? "Gelu (tanh)" : "Gelu (erf)", g, y, &(plim_gradient_options){.low = -3, .high = 3},
+                     TOLERANCE);
     }
 }
 
@@ -50,12 +58,16 @@ static void gelu_in_both_forms(void **state) {
 static void two_inputs(const char *op, int ra, const int64_t *a, int rb, const int64_t *b, double low, double high) {
     plim_graph *g = plim_graph_create();
     plim_value inputs[] = {real_input(g, "a", ra, a), real_input(g, "b", rb, b)};
-    expect_right(op, g, plim_graph_apply(g, op, inputs, 2), &(plim_gradient_options){.low = low, .high = high, .epsilon = op[0] == 'M' && op[1] != 'u' ? 5e-4 : 0}, TOLERANCE);
+    expect_right(op, g, plim_graph_apply(g, op, inputs, 2),
+                 &(plim_gradient_options){.low = low, .high = high, .epsilon = op[0] == 'M' && op[1] != 'u' ? 5e-4 : 0},
+                 TOLERANCE);
 }
 
 static void two_numbers_broadcast_both_ways(void **state) {
     (void)state;
-    static const struct unary ops[] = {{"Add", -1, 1}, {"Sub", -1, 1}, {"Mul", -1, 1}, {"Div", 0.5, 2}, {"Pow", 0.5, 2}, {"Max", -1, 1}, {"Min", -1, 1}, {"Mean", -1, 1}, {"Sum", -1, 1}};
+    static const struct unary ops[] = {{"Add", -1, 1},  {"Sub", -1, 1},  {"Mul", -1, 1},
+                                       {"Div", 0.5, 2}, {"Pow", 0.5, 2}, {"Max", -1, 1},
+                                       {"Min", -1, 1},  {"Mean", -1, 1}, {"Sum", -1, 1}};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         two_inputs(ops[i].op, DIMS(3, 5), DIMS(3, 5), ops[i].low, ops[i].high);
         bool kinks = strcmp(ops[i].op, "Max") == 0 || strcmp(ops[i].op, "Min") == 0; /* too many elements meet one */
@@ -74,7 +86,8 @@ static void the_same_value_twice(void **state) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         plim_graph *g = plim_graph_create();
         plim_value x = real_input(g, "x", DIMS(3, 4));
-        expect_right(ops[i], g, plim_graph_apply(g, ops[i], (plim_value[]){x, x}, 2), &(plim_gradient_options){.low = 0.5, .high = 2}, TOLERANCE);
+        expect_right(ops[i], g, plim_graph_apply(g, ops[i], (plim_value[]){x, x}, 2),
+                     &(plim_gradient_options){.low = 0.5, .high = 2}, TOLERANCE);
     }
 }
 
@@ -85,7 +98,8 @@ static void powers_with_constant_exponents(void **state) {
         plim_graph *g = plim_graph_create();
         plim_value x = real_input(g, "x", DIMS(3, 4));
         plim_value e = plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &exponents[i]);
-        expect_right("Pow by a constant", g, plim_graph_apply(g, "Pow", (plim_value[]){x, e}, 2), &(plim_gradient_options){.low = 0.5, .high = 2}, TOLERANCE);
+        expect_right("Pow by a constant", g, plim_graph_apply(g, "Pow", (plim_value[]){x, e}, 2),
+                     &(plim_gradient_options){.low = 0.5, .high = 2}, TOLERANCE);
     }
 }
 
@@ -94,7 +108,8 @@ static void clip_where_and_casts(void **state) {
     float low = -0.5f, high = 0.25f;
     plim_graph *g = plim_graph_create();
     plim_value x = real_input(g, "x", DIMS(5, 7));
-    plim_value bounds[] = {x, plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &low), plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &high)};
+    plim_value bounds[] = {x, plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &low),
+                           plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &high)};
     expect_right("Clip", g, plim_graph_apply(g, "Clip", bounds, 3), NULL, TOLERANCE);
     g = plim_graph_create();
     bool pattern[15] = {1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0, 0, 1};

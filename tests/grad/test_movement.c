@@ -10,8 +10,8 @@ static plim_value with_list(plim_graph *g, const char *op, plim_value x, int64_t
 
 static void reductions_over_any_axes(void **state) {
     (void)state;
-    static const char *const ops[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1",
-                                      "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
+    static const char *const ops[] = {"ReduceSum", "ReduceMean", "ReduceMax",    "ReduceMin",       "ReduceProd",
+                                      "ReduceL1",  "ReduceL2",   "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
     static const int64_t axes[][2] = {{0, 2}, {1, 1}, {-1, -1}};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         for (int a = 0; a < 4; a++) {
@@ -19,11 +19,14 @@ static void reductions_over_any_axes(void **state) {
             plim_value x = real_input(g, "x", DIMS(4, 5, 3));
             bool listed = strcmp(ops[i], "ReduceSum") == 0; /* the others have attributes in this opset */
             size_t count = a == 0 ? 2 : 1;
-            int32_t n = listed && a < 3 ? plim_graph_node(g, ops[i], NULL, (plim_value[]){x, list(g, (int64_t)count, axes[a])}, 2, 1)
+            int32_t n = listed && a < 3 ? plim_graph_node(g, ops[i], NULL,
+                                                          (plim_value[]){x, list(g, (int64_t)count, axes[a])}, 2, 1)
                                         : plim_graph_node(g, ops[i], NULL, &x, 1, 1);
             if (!listed && a < 3) plim_graph_set_ints(g, n, "axes", axes[a], count);
             plim_graph_set_int(g, n, "keepdims", a & 1);
-            expect_right(ops[i], g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.low = 0.5, .high = 1.5, .epsilon = i == 2 || i == 3 ? 1e-3 : 0.04}, 2 * TOLERANCE);
+            expect_right(ops[i], g, plim_graph_node_output(g, n, 0),
+                         &(plim_gradient_options){.low = 0.5, .high = 1.5, .epsilon = i == 2 || i == 3 ? 1e-3 : 0.04},
+                         2 * TOLERANCE);
         }
 }
 
@@ -43,7 +46,8 @@ static void empty_axes_have_empty_gradients(void **state) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         plim_graph *g = plim_graph_create();
         plim_value x = real_input(g, "x", DIMS(3, 0, 4)), w = real_input(g, "w", DIMS(4));
-        plim_value y = plim_graph_apply(g, ops[i], (plim_value[]){plim_graph_apply(g, "Mul", (plim_value[]){x, w}, 2)}, 1);
+        plim_value y =
+            plim_graph_apply(g, ops[i], (plim_value[]){plim_graph_apply(g, "Mul", (plim_value[]){x, w}, 2)}, 1);
         expect_right(ops[i], g, y, NULL, TOLERANCE);
     }
     plim_graph *g = plim_graph_create();
@@ -76,15 +80,20 @@ static void softmax_along_any_axis(void **state) {
 static void shapes_change_and_change_back(void **state) {
     (void)state;
     plim_graph *g = plim_graph_create();
-    expect_right("Reshape", g, with_list(g, "Reshape", real_input(g, "x", DIMS(4, 6)), 3, (int64_t[]){2, 3, 4}), NULL, TOLERANCE);
+    expect_right("Reshape", g, with_list(g, "Reshape", real_input(g, "x", DIMS(4, 6)), 3, (int64_t[]){2, 3, 4}), NULL,
+                 TOLERANCE);
     g = plim_graph_create();
-    expect_right("Unsqueeze", g, with_list(g, "Unsqueeze", real_input(g, "x", DIMS(4, 6)), 1, (int64_t[]){1}), NULL, TOLERANCE);
+    expect_right("Unsqueeze", g, with_list(g, "Unsqueeze", real_input(g, "x", DIMS(4, 6)), 1, (int64_t[]){1}), NULL,
+                 TOLERANCE);
     g = plim_graph_create();
-    expect_right("Squeeze", g, with_list(g, "Squeeze", real_input(g, "x", DIMS(4, 1, 6)), 1, (int64_t[]){1}), NULL, TOLERANCE);
+    expect_right("Squeeze", g, with_list(g, "Squeeze", real_input(g, "x", DIMS(4, 1, 6)), 1, (int64_t[]){1}), NULL,
+                 TOLERANCE);
     g = plim_graph_create();
-    expect_right("Expand", g, with_list(g, "Expand", real_input(g, "x", DIMS(4, 1, 3)), 4, (int64_t[]){2, 4, 5, 3}), NULL, TOLERANCE);
+    expect_right("Expand", g, with_list(g, "Expand", real_input(g, "x", DIMS(4, 1, 3)), 4, (int64_t[]){2, 4, 5, 3}),
+                 NULL, TOLERANCE);
     g = plim_graph_create();
-    expect_right("Tile", g, with_list(g, "Tile", real_input(g, "x", DIMS(2, 1, 3)), 3, (int64_t[]){3, 2, 2}), NULL, TOLERANCE);
+    expect_right("Tile", g, with_list(g, "Tile", real_input(g, "x", DIMS(2, 1, 3)), 3, (int64_t[]){3, 2, 2}), NULL,
+                 TOLERANCE);
     g = plim_graph_create();
     plim_value x = real_input(g, "x", DIMS(3, 4, 5));
     int32_t n = plim_graph_node(g, "Transpose", NULL, &x, 1, 1);
@@ -108,7 +117,8 @@ static void pieces_go_back_to_their_places(void **state) {
     static const int64_t steps[][3] = {{1, 4, 1}, {5, 0, -2}, {0, 6, 2}};
     for (int i = 0; i < 3; i++) {
         plim_graph *g = plim_graph_create();
-        plim_value inputs[] = {real_input(g, "x", DIMS(3, 6)), list(g, 1, &steps[i][0]), list(g, 1, &steps[i][1]), list(g, 1, (int64_t[]){1}), list(g, 1, &steps[i][2])};
+        plim_value inputs[] = {real_input(g, "x", DIMS(3, 6)), list(g, 1, &steps[i][0]), list(g, 1, &steps[i][1]),
+                               list(g, 1, (int64_t[]){1}), list(g, 1, &steps[i][2])};
         expect_right("Slice", g, plim_graph_apply(g, "Slice", inputs, 5), NULL, TOLERANCE);
     }
     plim_graph *g = plim_graph_create();
@@ -123,7 +133,8 @@ static void pieces_go_back_to_their_places(void **state) {
     for (int i = 0; i < 3; i++) {
         g = plim_graph_create();
         x = real_input(g, "x", DIMS(2, 4, 5));
-        n = plim_graph_node(g, "Pad", NULL, (plim_value[]){x, list(g, 6, (int64_t[]){0, 2, 1, 0, 3, i ? 2 : -1})}, 2, 1);
+        n = plim_graph_node(g, "Pad", NULL, (plim_value[]){x, list(g, 6, (int64_t[]){0, 2, 1, 0, 3, i ? 2 : -1})}, 2,
+                            1);
         plim_graph_set_string(g, n, "mode", modes[i]);
         expect_right("Pad", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
     }
@@ -131,11 +142,13 @@ static void pieces_go_back_to_their_places(void **state) {
 
 static void resized_images_shrink_their_gradients(void **state) {
     (void)state;
-    static const char *const modes[] = {"nearest", "linear", "cubic"}, *const how[] = {"half_pixel", "align_corners", "asymmetric"};
+    static const char *const modes[] = {"nearest", "linear", "cubic"}, *const how[] = {"half_pixel", "align_corners",
+                                                                                       "asymmetric"};
     for (int i = 0; i < 9; i++) {
         plim_graph *g = plim_graph_create();
         float scales[] = {1, 1, 2, i & 1 ? 0.5f : 1.75f};
-        plim_value x = real_input(g, "x", DIMS(2, 3, 5, 6)), s = plim_graph_constant(g, NULL, PLIM_F32, DIMS(4), scales);
+        plim_value x = real_input(g, "x", DIMS(2, 3, 5, 6)),
+                   s = plim_graph_constant(g, NULL, PLIM_F32, DIMS(4), scales);
         int32_t n = plim_graph_node(g, "Resize", NULL, (plim_value[]){x, PLIM_NO_VALUE, s}, 3, 1);
         plim_graph_set_string(g, n, "mode", modes[i / 3]);
         plim_graph_set_string(g, n, "coordinate_transformation_mode", how[i % 3]);
@@ -163,19 +176,22 @@ static void indices_that_repeat_add_up(void **state) {
     expect_right("GatherND", g, plim_graph_apply(g, "GatherND", (plim_value[]){x, at}, 2), NULL, TOLERANCE);
     for (int add = 0; add < 2; add++) {
         g = plim_graph_create();
-        plim_value inputs[] = {real_input(g, "x", DIMS(3, 4)), ints(g, DIMS(2, 2), (int64_t[]){0, 2, 1, 3}), real_input(g, "u", DIMS(2, 2))};
+        plim_value inputs[] = {real_input(g, "x", DIMS(3, 4)), ints(g, DIMS(2, 2), (int64_t[]){0, 2, 1, 3}),
+                               real_input(g, "u", DIMS(2, 2))};
         n = plim_graph_node(g, "ScatterElements", NULL, inputs, 3, 1);
         plim_graph_set_int(g, n, "axis", 1);
         if (add) plim_graph_set_string(g, n, "reduction", "add");
         expect_right("ScatterElements", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
         g = plim_graph_create();
-        plim_value rows[] = {real_input(g, "x", DIMS(3, 4)), ints(g, DIMS(2, 1), (int64_t[]){2, 0}), real_input(g, "u", DIMS(2, 4))};
+        plim_value rows[] = {real_input(g, "x", DIMS(3, 4)), ints(g, DIMS(2, 1), (int64_t[]){2, 0}),
+                             real_input(g, "u", DIMS(2, 4))};
         n = plim_graph_node(g, "ScatterND", NULL, rows, 3, 1);
         if (add) plim_graph_set_string(g, n, "reduction", "add");
         expect_right("ScatterND", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
     }
     g = plim_graph_create();
-    n = plim_graph_node(g, "TopK", NULL, (plim_value[]){real_input(g, "x", DIMS(3, 7)), list(g, 1, (int64_t[]){3})}, 2, 2);
+    n = plim_graph_node(g, "TopK", NULL, (plim_value[]){real_input(g, "x", DIMS(3, 7)), list(g, 1, (int64_t[]){3})}, 2,
+                        2);
     expect_right("TopK", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.epsilon = 1e-3}, TOLERANCE);
 }
 
@@ -225,23 +241,31 @@ static void fused_products(void **state) {
     for (size_t i = 0; i < 8; i++)
         for (int gemm = 0; gemm < 2; gemm++) {
             plim_graph *g = plim_graph_create();
-            plim_value x = gemm ? real_input(g, "x", DIMS(6, 5)) : real_input(g, "x", DIMS(2, 3, 5)), w = real_input(g, "w", DIMS(5, 4)), b = real_input(g, "b", DIMS(4));
+            plim_value x = gemm ? real_input(g, "x", DIMS(6, 5)) : real_input(g, "x", DIMS(2, 3, 5)),
+                       w = real_input(g, "w", DIMS(5, 4)), b = real_input(g, "b", DIMS(4));
             plim_value r = gemm ? PLIM_NO_VALUE : real_input(g, "r", DIMS(2, 3, 4));
-            int32_t n = plim_graph_node(g, gemm ? "plimsoll::FusedGemm" : "plimsoll::Linear", NULL, (plim_value[]){x, w, b, r}, gemm ? 3 : 4, 1);
+            int32_t n = plim_graph_node(g, gemm ? "plimsoll::FusedGemm" : "plimsoll::Linear", NULL,
+                                        (plim_value[]){x, w, b, r}, gemm ? 3 : 4, 1);
             if (activations[i]) plim_graph_set_string(g, n, "activation", activations[i]);
             plim_graph_set_float(g, n, "activation_alpha", i == 7 ? -0.5f : i == 1 ? 0 : 1);
             plim_graph_set_float(g, n, "activation_beta", 0.5f);
-            expect_right(activations[i] ? activations[i] : "Linear", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.epsilon = 2e-3}, TOLERANCE);
+            expect_right(activations[i] ? activations[i] : "Linear", g, plim_graph_node_output(g, n, 0),
+                         &(plim_gradient_options){.epsilon = 2e-3}, TOLERANCE);
         }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reductions_over_any_axes), cmocka_unit_test(a_product_with_zeros_has_a_gradient),
-        cmocka_unit_test(empty_axes_have_empty_gradients), cmocka_unit_test(softmax_along_any_axis),
-        cmocka_unit_test(shapes_change_and_change_back), cmocka_unit_test(pieces_go_back_to_their_places),
-        cmocka_unit_test(resized_images_shrink_their_gradients), cmocka_unit_test(indices_that_repeat_add_up),
-        cmocka_unit_test(matrix_products_of_any_rank), cmocka_unit_test(fused_products),
+        cmocka_unit_test(reductions_over_any_axes),
+        cmocka_unit_test(a_product_with_zeros_has_a_gradient),
+        cmocka_unit_test(empty_axes_have_empty_gradients),
+        cmocka_unit_test(softmax_along_any_axis),
+        cmocka_unit_test(shapes_change_and_change_back),
+        cmocka_unit_test(pieces_go_back_to_their_places),
+        cmocka_unit_test(resized_images_shrink_their_gradients),
+        cmocka_unit_test(indices_that_repeat_add_up),
+        cmocka_unit_test(matrix_products_of_any_rank),
+        cmocka_unit_test(fused_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,10 @@ struct conv {
     bool bias;
 };
 
-static void set_window(plim_graph *g, int32_t n, int axes, int64_t kernel, int64_t stride, int64_t dilation, int64_t before, int64_t after) {
-    int64_t kernels[3] = {kernel, kernel, kernel}, strides[3] = {stride, stride, stride}, dilations[3] = {dilation, dilation, dilation}, pads[6];
+static void set_window(plim_graph *g, int32_t n, int axes, int64_t kernel, int64_t stride, int64_t dilation,
+                       int64_t before, int64_t after) {
+    int64_t kernels[3] = {kernel, kernel, kernel}, strides[3] = {stride, stride, stride},
+            dilations[3] = {dilation, dilation, dilation}, pads[6];
     for (int i = 0; i < axes; i++) pads[i] = before, pads[axes + i] = after;
     if (kernel) plim_graph_set_ints(g, n, "kernel_shape", kernels, (size_t)axes);
     plim_graph_set_ints(g, n, "strides", strides, (size_t)axes);
@@ -36,7 +38,8 @@ static void convolutions(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct conv *c = &cases[i];
         plim_graph *g = plim_graph_create();
-        plim_value inputs[] = {real_input(g, "x", c->rank, c->x), real_input(g, "w", c->rank, c->w), real_input(g, "b", 1, c->w)};
+        plim_value inputs[] = {real_input(g, "x", c->rank, c->x), real_input(g, "w", c->rank, c->w),
+                               real_input(g, "b", 1, c->w)};
         int32_t n = plim_graph_node(g, "Conv", NULL, inputs, c->bias ? 3 : 2, 1);
         set_window(g, n, c->rank - 2, 0, c->stride, c->dilation, c->before, c->after);
         plim_graph_set_int(g, n, "group", c->group);
@@ -51,7 +54,8 @@ static void transposed_convolutions(void **state) {
     for (int i = 0; i < 4; i++) {
         plim_graph *g = plim_graph_create();
         int64_t group = i == 3 ? 2 : 1;
-        plim_value inputs[] = {real_input(g, "x", DIMS(2, 4, 5, 6)), real_input(g, "w", DIMS(4, 3, 3, 3)), real_input(g, "b", DIMS(3 * group))};
+        plim_value inputs[] = {real_input(g, "x", DIMS(2, 4, 5, 6)), real_input(g, "w", DIMS(4, 3, 3, 3)),
+                               real_input(g, "b", DIMS(3 * group))};
         int32_t n = plim_graph_node(g, "ConvTranspose", NULL, inputs, 3, 1);
         set_window(g, n, 2, 0, i ? 2 : 1, 1, i == 2, i == 2);
         if (i == 2) plim_graph_set_ints(g, n, "output_padding", (int64_t[]){1, 1}, 2);
@@ -81,7 +85,8 @@ static void pools(void **state) {
     for (int i = 0; i < 2; i++) {
         plim_graph *g = plim_graph_create();
         plim_value x = real_input(g, "x", DIMS(2, 3, 4, 5));
-        expect_right("global pools", g, plim_graph_apply(g, i ? "GlobalMaxPool" : "GlobalAveragePool", &x, 1), &(plim_gradient_options){.epsilon = i ? 1e-3 : 0.05}, TOLERANCE);
+        expect_right("global pools", g, plim_graph_apply(g, i ? "GlobalMaxPool" : "GlobalAveragePool", &x, 1),
+                     &(plim_gradient_options){.epsilon = i ? 1e-3 : 0.05}, TOLERANCE);
     }
 }
 
@@ -95,13 +100,15 @@ static void batch_norm_in_training_and_with_fixed_statistics(void **state) {
             for (int i = 0; i < 16; i++) mean[i] = 0.1f * (float)i, variance[i] = 0.5f + 0.1f * (float)i;
             plim_value x = real_input(g, "x", DIMS(3, c, 4, 5));
             if (blocked) x = plim_graph_apply(g, "Conv", (plim_value[]){x, real_input(g, "w", DIMS(16, 16, 1, 1))}, 2);
-            plim_value inputs[] = {x, real_input(g, "scale", 1, &c), real_input(g, "bias", 1, &c), plim_graph_constant(g, NULL, PLIM_F32, 1, &c, mean),
+            plim_value inputs[] = {x, real_input(g, "scale", 1, &c), real_input(g, "bias", 1, &c),
+                                   plim_graph_constant(g, NULL, PLIM_F32, 1, &c, mean),
                                    plim_graph_constant(g, NULL, PLIM_F32, 1, &c, variance)};
             int32_t n = plim_graph_node(g, "BatchNormalization", NULL, inputs, 5, training ? 3 : 1);
             plim_graph_set_int(g, n, "training_mode", training > 0);
             plim_value y = plim_graph_node_output(g, n, 0);
             y = plim_graph_apply(g, training == 2 ? "Relu" : "Tanh", &y, 1);
-            expect_right(training ? "BatchNormalization, training" : "BatchNormalization", g, y, &(plim_gradient_options){.epsilon = training == 2 ? 3e-4 : 0.01},
+            expect_right(training ? "BatchNormalization, training" : "BatchNormalization", g, y,
+                         &(plim_gradient_options){.epsilon = training == 2 ? 3e-4 : 0.01},
                          training == 2 ? 2e-2 : TOLERANCE);
         }
 }
@@ -112,7 +119,8 @@ static void the_other_norms(void **state) {
         for (int bias = 0; bias < 2; bias++) {
             plim_graph *g = plim_graph_create();
             plim_value x = real_input(g, "x", DIMS(3, 5, 7));
-            plim_value s = axis == 2 ? real_input(g, "s", DIMS(7)) : real_input(g, "s", DIMS(5, 7)), b = axis == 2 ? real_input(g, "b", DIMS(7)) : real_input(g, "b", DIMS(5, 7));
+            plim_value s = axis == 2 ? real_input(g, "s", DIMS(7)) : real_input(g, "s", DIMS(5, 7)),
+                       b = axis == 2 ? real_input(g, "b", DIMS(7)) : real_input(g, "b", DIMS(5, 7));
             int32_t n = plim_graph_node(g, "LayerNormalization", NULL, (plim_value[]){x, s, b}, bias ? 3 : 2, 1);
             plim_graph_set_int(g, n, "axis", axis);
             plim_value y = plim_graph_node_output(g, n, 0);
@@ -120,7 +128,8 @@ static void the_other_norms(void **state) {
             expect_right("LayerNormalization", g, y, NULL, TOLERANCE);
         }
     plim_graph *g = plim_graph_create();
-    plim_value inputs[] = {real_input(g, "x", DIMS(3, 4, 5, 2)), real_input(g, "s", DIMS(4)), real_input(g, "b", DIMS(4))};
+    plim_value inputs[] = {real_input(g, "x", DIMS(3, 4, 5, 2)), real_input(g, "s", DIMS(4)),
+                           real_input(g, "b", DIMS(4))};
     expect_right("InstanceNormalization", g, plim_graph_apply(g, "InstanceNormalization", inputs, 3), NULL, TOLERANCE);
     for (int p = 1; p < 3; p++) {
         g = plim_graph_create();
@@ -128,7 +137,8 @@ static void the_other_norms(void **state) {
         int32_t n = plim_graph_node(g, "LpNormalization", NULL, &x, 1, 1);
         plim_graph_set_int(g, n, "p", p);
         plim_graph_set_int(g, n, "axis", 1);
-        expect_right("LpNormalization", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.low = 0.3, .high = 1.5}, TOLERANCE);
+        expect_right("LpNormalization", g, plim_graph_node_output(g, n, 0),
+                     &(plim_gradient_options){.low = 0.3, .high = 1.5}, TOLERANCE);
     }
 }
 
@@ -137,7 +147,8 @@ static void attention_with_and_without_masks(void **state) {
     for (int i = 0; i < 4; i++) {
         plim_graph *g = plim_graph_create();
         int64_t queries = i == 3 ? 70 : 5, keys = i == 3 ? 73 : 6;
-        plim_value q = real_input(g, "q", DIMS(2, 3, queries, 4)), k = real_input(g, "k", DIMS(2, 3, 4, keys)), v = real_input(g, "v", DIMS(2, 3, keys, 7));
+        plim_value q = real_input(g, "q", DIMS(2, 3, queries, 4)), k = real_input(g, "k", DIMS(2, 3, 4, keys)),
+                   v = real_input(g, "v", DIMS(2, 3, keys, 7));
         if (i == 2) { /* keys stored row by row, as models have them */
             k = real_input(g, "rows", DIMS(2, 3, keys, 4));
             int32_t t = plim_graph_node(g, "Transpose", NULL, &k, 1, 1);
@@ -163,11 +174,14 @@ static void losses_over_classes(void **state) {
         bool softmax = i < 6, images = i & 1;
         float weights[] = {0.5f, 1, 2, 0.25f};
         plim_value x = images ? real_input(g, "x", DIMS(2, 4, 2, 2)) : real_input(g, "x", DIMS(8, 4));
-        plim_value t = images ? ints(g, DIMS(2, 2, 2), labels) : ints(g, DIMS(8), labels), w = plim_graph_constant(g, NULL, PLIM_F32, DIMS(4), weights);
-        int32_t n = plim_graph_node(g, softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", NULL, (plim_value[]){x, t, w}, images ? 3 : 2, 1);
+        plim_value t = images ? ints(g, DIMS(2, 2, 2), labels) : ints(g, DIMS(8), labels),
+                   w = plim_graph_constant(g, NULL, PLIM_F32, DIMS(4), weights);
+        int32_t n = plim_graph_node(g, softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", NULL,
+                                    (plim_value[]){x, t, w}, images ? 3 : 2, 1);
         plim_graph_set_string(g, n, "reduction", reductions[i % 6 / 2]);
         plim_graph_set_int(g, n, "ignore_index", -100);
-        expect_right(softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
+        expect_right(softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", g,
+                     plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
     }
 }
 
@@ -177,13 +191,17 @@ static void lstm_through_time(void **state) {
     for (int i = 0; i < 9; i++) {
         plim_graph *g = plim_graph_create();
         int64_t d = i % 3 == 2 ? 2 : 1;
-        plim_value x = real_input(g, "x", DIMS(5, 3, 4)), w = real_input(g, "w", DIMS(d, 4 * 6, 4)), r = real_input(g, "r", DIMS(d, 4 * 6, 6));
-        plim_value b = real_input(g, "b", DIMS(d, 8 * 6)), h = real_input(g, "h", DIMS(d, 3, 6)), c = real_input(g, "c", DIMS(d, 3, 6));
+        plim_value x = real_input(g, "x", DIMS(5, 3, 4)), w = real_input(g, "w", DIMS(d, 4 * 6, 4)),
+                   r = real_input(g, "r", DIMS(d, 4 * 6, 6));
+        plim_value b = real_input(g, "b", DIMS(d, 8 * 6)), h = real_input(g, "h", DIMS(d, 3, 6)),
+                   c = real_input(g, "c", DIMS(d, 3, 6));
         int32_t n = plim_graph_node(g, "LSTM", NULL, (plim_value[]){x, w, r, b, PLIM_NO_VALUE, h, c}, i < 3 ? 3 : 7, 3);
         plim_graph_set_int(g, n, "hidden_size", 6);
         plim_graph_set_string(g, n, "direction", directions[i % 3]);
         plim_value y = plim_graph_node_output(g, n, 0);
-        if (i >= 6) y = plim_graph_apply(g, "Mul", (plim_value[]){plim_graph_node_output(g, n, 1), plim_graph_node_output(g, n, 2)}, 2);
+        if (i >= 6)
+            y = plim_graph_apply(g, "Mul",
+                                 (plim_value[]){plim_graph_node_output(g, n, 1), plim_graph_node_output(g, n, 2)}, 2);
         expect_right("LSTM", g, y, NULL, TOLERANCE);
     }
 }
@@ -194,7 +212,8 @@ static void gru_through_time(void **state) {
     for (int i = 0; i < 12; i++) {
         plim_graph *g = plim_graph_create();
         int64_t d = i % 3 == 2 ? 2 : 1;
-        plim_value x = real_input(g, "x", DIMS(5, 3, 4)), w = real_input(g, "w", DIMS(d, 3 * 6, 4)), r = real_input(g, "r", DIMS(d, 3 * 6, 6));
+        plim_value x = real_input(g, "x", DIMS(5, 3, 4)), w = real_input(g, "w", DIMS(d, 3 * 6, 4)),
+                   r = real_input(g, "r", DIMS(d, 3 * 6, 6));
         plim_value b = real_input(g, "b", DIMS(d, 6 * 6)), h = real_input(g, "h", DIMS(d, 3, 6));
         int32_t n = plim_graph_node(g, "GRU", NULL, (plim_value[]){x, w, r, b, PLIM_NO_VALUE, h}, 6, 2);
         plim_graph_set_int(g, n, "hidden_size", 6);
@@ -212,7 +231,8 @@ static void the_rarer_ones(void **state) {
         int32_t n = plim_graph_node(g, p == 3 ? "GlobalLpPool" : "LpPool", NULL, &x, 1, 1);
         if (p < 3) set_window(g, n, 2, 3, 2, 1, 1, 0);
         plim_graph_set_int(g, n, "p", p);
-        expect_right("LpPool", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.low = 0.3, .high = 1.5}, TOLERANCE);
+        expect_right("LpPool", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.low = 0.3, .high = 1.5},
+                     TOLERANCE);
     }
     for (int size = 3; size < 6; size += 2) {
         plim_graph *g = plim_graph_create();
@@ -224,23 +244,36 @@ static void the_rarer_ones(void **state) {
     }
     plim_graph *g = plim_graph_create();
     plim_value x = real_input(g, "x", DIMS(3, 2, 4, 5));
-    expect_right("MeanVarianceNormalization", g, plim_graph_apply(g, "MeanVarianceNormalization", &x, 1), NULL, TOLERANCE);
+    expect_right("MeanVarianceNormalization", g, plim_graph_apply(g, "MeanVarianceNormalization", &x, 1), NULL,
+                 TOLERANCE);
     g = plim_graph_create();
     plim_value unpool[] = {real_input(g, "x", DIMS(1, 1, 2, 2)), ints(g, DIMS(1, 1, 2, 2), (int64_t[]){5, 2, 8, 15})};
     int32_t n = plim_graph_node(g, "MaxUnpool", NULL, unpool, 2, 1);
     set_window(g, n, 2, 2, 2, 1, 0, 0);
     expect_right("MaxUnpool", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
     g = plim_graph_create();
-    n = plim_graph_node(g, "Mod", NULL, (plim_value[]){real_input(g, "a", DIMS(4, 5)), plim_graph_parameter(g, "b", PLIM_F32, DIMS(5), (float[]){0.7f, 1.1f, -0.9f, 0.6f, 1.3f})}, 2, 1);
+    n = plim_graph_node(
+        g, "Mod", NULL,
+        (plim_value[]){real_input(g, "a", DIMS(4, 5)),
+                       plim_graph_parameter(g, "b", PLIM_F32, DIMS(5), (float[]){0.7f, 1.1f, -0.9f, 0.6f, 1.3f})},
+        2, 1);
     plim_graph_set_int(g, n, "fmod", 1);
-    expect_right("Mod", g, plim_graph_node_output(g, n, 0), &(plim_gradient_options){.epsilon = 1e-3, .low = 2, .high = 4}, TOLERANCE);
+    expect_right("Mod", g, plim_graph_node_output(g, n, 0),
+                 &(plim_gradient_options){.epsilon = 1e-3, .low = 2, .high = 4}, TOLERANCE);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions), cmocka_unit_test(transposed_convolutions), cmocka_unit_test(pools),
-        cmocka_unit_test(batch_norm_in_training_and_with_fixed_statistics), cmocka_unit_test(the_other_norms),
-        cmocka_unit_test(attention_with_and_without_masks), cmocka_unit_test(losses_over_classes), cmocka_unit_test(lstm_through_time), cmocka_unit_test(gru_through_time), cmocka_unit_test(the_rarer_ones),
+        cmocka_unit_test(convolutions),
+        cmocka_unit_test(transposed_convolutions),
+        cmocka_unit_test(pools),
+        cmocka_unit_test(batch_norm_in_training_and_with_fixed_statistics),
+        cmocka_unit_test(the_other_norms),
+        cmocka_unit_test(attention_with_and_without_masks),
+        cmocka_unit_test(losses_over_classes),
+        cmocka_unit_test(lstm_through_time),
+        cmocka_unit_test(gru_through_time),
+        cmocka_unit_test(the_rarer_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

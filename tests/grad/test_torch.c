@@ -60,7 +60,8 @@ static plim_value add_loss(plim_graph *g, plim_value scores, int64_t rows, int64
     return plim_graph_apply(g, "SoftmaxCrossEntropyLoss", (plim_value[]){scores, labels(g, rows, classes)}, 2);
 }
 
-static void compare(const plim_session *s, const plim_graph *g, const plim_value *gradients, const struct numbers *right, size_t count) {
+static void compare(const plim_session *s, const plim_graph *g, const plim_value *gradients,
+                    const struct numbers *right, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const float *d = plim_session_output(s, g->values.items[gradients[i]].name);
         assert_non_null(d);
@@ -71,12 +72,14 @@ static void compare(const plim_session *s, const plim_graph *g, const plim_value
         }
         double norm = sqrt(squares), off = fmax(fabs(norm - right[i].norm), fabs(mix - right[i].mix)) / right[i].norm;
         if (getenv("PLIM_SHOW_ERRORS")) print_message("%-24s %.1e\n", right[i].name, off);
-        if (!(off < 1e-4)) fail_msg("%s: norm %.9g, mix %.9g; PyTorch has %.9g, %.9g", right[i].name, norm, mix, right[i].norm, right[i].mix);
+        if (!(off < 1e-4))
+            fail_msg("%s: norm %.9g, mix %.9g; PyTorch has %.9g, %.9g", right[i].name, norm, mix, right[i].norm,
+                     right[i].mix);
     }
 }
 
-static void expect_torch(plim_graph *g, plim_value loss, int64_t batch, int threads, const void *input, size_t bytes, const char *input_name, double right_loss,
-                         const struct numbers *right, size_t count) {
+static void expect_torch(plim_graph *g, plim_value loss, int64_t batch, int threads, const void *input, size_t bytes,
+                         const char *input_name, double right_loss, const struct numbers *right, size_t count) {
     plim_error error = {0};
     plim_value targets[MOST], gradients[MOST];
     assert_true(count <= MOST);
@@ -100,13 +103,16 @@ static void expect_torch(plim_graph *g, plim_value loss, int64_t batch, int thre
         memcpy(plim_session_input(s, input_name), input, bytes);
         must(plim_session_run(s, &error), &error);
         double found = (double)*(const float *)plim_session_output(s, "loss");
-        if (!(fabs(found - right_loss) < 1e-5 * fabs(right_loss))) fail_msg("the loss is %.9g, PyTorch has %.9g", found, right_loss);
+        if (!(fabs(found - right_loss) < 1e-5 * fabs(right_loss)))
+            fail_msg("the loss is %.9g, PyTorch has %.9g", found, right_loss);
         compare(s, g, gradients, right, count);
         for (size_t i = 0; i < count; i++) {
             size_t size = (size_t)plim__shape_elements(&g->values.items[gradients[i]].shape) * sizeof(float);
             const float *now = plim_session_output(s, g->values.items[gradients[i]].name);
-            if (round) assert_memory_equal(before[i], now, size);
-            else before[i] = memcpy(malloc(size), now, size);
+            if (round)
+                assert_memory_equal(before[i], now, size);
+            else
+                before[i] = memcpy(malloc(size), now, size);
         }
     }
     for (size_t i = 0; i < count; i++) free(before[i]);
@@ -124,7 +130,8 @@ static void lenet(void **state) {
         set_weights(g);
         fill(image, 3 * 28 * 28, 3, 1, 0);
         plim_value loss = add_loss(g, plim_graph_output_at(g, 0), 3, 10);
-        expect_torch(g, loss, 3, threads, image, sizeof image, "image", lenet_loss, lenet_numbers, sizeof lenet_numbers / sizeof *lenet_numbers);
+        expect_torch(g, loss, 3, threads, image, sizeof image, "image", lenet_loss, lenet_numbers,
+                     sizeof lenet_numbers / sizeof *lenet_numbers);
     }
 }
 
@@ -137,7 +144,8 @@ static plim_value norm(plim_graph *g, plim_value x, const char *name) {
     plim_value scale = plim_graph_parameter(g, text, PLIM_F32, 1, &c, NULL);
     snprintf(text, sizeof text, "%s.bias", name);
     plim_value bias = plim_graph_parameter(g, text, PLIM_F32, 1, &c, NULL);
-    plim_value inputs[] = {x, scale, bias, plim_graph_constant(g, NULL, PLIM_F32, 1, &c, zero), plim_graph_constant(g, NULL, PLIM_F32, 1, &c, one)};
+    plim_value inputs[] = {x, scale, bias, plim_graph_constant(g, NULL, PLIM_F32, 1, &c, zero),
+                           plim_graph_constant(g, NULL, PLIM_F32, 1, &c, one)};
     int32_t n = plim_graph_node(g, "BatchNormalization", NULL, inputs, 5, 3);
     plim_graph_set_int(g, n, "training_mode", 1);
     return plim_graph_node_output(g, n, 0);
@@ -162,13 +170,15 @@ static void a_residual_block_with_batch_norm(void **state) {
         y = plim_graph_apply(g, "Relu", &y, 1);
         y = plim_graph_apply(g, "GlobalAveragePool", &y, 1);
         y = plim_graph_apply(g, "Flatten", &y, 1);
-        plim_value w = plim_graph_parameter(g, "fc.weight", PLIM_F32, 2, (int64_t[]){5, 16}, NULL), b = plim_graph_parameter(g, "fc.bias", PLIM_F32, 1, (int64_t[]){5}, NULL);
+        plim_value w = plim_graph_parameter(g, "fc.weight", PLIM_F32, 2, (int64_t[]){5, 16}, NULL),
+                   b = plim_graph_parameter(g, "fc.bias", PLIM_F32, 1, (int64_t[]){5}, NULL);
         int32_t n = plim_graph_node(g, "Gemm", NULL, (plim_value[]){y, w, b}, 3, 1);
         plim_graph_set_int(g, n, "transB", 1);
         set_weights(g);
         fill(image, 4 * 16 * 81, 3, 1, 0);
         plim_value loss = add_loss(g, plim_graph_node_output(g, n, 0), 4, 5);
-        expect_torch(g, loss, 1, threads, image, sizeof image, "x", residual_loss, residual_numbers, sizeof residual_numbers / sizeof *residual_numbers);
+        expect_torch(g, loss, 1, threads, image, sizeof image, "x", residual_loss, residual_numbers,
+                     sizeof residual_numbers / sizeof *residual_numbers);
     }
 }
 
@@ -178,11 +188,15 @@ static void a_transformer(void **state) {
         plim_graph *g = NULL;
         plim_error error = {0};
         int64_t tokens[24];
-        must(plim_zoo_create("gpt2-tiny", &(plim_zoo_options){.classes = 40, .seq = 12, .width = 32, .layers = 2, .heads = 4}, &g, &error), &error);
+        must(plim_zoo_create("gpt2-tiny",
+                             &(plim_zoo_options){.classes = 40, .seq = 12, .width = 32, .layers = 2, .heads = 4}, &g,
+                             &error),
+             &error);
         set_weights(g);
         for (int64_t k = 0; k < 24; k++) tokens[k] = (k * 7 + 3) % 40;
         plim_value loss = add_loss(g, plim_graph_output_at(g, 0), 24, 40);
-        expect_torch(g, loss, 2, threads, tokens, sizeof tokens, "tokens", gpt_loss, gpt_numbers, sizeof gpt_numbers / sizeof *gpt_numbers);
+        expect_torch(g, loss, 2, threads, tokens, sizeof tokens, "tokens", gpt_loss, gpt_numbers,
+                     sizeof gpt_numbers / sizeof *gpt_numbers);
     }
 }
 

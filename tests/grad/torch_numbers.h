@@ -2,25 +2,17 @@
  * square root of the sum of squares and the sum of g[k] cos(0.11 k). */
 static const double lenet_loss = 2.3756907;
 static const struct numbers lenet_numbers[] = {
-    {"conv1.weight", 0.46444119, 0.074635809},
-    {"conv1.bias", 0.171828961, 0.0457462836},
-    {"conv2.weight", 1.6032401, -0.00936132096},
-    {"conv2.bias", 0.092077637, -0.00816973849},
-    {"fc1.weight", 8.37800795, 0.510019706},
-    {"fc1.bias", 0.426616985, -0.23076458},
-    {"fc2.weight", 0.330999816, -0.14570888},
-    {"fc2.bias", 0.49351616, -0.0483567261},
+    {"conv1.weight", 0.46444119, 0.074635809},   {"conv1.bias", 0.171828961, 0.0457462836},
+    {"conv2.weight", 1.6032401, -0.00936132096}, {"conv2.bias", 0.092077637, -0.00816973849},
+    {"fc1.weight", 8.37800795, 0.510019706},     {"fc1.bias", 0.426616985, -0.23076458},
+    {"fc2.weight", 0.330999816, -0.14570888},    {"fc2.bias", 0.49351616, -0.0483567261},
 };
 static const double residual_loss = 1.64425683;
 static const struct numbers residual_numbers[] = {
-    {"conv1.weight", 6.25033017, -1.77820069},
-    {"bn1.weight", 0.0348742159, 0.0019210208},
-    {"bn1.bias", 0.0323514792, -0.000167113675},
-    {"conv2.weight", 1.2248283, -0.597967757},
-    {"bn2.weight", 0.072105309, 0.0375050675},
-    {"bn2.bias", 0.15060599, 0.0814686307},
-    {"fc.weight", 0.495862992, -1.78425424},
-    {"fc.bias", 0.256000782, 0.0112750273},
+    {"conv1.weight", 6.25033017, -1.77820069},   {"bn1.weight", 0.0348742159, 0.0019210208},
+    {"bn1.bias", 0.0323514792, -0.000167113675}, {"conv2.weight", 1.2248283, -0.597967757},
+    {"bn2.weight", 0.072105309, 0.0375050675},   {"bn2.bias", 0.15060599, 0.0814686307},
+    {"fc.weight", 0.495862992, -1.78425424},     {"fc.bias", 0.256000782, 0.0112750273},
 };
 static const double gpt_loss = 6.21685219;
 static const struct numbers gpt_numbers[] = {

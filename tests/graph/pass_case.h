@@ -14,11 +14,12 @@
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
 
-#define DIMS(...) (int64_t[]){__VA_ARGS__}
+#define DIMS(...)                                                                                                      \
+    (int64_t[]) { __VA_ARGS__ }
 
 typedef void (*builder)(plim_graph *g);
 
-/* --- building ------------------------------------------------------------------------------------------------ */
+/* --- building ------------------------------------------------------------------------------------------------- */
 
 static inline uint32_t next_random(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;
@@ -74,11 +75,12 @@ static inline plim_value transposed(plim_graph *g, plim_value a, const int64_t *
     return plim_graph_node_output(g, node, 0);
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------------------------------------------- */
 
 static inline int count_op(const plim_graph *g, const char *op) {
     int count = 0;
-    for (size_t n = 0; n < g->nodes.count; n++) count += !g->nodes.items[n].dead && strcmp(g->nodes.items[n].op_name, op) == 0;
+    for (size_t n = 0; n < g->nodes.count; n++)
+        count += !g->nodes.items[n].dead && strcmp(g->nodes.items[n].op_name, op) == 0;
     return count;
 }
 
@@ -88,7 +90,7 @@ static inline const plim__node *find_op(const plim_graph *g, const char *op) {
     return NULL;
 }
 
-/* --- running ------------------------------------------------------------------------------------------------- */
+/* --- running -------------------------------------------------------------------------------------------------- */
 
 /* Every pass but `fold`, whose work some graphs need to have shapes at all. */
 static inline const char *every_pass(void) {
@@ -115,19 +117,23 @@ static inline void fill_inputs(plim_session *s) {
         size_t count = elements_of(g, v);
         void *memory = plim_session_input(s, g->values.items[v].name);
         if (!memory) continue;
-        if (g->values.items[v].dtype == PLIM_F32) fill_random(memory, count, (uint32_t)i + 77);
+        if (g->values.items[v].dtype == PLIM_F32)
+            fill_random(memory, count, (uint32_t)i + 77);
         else if (g->values.items[v].dtype == PLIM_I64)
             for (size_t k = 0; k < count; k++) ((int64_t *)memory)[k] = (int64_t)(k % 3);
-        else fail_msg("no data for inputs of this type");
+        else
+            fail_msg("no data for inputs of this type");
     }
 }
 
 static inline plim_session *run_without(const plim_graph *model, const char *without) {
     plim_error error = {0};
     plim_session *s = NULL;
-    if (plim_session_create(model, &(plim_session_options){.batch = 2, .without = without, .threads = 1}, &s, &error) != PLIM_OK)
+    if (plim_session_create(model, &(plim_session_options){.batch = 2, .without = without, .threads = 1}, &s, &error) !=
+        PLIM_OK)
         fail_msg("without '%s': %s", without ? without : "", error.message);
-    if (!plim__graph_is_valid(plim_session_graph(s), &error)) fail_msg("without '%s': %s", without ? without : "", error.message);
+    if (!plim__graph_is_valid(plim_session_graph(s), &error))
+        fail_msg("without '%s': %s", without ? without : "", error.message);
     for (int run = 0; run < 2; run++) { /* twice: a run must not spoil the weights for the next */
         fill_inputs(s);
         if (plim_session_run(s, &error) != PLIM_OK) fail_msg("without '%s': %s", without ? without : "", error.message);
@@ -145,7 +151,8 @@ static inline void assert_same_outputs(const plim_session *right, const plim_ses
         double largest = 0, difference = 0;
         for (size_t k = 0; k < elements_of(g, g->outputs.items[i]); k++) {
             largest = fmax(largest, fabs((double)a[k]));
-            difference = fmax(difference, isfinite(a[k]) && isfinite(b[k]) ? fabs((double)a[k] - (double)b[k]) : INFINITY);
+            difference =
+                fmax(difference, isfinite(a[k]) && isfinite(b[k]) ? fabs((double)a[k] - (double)b[k]) : INFINITY);
         }
         if (!(largest > 0) || difference > 1e-5 * largest)
             fail_msg("%s: output '%s' differs by %g of a largest %g", what, name, difference, largest);
@@ -153,12 +160,14 @@ static inline void assert_same_outputs(const plim_session *right, const plim_ses
 }
 
 /* Builds, runs the three ways, compares; `check` looks at the graph that ran with every pass. */
-static inline void check_pass(builder build, const char *pass, const char *op, int expected, void (*check)(const plim_graph *g)) {
+static inline void check_pass(builder build, const char *pass, const char *op, int expected,
+                              void (*check)(const plim_graph *g)) {
     plim_graph *model = plim_graph_create();
     build(model);
     plim_error error = {0};
     if (plim_graph_status(model, &error) != PLIM_OK) fail_msg("building: %s", error.message);
-    plim_session *plain = run_without(model, every_pass()), *off = run_without(model, pass), *on = run_without(model, NULL);
+    plim_session *plain = run_without(model, every_pass()), *off = run_without(model, pass),
+                 *on = run_without(model, NULL);
     assert_same_outputs(plain, off, "without the pass");
     assert_same_outputs(plain, on, "with every pass");
     if (count_op(plim_session_graph(on), op) != expected) {

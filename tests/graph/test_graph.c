@@ -38,7 +38,9 @@ static void bad_shapes_are_named_and_refused(void **state) {
         int rank;
         int64_t dims[9];
         plim_status status;
-    } cases[] = {{1, {-3}, PLIM_SHAPE}, {9, {1, 1, 1, 1, 1, 1, 1, 1, 1}, PLIM_UNSUPPORTED}, {-1, {0}, PLIM_UNSUPPORTED},
+    } cases[] = {{1, {-3}, PLIM_SHAPE},
+                 {9, {1, 1, 1, 1, 1, 1, 1, 1, 1}, PLIM_UNSUPPORTED},
+                 {-1, {0}, PLIM_UNSUPPORTED},
                  {3, {1LL << 40, 1LL << 40, 4}, PLIM_OVERFLOW}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         plim_graph *g = plim_graph_create();
@@ -168,7 +170,9 @@ static void print_shows_nodes_types_and_symbols(void **state) {
     small_model(g);
     plim_session *s = NULL;
     plim_error error = {0};
-    assert_int_equal(plim_session_create(g, &(plim_session_options){.batch = 5, .plan_only = 1, .without = "fuse-linear"}, &s, &error), PLIM_OK);
+    assert_int_equal(plim_session_create(
+                         g, &(plim_session_options){.batch = 5, .plan_only = 1, .without = "fuse-linear"}, &s, &error),
+                     PLIM_OK);
     char *text = plim_graph_print(plim_session_graph(s)), *built = plim_graph_print(g);
     assert_non_null(strstr(built, "MatMul(%x, %fc.weight)"));
     assert_non_null(strstr(built, "float32[N,3]"));

@@ -54,13 +54,15 @@ static void what_depends_on_constants_only_is_computed_once(void **state) {
 static void build_boilerplate(plim_graph *g) {
     int64_t n = plim_graph_symbol(g, "N"), zero = 0, minus = -1, five = 5, step = 1;
     plim_value x = input_of(g, "x", 3, DIMS(n, 5, 4));
-    plim_value first = plim_graph_constant(g, NULL, PLIM_I64, 0, NULL, &zero), axes = plim_graph_constant(g, NULL, PLIM_I64, 1, DIMS(1), &zero);
+    plim_value first = plim_graph_constant(g, NULL, PLIM_I64, 0, NULL, &zero),
+               axes = plim_graph_constant(g, NULL, PLIM_I64, 1, DIMS(1), &zero);
     plim_value rest = plim_graph_constant(g, NULL, PLIM_I64, 1, DIMS(1), &minus);
     plim_value batch = two(g, "Unsqueeze", two(g, "Gather", one(g, "Shape", x), first), axes);
     int32_t concat = plim_graph_node(g, "Concat", NULL, (plim_value[]){batch, rest}, 2, 1);
     plim_graph_set_int(g, concat, "axis", 0);
     plim_value flat = two(g, "Reshape", x, plim_graph_node_output(g, concat, 0));
-    plim_value range = three(g, "Range", first, plim_graph_constant(g, NULL, PLIM_I64, 0, NULL, &five), plim_graph_constant(g, NULL, PLIM_I64, 0, NULL, &step));
+    plim_value range = three(g, "Range", first, plim_graph_constant(g, NULL, PLIM_I64, 0, NULL, &five),
+                             plim_graph_constant(g, NULL, PLIM_I64, 0, NULL, &step));
     plim_value row = two(g, "Unsqueeze", range, axes), column = two(g, "Unsqueeze", range, rest);
     plim_value shown = two(g, "GreaterOrEqual", column, row);
     plim_value mask = three(g, "Where", shown, scalar_of(g, 1), scalar_of(g, 0));
@@ -74,7 +76,8 @@ static void the_exporters_boilerplate_is_gone(void **state) {
     build_boilerplate(model);
     plim_session *s = run_without(model, NULL);
     static const char *const gone[] = {"Shape", "Gather", "Unsqueeze", "Concat", "Range", "Where", "GreaterOrEqual"};
-    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++) assert_int_equal(count_op(plim_session_graph(s), gone[i]), 0);
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+        assert_int_equal(count_op(plim_session_graph(s), gone[i]), 0);
     assert_int_equal(plim_graph_node_count(plim_session_graph(s)), 3); /* MatMul, Reshape, Relu */
     plim_session_free(s);
     plim_graph_free(model);
@@ -115,8 +118,12 @@ static void build_tanh_products(plim_graph *g) {
     plim_graph_output(g, two(g, "Mul", with_scalar(g, "Mul", x, 0.5f), tanh_gate(g, x, false)), "y");
 }
 
-static void check_erf(const plim_graph *g) { assert_string_equal(plim__node_string(find_op(g, "Gelu"), "approximate", "none"), "none"); }
-static void check_tanh(const plim_graph *g) { assert_string_equal(plim__node_string(find_op(g, "Gelu"), "approximate", "none"), "tanh"); }
+static void check_erf(const plim_graph *g) {
+    assert_string_equal(plim__node_string(find_op(g, "Gelu"), "approximate", "none"), "none");
+}
+static void check_tanh(const plim_graph *g) {
+    assert_string_equal(plim__node_string(find_op(g, "Gelu"), "approximate", "none"), "tanh");
+}
 
 static void every_spelling_of_gelu_is_recognised(void **state) {
     (void)state;
@@ -149,7 +156,7 @@ static void what_is_almost_gelu_is_left_alone(void **state) {
     check_pass(build_gelu_seen_inside, "fuse-gelu", "Erf", 1, NULL);
 }
 
-/* --- layer norm ------------------------------------------------------------------------------------------------ */
+/* --- layer norm ----------------------------------------------------------------------------------------------- */
 
 struct norm_spelling {
     bool axes_input, by_product, no_bias, wide; /* wide: over two axes */
@@ -203,7 +210,8 @@ static void build_norm_of_channels(plim_graph *g) { /* over axis 1 of 3: not the
     plim_value d = two(g, "Sub", x, plim_graph_node_output(g, mean, 0)), square = with_scalar(g, "Pow", d, 2);
     int32_t variance = plim_graph_node(g, "ReduceMean", NULL, &square, 1, 1);
     plim_graph_set_ints(g, variance, "axes", DIMS(1), 1);
-    plim_value y = two(g, "Div", d, one(g, "Sqrt", with_scalar(g, "Add", plim_graph_node_output(g, variance, 0), 1e-5f)));
+    plim_value y =
+        two(g, "Div", d, one(g, "Sqrt", with_scalar(g, "Add", plim_graph_node_output(g, variance, 0), 1e-5f)));
     y = two(g, "Mul", y, weights_around(g, "scale", 2, DIMS(8, 1), 1));
     plim_graph_output(g, two(g, "Add", y, weights_of(g, "bias", 2, DIMS(8, 1))), "y");
 }
@@ -221,7 +229,7 @@ static void what_is_almost_layer_norm_is_left_alone(void **state) {
     check_pass(build_norm_of_another, "fuse-layer-norm", "LayerNormalization", 0, NULL);
 }
 
-/* --- leaving out ------------------------------------------------------------------------------------------------ */
+/* --- leaving out ---------------------------------------------------------------------------------------------- */
 
 static void an_unknown_pass_is_refused_by_name(void **state) {
     (void)state;
@@ -229,7 +237,8 @@ static void an_unknown_pass_is_refused_by_name(void **state) {
     build_identities(model);
     plim_error error = {0};
     plim_session *s = NULL;
-    assert_int_equal(plim_session_create(model, &(plim_session_options){.without = "fold,frobnicate"}, &s, &error), PLIM_INVALID);
+    assert_int_equal(plim_session_create(model, &(plim_session_options){.without = "fold,frobnicate"}, &s, &error),
+                     PLIM_INVALID);
     assert_non_null(strstr(error.message, "frobnicate"));
     assert_null(s);
     plim_graph_free(model);

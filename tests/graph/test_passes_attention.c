@@ -5,7 +5,17 @@
 #define HEADS 2
 #define WIDTH 8
 
-enum mask_kind { NO_MASK, ADDED_INPUT, ADDED_TRIANGLE, WHERE_TRIANGLE, WHERE_INVERTED, ADDED_CONSTANT, ADDED_ZERO_ROW, WHERE_ROW, ADDED_ONE_HEAD };
+enum mask_kind {
+    NO_MASK,
+    ADDED_INPUT,
+    ADDED_TRIANGLE,
+    WHERE_TRIANGLE,
+    WHERE_INVERTED,
+    ADDED_CONSTANT,
+    ADDED_ZERO_ROW,
+    WHERE_ROW,
+    ADDED_ONE_HEAD
+};
 
 struct attention_case {
     int64_t queries, keys;
@@ -25,14 +35,16 @@ static plim_value triangle(plim_graph *g, int64_t rows, int64_t keys, bool boole
         added[i] = visible ? 0 : -1e9f;
         shown[i] = visible != inverted;
     }
-    return plim_graph_constant(g, NULL, boolean ? PLIM_BOOL : PLIM_F32, 4, DIMS(1, 1, rows, keys), boolean ? (const void *)shown : (const void *)added);
+    return plim_graph_constant(g, NULL, boolean ? PLIM_BOOL : PLIM_F32, 4, DIMS(1, 1, rows, keys),
+                               boolean ? (const void *)shown : (const void *)added);
 }
 
 static plim_value row(plim_graph *g, int64_t keys, bool boolean) { /* one row for every query: all keys visible */
     float zeros[64] = {0};
     uint8_t ones[64];
     memset(ones, 1, sizeof ones);
-    return plim_graph_constant(g, NULL, boolean ? PLIM_BOOL : PLIM_F32, 4, DIMS(1, 1, 1, keys), boolean ? (const void *)ones : (const void *)zeros);
+    return plim_graph_constant(g, NULL, boolean ? PLIM_BOOL : PLIM_F32, 4, DIMS(1, 1, 1, keys),
+                               boolean ? (const void *)ones : (const void *)zeros);
 }
 
 static plim_value mask_scores(plim_graph *g, plim_value scores, const struct attention_case *c) {
@@ -55,7 +67,8 @@ static plim_value mask_scores(plim_graph *g, plim_value scores, const struct att
 }
 
 static void build_attention(plim_graph *g, const struct attention_case *c) {
-    plim_value q = input_of(g, "q", 4, DIMS(2, HEADS, c->queries, WIDTH)), k = input_of(g, "k", 4, DIMS(2, HEADS, c->keys, WIDTH));
+    plim_value q = input_of(g, "q", 4, DIMS(2, HEADS, c->queries, WIDTH)),
+               k = input_of(g, "k", 4, DIMS(2, HEADS, c->keys, WIDTH));
     plim_value v = input_of(g, "v", 4, DIMS(2, HEADS, c->keys, WIDTH));
     plim_value scores = two(g, "MatMul", q, transposed(g, k, DIMS(0, 1, 3, 2), 4));
     if (c->multiply != 0) scores = with_scalar(g, "Mul", scores, c->multiply);
@@ -65,8 +78,10 @@ static void build_attention(plim_graph *g, const struct attention_case *c) {
     if (c->seen) plim_graph_output(g, shares, "shares");
 }
 
-#define CASE(name, ...) \
-    static void name(plim_graph *g) { build_attention(g, &(struct attention_case){.queries = 7, .keys = 7, __VA_ARGS__}); }
+#define CASE(name, ...)                                                                                                \
+    static void name(plim_graph *g) {                                                                                  \
+        build_attention(g, &(struct attention_case){.queries = 7, .keys = 7, __VA_ARGS__});                            \
+    }
 CASE(build_plain, .mask = NO_MASK)
 CASE(build_multiplied, .multiply = 0.35f)
 CASE(build_divided, .divide = 2.83f)
@@ -86,7 +101,9 @@ CASE(build_seen, .seen = true)
 static void build_cached(plim_graph *g) {
     build_attention(g, &(struct attention_case){.queries = 3, .keys = 7, .mask = ADDED_TRIANGLE, .multiply = 0.35f});
 }
-static void build_cross(plim_graph *g) { build_attention(g, &(struct attention_case){.queries = 3, .keys = 11, .multiply = 0.35f}); }
+static void build_cross(plim_graph *g) {
+    build_attention(g, &(struct attention_case){.queries = 3, .keys = 11, .multiply = 0.35f});
+}
 static void build_single_query(plim_graph *g) {
     build_attention(g, &(struct attention_case){.queries = 1, .keys = 11, .mask = ADDED_TRIANGLE, .multiply = 0.35f});
 }
@@ -95,7 +112,9 @@ static void is_causal(const plim_graph *g) {
     assert_int_equal(plim__node_int(find_op(g, "Attention"), "causal", 0), 1);
     assert_int_equal(count_op(g, "Where") + count_op(g, "Add"), 0);
 }
-static void is_not_causal(const plim_graph *g) { assert_int_equal(plim__node_int(find_op(g, "Attention"), "causal", 0), 0); }
+static void is_not_causal(const plim_graph *g) {
+    assert_int_equal(plim__node_int(find_op(g, "Attention"), "causal", 0), 0);
+}
 static void has_mask(const plim_graph *g) {
     is_not_causal(g);
     assert_true(plim__node_in(find_op(g, "Attention"), 3) >= 0);
@@ -144,20 +163,24 @@ static void what_is_almost_attention_is_left_alone(void **state) {
 
 /* A scalar with more axes than what it scales makes the result larger: the pattern must not forget that. */
 static void build_scale_of_higher_rank(plim_graph *g) {
-    plim_value q = input_of(g, "q", 3, DIMS(2, 7, WIDTH)), k = input_of(g, "k", 3, DIMS(2, WIDTH, 7)), v = input_of(g, "v", 4, DIMS(1, 2, 7, WIDTH));
+    plim_value q = input_of(g, "q", 3, DIMS(2, 7, WIDTH)), k = input_of(g, "k", 3, DIMS(2, WIDTH, 7)),
+               v = input_of(g, "v", 4, DIMS(1, 2, 7, WIDTH));
     float half = 0.5f;
-    plim_value scores = two(g, "Mul", two(g, "MatMul", q, k), plim_graph_constant(g, NULL, PLIM_F32, 4, DIMS(1, 1, 1, 1), &half));
+    plim_value scores =
+        two(g, "Mul", two(g, "MatMul", q, k), plim_graph_constant(g, NULL, PLIM_F32, 4, DIMS(1, 1, 1, 1), &half));
     plim_graph_output(g, two(g, "MatMul", with_int(g, "Softmax", scores, "axis", -1), v), "y");
 }
 /* A mask that gives the scores a larger batch. */
 static void build_mask_that_broadcasts_the_scores(plim_graph *g) {
-    plim_value q = input_of(g, "q", 4, DIMS(1, HEADS, 7, WIDTH)), k = input_of(g, "k", 4, DIMS(1, HEADS, WIDTH, 7)), v = input_of(g, "v", 4, DIMS(1, HEADS, 7, WIDTH));
+    plim_value q = input_of(g, "q", 4, DIMS(1, HEADS, 7, WIDTH)), k = input_of(g, "k", 4, DIMS(1, HEADS, WIDTH, 7)),
+               v = input_of(g, "v", 4, DIMS(1, HEADS, 7, WIDTH));
     plim_value scores = two(g, "Add", two(g, "MatMul", q, k), input_of(g, "mask", 4, DIMS(3, 1, 7, 7)));
     plim_graph_output(g, two(g, "MatMul", with_int(g, "Softmax", scores, "axis", -1), v), "y");
 }
 /* A Where whose condition gives the scores a larger batch. */
 static void build_where_that_broadcasts_the_scores(plim_graph *g) {
-    plim_value q = input_of(g, "q", 4, DIMS(1, HEADS, 7, WIDTH)), k = input_of(g, "k", 4, DIMS(1, HEADS, WIDTH, 7)), v = input_of(g, "v", 4, DIMS(1, HEADS, 7, WIDTH));
+    plim_value q = input_of(g, "q", 4, DIMS(1, HEADS, 7, WIDTH)), k = input_of(g, "k", 4, DIMS(1, HEADS, WIDTH, 7)),
+               v = input_of(g, "v", 4, DIMS(1, HEADS, 7, WIDTH));
     uint8_t shown[3 * 49];
     for (int i = 0; i < 3 * 49; i++) shown[i] = i % 7 <= i % 49 / 7;
     plim_value condition = plim_graph_constant(g, NULL, PLIM_BOOL, 4, DIMS(3, 1, 7, 7), shown);
@@ -174,9 +197,12 @@ static void broadcasts_of_the_scores_are_not_lost(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_attention_is_one_operator),        cmocka_unit_test(an_added_mask_stays_a_mask),
-        cmocka_unit_test(a_triangular_mask_becomes_causal),       cmocka_unit_test(a_row_of_a_mask_is_not_causal),
-        cmocka_unit_test(what_is_almost_attention_is_left_alone), cmocka_unit_test(broadcasts_of_the_scores_are_not_lost),
+        cmocka_unit_test(plain_attention_is_one_operator),
+        cmocka_unit_test(an_added_mask_stays_a_mask),
+        cmocka_unit_test(a_triangular_mask_becomes_causal),
+        cmocka_unit_test(a_row_of_a_mask_is_not_causal),
+        cmocka_unit_test(what_is_almost_attention_is_left_alone),
+        cmocka_unit_test(broadcasts_of_the_scores_are_not_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * batch norm. The answers stay the same, the pass fires, and near misses are left alone. */
 #include "graph/pass_case.h"
 
-/* --- convolution ------------------------------------------------------------------------------------------------ */
+/* --- convolution ---------------------------------------------------------------------------------------------- */
 
 static plim_value conv_of(plim_graph *g, plim_value x, const char *name, int64_t in, int64_t out, bool bias) {
     char w[32], b[32];
@@ -18,7 +18,9 @@ static plim_value conv_of(plim_graph *g, plim_value x, const char *name, int64_t
 
 static plim_value picture(plim_graph *g) { return input_of(g, "x", 4, DIMS(2, 4, 6, 5)); }
 
-static void build_conv_relu(plim_graph *g) { plim_graph_output(g, one(g, "Relu", conv_of(g, picture(g), "a", 4, 8, true)), "y"); }
+static void build_conv_relu(plim_graph *g) {
+    plim_graph_output(g, one(g, "Relu", conv_of(g, picture(g), "a", 4, 8, true)), "y");
+}
 static void build_conv_clip(plim_graph *g) {
     plim_value y = conv_of(g, picture(g), "a", 4, 8, false);
     plim_graph_output(g, three(g, "Clip", y, scalar_of(g, -0.25f), scalar_of(g, 0.5f)), "y");
@@ -37,16 +39,20 @@ static void build_conv_swish_reversed(plim_graph *g) {
     plim_value y = conv_of(g, picture(g), "a", 4, 8, true);
     plim_graph_output(g, two(g, "Mul", one(g, "Sigmoid", y), y), "y");
 }
-static void build_conv_sigmoid(plim_graph *g) { plim_graph_output(g, one(g, "Sigmoid", conv_of(g, picture(g), "a", 4, 8, true)), "y"); }
-static void build_conv_hardswish(plim_graph *g) { plim_graph_output(g, one(g, "HardSwish", conv_of(g, picture(g), "a", 4, 8, true)), "y"); }
+static void build_conv_sigmoid(plim_graph *g) {
+    plim_graph_output(g, one(g, "Sigmoid", conv_of(g, picture(g), "a", 4, 8, true)), "y");
+}
+static void build_conv_hardswish(plim_graph *g) {
+    plim_graph_output(g, one(g, "HardSwish", conv_of(g, picture(g), "a", 4, 8, true)), "y");
+}
 
 static void a_convolution_takes_its_activation_along(void **state) {
     (void)state;
     static const struct {
         builder build;
         const char *gone;
-    } cases[] = {{build_conv_relu, "Relu"},       {build_conv_clip, "Clip"},
-                 {build_conv_leaky, "LeakyRelu"}, {build_conv_swish, "Sigmoid"},
+    } cases[] = {{build_conv_relu, "Relu"},          {build_conv_clip, "Clip"},
+                 {build_conv_leaky, "LeakyRelu"},    {build_conv_swish, "Sigmoid"},
                  {build_conv_swish_reversed, "Mul"}, {build_conv_sigmoid, "Sigmoid"},
                  {build_conv_hardswish, "HardSwish"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -73,7 +79,8 @@ static void build_residual_with_users(plim_graph *g) {
 }
 static void build_two_convs(plim_graph *g) {
     plim_value x = picture(g);
-    plim_graph_output(g, one(g, "Relu", two(g, "Add", conv_of(g, x, "a", 4, 8, true), conv_of(g, x, "bb", 4, 8, true))), "y");
+    plim_graph_output(g, one(g, "Relu", two(g, "Add", conv_of(g, x, "a", 4, 8, true), conv_of(g, x, "bb", 4, 8, true))),
+                      "y");
 }
 static void build_residual_of_its_input(plim_graph *g) { /* a chain of blocks, as in a residual network */
     plim_value x = input_of(g, "x", 4, DIMS(2, 8, 6, 5));
@@ -144,24 +151,31 @@ static void what_a_convolution_must_not_take_along_stays(void **state) {
     check_pass(build_clip_with_input_bound, "fuse-conv", "Clip", 1, NULL);
 }
 
-/* --- batch norm -------------------------------------------------------------------------------------------------- */
+/* --- batch norm ----------------------------------------------------------------------------------------------- */
 
 static plim_value norm_of(plim_graph *g, plim_value x, int64_t channels) {
-    plim_value inputs[5] = {x, weights_around(g, "scale", 1, DIMS(channels), 1), weights_of(g, "shift", 1, DIMS(channels)),
-                            weights_of(g, "mean", 1, DIMS(channels)), weights_around(g, "variance", 1, DIMS(channels), 1)};
+    plim_value inputs[5] = {x, weights_around(g, "scale", 1, DIMS(channels), 1),
+                            weights_of(g, "shift", 1, DIMS(channels)), weights_of(g, "mean", 1, DIMS(channels)),
+                            weights_around(g, "variance", 1, DIMS(channels), 1)};
     int32_t node = plim_graph_node(g, "BatchNormalization", "norm", inputs, 5, 1);
     plim_graph_set_float(g, node, "epsilon", 1e-3f);
     return plim_graph_node_output(g, node, 0);
 }
 
-static void build_conv_norm(plim_graph *g) { plim_graph_output(g, norm_of(g, conv_of(g, picture(g), "a", 4, 8, false), 8), "y"); }
-static void build_conv_norm_bias(plim_graph *g) { plim_graph_output(g, one(g, "Relu", norm_of(g, conv_of(g, picture(g), "a", 4, 8, true), 8)), "y"); }
+static void build_conv_norm(plim_graph *g) {
+    plim_graph_output(g, norm_of(g, conv_of(g, picture(g), "a", 4, 8, false), 8), "y");
+}
+static void build_conv_norm_bias(plim_graph *g) {
+    plim_graph_output(g, one(g, "Relu", norm_of(g, conv_of(g, picture(g), "a", 4, 8, true), 8)), "y");
+}
 static void build_shared_weights(plim_graph *g) { /* only one of two convolutions with the same weights is normalised */
     plim_value x = picture(g), w = weights_of(g, "w", 4, DIMS(8, 4, 3, 3));
     plim_value a = two(g, "Conv", x, w), b = two(g, "Conv", x, w);
     plim_graph_output(g, two(g, "Mul", norm_of(g, a, 8), b), "y");
 }
-static void build_norm_alone(plim_graph *g) { plim_graph_output(g, one(g, "Relu", norm_of(g, one(g, "Tanh", picture(g)), 4)), "y"); }
+static void build_norm_alone(plim_graph *g) {
+    plim_graph_output(g, one(g, "Relu", norm_of(g, one(g, "Tanh", picture(g)), 4)), "y");
+}
 static void build_norm_of_seen_conv(plim_graph *g) {
     plim_value y = conv_of(g, picture(g), "a", 4, 8, true);
     plim_graph_output(g, norm_of(g, y, 8), "y");
@@ -171,7 +185,9 @@ static void build_norm_leaky(plim_graph *g) {
     plim_graph_output(g, one(g, "LeakyRelu", norm_of(g, one(g, "Tanh", picture(g)), 4)), "y");
 }
 
-static void no_norm_is_left(const plim_graph *g) { assert_int_equal(count_op(g, "BatchNormalization") + count_op(g, "FusedBatchNorm"), 0); }
+static void no_norm_is_left(const plim_graph *g) {
+    assert_int_equal(count_op(g, "BatchNormalization") + count_op(g, "FusedBatchNorm"), 0);
+}
 
 static void a_batch_norm_becomes_part_of_the_weights(void **state) {
     (void)state;
@@ -188,23 +204,28 @@ static void a_batch_norm_that_stays_takes_a_relu_along(void **state) {
     check_pass(build_norm_leaky, "fuse-batch-norm", "FusedBatchNorm", 0, NULL);
 }
 
-/* --- matrix products ---------------------------------------------------------------------------------------------- */
+/* --- matrix products ------------------------------------------------------------------------------------------ */
 
 static plim_value product_of(plim_graph *g, plim_value x, const char *name, int64_t in, int64_t out) {
     return two(g, "MatMul", x, weights_of(g, name, 2, DIMS(in, out)));
 }
 static plim_value tokens(plim_graph *g) { return input_of(g, "x", 3, DIMS(2, 5, 16)); }
 
-static void build_linear_bias(plim_graph *g) { plim_graph_output(g, two(g, "Add", product_of(g, tokens(g), "w", 16, 12), weights_of(g, "bias", 1, DIMS(12))), "y"); }
+static void build_linear_bias(plim_graph *g) {
+    plim_graph_output(g, two(g, "Add", product_of(g, tokens(g), "w", 16, 12), weights_of(g, "bias", 1, DIMS(12))), "y");
+}
 static void build_linear_bias_first(plim_graph *g) {
     plim_graph_output(g, two(g, "Add", weights_of(g, "bias", 1, DIMS(12)), product_of(g, tokens(g), "w", 16, 12)), "y");
 }
 static void build_linear_relu(plim_graph *g) {
-    plim_graph_output(g, one(g, "Relu", two(g, "Add", product_of(g, tokens(g), "w", 16, 12), weights_of(g, "bias", 1, DIMS(12)))), "y");
+    plim_graph_output(
+        g, one(g, "Relu", two(g, "Add", product_of(g, tokens(g), "w", 16, 12), weights_of(g, "bias", 1, DIMS(12)))),
+        "y");
 }
 static void build_linear_residual(plim_graph *g) {
     plim_value x = tokens(g);
-    plim_graph_output(g, two(g, "Add", x, two(g, "Add", product_of(g, x, "w", 16, 16), weights_of(g, "bias", 1, DIMS(16)))), "y");
+    plim_graph_output(
+        g, two(g, "Add", x, two(g, "Add", product_of(g, x, "w", 16, 16), weights_of(g, "bias", 1, DIMS(16)))), "y");
 }
 static void build_linear_residual_with_users(plim_graph *g) {
     plim_value x = one(g, "Tanh", tokens(g));
@@ -252,7 +273,8 @@ static void build_linear_seen(plim_graph *g) {
     plim_graph_output(g, y, "raw");
 }
 static void build_linear_column(plim_graph *g) { /* a bias down the columns, not along the rows */
-    plim_graph_output(g, two(g, "Add", product_of(g, tokens(g), "w", 16, 12), weights_of(g, "bias", 2, DIMS(5, 1))), "y");
+    plim_graph_output(g, two(g, "Add", product_of(g, tokens(g), "w", 16, 12), weights_of(g, "bias", 2, DIMS(5, 1))),
+                      "y");
 }
 static void build_linear_batched(plim_graph *g) { /* a product of two activations */
     plim_value y = two(g, "MatMul", tokens(g), input_of(g, "z", 3, DIMS(2, 16, 12)));

@@ -17,9 +17,11 @@ static void build_loss_other_axis(plim_graph *g) { build_loss_as(g, 0, "mean", f
 static void build_loss_seen(plim_graph *g) { build_loss_as(g, 1, "mean", true); }
 
 static void build_loss_weighted(plim_graph *g) { /* pictures, weights of classes, a label that does not count */
-    plim_value x = input_of(g, "x", 4, DIMS(2, 3, 4, 5)), labels = plim_graph_input(g, "labels", PLIM_I64, 3, DIMS(2, 4, 5));
+    plim_value x = input_of(g, "x", 4, DIMS(2, 3, 4, 5)),
+               labels = plim_graph_input(g, "labels", PLIM_I64, 3, DIMS(2, 4, 5));
     plim_value logs = with_int(g, "LogSoftmax", x, "axis", 1);
-    int32_t loss = plim_graph_node(g, "NegativeLogLikelihoodLoss", NULL, (plim_value[]){logs, labels, weights_around(g, "w", 1, DIMS(3), 1)}, 3, 1);
+    int32_t loss = plim_graph_node(g, "NegativeLogLikelihoodLoss", NULL,
+                                   (plim_value[]){logs, labels, weights_around(g, "w", 1, DIMS(3), 1)}, 3, 1);
     plim_graph_set_int(g, loss, "ignore_index", 2);
     plim_graph_output(g, plim_graph_node_output(g, loss, 0), "loss");
 }

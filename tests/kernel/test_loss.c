@@ -21,7 +21,8 @@ static plim_session *make(const setting *k, bool log_prob) {
     plim_graph *g = plim_graph_create();
     plim_value in[3] = {plim_graph_input(g, "scores", PLIM_F32, 3, (int64_t[]){2, 3, 2}),
                         plim_graph_input(g, "labels", k->label_type, 2, (int64_t[]){2, 2}),
-                        k->weighted ? plim_graph_constant(g, "weights", PLIM_F32, 1, (int64_t[]){3}, weights) : PLIM_NO_VALUE};
+                        k->weighted ? plim_graph_constant(g, "weights", PLIM_F32, 1, (int64_t[]){3}, weights)
+                                    : PLIM_NO_VALUE};
     int32_t node = plim_graph_node(g, k->op, NULL, in, 3, log_prob ? 2 : 1);
     if (k->reduction) plim_graph_set_string(g, node, "reduction", k->reduction);
     if (k->ignores) plim_graph_set_int(g, node, "ignore_index", k->ignored);
@@ -64,23 +65,29 @@ static void check(setting k, const int64_t labels[4]) {
             int64_t label = labels[n * 2 + i];
             bool ignored = k.ignores && label == k.ignored;
             double w = ignored ? 0 : k.weighted ? (double)weights[label] : 1;
-            double value = ignored ? 0 : -w * (softmax ? log_softmax(n, (int)label, i) : (double)scores[(n * 3 + label) * 2 + i]);
-            if (k.reduction && strcmp(k.reduction, "none") == 0) assert_true(fabs((double)loss[n * 2 + i] - value) < 1e-5 * (1 + fabs(value)));
+            double value =
+                ignored ? 0 : -w * (softmax ? log_softmax(n, (int)label, i) : (double)scores[(n * 3 + label) * 2 + i]);
+            if (k.reduction && strcmp(k.reduction, "none") == 0)
+                assert_true(fabs((double)loss[n * 2 + i] - value) < 1e-5 * (1 + fabs(value)));
             sum += value;
             total += w;
         }
-    if (!k.reduction || strcmp(k.reduction, "mean") == 0) assert_true(fabs((double)*loss - sum / total) < 1e-5 * (1 + fabs(sum)));
+    if (!k.reduction || strcmp(k.reduction, "mean") == 0)
+        assert_true(fabs((double)*loss - sum / total) < 1e-5 * (1 + fabs(sum)));
     if (k.reduction && strcmp(k.reduction, "sum") == 0) assert_true(fabs((double)*loss - sum) < 1e-5 * (1 + fabs(sum)));
     for (int i = 0; softmax && i < 12; i++) {
         double expected = log_softmax(i / 6, i / 2 % 3, i % 2);
-        assert_true(fabs((double)((const float *)plim_session_output(s, "log_prob"))[i] - expected) < 1e-5 * (1 + fabs(expected)));
+        assert_true(fabs((double)((const float *)plim_session_output(s, "log_prob"))[i] - expected) <
+                    1e-5 * (1 + fabs(expected)));
     }
     plim_session_free(s);
 }
 
 static void weights_reductions_and_ignored_labels_are_right(void **state) {
     (void)state;
-    static const char *const ops[] = {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, *const reductions[] = {NULL, "none", "mean", "sum"};
+    static const char *const ops[] = {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, *const reductions[] = {
+                                                                                                   NULL, "none", "mean",
+                                                                                                   "sum"};
     for (int op = 0; op < 2; op++)
         for (int r = 0; r < 4; r++)
             for (int flags = 0; flags < 4; flags++) {

@@ -48,7 +48,7 @@ static double apply(const network *n, double (*f)(double), double x) {
     return f(n->clip > 0 ? fmin(fmax(x, -(double)n->clip), (double)n->clip) : x);
 }
 
-/* --- the formulas, one element at a time ---------------------------------------------------------------------------------- */
+/* --- the formulas, one element at a time ---------------------------------------------------------------------- */
 
 static int state_at(const network *n, int d, int b) {
     return (n->batch_first ? b * directions(n) + d : d * n->batch + b) * n->hidden;
@@ -62,10 +62,12 @@ static double dot(const float *w, const double *x, int count) {
 
 static void cell(const network *n, const data *a, int d, const double *x, double *h, double *c) {
     int H = n->hidden, G = gate_counts[n->cell];
-    const float *w = a->w + d * G * H * n->inputs, *r = a->r + d * G * H * H, *b = a->b + d * 2 * G * H, *p = a->p + d * 3 * H;
+    const float *w = a->w + d * G * H * n->inputs, *r = a->r + d * G * H * H, *b = a->b + d * 2 * G * H,
+                *p = a->p + d * 3 * H;
     double (*f)(double) = n->gate ? n->gate : n->cell == RNN ? tanh : sigmoid;
     double (*g)(double) = n->fresh ? n->fresh : tanh, (*q)(double) = n->squash ? n->squash : tanh;
-    double *pre = calloc((size_t)(5 * H), sizeof *pre), *rec = calloc((size_t)(5 * H), sizeof *rec), *reset = rec + 4 * H;
+    double *pre = calloc((size_t)(5 * H), sizeof *pre), *rec = calloc((size_t)(5 * H), sizeof *rec),
+           *reset = rec + 4 * H;
     for (int u = 0; u < G * H; u++) {
         pre[u] = dot(w + u * n->inputs, x, n->inputs) + (n->bias ? (double)b[u] : 0);
         rec[u] = dot(r + u * H, h, H) + (n->bias ? (double)b[G * H + u] : 0);
@@ -94,7 +96,8 @@ static void cell(const network *n, const data *a, int d, const double *x, double
 
 static void expect(const network *n, data *a) {
     int D = directions(n), H = n->hidden;
-    double *h = calloc((size_t)H, sizeof *h), *c = calloc((size_t)H, sizeof *c), *x = calloc((size_t)n->inputs + 1, sizeof *x);
+    double *h = calloc((size_t)H, sizeof *h), *c = calloc((size_t)H, sizeof *c),
+           *x = calloc((size_t)n->inputs + 1, sizeof *x);
     for (int d = 0; d < D; d++)
         for (int b = 0; b < n->batch; b++) {
             int length = n->lengths ? a->lengths[b] : n->steps;
@@ -119,14 +122,22 @@ static void expect(const network *n, data *a) {
     free(h), free(c), free(x);
 }
 
-/* --- the same through a session --------------------------------------------------------------------------------------------- */
+/* --- the same through a session ------------------------------------------------------------------------------- */
 
 static data make_data(const network *n) {
     int D = directions(n), H = n->hidden, G = gate_counts[n->cell], state = D * n->batch * H, y = n->steps * state;
     float scale = 1 / sqrtf((float)H);
-    data a = {randoms(n->steps * n->batch * n->inputs, 1), randoms(D * G * H * n->inputs, scale), randoms(D * G * H * H, scale),
-              randoms(D * 2 * G * H, 0.5f), randoms(state, 1), randoms(state, 1), randoms(D * 3 * H, 0.5f),
-              malloc((size_t)n->batch * sizeof(int32_t) + 1), calloc((size_t)y + 1, 4), calloc((size_t)state + 1, 4), calloc((size_t)state + 1, 4)};
+    data a = {randoms(n->steps * n->batch * n->inputs, 1),
+              randoms(D * G * H * n->inputs, scale),
+              randoms(D * G * H * H, scale),
+              randoms(D * 2 * G * H, 0.5f),
+              randoms(state, 1),
+              randoms(state, 1),
+              randoms(D * 3 * H, 0.5f),
+              malloc((size_t)n->batch * sizeof(int32_t) + 1),
+              calloc((size_t)y + 1, 4),
+              calloc((size_t)state + 1, 4),
+              calloc((size_t)state + 1, 4)};
     for (int b = 0; b < n->batch; b++) a.lengths[b] = (int32_t)((n->steps + b * 3) % (n->steps + 1));
     return a;
 }
@@ -155,8 +166,11 @@ static plim_graph *make_graph(const network *n, const data *a) {
     in[2] = plim_graph_parameter(g, "r", PLIM_F32, 3, (int64_t[]){D, G * H, H}, a->r);
     in[3] = n->bias ? plim_graph_parameter(g, "b", PLIM_F32, 2, (int64_t[]){D, 2 * G * H}, a->b) : PLIM_NO_VALUE;
     in[4] = n->lengths ? plim_graph_input(g, "lengths", PLIM_I32, 1, &B) : PLIM_NO_VALUE;
-    in[5] = n->states ? plim_graph_input(g, "h0", PLIM_F32, 3, (int64_t[]){first ? B : D, first ? D : B, H}) : PLIM_NO_VALUE;
-    in[6] = n->states && n->cell == LSTM ? plim_graph_input(g, "c0", PLIM_F32, 3, (int64_t[]){first ? B : D, first ? D : B, H}) : PLIM_NO_VALUE;
+    in[5] = n->states ? plim_graph_input(g, "h0", PLIM_F32, 3, (int64_t[]){first ? B : D, first ? D : B, H})
+                      : PLIM_NO_VALUE;
+    in[6] = n->states && n->cell == LSTM
+                ? plim_graph_input(g, "c0", PLIM_F32, 3, (int64_t[]){first ? B : D, first ? D : B, H})
+                : PLIM_NO_VALUE;
     in[7] = n->peepholes ? plim_graph_parameter(g, "p", PLIM_F32, 2, (int64_t[]){D, 3 * H}, a->p) : PLIM_NO_VALUE;
     size_t outputs = n->cell == LSTM ? 3 : 2;
     int32_t node = plim_graph_node(g, names[n->cell], NULL, in, n->cell == LSTM ? 8 : 6, outputs);
@@ -174,7 +188,8 @@ static plim_graph *make_graph(const network *n, const data *a) {
 static void compare(const plim_session *s, const char *name, const float *expected, int count) {
     const float *y = plim_session_output(s, name);
     for (int i = 0; i < count; i++)
-        if (!(fabsf(y[i] - expected[i]) < 2e-5f)) fail_msg("%s[%d] is %g, expected %g", name, i, (double)y[i], (double)expected[i]);
+        if (!(fabsf(y[i] - expected[i]) < 2e-5f))
+            fail_msg("%s[%d] is %g, expected %g", name, i, (double)y[i], (double)expected[i]);
 }
 
 static void check(const network *n) {
@@ -183,7 +198,8 @@ static void check(const network *n) {
     plim_session *s = NULL;
     plim_error error = {0};
     int state = directions(n) * n->batch * n->hidden;
-    if (plim_session_create(g, &(plim_session_options){.threads = n->threads}, &s, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim_session_create(g, &(plim_session_options){.threads = n->threads}, &s, &error) != PLIM_OK)
+        fail_msg("%s", error.message);
     expect(n, &a);
     for (int run = 0; run < 2; run++) { /* nothing is left over from the first */
         memcpy(plim_session_input(s, "x"), a.x, (size_t)(n->steps * n->batch * n->inputs) * 4);
@@ -200,7 +216,7 @@ static void check(const network *n) {
     free_data(&a);
 }
 
-/* --- promises ------------------------------------------------------------------------------------------------------------------ */
+/* --- promises ------------------------------------------------------------------------------------------------- */
 
 static void every_direction_layout_and_length_is_right(void **state) {
     (void)state;
@@ -208,8 +224,17 @@ static void every_direction_layout_and_length_is_right(void **state) {
     for (int c = RNN; c <= LSTM; c++)
         for (int d = 0; d < 3; d++)
             for (int flags = 0; flags < 8; flags++)
-                check(&(network){.cell = c, .steps = 5, .batch = 3, .inputs = 4, .hidden = 7, .threads = 1, .direction = all[d],
-                                 .batch_first = flags & 1, .lengths = flags & 2, .states = flags & 4, .bias = flags & 2,
+                check(&(network){.cell = c,
+                                 .steps = 5,
+                                 .batch = 3,
+                                 .inputs = 4,
+                                 .hidden = 7,
+                                 .threads = 1,
+                                 .direction = all[d],
+                                 .batch_first = flags & 1,
+                                 .lengths = flags & 2,
+                                 .states = flags & 4,
+                                 .bias = flags & 2,
                                  .reset_after = c == GRU && flags & 4});
 }
 
@@ -219,23 +244,46 @@ static void sizes_that_do_not_fill_vectors_or_tiles_are_right(void **state) {
     for (int c = RNN; c <= LSTM; c++)
         for (size_t h = 0; h < 6; h++)
             for (size_t b = 0; b < 8; b++)
-                check(&(network){.cell = c, .steps = 2, .batch = batch[b], .inputs = 3, .hidden = hidden[h], .threads = 1,
-                                 .bias = true, .reset_after = b & 1 && c == GRU, .batch_first = b & 2});
+                check(&(network){.cell = c,
+                                 .steps = 2,
+                                 .batch = batch[b],
+                                 .inputs = 3,
+                                 .hidden = hidden[h],
+                                 .threads = 1,
+                                 .bias = true,
+                                 .reset_after = b & 1 && c == GRU,
+                                 .batch_first = b & 2});
 }
 
 static void threads_and_chunks_of_time_change_nothing(void **state) {
     (void)state;
     for (int c = RNN; c <= LSTM; c++)
         for (int k = 0; k < 4; k++)
-            check(&(network){.cell = c, .steps = 45, .batch = 26, .inputs = 3, .hidden = 70, .threads = k & 1 ? 3 : 2,
-                             .direction = k & 2 ? "bidirectional" : "reverse", .bias = true, .reset_after = k & 1 && c == GRU,
-                             .batch_first = k & 2, .lengths = k & 1});
+            check(&(network){.cell = c,
+                             .steps = 45,
+                             .batch = 26,
+                             .inputs = 3,
+                             .hidden = 70,
+                             .threads = k & 1 ? 3 : 2,
+                             .direction = k & 2 ? "bidirectional" : "reverse",
+                             .bias = true,
+                             .reset_after = k & 1 && c == GRU,
+                             .batch_first = k & 2,
+                             .lengths = k & 1});
 }
 
 static void peepholes_clip_and_coupled_gates_are_right(void **state) {
     (void)state;
-    network n = {.cell = LSTM, .steps = 4, .batch = 3, .inputs = 5, .hidden = 9, .threads = 1, .bias = true, .states = true,
-                 .direction = "bidirectional", .peepholes = true};
+    network n = {.cell = LSTM,
+                 .steps = 4,
+                 .batch = 3,
+                 .inputs = 5,
+                 .hidden = 9,
+                 .threads = 1,
+                 .bias = true,
+                 .states = true,
+                 .direction = "bidirectional",
+                 .peepholes = true};
     check(&n);
     n.input_forget = true;
     check(&n);
@@ -246,8 +294,17 @@ static void peepholes_clip_and_coupled_gates_are_right(void **state) {
 
 static void other_activations_are_right(void **state) {
     (void)state;
-    network n = {.cell = LSTM, .steps = 3, .batch = 2, .inputs = 5, .hidden = 6, .threads = 1, .direction = "bidirectional",
-                 .gate = hard_sigmoid, .fresh = relu, .squash = softsign, .activations = {"HardSigmoid", "Relu", "Softsign"}};
+    network n = {.cell = LSTM,
+                 .steps = 3,
+                 .batch = 2,
+                 .inputs = 5,
+                 .hidden = 6,
+                 .threads = 1,
+                 .direction = "bidirectional",
+                 .gate = hard_sigmoid,
+                 .fresh = relu,
+                 .squash = softsign,
+                 .activations = {"HardSigmoid", "Relu", "Softsign"}};
     check(&n);
     n.cell = GRU;
     check(&n);
@@ -262,7 +319,8 @@ static void sequences_without_steps_or_samples_keep_their_state(void **state) {
     for (int c = RNN; c <= LSTM; c++) {
         check(&(network){.cell = c, .steps = 0, .batch = 2, .inputs = 3, .hidden = 4, .threads = 1, .states = true});
         check(&(network){.cell = c, .steps = 2, .batch = 0, .inputs = 3, .hidden = 4, .threads = 1});
-        check(&(network){.cell = c, .steps = 2, .batch = 2, .inputs = 0, .hidden = 4, .threads = 1, .states = true, .bias = true});
+        check(&(network){
+            .cell = c, .steps = 2, .batch = 2, .inputs = 0, .hidden = 4, .threads = 1, .states = true, .bias = true});
     }
 }
 

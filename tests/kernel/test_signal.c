@@ -21,12 +21,14 @@ static void determinants_of_swapped_singular_and_empty_matrices_are_right(void *
     plim_graph_output(g, plim_graph_apply(g, "Det", &x, 1), "y");
     plim_graph_output(g, plim_graph_apply(g, "Det", &none, 1), "one");
     plim_session *s = session_of(g);
-    static const float matrices[27] = {0, 2, 0, 3, 0, 0, 0, 0, 4, 1, 2, 3, 2, 4, 6, 7, 8, 9, 2, -1, 0, -1, 2, -1, 0, -1, 2};
+    static const float matrices[27] = {0, 2, 0, 3, 0, 0,  0, 0,  4, 1,  2, 3,  2, 4,
+                                       6, 7, 8, 9, 2, -1, 0, -1, 2, -1, 0, -1, 2};
     static const float expected[3] = {-24, 0, 4};
     plim_error error = {0};
     memcpy(plim_session_input(s, "x"), matrices, sizeof matrices);
     assert_int_equal(plim_session_run(s, &error), PLIM_OK);
-    for (int i = 0; i < 3; i++) assert_true(fabsf(((const float *)plim_session_output(s, "y"))[i] - expected[i]) < 1e-5f);
+    for (int i = 0; i < 3; i++)
+        assert_true(fabsf(((const float *)plim_session_output(s, "y"))[i] - expected[i]) < 1e-5f);
     assert_true(*(const float *)plim_session_output(s, "one") == 1); /* the empty product */
     plim_session_free(s);
 }

@@ -58,7 +58,7 @@ static inline size_t cases_training_step(plim_pack_buffer *buffers, int64_t laye
     return count;
 }
 
-/* --- brute force ------------------------------------------------------------------------------------ */
+/* --- brute force ---------------------------------------------------------------------------------------------- */
 
 /* The lowest offset for a buffer among those with offsets >= 0. */
 static inline int64_t cases_lowest(const plim_pack_buffer *buffers, size_t count, const int64_t *offsets,

@@ -16,7 +16,8 @@ static plim_status live(const char *path, float out[OUTPUTS], plim_error *error)
     plim_graph *g = NULL;
     plim_session *s = NULL;
     plim_status status = plim_onnx_load(path, &g, error);
-    if (status == PLIM_OK) status = plim_session_create(g, &(plim_session_options){.batch = 2, .measure = 1}, &s, error);
+    if (status == PLIM_OK)
+        status = plim_session_create(g, &(plim_session_options){.batch = 2, .measure = 1}, &s, error);
     if (status == PLIM_OK) {
         const plim_graph *run = plim_session_graph(s);
         for (size_t i = 0; i < plim_graph_input_count(run); i++) {
@@ -26,8 +27,10 @@ static plim_status live(const char *path, float out[OUTPUTS], plim_error *error)
             for (int k = 0; k < rank; k++) count *= dims[k];
             void *memory = plim_session_input(s, plim_graph_value_name(run, v));
             for (int64_t k = 0; k < count; k++)
-                if (plim_graph_value_dtype(run, v) == PLIM_F32) ((float *)memory)[k] = (float)(k % 17) / 17;
-                else ((int64_t *)memory)[k] = k % 5;
+                if (plim_graph_value_dtype(run, v) == PLIM_F32)
+                    ((float *)memory)[k] = (float)(k % 17) / 17;
+                else
+                    ((int64_t *)memory)[k] = k % 5;
         }
         status = plim_session_run(s, error);
         plim_value y = plim_graph_output_at(run, 0);
@@ -49,7 +52,8 @@ static void save_model(const char *name, const plim_zoo_options *options, char p
     close(fd);
     plim_graph *g = NULL;
     plim_error error = {0};
-    if (plim_zoo_create(name, options, &g, &error) != PLIM_OK || plim_onnx_save(g, path, &error) != PLIM_OK) fail_msg("%s: %s", name, error.message);
+    if (plim_zoo_create(name, options, &g, &error) != PLIM_OK || plim_onnx_save(g, path, &error) != PLIM_OK)
+        fail_msg("%s: %s", name, error.message);
     plim_graph_free(g);
 }
 
@@ -70,7 +74,8 @@ static void sweep(const char *name, const plim_zoo_options *options, size_t stri
         plim_status status = live(path, got, &error);
         plim__alloc_fail_at(0);
         if (status != PLIM_NO_MEMORY || error.status != PLIM_NO_MEMORY || !*error.message)
-            fail_msg("%s: allocation %zu of %zu failed, and the answer is %s: %s", name, n, total, plim_status_name(status), error.message);
+            fail_msg("%s: allocation %zu of %zu failed, and the answer is %s: %s", name, n, total,
+                     plim_status_name(status), error.message);
         if (n % (16 * stride) != 1 && stride == 1) continue; /* recovery is looked at now and then: it takes time */
         assert_int_equal(live(path, got, &error), PLIM_OK);
         assert_memory_equal(got, right, sizeof(float) * 8);

@@ -75,7 +75,8 @@ static void a_session_outlives_its_graph_and_repeats_itself_to_the_bit(void **st
 static void sessions_of_one_graph_do_not_disturb_each_other(void **state) {
     (void)state;
     plim_graph *g = small_model();
-    plim_session *a = session_of(g, &(plim_session_options){.batch = 1}), *b = session_of(g, &(plim_session_options){.batch = 2, .threads = 2});
+    plim_session *a = session_of(g, &(plim_session_options){.batch = 1}),
+                 *b = session_of(g, &(plim_session_options){.batch = 2, .threads = 2});
     float alone[10];
     memcpy(alone, run_on(a, 1, 0), sizeof alone);
     const float *other = run_on(b, 2, 0);
@@ -89,13 +90,15 @@ static void sessions_of_one_graph_do_not_disturb_each_other(void **state) {
 static void a_plan_has_the_bytes_of_the_session_but_does_not_run(void **state) {
     (void)state;
     plim_graph *g = small_model();
-    plim_session *plan = session_of(g, &(plim_session_options){.batch = 3, .plan_only = 1}), *s = session_of(g, &(plim_session_options){.batch = 3});
+    plim_session *plan = session_of(g, &(plim_session_options){.batch = 3, .plan_only = 1}),
+                 *s = session_of(g, &(plim_session_options){.batch = 3});
     plim_session_stats planned, real;
     plim_session_stats_get(plan, &planned);
     plim_session_stats_get(s, &real);
     assert_int_equal(planned.arena_bytes, real.arena_bytes);
     assert_true(planned.lower_bound_bytes <= planned.arena_bytes);
-    assert_true(planned.weight_bytes + planned.input_bytes + planned.activation_bytes + planned.workspace_bytes <= planned.arena_bytes);
+    assert_true(planned.weight_bytes + planned.input_bytes + planned.activation_bytes + planned.workspace_bytes <=
+                planned.arena_bytes);
     assert_true(planned.flops > 0);
     plim_error error = {0};
     assert_int_equal(plim_session_run(plan, &error), PLIM_INVALID);
@@ -140,17 +143,21 @@ static void sizes_too_large_for_any_machine_are_refused(void **state) {
 static void fixed_inputs_must_fit(void **state) {
     (void)state;
     plim_graph *g = plim_graph_create();
-    plim_value x = plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){2, 3}), shape = plim_graph_input(g, "shape", PLIM_I64, 1, (int64_t[]){2});
+    plim_value x = plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){2, 3}),
+               shape = plim_graph_input(g, "shape", PLIM_I64, 1, (int64_t[]){2});
     plim_graph_output(g, plim_graph_apply(g, "Reshape", (plim_value[]){x, shape}, 2), "y");
     plim_error error = {0};
     plim_session *s = NULL;
     assert_int_equal(plim_session_create(g, NULL, &s, &error), PLIM_UNSUPPORTED); /* the shape must be known */
     int64_t dims = 2, target[] = {3, 2}, wrong[] = {4, 2};
-    plim_fixed_input good = {"shape", PLIM_I64, 1, &dims, target}, bad = {"shape", PLIM_I64, 1, &dims, wrong}, type = {"shape", PLIM_F32, 1, &dims, target},
-                     name = {"size", PLIM_I64, 1, &dims, target};
-    assert_int_equal(plim_session_create(g, &(plim_session_options){.fixed = &type, .fixed_count = 1}, &s, &error), PLIM_DTYPE);
-    assert_int_equal(plim_session_create(g, &(plim_session_options){.fixed = &name, .fixed_count = 1}, &s, &error), PLIM_NOT_FOUND);
-    assert_int_equal(plim_session_create(g, &(plim_session_options){.fixed = &bad, .fixed_count = 1}, &s, &error), PLIM_SHAPE);
+    plim_fixed_input good = {"shape", PLIM_I64, 1, &dims, target}, bad = {"shape", PLIM_I64, 1, &dims, wrong},
+                     type = {"shape", PLIM_F32, 1, &dims, target}, name = {"size", PLIM_I64, 1, &dims, target};
+    assert_int_equal(plim_session_create(g, &(plim_session_options){.fixed = &type, .fixed_count = 1}, &s, &error),
+                     PLIM_DTYPE);
+    assert_int_equal(plim_session_create(g, &(plim_session_options){.fixed = &name, .fixed_count = 1}, &s, &error),
+                     PLIM_NOT_FOUND);
+    assert_int_equal(plim_session_create(g, &(plim_session_options){.fixed = &bad, .fixed_count = 1}, &s, &error),
+                     PLIM_SHAPE);
     assert_null(s);
     s = session_of(g, &(plim_session_options){.fixed = &good, .fixed_count = 1});
     memcpy(plim_session_input(s, "x"), (float[]){1, 2, 3, 4, 5, 6}, 6 * sizeof(float));

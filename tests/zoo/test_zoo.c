@@ -9,8 +9,8 @@
 #include "core/alloc.h"
 #include "format/npy.h"
 #include "graph/graph.h"
-#include "kernel/fold.h"
 #include "graph/pass.h"
+#include "kernel/fold.h"
 #include "plan/plan.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
@@ -55,8 +55,10 @@ static void fill(plim_session *s) {
         const plim__value *value = &g->values.items[g->inputs.items[i]];
         void *memory = plim_session_input(s, value->name);
         for (int64_t k = 0; k < plim__shape_elements(&value->shape); k++)
-            if (value->dtype == PLIM_I64) ((int64_t *)memory)[k] = k * 7 % 19;
-            else ((float *)memory)[k] = (float)(k * 37 % 101) / 50.0f - 1.0f;
+            if (value->dtype == PLIM_I64)
+                ((int64_t *)memory)[k] = k * 7 % 19;
+            else
+                ((float *)memory)[k] = (float)(k * 37 % 101) / 50.0f - 1.0f;
     }
 }
 
@@ -98,7 +100,8 @@ static void every_model_agrees_with_onnxruntime(void **state) {
                 largest = fmax(largest, fabs((double)reference[k]));
                 difference = fmax(difference, isfinite(y[k]) ? fabs((double)y[k] - (double)reference[k]) : INFINITY);
             }
-            if (difference > 1e-5 * largest) fail_msg("%s, %d threads: differs by %g of a largest %g", small[i].name, threads, difference, largest);
+            if (difference > 1e-5 * largest)
+                fail_msg("%s, %d threads: differs by %g of a largest %g", small[i].name, threads, difference, largest);
             plim_session_free(s);
         }
         plim_graph_free(g);
@@ -112,14 +115,19 @@ static void plan_model(const char *name, const plim_graph *model, int64_t batch)
     plim__program *program = NULL;
     plim__plan *plan = NULL;
     plim_error error = {0};
-    bool ok = plim__graph_bind(g, NULL, batch, &error) == PLIM_OK && plim__infer_graph(g, plim__kernel_fold, NULL, &error) == PLIM_OK &&
+    bool ok = plim__graph_bind(g, NULL, batch, &error) == PLIM_OK &&
+              plim__infer_graph(g, plim__kernel_fold, NULL, &error) == PLIM_OK &&
               plim__graph_prune(g, &error) == PLIM_OK && plim__passes_run(g, NULL, false, &error) == PLIM_OK &&
-              plim__infer_graph(g, plim__kernel_fold, NULL, &error) == PLIM_OK && plim__graph_prune(g, &error) == PLIM_OK &&
-              plim__program_create(g, 2, &program, &error) == PLIM_OK && plim__plan_create(program, &plan, &error) == PLIM_OK;
+              plim__infer_graph(g, plim__kernel_fold, NULL, &error) == PLIM_OK &&
+              plim__graph_prune(g, &error) == PLIM_OK && plim__program_create(g, 2, &program, &error) == PLIM_OK &&
+              plim__plan_create(program, &plan, &error) == PLIM_OK;
     if (!ok) fail_msg("%s: %s", name, error.message);
-    if (!plim__graph_is_valid(g, &error) || !plim__plan_is_valid(plan, program, &error)) fail_msg("%s: %s", name, error.message);
-    if ((double)plan->arena_bytes > 1.02 * (double)plan->lower_bound_bytes || plan->arena_bytes < plan->lower_bound_bytes)
-        fail_msg("%s: an arena of %zu bytes for a lower bound of %zu", name, plan->arena_bytes, plan->lower_bound_bytes);
+    if (!plim__graph_is_valid(g, &error) || !plim__plan_is_valid(plan, program, &error))
+        fail_msg("%s: %s", name, error.message);
+    if ((double)plan->arena_bytes > 1.02 * (double)plan->lower_bound_bytes ||
+        plan->arena_bytes < plan->lower_bound_bytes)
+        fail_msg("%s: an arena of %zu bytes for a lower bound of %zu", name, plan->arena_bytes,
+                 plan->lower_bound_bytes);
     plim__plan_free(plan);
     plim__program_free(program);
     plim_graph_free(g);
@@ -141,7 +149,8 @@ static void the_models_of_the_benchmark_have_tight_plans(void **state) {
         const char *name;
         int64_t batch;
         plim_zoo_options options;
-    } full[] = {{"resnet50", 16, {0}}, {"unet", 2, {0}}, {"mobilenet_v2", 16, {0}}, {"gpt2", 4, {.classes = 512, .layers = 6}}};
+    } full[] = {
+        {"resnet50", 16, {0}}, {"unet", 2, {0}}, {"mobilenet_v2", 16, {0}}, {"gpt2", 4, {.classes = 512, .layers = 6}}};
     for (size_t i = 0; i < sizeof full / sizeof *full; i++) {
         plim_graph *g = make(full[i].name, &full[i].options);
         plan_model(full[i].name, g, full[i].batch);
@@ -158,8 +167,10 @@ static void writing_and_reading_changes_no_bit_of_the_answer(void **state) {
         close(fd);
         plim_graph *g = make(small[i].name, &small[i].options), *again = NULL;
         plim_error error = {0};
-        if (plim_onnx_save(g, path, &error) != PLIM_OK || plim_onnx_load(path, &again, &error) != PLIM_OK) fail_msg("%s: %s", small[i].name, error.message);
-        plim_session *a = session_of(small[i].name, g, &(plim_session_options){.batch = 2}), *b = session_of(small[i].name, again, &(plim_session_options){.batch = 2});
+        if (plim_onnx_save(g, path, &error) != PLIM_OK || plim_onnx_load(path, &again, &error) != PLIM_OK)
+            fail_msg("%s: %s", small[i].name, error.message);
+        plim_session *a = session_of(small[i].name, g, &(plim_session_options){.batch = 2}),
+                     *b = session_of(small[i].name, again, &(plim_session_options){.batch = 2});
         size_t bytes, same;
         const float *x = run(small[i].name, a, &bytes), *y = run(small[i].name, b, &same);
         assert_int_equal(bytes, same);
@@ -178,7 +189,8 @@ static void the_seed_decides_the_weights(void **state) {
     for (size_t i = 0; i < 3; i++) g[i] = make("lenet", &(plim_zoo_options){.width = 4, .seed = i == 2 ? 7 : 3});
     bool differs = false;
     for (size_t v = 0; v < g[0]->values.count; v++) {
-        plim__tensor *a = g[0]->values.items[v].tensor, *b = g[1]->values.items[v].tensor, *c = g[2]->values.items[v].tensor;
+        plim__tensor *a = g[0]->values.items[v].tensor, *b = g[1]->values.items[v].tensor,
+                     *c = g[2]->values.items[v].tensor;
         if (!a) continue;
         assert_memory_equal(a->data, b->data, a->bytes);
         differs |= memcmp(a->data, c->data, a->bytes) != 0;
@@ -198,8 +210,11 @@ static void an_unknown_model_is_not_found(void **state) {
 
 static void sizes_that_do_not_fit_are_refused(void **state) {
     (void)state;
-    static const struct small bad[] = {{"gpt2-tiny", {.width = 30, .heads = 4}}, {"vit-tiny", {.image = 7}}, {"unet", {.image = 10}},
-                                       {"resnet18", {.image = 4, .width = 8}},   {"lenet", {.image = 4}}};
+    static const struct small bad[] = {{"gpt2-tiny", {.width = 30, .heads = 4}},
+                                       {"vit-tiny", {.image = 7}},
+                                       {"unet", {.image = 10}},
+                                       {"resnet18", {.image = 4, .width = 8}},
+                                       {"lenet", {.image = 4}}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) { /* refused with a message, or made and then really runs */
         plim_graph *g = NULL;
         plim_session *s = NULL;
@@ -207,7 +222,8 @@ static void sizes_that_do_not_fit_are_refused(void **state) {
         plim_status status = plim_zoo_create(bad[i].name, &bad[i].options, &g, &error);
         if (status == PLIM_OK) status = plim_session_create(g, NULL, &s, &error);
         if (status == PLIM_OK) status = plim_session_run(s, &error);
-        if (status != PLIM_OK && !*error.message) fail_msg("%s: %s without a message", bad[i].name, plim_status_name(status));
+        if (status != PLIM_OK && !*error.message)
+            fail_msg("%s: %s without a message", bad[i].name, plim_status_name(status));
         if (i == 0) assert_int_not_equal(status, PLIM_OK); /* 30 channels do not divide into 4 heads */
         plim_session_free(s);
         plim_graph_free(g);

@@ -25,7 +25,8 @@ static bool swish(const plim_graph *g, plim_value value, plim__activation *a) {
         if (!product || plim__match_other(product, sigmoid->outputs.items[0]) != value) return false;
         int users = 0;
         for (size_t k = 0; k < g->nodes.count; k++)
-            for (size_t i = 0; !g->nodes.items[k].dead && i < g->nodes.items[k].inputs.count; i++) users += g->nodes.items[k].inputs.items[i] == value;
+            for (size_t i = 0; !g->nodes.items[k].dead && i < g->nodes.items[k].inputs.count; i++)
+                users += g->nodes.items[k].inputs.items[i] == value;
         for (size_t i = 0; i < g->outputs.count; i++) users += g->outputs.items[i] == value;
         *a = (plim__activation){.name = "swish", .alpha = 1, .output = product->outputs.items[0]};
         return users == 2;
@@ -47,7 +48,8 @@ bool plim__activation_of(const plim_graph *g, plim_value value, plim__activation
     if (strcmp(node->op_name, "Sigmoid") == 0) a->name = "sigmoid";
     if (strcmp(node->op_name, "HardSwish") == 0) a->name = "hardswish";
     /* Tanh and the tanh form of GELU stay apart: our own loops are three times as fast as oneDNN's epilogue, in place */
-    if (strcmp(node->op_name, "Gelu") == 0 && strcmp(plim__node_string(node, "approximate", "none"), "none") == 0) a->name = "gelu_erf";
+    if (strcmp(node->op_name, "Gelu") == 0 && strcmp(plim__node_string(node, "approximate", "none"), "none") == 0)
+        a->name = "gelu_erf";
     return a->name != NULL;
 }
 

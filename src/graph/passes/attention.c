@@ -52,7 +52,8 @@ static plim_value peel_mask(const plim_graph *g, plim_value scores, struct patte
     for (size_t i = 0; i < 2; i++) {
         plim_value mask = add->inputs.items[i], rest = add->inputs.items[1 - i];
         const plim__shape *shape = &g->values.items[rest].shape, *out = &g->values.items[scores].shape;
-        if (!plim__shape_equal(shape, out) || plim__shape_equal(shape, &g->values.items[mask].shape)) continue; /* the mask broadcasts */
+        if (!plim__shape_equal(shape, out) || plim__shape_equal(shape, &g->values.items[mask].shape))
+            continue; /* the mask broadcasts */
         p->causal = is_triangle(g, mask, scores, false, false);
         p->mask = p->causal ? PLIM_NO_VALUE : mask;
         return rest;
@@ -88,7 +89,8 @@ static bool matches(const plim_graph *g, const plim__node *mix, struct pattern *
     if (!product) return false;
     p->q = product->inputs.items[0];
     p->k = product->inputs.items[1];
-    const plim__shape *q = &g->values.items[p->q].shape, *k = &g->values.items[p->k].shape, *v = &g->values.items[p->v].shape;
+    const plim__shape *q = &g->values.items[p->q].shape, *k = &g->values.items[p->k].shape,
+                      *v = &g->values.items[p->v].shape;
     bool equal = q->rank == rank && k->rank == rank && v->rank == rank && g->values.items[p->q].dtype == PLIM_F32;
     for (int i = 0; equal && i < rank - 2; i++) equal = q->dims[i] == k->dims[i] && q->dims[i] == v->dims[i];
     for (int i = 0; equal && i < rank; i++) equal = q->dims[i] > 0 && k->dims[i] > 0 && v->dims[i] > 0;
@@ -102,7 +104,8 @@ plim_status plim__pass_attention(plim_graph *g, bool *changed, plim_error *error
         struct pattern p;
         if (!plim__match_op(mix, "MatMul") || !matches(g, mix, &p)) continue;
         plim_value old = mix->outputs.items[0];
-        int32_t made = plim__match_build(g, "plimsoll", "Attention", 1, mix->name, (plim_value[]){p.q, p.k, p.v, p.mask}, p.mask >= 0 ? 4 : 3, old);
+        int32_t made = plim__match_build(g, "plimsoll", "Attention", 1, mix->name,
+                                         (plim_value[]){p.q, p.k, p.v, p.mask}, p.mask >= 0 ? 4 : 3, old);
         plim_graph_set_float(g, made, "scale", (float)p.scale);
         plim_graph_set_int(g, made, "causal", p.causal);
         if (plim__match_replace(g, old, made) != PLIM_OK) return g->failure.status;

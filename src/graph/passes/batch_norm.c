@@ -26,18 +26,23 @@ static bool read_statistics(const plim_graph *g, const plim__node *norm, struct 
     return !statistics_out && !plim__node_int(norm, "training_mode", 0) && plim__node_int(norm, "spatial", 1);
 }
 
-static plim_status fold(plim_graph *g, plim__node *conv, const plim__node *norm, const struct statistics *s, plim_error *error) {
-    plim__tensor *weights = plim__graph_tensor(g, conv->inputs.items[1]), *bias = plim__graph_tensor(g, plim__node_in(conv, 2));
+static plim_status fold(plim_graph *g, plim__node *conv, const plim__node *norm, const struct statistics *s,
+                        plim_error *error) {
+    plim__tensor *weights = plim__graph_tensor(g, conv->inputs.items[1]),
+                 *bias = plim__graph_tensor(g, plim__node_in(conv, 2));
     int64_t channels = weights->shape.dims[0];
     float *factors = plim__alloc_array((size_t)channels, sizeof *factors);
     plim__tensor *new_bias = NULL, *new_weights = NULL;
     plim__shape row = {.rank = 1, .dims = {channels}};
-    plim_status status = factors ? plim__tensor_create(PLIM_F32, &row, &new_bias, error) : plim__fail_memory(error, "folding", (size_t)channels * 4);
+    plim_status status = factors ? plim__tensor_create(PLIM_F32, &row, &new_bias, error)
+                                 : plim__fail_memory(error, "folding", (size_t)channels * 4);
     if (status == PLIM_OK && bias) status = plim__tensor_load(bias, error);
     for (int64_t c = 0; status == PLIM_OK && c < channels; c++) {
         double factor = plim__tensor_at(s->scale, c) / sqrt(plim__tensor_at(s->variance, c) + s->epsilon);
         factors[c] = (float)factor;
-        ((float *)new_bias->data)[c] = (float)(((bias ? plim__tensor_at(bias, c) : 0) - plim__tensor_at(s->mean, c)) * factor + plim__tensor_at(s->bias, c));
+        ((float *)new_bias->data)[c] =
+            (float)(((bias ? plim__tensor_at(bias, c) : 0) - plim__tensor_at(s->mean, c)) * factor +
+                    plim__tensor_at(s->bias, c));
     }
     if (status == PLIM_OK) status = plim__tensor_scaled(weights, factors, &new_weights, error);
     plim__free(factors);
@@ -53,8 +58,10 @@ static plim_status fold(plim_graph *g, plim__node *conv, const plim__node *norm,
     conv = &g->nodes.items[index];
     if (plim__graph_swap_names(g, conv->inputs.items[1], w) != PLIM_OK) return plim_graph_status(g, error);
     conv->inputs.items[1] = w;
-    if (conv->inputs.count > 2) conv->inputs.items[2] = b;
-    else plim__node_add_input(g, index, b);
+    if (conv->inputs.count > 2)
+        conv->inputs.items[2] = b;
+    else
+        plim__node_add_input(g, index, b);
     int32_t dead = g->values.items[out].producer;
     g->nodes.items[dead].dead = true;
     g->values.items[out].producer = -1;
@@ -83,7 +90,9 @@ plim_status plim__pass_fuse_batch_norm(plim_graph *g, bool *changed, plim_error 
         struct statistics s;
         plim__activation activation;
         if (!plim__match_op(norm, "BatchNormalization") || !read_statistics(g, norm, &s)) continue;
-        if (!plim__activation_of(g, norm->outputs.items[0], &activation) || strcmp(activation.name, "relu") != 0 || activation.alpha != 0) continue;
+        if (!plim__activation_of(g, norm->outputs.items[0], &activation) || strcmp(activation.name, "relu") != 0 ||
+            activation.alpha != 0)
+            continue;
         plim_value inputs[5];
         memcpy(inputs, norm->inputs.items, sizeof inputs);
         float epsilon = (float)s.epsilon;

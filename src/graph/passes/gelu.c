@@ -34,8 +34,8 @@ static bool is_inner(const plim_graph *g, plim_value v, plim_value *x) {
     plim__node *add = plim__match_producer(g, sum, "Add");
     for (size_t i = 0; add && i < 2; i++) {
         scaled = add->inputs.items[i];
-        if (plim__match_with_scalar(g, plim__match_producer(g, scaled, "Mul"), 0.044715, &cubed, NULL) && is_cube(g, cubed, x) &&
-            add->inputs.items[1 - i] == *x)
+        if (plim__match_with_scalar(g, plim__match_producer(g, scaled, "Mul"), 0.044715, &cubed, NULL) &&
+            is_cube(g, cubed, x) && add->inputs.items[1 - i] == *x)
             return true;
     }
     return false;
@@ -56,16 +56,19 @@ static bool is_gelu(const plim_graph *g, const plim__node *mul, plim_value *x, b
     for (size_t i = 0; i < 2; i++) {
         plim_value a = mul->inputs.items[i], b = mul->inputs.items[1 - i], half;
         if (is_gate(g, a, x, tanh_form)) { /* gate · (½ · x) */
-            if (plim__match_with_scalar(g, plim__match_producer(g, b, "Mul"), 0.5, &half, NULL) && half == *x) return true;
+            if (plim__match_with_scalar(g, plim__match_producer(g, b, "Mul"), 0.5, &half, NULL) && half == *x)
+                return true;
         }
         double scalar;
         if (plim__match_scalar(g, b, &scalar) && plim__match_near(scalar, 0.5)) { /* ½ · (x · gate) */
             plim__node *product = plim__match_producer(g, a, "Mul");
             for (size_t k = 0; product && k < 2; k++)
-                if (is_gate(g, product->inputs.items[k], x, tanh_form) && product->inputs.items[1 - k] == *x) return true;
+                if (is_gate(g, product->inputs.items[k], x, tanh_form) && product->inputs.items[1 - k] == *x)
+                    return true;
         }
         plim__node *halved = plim__match_producer(g, a, "Mul"); /* x · (½ · gate) */
-        if (plim__match_with_scalar(g, halved, 0.5, &half, NULL) && is_gate(g, half, x, tanh_form) && b == *x) return true;
+        if (plim__match_with_scalar(g, halved, 0.5, &half, NULL) && is_gate(g, half, x, tanh_form) && b == *x)
+            return true;
     }
     return false;
 }

@@ -15,7 +15,8 @@ plim_status plim__pass_identity(plim_graph *g, bool *changed, plim_error *error)
     (void)error;
     for (size_t n = 0; n < g->nodes.count; n++) {
         plim__node *node = &g->nodes.items[n];
-        if (node->dead || *node->domain || (strcmp(node->op_name, "Identity") != 0 && !drops_nothing(g, node))) continue;
+        if (node->dead || *node->domain || (strcmp(node->op_name, "Identity") != 0 && !drops_nothing(g, node)))
+            continue;
         plim_value in = node->inputs.items[0], out = node->outputs.items[0];
         bool output = false; /* an output must stay a value of its own when it is an input or a weight */
         for (size_t i = 0; i < g->outputs.count; i++) output |= g->outputs.items[i] == out;

@@ -15,7 +15,9 @@ static bool is_mean(const plim_graph *g, const plim__node *node, int *axis) {
     const int64_t *given = plim__node_ints(node, "axes", &count);
     plim__tensor *tensor = plim__graph_constant_tensor(g, plim__node_in(node, 1));
     if (!given) {
-        if (!tensor || !plim__match_load(g, tensor) || plim__tensor_ints(tensor, axes, PLIM_MAX_RANK, &count, NULL) != PLIM_OK) return false;
+        if (!tensor || !plim__match_load(g, tensor) ||
+            plim__tensor_ints(tensor, axes, PLIM_MAX_RANK, &count, NULL) != PLIM_OK)
+            return false;
         given = axes;
     }
     int rank = g->values.items[node->inputs.items[0]].shape.rank, seen = 0;
@@ -33,7 +35,9 @@ static bool is_mean(const plim_graph *g, const plim__node *node, int *axis) {
 static bool is_deviation(const plim_graph *g, plim_value v, plim_value d, int axis, double *epsilon) {
     plim__node *root = plim__match_producer(g, v, "Sqrt");
     plim_value variance, base;
-    if (!root || !plim__match_with_scalar(g, plim__match_producer(g, root->inputs.items[0], "Add"), NAN, &variance, epsilon)) return false;
+    if (!root ||
+        !plim__match_with_scalar(g, plim__match_producer(g, root->inputs.items[0], "Add"), NAN, &variance, epsilon))
+        return false;
     int32_t producer = g->values.items[variance].producer;
     int variance_axis;
     if (producer < 0 || !is_mean(g, &g->nodes.items[producer], &variance_axis) || variance_axis != axis) return false;
@@ -60,7 +64,8 @@ static plim_status fuse(plim_graph *g, const plim__node *division, bool *changed
     int32_t mean = g->values.items[difference->inputs.items[1]].producer;
     int axis;
     double epsilon;
-    if (mean < 0 || !is_mean(g, &g->nodes.items[mean], &axis) || g->nodes.items[mean].inputs.items[0] != x) return PLIM_OK;
+    if (mean < 0 || !is_mean(g, &g->nodes.items[mean], &axis) || g->nodes.items[mean].inputs.items[0] != x)
+        return PLIM_OK;
     if (!is_deviation(g, division->inputs.items[1], d, axis, &epsilon)) return PLIM_OK;
     plim__node *scaled = plim__match_user(g, out, "Mul");
     plim_value scale = scaled ? plim__match_other(scaled, out) : PLIM_NO_VALUE;
@@ -72,7 +77,8 @@ static plim_status fuse(plim_graph *g, const plim__node *division, bool *changed
         inputs[2] = bias;
         last = shifted->outputs.items[0];
     }
-    int32_t made = plim__match_build(g, "", "LayerNormalization", 17, division->name, inputs, inputs[2] >= 0 ? 3 : 2, last);
+    int32_t made =
+        plim__match_build(g, "", "LayerNormalization", 17, division->name, inputs, inputs[2] >= 0 ? 3 : 2, last);
     plim_graph_set_int(g, made, "axis", axis);
     plim_graph_set_float(g, made, "epsilon", (float)epsilon);
     *changed = true;
@@ -82,6 +88,7 @@ static plim_status fuse(plim_graph *g, const plim__node *division, bool *changed
 plim_status plim__pass_layer_norm(plim_graph *g, bool *changed, plim_error *error) {
     (void)error;
     for (size_t n = 0; n < g->nodes.count; n++)
-        if (plim__match_op(&g->nodes.items[n], "Div") && fuse(g, &g->nodes.items[n], changed) != PLIM_OK) return g->failure.status;
+        if (plim__match_op(&g->nodes.items[n], "Div") && fuse(g, &g->nodes.items[n], changed) != PLIM_OK)
+            return g->failure.status;
     return PLIM_OK;
 }

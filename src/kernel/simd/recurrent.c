@@ -21,7 +21,7 @@
 typedef float lanes __attribute__((vector_size(WIDTH * 4)));
 typedef float loose_lanes __attribute__((vector_size(WIDTH * 4), aligned(4))); /* anywhere in memory */
 
-/* --- product ------------------------------------------------------------------------------------------------------- */
+/* --- product -------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void store_some(float *y, lanes sum, const float *bias, bool add, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = sum[i] + bias[i] + (add ? y[i] : 0);
@@ -38,8 +38,8 @@ static inline __attribute__((always_inline)) void store(float *y, lanes sum, con
 }
 
 /* `rows` rows from `row` on, n units from `unit` on; rows and gates are constants where this is called. */
-static inline __attribute__((always_inline)) void tile(const plim__cell_product *p, int64_t unit, int64_t n, int64_t row,
-                                                       int rows, int gates) {
+static inline __attribute__((always_inline)) void tile(const plim__cell_product *p, int64_t unit, int64_t n,
+                                                       int64_t row, int rows, int gates) {
     lanes sums[MOST_ROWS][4];
     const float *x[MOST_ROWS];
     int64_t step = (int64_t)p->all_gates * WIDTH;
@@ -69,7 +69,8 @@ static inline __attribute__((always_inline)) void tile(const plim__cell_product 
 }
 
 /* All rows, in equal tiles of as many as fit the registers. */
-static inline __attribute__((always_inline)) void all_rows(const plim__cell_product *p, int64_t unit, int64_t n, int gates) {
+static inline __attribute__((always_inline)) void all_rows(const plim__cell_product *p, int64_t unit, int64_t n,
+                                                           int gates) {
     const int full = ACCUMULATORS / gates < MOST_ROWS ? ACCUMULATORS / gates : MOST_ROWS;
     for (int64_t row = 0, tiles = (p->rows + full - 1) / full; tiles > 0; tiles--) {
         int64_t rows = (p->rows - row + tiles - 1) / tiles;
@@ -107,7 +108,7 @@ static void product(const plim__cell_product *p, int64_t from, int64_t to) {
     }
 }
 
-/* --- activations ------------------------------------------------------------------------------------------------------ */
+/* --- activations ---------------------------------------------------------------------------------------------- */
 
 static inline float sigmoid(float x) { return 1.0f / (1.0f + plim__simd_exp(-x)); }
 static inline float softplus(float x) { return (x > 0 ? x : 0) + plim__simd_log1p(plim__simd_exp(-fabsf(x))); }
@@ -147,7 +148,8 @@ static void lstm(int64_t n, const float *restrict i, const float *restrict o, co
     }
 }
 
-static void gru(int64_t n, const float *restrict z, const float *restrict a, const float *restrict h, float *restrict y) {
+static void gru(int64_t n, const float *restrict z, const float *restrict a, const float *restrict h,
+                float *restrict y) {
 #pragma omp simd
     for (int64_t k = 0; k < n; k++) {
         float fresh = plim__simd_tanh(a[k]), keep = sigmoid(z[k]);

@@ -64,8 +64,8 @@ static inline float swish_slope(float x, float a) {
         int64_t o = steps[0] / 4, s = steps[1] / 4, l = steps[2] / 4, r = steps[3] / 4;                                \
         (void)context;                                                                                                 \
         for (int64_t i = 0; i < n; i++) {                                                                              \
-            float g = from[i * s], x = left[i * l], y = right[i * r];                                  \
-            (void)y;                                                                                                  \
+            float g = from[i * s], x = left[i * l], y = right[i * r];                                                  \
+            (void)y;                                                                                                   \
             out[i * o] = (expression);                                                                                 \
         }                                                                                                              \
     }
