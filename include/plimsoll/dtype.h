@@ -39,7 +39,7 @@ extern "C" {
 
 typedef enum plim_dtype {
     PLIM_DTYPE_NONE = 0,
-#define PLIM_DTYPE_ENUM(name, number, bits, word) PLIM_##name = number,
+#define PLIM_DTYPE_ENUM(name, number, bits, word) PLIM_##name = (number),
     PLIM_DTYPE_LIST(PLIM_DTYPE_ENUM)
 #undef PLIM_DTYPE_ENUM
         PLIM_DTYPE_COUNT

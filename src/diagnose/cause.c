@@ -222,7 +222,7 @@ static void copy_holders(const plim__incident *incident, plim_explanation *x) {
         plim__guess_shape(holder->bytes, holder->guess, sizeof holder->guess);
     }
     for (size_t i = 0; i < incident->buffers.count && x->holder_count < PLIM_EXPLANATION_HOLDERS; i++) {
-        const plim__buffer *buffer = &incident->buffers.items[i];
+        const plim__xla_buffer *buffer = &incident->buffers.items[i];
         plim_holder *holder = &x->holders[x->holder_count++];
         holder->bytes = buffer->exact ? buffer->exact : buffer->size.bytes;
         holder->count = 1;

@@ -33,17 +33,17 @@ size_t plim__dump_largest(const plim__dump *dump, plim__dump_size *sizes, size_t
 void plim__guess_shape(uint64_t bytes, char *guess, size_t size);
 
 /* XLA's "Peak buffers". */
-typedef struct plim__buffer {
+typedef struct plim__xla_buffer {
     plim_amount size;
     uint64_t exact; /* from its shape; 0 when unknown */
     int rank;
     int64_t shape[PLIM_EXPLANATION_DIMS];
     char dtype[24], what[96];
-} plim__buffer;
+} plim__xla_buffer;
 
 typedef struct plim__buffers {
     size_t count;
-    plim__buffer items[PLIM_BUFFER_COUNT];
+    plim__xla_buffer items[PLIM_BUFFER_COUNT];
     plim_amount total, temp, parameters, live_out;
 } plim__buffers;
 

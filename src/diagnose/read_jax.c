@@ -74,7 +74,7 @@ static void parse_arguments(plim__reader *reader, const char *start, const char 
 /* --- the buffer list ------------------------------------------------------------------------------------------ */
 
 /* "f32[261521,2048]{1,0}" */
-static bool take_xla_shape(plim__text *t, plim__buffer *buffer) {
+static bool take_xla_shape(plim__text *t, plim__xla_buffer *buffer) {
     char word[24];
     plim__skip_blank(t);
     plim__take_word(t, word, sizeof word);
@@ -86,7 +86,7 @@ static bool take_xla_shape(plim__text *t, plim__buffer *buffer) {
     return true;
 }
 
-static void take_operator(plim__text t, plim__buffer *buffer) {
+static void take_operator(plim__text t, plim__xla_buffer *buffer) {
     if (!plim__seek(&t, 64, "op_name=")) return;
     if (t.at < t.end && (*t.at == '"' || *t.at == '\\')) t.at++;
     if (t.at < t.end && *t.at == '"') t.at++;
@@ -109,7 +109,7 @@ static void parse_buffers(plim__reader *reader, const char *start, const char *e
         if (!plim__seek(&next, 1200, "Buffer %i:", &number))
             next.at = t.at + (t.end - t.at > 1200 ? 1200 : t.end - t.at);
         plim__text item = {t.at, next.at}, s = item;
-        plim__buffer buffer = {.rank = -1};
+        plim__xla_buffer buffer = {.rank = -1};
         if (!plim__seek(&s, 64, "Size: %S", &buffer.size)) break;
         take_operator(item, &buffer);
         s = item;

@@ -11,7 +11,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "core/half.h"
+#include "core/scalar.h"
 
 plim__source *plim__source_open(const char *path, plim_error *error) {
     plim__source *source = plim__alloc_zero(1, sizeof *source);
@@ -146,23 +146,7 @@ plim_status plim__tensor_load(plim__tensor *tensor, plim_error *error) {
 }
 
 double plim__tensor_at(const plim__tensor *tensor, int64_t i) {
-    const void *data = tensor->data;
-    switch (tensor->dtype) {
-    case PLIM_F32: return ((const float *)data)[i];
-    case PLIM_F64: return ((const double *)data)[i];
-    case PLIM_F16: return plim__half_to_float(((const uint16_t *)data)[i]);
-    case PLIM_BF16: return plim__bfloat_to_float(((const uint16_t *)data)[i]);
-    case PLIM_I64: return (double)((const int64_t *)data)[i];
-    case PLIM_U64: return (double)((const uint64_t *)data)[i];
-    case PLIM_I32: return ((const int32_t *)data)[i];
-    case PLIM_U32: return ((const uint32_t *)data)[i];
-    case PLIM_I16: return ((const int16_t *)data)[i];
-    case PLIM_U16: return ((const uint16_t *)data)[i];
-    case PLIM_I8: return ((const int8_t *)data)[i];
-    case PLIM_U8:
-    case PLIM_BOOL: return ((const uint8_t *)data)[i];
-    default: return 0;
-    }
+    return plim__scalar_get(tensor->dtype, tensor->data, i);
 }
 
 plim_status plim__tensor_ints(plim__tensor *tensor, int64_t *values, size_t most, size_t *count, plim_error *error) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernel/scalar.h"
+#include "core/scalar.h"
 
 /* Signed sums wrap around as they do everywhere else in tensors: they are done on the unsigned type. */
 #define LOOPS(name, type, wide)                                                                                        \

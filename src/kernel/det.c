@@ -1,8 +1,8 @@
 /* Determinants, by elimination in doubles with the largest pivot of each column. */
 #include <math.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
-#include "kernel/scalar.h"
 
 struct det {
     plim_dtype dtype;

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
-#include "kernel/scalar.h"
 
 /* --- terms ---------------------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* Operators that make data out of little: ConstantOfShape, EyeLike, OneHot, Trilu, AffineGrid. */
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
-#include "kernel/scalar.h"
 #include "ops/movement.h"
 
 /* Inference turns these into constants; only a model that was not inferred gets here. */

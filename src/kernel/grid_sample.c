@@ -1,8 +1,8 @@
 /* GridSample (values at given places of an image) and Col2Im (columns of windows added back into an image). */
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
-#include "kernel/scalar.h"
 #include "ops/movement.h"
 
 enum sample_mode { NEAREST, LINEAR, CUBIC };

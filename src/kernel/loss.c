@@ -12,9 +12,9 @@
 #include <omp.h>
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
 #include "kernel/loops.h"
-#include "kernel/scalar.h"
 #include "kernel/simd/reduce.h"
 
 #define STRIP 256 /* columns at a time */

@@ -7,8 +7,8 @@
  *     e5m2fnuz  bias 16  no infinity, no -0, NaN is 1.00000.00 */
 #include <math.h>
 
+#include "core/scalar.h"
 #include "kernel/quantize.h"
-#include "kernel/scalar.h"
 
 typedef struct small_float {
     int mantissa, bias;

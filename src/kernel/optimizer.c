@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
 #include "kernel/loops.h"
-#include "kernel/scalar.h"
 
 enum rule { ADAGRAD, ADAM, MOMENTUM, NESTEROV };
 

@@ -2,9 +2,9 @@
 #ifndef PLIM_KERNEL_PAD_H
 #define PLIM_KERNEL_PAD_H
 
+#include "core/scalar.h"
 #include "kernel/copy.h"
 #include "kernel/lower.h"
-#include "kernel/scalar.h"
 
 typedef struct plim__mapped {
     int rank, threads;

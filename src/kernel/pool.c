@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/lower.h"
-#include "kernel/scalar.h"
 #include "ops/window.h"
 
 enum pool_kind { POOL_MAX, POOL_AVERAGE, POOL_AVERAGE_PADDED, POOL_LP };

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
-#include "kernel/scalar.h"
 #include "ops/quantize.h"
 
 struct linear {

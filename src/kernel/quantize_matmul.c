@@ -6,9 +6,9 @@
 #include <omp.h>
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
 #include "kernel/quantize.h"
-#include "kernel/scalar.h"
 #include "ops/quantize.h"
 
 /* Operands: a, b, then (absent ones NULL) a_zero, b_zero, a_scale, b_scale, y_scale, y_zero. */

@@ -2,10 +2,10 @@
  * in their order, so that duplicate indices give the same answer every time. */
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/combine.h"
 #include "kernel/copies.h"
 #include "kernel/indices.h"
-#include "kernel/scalar.h"
 #include "ops/movement.h"
 
 struct scatter {

@@ -4,8 +4,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "core/scalar.h"
 #include "kernel/copies.h"
-#include "kernel/scalar.h"
 #include "ops/movement.h"
 
 struct entry {

@@ -1,6 +1,6 @@
 /* Single elements of any numeric type as double: for the paths where clarity matters more than speed. */
-#ifndef PLIM_KERNEL_SCALAR_H
-#define PLIM_KERNEL_SCALAR_H
+#ifndef PLIM_CORE_SCALAR_H
+#define PLIM_CORE_SCALAR_H
 
 #include <math.h>
 #include <stdbool.h>
