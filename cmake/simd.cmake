@@ -2,6 +2,9 @@
 file(GLOB PLIM_SIMD_SOURCES CONFIGURE_DEPENDS src/kernel/simd/*.c)
 set(PLIM_SIMD_OBJECTS)
 if(PLIM_SIMD_SOURCES)
+  if(PLIM_FUZZ) # clang takes minutes for these loops with coverage and sanitizers; no reader of files is among them
+    set_source_files_properties(${PLIM_SIMD_SOURCES} PROPERTIES COMPILE_OPTIONS "-O1;-fno-sanitize=all")
+  endif()
   set(isa_baseline "")
   set(isa_avx2 -mavx2 -mfma)
   set(isa_avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512)
