@@ -14,6 +14,7 @@
 #include "plimsoll/session.h"
 #include "plimsoll/size.h"
 #include "plimsoll/status.h"
+#include "plimsoll/train.h"
 #include "plimsoll/zoo.h"
 
 #endif

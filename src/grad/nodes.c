@@ -20,6 +20,7 @@ int32_t plim__gradient_begin(plim__gradient *d, const char *domain, const char *
                              size_t count, size_t outputs) {
     plim_graph *g = d->graph;
     int32_t node = plim__graph_add_node(g, domain, op, NULL, *domain ? 1 : PLIM__GRADIENT_OPSET);
+    if (node >= 0) g->nodes.items[node].phase = PLIM__BACKWARD;
     for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
     for (size_t i = 0; node >= 0 && i < outputs; i++)
         plim__node_add_output(g, node,

@@ -21,7 +21,9 @@ typedef enum plim__value_kind {
     PLIM__VALUE_INPUT,     /* fed by the caller */
     PLIM__VALUE_CONSTANT,  /* fixed data */
     PLIM__VALUE_PARAMETER, /* data that training changes: a float initializer of the model */
-    PLIM__VALUE_STATE,     /* written by the step and kept between steps: optimizer state, statistics */
+    PLIM__VALUE_STATE,     /* written by the step and kept between steps: optimizer state, statistics; zero at first
+                            * when it has no tensor */
+    PLIM__VALUE_SUM,       /* the same for the gradient of a parameter, summed up over micro-batches */
 } plim__value_kind;
 
 typedef struct plim__value {
@@ -30,6 +32,7 @@ typedef struct plim__value {
     plim_dtype dtype; /* PLIM_DTYPE_NONE while unknown */
     plim__shape shape;
     int32_t producer;     /* node, -1 for none */
+    bool is_gradient;     /* of a parameter; for reports */
     plim__tensor *tensor; /* constants, parameters, initial state */
 } plim__value;
 
@@ -60,11 +63,19 @@ typedef struct plim__attribute {
 
 typedef struct plim__op plim__op;
 
+/* What part of a training step a node belongs to. */
+typedef enum plim__phase {
+    PLIM__FORWARD,
+    PLIM__BACKWARD,
+    PLIM__UPDATE, /* once a batch, after its last micro-batch */
+} plim__phase;
+
 typedef struct plim__node {
     char *name;
     char *op_name, *domain; /* as in the file; domain "" is ONNX's own */
     const plim__op *op;     /* row of the operator table; NULL while unresolved or unknown */
     int version;            /* opset of its domain */
+    plim__phase phase;
     bool dead;
     PLIM_VEC(plim_value) inputs;  /* PLIM_NO_VALUE for a missing optional one */
     PLIM_VEC(plim_value) outputs; /* PLIM_NO_VALUE for an unused optional one */

@@ -136,7 +136,7 @@ plim_status plim__graph_prune(plim_graph *g, plim_error *error) {
     for (size_t i = 0; i < g->outputs.count; i++) needed[g->outputs.items[i]] = true;
     for (size_t n = g->nodes.count; n-- > 0;) {
         plim__node *node = &g->nodes.items[n];
-        bool alive = false;
+        bool alive = !node->dead && node->phase != PLIM__FORWARD && node->outputs.count == 0; /* writes to state */
         for (size_t i = 0; !node->dead && i < node->outputs.count; i++)
             alive |= node->outputs.items[i] >= 0 && needed[node->outputs.items[i]];
         node->dead = !alive;
@@ -188,6 +188,7 @@ static bool clone_node(plim_graph *g, const plim__node *from) {
     if (id < 0) return false;
     g->nodes.items[id].op = from->op;
     g->nodes.items[id].dead = from->dead;
+    g->nodes.items[id].phase = from->phase;
     bool ok = true;
     for (size_t i = 0; i < from->inputs.count; i++) ok &= plim__node_add_input(g, id, from->inputs.items[i]);
     for (size_t i = 0; i < from->outputs.count; i++)
@@ -236,6 +237,7 @@ plim_graph *plim_graph_clone(const plim_graph *from) {
         ok = plim__graph_add_value(g, value->name, value->kind, value->dtype, &value->shape) == (plim_value)v;
         if (!ok) break;
         g->values.items[v].producer = value->producer;
+        g->values.items[v].is_gradient = value->is_gradient;
         g->values.items[v].tensor = plim__tensor_retain(value->tensor);
     }
     for (size_t n = 0; ok && n < from->nodes.count; n++) ok = clone_node(g, &from->nodes.items[n]);

@@ -90,8 +90,8 @@ static struct place *find_place(const plim__lower *l, plim_value v, const plim__
     return NULL;
 }
 
-static plim_status add_place(plim__lower *l, plim_value v, const plim__layout *layout, plim__operand operand) {
-    struct place place = {.layout = *layout, .operand = operand, .next = -1};
+static plim_status push_place(plim__lower *l, plim_value v, struct place place) {
+    place.next = -1;
     if (!plim__vec_push(&l->places, place)) return no_memory(l);
     int32_t index = (int32_t)l->places.count - 1;
     int32_t *link = &l->first[v];
@@ -100,10 +100,18 @@ static plim_status add_place(plim__lower *l, plim_value v, const plim__layout *l
     return PLIM_OK;
 }
 
+static plim_status add_place(plim__lower *l, plim_value v, const plim__layout *layout, plim__operand operand) {
+    return push_place(l, v, (struct place){.layout = *layout, .operand = operand});
+}
+
 static bool is_weight(const plim__value *value) {
     return value->kind == PLIM__VALUE_CONSTANT || value->kind == PLIM__VALUE_PARAMETER ||
-           value->kind == PLIM__VALUE_STATE;
+           value->kind == PLIM__VALUE_STATE || value->kind == PLIM__VALUE_SUM;
 }
+
+/* A weight gets one more copy for a further layout, made when it is loaded, unless a step changes it: then the copy is
+ * made anew in each run. */
+static bool may_have_copies(const plim__lower *l, plim_value v) { return l->first[v] < 0 || !l->written[v]; }
 
 /* --- rearranging ---------------------------------------------------------------------------------------------- */
 
@@ -171,6 +179,7 @@ static plim_status emit_made(plim__lower *l, plim_value v, const struct place *f
                        .state = made.state,
                        .release = made.release,
                        .node = l->node_index,
+                       .phase = l->node ? l->node->phase : PLIM__FORWARD,
                        .label = "reorder",
                        .in_count = 1,
                        .out_count = 1,
@@ -205,15 +214,19 @@ static plim_status emit_rearrangement(plim__lower *l, plim_value v, const struct
     return emit_made(l, v, from, to, made, operand);
 }
 
-/* A weight that nobody has placed yet: a buffer in the wanted layout, filled at load time. Takes `made`. */
+/* A weight that nobody has placed yet: a buffer in the wanted layout, filled at load time by `made`, which it takes.
+ * `seen` as in struct place, or NULL. */
 static plim_status place_weight_made(plim__lower *l, plim_value v, const plim__layout *layout,
-                                     struct rearrangement made) {
+                                     const dnnl_memory_desc_t *seen, struct rearrangement made) {
     const plim__value *value = value_of(l, v);
     plim__load load = {
         .value = v, .rearrange = made.run, .state = made.state, .release = made.release, .scratch = made.scratch};
-    plim__buffer_kind kind = value->kind == PLIM__VALUE_STATE ? PLIM__BUFFER_STATE : PLIM__BUFFER_WEIGHT;
+    plim__buffer_kind kind = value->kind == PLIM__VALUE_STATE ? PLIM__BUFFER_STATE
+                             : value->kind == PLIM__VALUE_SUM ? PLIM__BUFFER_GRADIENT
+                                                              : PLIM__BUFFER_WEIGHT;
     plim_status status = plim__lower_buffer(l, plim__layout_bytes(layout), kind, v, &load.buffer);
     if (status == PLIM_OK) {
+        l->program->buffers.items[load.buffer].kept = true;
         load.tensor = plim__tensor_retain(value->tensor);
         if (!plim__vec_push(&l->program->loads, load)) {
             plim__tensor_release(load.tensor);
@@ -224,7 +237,9 @@ static plim_status place_weight_made(plim__lower *l, plim_value v, const plim__l
         if (load.release) load.release(load.state);
         return status;
     }
-    return add_place(l, v, layout, (plim__operand){load.buffer, 0});
+    struct place place = {.layout = *layout, .turned = seen != NULL, .operand = {load.buffer, 0}};
+    if (seen) place.seen = *seen;
+    return push_place(l, v, place);
 }
 
 static plim_status place_weight(plim__lower *l, plim_value v, const plim__layout *layout) {
@@ -232,7 +247,7 @@ static plim_status place_weight(plim__lower *l, plim_value v, const plim__layout
     plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
     struct rearrangement made = {0};
     if (!plim__layout_equal(&dense, layout)) PLIM_TRY(make_rearrangement(l, &dense, layout, &made));
-    return place_weight_made(l, v, layout, made);
+    return place_weight_made(l, v, layout, NULL, made);
 }
 
 /* --- inputs --------------------------------------------------------------------------------------------------- */
@@ -291,7 +306,7 @@ plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_des
     if (want.blocked && md->ndims != value->shape.rank && dense_md_like(md, &dense_like) &&
         dnnl_memory_desc_equal(&dense_like, md))
         want = plim__layout_dense(value->dtype, &value->shape); /* only another view of plain memory */
-    if (is_weight(value) && !find_place(l, v, &want)) PLIM_TRY(place_weight(l, v, &want));
+    if (is_weight(value) && may_have_copies(l, v) && !find_place(l, v, &want)) PLIM_TRY(place_weight(l, v, &want));
     PLIM_TRY(need_place(l, v));
     const struct place *place = find_place(l, v, &want);
     if (place) return push_operand(l, place->operand);
@@ -319,9 +334,9 @@ plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_d
     if (place) return push_operand(l, place->operand);
     struct rearrangement made;
     plim__operand operand;
-    if (is_weight(value)) {
+    if (is_weight(value) && may_have_copies(l, v)) {
         PLIM_TRY(make_reorder(l, seen, md, &made));
-        PLIM_TRY(place_weight_made(l, v, &want, made));
+        PLIM_TRY(place_weight_made(l, v, &want, seen, made));
         return push_operand(l, find_place(l, v, &want)->operand);
     }
     PLIM_TRY(plim__lower_value_dense(l, v, &operand));
@@ -329,6 +344,64 @@ plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_d
     PLIM_TRY(make_reorder(l, seen, md, &made));
     PLIM_TRY(emit_made(l, v, &from, &want, made, &operand));
     return push_operand(l, operand);
+}
+
+/* --- parameters and state that a step changes ------------------------------------------------------------------ */
+
+static plim_status through_plain_memory(plim__lower *l, plim_value v, struct place *from) {
+    plim__operand operand;
+    PLIM_TRY(plim__lower_value_dense(l, v, &operand));
+    *from =
+        (struct place){.layout = plim__layout_dense(value_of(l, v)->dtype, &value_of(l, v)->shape), .operand = operand};
+    return PLIM_OK;
+}
+
+plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j) {
+    plim_value v = plim__node_in(l->node, i);
+    if (v < 0) return push_operand(l, (plim__operand){-1, 0});
+    PLIM_TRY(need_place(l, plim__node_in(l->node, j)));
+    struct place home = *first_place(l, plim__node_in(l->node, j));
+    PLIM_TRY(need_place(l, v));
+    const struct place *same = find_place(l, v, &home.layout);
+    if (same) return push_operand(l, same->operand);
+    struct place from = *first_place(l, v);
+    bool other_axes = from.layout.blocked && home.layout.blocked && from.layout.md.ndims != home.layout.md.ndims;
+    bool turned = home.turned && !from.layout.blocked;
+    if (other_axes || turned || (!from.layout.blocked && home.layout.blocked && !plim__layout_is_dense(&from.layout)))
+        PLIM_TRY(through_plain_memory(l, v, &from));
+    plim__operand operand;
+    if (home.turned && !from.layout.blocked) {
+        struct rearrangement made;
+        PLIM_TRY(make_reorder(l, &home.seen, &home.layout.md, &made));
+        PLIM_TRY(emit_made(l, v, &from, &home.layout, made, &operand));
+    } else {
+        PLIM_TRY(emit_rearrangement(l, v, &from, &home.layout, &operand));
+    }
+    return push_operand(l, operand);
+}
+
+plim_status plim__lower_written(plim__lower *l, size_t i, int like) {
+    plim_value v = plim__node_in(l->node, i);
+    if (v < 0) return plim__vec_push(&l->out, ((plim__operand){-1, 0})) ? PLIM_OK : no_memory(l);
+    if (l->first[v] < 0 && like >= 0) {
+        plim_value model = plim__node_in(l->node, (size_t)like);
+        PLIM_TRY(need_place(l, model));
+        struct place home = *first_place(l, model);
+        plim__layout dense = plim__layout_dense(home.layout.dtype, &home.layout.shape);
+        struct rearrangement made = {0};
+        if (value_of(l, v)->tensor && home.turned)
+            PLIM_TRY(make_reorder(l, &home.seen, &home.layout.md, &made));
+        else if (value_of(l, v)->tensor && !plim__layout_equal(&dense, &home.layout))
+            PLIM_TRY(make_rearrangement(l, &dense, &home.layout, &made));
+        PLIM_TRY(place_weight_made(l, v, &home.layout, home.turned ? &home.seen : NULL, made));
+    }
+    PLIM_TRY(need_place(l, v));
+    return plim__vec_push(&l->out, first_place(l, v)->operand) ? PLIM_OK : no_memory(l);
+}
+
+size_t plim__lower_kept_bytes(const plim__lower *l, size_t i) {
+    const struct place *place = first_place(l, plim__node_in(l->node, i));
+    return place ? plim__layout_bytes(&place->layout) : 0;
 }
 
 const plim__layout *plim__lower_peek(const plim__lower *l, size_t i) {
@@ -399,6 +472,8 @@ plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run
                        .state = state,
                        .release = release,
                        .node = l->node_index,
+                       .phase = l->node->phase,
+                       .writes = (l->node->op->flags & PLIM__OP_WRITES) != 0,
                        .label = label,
                        .in_count = (int32_t)l->in.count,
                        .out_count = (int32_t)l->out.count,

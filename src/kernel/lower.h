@@ -70,6 +70,13 @@ plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_des
  * that memory, `md` is the layout wanted. */
 plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen,
                                    const dnnl_memory_desc_t *md);
+/* Node input i in exactly the arrangement of node input j, a weight: for updates, which go over whole buffers. */
+plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j);
+/* Node input i, a parameter or state, becomes the next out operand: the step reads and changes it where it is. If it
+ * has no place yet, it is arranged like node input `like`, or dense row-major when that is -1. */
+plim_status plim__lower_written(plim__lower *l, size_t i, int like);
+/* Bytes of a parameter or state, padding included. */
+size_t plim__lower_kept_bytes(const plim__lower *l, size_t i);
 /* Node output i becomes the next out operand; layout NULL is dense row-major. An absent optional output
  * becomes a NULL operand. */
 plim_status plim__lower_output(plim__lower *l, size_t i, const plim__layout *layout);

@@ -7,6 +7,8 @@
 /* One layout in which a value can be had. */
 struct place {
     plim__layout layout;
+    bool turned;             /* weights: oneDNN sees the plain memory with other axes, as `seen` tells */
+    dnnl_memory_desc_t seen; /* only when turned */
     plim__operand operand;
     int32_t next; /* next place of the same value, -1 at the end */
 };
@@ -19,6 +21,7 @@ struct plim__lower {
     plim_error *error;
     PLIM_VEC(struct place) places;
     int32_t *first;                  /* of each value: its first place, -1 for none */
+    bool *written;                   /* of each value: a step changes it where it is */
     PLIM_VEC(plim__operand) in, out; /* of the step to come */
     int32_t scratch, inplace_in, inplace_out;
     bool emitted; /* the node has a step already; its cost is counted once */

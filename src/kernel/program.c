@@ -57,14 +57,32 @@ static plim_status lower_nodes(plim__lower *l) {
     return PLIM_OK;
 }
 
+/* What operators that write change: their inputs that are kept from step to step. */
+static bool *find_written(const plim_graph *g) {
+    bool *written = plim__alloc_zero(g->values.count, sizeof *written);
+    for (size_t n = 0; written && n < g->nodes.count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        if (node->dead || !(node->op->flags & PLIM__OP_WRITES)) continue;
+        for (size_t i = 0; i < node->inputs.count; i++) {
+            plim_value v = node->inputs.items[i];
+            if (v < 0) continue;
+            plim__value_kind kind = g->values.items[v].kind;
+            written[v] |= kind == PLIM__VALUE_PARAMETER || kind == PLIM__VALUE_STATE || kind == PLIM__VALUE_SUM;
+        }
+    }
+    return written;
+}
+
 static plim_status build(const plim_graph *g, int threads, plim__program *program, plim_error *error) {
     PLIM_TRY(plim__machine_create(threads, &program->machine, error));
     program->value_count = g->values.count;
     program->values = plim__alloc_array(g->values.count, sizeof *program->values);
     plim__lower l = {.graph = g, .program = program, .error = error};
     l.first = plim__alloc_array(g->values.count, sizeof *l.first);
-    plim_status status =
-        program->values && l.first ? PLIM_OK : plim__fail_memory(error, "a plan", g->values.count * sizeof *l.first);
+    l.written = find_written(g);
+    plim_status status = program->values && l.first && l.written
+                             ? PLIM_OK
+                             : plim__fail_memory(error, "a plan", g->values.count * sizeof *l.first);
     if (status == PLIM_OK) {
         memset(l.first, -1, g->values.count * sizeof *l.first);
         for (size_t v = 0; v < g->values.count; v++) program->values[v] = (plim__operand){-1, 0};
@@ -76,6 +94,7 @@ static plim_status build(const plim_graph *g, int threads, plim__program *progra
     for (size_t v = 0; status == PLIM_OK && v < g->values.count; v++) /* for reports: where each value is first */
         if (program->values[v].buffer < 0 && l.first[v] >= 0) program->values[v] = l.places.items[l.first[v]].operand;
     plim__free(l.first);
+    plim__free(l.written);
     plim__vec_free(&l.places);
     plim__vec_free(&l.in);
     plim__vec_free(&l.out);

@@ -20,7 +20,7 @@ typedef enum plim__buffer_kind {
     PLIM__BUFFER_STATE,      /* optimizer state, statistics; kept */
     PLIM__BUFFER_INPUT,      /* filled by the caller before the first step */
     PLIM__BUFFER_ACTIVATION, /* made by a step */
-    PLIM__BUFFER_GRADIENT,   /* made by a backward step */
+    PLIM__BUFFER_GRADIENT,   /* the gradient of a parameter */
     PLIM__BUFFER_WORKSPACE,  /* scratch of one step */
 } plim__buffer_kind;
 
@@ -29,6 +29,7 @@ typedef struct plim__buffer {
     plim__buffer_kind kind;
     plim_value value; /* what it holds, for reports; PLIM_NO_VALUE for scratch */
     bool output;      /* read by the caller after the last step */
+    bool kept;        /* holds its data from one run to the next: weights, state, gradients that are summed up */
 } plim__buffer;
 
 typedef struct plim__operand {
@@ -58,6 +59,8 @@ typedef struct plim__step {
     int32_t in_count, out_count;
     int32_t scratch;                 /* buffer, -1 for none */
     int32_t inplace_in, inplace_out; /* this output may be written over this input; -1 for none */
+    plim__phase phase;               /* of its node */
+    bool writes; /* out operands that are kept are read too, then written: after all their readers */
     plim__cost cost;
 } plim__step;
 

@@ -25,6 +25,8 @@ enum plim__op_flags {
     PLIM__OP_COUPLES = 1 << 2,   /* mixes the samples of a batch (batch norm): splitting the batch changes it */
     PLIM__OP_RANDOM = 1 << 3,    /* draws random numbers: never folded, recomputed with the same counters */
     PLIM__OP_POINTWISE = 1 << 4, /* elementwise with broadcasting: cheap to recompute */
+    PLIM__OP_WRITES = 1 << 5,    /* changes inputs that are parameters or state where they are, has no outputs; stands
+                                  * after every reader of these. Its phase is never PLIM__FORWARD. */
 };
 
 typedef struct plim__infer {

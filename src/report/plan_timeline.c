@@ -62,7 +62,7 @@ static plim_status add_lives(const plim_graph *g, const plim__program *program, 
                              const int32_t *users, plim__timeline *timeline, plim_error *error) {
     for (size_t b = 0; b < plan->buffer_count; b++) {
         const plim__buffer *buffer = &program->buffers.items[b];
-        bool kept = buffer->kind == PLIM__BUFFER_WEIGHT || buffer->kind == PLIM__BUFFER_STATE;
+        bool kept = buffer->kept;
         /* a buffer that is written over another one has no memory of its own */
         if (plan->offsets[b] < 0 || plan->home[b] != (int32_t)b || buffer->bytes == 0) continue;
         if (!kept && plan->lives[b].born > plan->lives[b].died) continue;

@@ -112,9 +112,8 @@ plim_status plim_session_run(plim_session *s, plim_error *error) {
 /* --- what it will use ----------------------------------------------------------------------------------------- */
 
 static bool alive_at_peak(const plim_session *s, size_t b) {
-    plim__buffer_kind kind = s->program->buffers.items[b].kind;
     if (s->plan->home[b] != (int32_t)b || s->plan->offsets[b] < 0) return false;
-    if (kind == PLIM__BUFFER_WEIGHT || kind == PLIM__BUFFER_STATE) return true;
+    if (s->program->buffers.items[b].kept) return true;
     return s->plan->lives[b].born <= s->plan->peak_step && s->plan->peak_step <= s->plan->lives[b].died;
 }
 
