@@ -52,16 +52,16 @@ static plim_status run_blocks(const plim__program *program, void **blocks, plim_
             return plim__fail_memory(error, "folding a constant", program->buffers.items[b].bytes);
     for (size_t i = 0; i < program->loads.count; i++) {
         const plim__load *load = &program->loads.items[i];
-        if (!load->rearrange) {
+        if (!load->in.run) {
             PLIM_TRY(plim__tensor_read(load->tensor, blocks[load->buffer], error));
             continue;
         }
         PLIM_TRY(plim__tensor_load(load->tensor, error));
-        void *scratch = plim__alloc(load->scratch);
+        void *scratch = plim__alloc(load->in.scratch);
         plim__call call = {
-            .state = load->state, .in = &load->tensor->data, .out = &blocks[load->buffer], .scratch = scratch};
+            .state = load->in.state, .in = &load->tensor->data, .out = &blocks[load->buffer], .scratch = scratch};
         plim_status status =
-            scratch ? load->rearrange(&call) : plim__fail_memory(error, "folding a constant", load->scratch);
+            scratch ? load->in.run(&call) : plim__fail_memory(error, "folding a constant", load->in.scratch);
         plim__free(scratch);
         PLIM_TRY(status);
     }
@@ -120,7 +120,7 @@ plim_status plim__kernel_fold(plim_graph *g, int32_t index, void *context, plim_
     plim_graph *alone = isolate(g, node);
     if (!alone) return plim__fail_memory(error, "folding a constant", sizeof *alone);
     plim__program *program = NULL;
-    plim_status status = plim__program_create(alone, 1, &program, error);
+    plim_status status = plim__program_create(alone, 1, NULL, &program, error);
     void **blocks = status == PLIM_OK ? plim__alloc_zero(program->buffers.count, sizeof *blocks) : NULL;
     if (status == PLIM_OK && !blocks) status = plim__fail_memory(error, "folding a constant", sizeof *blocks);
     if (status == PLIM_OK) status = run_blocks(program, blocks, error);

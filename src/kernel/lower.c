@@ -111,7 +111,9 @@ static bool is_weight(const plim__value *value) {
 
 /* A weight gets one more copy for a further layout, made when it is loaded, unless a step changes it: then the copy is
  * made anew in each run. */
-static bool may_have_copies(const plim__lower *l, plim_value v) { return l->first[v] < 0 || !l->written[v]; }
+static bool may_have_copies(const plim__lower *l, plim_value v) {
+    return l->first[v] < 0 || (!l->written[v] && !l->like);
+}
 
 /* --- rearranging ---------------------------------------------------------------------------------------------- */
 
@@ -139,7 +141,7 @@ static bool dense_md_like(const dnnl_memory_desc_t *like, dnnl_memory_desc_t *md
 }
 
 static plim_status make_reorder(plim__lower *l, const dnnl_memory_desc_t *source, const dnnl_memory_desc_t *target,
-                                struct rearrangement *made) {
+                                plim__rearrangement *made) {
     dnnl_primitive_desc_t pd;
     dnnl_primitive_attr_t attr;
     PLIM_TRY(plim__lower_attr(l, &attr));
@@ -153,13 +155,13 @@ static plim_status make_reorder(plim__lower *l, const dnnl_memory_desc_t *source
 
 /* A kernel that turns one layout into the other: strided copies are ours, everything blocked is oneDNN's. */
 static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, const plim__layout *to,
-                                      struct rearrangement *made) {
-    *made = (struct rearrangement){0};
+                                      plim__rearrangement *made) {
+    *made = (plim__rearrangement){0};
     if (!from->blocked && !to->blocked) {
         struct copy_state *state = plim__alloc(sizeof *state);
         if (!state) return no_memory(l);
         *state = (struct copy_state){*from, *to, plim__lower_threads(l)};
-        *made = (struct rearrangement){.run = run_copy, .state = state, .release = plim__free};
+        *made = (plim__rearrangement){.run = run_copy, .state = state, .release = plim__free};
         return PLIM_OK;
     }
     dnnl_memory_desc_t source, target;
@@ -174,7 +176,7 @@ static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, 
 
 /* A step of its own that copies operand `from` into a new buffer with another layout. */
 static plim_status emit_made(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
-                             struct rearrangement made, plim__operand *operand) {
+                             plim__rearrangement made, plim__operand *operand) {
     plim__step step = {.run = made.run,
                        .state = made.state,
                        .release = made.release,
@@ -209,43 +211,82 @@ static plim_status emit_made(plim__lower *l, plim_value v, const struct place *f
 
 static plim_status emit_rearrangement(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
                                       plim__operand *operand) {
-    struct rearrangement made;
+    plim__rearrangement made;
     PLIM_TRY(make_rearrangement(l, &from->layout, to, &made));
     return emit_made(l, v, from, to, made, operand);
+}
+
+static plim__buffer_kind kept_kind(const plim__value *value) {
+    return value->kind == PLIM__VALUE_STATE ? PLIM__BUFFER_STATE
+           : value->kind == PLIM__VALUE_SUM ? PLIM__BUFFER_GRADIENT
+                                            : PLIM__BUFFER_WEIGHT;
+}
+
+static void forget(plim__rearrangement *made) {
+    if (made->release) made->release(made->state);
+    *made = (plim__rearrangement){0};
+}
+
+/* How to bring a value that steps change back to plain memory. */
+static plim_status make_way_back(plim__lower *l, const struct place *place, plim__rearrangement *made) {
+    plim__layout dense = plim__layout_dense(place->layout.dtype, &place->layout.shape);
+    *made = (plim__rearrangement){0};
+    if (plim__layout_equal(&dense, &place->layout)) return PLIM_OK;
+    if (place->turned) return make_reorder(l, &place->layout.md, &place->seen, made);
+    return make_rearrangement(l, &place->layout, &dense, made);
+}
+
+/* A buffer for a kept value, and what fills it. Takes what `load` owns, also on failure. */
+static plim_status place_kept(plim__lower *l, plim_value v, struct place place, plim__load load) {
+    load.value = v;
+    load.home = plim__alloc(sizeof *load.home);
+    plim_status status = load.home ? PLIM_OK : no_memory(l);
+    if (status == PLIM_OK && l->written[v]) status = make_way_back(l, &place, &load.back);
+    if (status == PLIM_OK)
+        status = plim__lower_buffer(l, plim__layout_bytes(&place.layout), kept_kind(value_of(l, v)), v, &load.buffer);
+    if (status == PLIM_OK) {
+        l->program->buffers.items[load.buffer].kept = true;
+        place.operand = (plim__operand){load.buffer, 0};
+        load.home->place = place;
+        if (!plim__vec_push(&l->program->loads, load)) status = no_memory(l);
+    }
+    if (status == PLIM_OK) return push_place(l, v, place);
+    forget(&load.in);
+    forget(&load.back);
+    plim__tensor_release(load.tensor);
+    plim__free(load.home);
+    return status;
 }
 
 /* A weight that nobody has placed yet: a buffer in the wanted layout, filled at load time by `made`, which it takes.
  * `seen` as in struct place, or NULL. */
 static plim_status place_weight_made(plim__lower *l, plim_value v, const plim__layout *layout,
-                                     const dnnl_memory_desc_t *seen, struct rearrangement made) {
-    const plim__value *value = value_of(l, v);
-    plim__load load = {
-        .value = v, .rearrange = made.run, .state = made.state, .release = made.release, .scratch = made.scratch};
-    plim__buffer_kind kind = value->kind == PLIM__VALUE_STATE ? PLIM__BUFFER_STATE
-                             : value->kind == PLIM__VALUE_SUM ? PLIM__BUFFER_GRADIENT
-                                                              : PLIM__BUFFER_WEIGHT;
-    plim_status status = plim__lower_buffer(l, plim__layout_bytes(layout), kind, v, &load.buffer);
-    if (status == PLIM_OK) {
-        l->program->buffers.items[load.buffer].kept = true;
-        load.tensor = plim__tensor_retain(value->tensor);
-        if (!plim__vec_push(&l->program->loads, load)) {
-            plim__tensor_release(load.tensor);
-            status = no_memory(l);
-        }
-    }
-    if (status != PLIM_OK) {
-        if (load.release) load.release(load.state);
-        return status;
-    }
-    struct place place = {.layout = *layout, .turned = seen != NULL, .operand = {load.buffer, 0}};
+                                     const dnnl_memory_desc_t *seen, plim__rearrangement made) {
+    struct place place = {.layout = *layout, .turned = seen != NULL};
     if (seen) place.seen = *seen;
-    return push_place(l, v, place);
+    plim__load load = {.shared = -1, .in = made, .tensor = plim__tensor_retain(value_of(l, v)->tensor)};
+    return place_kept(l, v, place, load);
+}
+
+/* A value that the other program keeps already is where it is there. Constants of two graphs may have the same name by
+ * chance; they are the same when their data is. */
+static plim_status adopt(plim__lower *l, plim_value v) {
+    const plim__value *value = value_of(l, v);
+    if (!l->like || l->first[v] >= 0 || !is_weight(value)) return PLIM_OK;
+    for (size_t i = 0; i < l->like->loads.count; i++) {
+        const plim__load *load = &l->like->loads.items[i];
+        const plim__value *other = &l->like->graph->values.items[load->value];
+        if (strcmp(other->name, value->name) != 0 || other->tensor != value->tensor) continue;
+        plim__load own = {.shared = load->buffer};
+        return place_kept(l, v, load->home->place, own);
+    }
+    return PLIM_OK;
 }
 
 static plim_status place_weight(plim__lower *l, plim_value v, const plim__layout *layout) {
     const plim__value *value = value_of(l, v);
     plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
-    struct rearrangement made = {0};
+    plim__rearrangement made = {0};
     if (!plim__layout_equal(&dense, layout)) PLIM_TRY(make_rearrangement(l, &dense, layout, &made));
     return place_weight_made(l, v, layout, NULL, made);
 }
@@ -253,6 +294,7 @@ static plim_status place_weight(plim__lower *l, plim_value v, const plim__layout
 /* --- inputs --------------------------------------------------------------------------------------------------- */
 
 static plim_status need_place(plim__lower *l, plim_value v) {
+    PLIM_TRY(adopt(l, v));
     if (l->first[v] >= 0) return PLIM_OK;
     const plim__value *value = value_of(l, v);
     plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
@@ -306,6 +348,7 @@ plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_des
     if (want.blocked && md->ndims != value->shape.rank && dense_md_like(md, &dense_like) &&
         dnnl_memory_desc_equal(&dense_like, md))
         want = plim__layout_dense(value->dtype, &value->shape); /* only another view of plain memory */
+    PLIM_TRY(adopt(l, v));
     if (is_weight(value) && may_have_copies(l, v) && !find_place(l, v, &want)) PLIM_TRY(place_weight(l, v, &want));
     PLIM_TRY(need_place(l, v));
     const struct place *place = find_place(l, v, &want);
@@ -330,9 +373,10 @@ plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_d
     plim_value v = plim__node_in(l->node, i);
     const plim__value *value = value_of(l, v);
     plim__layout want = {.dtype = value->dtype, .shape = value->shape, .blocked = true, .md = *md};
+    PLIM_TRY(adopt(l, v));
     const struct place *place = find_place(l, v, &want);
     if (place) return push_operand(l, place->operand);
-    struct rearrangement made;
+    plim__rearrangement made;
     plim__operand operand;
     if (is_weight(value) && may_have_copies(l, v)) {
         PLIM_TRY(make_reorder(l, seen, md, &made));
@@ -371,7 +415,7 @@ plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j) {
         PLIM_TRY(through_plain_memory(l, v, &from));
     plim__operand operand;
     if (home.turned && !from.layout.blocked) {
-        struct rearrangement made;
+        plim__rearrangement made;
         PLIM_TRY(make_reorder(l, &home.seen, &home.layout.md, &made));
         PLIM_TRY(emit_made(l, v, &from, &home.layout, made, &operand));
     } else {
@@ -383,12 +427,13 @@ plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j) {
 plim_status plim__lower_written(plim__lower *l, size_t i, int like) {
     plim_value v = plim__node_in(l->node, i);
     if (v < 0) return plim__vec_push(&l->out, ((plim__operand){-1, 0})) ? PLIM_OK : no_memory(l);
+    PLIM_TRY(adopt(l, v));
     if (l->first[v] < 0 && like >= 0) {
         plim_value model = plim__node_in(l->node, (size_t)like);
         PLIM_TRY(need_place(l, model));
         struct place home = *first_place(l, model);
         plim__layout dense = plim__layout_dense(home.layout.dtype, &home.layout.shape);
-        struct rearrangement made = {0};
+        plim__rearrangement made = {0};
         if (value_of(l, v)->tensor && home.turned)
             PLIM_TRY(make_reorder(l, &home.seen, &home.layout.md, &made));
         else if (value_of(l, v)->tensor && !plim__layout_equal(&dense, &home.layout))

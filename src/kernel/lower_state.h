@@ -13,9 +13,15 @@ struct place {
     int32_t next; /* next place of the same value, -1 at the end */
 };
 
+/* The place of a kept value, remembered with the program. */
+struct plim__home {
+    struct place place;
+};
+
 struct plim__lower {
     const plim_graph *graph;
     plim__program *program;
+    const plim__program *like; /* may be NULL */
     const plim__node *node;
     int32_t node_index;
     plim_error *error;
@@ -28,20 +34,12 @@ struct plim__lower {
     plim__layout peeked;
 };
 
-/* A kernel that is not a step yet. */
-struct rearrangement {
-    plim__kernel run;
-    void *state;
-    void (*release)(void *);
-    size_t scratch;
-};
-
 void plim__lower_reset(plim__lower *l);
 plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind kind, plim_value value, int32_t *buffer);
 /* The value in dense row-major order, rearranged when it is not. */
 plim_status plim__lower_value_dense(plim__lower *l, plim_value v, plim__operand *operand);
 /* The kernel that executes a primitive; destroys pd. */
 plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
-                                   struct rearrangement *made);
+                                   plim__rearrangement *made);
 
 #endif

@@ -65,7 +65,7 @@ static dnnl_status_t add_argument(struct primitive *p, int id, const dnnl_memory
 }
 
 plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
-                                   struct rearrangement *made) {
+                                   plim__rearrangement *made) {
     dnnl_engine_t engine = plim__lower_engine(l);
     struct primitive *p = count < MOST_ARGUMENTS ? plim__alloc_zero(1, sizeof *p) : NULL;
     if (!p) {
@@ -88,7 +88,7 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
         release_primitive(p);
         return plim__lower_dnnl(l, status, "primitive");
     }
-    *made = (struct rearrangement){.run = run_primitive, .state = p, .release = release_primitive, .scratch = scratch};
+    *made = (plim__rearrangement){.run = run_primitive, .state = p, .release = release_primitive, .scratch = scratch};
     return PLIM_OK;
 }
 
@@ -104,7 +104,7 @@ plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primit
 
 plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
                                        const plim__argument *arguments, int count, int addend, size_t bytes) {
-    struct rearrangement made;
+    plim__rearrangement made;
     PLIM_TRY(plim__primitive_create(l, pd, arguments, count, &made));
     ((struct primitive *)made.state)->addend = addend;
     ((struct primitive *)made.state)->addend_bytes = bytes;

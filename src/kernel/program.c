@@ -73,11 +73,13 @@ static bool *find_written(const plim_graph *g) {
     return written;
 }
 
-static plim_status build(const plim_graph *g, int threads, plim__program *program, plim_error *error) {
+static plim_status build(const plim_graph *g, int threads, const plim__program *like, plim__program *program,
+                         plim_error *error) {
+    program->graph = g;
     PLIM_TRY(plim__machine_create(threads, &program->machine, error));
     program->value_count = g->values.count;
     program->values = plim__alloc_array(g->values.count, sizeof *program->values);
-    plim__lower l = {.graph = g, .program = program, .error = error};
+    plim__lower l = {.graph = g, .program = program, .like = like, .error = error};
     l.first = plim__alloc_array(g->values.count, sizeof *l.first);
     l.written = find_written(g);
     plim_status status = program->values && l.first && l.written
@@ -101,10 +103,11 @@ static plim_status build(const plim_graph *g, int threads, plim__program *progra
     return status;
 }
 
-plim_status plim__program_create(const plim_graph *g, int threads, plim__program **program, plim_error *error) {
+plim_status plim__program_create(const plim_graph *g, int threads, const plim__program *like, plim__program **program,
+                                 plim_error *error) {
     *program = plim__alloc_zero(1, sizeof **program);
     if (!*program) return plim__fail_memory(error, "a program", sizeof **program);
-    plim_status status = build(g, threads, *program, error);
+    plim_status status = build(g, threads, like, *program, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__program_free(*program);
     *program = NULL;
@@ -120,8 +123,10 @@ void plim__program_free(plim__program *program) {
     }
     for (size_t i = 0; i < program->loads.count; i++) {
         plim__load *load = &program->loads.items[i];
-        if (load->release) load->release(load->state);
+        if (load->in.release) load->in.release(load->in.state);
+        if (load->back.release) load->back.release(load->back.state);
         plim__tensor_release(load->tensor);
+        plim__free(load->home);
     }
     plim__vec_free(&program->steps);
     plim__vec_free(&program->loads);

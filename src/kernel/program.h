@@ -43,7 +43,8 @@ typedef struct plim__call {
     void *const *in;
     void *const *out;
     void *scratch;
-    uint64_t tick;     /* the number of the training step, for random operators */
+    uint64_t tick;     /* the number of the run since training began, for random operators */
+    bool first;        /* the run is the first of its batch: sums begin anew */
     plim_error *error; /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;
 
@@ -64,18 +65,27 @@ typedef struct plim__step {
     plim__cost cost;
 } plim__step;
 
-/* Weights to bring in before the first step: read a tensor, rearrange it, done once. */
-typedef struct plim__load {
-    plim__tensor *tensor; /* owned reference */
-    plim_value value;
-    int32_t buffer;
-    plim__kernel rearrange; /* NULL: copy as it is */
+/* A kernel that turns one arrangement of a tensor into another; run NULL: copy as it is. */
+typedef struct plim__rearrangement {
+    plim__kernel run;
     void *state;
     void (*release)(void *state);
-    size_t scratch; /* bytes that rearrange needs */
+    size_t scratch; /* bytes that it needs */
+} plim__rearrangement;
+
+/* Something that is kept: weights to bring in before the first step, state that begins as zeros. */
+typedef struct plim__load {
+    plim__tensor *tensor; /* owned reference; NULL: zeros */
+    plim_value value;
+    int32_t buffer;
+    int32_t shared;           /* the same buffer of the program that this one is like, which loads it; -1: its own */
+    plim__rearrangement in;   /* from dense row-major */
+    plim__rearrangement back; /* to dense row-major; only for what steps change */
+    struct plim__home *home;  /* how it is arranged, for programs that are like this one */
 } plim__load;
 
 typedef struct plim__program {
+    const plim_graph *graph; /* not owned */
     PLIM_VEC(plim__buffer) buffers;
     PLIM_VEC(plim__step) steps;
     PLIM_VEC(plim__load) loads;
@@ -84,8 +94,11 @@ typedef struct plim__program {
     struct plim__machine *machine; /* the compute engine; src/kernel/machine.h */
 } plim__program;
 
-/* Lowers every live node of a graph with concrete shapes. The graph must outlive the program. */
-plim_status plim__program_create(const plim_graph *g, int threads, plim__program **program, plim_error *error);
+/* Lowers every live node of a graph with concrete shapes. The graph must outlive the program. With `like` (may be
+ * NULL) the values that both graphs keep, by name, are arranged as they are there: two programs over the same weights.
+ * It must have been made with the same number of threads. */
+plim_status plim__program_create(const plim_graph *g, int threads, const plim__program *like, plim__program **program,
+                                 plim_error *error);
 void plim__program_free(plim__program *program);
 
 #endif

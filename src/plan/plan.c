@@ -84,7 +84,8 @@ static plim_status find_lower_bound(const plim__program *program, plim__plan *pl
     return PLIM_OK;
 }
 
-static plim_status pack(const plim__program *program, plim__plan *plan, plim_error *error) {
+static plim_status pack(const plim__program *program, const plim__plan_options *options, plim__plan *plan,
+                        plim_error *error) {
     plim_pack_buffer *buffers = plim__alloc_zero(plan->buffer_count, sizeof *buffers);
     int64_t *offsets = plim__alloc_array(plan->buffer_count, sizeof *offsets);
     int32_t *which = plim__alloc_array(plan->buffer_count, sizeof *which);
@@ -102,8 +103,10 @@ static plim_status pack(const plim__program *program, plim__plan *plan, plim_err
     }
     plim_pack_result result = {0};
     if (status == PLIM_OK)
-        status =
-            plim_pack(buffers, count, &(plim_pack_options){.seconds = 5, .work = 1000000000}, offsets, &result, error);
+        status = plim_pack(
+            buffers, count,
+            &(plim_pack_options){.seconds = options->pack_seconds > 0 ? options->pack_seconds : 5, .work = 1000000000},
+            offsets, &result, error);
     for (size_t i = 0; status == PLIM_OK && i < count; i++)
         plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];
     plan->arena_bytes = plan->persistent_bytes + (size_t)result.height;
@@ -113,23 +116,37 @@ static plim_status pack(const plim__program *program, plim__plan *plan, plim_err
     return status;
 }
 
-static plim_status make(const plim__program *program, plim__plan *plan, plim_error *error) {
+/* Offsets of what is kept: shared with another plan, or one after the other. */
+static void place_kept(const plim__program *program, const plim__plan_options *options, plim__plan *plan) {
+    for (size_t b = 0; b < plan->buffer_count; b++) {
+        plan->home[b] = (int32_t)b;
+        plan->offsets[b] = -1;
+    }
+    for (size_t i = 0; options->shared && i < program->loads.count; i++) {
+        const plim__load *load = &program->loads.items[i];
+        if (load->shared >= 0) plan->offsets[load->buffer] = options->shared->offsets[load->shared];
+    }
+    plan->persistent_bytes = options->kept_from;
+    for (size_t b = 0; b < plan->buffer_count; b++) {
+        if (!program->buffers.items[b].kept || plan->offsets[b] >= 0) continue;
+        plan->offsets[b] = (int64_t)plan->persistent_bytes;
+        plan->persistent_bytes += (size_t)aligned(program->buffers.items[b].bytes);
+    }
+}
+
+static plim_status make(const plim__program *program, const plim__plan_options *options, plim__plan *plan,
+                        plim_error *error) {
     size_t count = plan->buffer_count = program->buffers.count;
     plan->offsets = plim__alloc_array(count, sizeof *plan->offsets);
     plan->home = plim__alloc_array(count, sizeof *plan->home);
     plan->lives = plim__alloc_array(count, sizeof *plan->lives);
     if (!plan->offsets || !plan->home || !plan->lives)
         return plim__fail_memory(error, "a plan", count * sizeof *plan->offsets);
-    for (size_t b = 0; b < count; b++) {
-        bool kept = program->buffers.items[b].kept;
-        plan->home[b] = (int32_t)b;
-        plan->offsets[b] = kept ? (int64_t)plan->persistent_bytes : -1;
-        if (kept) plan->persistent_bytes += (size_t)aligned(program->buffers.items[b].bytes);
-    }
+    place_kept(program, options, plan);
     find_lives(program, plan);
     share_in_place(program, plan);
     PLIM_TRY(find_lower_bound(program, plan, error));
-    PLIM_TRY(pack(program, plan, error));
+    PLIM_TRY(pack(program, options, plan, error));
     for (size_t b = 0; b < count; b++) {
         int32_t home = (int32_t)b;
         while (plan->home[home] != home) home = plan->home[home];
@@ -139,10 +156,12 @@ static plim_status make(const plim__program *program, plim__plan *plan, plim_err
     return PLIM_OK;
 }
 
-plim_status plim__plan_create(const plim__program *program, plim__plan **plan, plim_error *error) {
+plim_status plim__plan_create(const plim__program *program, const plim__plan_options *options, plim__plan **plan,
+                              plim_error *error) {
+    static const plim__plan_options defaults;
     *plan = plim__alloc_zero(1, sizeof **plan);
     if (!*plan) return plim__fail_memory(error, "a plan", sizeof **plan);
-    plim_status status = make(program, *plan, error);
+    plim_status status = make(program, options ? options : &defaults, *plan, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__plan_free(*plan);
     *plan = NULL;

@@ -25,7 +25,16 @@ typedef struct plim__plan {
     int32_t peak_step;        /* the step at which that sum is reached */
 } plim__plan;
 
-plim_status plim__plan_create(const plim__program *program, plim__plan **plan, plim_error *error);
+/* Zero means the default everywhere. */
+typedef struct plim__plan_options {
+    const struct plim__plan *shared; /* of the program that this one is like: what both keep is where it is there */
+    size_t kept_from;                /* what only this program keeps begins here */
+    double pack_seconds;             /* most time for packing; default 5 */
+} plim__plan_options;
+
+/* options may be NULL. */
+plim_status plim__plan_create(const plim__program *program, const plim__plan_options *options, plim__plan **plan,
+                              plim_error *error);
 void plim__plan_free(plim__plan *plan);
 /* Debug: no two buffers that live at the same time overlap. */
 bool plim__plan_is_valid(const plim__plan *plan, const plim__program *program, plim_error *error);

@@ -1,9 +1,8 @@
 /* The runner. */
 #include "run/runner.h"
 
-#include <errno.h>
+#include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -11,75 +10,118 @@
 
 void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
     if (operand.buffer < 0 || runner->plan->offsets[operand.buffer] < 0) return NULL;
-    return runner->arena + runner->plan->offsets[operand.buffer] + operand.offset;
+    size_t offset = (size_t)runner->plan->offsets[operand.buffer], kept = runner->plan->persistent_bytes;
+    return (offset < kept ? runner->arena->kept + offset : runner->arena->passing + (offset - kept)) + operand.offset;
 }
 
-/* Reserved and touched at once: the kernel's overcommit cannot take it back later. */
-static plim_status reserve(plim__runner *runner, plim_error *error) {
-    size_t bytes = runner->plan->arena_bytes;
-    if (bytes == 0) bytes = 1;
-    void *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (arena == MAP_FAILED) return plim__fail_memory(error, "the arena", bytes);
-    runner->arena = arena;
-    return PLIM_OK;
-}
+/* --- what is kept --------------------------------------------------------------------------------------------- */
 
-static plim_status load_one(plim__runner *runner, const plim__load *load, plim_error *error) {
-    char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    if (!load->tensor) {
-        memset(target, 0, runner->program->buffers.items[load->buffer].bytes);
-        return PLIM_OK;
-    }
-    if (!load->rearrange) return plim__tensor_read(load->tensor, target, error);
-    /* one weight at a time is held twice while it is rearranged */
-    void *staging = plim__alloc(load->tensor->bytes), *scratch = plim__alloc(load->scratch);
-    plim_status status = staging && scratch ? plim__tensor_read(load->tensor, staging, error)
-                                            : plim__fail_memory(error, "rearranging a weight", load->tensor->bytes);
-    plim__call call = {.state = load->state, .in = &staging, .out = (void *[]){target}, .scratch = scratch};
-    if (status == PLIM_OK) status = load->rearrange(&call);
-    plim__free(staging);
+static plim_status rearrange(const plim__rearrangement *how, void *from, void *to, plim_error *error) {
+    void *scratch = plim__alloc(how->scratch);
+    if (!scratch) return plim__fail_memory(error, "rearranging a weight", how->scratch);
+    plim__call call = {.state = how->state, .in = &from, .out = &to, .scratch = scratch, .error = error};
+    plim_status status = how->run(&call);
     plim__free(scratch);
     return status;
 }
 
-static void resolve(plim__runner *runner) {
-    void **at = runner->pointers;
+static plim_status load_one(plim__runner *runner, const plim__load *load, plim_error *error) {
+    char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
+    if (!target) return PLIM_OK;
+    if (!load->tensor) {
+        memset(target, 0, runner->program->buffers.items[load->buffer].bytes);
+        return PLIM_OK;
+    }
+    if (!load->in.run) return plim__tensor_read(load->tensor, target, error);
+    /* one weight at a time is held twice while it is rearranged */
+    void *staging = plim__alloc(load->tensor->bytes);
+    plim_status status = staging ? plim__tensor_read(load->tensor, staging, error)
+                                 : plim__fail_memory(error, "rearranging a weight", load->tensor->bytes);
+    if (status == PLIM_OK) status = rearrange(&load->in, staging, target, error);
+    plim__free(staging);
+    return status;
+}
+
+plim_status plim__runner_load(plim__runner *runner, plim_error *error) {
+    plim__machine_enter(runner->program->machine);
+    for (size_t i = 0; i < runner->program->loads.count; i++)
+        if (runner->program->loads.items[i].shared < 0)
+            PLIM_TRY(load_one(runner, &runner->program->loads.items[i], error));
+    return PLIM_OK;
+}
+
+static size_t dense_bytes(const plim__runner *runner, const plim__load *load) {
+    const plim__value *value = &runner->program->graph->values.items[load->value];
+    return (size_t)plim__shape_elements(&value->shape) * (size_t)plim_dtype_bits(value->dtype) / 8;
+}
+
+plim_status plim__runner_read_kept(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
+    char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
+    plim__machine_enter(runner->program->machine);
+    if (load->back.run) return rearrange(&load->back, source, dense, error);
+    memcpy(dense, source, dense_bytes(runner, load));
+    return PLIM_OK;
+}
+
+plim_status plim__runner_write_kept(plim__runner *runner, const plim__load *load, const void *dense,
+                                    plim_error *error) {
+    char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
+    plim__machine_enter(runner->program->machine);
+    if (load->in.run) return rearrange(&load->in, (void *)(uintptr_t)dense, target, error);
+    memcpy(target, dense, dense_bytes(runner, load));
+    return PLIM_OK;
+}
+
+/* --- making --------------------------------------------------------------------------------------------------- */
+
+void plim__runner_resolve(plim__runner *runner) {
+    size_t at = 0;
     for (size_t s = 0; s < runner->program->steps.count; s++) {
         const plim__step *step = &runner->program->steps.items[s];
+        runner->operands[s] = at;
         for (int32_t i = 0; i < step->in_count + step->out_count; i++)
-            *at++ = plim__runner_at(runner, step->operands[i]);
+            runner->pointers[at++] = plim__runner_at(runner, step->operands[i]);
     }
 }
 
-plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__runner **out,
-                                plim_error *error) {
-    *out = NULL;
-    plim__runner *runner = plim__alloc_zero(1, sizeof *runner);
-    if (!runner) return plim__fail_memory(error, "a runner", sizeof *runner);
-    runner->program = program;
-    runner->plan = plan;
+static plim_status make(plim__runner *runner, plim__arena *shared, plim_error *error) {
+    const plim__program *program = runner->program;
     size_t operands = 0;
     for (size_t s = 0; s < program->steps.count; s++)
         operands += (size_t)(program->steps.items[s].in_count + program->steps.items[s].out_count);
     runner->pointers = plim__alloc_array(operands, sizeof *runner->pointers);
-    plim_status status =
-        runner->pointers ? reserve(runner, error) : plim__fail_memory(error, "a runner", operands * sizeof(void *));
-    plim__machine_enter(program->machine);
-    for (size_t i = 0; status == PLIM_OK && i < program->loads.count; i++)
-        status = load_one(runner, &program->loads.items[i], error);
-    if (status != PLIM_OK) {
-        plim__runner_free(runner);
-        return status;
+    runner->operands = plim__alloc_array(program->steps.count, sizeof *runner->operands);
+    if (!runner->pointers || !runner->operands) return plim__fail_memory(error, "a runner", operands * sizeof(void *));
+    runner->arena = shared ? shared : &runner->own;
+    const plim__plan *plan = runner->plan;
+    if (!shared) {
+        PLIM_TRY(plim__arena_reserve(&runner->own, plan->persistent_bytes, plan->arena_bytes - plan->persistent_bytes,
+                                     error));
+        PLIM_TRY(plim__runner_load(runner, error));
     }
-    resolve(runner);
-    *out = runner;
+    plim__runner_resolve(runner);
     return PLIM_OK;
+}
+
+plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__arena *shared,
+                                plim__runner **out, plim_error *error) {
+    plim__runner *runner = *out = plim__alloc_zero(1, sizeof *runner);
+    if (!runner) return plim__fail_memory(error, "a runner", sizeof *runner);
+    runner->program = program;
+    runner->plan = plan;
+    runner->first = true;
+    plim_status status = make(runner, shared, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__runner_free(runner);
+    *out = NULL;
+    return status;
 }
 
 void plim__runner_free(plim__runner *runner) {
     if (!runner) return;
-    if (runner->arena) munmap(runner->arena, runner->plan->arena_bytes ? runner->plan->arena_bytes : 1);
+    plim__arena_release(&runner->own);
     plim__free(runner->pointers);
+    plim__free(runner->operands);
     plim__free(runner->seconds);
     plim__free(runner);
 }
@@ -90,30 +132,57 @@ plim_status plim__runner_measure(plim__runner *runner, plim_error *error) {
                            : plim__fail_memory(error, "measuring", runner->program->steps.count * sizeof(double));
 }
 
-plim_status plim__runner_run(plim__runner *runner, const plim_graph *g, plim_error *error) {
-    const plim__program *program = runner->program;
-    void **at = runner->pointers;
-    plim_error detail = {0};
-    plim__machine_enter(program->machine);
-    for (size_t s = 0; s < program->steps.count; s++) {
-        const plim__step *step = &program->steps.items[s];
-        plim__call call = {.state = step->state,
-                           .in = at,
-                           .out = at + step->in_count,
-                           .tick = runner->tick,
-                           .error = &detail,
-                           .scratch = plim__runner_at(runner, (plim__operand){step->scratch, 0})};
-        double start = runner->seconds ? plim__clock_seconds() : 0;
-        plim_status status = step->run(&call);
-        if (runner->seconds) runner->seconds[s] = plim__clock_seconds() - start;
-        if (status != PLIM_OK) {
-            const plim__node *node = step->node >= 0 ? &g->nodes.items[step->node] : NULL;
-            return plim__fail(error, status, "node '%s' (%s) failed: %s", node ? node->name : "",
-                              node ? node->op_name : step->label,
-                              *detail.message ? detail.message : plim_status_sentence(status));
-        }
-        at += step->in_count + step->out_count;
+/* --- running -------------------------------------------------------------------------------------------------- */
+
+/* The first number in a step's outputs that is not finite. Padding of blocked layouts is zero. */
+static plim_status check_finite(const plim__runner *runner, const plim__step *step, void *const *out,
+                                plim_error *error) {
+    for (int32_t i = 0; i < step->out_count; i++) {
+        plim__operand operand = step->operands[step->in_count + i];
+        if (operand.buffer < 0) continue;
+        const plim__buffer *buffer = &runner->program->buffers.items[operand.buffer];
+        const plim__value *value = buffer->value < 0 ? NULL : &runner->program->graph->values.items[buffer->value];
+        if (!value || value->dtype != PLIM_F32) continue;
+        const float *x = out[i];
+        for (size_t k = 0; k < buffer->bytes / sizeof *x; k++)
+            if (!isfinite(x[k]))
+                return plim__fail(error, PLIM_INVALID, "it makes %s in '%s'", isnan(x[k]) ? "NaN" : "Inf", value->name);
     }
+    return PLIM_OK;
+}
+
+static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
+    const plim__step *step = &runner->program->steps.items[s];
+    plim_error detail = {0};
+    void *const *at = runner->pointers + runner->operands[s];
+    plim__call call = {.state = step->state,
+                       .in = at,
+                       .out = at + step->in_count,
+                       .tick = runner->tick,
+                       .first = runner->first,
+                       .error = &detail,
+                       .scratch = plim__runner_at(runner, (plim__operand){step->scratch, 0})};
+    double start = runner->seconds ? plim__clock_seconds() : 0;
+    plim_status status = step->run(&call);
+    if (runner->seconds) runner->seconds[s] = plim__clock_seconds() - start;
+    if (status == PLIM_OK && runner->check) status = check_finite(runner, step, call.out, &detail);
+    if (status == PLIM_OK) return PLIM_OK;
+    const plim__node *node = step->node >= 0 ? &runner->program->graph->nodes.items[step->node] : NULL;
+    return plim__fail(error, status, "node '%s' (%s) failed: %s", node ? node->name : "",
+                      node ? node->op_name : step->label,
+                      *detail.message ? detail.message : plim_status_sentence(status));
+}
+
+plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error) {
+    plim__machine_enter(runner->program->machine);
+    for (size_t s = from; s < to; s++)
+        if (!(runner->no_update && runner->program->steps.items[s].phase == PLIM__UPDATE))
+            PLIM_TRY(run_step(runner, s, error));
+    return PLIM_OK;
+}
+
+plim_status plim__runner_run(plim__runner *runner, plim_error *error) {
+    PLIM_TRY(plim__runner_run_part(runner, 0, runner->program->steps.count, error));
     runner->tick++;
     return PLIM_OK;
 }

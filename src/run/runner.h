@@ -2,26 +2,43 @@
 #ifndef PLIM_RUN_RUNNER_H
 #define PLIM_RUN_RUNNER_H
 
+#include "mem/arena.h"
 #include "plan/plan.h"
 
 typedef struct plim__runner {
     const plim__program *program; /* not owned */
     const plim__plan *plan;       /* not owned */
-    char *arena;                  /* plan->arena_bytes, reserved and touched */
-    void **pointers;              /* operands of all steps, in order */
-    uint64_t tick;
-    double *seconds; /* of each step in the last run; NULL unless asked for */
+    plim__arena *arena;
+    plim__arena own;  /* unless several runners share one */
+    void **pointers;  /* operands of all steps, in order */
+    size_t *operands; /* of each step: where its pointers begin */
+    uint64_t tick;    /* for random operators: the number of this run */
+    bool first;       /* of its batch: sums begin anew */
+    bool no_update;   /* leaves out the steps of the update phase */
+    bool check;       /* fails with the first step that makes a number that is not finite */
+    double *seconds;  /* of each step in the last run; NULL unless asked for */
 } plim__runner;
 
-/* Reserves and touches the arena, reads the weights. */
-plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__runner **runner,
-                                plim_error *error);
+/* Reserves and touches the arena and reads the weights; or, with an arena that others use too (it must be large
+ * enough), does neither. */
+plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__arena *shared,
+                                plim__runner **runner, plim_error *error);
 void plim__runner_free(plim__runner *runner);
+/* Brings in everything that is kept: weights, zeros. */
+plim_status plim__runner_load(plim__runner *runner, plim_error *error);
+/* After the arena's memory has moved. */
+void plim__runner_resolve(plim__runner *runner);
 /* All steps, once. On failure the message names the node. */
-plim_status plim__runner_run(plim__runner *runner, const plim_graph *g, plim_error *error);
+plim_status plim__runner_run(plim__runner *runner, plim_error *error);
+/* Steps `from` to `to` - 1. */
+plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error);
 /* Where an operand is. */
 void *plim__runner_at(const plim__runner *runner, plim__operand operand);
 /* From now on runs measure each step. */
 plim_status plim__runner_measure(plim__runner *runner, plim_error *error);
+
+/* Something kept, dense row-major, from and to the outside. What passes is lost: it serves as staging. */
+plim_status plim__runner_read_kept(plim__runner *runner, const plim__load *load, void *dense, plim_error *error);
+plim_status plim__runner_write_kept(plim__runner *runner, const plim__load *load, const void *dense, plim_error *error);
 
 #endif

@@ -56,10 +56,10 @@ static plim_status prepare(plim_session *s, const plim_graph *model, const plim_
     PLIM_TRY(plim__passes_run(s->graph, options->without, false, error));
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error)); /* new nodes need types; folding may find more */
     PLIM_TRY(plim__graph_prune(s->graph, error));
-    PLIM_TRY(plim__program_create(s->graph, options->threads > 0 ? options->threads : 1, &s->program, error));
-    PLIM_TRY(plim__plan_create(s->program, &s->plan, error));
+    PLIM_TRY(plim__program_create(s->graph, options->threads > 0 ? options->threads : 1, NULL, &s->program, error));
+    PLIM_TRY(plim__plan_create(s->program, NULL, &s->plan, error));
     if (options->plan_only) return PLIM_OK;
-    PLIM_TRY(plim__runner_create(s->program, s->plan, &s->runner, error));
+    PLIM_TRY(plim__runner_create(s->program, s->plan, NULL, &s->runner, error));
     return options->measure ? plim__runner_measure(s->runner, error) : PLIM_OK;
 }
 
@@ -106,7 +106,7 @@ const void *plim_session_output(const plim_session *s, const char *name) {
 
 plim_status plim_session_run(plim_session *s, plim_error *error) {
     if (!s->runner) return plim__fail(error, PLIM_INVALID, "this session only plans");
-    return plim__runner_run(s->runner, s->graph, error);
+    return plim__runner_run(s->runner, error);
 }
 
 /* --- what it will use ----------------------------------------------------------------------------------------- */

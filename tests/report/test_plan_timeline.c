@@ -25,8 +25,8 @@ static plim_status plan_resnet(resnet *r) {
     if (status == PLIM_OK) status = plim__graph_bind(r->graph, NULL, 4, error);
     if (status == PLIM_OK) status = plim__infer_graph(r->graph, plim__kernel_fold, NULL, error);
     if (status == PLIM_OK) status = plim__graph_prune(r->graph, error);
-    if (status == PLIM_OK) status = plim__program_create(r->graph, 1, &r->program, error);
-    if (status == PLIM_OK) status = plim__plan_create(r->program, &r->plan, error);
+    if (status == PLIM_OK) status = plim__program_create(r->graph, 1, NULL, &r->program, error);
+    if (status == PLIM_OK) status = plim__plan_create(r->program, NULL, &r->plan, error);
     if (status == PLIM_OK) status = plim__plan_timeline(r->graph, r->program, r->plan, &r->timeline, error);
     if (status == PLIM_OK) status = plim__timeline_set_title(&r->timeline, "resnet50", error);
     if (status == PLIM_OK) status = plim__timeline_add_fact(&r->timeline, "batch", "4", error);

@@ -119,8 +119,9 @@ static void plan_model(const char *name, const plim_graph *model, int64_t batch)
               plim__infer_graph(g, plim__kernel_fold, NULL, &error) == PLIM_OK &&
               plim__graph_prune(g, &error) == PLIM_OK && plim__passes_run(g, NULL, false, &error) == PLIM_OK &&
               plim__infer_graph(g, plim__kernel_fold, NULL, &error) == PLIM_OK &&
-              plim__graph_prune(g, &error) == PLIM_OK && plim__program_create(g, 2, &program, &error) == PLIM_OK &&
-              plim__plan_create(program, &plan, &error) == PLIM_OK;
+              plim__graph_prune(g, &error) == PLIM_OK &&
+              plim__program_create(g, 2, NULL, &program, &error) == PLIM_OK &&
+              plim__plan_create(program, NULL, &plan, &error) == PLIM_OK;
     if (!ok) fail_msg("%s: %s", name, error.message);
     if (!plim__graph_is_valid(g, &error) || !plim__plan_is_valid(plan, program, &error))
         fail_msg("%s: %s", name, error.message);

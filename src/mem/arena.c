@@ -1,0 +1,38 @@
+/* The arena: two mappings. */
+#include "mem/arena.h"
+
+#include <sys/mman.h>
+
+#include "core/error.h"
+
+static char *map(size_t bytes) {
+    void *memory =
+        mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unmap(char *memory, size_t bytes) {
+    if (memory) munmap(memory, bytes ? bytes : 1);
+}
+
+plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error) {
+    *arena = (plim__arena){.kept_bytes = kept_bytes};
+    arena->kept = map(kept_bytes);
+    if (!arena->kept) return plim__fail_memory(error, "weights and state", kept_bytes);
+    plim_status status = plim__arena_resize(arena, passing_bytes, error);
+    if (status != PLIM_OK) plim__arena_release(arena);
+    return status;
+}
+
+plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_error *error) {
+    unmap(arena->passing, arena->passing_bytes);
+    arena->passing_bytes = passing_bytes;
+    arena->passing = map(passing_bytes);
+    return arena->passing ? PLIM_OK : plim__fail_memory(error, "the arena", passing_bytes);
+}
+
+void plim__arena_release(plim__arena *arena) {
+    unmap(arena->kept, arena->kept_bytes);
+    unmap(arena->passing, arena->passing_bytes);
+    *arena = (plim__arena){0};
+}

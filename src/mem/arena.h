@@ -1,0 +1,21 @@
+/* The memory of a run: what is kept from step to step, and what each step uses anew. Reserved and touched when it is
+ * made, so that the kernel's overcommit cannot take it back later. */
+#ifndef PLIM_MEM_ARENA_H
+#define PLIM_MEM_ARENA_H
+
+#include <stddef.h>
+
+#include "plimsoll/status.h"
+
+typedef struct plim__arena {
+    char *kept, *passing;
+    size_t kept_bytes, passing_bytes;
+} plim__arena;
+
+/* Zero bytes are fine. All memory is zero. */
+plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error);
+/* Another size for what passes; its contents are lost, what is kept stays. On failure there is no such memory. */
+plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_error *error);
+void plim__arena_release(plim__arena *arena);
+
+#endif
