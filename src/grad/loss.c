@@ -1,4 +1,4 @@
-/* Gradients of losses over classes. */
+/* Gradients of losses. */
 #include "grad/gradient.h"
 
 static plim_status class_loss(plim__gradient *d, const char *op, bool scores) {
@@ -20,4 +20,18 @@ plim_status plim__gradient_softmax_loss(plim__gradient *d) {
 plim_status plim__gradient_likelihood_loss(plim__gradient *d);
 plim_status plim__gradient_likelihood_loss(plim__gradient *d) {
     return class_loss(d, "NegativeLogLikelihoodLossGrad", false);
+}
+
+/* The weight and the number of right predictions do not change with the scores, as far as a gradient can tell. */
+plim_status plim__gradient_cross_entropy(plim__gradient *d);
+plim_status plim__gradient_cross_entropy(plim__gradient *d) {
+    plim_value dloss = plim__gradient_of_output(d, 0);
+    if (dloss < 0) return PLIM_OK;
+    if (plim__gradient_wanted(d, 2)) return plim__gradient_unsupported(d, "for its class weights ");
+    PLIM_TRY(plim__gradient_become(d, "CrossEntropy", 4));
+    plim_value inputs[] = {plim__gradient_input(d, 0),  plim__gradient_input(d, 1), plim__gradient_output(d, 3),
+                           plim__gradient_output(d, 1), dloss,                      plim__gradient_input(d, 2)};
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "CrossEntropyGrad", inputs, 6, 1);
+    plim__gradient_copy_attributes(d, node);
+    return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }

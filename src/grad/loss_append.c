@@ -1,0 +1,192 @@
+/* Puts the loss behind a model: finds what it applies to, checks that the two fit, and adds one fused operator. */
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "grad/training.h"
+#include "ops/op.h"
+
+static const char *const names[] = {"cross_entropy", "bce_with_logits", "mse", "l1", "huber", "model"};
+#define KINDS (sizeof names / sizeof *names)
+
+plim_loss plim_loss_default(plim_loss_kind kind) {
+    return (plim_loss){
+        .kind = kind, .ignores = kind == PLIM_LOSS_CROSS_ENTROPY, .ignore_index = -100, .label_smoothing = 0, .delta = 1};
+}
+
+int plim_loss_find(const char *name, plim_loss_kind *kind) {
+    for (size_t i = 0; i < KINDS; i++)
+        if (strcmp(names[i], name) == 0) {
+            *kind = (plim_loss_kind)i;
+            return 1;
+        }
+    return 0;
+}
+
+const char *plim_loss_name(plim_loss_kind kind) { return (size_t)kind < KINDS ? names[kind] : "?"; }
+
+/* --- building ------------------------------------------------------------------------------------------------- */
+
+/* A node of ours with outputs that have no types yet. -1 after a failure, which the graph remembers. */
+static int32_t begin(plim_graph *g, const char *op, const plim_value *inputs, size_t count,
+                     const char *const *output_names, size_t outputs) {
+    int32_t node = plim__graph_add_node(g, PLIM__DOMAIN, op, "plimsoll.loss", 1);
+    for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
+    for (size_t i = 0; node >= 0 && i < outputs; i++) {
+        bool free = output_names[i] && plim__map_get(&g->names, output_names[i], -1) < 0;
+        plim__node_add_output(g, node,
+                              plim__graph_add_value(g, free ? output_names[i] : NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE,
+                                                    &PLIM_SHAPE_UNKNOWN));
+    }
+    return g->failure.status == PLIM_OK ? node : -1;
+}
+
+static plim_status infer(plim_graph *g, int32_t n, plim_error *error) {
+    PLIM_TRY(plim_graph_status(g, error));
+    plim__node *node = &g->nodes.items[n];
+    node->op = plim__op_find(node->domain, node->op_name, node->version);
+    if (!node->op) return plim__fail(error, PLIM_INTERNAL, "operator %s does not exist", node->op_name);
+    plim__infer ctx = {g, node, error};
+    return node->op->infer(&ctx);
+}
+
+static plim_value number(plim_graph *g, double value) {
+    float single = (float)value;
+    return plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &single);
+}
+
+static plim_value add_target(plim_graph *g, plim_dtype dtype, const plim__shape *shape) {
+    return plim_graph_input(g, "plimsoll.target", dtype, shape->rank, shape->dims);
+}
+
+/* --- what it applies to --------------------------------------------------------------------------------------- */
+
+static bool is_scalar(const plim_graph *g, plim_value v) {
+    return g->values.items[v].dtype == PLIM_F32 && plim__shape_elements(&g->values.items[v].shape) == 1;
+}
+
+/* The value that the loss names, or the first output (the first single number, for a loss that is there already). */
+static plim_status find_output(const plim_graph *g, const plim_loss *loss, plim_value *output, plim_error *error) {
+    *output = PLIM_NO_VALUE;
+    if (loss->output) {
+        *output = plim_graph_find(g, loss->output);
+        if (*output < 0)
+            return plim__fail(error, PLIM_INVALID, "the model has no output '%.100s' for the loss", loss->output);
+        return PLIM_OK;
+    }
+    for (size_t i = 0; i < g->outputs.count && *output < 0; i++)
+        if (loss->kind != PLIM_LOSS_MODEL || is_scalar(g, g->outputs.items[i])) *output = g->outputs.items[i];
+    if (*output >= 0) return PLIM_OK;
+    return g->outputs.count == 0
+               ? plim__fail(error, PLIM_INVALID, "the model has no output that a loss could apply to")
+               : plim__fail(error, PLIM_INVALID, "no output of the model is one float32 number, as a loss is");
+}
+
+static plim_status misfit(const plim_graph *g, const plim_loss *loss, plim_value v, const char *why,
+                          plim_error *error) {
+    char text[PLIM_SHAPE_TEXT];
+    const plim__value *value = &g->values.items[v];
+    return plim__fail(error, PLIM_INVALID, "loss %s does not fit the output '%s' (%s%s): %s",
+                      plim_loss_name(loss->kind), value->name, plim_dtype_name(value->dtype),
+                      plim__shape_text(&value->shape, g, text), why);
+}
+
+/* The node that makes a value, looking through Identity. */
+static const plim__node *maker_of(const plim_graph *g, plim_value v) {
+    for (;;) {
+        int32_t n = g->values.items[v].producer;
+        if (n < 0) return NULL;
+        const plim__node *node = &g->nodes.items[n];
+        if (*node->domain || strcmp(node->op_name, "Identity") != 0) return node;
+        v = node->inputs.items[0];
+    }
+}
+
+static bool is_op(const plim__node *node, const char *name) {
+    return node && !*node->domain && strcmp(node->op_name, name) == 0;
+}
+
+/* --- cross entropy -------------------------------------------------------------------------------------------- */
+
+/* Whether a softmax runs over this axis alone. Before opset 13 it ran over all axes from its own on. */
+static bool is_over(const plim_graph *g, const plim__node *softmax, int class_axis) {
+    int rank = g->values.items[softmax->inputs.items[0]].shape.rank, axis;
+    if (!plim__axis_normalize(plim__node_int(softmax, "axis", softmax->version < 13 ? 1 : -1), rank, &axis))
+        return false;
+    return axis == class_axis && (softmax->version >= 13 || axis == rank - 1);
+}
+
+/* The logarithm of a softmax is left out: cross entropy takes it anyway, and twice is the same as once. */
+static plim_status find_scores(const plim_graph *g, const plim_loss *loss, int axis, plim_value *scores,
+                               plim_error *error) {
+    const plim__node *maker = maker_of(g, *scores);
+    if (is_op(maker, "LogSoftmax") && is_over(g, maker, axis)) *scores = maker->inputs.items[0];
+    if (!is_op(maker, "Softmax") || !is_over(g, maker, axis)) return PLIM_OK;
+    return plim__fail(error, PLIM_INVALID,
+                      "loss %s does not fit the output '%s': it holds probabilities (Softmax); let the loss apply to the "
+                      "scores before it, '%s'",
+                      plim_loss_name(loss->kind), g->values.items[*scores].name,
+                      g->values.items[maker->inputs.items[0]].name);
+}
+
+static plim_status check_weights(const plim_loss *loss, int64_t classes, plim_error *error) {
+    if (!(loss->label_smoothing >= 0 && loss->label_smoothing <= 1))
+        return plim__fail(error, PLIM_INVALID, "label smoothing is %g, expected 0 to 1", loss->label_smoothing);
+    if (!loss->class_weights) return PLIM_OK;
+    if (loss->class_count > INT64_MAX || (int64_t)loss->class_count != classes)
+        return plim__fail(error, PLIM_INVALID, "%zu class weights for the model's %lld classes", loss->class_count,
+                          (long long)classes);
+    for (size_t i = 0; i < loss->class_count; i++)
+        if (!(loss->class_weights[i] >= 0 && isfinite(loss->class_weights[i])))
+            return plim__fail(error, PLIM_INVALID, "the weight of class %zu is %g", i, (double)loss->class_weights[i]);
+    return PLIM_OK;
+}
+
+static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, plim_value scores,
+                                        plim__loss_parts *parts, plim_error *error) {
+    static const char *const outputs[] = {"plimsoll.loss", "plimsoll.weight", "plimsoll.correct", NULL};
+    plim__shape x = g->values.items[scores].shape, target = {.rank = x.rank - 1};
+    if (g->values.items[scores].dtype != PLIM_F32) return misfit(g, loss, scores, "scores must be float32", error);
+    if (x.rank < 2) return misfit(g, loss, scores, "scores are (N, C), (N, T, C) or (N, C, H, W)", error);
+    int axis = x.rank == 3 ? 2 : 1; /* tokens have their classes last, images before their positions */
+    if (x.dims[axis] < 1) return misfit(g, loss, scores, "there are no classes", error);
+    if (x.dims[axis] > INT32_MAX) return misfit(g, loss, scores, "there are too many classes", error);
+    for (int i = 0; i < target.rank; i++) target.dims[i] = x.dims[i < axis ? i : i + 1];
+    PLIM_TRY(find_scores(g, loss, axis, &scores, error));
+    PLIM_TRY(check_weights(loss, x.dims[axis], error));
+    plim_value inputs[3] = {scores, add_target(g, PLIM_I64, &target), PLIM_NO_VALUE};
+    if (loss->class_weights)
+        inputs[2] = plim_graph_constant(g, NULL, PLIM_F32, 1, &x.dims[axis], loss->class_weights);
+    int32_t n = begin(g, "CrossEntropy", inputs, loss->class_weights ? 3 : 2, outputs, 4);
+    plim_graph_set_int(g, n, "axis", axis);
+    if (loss->ignores) plim_graph_set_int(g, n, "ignore_index", loss->ignore_index);
+    if (loss->label_smoothing > 0) plim_graph_set_float(g, n, "label_smoothing", (float)loss->label_smoothing);
+    PLIM_TRY(infer(g, n, error));
+    const plim_value *out = g->nodes.items[n].outputs.items;
+    *parts = (plim__loss_parts){.target = inputs[1], .loss = out[0], .weight = out[1], .correct = out[2]};
+    return PLIM_OK;
+}
+
+/* --- a loss that the model has itself ------------------------------------------------------------------------- */
+
+static plim_status append_model(plim_graph *g, const plim_loss *loss, plim_value output, plim__loss_parts *parts,
+                                plim_error *error) {
+    if (!is_scalar(g, output)) return misfit(g, loss, output, "a loss is one float32 number", error);
+    const plim__shape *first = g->inputs.count ? &g->values.items[g->inputs.items[0]].shape : NULL;
+    double batch = first && first->rank > 0 ? (double)first->dims[0] : 1;
+    *parts = (plim__loss_parts){.target = PLIM_NO_VALUE, .loss = output, .correct = PLIM_NO_VALUE};
+    parts->weight = number(g, batch);
+    return plim_graph_status(g, error);
+}
+
+plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_parts *parts, plim_error *error) {
+    plim_value output;
+    *parts = (plim__loss_parts){PLIM_NO_VALUE, PLIM_NO_VALUE, PLIM_NO_VALUE, PLIM_NO_VALUE};
+    PLIM_TRY(plim_graph_status(g, error));
+    PLIM_TRY(find_output(g, loss, &output, error));
+    switch (loss->kind) {
+    case PLIM_LOSS_CROSS_ENTROPY: return append_cross_entropy(g, loss, output, parts, error);
+    case PLIM_LOSS_MODEL: return append_model(g, loss, output, parts, error);
+    default: return plim__fail(error, PLIM_UNSUPPORTED, "there is no loss number %d", (int)loss->kind);
+    }
+}

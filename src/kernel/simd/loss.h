@@ -1,0 +1,33 @@
+/* The inner loops of losses on float32, by instruction set.
+ *
+ * Scores of one position lie side by side (rows), or a step apart with neighbouring positions side by side (columns).
+ * `w` holds a weight for each class; NULL stands for ones. */
+#ifndef PLIM_KERNEL_SIMD_LOSS_H
+#define PLIM_KERNEL_SIMD_LOSS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/simd/simd.h"
+
+typedef struct plim__simd_loss {
+    /* The largest of n scores, and the sum of e^(x - peak). */
+    double (*normalizer)(const float *x, int64_t n, float *peak);
+    /* Σ w x */
+    double (*dot)(const float *x, const float *w, int64_t n);
+    bool (*holds)(const float *x, int64_t n, float value);
+    /* dx = factor e^(x - peak) - base w; dx may be x */
+    void (*slope)(float *dx, const float *x, const float *w, int64_t n, float peak, float factor, float base);
+
+    /* The same for `width` positions at once; best is the first class that has the peak. */
+    void (*normalizers)(const float *x, int64_t n, int64_t step, int64_t width, float *peaks, float *sums,
+                        int32_t *best);
+    void (*dots)(const float *x, const float *w, int64_t n, int64_t step, int64_t width, float *dots);
+    /* A factor of 0 makes a column of zeros, whatever the scores are. */
+    void (*slopes)(float *dx, const float *x, const float *w, int64_t n, int64_t step, int64_t width,
+                   const float *peaks, const float *factors, const float *bases);
+} plim__simd_loss;
+
+PLIM__SIMD_TABLE(plim__simd_loss, plim__simd_loss_table)
+
+#endif

@@ -1,0 +1,31 @@
+/* Losses that training adds to a model: shapes. */
+#include "ops/op.h"
+
+/* scores with classes on attribute "axis", targets without that axis, weights (C) → loss, weight, correct: scalars;
+ * (2, targets): the peak of each position and the sum of e^(x - peak). */
+plim_status plim__infer_cross_entropy(plim__infer *ctx);
+plim_status plim__infer_cross_entropy(plim__infer *ctx) {
+    const plim__shape *x = plim__infer_shape(ctx, 0), *t = plim__infer_shape(ctx, 1);
+    int axis = (int)plim__node_int(ctx->node, "axis", 1), rank = x->rank;
+    char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
+    if (plim__infer_dtype(ctx, 0) != PLIM_F32)
+        return plim__infer_fail(ctx, PLIM_DTYPE, "scores are %s, not float32",
+                                plim_dtype_name(plim__infer_dtype(ctx, 0)));
+    if (plim__infer_dtype(ctx, 1) != PLIM_I64 && plim__infer_dtype(ctx, 1) != PLIM_I32)
+        return plim__infer_fail(ctx, PLIM_DTYPE, "targets are %s, not int32 or int64",
+                                plim_dtype_name(plim__infer_dtype(ctx, 1)));
+    if (axis < 0 || axis >= rank) return plim__infer_fail(ctx, PLIM_SHAPE, "the scores have no axis %d", axis);
+    plim__shape expected = {.rank = rank - 1}, kept = {.rank = rank, .dims = {2}}, scalar = {.rank = 0};
+    for (int i = 0; i < rank - 1; i++) expected.dims[i] = kept.dims[i + 1] = x->dims[i < axis ? i : i + 1];
+    if (!plim__shape_equal(&expected, t))
+        return plim__infer_fail(ctx, PLIM_SHAPE, "targets %s do not fit scores %s", plim__shape_text(t, NULL, a),
+                                plim__shape_text(x, NULL, b));
+    if (plim__infer_has(ctx, 2)) {
+        const plim__shape *w = plim__infer_shape(ctx, 2);
+        if (w->rank != 1 || w->dims[0] != x->dims[axis] || plim__infer_dtype(ctx, 2) != PLIM_F32)
+            return plim__infer_fail(ctx, PLIM_SHAPE, "class weights %s for %lld classes", plim__shape_text(w, NULL, a),
+                                    (long long)x->dims[axis]);
+    }
+    for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__infer_output(ctx, i, PLIM_F32, &scalar));
+    return plim__infer_output(ctx, 3, PLIM_F32, &kept);
+}
