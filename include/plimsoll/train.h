@@ -73,10 +73,11 @@ typedef struct plim_optimizer {
     double threshold;    /* adafactor: d, update clipping */
     double rate_decay;   /* adagrad */
     double weight_decay; /* added to the gradient; adamw, lion and adafactor shrink the weight instead */
-    double clip_norm;    /* of all gradients together; 0: none */
-    double clip_value;   /* of each entry; 0: none */
+    double clip_norm;    /* of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: none */
+    double clip_value;   /* of each entry, after clipping by norm; 0: none */
 } plim_optimizer;
 
+/* What PyTorch 2.13 has as defaults; for Lion those of its paper. */
 PLIM_API plim_optimizer plim_optimizer_default(plim_optimizer_kind kind);
 /* By name: "sgd", "adam", "adamw", "rmsprop", "adagrad", "adafactor", "lion". Returns 0 when there is none. */
 PLIM_API int plim_optimizer_find(const char *name, plim_optimizer_kind *kind);
@@ -84,13 +85,18 @@ PLIM_API const char *plim_optimizer_name(plim_optimizer_kind kind);
 
 typedef enum plim_schedule_kind { PLIM_CONSTANT, PLIM_STEP, PLIM_COSINE, PLIM_LINEAR } plim_schedule_kind;
 
-/* A factor of the learning rate, from 0 to 1, by the number of the update (from 0). */
+/* A factor of the learning rate, from 0 to 1, by the number of the update (from 0). After the warm-up the others count
+ * from its end:
+ *     constant   1
+ *     step       gamma^floor(n / every)
+ *     cosine     least + (1 - least) (1 + cos(pi n / N)) / 2      N = total - warmup; from there on, least
+ *     linear     1 - (1 - least) n / N */
 typedef struct plim_schedule {
     plim_schedule_kind kind;
     int64_t warmup; /* updates during which the factor rises linearly: (n + 1) / warmup */
-    int64_t total;  /* updates until cosine and linear have reached `least` */
-    int64_t every;  /* step: times gamma after so many updates */
-    double gamma;   /* step; default 0.1 */
+    int64_t total;  /* updates until cosine and linear have reached `least`, warm-up included; 0: they stay at 1 */
+    int64_t every;  /* step: times gamma after so many updates; 0: never */
+    double gamma;   /* step; 0 stands for 0.1 */
     double least;   /* factor at the end of cosine and linear */
 } plim_schedule;
 

@@ -84,9 +84,38 @@ static struct place *first_place(const plim__lower *l, plim_value v) {
     return l->first[v] < 0 ? NULL : &l->places.items[l->first[v]];
 }
 
-static struct place *find_place(const plim__lower *l, plim_value v, const plim__layout *layout) {
-    for (int32_t p = l->first[v]; p >= 0; p = l->places.items[p].next)
-        if (plim__layout_equal(&l->places.items[p].layout, layout)) return &l->places.items[p];
+/* The md of a dense value seen with the dims of another md: grouped convolution weights gain an axis. */
+static bool dense_md_like(const dnnl_memory_desc_t *like, dnnl_memory_desc_t *md) {
+    dnnl_dims_t strides;
+    int64_t stride = 1;
+    for (int i = like->ndims - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= like->dims[i];
+    }
+    return dnnl_memory_desc_init_by_strides(md, like->ndims, like->dims, like->data_type, strides) == dnnl_success;
+}
+
+/* Whether `seen` (may be NULL) sees plain memory with axes exchanged. Such a layout may have the very descriptor of one
+ * without, where the two axes are of one size, and still mean something else. */
+static bool exchanges_axes(const dnnl_memory_desc_t *seen) {
+    dnnl_memory_desc_t plain;
+    return seen && !(dense_md_like(seen, &plain) && dnnl_memory_desc_equal(&plain, seen));
+}
+
+static bool same_axes(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b) {
+    if (!exchanges_axes(a) && !exchanges_axes(b)) return true;
+    return a && b && dnnl_memory_desc_equal(a, b);
+}
+
+static const dnnl_memory_desc_t *seen_by(const struct place *place) { return place->turned ? &place->seen : NULL; }
+
+/* `seen` as in struct place; NULL for layouts of the value's own axes. */
+static struct place *find_place(const plim__lower *l, plim_value v, const plim__layout *layout,
+                                const dnnl_memory_desc_t *seen) {
+    for (int32_t p = l->first[v]; p >= 0; p = l->places.items[p].next) {
+        struct place *place = &l->places.items[p];
+        if (plim__layout_equal(&place->layout, layout) && same_axes(seen_by(place), seen)) return place;
+    }
     return NULL;
 }
 
@@ -129,17 +158,6 @@ static plim_status run_copy(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* The md of a dense value seen with the dims of another md: grouped convolution weights gain an axis. */
-static bool dense_md_like(const dnnl_memory_desc_t *like, dnnl_memory_desc_t *md) {
-    dnnl_dims_t strides;
-    int64_t stride = 1;
-    for (int i = like->ndims - 1; i >= 0; i--) {
-        strides[i] = stride;
-        stride *= like->dims[i];
-    }
-    return dnnl_memory_desc_init_by_strides(md, like->ndims, like->dims, like->data_type, strides) == dnnl_success;
-}
-
 static plim_status make_reorder(plim__lower *l, const dnnl_memory_desc_t *source, const dnnl_memory_desc_t *target,
                                 plim__rearrangement *made) {
     dnnl_primitive_desc_t pd;
@@ -174,9 +192,9 @@ static plim_status make_rearrangement(plim__lower *l, const plim__layout *from, 
     return make_reorder(l, &source, &target, made);
 }
 
-/* A step of its own that copies operand `from` into a new buffer with another layout. */
+/* A step of its own that copies operand `from` into a new buffer with another layout (and `seen`, or NULL). */
 static plim_status emit_made(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
-                             plim__rearrangement made, plim__operand *operand) {
+                             const dnnl_memory_desc_t *seen, plim__rearrangement made, plim__operand *operand) {
     plim__step step = {.run = made.run,
                        .state = made.state,
                        .release = made.release,
@@ -206,14 +224,19 @@ static plim_status emit_made(plim__lower *l, plim_value v, const struct place *f
         if (made.release) made.release(made.state);
         return status;
     }
-    return add_place(l, v, to, *operand);
+    struct place place = {.layout = *to, .turned = seen != NULL, .operand = *operand};
+    if (seen) place.seen = *seen;
+    return push_place(l, v, place);
 }
 
 static plim_status emit_rearrangement(plim__lower *l, plim_value v, const struct place *from, const plim__layout *to,
                                       plim__operand *operand) {
     plim__rearrangement made;
-    PLIM_TRY(make_rearrangement(l, &from->layout, to, &made));
-    return emit_made(l, v, from, to, made, operand);
+    if (from->turned && plim__layout_is_dense(to))
+        PLIM_TRY(make_reorder(l, &from->layout.md, &from->seen, &made));
+    else
+        PLIM_TRY(make_rearrangement(l, &from->layout, to, &made));
+    return emit_made(l, v, from, to, NULL, made, operand);
 }
 
 static plim__buffer_kind kept_kind(const plim__value *value) {
@@ -310,7 +333,7 @@ plim_status plim__lower_value_dense(plim__lower *l, plim_value v, plim__operand 
     const plim__value *value = value_of(l, v);
     plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
     PLIM_TRY(need_place(l, v));
-    const struct place *place = find_place(l, v, &dense);
+    const struct place *place = find_place(l, v, &dense, NULL);
     if (place) {
         *operand = place->operand;
         return PLIM_OK;
@@ -349,13 +372,15 @@ plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_des
         dnnl_memory_desc_equal(&dense_like, md))
         want = plim__layout_dense(value->dtype, &value->shape); /* only another view of plain memory */
     PLIM_TRY(adopt(l, v));
-    if (is_weight(value) && may_have_copies(l, v) && !find_place(l, v, &want)) PLIM_TRY(place_weight(l, v, &want));
+    if (is_weight(value) && may_have_copies(l, v) && !find_place(l, v, &want, NULL))
+        PLIM_TRY(place_weight(l, v, &want));
     PLIM_TRY(need_place(l, v));
-    const struct place *place = find_place(l, v, &want);
+    const struct place *place = find_place(l, v, &want, NULL);
     if (place) return push_operand(l, place->operand);
     struct place from = *first_place(l, v);
     plim__operand operand;
-    if (from.layout.blocked && want.blocked && from.layout.md.ndims != want.md.ndims) { /* through plain memory */
+    bool other_axes = from.layout.blocked && want.blocked && from.layout.md.ndims != want.md.ndims;
+    if (other_axes || exchanges_axes(seen_by(&from))) { /* through plain memory */
         PLIM_TRY(plim__lower_value_dense(l, v, &operand));
         from = (struct place){.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
     } else if (!from.layout.blocked && want.blocked && from.layout.shape.rank != want.md.ndims &&
@@ -374,19 +399,19 @@ plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_d
     const plim__value *value = value_of(l, v);
     plim__layout want = {.dtype = value->dtype, .shape = value->shape, .blocked = true, .md = *md};
     PLIM_TRY(adopt(l, v));
-    const struct place *place = find_place(l, v, &want);
+    const struct place *place = find_place(l, v, &want, seen);
     if (place) return push_operand(l, place->operand);
     plim__rearrangement made;
     plim__operand operand;
     if (is_weight(value) && may_have_copies(l, v)) {
         PLIM_TRY(make_reorder(l, seen, md, &made));
         PLIM_TRY(place_weight_made(l, v, &want, seen, made));
-        return push_operand(l, find_place(l, v, &want)->operand);
+        return push_operand(l, find_place(l, v, &want, seen)->operand);
     }
     PLIM_TRY(plim__lower_value_dense(l, v, &operand));
     struct place from = {.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
     PLIM_TRY(make_reorder(l, seen, md, &made));
-    PLIM_TRY(emit_made(l, v, &from, &want, made, &operand));
+    PLIM_TRY(emit_made(l, v, &from, &want, seen, made, &operand));
     return push_operand(l, operand);
 }
 
@@ -406,10 +431,11 @@ plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j) {
     PLIM_TRY(need_place(l, plim__node_in(l->node, j)));
     struct place home = *first_place(l, plim__node_in(l->node, j));
     PLIM_TRY(need_place(l, v));
-    const struct place *same = find_place(l, v, &home.layout);
+    const struct place *same = find_place(l, v, &home.layout, seen_by(&home));
     if (same) return push_operand(l, same->operand);
     struct place from = *first_place(l, v);
-    bool other_axes = from.layout.blocked && home.layout.blocked && from.layout.md.ndims != home.layout.md.ndims;
+    bool other_axes = from.layout.blocked && home.layout.blocked &&
+                      (from.layout.md.ndims != home.layout.md.ndims || !same_axes(seen_by(&from), seen_by(&home)));
     bool turned = home.turned && !from.layout.blocked;
     if (other_axes || turned || (!from.layout.blocked && home.layout.blocked && !plim__layout_is_dense(&from.layout)))
         PLIM_TRY(through_plain_memory(l, v, &from));
@@ -417,7 +443,7 @@ plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j) {
     if (home.turned && !from.layout.blocked) {
         plim__rearrangement made;
         PLIM_TRY(make_reorder(l, &home.seen, &home.layout.md, &made));
-        PLIM_TRY(emit_made(l, v, &from, &home.layout, made, &operand));
+        PLIM_TRY(emit_made(l, v, &from, &home.layout, &home.seen, made, &operand));
     } else {
         PLIM_TRY(emit_rearrangement(l, v, &from, &home.layout, &operand));
     }
@@ -441,6 +467,7 @@ plim_status plim__lower_written(plim__lower *l, size_t i, int like) {
         PLIM_TRY(place_weight_made(l, v, &home.layout, home.turned ? &home.seen : NULL, made));
     }
     PLIM_TRY(need_place(l, v));
+    first_place(l, v)->next = -1; /* copies in other layouts hold what it was before */
     return plim__vec_push(&l->out, first_place(l, v)->operand) ? PLIM_OK : no_memory(l);
 }
 

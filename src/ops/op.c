@@ -188,6 +188,7 @@ static plim_status infer_node(plim_graph *g, int32_t n, plim__fold fold, void *c
     PLIM_TRY(check_inputs(g, node, error));
     plim__infer ctx = {g, node, error};
     PLIM_TRY(node->op->infer(&ctx));
+    if (node->outputs.count == 0) return PLIM_OK; /* it writes to what is kept */
     bool outputs_known = all_constant(g, node->outputs.items, node->outputs.count);
     if (!outputs_known && fold && !(node->op->flags & PLIM__OP_RANDOM) &&
         all_constant(g, node->inputs.items, node->inputs.count)) {

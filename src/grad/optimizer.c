@@ -1,0 +1,107 @@
+/* The update of parameters, as nodes: one for each parameter, with its states, after clipping by the norm of all
+ * gradients together. */
+#include "grad/optimizer.h"
+
+#include <stdio.h>
+
+#include "core/error.h"
+#include "core/str.h"
+#include "ops/update.h"
+
+/* What all nodes share. */
+struct maker {
+    plim_graph *graph;
+    const plim_optimizer *optimizer;
+    plim_value update, scale;
+    plim_error *error;
+};
+
+static int32_t begin(const struct maker *m, const char *op, const plim_value *inputs, size_t count) {
+    plim_graph *g = m->graph;
+    int32_t node = plim__graph_add_node(g, PLIM__DOMAIN, op, NULL, 1);
+    if (node < 0) return node;
+    g->nodes.items[node].phase = PLIM__UPDATE;
+    for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
+    return node;
+}
+
+static plim_status end(const struct maker *m, int32_t n) {
+    PLIM_TRY(plim_graph_status(m->graph, m->error));
+    plim__node *node = &m->graph->nodes.items[n];
+    node->op = plim__op_find(node->domain, node->op_name, node->version);
+    if (!node->op) return plim__fail(m->error, PLIM_INTERNAL, "there is no operator %s", node->op_name);
+    plim__infer ctx = {m->graph, node, m->error};
+    return node->op->infer(&ctx);
+}
+
+/* A state named after its parameter, zero at first. Names of a model may be anything, so one that is taken gets longer. */
+static plim_value add_state(const struct maker *m, plim_value parameter, const char *what, const plim__shape *shape) {
+    plim__str name = {0};
+    plim__str_addf(&name, "%s.%s", m->graph->values.items[parameter].name, what);
+    while (!name.failed && plim__map_get(&m->graph->names, plim__str_text(&name), -1) >= 0) plim__str_addc(&name, '_');
+    plim_value state = PLIM_NO_VALUE;
+    if (name.failed)
+        plim__graph_fail(m->graph, PLIM_NO_MEMORY, "out of memory while adding an optimizer");
+    else
+        state = plim__graph_add_value(m->graph, name.data, PLIM__VALUE_STATE, PLIM_F32, shape);
+    plim__str_free(&name);
+    return state;
+}
+
+/* Operator and states of an elementwise rule. */
+struct rule {
+    const char *op, *states[2];
+};
+
+static struct rule rule_of(const plim_optimizer *o) {
+    bool momentum = o->momentum != 0;
+    switch (o->kind) {
+    case PLIM_SGD: return (struct rule){"SgdUpdate", {momentum ? "momentum" : NULL}};
+    case PLIM_ADAM:
+    case PLIM_ADAMW: return (struct rule){"AdamUpdate", {"m", "v"}};
+    case PLIM_RMSPROP: return (struct rule){"RmspropUpdate", {momentum ? "momentum" : "v", momentum ? "v" : NULL}};
+    case PLIM_ADAGRAD: return (struct rule){"AdagradUpdate", {"v"}};
+    default: return (struct rule){"LionUpdate", {"m"}};
+    }
+}
+
+static void set_numbers(const struct maker *m, int32_t node) {
+    const plim_optimizer *o = m->optimizer;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"clip_value", o->clip_value}, {"weight_decay", o->weight_decay}, {"momentum", o->momentum},
+                   {"dampening", o->dampening},   {"beta1", o->beta1},               {"beta2", o->beta2},
+                   {"alpha", o->alpha},           {"epsilon", o->epsilon},           {"rate_decay", o->rate_decay},
+                   {"threshold", o->threshold}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].value != 0) plim__update_set(m->graph, node, numbers[i].name, numbers[i].value);
+    plim_graph_set_int(m->graph, node, "decoupled", o->kind == PLIM_ADAMW || o->kind == PLIM_LION);
+    if (o->kind == PLIM_SGD) plim_graph_set_int(m->graph, node, "nesterov", o->nesterov != 0);
+}
+
+static plim_status add_update(const struct maker *m, plim_value parameter, plim_value gradient) {
+    plim__shape shape = m->graph->values.items[parameter].shape;
+    struct rule rule = rule_of(m->optimizer);
+    plim_value inputs[PLIM__UPDATE_STATES + 2] = {m->update, m->scale, parameter, gradient};
+    size_t count = PLIM__UPDATE_STATES;
+    for (int i = 0; i < 2; i++)
+        if (rule.states[i]) inputs[count++] = add_state(m, parameter, rule.states[i], &shape);
+    PLIM_TRY(plim_graph_status(m->graph, m->error));
+    int32_t node = begin(m, rule.op, inputs, count);
+    set_numbers(m, node);
+    return end(m, node);
+}
+
+plim_status plim__optimizer_append(plim_graph *g, const plim_optimizer *optimizer, const plim_value *parameters,
+                                   const plim_value *gradients, size_t count, plim_value update, plim_value scale,
+                                   plim_error *error) {
+    PLIM_TRY(plim_graph_status(g, error));
+    PLIM_TRY(plim__optimizer_check(optimizer, error));
+    if (optimizer->clip_norm > 0 || optimizer->kind == PLIM_ADAFACTOR)
+        return plim__fail(error, PLIM_UNSUPPORTED, "unsupported: adafactor, and clipping by norm");
+    struct maker m = {g, optimizer, update, scale, error};
+    for (size_t i = 0; i < count; i++)
+        if (gradients[i] >= 0) PLIM_TRY(add_update(&m, parameters[i], gradients[i]));
+    return PLIM_OK;
+}

@@ -1,0 +1,185 @@
+/* Updates of parameters and state where they are, over whole buffers: gradient, parameter and states have the same
+ * arrangement in memory, and padding holds zeros that stay zeros.
+ *
+ * Threads take whole blocks, so that a number never depends on how many of them there are. */
+#include <math.h>
+#include <string.h>
+
+#include "kernel/copies.h"
+#include "kernel/loops.h"
+#include "kernel/simd/update.h"
+#include "ops/update.h"
+
+#define BLOCK 8192 /* elements */
+
+static int64_t block_count(int64_t elements) { return (elements + BLOCK - 1) / BLOCK; }
+static int64_t block_size(int64_t elements, int64_t block) {
+    return elements - block * BLOCK < BLOCK ? elements - block * BLOCK : BLOCK;
+}
+
+/* --- values that are kept -------------------------------------------------------------------------------------- */
+
+struct keep {
+    int64_t bytes;
+};
+
+/* in: value                       out: state */
+static plim_status run_assign(const plim__call *call) {
+    const struct keep *s = call->state;
+    int64_t elements = (s->bytes + 3) / 4, blocks = block_count(elements);
+    char *to = call->out[0];
+    const char *from = call->in[0];
+    int threads = plim__loop_threads(elements);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t at = b * BLOCK * 4, most = s->bytes - at;
+        memcpy(to + at, from + at, (size_t)(most < BLOCK * 4 ? most : BLOCK * 4));
+    }
+    return PLIM_OK;
+}
+
+/* in: gradient                    out: sum */
+static plim_status run_accumulate(const plim__call *call) {
+    if (call->first) return run_assign(call);
+    const struct keep *s = call->state;
+    int64_t elements = s->bytes / 4, blocks = block_count(elements);
+    float *sum = call->out[0];
+    const float *x = call->in[0];
+    int threads = plim__loop_threads(elements);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) plim__updates()->add(block_size(elements, b), sum + b * BLOCK, x + b * BLOCK);
+    return PLIM_OK;
+}
+
+static plim_status lower_keep(plim__lower *l, const char *label, plim__kernel run) {
+    /* The arrangement in which the value comes anyway, unless elements of it share memory or leave holes. */
+    const plim__layout *value = plim__lower_peek(l, 1);
+    bool whole = value->blocked ? value->md.offset0 == 0 : plim__layout_is_packed(value);
+    PLIM_TRY(plim__lower_written(l, 0, whole ? 1 : -1));
+    PLIM_TRY(plim__lower_input_like(l, 1, 0));
+    struct keep *s;
+    PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
+    s->bytes = (int64_t)plim__lower_kept_bytes(l, 0);
+    return plim__lower_emit(l, label, run, s, plim__free);
+}
+
+plim_status plim__lower_assign(plim__lower *l);
+plim_status plim__lower_assign(plim__lower *l) { return lower_keep(l, "Assign", run_assign); }
+plim_status plim__lower_accumulate(plim__lower *l);
+plim_status plim__lower_accumulate(plim__lower *l) {
+    if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
+    return lower_keep(l, "Accumulate", run_accumulate);
+}
+
+/* --- rules ----------------------------------------------------------------------------------------------------- */
+
+struct update {
+    plim__update_rule rule;
+    int64_t elements;
+    bool decoupled;
+    double clip, decay, momentum, dampening, beta1, beta2, alpha, epsilon, rate_decay;
+};
+
+static void numbers_of_rule(const struct update *s, double rate, double t, plim__update_numbers *u) {
+    switch (s->rule) {
+    case PLIM__RULE_MOMENTUM:
+    case PLIM__RULE_NESTEROV:
+        u->keep_m = u->mix_m = (float)s->momentum;
+        u->gain_m = t > 1 ? (float)(1 - s->dampening) : 1;
+        break;
+    case PLIM__RULE_ADAM:
+        u->rate = (float)(rate / (1 - pow(s->beta1, t)));
+        u->gain_m = (float)(1 - s->beta1);
+        u->keep_v = (float)s->beta2;
+        u->gain_v = (float)(1 - s->beta2);
+        u->correct_v = (float)(1 / sqrt(1 - pow(s->beta2, t)));
+        break;
+    case PLIM__RULE_RMSPROP:
+    case PLIM__RULE_RMSPROP_MOMENTUM:
+        u->keep_v = (float)s->alpha;
+        u->gain_v = (float)(1 - s->alpha);
+        u->keep_m = (float)s->momentum;
+        break;
+    case PLIM__RULE_ADAGRAD: u->rate = (float)(rate / (1 + (t - 1) * s->rate_decay)); break;
+    case PLIM__RULE_LION:
+        u->mix_m = (float)s->beta1;
+        u->mix_g = (float)(1 - s->beta1);
+        u->keep_m = (float)s->beta2;
+        u->gain_m = (float)(1 - s->beta2);
+        break;
+    default: break;
+    }
+}
+
+/* in: update, scale, gradient     out: parameter, m, v */
+static plim_status run_update(const plim__call *call) {
+    const struct update *s = call->state;
+    double rate = ((const double *)call->in[0])[0], t = ((const double *)call->in[0])[1];
+    plim__update_numbers u = {.scale = call->in[1] ? *(const float *)call->in[1] : 1,
+                              .clip = s->clip > 0 ? (float)s->clip : INFINITY,
+                              .decay = s->decoupled ? 0 : (float)s->decay,
+                              .keep = s->decoupled ? (float)(1 - rate * s->decay) : 1,
+                              .rate = (float)rate,
+                              .epsilon = (float)s->epsilon};
+    numbers_of_rule(s, rate, t, &u);
+    float *x = call->out[0], *m = call->out[1], *v = call->out[2];
+    const float *g = call->in[2];
+    plim__update_loop loop = plim__updates()->rule[s->rule];
+    int64_t blocks = block_count(s->elements);
+    int threads = plim__loop_threads(s->elements);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t at = b * BLOCK;
+        loop(&u, block_size(s->elements, b), x + at, g + at, m ? m + at : NULL, v ? v + at : NULL);
+    }
+    return PLIM_OK;
+}
+
+/* States of the node in the order m, v; a rule without one of them gets NULL in its place. */
+static plim_status lower_update(plim__lower *l, plim__update_rule rule, bool has_m, bool has_v) {
+    const plim__node *node = plim__lower_node(l);
+    size_t next = PLIM__UPDATE_STATES;
+    if (node->inputs.count != next + has_m + has_v)
+        return plim__lower_fail(l, PLIM_INTERNAL, "%zu inputs do not fit its settings", node->inputs.count);
+    PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_RATE, PLIM__DENSE, NULL));
+    PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_SCALE, PLIM__DENSE, NULL));
+    PLIM_TRY(plim__lower_written(l, PLIM__UPDATE_PARAMETER, -1));
+    PLIM_TRY(plim__lower_input_like(l, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
+    PLIM_TRY(plim__lower_written(l, has_m ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
+    PLIM_TRY(plim__lower_written(l, has_v ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
+    struct update *s;
+    PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
+    *s = (struct update){.rule = rule,
+                         .elements = (int64_t)(plim__lower_kept_bytes(l, PLIM__UPDATE_PARAMETER) / sizeof(float)),
+                         .decoupled = plim__node_int(node, "decoupled", 0) != 0,
+                         .clip = plim__update_get(node, "clip_value"),
+                         .decay = plim__update_get(node, "weight_decay"),
+                         .momentum = plim__update_get(node, "momentum"),
+                         .dampening = plim__update_get(node, "dampening"),
+                         .beta1 = plim__update_get(node, "beta1"),
+                         .beta2 = plim__update_get(node, "beta2"),
+                         .alpha = plim__update_get(node, "alpha"),
+                         .epsilon = plim__update_get(node, "epsilon"),
+                         .rate_decay = plim__update_get(node, "rate_decay")};
+    return plim__lower_emit(l, node->op->name, run_update, s, plim__free);
+}
+
+static bool has_momentum(plim__lower *l) { return plim__update_get(plim__lower_node(l), "momentum") != 0; }
+
+plim_status plim__lower_sgd_update(plim__lower *l);
+plim_status plim__lower_sgd_update(plim__lower *l) {
+    if (!has_momentum(l)) return lower_update(l, PLIM__RULE_SGD, false, false);
+    bool nesterov = plim__node_int(plim__lower_node(l), "nesterov", 0) != 0;
+    return lower_update(l, nesterov ? PLIM__RULE_NESTEROV : PLIM__RULE_MOMENTUM, true, false);
+}
+plim_status plim__lower_adam_update(plim__lower *l);
+plim_status plim__lower_adam_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAM, true, true); }
+plim_status plim__lower_rmsprop_update(plim__lower *l);
+plim_status plim__lower_rmsprop_update(plim__lower *l) {
+    bool momentum = has_momentum(l);
+    return lower_update(l, momentum ? PLIM__RULE_RMSPROP_MOMENTUM : PLIM__RULE_RMSPROP, momentum, true);
+}
+plim_status plim__lower_adagrad_update(plim__lower *l);
+plim_status plim__lower_adagrad_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAGRAD, false, true); }
+plim_status plim__lower_lion_update(plim__lower *l);
+plim_status plim__lower_lion_update(plim__lower *l) { return lower_update(l, PLIM__RULE_LION, true, false); }

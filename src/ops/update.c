@@ -1,0 +1,96 @@
+/* Types and costs of updates, and the numbers in them. */
+#include "ops/update.h"
+
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/str.h"
+
+void plim__update_set(plim_graph *g, int32_t node, const char *name, double value) {
+    plim__attribute attribute = {.name = plim__strdup(name), .type = PLIM__ATTRIBUTE_TENSOR};
+    plim_error error;
+    if (plim__tensor_create(PLIM_F64, &(plim__shape){.rank = 0}, &attribute.tensor, &error) != PLIM_OK) {
+        plim__free(attribute.name);
+        plim__graph_fail(g, error.status, "%s", error.message);
+        return;
+    }
+    memcpy(attribute.tensor->data, &value, sizeof value);
+    plim__node_set_attribute(g, node, attribute);
+}
+
+double plim__update_get(const plim__node *node, const char *name) {
+    const plim__attribute *attribute = plim__node_attribute(node, name);
+    bool there = attribute && attribute->tensor && attribute->tensor->dtype == PLIM_F64 && attribute->tensor->data;
+    return there ? plim__tensor_at(attribute->tensor, 0) : 0;
+}
+
+static plim_status check_kept(plim__infer *ctx, size_t i) {
+    plim__value_kind kind = ctx->graph->values.items[plim__node_in(ctx->node, i)].kind;
+    if (kind == PLIM__VALUE_PARAMETER || kind == PLIM__VALUE_STATE || kind == PLIM__VALUE_SUM) return PLIM_OK;
+    return plim__infer_fail(ctx, PLIM_INVALID, "'%s' is not kept from step to step, so it cannot be changed",
+                            ctx->graph->values.items[plim__node_in(ctx->node, i)].name);
+}
+
+static plim_status check_like(plim__infer *ctx, size_t i, size_t like) {
+    char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
+    if (!plim__infer_has(ctx, i)) return plim__infer_fail(ctx, PLIM_CORRUPT, "input %zu is missing", i);
+    if (plim__infer_dtype(ctx, i) != plim__infer_dtype(ctx, like))
+        return plim__infer_fail(ctx, PLIM_DTYPE, "input %zu is %s, not %s", i,
+                                plim_dtype_name(plim__infer_dtype(ctx, i)),
+                                plim_dtype_name(plim__infer_dtype(ctx, like)));
+    if (!plim__shape_equal(plim__infer_shape(ctx, i), plim__infer_shape(ctx, like)))
+        return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu has the shape %s, not %s", i,
+                                plim__shape_text(plim__infer_shape(ctx, i), NULL, a),
+                                plim__shape_text(plim__infer_shape(ctx, like), NULL, b));
+    return PLIM_OK;
+}
+
+plim_status plim__infer_assign(plim__infer *ctx);
+plim_status plim__infer_assign(plim__infer *ctx) {
+    PLIM_TRY(check_kept(ctx, 0));
+    return check_like(ctx, 1, 0);
+}
+
+/* {learning rate, number}, the scale, and a parameter in single precision. */
+static plim_status check_common(plim__infer *ctx) {
+    plim__shape pair = {.rank = 1, .dims = {2}};
+    if (plim__infer_dtype(ctx, PLIM__UPDATE_RATE) != PLIM_F64 ||
+        !plim__shape_equal(plim__infer_shape(ctx, PLIM__UPDATE_RATE), &pair))
+        return plim__infer_fail(ctx, PLIM_SHAPE, "the learning rate and the number of the update must be float64[2]");
+    if (plim__infer_has(ctx, PLIM__UPDATE_SCALE) &&
+        (plim__infer_dtype(ctx, PLIM__UPDATE_SCALE) != PLIM_F32 ||
+         plim__shape_elements(plim__infer_shape(ctx, PLIM__UPDATE_SCALE)) != 1))
+        return plim__infer_fail(ctx, PLIM_SHAPE, "the scale must be one float32");
+    if (!plim__infer_has(ctx, PLIM__UPDATE_PARAMETER)) return plim__infer_fail(ctx, PLIM_CORRUPT, "no parameter");
+    if (plim__infer_dtype(ctx, PLIM__UPDATE_PARAMETER) != PLIM_F32)
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s with %s parameters",
+                                ctx->node->op_name, plim_dtype_name(plim__infer_dtype(ctx, PLIM__UPDATE_PARAMETER)));
+    return PLIM_OK;
+}
+
+plim_status plim__infer_update(plim__infer *ctx);
+plim_status plim__infer_update(plim__infer *ctx) {
+    PLIM_TRY(check_common(ctx));
+    PLIM_TRY(check_kept(ctx, PLIM__UPDATE_PARAMETER));
+    PLIM_TRY(check_like(ctx, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
+    for (size_t i = PLIM__UPDATE_STATES; i < ctx->node->inputs.count; i++) {
+        PLIM_TRY(check_like(ctx, i, PLIM__UPDATE_PARAMETER));
+        PLIM_TRY(check_kept(ctx, i));
+    }
+    return PLIM_OK;
+}
+
+/* Everything is read once; parameters and state are written once. */
+void plim__cost_update(const plim_graph *g, const plim__node *node, plim__cost *cost);
+void plim__cost_update(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    plim__cost_pointwise(g, node, cost);
+    for (size_t i = 0; i < node->inputs.count; i++) {
+        if (node->inputs.items[i] < 0) continue;
+        const plim__value *value = &g->values.items[node->inputs.items[i]];
+        size_t bytes = 0;
+        plim__shape_bytes(&value->shape, value->dtype, &bytes, NULL);
+        cost->flops += 4 * (double)plim__shape_elements(&value->shape);
+        if (value->kind == PLIM__VALUE_STATE || value->kind == PLIM__VALUE_PARAMETER || value->kind == PLIM__VALUE_SUM)
+            cost->bytes += (double)bytes;
+    }
+}

@@ -1,0 +1,29 @@
+/* Updates of parameters, as nodes: what the numbers in them are called, and how they are read.
+ *
+ *   x weight   g gradient   u = {r, t}: learning rate after the schedule, number of the update from 1
+ *   all:      g = clip(g · scale, ±clip_value); 0 means no clip
+ *             g = g + weight_decay x                  or, where `decoupled` is 1,  x = x (1 - r weight_decay)
+ *   Sgd:      m = momentum m + (t > 1 ? 1 - dampening : 1) g
+ *             x = x - r m                             nesterov: x - r (g + momentum m); without momentum: x - r g
+ *   Adam:     m = beta1 m + (1 - beta1) g             v = beta2 v + (1 - beta2) g²
+ *             x = x - r / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + epsilon)
+ *   Rmsprop:  v = alpha v + (1 - alpha) g²            m = momentum m + g / (sqrt v + epsilon)
+ *             x = x - r m                             without momentum there is no m: x - r g / (sqrt v + epsilon)
+ *   Adagrad:  v = v + g²                              x = x - r / (1 + (t - 1) rate_decay) g / (sqrt v + epsilon)
+ *   Lion:     x = x - r sign(beta1 m + (1 - beta1) g) m = beta2 m + (1 - beta2) g
+ *
+ * States follow in the order m, v. A node has a state exactly when the rule above has it, so Sgd and Rmsprop without
+ * momentum need less memory. Everything is PyTorch's definition, and PyTorch's order of rounding where that is free. */
+#ifndef PLIM_OPS_UPDATE_H
+#define PLIM_OPS_UPDATE_H
+
+#include "ops/op.h"
+
+/* Inputs of an update. */
+enum { PLIM__UPDATE_RATE, PLIM__UPDATE_SCALE, PLIM__UPDATE_PARAMETER, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_STATES };
+
+/* Numbers of a node in double precision: 1 - beta2 has few digits left in single precision. */
+void plim__update_set(plim_graph *g, int32_t node, const char *name, double value);
+double plim__update_get(const plim__node *node, const char *name); /* 0 when absent */
+
+#endif
