@@ -167,6 +167,33 @@ static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, pl
     return PLIM_OK;
 }
 
+/* --- losses of single elements -------------------------------------------------------------------------------- */
+
+static plim_status append_elements(plim_graph *g, const plim_loss *loss, plim_value scores, plim__loss_parts *parts,
+                                   plim_error *error) {
+    static const char *const outputs[] = {"plimsoll.loss"};
+    plim__shape shape = g->values.items[scores].shape;
+    const plim__node *maker = maker_of(g, scores);
+    if (g->values.items[scores].dtype != PLIM_F32) return misfit(g, loss, scores, "it must be float32", error);
+    if (plim__shape_elements(&shape) < 1) return misfit(g, loss, scores, "it is empty", error);
+    if (loss->kind == PLIM_LOSS_HUBER && !(loss->delta > 0 && isfinite(loss->delta)))
+        return plim__fail(error, PLIM_INVALID, "the delta of the huber loss is %g, expected more than 0", loss->delta);
+    if (loss->kind == PLIM_LOSS_BCE_WITH_LOGITS && is_op(maker, "Sigmoid"))
+        return plim__fail(error, PLIM_INVALID,
+                          "loss %s does not fit the output '%s': it holds probabilities (Sigmoid); let the loss apply to "
+                          "the scores before it, '%s'",
+                          plim_loss_name(loss->kind), g->values.items[scores].name,
+                          g->values.items[maker->inputs.items[0]].name);
+    plim_value inputs[] = {scores, add_target(g, PLIM_F32, &shape)};
+    int32_t n = begin(g, "ElementLoss", inputs, 2, outputs, 1);
+    plim_graph_set_string(g, n, "kind", plim_loss_name(loss->kind));
+    plim_graph_set_float(g, n, "delta", (float)loss->delta);
+    PLIM_TRY(infer(g, n, error));
+    *parts = (plim__loss_parts){.target = inputs[1], .loss = plim_graph_node_output(g, n, 0), .correct = PLIM_NO_VALUE};
+    parts->weight = number(g, (double)plim__shape_elements(&shape));
+    return plim_graph_status(g, error);
+}
+
 /* --- a loss that the model has itself ------------------------------------------------------------------------- */
 
 static plim_status append_model(plim_graph *g, const plim_loss *loss, plim_value output, plim__loss_parts *parts,
@@ -187,6 +214,10 @@ plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_p
     switch (loss->kind) {
     case PLIM_LOSS_CROSS_ENTROPY: return append_cross_entropy(g, loss, output, parts, error);
     case PLIM_LOSS_MODEL: return append_model(g, loss, output, parts, error);
-    default: return plim__fail(error, PLIM_UNSUPPORTED, "there is no loss number %d", (int)loss->kind);
+    case PLIM_LOSS_BCE_WITH_LOGITS:
+    case PLIM_LOSS_MSE:
+    case PLIM_LOSS_L1:
+    case PLIM_LOSS_HUBER: return append_elements(g, loss, output, parts, error);
     }
+    return plim__fail(error, PLIM_INVALID, "there is no loss number %d", (int)loss->kind);
 }

@@ -29,6 +29,7 @@ struct entropy {
 
 /* Operands of the forward and the backward step. */
 struct parts {
+    const plim__simd_loss *loops;
     const float *x, *w;
     const void *labels;
     double all_weights; /* W */
@@ -74,7 +75,7 @@ static double value_of(const struct entropy *s, const struct parts *p, int64_t l
 }
 
 static void forward_row(const struct entropy *s, const struct parts *p, int64_t i) {
-    const plim__simd_loss *loops = plim__simd_loss_table();
+    const plim__simd_loss *loops = p->loops;
     const float *x = p->x + i * s->classes;
     int64_t label = label_at(s, p, i);
     float peak;
@@ -92,7 +93,7 @@ static void forward_row(const struct entropy *s, const struct parts *p, int64_t 
 }
 
 static void forward_strip(const struct entropy *s, const struct parts *p, int64_t n, int64_t first, int64_t width) {
-    const plim__simd_loss *loops = plim__simd_loss_table();
+    const plim__simd_loss *loops = p->loops;
     const float *x = p->x + n * s->classes * s->inner + first;
     int64_t at = n * s->inner + first;
     float dots[STRIP];
@@ -129,7 +130,8 @@ static plim_status run_forward(const plim__call *call) {
     int64_t count = s->outer * s->inner, strips = (s->inner + STRIP - 1) / STRIP;
     double *values = call->scratch;
     float *kept = call->out[3] ? call->out[3] : (float *)(values + count);
-    struct parts p = {.x = call->in[0],
+    struct parts p = {.loops = plim__simd_loss_table(),
+                      .x = call->in[0],
                       .labels = call->in[1],
                       .w = call->in[2],
                       .values = values,
@@ -162,14 +164,14 @@ static void backward_row(const struct entropy *s, const struct parts *p, int64_t
     }
     double mine = (1 - s->smoothing) * weight_of(p, label), all = s->smoothing / (double)s->classes;
     double factor = p->share * (mine + all * p->all_weights) / (double)p->sums[i];
-    plim__simd_loss_table()->slope(dx, p->x + i * s->classes, all > 0 ? p->w : NULL, s->classes, p->peaks[i],
-                                   (float)factor, (float)(p->share * all));
+    p->loops->slope(dx, p->x + i * s->classes, all > 0 ? p->w : NULL, s->classes, p->peaks[i], (float)factor,
+                    (float)(p->share * all));
     dx[label] -= (float)(p->share * mine);
 }
 
 static void backward_strip(const struct entropy *s, const struct parts *p, int64_t n, int64_t first, int64_t width) {
     int64_t at = n * s->inner + first, from = n * s->classes * s->inner + first;
-    float factors[STRIP], bases[STRIP];
+    float factors[STRIP] = {0}, bases[STRIP] = {0};
     double all = s->smoothing / (double)s->classes;
     for (int64_t j = 0; j < width; j++) {
         int64_t label = label_at(s, p, at + j);
@@ -178,8 +180,8 @@ static void backward_strip(const struct entropy *s, const struct parts *p, int64
         factors[j] = (float)(p->share * mine / (double)p->sums[at + j]);
         bases[j] = ignored ? 0 : (float)(p->share * all);
     }
-    plim__simd_loss_table()->slopes(p->dx + from, p->x + from, all > 0 ? p->w : NULL, s->classes, s->inner, width,
-                                    p->peaks + at, factors, bases);
+    p->loops->slopes(p->dx + from, p->x + from, all > 0 ? p->w : NULL, s->classes, s->inner, width, p->peaks + at,
+                     factors, bases);
     for (int64_t j = 0; j < width; j++) {
         int64_t label = label_at(s, p, at + j);
         if (!is_ignored(s, label))
@@ -191,7 +193,8 @@ static plim_status run_backward(const plim__call *call) {
     const struct entropy *s = call->state;
     int64_t count = s->outer * s->inner, strips = (s->inner + STRIP - 1) / STRIP;
     double weight = (double)*(const float *)call->in[3], dloss = (double)*(const float *)call->in[4];
-    struct parts p = {.x = call->in[0],
+    struct parts p = {.loops = plim__simd_loss_table(),
+                      .x = call->in[0],
                       .labels = call->in[1],
                       .w = call->in[5],
                       .peaks = call->in[2],

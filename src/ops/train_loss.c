@@ -29,3 +29,18 @@ plim_status plim__infer_cross_entropy(plim__infer *ctx) {
     for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__infer_output(ctx, i, PLIM_F32, &scalar));
     return plim__infer_output(ctx, 3, PLIM_F32, &kept);
 }
+
+/* scores and targets of the same shape → a scalar. */
+plim_status plim__infer_element_loss(plim__infer *ctx);
+plim_status plim__infer_element_loss(plim__infer *ctx) {
+    const plim__shape *x = plim__infer_shape(ctx, 0), *t = plim__infer_shape(ctx, 1);
+    char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
+    if (plim__infer_dtype(ctx, 0) != PLIM_F32 || plim__infer_dtype(ctx, 1) != PLIM_F32)
+        return plim__infer_fail(ctx, PLIM_DTYPE, "scores are %s and targets %s, not float32",
+                                plim_dtype_name(plim__infer_dtype(ctx, 0)), plim_dtype_name(plim__infer_dtype(ctx, 1)));
+    if (!plim__shape_equal(x, t))
+        return plim__infer_fail(ctx, PLIM_SHAPE, "targets %s do not fit scores %s", plim__shape_text(t, NULL, a),
+                                plim__shape_text(x, NULL, b));
+    plim__shape scalar = {.rank = 0};
+    return plim__infer_output(ctx, 0, PLIM_F32, &scalar);
+}

@@ -207,6 +207,51 @@ static void what_is_not_a_number_shows_in_the_loss(void **state) {
     plim_session_free(t.session);
 }
 
+/* --- single elements ------------------------------------------------------------------------------------------ */
+
+static void elements(const char *name, plim_loss loss, int rank, const int64_t *dims) {
+    static float first[MOST];
+    bool logits = loss.kind == PLIM_LOSS_BCE_WITH_LOGITS;
+    for (int threads = 1; threads < 4; threads++) {
+        plim_error error = {0};
+        struct trained t = train(&loss, threads, rank, dims);
+        fill(plim_session_input(t.session, "x"), t.elements, 3, 3, 0);
+        fill(plim_session_input(t.session, t.names[0]), t.targets, 5, logits ? 0.5 : 2, logits ? 0.5 : 0);
+        must(plim_session_run(t.session, &error), &error);
+        compare(&t, find(name));
+        if (threads > 1) assert_true(first[0] == *output(&t, 1));
+        first[0] = *output(&t, 1);
+        plim_session_free(t.session);
+    }
+}
+
+static void losses_of_single_elements_are_those_of_pytorch_on_any_number_of_threads(void **state) {
+    (void)state;
+    plim_loss huber = plim_loss_default(PLIM_LOSS_HUBER);
+    assert_true(huber.delta == 1);
+    huber.delta = 1.5;
+    elements("mse", plim_loss_default(PLIM_LOSS_MSE), DIMS(5, 7));
+    elements("l1", plim_loss_default(PLIM_LOSS_L1), DIMS(5, 7));
+    elements("huber", huber, DIMS(5, 7));
+    elements("bce", plim_loss_default(PLIM_LOSS_BCE_WITH_LOGITS), DIMS(5, 7));
+    elements("bce long", plim_loss_default(PLIM_LOSS_BCE_WITH_LOGITS), DIMS(3, 41, 997));
+    elements("mse long", plim_loss_default(PLIM_LOSS_MSE), DIMS(3, 41, 997));
+}
+
+static void scores_far_from_zero_have_a_finite_loss(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_loss loss = plim_loss_default(PLIM_LOSS_BCE_WITH_LOGITS);
+    struct trained t = train(&loss, 1, DIMS(1, 4));
+    memcpy(plim_session_input(t.session, "x"), (float[]){200, -200, 1e30f, -1e30f}, 4 * sizeof(float));
+    memcpy(plim_session_input(t.session, t.names[0]), (float[]){1, 0, 1, 0.5f}, 4 * sizeof(float));
+    must(plim_session_run(t.session, &error), &error);
+    near("the loss", "bce far out", (double)*output(&t, 1), 0.5e30 / 4, 1e30);
+    for (int i = 0; i < 3; i++) assert_true(output(&t, 4)[i] == 0);
+    near("the gradient", "bce far out", (double)output(&t, 4)[3], -0.5 / 4, 1);
+    plim_session_free(t.session);
+}
+
 /* --- what fits ------------------------------------------------------------------------------------------------ */
 
 static void refused(plim_graph *g, plim_loss loss, const char *why) {
@@ -247,6 +292,13 @@ static void a_loss_that_does_not_fit_is_refused(void **state) {
     refused(model("Relu", PLIM_F32, DIMS(3, 4)), bad, "weight of class 3 is -1");
     refused(model("Relu", PLIM_F32, DIMS(3, 4)), plim_loss_default(PLIM_LOSS_MODEL), "one float32 number");
     refused(plim_graph_create(), ce, "no output");
+    plim_loss huber = plim_loss_default(PLIM_LOSS_HUBER);
+    huber.delta = 0;
+    refused(model("Relu", PLIM_F32, DIMS(3, 4)), huber, "delta of the huber loss is 0");
+    refused(model("Relu", PLIM_F64, DIMS(3, 4)), plim_loss_default(PLIM_LOSS_MSE), "must be float32");
+    refused(model("Relu", PLIM_F32, DIMS(0, 4)), plim_loss_default(PLIM_LOSS_L1), "is empty");
+    refused(model("Sigmoid", PLIM_F32, DIMS(3, 4)), plim_loss_default(PLIM_LOSS_BCE_WITH_LOGITS),
+            "scores before it, 'x'");
 }
 
 static void the_logarithm_of_a_softmax_is_taken_once(void **state) {
@@ -296,6 +348,8 @@ int main(void) {
         cmocka_unit_test(a_batch_of_ignored_targets_costs_nothing_and_teaches_nothing),
         cmocka_unit_test(a_label_out_of_range_is_named),
         cmocka_unit_test(what_is_not_a_number_shows_in_the_loss),
+        cmocka_unit_test(losses_of_single_elements_are_those_of_pytorch_on_any_number_of_threads),
+        cmocka_unit_test(scores_far_from_zero_have_a_finite_loss),
         cmocka_unit_test(a_loss_that_does_not_fit_is_refused),
         cmocka_unit_test(the_logarithm_of_a_softmax_is_taken_once),
         cmocka_unit_test(a_loss_in_the_model_counts_its_samples),

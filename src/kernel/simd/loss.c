@@ -119,6 +119,56 @@ static void slopes(float *dx, const float *x, const float *w, int64_t n, int64_t
     }
 }
 
+/* --- single elements ------------------------------------------------------------------------------------------ */
+
+static inline float bce(float x, float t, float delta) {
+    (void)delta;
+    return (x > 0 ? x : 0) - x * t + plim__simd_log1p(plim__simd_exp(-fabsf(x)));
+}
+static inline float bce_slope(float x, float t, float delta) {
+    (void)delta;
+    return 1.0f / (1.0f + plim__simd_exp(-x)) - t;
+}
+static inline float mse(float x, float t, float delta) {
+    (void)delta;
+    return (x - t) * (x - t);
+}
+static inline float mse_slope(float x, float t, float delta) {
+    (void)delta;
+    return 2 * (x - t);
+}
+static inline float l1(float x, float t, float delta) {
+    (void)delta;
+    return fabsf(x - t);
+}
+static inline float l1_slope(float x, float t, float delta) {
+    (void)delta;
+    float d = x - t;
+    return d > 0 ? 1 : d < 0 ? -1 : d; /* 0 and NaN stay what they are */
+}
+static inline float huber(float x, float t, float delta) {
+    float d = fabsf(x - t), far = delta * (d - 0.5f * delta);
+    return d > delta ? far : 0.5f * d * d;
+}
+static inline float huber_slope(float x, float t, float delta) {
+    float d = x - t;
+    return d > delta ? delta : d < -delta ? -delta : d;
+}
+
+#define ELEMENT(name)                                                                                                  \
+    static double name##_sum(const float *x, const float *t, int64_t n, float delta) {                                 \
+        float sum = 0;                                                                                                 \
+        _Pragma("omp simd reduction(+ : sum)") for (int64_t i = 0; i < n; i++) sum += name(x[i], t[i], delta);         \
+        return (double)sum;                                                                                            \
+    }                                                                                                                  \
+    static void name##_slopes(float *dx, const float *x, const float *t, int64_t n, float delta, float share) {        \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) dx[i] = share * name##_slope(x[i], t[i], delta);           \
+    }
+ELEMENT(bce)
+ELEMENT(mse)
+ELEMENT(l1)
+ELEMENT(huber)
+
 const plim__simd_loss PLIM__ISA(plim__simd_loss_table) = {
     .normalizer = normalizer,
     .dot = dot,
@@ -127,4 +177,6 @@ const plim__simd_loss PLIM__ISA(plim__simd_loss_table) = {
     .normalizers = normalizers,
     .dots = dots,
     .slopes = slopes,
+    .element_sum = {bce_sum, mse_sum, l1_sum, huber_sum},
+    .element_slope = {bce_slopes, mse_slopes, l1_slopes, huber_slopes},
 };

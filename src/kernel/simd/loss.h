@@ -10,6 +10,15 @@
 
 #include "kernel/simd/simd.h"
 
+/* Losses of single elements: of a score x and a target t. */
+typedef enum plim__element_loss {
+    PLIM__ELEMENT_BCE, /* max(x, 0) - x t + log(1 + e^-|x|)     sigmoid(x) - t */
+    PLIM__ELEMENT_MSE, /* d², d = x - t                         2 d */
+    PLIM__ELEMENT_L1,  /* |d|                                   sign d */
+    PLIM__ELEMENT_HUBER, /* d² / 2, delta (|d| - delta / 2) from delta on    d held inside ±delta */
+    PLIM__ELEMENT_COUNT
+} plim__element_loss;
+
 typedef struct plim__simd_loss {
     /* The largest of n scores, and the sum of e^(x - peak). */
     double (*normalizer)(const float *x, int64_t n, float *peak);
@@ -26,6 +35,11 @@ typedef struct plim__simd_loss {
     /* A factor of 0 makes a column of zeros, whatever the scores are. */
     void (*slopes)(float *dx, const float *x, const float *w, int64_t n, int64_t step, int64_t width,
                    const float *peaks, const float *factors, const float *bases);
+
+    /* The sum over n elements; dx = share · slope, where dx may be x. */
+    double (*element_sum[PLIM__ELEMENT_COUNT])(const float *x, const float *t, int64_t n, float delta);
+    void (*element_slope[PLIM__ELEMENT_COUNT])(float *dx, const float *x, const float *t, int64_t n, float delta,
+                                               float share);
 } plim__simd_loss;
 
 PLIM__SIMD_TABLE(plim__simd_loss, plim__simd_loss_table)
