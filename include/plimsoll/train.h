@@ -12,8 +12,7 @@
 #ifndef PLIMSOLL_TRAIN_H
 #define PLIMSOLL_TRAIN_H
 
-#include "plimsoll/data.h"
-#include "plimsoll/session.h"
+#include "plimsoll/evaluate.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -103,6 +102,115 @@ typedef struct plim_schedule {
 PLIM_API double plim_schedule_factor(const plim_schedule *schedule, int64_t update);
 PLIM_API int plim_schedule_find(const char *name,
                                 plim_schedule_kind *kind); /* "constant", "step", "cosine", "linear" */
+
+/* --- the trainer ---------------------------------------------------------------------------------------------- */
+
+typedef struct plim_trainer plim_trainer;
+
+/* Zero means the default everywhere but in loss and optimizer: begin those with plim_loss_default and
+ * plim_optimizer_default. What pointers lead to is copied. */
+typedef struct plim_trainer_options {
+    plim_loss loss;
+    plim_optimizer optimizer;
+    plim_schedule schedule;
+    int64_t batch; /* samples of an update, and the size of every symbol that `sizes` does not name; default 1 */
+    const plim_size *sizes; /* other symbols */
+    size_t size_count;
+    int64_t accumulate;        /* in so many micro-batches; default 1. The gradient is that of the whole batch. */
+    const char *const *freeze; /* globs on names of parameters that stay as they are: "features.*" */
+    size_t freeze_count;
+    uint64_t seed; /* of dropout */
+    int threads;   /* default 1 */
+    int measure;   /* measure the time of each step of the program */
+    int plan_only; /* no memory, no weights: for looking */
+} plim_trainer_options;
+
+/* The model is not changed, and must stay until the trainer is freed. */
+PLIM_API plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_options *options,
+                                         plim_trainer **trainer, plim_error *error);
+PLIM_API void plim_trainer_free(plim_trainer *trainer);
+
+#define PLIM_MOST_INPUTS 16
+/* What one update learns from: samples of each input of the model in its order, row-major, and of the target. */
+typedef struct plim_batch {
+    int64_t count;
+    const void *inputs[PLIM_MOST_INPUTS];
+    const void *target; /* not read when the model has its own loss */
+} plim_batch;
+
+typedef struct plim_step_result {
+    double loss;    /* mean over the batch, before the update */
+    double weight;  /* targets that count: samples, tokens or pixels, times their class weights */
+    double correct; /* of these, how many were predicted; -1 when the model does not classify */
+    double rate;    /* learning rate of the update */
+    int64_t update; /* its number, from 1 */
+    double seconds;
+} plim_step_result;
+
+/* One update. A loss that is not finite, or a label out of range, is PLIM_INVALID: the message names the step and the
+ * first operator; weights and state are as they were before. */
+PLIM_API plim_status plim_trainer_step(plim_trainer *trainer, const plim_batch *batch, plim_step_result *result,
+                                       plim_error *error);
+
+/* How fields of a data set feed the model: by name, or by order where the names differ. */
+typedef struct plim_feed {
+    int inputs[PLIM_MOST_INPUTS]; /* fields */
+    int target;                   /* -1 when none is needed */
+} plim_feed;
+PLIM_API plim_status plim_trainer_match(const plim_trainer *trainer, plim_data *data, plim_feed *feed,
+                                        plim_error *error);
+PLIM_API plim_batch plim_feed_batch(const plim_trainer *trainer, const plim_feed *feed, const plim_data_batch *batch);
+/* Fields of synthetic data that fit the model, inputs first. Returns how many. */
+PLIM_API int plim_trainer_fields(const plim_trainer *trainer, plim_data_field fields[PLIM_MOST_INPUTS + 1]);
+
+/* Loss and accuracy over one epoch of `data`, with the weights as they are now, in the memory of training. */
+PLIM_API plim_status plim_trainer_evaluate(plim_trainer *trainer, plim_data *data, plim_evaluation *result,
+                                           plim_error *error);
+
+typedef struct plim_trainer_stats {
+    int64_t batch, micro_batch, accumulate;
+    size_t arena_bytes; /* all that training uses besides the program itself and data */
+    size_t weight_bytes, gradient_bytes, optimizer_bytes, activation_bytes, workspace_bytes,
+        data_bytes;      /* at the peak */
+    size_t parameters;   /* numbers that are trained */
+    size_t frozen;       /* tensors that are not */
+    size_t steps;        /* of the program of one micro-batch */
+    double flops;        /* of one update */
+    const char *couples; /* the operator that mixes samples, so that micro-batches change the result; NULL: none */
+} plim_trainer_stats;
+PLIM_API void plim_trainer_stats_get(const plim_trainer *trainer, plim_trainer_stats *stats);
+
+/* --- what is learned ------------------------------------------------------------------------------------------ */
+
+typedef enum plim_tensor_role { PLIM_ROLE_PARAMETER, PLIM_ROLE_STATISTIC, PLIM_ROLE_OPTIMIZER } plim_tensor_role;
+
+typedef struct plim_trainer_tensor {
+    const char *name;
+    plim_tensor_role role;
+    plim_dtype dtype;
+    int rank;
+    int64_t dims[PLIM_MAX_RANK];
+    size_t bytes; /* dense, row-major */
+} plim_trainer_tensor;
+
+PLIM_API size_t plim_trainer_tensor_count(const plim_trainer *trainer);
+PLIM_API void plim_trainer_tensor_get(const plim_trainer *trainer, size_t index, plim_trainer_tensor *tensor);
+PLIM_API plim_status plim_trainer_read(plim_trainer *trainer, size_t index, void *values, plim_error *error);
+PLIM_API plim_status plim_trainer_write(plim_trainer *trainer, size_t index, const void *values, plim_error *error);
+
+/* Gradients of the last step's parameters, for looking at: makes the step run without its update. */
+PLIM_API plim_status plim_trainer_gradients(plim_trainer *trainer, const plim_batch *batch,
+                                            void (*show)(void *context, const char *name, int rank, const int64_t *dims,
+                                                         const float *values),
+                                            void *context, plim_error *error);
+
+/* How far training is: what a checkpoint keeps besides tensors. */
+typedef struct plim_progress {
+    int64_t updates; /* done */
+    uint64_t runs;   /* of micro-batches: the counter of random operators */
+} plim_progress;
+PLIM_API plim_progress plim_trainer_progress(const plim_trainer *trainer);
+PLIM_API void plim_trainer_set_progress(plim_trainer *trainer, plim_progress progress);
 
 #ifdef __cplusplus
 }

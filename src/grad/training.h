@@ -1,8 +1,14 @@
-/* The training graph: forward, loss, backward and update as nodes of one graph. */
+/* The training graph: forward, loss, backward and update as nodes of one graph.
+ *
+ *   model ──→ loss ──→ backward ──→ update        one micro-batch is the whole batch
+ *   model ──→ loss ──→ backward ──→ sums ──→ update   several: gradients are summed up, then scaled
+ */
 #ifndef PLIM_GRAD_TRAINING_H
 #define PLIM_GRAD_TRAINING_H
 
-#include "graph/graph.h"
+#include <stdbool.h>
+
+#include "ops/op.h"
 #include "plimsoll/train.h"
 
 /* What a loss adds to a graph. All but the target are float32 scalars. */
@@ -21,5 +27,38 @@ plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_p
 plim_status plim__optimizer_append(plim_graph *g, const plim_optimizer *optimizer, const plim_value *parameters,
                                    const plim_value *gradients, size_t count, plim_value update, plim_value scale,
                                    plim_error *error);
+
+typedef struct plim__training_options {
+    const plim_loss *loss;
+    const plim_optimizer *optimizer;
+    int64_t batch; /* samples of one run */
+    const plim_size *sizes;
+    size_t size_count;
+    const char *const *freeze; /* globs on the names of parameters */
+    size_t freeze_count;
+    uint64_t seed;
+    bool sums;       /* several runs make a batch */
+    plim__fold fold; /* computes what is constant */
+} plim__training_options;
+
+typedef struct plim__training {
+    plim_graph *graph;
+    plim_value target;                /* input; PLIM_NO_VALUE for a loss of the model's own */
+    plim_value loss, weight, correct; /* outputs: plim__loss_parts */
+    plim_value update;                /* input: {learning rate, number of the update} */
+    plim_value scale;                 /* input with .sums: one over the batch's weight */
+    plim_value *parameters, *gradients;
+    size_t parameter_count;
+    size_t frozen_count;
+    const char *couples; /* the operator that mixes the samples of a batch; NULL when none does */
+} plim__training;
+
+/* The model is not changed; its tensors are shared. */
+plim_status plim__training_create(const plim_graph *model, const plim__training_options *options,
+                                  plim__training **training, plim_error *error);
+void plim__training_free(plim__training *training);
+
+/* Symbols get their sizes; what is left is the batch. */
+plim_status plim__bind_sizes(plim_graph *g, const plim_size *sizes, size_t count, int64_t batch, plim_error *error);
 
 #endif

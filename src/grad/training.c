@@ -1,0 +1,249 @@
+/* From a model to a training graph. */
+#include "grad/training.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "grad/gradient.h"
+#include "graph/pass.h"
+
+/* A running statistic and the value that takes its place after each run, both by name: passes may move values. */
+struct statistic {
+    char *now, *next;
+};
+
+struct work {
+    plim_graph *g;
+    plim__training *made;
+    const plim__training_options *options;
+    PLIM_VEC(struct statistic) statistics;
+    plim_error *error;
+};
+
+static plim_status no_memory(const struct work *w) { return plim__fail_memory(w->error, "a training graph", 1); }
+
+plim_status plim__bind_sizes(plim_graph *g, const plim_size *sizes, size_t count, int64_t batch, plim_error *error) {
+    for (size_t i = 0; i < count; i++) PLIM_TRY(plim__graph_bind(g, sizes[i].symbol, sizes[i].size, error));
+    return plim__graph_bind(g, NULL, batch > 0 ? batch : 1, error);
+}
+
+/* --- before the loss ------------------------------------------------------------------------------------------ */
+
+/* Frozen parameters become constants: no gradient, no state, and nothing is kept for them. */
+static plim_status freeze(struct work *w) {
+    for (size_t k = 0; k < w->options->freeze_count; k++) {
+        size_t found = 0;
+        for (size_t v = 0; v < w->g->values.count; v++) {
+            plim__value *value = &w->g->values.items[v];
+            if (value->kind != PLIM__VALUE_PARAMETER || fnmatch(w->options->freeze[k], value->name, 0) != 0) continue;
+            value->kind = PLIM__VALUE_CONSTANT;
+            found++;
+        }
+        if (!found)
+            return plim__fail(w->error, PLIM_NOT_FOUND, "no parameter matches '%s' (--freeze)", w->options->freeze[k]);
+        w->made->frozen_count += found;
+    }
+    return PLIM_OK;
+}
+
+static bool is_training_norm(const plim__node *node) {
+    return !node->dead && !*node->domain && strcmp(node->op_name, "BatchNormalization") == 0 &&
+           node->inputs.count == 5 && plim__node_int(node, "training_mode", 0) != 0;
+}
+
+/* Running statistics are state; what follows them is an output for now, so that it survives every pass. */
+static plim_status note_statistic(struct work *w, plim_value now, plim_value next) {
+    if (now < 0 || next < 0) return PLIM_OK;
+    plim__value *value = &w->g->values.items[now];
+    if (value->kind != PLIM__VALUE_PARAMETER && value->kind != PLIM__VALUE_CONSTANT) return PLIM_OK;
+    value->kind = PLIM__VALUE_STATE;
+    struct statistic names = {plim__strdup(value->name), plim__strdup(w->g->values.items[next].name)};
+    if (!names.now || !names.next || !plim__vec_push(&w->statistics, names)) {
+        plim__free(names.now);
+        plim__free(names.next);
+        return no_memory(w);
+    }
+    return PLIM_OK;
+}
+
+static plim_status prepare_norms(struct work *w) {
+    PLIM_TRY(plim__batch_norms_to_training_mode(w->g, w->error));
+    for (size_t n = 0; n < w->g->nodes.count; n++) {
+        const plim__node *node = &w->g->nodes.items[n];
+        if (!is_training_norm(node)) continue;
+        w->made->couples = "BatchNormalization";
+        plim_value in[2] = {plim__node_in(node, 3), plim__node_in(node, 4)},
+                   out[2] = {plim__node_out(node, 1), plim__node_out(node, 2)};
+        for (int i = 0; i < 2; i++) PLIM_TRY(note_statistic(w, in[i], out[i]));
+    }
+    return PLIM_OK;
+}
+
+/* --- the loss ------------------------------------------------------------------------------------------------- */
+
+static plim_status infer(struct work *w) { return plim__infer_graph(w->g, w->options->fold, NULL, w->error); }
+
+/* The graph's only outputs are what training reads; the model's own would keep memory alive. */
+static plim_status set_outputs(struct work *w, const plim__loss_parts *parts) {
+    w->g->outputs.count = 0;
+    plim_graph_output(w->g, parts->loss, "plimsoll.loss");
+    plim_graph_output(w->g, parts->weight, "plimsoll.weight");
+    if (parts->correct >= 0) plim_graph_output(w->g, parts->correct, "plimsoll.correct");
+    for (size_t i = 0; i < w->statistics.count; i++) {
+        plim_value next = plim_graph_find(w->g, w->statistics.items[i].next);
+        if (next >= 0) plim_graph_output(w->g, next, NULL);
+    }
+    return plim_graph_status(w->g, w->error);
+}
+
+static plim_status add_loss(struct work *w) {
+    plim__loss_parts parts = {PLIM_NO_VALUE, PLIM_NO_VALUE, PLIM_NO_VALUE, PLIM_NO_VALUE};
+    PLIM_TRY(plim__loss_append(w->g, w->options->loss, &parts, w->error));
+    w->made->target = parts.target;
+    PLIM_TRY(set_outputs(w, &parts));
+    PLIM_TRY(plim__graph_sort(w->g, w->error));
+    PLIM_TRY(plim__graph_prune(w->g, w->error));
+    PLIM_TRY(plim__passes_run(w->g, NULL, true, w->error));
+    PLIM_TRY(infer(w)); /* new nodes need types; folding may find more */
+    PLIM_TRY(plim__graph_prune(w->g, w->error));
+    w->made->loss = plim_graph_find(w->g, "plimsoll.loss");
+    w->made->weight = plim_graph_find(w->g, "plimsoll.weight");
+    w->made->correct = plim_graph_find(w->g, "plimsoll.correct");
+    return PLIM_OK;
+}
+
+/* --- backward and update -------------------------------------------------------------------------------------- */
+
+/* A node of ours that changes `kept`, with everything it needs known. */
+static plim_status add_write(struct work *w, const char *op, plim_value kept, plim_value value) {
+    int32_t n = plim__graph_add_node(w->g, PLIM__DOMAIN, op, NULL, 1);
+    plim__node_add_input(w->g, n, kept);
+    plim__node_add_input(w->g, n, value);
+    PLIM_TRY(plim_graph_status(w->g, w->error));
+    plim__node *node = &w->g->nodes.items[n];
+    node->phase = PLIM__BACKWARD;
+    node->op = plim__op_find(node->domain, node->op_name, node->version);
+    return node->op ? PLIM_OK : plim__fail(w->error, PLIM_INTERNAL, "there is no operator %s", op);
+}
+
+static plim_status find_parameters(struct work *w) {
+    int32_t *uses = plim__graph_uses(w->g);
+    plim__training *made = w->made;
+    made->parameters = plim__alloc_array(w->g->values.count, sizeof *made->parameters);
+    made->gradients = plim__alloc_array(w->g->values.count, sizeof *made->gradients);
+    for (size_t v = 0; uses && made->parameters && v < w->g->values.count; v++)
+        if (w->g->values.items[v].kind == PLIM__VALUE_PARAMETER && w->g->values.items[v].dtype == PLIM_F32 && uses[v])
+            made->parameters[made->parameter_count++] = (plim_value)v;
+    plim__free(uses);
+    return uses && made->parameters && made->gradients ? PLIM_OK : no_memory(w);
+}
+
+/* The gradient of the loss; of the loss times the weight of its targets when several runs make a batch, so that they
+ * add up to a sum over the whole batch. */
+static plim_status add_backward(struct work *w) {
+    plim__training *made = w->made;
+    plim_value objective = made->loss;
+    if (w->options->sums) {
+        plim__gradient d = {.graph = w->g, .error = w->error};
+        objective = plim__gradient_two(&d, "Mul", made->loss, made->weight);
+        PLIM_TRY(plim_graph_status(w->g, w->error));
+    }
+    PLIM_TRY(plim__gradients_build(w->g, objective, made->parameters, made->parameter_count, made->gradients,
+                                   w->error));
+    size_t count = 0; /* parameters that the loss does not depend on have no gradient */
+    for (size_t i = 0; i < made->parameter_count; i++) {
+        if (made->gradients[i] < 0) continue;
+        made->parameters[count] = made->parameters[i];
+        made->gradients[count++] = made->gradients[i];
+        w->g->values.items[made->gradients[i]].is_gradient = true;
+    }
+    made->parameter_count = count;
+    if (count == 0)
+        return plim__fail(w->error, PLIM_INVALID, "there is nothing to train: the loss depends on no parameter%s",
+                          made->frozen_count ? " that is not frozen" : "");
+    return PLIM_OK;
+}
+
+static plim_status add_sums(struct work *w) {
+    for (size_t i = 0; i < w->made->parameter_count; i++) {
+        plim_value gradient = w->made->gradients[i];
+        plim__shape shape = w->g->values.items[gradient].shape;
+        plim_value sum = plim__graph_add_value(w->g, NULL, PLIM__VALUE_SUM, PLIM_F32, &shape);
+        PLIM_TRY(plim_graph_status(w->g, w->error));
+        w->g->values.items[sum].is_gradient = true;
+        PLIM_TRY(add_write(w, "Accumulate", sum, gradient));
+        w->made->gradients[i] = sum;
+    }
+    return PLIM_OK;
+}
+
+static plim_value add_input(struct work *w, const char *name, plim_dtype dtype, const plim__shape *shape) {
+    plim_value v = plim__graph_add_value(w->g, name, PLIM__VALUE_INPUT, dtype, shape);
+    if (v >= 0 && !plim__vec_push(&w->g->inputs, v))
+        plim__graph_fail(w->g, PLIM_NO_MEMORY, "out of memory while building a training graph");
+    return v;
+}
+
+static plim_status add_update(struct work *w) {
+    plim__training *made = w->made;
+    made->update = add_input(w, "plimsoll.update", PLIM_F64, &(plim__shape){.rank = 1, .dims = {2}});
+    made->scale = PLIM_NO_VALUE;
+    if (w->options->sums) {
+        made->scale = add_input(w, "plimsoll.scale", PLIM_F32, &(plim__shape){.rank = 0});
+        PLIM_TRY(add_sums(w));
+    }
+    PLIM_TRY(plim_graph_status(w->g, w->error));
+    PLIM_TRY(plim__optimizer_append(w->g, w->options->optimizer, made->parameters, made->gradients,
+                                    made->parameter_count, made->update, made->scale, w->error));
+    for (size_t i = 0; i < w->statistics.count; i++) {
+        plim_value now = plim_graph_find(w->g, w->statistics.items[i].now),
+                   next = plim_graph_find(w->g, w->statistics.items[i].next);
+        if (now >= 0 && next >= 0) PLIM_TRY(add_write(w, "Assign", now, next));
+    }
+    return PLIM_OK;
+}
+
+static plim_status build(struct work *w, const plim_graph *model) {
+    const plim__training_options *o = w->options;
+    PLIM_TRY(plim_graph_status(model, w->error));
+    w->g = w->made->graph = plim_graph_clone(model);
+    if (!w->g) return no_memory(w);
+    PLIM_TRY(freeze(w));
+    PLIM_TRY(prepare_norms(w));
+    PLIM_TRY(plim__bind_sizes(w->g, o->sizes, o->size_count, o->batch, w->error));
+    PLIM_TRY(infer(w));
+    PLIM_TRY(add_loss(w));
+    PLIM_TRY(find_parameters(w));
+    PLIM_TRY(add_backward(w));
+    PLIM_TRY(add_update(w));
+    size_t kept = w->made->correct >= 0 ? 3 : 2; /* statistics are written where they are kept, and no outputs any more */
+    if (w->g->outputs.count > kept) w->g->outputs.count = kept;
+    PLIM_TRY(plim__graph_sort(w->g, w->error));
+    return plim__graph_prune(w->g, w->error);
+}
+
+plim_status plim__training_create(const plim_graph *model, const plim__training_options *options,
+                                  plim__training **training, plim_error *error) {
+    struct work w = {.options = options, .error = error};
+    w.made = *training = plim__alloc_zero(1, sizeof *w.made);
+    if (!w.made) return plim__fail_memory(error, "a training graph", sizeof *w.made);
+    plim_status status = build(&w, model);
+    for (size_t i = 0; i < w.statistics.count; i++) {
+        plim__free(w.statistics.items[i].now);
+        plim__free(w.statistics.items[i].next);
+    }
+    plim__vec_free(&w.statistics);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__training_free(w.made);
+    *training = NULL;
+    return status;
+}
+
+void plim__training_free(plim__training *training) {
+    if (!training) return;
+    plim_graph_free(training->graph);
+    plim__free(training->parameters);
+    plim__free(training->gradients);
+    plim__free(training);
+}

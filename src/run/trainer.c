@@ -1,0 +1,259 @@
+/* Trainers: making one, and the step. */
+#include "run/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums) {
+    const plim_trainer_options *o = &t->options;
+    return (plim__training_options){.loss = &o->loss,
+                                    .optimizer = &o->optimizer,
+                                    .batch = samples,
+                                    .sizes = o->sizes,
+                                    .size_count = o->size_count,
+                                    .freeze = o->freeze,
+                                    .freeze_count = o->freeze_count,
+                                    .seed = o->seed,
+                                    .sums = sums};
+}
+
+/* --- making --------------------------------------------------------------------------------------------------- */
+
+static bool copy_texts(char ***to, const char *const *from, size_t count) {
+    *to = plim__alloc_zero(count, sizeof **to);
+    bool ok = *to != NULL;
+    for (size_t i = 0; ok && i < count; i++) ok = ((*to)[i] = plim__strdup(from[i])) != NULL;
+    return ok;
+}
+
+/* The trainer outlives what its options point to. */
+static plim_status keep_options(plim_trainer *t, const plim_trainer_options *given, plim_error *error) {
+    t->options = *given;
+    plim_trainer_options *o = &t->options;
+    if (o->batch < 1) o->batch = 1;
+    if (o->accumulate < 1) o->accumulate = 1;
+    if (o->threads < 1) o->threads = 1;
+    bool ok = copy_texts(&t->freeze, given->freeze, given->freeze_count);
+    t->sizes = plim__alloc_array(given->size_count, sizeof *t->sizes);
+    t->size_names = plim__alloc_zero(given->size_count, sizeof *t->size_names);
+    ok = ok && t->sizes && t->size_names;
+    for (size_t i = 0; ok && i < given->size_count; i++) {
+        ok = (t->size_names[i] = plim__strdup(given->sizes[i].symbol)) != NULL;
+        t->sizes[i] = (plim_size){t->size_names[i], given->sizes[i].size};
+    }
+    if (ok && given->loss.output) ok = (t->loss_output = plim__strdup(given->loss.output)) != NULL;
+    if (ok && given->loss.class_weights) {
+        t->class_weights = plim__alloc_array(given->loss.class_count, sizeof *t->class_weights);
+        ok = t->class_weights != NULL;
+        if (ok && given->loss.class_count)
+            memcpy(t->class_weights, given->loss.class_weights, given->loss.class_count * sizeof *t->class_weights);
+    }
+    if (!ok) return plim__fail_memory(error, "the options of a trainer", sizeof *o);
+    o->freeze = (const char *const *)t->freeze;
+    o->sizes = t->sizes;
+    o->loss.output = t->loss_output;
+    o->loss.class_weights = t->class_weights;
+    return PLIM_OK;
+}
+
+/* Everything that is kept and is not a constant or a sum: what is learned. */
+static plim_status list_tensors(plim_trainer *t, plim_error *error) {
+    const plim__program *program = t->main->program;
+    for (size_t i = 0; i < program->loads.count; i++) {
+        plim__value_kind kind = program->graph->values.items[program->loads.items[i].value].kind;
+        if (kind != PLIM__VALUE_PARAMETER && kind != PLIM__VALUE_STATE) continue;
+        if (!plim__vec_push(&t->tensors, (int32_t)i)) return plim__fail_memory(error, "a trainer", sizeof(int32_t));
+    }
+    return PLIM_OK;
+}
+
+static plim_status start(plim_trainer *t, plim_error *error) {
+    PLIM_TRY(plim__arena_reserve(&t->arena, t->kept_bytes, plim__variant_passing_bytes(t->main), error));
+    PLIM_TRY(plim__variant_start(t->main, &t->arena, error));
+    return t->options.measure ? plim__runner_measure(t->main->runner, error) : PLIM_OK;
+}
+
+static plim_status make(plim_trainer *t, const plim_graph *model, const plim_trainer_options *options,
+                        plim_error *error) {
+    t->model = model;
+    PLIM_TRY(keep_options(t, options, error));
+    if (t->options.accumulate > t->options.batch)
+        return plim__fail(error, PLIM_INVALID, "a batch of %lld cannot be split into %lld micro-batches",
+                          (long long)t->options.batch, (long long)t->options.accumulate);
+    int64_t micro = (t->options.batch + t->options.accumulate - 1) / t->options.accumulate;
+    plim__training_options training = plim__trainer_training_options(t, micro, micro < t->options.batch);
+    PLIM_TRY(plim__variant_create(model, &training, t->options.threads, NULL, 0, &t->main, error));
+    t->kept_bytes = t->main->plan->persistent_bytes;
+    PLIM_TRY(list_tensors(t, error));
+    return t->options.plan_only ? PLIM_OK : start(t, error);
+}
+
+plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_options *options, plim_trainer **trainer,
+                                plim_error *error) {
+    *trainer = plim__alloc_zero(1, sizeof **trainer);
+    if (!*trainer) return plim__fail_memory(error, "a trainer", sizeof **trainer);
+    plim_status status = make(*trainer, model, options, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim_trainer_free(*trainer);
+    *trainer = NULL;
+    return status;
+}
+
+void plim_trainer_free(plim_trainer *t) {
+    if (!t) return;
+    plim_session_free(t->evaluation);
+    for (size_t i = 0; i < t->tails.count; i++) plim__variant_free(t->tails.items[i]);
+    plim__vec_free(&t->tails);
+    plim__variant_free(t->main);
+    plim__arena_release(&t->arena);
+    for (size_t i = 0; t->freeze && i < t->options.freeze_count; i++) plim__free(t->freeze[i]);
+    for (size_t i = 0; t->size_names && i < t->options.size_count; i++) plim__free(t->size_names[i]);
+    plim__free(t->freeze);
+    plim__free(t->size_names);
+    plim__free(t->sizes);
+    plim__free(t->class_weights);
+    plim__free(t->loss_output);
+    plim__vec_free(&t->tensors);
+    plim__free(t);
+}
+
+/* --- variants for what is left of a batch --------------------------------------------------------------------- */
+
+static plim__variant *find_variant(const plim_trainer *t, int64_t samples) {
+    if (t->main->samples == samples) return t->main;
+    for (size_t i = 0; i < t->tails.count; i++)
+        if (t->tails.items[i]->samples == samples) return t->tails.items[i];
+    return NULL;
+}
+
+/* Memory for more that is kept: the old contents move. */
+static plim_status grow_kept(plim_trainer *t, size_t bytes, plim_error *error) {
+    plim__arena larger;
+    PLIM_TRY(plim__arena_reserve(&larger, bytes, 0, error));
+    memcpy(larger.kept, t->arena.kept, t->arena.kept_bytes);
+    char *old = t->arena.kept;
+    size_t old_bytes = t->arena.kept_bytes;
+    t->arena.kept = larger.kept;
+    t->arena.kept_bytes = larger.kept_bytes;
+    larger.kept = old;
+    larger.kept_bytes = old_bytes;
+    plim__arena_release(&larger);
+    return PLIM_OK;
+}
+
+static plim_status fit_arena(plim_trainer *t, const plim__variant *v, plim_error *error) {
+    if (v->plan->persistent_bytes > t->arena.kept_bytes) PLIM_TRY(grow_kept(t, v->plan->persistent_bytes, error));
+    if (plim__variant_passing_bytes(v) > t->arena.passing_bytes)
+        PLIM_TRY(plim__arena_resize(&t->arena, plim__variant_passing_bytes(v), error));
+    plim__runner_resolve(t->main->runner);
+    for (size_t i = 0; i < t->tails.count; i++) plim__runner_resolve(t->tails.items[i]->runner);
+    return PLIM_OK;
+}
+
+static plim_status add_variant(plim_trainer *t, int64_t samples, plim__variant **out, plim_error *error) {
+    plim__training_options training =
+        plim__trainer_training_options(t, samples, t->main->samples < t->options.batch);
+    plim__variant *v;
+    PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, t->main, t->kept_bytes, &v, error));
+    plim_status status = fit_arena(t, v, error);
+    if (status == PLIM_OK) status = plim__variant_start(v, &t->arena, error);
+    if (status == PLIM_OK && !plim__vec_push(&t->tails, v)) status = plim__fail_memory(error, "a trainer", sizeof v);
+    if (status != PLIM_OK) {
+        plim__variant_free(v);
+        return status;
+    }
+    t->kept_bytes = v->plan->persistent_bytes;
+    *out = v;
+    return PLIM_OK;
+}
+
+/* --- the step ------------------------------------------------------------------------------------------------- */
+
+/* Sums over the micro-batches of one batch. */
+struct sums {
+    double loss, weight, correct;
+    bool classifies;
+};
+
+void plim__trainer_feed(const plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from) {
+    const plim_graph *g = v->training->graph;
+    (void)t;
+    for (size_t i = 0, given = 0; i < g->inputs.count; i++) {
+        plim_value value = g->inputs.items[i];
+        if (value == v->training->update || value == v->training->scale) continue;
+        const char *source = value == v->training->target ? batch->target : batch->inputs[given++];
+        void *target = plim__variant_at(v, value);
+        const plim__value *type = &g->values.items[value];
+        size_t bytes = (size_t)plim__shape_elements(&type->shape) * (size_t)plim_dtype_bits(type->dtype) / 8;
+        if (target) memcpy(target, source + bytes / (size_t)v->samples * (size_t)from, bytes);
+    }
+}
+
+static double scalar(const plim__variant *v, plim_value value, double missing) {
+    const float *at = plim__variant_at(v, value);
+    return at ? (double)*at : missing;
+}
+
+static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from, bool last,
+                             double rate, struct sums *sums, plim_error *error) {
+    plim__runner *runner = v->runner;
+    runner->first = from == 0;
+    runner->no_update = !last;
+    runner->tick = t->progress.runs;
+    plim__trainer_feed(t, v, batch, from);
+    double *update = plim__variant_at(v, v->training->update);
+    if (update) {
+        update[0] = rate;
+        update[1] = (double)(t->progress.updates + 1);
+    }
+    PLIM_TRY(plim__runner_run_part(runner, 0, v->after_loss, error));
+    double loss = scalar(v, v->training->loss, 0), weight = scalar(v, v->training->weight, 1);
+    if (!isfinite(loss) && weight > 0) return plim__trainer_blame(t, v, batch, from, loss, error);
+    sums->weight += weight;
+    sums->loss += weight > 0 ? loss * weight : 0;
+    sums->correct += scalar(v, v->training->correct, 0);
+    sums->classifies = v->training->correct >= 0;
+    float *scale = last ? plim__variant_at(v, v->training->scale) : NULL;
+    if (scale) *scale = sums->weight > 0 ? (float)(1 / sums->weight) : 0;
+    PLIM_TRY(plim__runner_run_part(runner, v->after_loss, v->program->steps.count, error));
+    t->progress.runs++;
+    return PLIM_OK;
+}
+
+/* The variants that a batch needs exist before anything of it runs. */
+static plim_status prepare(plim_trainer *t, int64_t count, plim_error *error) {
+    plim__variant *v;
+    int64_t rest = count % t->main->samples;
+    return rest == 0 || find_variant(t, rest) ? PLIM_OK : add_variant(t, rest, &v, error);
+}
+
+plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_step_result *result, plim_error *error) {
+    if (!t->main->runner) return plim__fail(error, PLIM_INVALID, "this trainer only plans");
+    if (batch->count < 1 || batch->count > t->options.batch)
+        return plim__fail(error, PLIM_INVALID, "a batch of %lld samples was given to a trainer of batches of %lld",
+                          (long long)batch->count, (long long)t->options.batch);
+    double start_time = plim__clock_seconds();
+    double rate = t->options.optimizer.rate * plim_schedule_factor(&t->options.schedule, t->progress.updates);
+    struct sums sums = {0};
+    PLIM_TRY(prepare(t, batch->count, error));
+    for (int64_t from = 0; from < batch->count;) {
+        int64_t left = batch->count - from, size = left < t->main->samples ? left : t->main->samples;
+        PLIM_TRY(run_micro(t, find_variant(t, size), batch, from, size == left, rate, &sums, error));
+        from += size;
+    }
+    t->progress.updates++;
+    if (result)
+        *result = (plim_step_result){.loss = sums.weight > 0 ? sums.loss / sums.weight : 0,
+                                     .weight = sums.weight,
+                                     .correct = sums.classifies ? sums.correct : -1,
+                                     .rate = rate,
+                                     .update = t->progress.updates,
+                                     .seconds = plim__clock_seconds() - start_time};
+    return PLIM_OK;
+}
+
+plim_progress plim_trainer_progress(const plim_trainer *t) { return t->progress; }
+void plim_trainer_set_progress(plim_trainer *t, plim_progress progress) { t->progress = progress; }

@@ -1,0 +1,33 @@
+/* What a trainer is made of; private to src/run. */
+#ifndef PLIM_RUN_TRAINER_H
+#define PLIM_RUN_TRAINER_H
+
+#include "plimsoll/train.h"
+#include "run/variant.h"
+
+struct plim_trainer {
+    const plim_graph *model; /* not owned */
+    plim_trainer_options options;
+    char **freeze; /* copies of what options point to */
+    plim_size *sizes;
+    char **size_names;
+    float *class_weights;
+    char *loss_output;
+    plim__arena arena;
+    size_t kept_bytes;         /* of all variants */
+    plim__variant *main;       /* of micro-batches of the usual size */
+    PLIM_VEC(plim__variant *) tails; /* of other sizes: what is left at the end of an epoch */
+    plim_session *evaluation;  /* NULL until it is asked for */
+    PLIM_VEC(int32_t) tensors; /* loads of main->program that are parameters, statistics or optimizer state */
+    plim_progress progress;
+};
+
+plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums);
+/* "update 12: the loss is NaN: ..." after a run whose loss was not finite. The inputs are those of `batch`, from sample
+ * `from` on. */
+plim_status plim__trainer_blame(plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from, double loss,
+                                plim_error *error);
+/* Copies samples from..from+v->samples of the batch to the inputs. */
+void plim__trainer_feed(const plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from);
+
+#endif

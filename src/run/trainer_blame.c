@@ -1,0 +1,65 @@
+/* When a loss is not finite: whose fault it is. The step has not changed anything yet, so it is run again up to the
+ * loss, looking at every number on the way. */
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "run/trainer.h"
+
+static bool find_bad(const float *x, size_t count, size_t *at) {
+    for (size_t k = 0; k < count; k++)
+        if (!isfinite(x[k])) {
+            *at = k;
+            return true;
+        }
+    return false;
+}
+
+static const char *word(float x) { return isnan(x) ? "NaN" : "Inf"; }
+
+static plim_status check_inputs(const plim__variant *v, int64_t from, plim_error *error) {
+    const plim_graph *g = v->training->graph;
+    for (size_t i = 0; i < g->inputs.count; i++) {
+        const plim__value *value = &g->values.items[g->inputs.items[i]];
+        const float *x = plim__variant_at(v, g->inputs.items[i]);
+        size_t count = (size_t)plim__shape_elements(&value->shape), at;
+        if (value->dtype != PLIM_F32 || !x || g->inputs.items[i] == v->training->scale || !find_bad(x, count, &at))
+            continue;
+        return plim__fail(error, PLIM_INVALID, "the data holds %s in '%s', sample %lld of the batch", word(x[at]),
+                          g->inputs.items[i] == v->training->target ? "the target" : value->name,
+                          (long long)from + (long long)(at / (count / (size_t)v->samples)));
+    }
+    return PLIM_OK;
+}
+
+static plim_status check_parameters(const plim__variant *v, plim_error *error) {
+    for (size_t i = 0; i < v->program->loads.count; i++) {
+        const plim__load *load = &v->program->loads.items[i];
+        const plim__value *value = &v->program->graph->values.items[load->value];
+        const float *x = plim__runner_at(v->runner, (plim__operand){load->buffer, 0});
+        size_t at;
+        if (value->dtype != PLIM_F32 || !x || value->kind == PLIM__VALUE_SUM ||
+            !find_bad(x, v->program->buffers.items[load->buffer].bytes / sizeof *x, &at))
+            continue;
+        return plim__fail(error, PLIM_INVALID,
+                          "'%s' holds %s already: the update before went too far (a smaller learning rate or "
+                          "gradient clipping helps)",
+                          value->name, word(x[at]));
+    }
+    return PLIM_OK;
+}
+
+plim_status plim__trainer_blame(plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from, double loss,
+                                plim_error *error) {
+    plim_error why = {0};
+    plim__trainer_feed(t, v, batch, from);
+    plim_status status = check_inputs(v, from, &why);
+    if (status == PLIM_OK) status = check_parameters(v, &why);
+    if (status == PLIM_OK) {
+        v->runner->check = true;
+        status = plim__runner_run_part(v->runner, 0, v->after_loss, &why);
+        v->runner->check = false;
+    }
+    return plim__fail(error, PLIM_INVALID, "update %lld: the loss is %s%s%s", (long long)t->progress.updates + 1,
+                      isnan(loss) ? "NaN" : "Inf", status == PLIM_OK ? "" : ": ", status == PLIM_OK ? "" : why.message);
+}

@@ -1,0 +1,71 @@
+/* Variants: build, lower, plan, start. */
+#include "run/variant.h"
+
+#include "core/error.h"
+#include "kernel/fold.h"
+
+static size_t last_writer(const plim__program *program, plim_value value) {
+    int32_t buffer = value < 0 ? -1 : program->values[value].buffer;
+    size_t last = 0;
+    for (size_t s = 0; buffer >= 0 && s < program->steps.count; s++) {
+        const plim__step *step = &program->steps.items[s];
+        for (int32_t i = 0; i < step->out_count; i++)
+            if (step->operands[step->in_count + i].buffer == buffer) last = s + 1;
+    }
+    return last;
+}
+
+static void find_after_loss(plim__variant *v) {
+    plim_value values[] = {v->training->loss, v->training->weight, v->training->correct};
+    for (int i = 0; i < 3; i++) {
+        size_t last = last_writer(v->program, values[i]);
+        if (last > v->after_loss) v->after_loss = last;
+    }
+}
+
+static plim_status make(plim__variant *v, const plim_graph *model, const plim__training_options *options, int threads,
+                        const plim__variant *like, size_t kept_from, plim_error *error) {
+    plim__training_options with_fold = *options;
+    with_fold.fold = plim__kernel_fold;
+    v->samples = options->batch;
+    PLIM_TRY(plim__training_create(model, &with_fold, &v->training, error));
+    PLIM_TRY(plim__program_create(v->training->graph, threads, like ? like->program : NULL, &v->program, error));
+    plim__plan_options planning = {.shared = like ? like->plan : NULL, .kept_from = kept_from};
+    PLIM_TRY(plim__plan_create(v->program, &planning, &v->plan, error));
+    find_after_loss(v);
+    return PLIM_OK;
+}
+
+plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
+                                 const plim__variant *like, size_t kept_from, plim__variant **variant,
+                                 plim_error *error) {
+    *variant = plim__alloc_zero(1, sizeof **variant);
+    if (!*variant) return plim__fail_memory(error, "a plan", sizeof **variant);
+    plim_status status = make(*variant, model, options, threads, like, kept_from, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__variant_free(*variant);
+    *variant = NULL;
+    return status;
+}
+
+plim_status plim__variant_start(plim__variant *v, plim__arena *arena, plim_error *error) {
+    PLIM_TRY(plim__runner_create(v->program, v->plan, arena, &v->runner, error));
+    return plim__runner_load(v->runner, error);
+}
+
+void plim__variant_free(plim__variant *v) {
+    if (!v) return;
+    plim__runner_free(v->runner);
+    plim__plan_free(v->plan);
+    plim__program_free(v->program);
+    plim__training_free(v->training);
+    plim__free(v);
+}
+
+void *plim__variant_at(const plim__variant *v, plim_value value) {
+    return value < 0 ? NULL : plim__runner_at(v->runner, v->program->values[value]);
+}
+
+size_t plim__variant_passing_bytes(const plim__variant *v) {
+    return v->plan->arena_bytes - v->plan->persistent_bytes;
+}
