@@ -7,6 +7,7 @@
 #include "plimsoll/diagnose.h"
 #include "plimsoll/dtype.h"
 #include "plimsoll/evaluate.h"
+#include "plimsoll/fit.h"
 #include "plimsoll/gradient.h"
 #include "plimsoll/graph.h"
 #include "plimsoll/onnx.h"

@@ -130,6 +130,19 @@ const char *plim__args_get(const plim__args *args, const char *name) {
 
 bool plim__args_has(const plim__args *args, const char *name) { return plim__args_get(args, name) != NULL; }
 
+int plim__args_floats(plim__args *args, const char *name, float *values, int most) {
+    const char *text = plim__args_get(args, name);
+    int count = 0;
+    if (!text) return 0;
+    for (char *end; count < most; text = end + 1) {
+        values[count++] = strtof(text, &end);
+        if (end == text || (*end && *end != ',')) break;
+        if (!*end) return count;
+    }
+    plim__say_usage(args, "--%s %s: expected numbers with commas between them", name, plim__args_get(args, name));
+    return -1;
+}
+
 bool plim__args_json(const plim__args *args) { return plim__args_has(args, "json"); }
 
 const plim__command *plim__args_command(const plim__args *args) { return args->command; }

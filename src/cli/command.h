@@ -51,6 +51,8 @@ const char *plim__args_get_nth(const plim__args *args, const char *name, size_t 
 bool plim__args_int(plim__args *args, const char *name, int64_t least, int64_t most, int64_t *value);
 bool plim__args_double(plim__args *args, const char *name, double *value);
 bool plim__args_bytes(plim__args *args, const char *name, uint64_t *value);
+/* "0.485,0.456,0.406": the number of values, 0 when the option is absent, -1 after a usage error. */
+int plim__args_floats(plim__args *args, const char *name, float *values, int most);
 bool plim__args_json(const plim__args *args);
 int plim__args_threads(const plim__args *args); /* the cores this process may use, unless --threads says */
 const plim__command *plim__args_command(const plim__args *args);

@@ -4,22 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "0.485,0.456,0.406"; the number of values, -1 after a usage error. */
-static int read_list(plim__args *args, const char *name, float values[64]) {
-    const char *text = plim__args_get(args, name);
-    int count = 0;
-    if (!text) return 0;
-    for (char *end; count < 64; text = end + 1) {
-        values[count++] = strtof(text, &end);
-        if (end == text || (*end && *end != ',')) break;
-        if (!*end) return count;
-    }
-    plim__say_usage(args, "--%s %s: expected numbers with commas between them", name, plim__args_get(args, name));
-    return -1;
-}
-
 static bool read_normal(plim__args *args, plim__data_settings *s) {
-    int means = read_list(args, "mean", s->mean), deviations = read_list(args, "std", s->deviation);
+    int means = plim__args_floats(args, "mean", s->mean, 64), deviations = plim__args_floats(args, "std", s->deviation, 64);
     if (means < 0 || deviations < 0) return false;
     if (means && deviations && means != deviations) {
         plim__say_usage(args, "--mean has %d values, --std has %d", means, deviations);

@@ -19,6 +19,9 @@ typedef struct plim__model_options {
         "without", 0, "PASSES", "leave these passes out, separated by commas ('plimsoll inspect --passes' lists them)" \
     }
 
+/* --size. The names are copied. */
+bool plim__sizes_read(plim__args *args, plim_size sizes[PLIM__MOST_SIZES], char names[PLIM__MOST_SIZES][64],
+                      size_t *count);
 /* False after a usage error has been printed. */
 bool plim__model_options_read(plim__args *args, plim__model_options *options);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/str.h"
 #include "grad/gradient.h"
 #include "graph/pass.h"
 
@@ -165,11 +166,15 @@ static plim_status add_backward(struct work *w) {
     return PLIM_OK;
 }
 
+/* Variants for other sizes find sums by their names. */
 static plim_status add_sums(struct work *w) {
     for (size_t i = 0; i < w->made->parameter_count; i++) {
         plim_value gradient = w->made->gradients[i];
         plim__shape shape = w->g->values.items[gradient].shape;
-        plim_value sum = plim__graph_add_value(w->g, NULL, PLIM__VALUE_SUM, PLIM_F32, &shape);
+        plim__str name = {0};
+        plim__str_addf(&name, "%s.sum", w->g->values.items[w->made->parameters[i]].name);
+        plim_value sum = plim__graph_add_value(w->g, name.failed ? NULL : name.data, PLIM__VALUE_SUM, PLIM_F32, &shape);
+        plim__str_free(&name);
         PLIM_TRY(plim_graph_status(w->g, w->error));
         w->g->values.items[sum].is_gradient = true;
         PLIM_TRY(add_write(w, "Accumulate", sum, gradient));

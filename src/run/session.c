@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "grad/training.h"
 #include "graph/pass.h"
 #include "kernel/fold.h"
 #include "run/parts.h"
-#include "run/runner.h"
 
 struct plim_session {
     plim_graph *graph;
@@ -16,12 +16,6 @@ struct plim_session {
     plim__plan *plan;
     plim__runner *runner;
 };
-
-static plim_status bind_sizes(plim_graph *g, const plim_session_options *options, plim_error *error) {
-    for (size_t i = 0; i < options->size_count; i++)
-        PLIM_TRY(plim__graph_bind(g, options->sizes[i].symbol, options->sizes[i].size, error));
-    return plim__graph_bind(g, NULL, options->batch > 0 ? options->batch : 1, error);
-}
 
 /* The input becomes a constant with the given data. */
 static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_error *error) {
@@ -44,35 +38,48 @@ static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_
 }
 
 static plim_status prepare(plim_session *s, const plim_graph *model, const plim_session_options *options,
-                           plim_error *error) {
+                           const plim__shared *shared, plim_error *error) {
     PLIM_TRY(plim_graph_status(model, error));
     s->graph = plim_graph_clone(model);
     if (!s->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *s->graph);
     for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(s->graph, &options->fixed[i], error));
-    PLIM_TRY(bind_sizes(s->graph, options, error));
+    PLIM_TRY(plim__bind_sizes(s->graph, options->sizes, options->size_count, options->batch, error));
     plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__kernel_fold;
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error));
     PLIM_TRY(plim__graph_prune(s->graph, error));
-    PLIM_TRY(plim__passes_run(s->graph, options->without, false, error));
+    PLIM_TRY(plim__passes_run(s->graph, options->without, shared != NULL, error));
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error)); /* new nodes need types; folding may find more */
     PLIM_TRY(plim__graph_prune(s->graph, error));
-    PLIM_TRY(plim__program_create(s->graph, options->threads > 0 ? options->threads : 1, NULL, &s->program, error));
-    PLIM_TRY(plim__plan_create(s->program, NULL, &s->plan, error));
-    if (options->plan_only) return PLIM_OK;
+    PLIM_TRY(plim__program_create(s->graph, options->threads > 0 ? options->threads : 1,
+                                  shared ? shared->program : NULL, &s->program, error));
+    plim__plan_options planning = {0};
+    if (shared) planning = (plim__plan_options){.shared = shared->plan, .kept_from = shared->kept_from};
+    PLIM_TRY(plim__plan_create(s->program, &planning, &s->plan, error));
+    if (options->plan_only || shared) return PLIM_OK;
     PLIM_TRY(plim__runner_create(s->program, s->plan, NULL, &s->runner, error));
     return options->measure ? plim__runner_measure(s->runner, error) : PLIM_OK;
 }
 
-plim_status plim_session_create(const plim_graph *model, const plim_session_options *options, plim_session **session,
-                                plim_error *error) {
+plim_status plim__session_create_shared(const plim_graph *model, const plim_session_options *options,
+                                        const plim__shared *shared, plim_session **session, plim_error *error) {
     static const plim_session_options defaults;
     *session = plim__alloc_zero(1, sizeof **session);
     if (!*session) return plim__fail_memory(error, "a session", sizeof **session);
-    plim_status status = prepare(*session, model, options ? options : &defaults, error);
+    plim_status status = prepare(*session, model, options ? options : &defaults, shared, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_session_free(*session);
     *session = NULL;
     return status;
+}
+
+plim_status plim__session_start(plim_session *s, plim__arena *arena, plim_error *error) {
+    PLIM_TRY(plim__runner_create(s->program, s->plan, arena, &s->runner, error));
+    return plim__runner_load(s->runner, error);
+}
+
+plim_status plim_session_create(const plim_graph *model, const plim_session_options *options, plim_session **session,
+                                plim_error *error) {
+    return plim__session_create_shared(model, options, NULL, session, error);
 }
 
 void plim_session_free(plim_session *s) {
@@ -87,6 +94,7 @@ void plim_session_free(plim_session *s) {
 const plim_graph *plim_session_graph(const plim_session *s) { return s->graph; }
 const plim__program *plim__session_program(const plim_session *s) { return s->program; }
 const plim__plan *plim__session_plan(const plim_session *s) { return s->plan; }
+plim__runner *plim__session_runner(plim_session *s) { return s->runner; }
 
 static plim_value named(const plim_graph *g, const plim_value *values, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++)

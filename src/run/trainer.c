@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "run/parts.h"
 
 plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums) {
     const plim_trainer_options *o = &t->options;
@@ -144,12 +145,13 @@ static plim_status grow_kept(plim_trainer *t, size_t bytes, plim_error *error) {
     return PLIM_OK;
 }
 
-static plim_status fit_arena(plim_trainer *t, const plim__variant *v, plim_error *error) {
-    if (v->plan->persistent_bytes > t->arena.kept_bytes) PLIM_TRY(grow_kept(t, v->plan->persistent_bytes, error));
-    if (plim__variant_passing_bytes(v) > t->arena.passing_bytes)
-        PLIM_TRY(plim__arena_resize(&t->arena, plim__variant_passing_bytes(v), error));
+plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, plim_error *error) {
+    size_t passing = plan->arena_bytes - plan->persistent_bytes;
+    if (plan->persistent_bytes > t->arena.kept_bytes) PLIM_TRY(grow_kept(t, plan->persistent_bytes, error));
+    if (passing > t->arena.passing_bytes) PLIM_TRY(plim__arena_resize(&t->arena, passing, error));
     plim__runner_resolve(t->main->runner);
     for (size_t i = 0; i < t->tails.count; i++) plim__runner_resolve(t->tails.items[i]->runner);
+    if (t->evaluation && plim__session_runner(t->evaluation)) plim__runner_resolve(plim__session_runner(t->evaluation));
     return PLIM_OK;
 }
 
@@ -158,7 +160,7 @@ static plim_status add_variant(plim_trainer *t, int64_t samples, plim__variant *
         plim__trainer_training_options(t, samples, t->main->samples < t->options.batch);
     plim__variant *v;
     PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, t->main, t->kept_bytes, &v, error));
-    plim_status status = fit_arena(t, v, error);
+    plim_status status = plim__trainer_fit_arena(t, v->plan, error);
     if (status == PLIM_OK) status = plim__variant_start(v, &t->arena, error);
     if (status == PLIM_OK && !plim__vec_push(&t->tails, v)) status = plim__fail_memory(error, "a trainer", sizeof v);
     if (status != PLIM_OK) {

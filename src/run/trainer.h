@@ -22,6 +22,8 @@ struct plim_trainer {
     plim_progress progress;
 };
 
+/* Makes the arena as large as this plan needs, where it is not. */
+plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, plim_error *error);
 plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums);
 /* "update 12: the loss is NaN: ..." after a run whose loss was not finite. The inputs are those of `batch`, from sample
  * `from` on. */

@@ -1,0 +1,68 @@
+/* A whole training run: batches from a data set, validation, checkpoints, the best weights, an early end.
+ *
+ *     plim_fit_result r;
+ *     plim_fit(trainer, data, &(plim_fit_options){.epochs = 5, .validation = test, .seen = show}, &r, &error);
+ */
+#ifndef PLIMSOLL_FIT_H
+#define PLIMSOLL_FIT_H
+
+#include "plimsoll/train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum plim_fit_event_kind {
+    PLIM_FIT_STEP,       /* an update was made */
+    PLIM_FIT_VALIDATED,  /* .validation is set */
+    PLIM_FIT_CHECKPOINT, /* one was written */
+    PLIM_FIT_BEST,       /* the best weights so far were written */
+} plim_fit_event_kind;
+
+/* What happened, and where the run stands. */
+typedef struct plim_fit_event {
+    plim_fit_event_kind kind;
+    plim_step_result step; /* the last one */
+    int64_t epoch;         /* from 0 */
+    int64_t position;      /* samples of the epoch that were used */
+    int64_t epoch_samples; /* of how many */
+    int64_t updates;       /* made since training began, checkpoints included */
+    int64_t total_updates; /* that the run will make; 0 when that is not known */
+    plim_evaluation validation;
+    double seconds;   /* since the run began */
+    double wait_share; /* of them, waiting for data */
+} plim_fit_event;
+
+/* Zero means the default everywhere. */
+typedef struct plim_fit_options {
+    int64_t epochs, steps; /* whichever ends first; default: one epoch */
+    plim_data *validation; /* evaluated after each epoch */
+    int64_t patience;      /* end after so many validations without a better loss; 0: never */
+    const char *best;      /* the weights with the best validation loss are saved here (.onnx or .safetensors) */
+    const char *checkpoint; /* written here every checkpoint_every updates, after each epoch and at the end */
+    int64_t checkpoint_every;
+    int resume; /* go on from the checkpoint */
+    /* Called after each event. Returning non-zero ends the run after a checkpoint: not an error. */
+    int (*seen)(void *context, const plim_fit_event *event);
+    void *context;
+} plim_fit_options;
+
+typedef struct plim_fit_result {
+    int64_t steps;       /* updates made since training began */
+    double loss;         /* of the last one */
+    double metric;       /* accuracy of the last validation, else of the last 100 steps; -1 when it does not classify */
+    double best_loss;    /* of validations; NaN when there was none */
+    double seconds_per_step; /* median, the first three left out */
+    double samples_per_second;
+    double wait_share; /* of the time, waiting for data */
+    int stopped;       /* .seen asked for the end */
+    int early;         /* patience was used up */
+} plim_fit_result;
+
+PLIM_API plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_options *options,
+                              plim_fit_result *result, plim_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

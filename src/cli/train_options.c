@@ -1,0 +1,100 @@
+/* Reading the options of training. */
+#include "cli/train_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool read_double(plim__args *args, const char *name, double least, double most, double *value) {
+    if (!plim__args_double(args, name, value)) return false;
+    if (!plim__args_has(args, name) || (*value >= least && *value <= most)) return true;
+    plim__say_usage(args, "--%s %s: expected a number from %g to %g", name, plim__args_get(args, name), least, most);
+    return false;
+}
+
+static bool read_loss(plim__args *args, plim__train_settings *s) {
+    const char *name = plim__args_get(args, "loss");
+    plim_loss_kind kind = PLIM_LOSS_CROSS_ENTROPY;
+    if (name && !plim_loss_find(name, &kind)) {
+        plim__say_usage(args, "--loss %s: expected cross_entropy, bce_with_logits, mse, l1, huber or model", name);
+        return false;
+    }
+    plim_loss *loss = &s->options.loss;
+    *loss = plim_loss_default(kind);
+    loss->output = plim__args_get(args, "loss-output");
+    int classes = plim__args_floats(args, "class-weights", s->class_weights, PLIM__MOST_CLASSES);
+    if (classes < 0) return false;
+    if (classes > 0) {
+        loss->class_weights = s->class_weights;
+        loss->class_count = (size_t)classes;
+    }
+    return plim__args_int(args, "ignore-index", INT64_MIN, INT64_MAX, &loss->ignore_index) &&
+           read_double(args, "label-smoothing", 0, 1, &loss->label_smoothing) &&
+           read_double(args, "huber-delta", 1e-30, 1e30, &loss->delta);
+}
+
+static bool read_optimizer(plim__args *args, plim_optimizer *o) {
+    const char *name = plim__args_get(args, "optimizer");
+    plim_optimizer_kind kind = PLIM_ADAMW;
+    if (name && !plim_optimizer_find(name, &kind)) {
+        plim__say_usage(args, "--optimizer %s: expected sgd, adam, adamw, rmsprop, adagrad, adafactor or lion", name);
+        return false;
+    }
+    *o = plim_optimizer_default(kind);
+    o->nesterov = plim__args_has(args, "nesterov");
+    float betas[2] = {(float)o->beta1, (float)o->beta2};
+    int count = plim__args_floats(args, "betas", betas, 2);
+    if (count < 0) return false;
+    if (count == 1) {
+        plim__say_usage(args, "--betas %s: expected two numbers", plim__args_get(args, "betas"));
+        return false;
+    }
+    if (count == 2) {
+        const char *second = strchr(plim__args_get(args, "betas"), ',') + 1;
+        o->beta1 = strtod(plim__args_get(args, "betas"), NULL);
+        o->beta2 = strtod(second, NULL);
+    }
+    return read_double(args, "lr", 0, 1e30, &o->rate) && read_double(args, "momentum", 0, 1, &o->momentum) &&
+           read_double(args, "eps", 0, 1, &o->epsilon) && read_double(args, "weight-decay", 0, 1e30, &o->weight_decay) &&
+           read_double(args, "clip-norm", 0, 1e30, &o->clip_norm) &&
+           read_double(args, "clip-value", 0, 1e30, &o->clip_value);
+}
+
+static bool read_schedule(plim__args *args, plim_schedule *schedule) {
+    const char *name = plim__args_get(args, "schedule");
+    if (name && !plim_schedule_find(name, &schedule->kind)) {
+        plim__say_usage(args, "--schedule %s: expected constant, step, cosine or linear", name);
+        return false;
+    }
+    schedule->gamma = 0.1;
+    schedule->every = 1000;
+    return plim__args_int(args, "warmup", 0, (int64_t)1 << 40, &schedule->warmup) &&
+           plim__args_int(args, "lr-step", 1, (int64_t)1 << 40, &schedule->every) &&
+           read_double(args, "lr-gamma", 0, 1e30, &schedule->gamma) &&
+           read_double(args, "lr-least", 0, 1, &schedule->least);
+}
+
+bool plim__train_options_read(plim__args *args, plim__train_settings *s) {
+    memset(s, 0, sizeof *s);
+    plim_trainer_options *o = &s->options;
+    o->threads = plim__args_threads(args);
+    o->batch = 32;
+    o->accumulate = 1;
+    int64_t seed = 0;
+    o->sizes = s->sizes;
+    o->freeze = s->freeze;
+    const char *glob;
+    for (; (glob = plim__args_get_nth(args, "freeze", o->freeze_count)); o->freeze_count++) {
+        if (o->freeze_count == PLIM__MOST_FREEZE) {
+            plim__say_usage(args, "--freeze: at most %d times", PLIM__MOST_FREEZE);
+            return false;
+        }
+        s->freeze[o->freeze_count] = glob;
+    }
+    bool good = plim__args_int(args, "batch", 1, 1 << 24, &o->batch) &&
+                plim__args_int(args, "accumulate", 1, 1 << 24, &o->accumulate) &&
+                plim__args_int(args, "seed", 0, INT64_MAX, &seed) &&
+                plim__sizes_read(args, s->sizes, s->names, &o->size_count) && read_loss(args, s) &&
+                read_optimizer(args, &o->optimizer) && read_schedule(args, &o->schedule);
+    o->seed = (uint64_t)seed;
+    return good;
+}

@@ -1,0 +1,49 @@
+/* What plan and train have in common: loss, optimizer, schedule, batch. */
+#ifndef PLIM_CLI_TRAIN_OPTIONS_H
+#define PLIM_CLI_TRAIN_OPTIONS_H
+
+#include "cli/command.h"
+#include "cli/model.h"
+
+#define PLIM__MOST_FREEZE  64
+#define PLIM__MOST_CLASSES 4096
+
+/* Rows for a command's option table. */
+#define PLIM__TRAIN_OPTIONS                                                                                            \
+    {"batch", 'b', "N", "samples of one update; the default is 32"},                                                   \
+        {"size", 0, "NAME=N", "size of one symbolic axis; may be given several times"},                                \
+        {"accumulate", 0, "K", "make the update from K micro-batches; the gradient is that of the whole batch"},       \
+        {"loss", 'l', "NAME", "cross_entropy (the default), bce_with_logits, mse, l1, huber, or model: its output"},   \
+        {"loss-output", 0, "NAME", "the output that the loss applies to; the default is the first"},                   \
+        {"ignore-index", 0, "N", "cross_entropy: targets of this class do not count; the default is -100"},            \
+        {"label-smoothing", 0, "X", "cross_entropy: from 0 to 1"},                                                     \
+        {"class-weights", 0, "X,X...", "cross_entropy: the weight of each class"},                                     \
+        {"huber-delta", 0, "X", "huber: where it turns from square to line; the default is 1"},                        \
+        {"optimizer", 0, "NAME", "adamw (the default), adam, sgd, rmsprop, adagrad, adafactor or lion"},               \
+        {"lr", 0, "X", "learning rate; each optimizer has its own default, that of PyTorch"},                          \
+        {"momentum", 0, "X", "sgd, rmsprop; the default is 0"}, {"nesterov", 0, NULL, "sgd"},                \
+        {"betas", 0, "X,X", "adam, adamw, lion"}, {"eps", 0, "X", "the optimizer's epsilon"},                          \
+        {"weight-decay", 0, "X", "the default is 0.01 for adamw, else 0"},                                             \
+        {"clip-norm", 0, "X", "scale gradients down to this norm, all together"},                                      \
+        {"clip-value", 0, "X", "bound every entry of every gradient"},                                                 \
+        {"schedule", 0, "NAME", "constant (the default), step, cosine or linear"},                                     \
+        {"warmup", 0, "N", "updates during which the learning rate rises from 0"},                                     \
+        {"lr-step", 0, "N", "schedule step: updates between reductions"},                                              \
+        {"lr-gamma", 0, "X", "schedule step: factor of a reduction; the default is 0.1"},                              \
+        {"lr-least", 0, "X", "cosine and linear: the share of the learning rate at the end; the default is 0"},        \
+        {"freeze", 0, "GLOB", "parameters that stay as they are, as 'features.*'; may be given several times"}, {      \
+        "seed", 0, "N", "of shuffling, dropout and random changes of images; the default is 0"                         \
+    }
+
+typedef struct plim__train_settings {
+    plim_trainer_options options;
+    plim_size sizes[PLIM__MOST_SIZES];
+    char names[PLIM__MOST_SIZES][64];
+    const char *freeze[PLIM__MOST_FREEZE];
+    float class_weights[PLIM__MOST_CLASSES];
+} plim__train_settings;
+
+/* False after a usage error has been printed. `settings` must stay where it is while its options are used. */
+bool plim__train_options_read(plim__args *args, plim__train_settings *settings);
+
+#endif
