@@ -29,16 +29,16 @@ typedef struct plim_fit_event {
     int64_t updates;       /* made since training began, checkpoints included */
     int64_t total_updates; /* that the run will make; 0 when that is not known */
     plim_evaluation validation;
-    double seconds;   /* since the run began */
+    double seconds;    /* since the run began */
     double wait_share; /* of them, waiting for data */
 } plim_fit_event;
 
 /* Zero means the default everywhere. */
 typedef struct plim_fit_options {
-    int64_t epochs, steps; /* whichever ends first; default: one epoch */
-    plim_data *validation; /* evaluated after each epoch */
-    int64_t patience;      /* end after so many validations without a better loss; 0: never */
-    const char *best;      /* the weights with the best validation loss are saved here (.onnx or .safetensors) */
+    int64_t epochs, steps;  /* whichever ends first; default: one epoch */
+    plim_data *validation;  /* evaluated after each epoch */
+    int64_t patience;       /* end after so many validations without a better loss; 0: never */
+    const char *best;       /* the weights with the best validation loss are saved here (.onnx or .safetensors) */
     const char *checkpoint; /* written here every checkpoint_every updates, after each epoch and at the end */
     int64_t checkpoint_every;
     int resume; /* go on from the checkpoint */
@@ -48,10 +48,10 @@ typedef struct plim_fit_options {
 } plim_fit_options;
 
 typedef struct plim_fit_result {
-    int64_t steps;       /* updates made since training began */
-    double loss;         /* of the last one */
-    double metric;       /* accuracy of the last validation, else of the last 100 steps; -1 when it does not classify */
-    double best_loss;    /* of validations; NaN when there was none */
+    int64_t steps;    /* updates made since training began */
+    double loss;      /* of the last one */
+    double metric;    /* accuracy of the last validation, else of the last 100 steps; -1 when it does not classify */
+    double best_loss; /* of validations; NaN when there was none */
     double seconds_per_step; /* median, the first three left out */
     double samples_per_second;
     double wait_share; /* of the time, waiting for data */

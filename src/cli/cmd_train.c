@@ -42,13 +42,12 @@ static int run_training(struct train *t) {
     plim_trainer_stats_get(t->trainer, &stats);
     if (plim__args_json(t->args))
         return plim__say_json(
-            t->args,
-            json_pack("{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)result.steps, "loss",
-                      result.loss, "metric", result.metric >= 0 ? json_real(result.metric) : json_null(),
-                      "seconds_per_step", result.seconds_per_step, "samples_per_second", result.samples_per_second,
-                      "arena_bytes", (json_int_t)stats.arena_bytes, "peak_resident_bytes",
-                      (json_int_t)plim__resident_peak(), "idle_resident_bytes", (json_int_t)t->idle_bytes,
-                      "data_wait_share", result.wait_share));
+            t->args, json_pack("{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)result.steps,
+                               "loss", result.loss, "metric",
+                               result.metric >= 0 ? json_real(result.metric) : json_null(), "seconds_per_step",
+                               result.seconds_per_step, "samples_per_second", result.samples_per_second, "arena_bytes",
+                               (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)plim__resident_peak(),
+                               "idle_resident_bytes", (json_int_t)t->idle_bytes, "data_wait_share", result.wait_share));
     printf("loss %.4f after %lld steps; %.0f samples/s\n", result.loss, (long long)result.steps,
            result.samples_per_second);
     return PLIM_EXIT_OK;

@@ -5,7 +5,8 @@
 #include <string.h>
 
 static bool read_normal(plim__args *args, plim__data_settings *s) {
-    int means = plim__args_floats(args, "mean", s->mean, 64), deviations = plim__args_floats(args, "std", s->deviation, 64);
+    int means = plim__args_floats(args, "mean", s->mean, 64),
+        deviations = plim__args_floats(args, "std", s->deviation, 64);
     if (means < 0 || deviations < 0) return false;
     if (means && deviations && means != deviations) {
         plim__say_usage(args, "--mean has %d values, --std has %d", means, deviations);

@@ -54,7 +54,8 @@ static bool read_optimizer(plim__args *args, plim_optimizer *o) {
         o->beta2 = strtod(second, NULL);
     }
     return read_double(args, "lr", 0, 1e30, &o->rate) && read_double(args, "momentum", 0, 1, &o->momentum) &&
-           read_double(args, "eps", 0, 1, &o->epsilon) && read_double(args, "weight-decay", 0, 1e30, &o->weight_decay) &&
+           read_double(args, "eps", 0, 1, &o->epsilon) &&
+           read_double(args, "weight-decay", 0, 1e30, &o->weight_decay) &&
            read_double(args, "clip-norm", 0, 1e30, &o->clip_norm) &&
            read_double(args, "clip-value", 0, 1e30, &o->clip_value);
 }

@@ -21,7 +21,7 @@
         {"huber-delta", 0, "X", "huber: where it turns from square to line; the default is 1"},                        \
         {"optimizer", 0, "NAME", "adamw (the default), adam, sgd, rmsprop, adagrad, adafactor or lion"},               \
         {"lr", 0, "X", "learning rate; each optimizer has its own default, that of PyTorch"},                          \
-        {"momentum", 0, "X", "sgd, rmsprop; the default is 0"}, {"nesterov", 0, NULL, "sgd"},                \
+        {"momentum", 0, "X", "sgd, rmsprop; the default is 0"}, {"nesterov", 0, NULL, "sgd"},                          \
         {"betas", 0, "X,X", "adam, adamw, lion"}, {"eps", 0, "X", "the optimizer's epsilon"},                          \
         {"weight-decay", 0, "X", "the default is 0.01 for adamw, else 0"},                                             \
         {"clip-norm", 0, "X", "scale gradients down to this norm, all together"},                                      \

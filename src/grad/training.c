@@ -150,8 +150,8 @@ static plim_status add_backward(struct work *w) {
         objective = plim__gradient_two(&d, "Mul", made->loss, made->weight);
         PLIM_TRY(plim_graph_status(w->g, w->error));
     }
-    PLIM_TRY(plim__gradients_build(w->g, objective, made->parameters, made->parameter_count, made->gradients,
-                                   w->error));
+    PLIM_TRY(
+        plim__gradients_build(w->g, objective, made->parameters, made->parameter_count, made->gradients, w->error));
     size_t count = 0; /* parameters that the loss does not depend on have no gradient */
     for (size_t i = 0; i < made->parameter_count; i++) {
         if (made->gradients[i] < 0) continue;
@@ -222,7 +222,8 @@ static plim_status build(struct work *w, const plim_graph *model) {
     PLIM_TRY(find_parameters(w));
     PLIM_TRY(add_backward(w));
     PLIM_TRY(add_update(w));
-    size_t kept = w->made->correct >= 0 ? 3 : 2; /* statistics are written where they are kept, and no outputs any more */
+    size_t kept =
+        w->made->correct >= 0 ? 3 : 2; /* statistics are written where they are kept, and no outputs any more */
     if (w->g->outputs.count > kept) w->g->outputs.count = kept;
     PLIM_TRY(plim__graph_sort(w->g, w->error));
     return plim__graph_prune(w->g, w->error);

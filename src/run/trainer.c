@@ -156,8 +156,7 @@ plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, pli
 }
 
 static plim_status add_variant(plim_trainer *t, int64_t samples, plim__variant **out, plim_error *error) {
-    plim__training_options training =
-        plim__trainer_training_options(t, samples, t->main->samples < t->options.batch);
+    plim__training_options training = plim__trainer_training_options(t, samples, t->main->samples < t->options.batch);
     plim__variant *v;
     PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, t->main, t->kept_bytes, &v, error));
     plim_status status = plim__trainer_fit_arena(t, v->plan, error);
@@ -180,9 +179,22 @@ struct sums {
     bool classifies;
 };
 
-void plim__trainer_feed(const plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from) {
+/* Copies floats and tells whether all were finite. Rectifiers swallow NaN, so the loss would not always show it. */
+static bool copy_finite(float *to, const float *from, size_t count) {
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, from + i, sizeof bits);
+        bits &= 0x7f800000;
+        most = bits > most ? bits : most;
+        to[i] = from[i];
+    }
+    return most < 0x7f800000;
+}
+
+bool plim__trainer_feed(plim__variant *v, const plim_batch *batch, int64_t from) {
     const plim_graph *g = v->training->graph;
-    (void)t;
+    bool finite = true;
     for (size_t i = 0, given = 0; i < g->inputs.count; i++) {
         plim_value value = g->inputs.items[i];
         if (value == v->training->update || value == v->training->scale) continue;
@@ -190,8 +202,13 @@ void plim__trainer_feed(const plim_trainer *t, plim__variant *v, const plim_batc
         void *target = plim__variant_at(v, value);
         const plim__value *type = &g->values.items[value];
         size_t bytes = (size_t)plim__shape_elements(&type->shape) * (size_t)plim_dtype_bits(type->dtype) / 8;
-        if (target) memcpy(target, source + bytes / (size_t)v->samples * (size_t)from, bytes);
+        source += bytes / (size_t)v->samples * (size_t)from;
+        if (target && type->dtype == PLIM_F32)
+            finite &= copy_finite(target, (const float *)source, bytes / sizeof(float));
+        else if (target)
+            memcpy(target, source, bytes);
     }
+    return finite;
 }
 
 static double scalar(const plim__variant *v, plim_value value, double missing) {
@@ -205,7 +222,7 @@ static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch
     runner->first = from == 0;
     runner->no_update = !last;
     runner->tick = t->progress.runs;
-    plim__trainer_feed(t, v, batch, from);
+    if (!plim__trainer_feed(v, batch, from)) return plim__trainer_blame(t, v, batch, from, NAN, error);
     double *update = plim__variant_at(v, v->training->update);
     if (update) {
         update[0] = rate;

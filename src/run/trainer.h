@@ -14,22 +14,22 @@ struct plim_trainer {
     float *class_weights;
     char *loss_output;
     plim__arena arena;
-    size_t kept_bytes;         /* of all variants */
-    plim__variant *main;       /* of micro-batches of the usual size */
+    size_t kept_bytes;               /* of all variants */
+    plim__variant *main;             /* of micro-batches of the usual size */
     PLIM_VEC(plim__variant *) tails; /* of other sizes: what is left at the end of an epoch */
-    plim_session *evaluation;  /* NULL until it is asked for */
-    PLIM_VEC(int32_t) tensors; /* loads of main->program that are parameters, statistics or optimizer state */
+    plim_session *evaluation;        /* NULL until it is asked for */
+    PLIM_VEC(int32_t) tensors;       /* loads of main->program that are parameters, statistics or optimizer state */
     plim_progress progress;
 };
 
 /* Makes the arena as large as this plan needs, where it is not. */
 plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, plim_error *error);
 plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums);
-/* "update 12: the loss is NaN: ..." after a run whose loss was not finite. The inputs are those of `batch`, from sample
- * `from` on. */
+/* "update 12: the loss is NaN: ...", when it or the data is not finite: what made it so. Inputs are those of `batch`, from
+ * sample `from` on. */
 plim_status plim__trainer_blame(plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from, double loss,
                                 plim_error *error);
-/* Copies samples from..from+v->samples of the batch to the inputs. */
-void plim__trainer_feed(const plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from);
+/* Copies samples from..from+v->samples of the batch to the inputs; false when floats among them are not finite. */
+bool plim__trainer_feed(plim__variant *v, const plim_batch *batch, int64_t from);
 
 #endif

@@ -52,14 +52,16 @@ static plim_status check_parameters(const plim__variant *v, plim_error *error) {
 plim_status plim__trainer_blame(plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from, double loss,
                                 plim_error *error) {
     plim_error why = {0};
-    plim__trainer_feed(t, v, batch, from);
-    plim_status status = check_inputs(v, from, &why);
-    if (status == PLIM_OK) status = check_parameters(v, &why);
+    long long update = (long long)t->progress.updates + 1;
+    plim__trainer_feed(v, batch, from);
+    if (check_inputs(v, from, &why) != PLIM_OK)
+        return plim__fail(error, PLIM_INVALID, "update %lld: %s", update, why.message);
+    plim_status status = check_parameters(v, &why);
     if (status == PLIM_OK) {
         v->runner->check = true;
         status = plim__runner_run_part(v->runner, 0, v->after_loss, &why);
         v->runner->check = false;
     }
-    return plim__fail(error, PLIM_INVALID, "update %lld: the loss is %s%s%s", (long long)t->progress.updates + 1,
-                      isnan(loss) ? "NaN" : "Inf", status == PLIM_OK ? "" : ": ", status == PLIM_OK ? "" : why.message);
+    return plim__fail(error, PLIM_INVALID, "update %lld: the loss is %s%s%s", update, isnan(loss) ? "NaN" : "Inf",
+                      status == PLIM_OK ? "" : ": ", status == PLIM_OK ? "" : why.message);
 }

@@ -37,8 +37,7 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
         .couples = v->training->couples,
     };
     for (size_t b = 0; b < v->program->buffers.count; b++)
-        if (alive_at_peak(v->program, v->plan, b))
-            add_bytes(&v->program->buffers.items[b], v->training->graph, stats);
+        if (alive_at_peak(v->program, v->plan, b)) add_bytes(&v->program->buffers.items[b], v->training->graph, stats);
     for (size_t i = 0; i < v->training->parameter_count; i++)
         stats->parameters +=
             (size_t)plim__shape_elements(&v->training->graph->values.items[v->training->parameters[i]].shape);
@@ -106,8 +105,8 @@ static plim_status copy_tensors(plim_trainer *t, plim__variant *v, plim_error *e
     return PLIM_OK;
 }
 
-static plim_status show_gradients(plim__variant *v, void (*show)(void *, const char *, int, const int64_t *,
-                                                                 const float *),
+static plim_status show_gradients(plim__variant *v,
+                                  void (*show)(void *, const char *, int, const int64_t *, const float *),
                                   void *context, plim_error *error) {
     const float *weight = plim__variant_at(v, v->training->weight);
     float scale = weight && *weight > 0 ? 1 / *weight : 0;
@@ -134,7 +133,7 @@ static plim_status run_without_update(plim_trainer *t, plim__variant *v, const p
     PLIM_TRY(copy_tensors(t, v, error));
     v->runner->no_update = true;
     v->runner->tick = t->progress.runs;
-    plim__trainer_feed(t, v, batch, 0);
+    plim__trainer_feed(v, batch, 0);
     return plim__runner_run(v->runner, error);
 }
 
@@ -147,8 +146,7 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
     plim__variant *v;
     plim__arena arena = {0};
     PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, NULL, 0, &v, error));
-    plim_status status =
-        plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_passing_bytes(v), error);
+    plim_status status = plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_passing_bytes(v), error);
     if (status == PLIM_OK) status = plim__variant_start(v, &arena, error);
     if (status == PLIM_OK) status = run_without_update(t, v, batch, error);
     if (status == PLIM_OK) status = show_gradients(v, show, context, error);

@@ -66,6 +66,4 @@ void *plim__variant_at(const plim__variant *v, plim_value value) {
     return value < 0 ? NULL : plim__runner_at(v->runner, v->program->values[value]);
 }
 
-size_t plim__variant_passing_bytes(const plim__variant *v) {
-    return v->plan->arena_bytes - v->plan->persistent_bytes;
-}
+size_t plim__variant_passing_bytes(const plim__variant *v) { return v->plan->arena_bytes - v->plan->persistent_bytes; }
