@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/utf8.h"
+
 const char *plim_status_name(plim_status status) {
     static const char *const names[] = {
 #define NAME(name, sentence) #name,
@@ -25,27 +27,13 @@ const char *plim_status_sentence(plim_status status) {
     return (unsigned)status < PLIM_STATUS_COUNT ? sentences[status] : "unknown status";
 }
 
-/* Bytes of the UTF-8 character at `at`; 0 when it is none (cut off, too long, a surrogate, beyond Unicode). */
-static size_t character_at(const unsigned char *at) {
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = *at < 0x80                  ? 1
-                    : *at >= 0xc2 && *at < 0xe0 ? 2
-                    : (*at & 0xf0) == 0xe0      ? 3
-                    : (*at & 0xf8) == 0xf0      ? 4
-                                                : 0;
-    unsigned code = length > 1 ? *at & (0x7fu >> length) : *at;
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80) return 0; /* the terminator ends it too */
-        code = code << 6 | (at[i] & 0x3fu);
-    }
-    bool fits = code >= least[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-    return fits && !control ? length : 0;
-}
+static bool is_control(unsigned code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
 
 void plim__error_clean(char *text) {
     for (size_t i = 0; text[i];) {
-        size_t length = character_at((const unsigned char *)text + i);
+        unsigned code;
+        size_t length = plim__utf8_length(text + i, &code);
+        if (is_control(code)) length = 0;
         if (!length) text[i] = '?';
         i += length ? length : 1;
     }

@@ -111,6 +111,11 @@ static void sync_folder(const char *path) {
     plim__free(copy);
 }
 
+plim_status plim__file_writer_flush(plim__file_writer *writer, plim_error *error) {
+    if (fflush(writer->stream) == 0 && fsync(fileno(writer->stream)) == 0) return PLIM_OK;
+    return plim__fail_errno(error, errno, "cannot write '%s'", writer->path);
+}
+
 plim_status plim__file_writer_commit(plim__file_writer *writer, plim_error *error) {
     bool written = fflush(writer->stream) == 0 && fsync(fileno(writer->stream)) == 0;
     int saved = errno;

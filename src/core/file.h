@@ -25,6 +25,8 @@ typedef struct plim__file_writer {
 
 plim_status plim__file_writer_open(plim__file_writer *writer, const char *path, plim_error *error);
 plim_status plim__file_writer_write(plim__file_writer *writer, const void *data, size_t size, plim_error *error);
+/* Brings what was written to the disk without showing it yet, so that commit has little left to fail at. */
+plim_status plim__file_writer_flush(plim__file_writer *writer, plim_error *error);
 plim_status plim__file_writer_commit(plim__file_writer *writer, plim_error *error); /* flush, fsync, rename */
 void plim__file_writer_discard(plim__file_writer *writer);
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "format/weights.h"
 #include "graph/tensor.h"
 #include "plimsoll/onnx.h"
 
@@ -26,7 +27,12 @@ typedef bool (*plim__onnx_weight_callback)(const plim__onnx_weight *weight, void
 plim_status plim__onnx_list_weights(const char *path, plim__onnx_weight_callback callback, void *context,
                                     plim_error *error);
 
-/* plim_onnx_save with another limit than 2 GiB for a model in one file. */
-plim_status plim__onnx_save_limited(const plim_graph *graph, const char *path, uint64_t limit, plim_error *error);
+/* plim_onnx_save with the data of `changed` where it has them: everything else is as in the graph. `path` may be the
+ * file that the graph was loaded from. */
+plim_status plim__onnx_save_changed(const plim_graph *graph, const plim__weights *changed, const char *path,
+                                    plim_error *error);
+/* The same with another limit than 2 GiB for a model in one file; `changed` may be NULL. */
+plim_status plim__onnx_save_limited(const plim_graph *graph, const plim__weights *changed, const char *path,
+                                    uint64_t limit, plim_error *error);
 
 #endif

@@ -3,6 +3,9 @@
  * nested is emitted twice: once into a sink that only counts, once for real.
  *
  *   ModelProto   plain fields | graph: NodeProto* | initializer: plain fields, raw_data | inputs, outputs, value infos
+ *
+ * Weights that training has changed come from a plim__weights, the others from where the graph has them. Either may be
+ * the file that is being replaced: it stays open and whole until its successor is on the disk.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,10 +36,12 @@ typedef struct sink {
 
 typedef struct saver {
     const plim_graph *g;
-    const char *data_name; /* file name of external data, NULL for none */
-    bool *written;         /* values that are initializers of the file */
-    uint64_t *offsets;     /* of each value in the external data, INSIDE for the rest */
-    void *chunk;
+    const char *data_name;        /* file name of external data, NULL for none */
+    bool *written;                /* values that are initializers of the file */
+    uint64_t *offsets;            /* of each value in the external data, INSIDE for the rest */
+    void *chunk;                  /* for what is read on its way */
+    const plim__weights *changed; /* NULL for none */
+    size_t *indices;              /* of each value in `changed`; NULL likewise */
 } saver;
 
 static void put(sink *out, const void *bytes, size_t size) {
@@ -93,14 +98,8 @@ static void put_nested(sink *out, uint32_t number, body_function *body, const sa
 
 /* --- tensors -------------------------------------------------------------------------------------------------- */
 
-static void put_data(sink *out, const saver *s, const plim__tensor *tensor) {
-    if (!out->writer || tensor->data) {
-        if (out->writer)
-            put(out, tensor->data, tensor->bytes);
-        else
-            out->count += tensor->bytes;
-        return;
-    }
+/* In parts, as far as the chunk goes. */
+static void copy_from_file(sink *out, const saver *s, const plim__tensor *tensor) {
     for (size_t done = 0; done < tensor->bytes && out->status == PLIM_OK;) {
         size_t size = tensor->bytes - done < CHUNK ? tensor->bytes - done : CHUNK;
         out->status = plim__file_read_at(tensor->source->fd, s->chunk, size, tensor->offset + done,
@@ -110,11 +109,32 @@ static void put_data(sink *out, const saver *s, const plim__tensor *tensor) {
     }
 }
 
+/* `index` is that of the weight in s->changed, or PLIM__NO_WEIGHT. */
+static void put_data(sink *out, const saver *s, const plim__tensor *tensor, size_t index) {
+    const void *data = tensor->data;
+    if (!out->writer) {
+        out->count += tensor->bytes;
+        return;
+    }
+    if (out->status != PLIM_OK) return;
+    if (index != PLIM__NO_WEIGHT) {
+        out->status = plim__weights_data(s->changed, index, s->chunk, &data, out->error);
+    } else if (!data && tensor->source) {
+        copy_from_file(out, s, tensor);
+        return;
+    } else if (!data) { /* computed from another one */
+        out->status = plim__tensor_read(tensor, s->chunk, out->error);
+        data = s->chunk;
+    }
+    if (out->status == PLIM_OK) put(out, data, tensor->bytes);
+}
+
 /* A tensor with the name it has in the file. */
 struct named_tensor {
     const char *name; /* NULL for none */
     const plim__tensor *tensor;
     uint64_t offset; /* in the external data, or INSIDE */
+    size_t index;    /* in the changed weights, or PLIM__NO_WEIGHT */
 };
 
 static void put_tensor(sink *out, const saver *s, const void *what) {
@@ -146,7 +166,7 @@ static void put_tensor(sink *out, const saver *s, const void *what) {
     put_plain(out, &proto);
     if (named->offset != INSIDE) return;
     put_header(out, 9, tensor->bytes);
-    put_data(out, s, tensor);
+    put_data(out, s, tensor, named->index);
 }
 
 /* --- nodes ---------------------------------------------------------------------------------------------------------
@@ -203,7 +223,7 @@ static void put_attribute(sink *out, const saver *s, const void *what) {
     put_plain(out, &proto);
     if (a->type == PLIM__ATTRIBUTE_STRINGS) put_strings(out, a);
     if (a->type == PLIM__ATTRIBUTE_TENSOR)
-        put_nested(out, 5, put_tensor, s, &(struct named_tensor){NULL, a->tensor, INSIDE});
+        put_nested(out, 5, put_tensor, s, &(struct named_tensor){NULL, a->tensor, INSIDE, PLIM__NO_WEIGHT});
 }
 
 static void put_names(sink *out, const saver *s, uint32_t number, const plim_value *values, size_t count) {
@@ -282,6 +302,8 @@ static void put_value_infos(sink *out, const saver *s) {
 
 /* --- graph and model ------------------------------------------------------------------------------------------ */
 
+static size_t changed_index(const saver *s, size_t value) { return s->indices ? s->indices[value] : PLIM__NO_WEIGHT; }
+
 static void put_graph(sink *out, const saver *s, const void *what) {
     const plim_graph *g = what;
     for (size_t n = 0; n < g->nodes.count && out->status == PLIM_OK; n++)
@@ -292,7 +314,8 @@ static void put_graph(sink *out, const saver *s, const void *what) {
     for (size_t v = 0; v < g->values.count && out->status == PLIM_OK; v++) {
         const plim__value *value = &g->values.items[v];
         if (s->written[v])
-            put_nested(out, 5, put_tensor, s, &(struct named_tensor){value->name, value->tensor, s->offsets[v]});
+            put_nested(out, 5, put_tensor, s,
+                       &(struct named_tensor){value->name, value->tensor, s->offsets[v], changed_index(s, v)});
     }
     for (size_t i = 0; i < g->inputs.count; i++)
         put_nested(out, 11, put_value, s, &g->values.items[g->inputs.items[i]]);
@@ -352,15 +375,31 @@ static void put_model(sink *out, const saver *s) {
 
 /* --- files ---------------------------------------------------------------------------------------------------- */
 
+/* Room for the largest part that is not in memory as it is, and for copying from file to file. */
+static plim_status make_chunk(saver *s, plim_error *error) {
+    size_t bytes = 0;
+    if (s->changed) {
+        PLIM_TRY(plim__weights_match(s->g, s->changed, &s->indices, error));
+        PLIM_TRY(plim__weights_scratch(s->changed, &bytes, error));
+    }
+    if (bytes < CHUNK) bytes = CHUNK;
+    for (size_t v = 0; v < s->g->values.count; v++) {
+        const plim__tensor *tensor = s->g->values.items[v].tensor;
+        if (tensor && !tensor->data && !tensor->source && tensor->bytes > bytes) bytes = tensor->bytes;
+    }
+    s->chunk = plim__alloc(bytes);
+    return s->chunk ? PLIM_OK : plim__fail_memory(error, "writing a model", bytes);
+}
+
 /* Weights are written when something uses them. A subgraph may use them by name, so then all are. */
 static plim_status choose_weights(saver *s, plim_error *error) {
     const plim_graph *g = s->g;
     int32_t *uses = plim__graph_uses(g);
     s->written = plim__alloc_zero(g->values.count, sizeof *s->written);
     s->offsets = plim__alloc_array(g->values.count, sizeof *s->offsets);
-    s->chunk = plim__alloc(CHUNK);
-    plim_status status =
-        uses && s->written && s->offsets && s->chunk ? PLIM_OK : plim__fail_memory(error, "writing a model", CHUNK);
+    plim_status status = uses && s->written && s->offsets
+                             ? make_chunk(s, error)
+                             : plim__fail_memory(error, "writing a model", g->values.count * sizeof *s->offsets);
     bool subgraphs = false;
     for (size_t n = 0; n < g->nodes.count; n++)
         for (size_t i = 0; !g->nodes.items[n].dead && i < g->nodes.items[n].attributes.count; i++)
@@ -394,7 +433,7 @@ static plim_status write_external(saver *s, plim__file_writer *writer, plim_erro
     for (size_t v = 0; v < s->g->values.count && out.status == PLIM_OK; v++) {
         if (s->offsets[v] == INSIDE) continue;
         put(&out, zeros, (size_t)(s->offsets[v] - out.count));
-        put_data(&out, s, s->g->values.items[v].tensor);
+        put_data(&out, s, s->g->values.items[v].tensor, changed_index(s, v));
     }
     return out.status;
 }
@@ -420,8 +459,8 @@ static plim_status write_both(saver *s, const char *path, const char *data_path,
         put_model(&out, s);
         status = out.status;
     }
-    if (status == PLIM_OK && fflush(model.stream) != 0) /* a full disk shows before anything is replaced */
-        status = plim__fail(error, PLIM_NO_SPACE, "cannot write '%s'", path);
+    if (status == PLIM_OK) status = plim__file_writer_flush(&data, error);
+    if (status == PLIM_OK) status = plim__file_writer_flush(&model, error); /* then two renames are left to do */
     if (status == PLIM_OK) status = plim__file_writer_commit(&data, error);
     if (status == PLIM_OK) status = plim__file_writer_commit(&model, error);
     plim__file_writer_discard(&data);
@@ -448,9 +487,10 @@ static plim_status save_external(saver *s, const char *path, uint64_t limit, pli
     return status;
 }
 
-plim_status plim__onnx_save_limited(const plim_graph *graph, const char *path, uint64_t limit, plim_error *error) {
+plim_status plim__onnx_save_limited(const plim_graph *graph, const plim__weights *changed, const char *path,
+                                    uint64_t limit, plim_error *error) {
     PLIM_TRY(plim_graph_status(graph, error));
-    saver s = {.g = graph};
+    saver s = {.g = graph, .changed = changed};
     plim_status status = choose_weights(&s, error);
     if (status == PLIM_OK) {
         sink counter = {.error = error};
@@ -462,9 +502,15 @@ plim_status plim__onnx_save_limited(const plim_graph *graph, const char *path, u
     plim__free(s.written);
     plim__free(s.offsets);
     plim__free(s.chunk);
+    plim__free(s.indices);
     return status;
 }
 
+plim_status plim__onnx_save_changed(const plim_graph *graph, const plim__weights *changed, const char *path,
+                                    plim_error *error) {
+    return plim__onnx_save_limited(graph, changed, path, ONE_FILE_LIMIT, error);
+}
+
 plim_status plim_onnx_save(const plim_graph *graph, const char *path, plim_error *error) {
-    return plim__onnx_save_limited(graph, path, ONE_FILE_LIMIT, error);
+    return plim__onnx_save_limited(graph, NULL, path, ONE_FILE_LIMIT, error);
 }

@@ -79,6 +79,24 @@ static int by_place(const void *a, const void *b) {
     return left->bytes < right->bytes ? -1 : left->bytes > right->bytes;
 }
 
+/* Values that are no text, which the format forbids, are left out. */
+static plim_status read_notes(json_t *map, plim__safetensors *file, plim_error *error) {
+    const char *key;
+    json_t *value;
+    size_t most = json_object_size(map);
+    file->notes = plim__alloc_zero(most ? most : 1, sizeof *file->notes);
+    if (!file->notes) return plim__fail_memory(error, "a safetensors header", most * sizeof *file->notes);
+    json_object_foreach(map, key, value) {
+        if (!json_is_string(value)) continue;
+        plim__safetensors_note *note = &file->notes[file->note_count++];
+        note->key = plim__strdup(key);
+        note->value = plim__strdup(json_string_value(value));
+        if (!note->key || !note->value)
+            return plim__fail_memory(error, "a safetensors header", json_string_length(value));
+    }
+    return PLIM_OK;
+}
+
 static plim_status read_entries(const context *where, json_t *root, plim__safetensors *file, plim_error *error) {
     const char *name;
     json_t *entry;
@@ -86,8 +104,10 @@ static plim_status read_entries(const context *where, json_t *root, plim__safete
     file->tensors = plim__alloc_zero(most ? most : 1, sizeof *file->tensors);
     if (!file->tensors) return plim__fail_memory(error, "a safetensors header", most * sizeof *file->tensors);
     json_object_foreach(root, name, entry) {
-        if (strcmp(name, "__metadata__") == 0) continue;
-        PLIM_TRY(read_tensor(where, name, entry, &file->tensors[file->count++], error));
+        if (strcmp(name, "__metadata__") == 0)
+            PLIM_TRY(read_notes(entry, file, error));
+        else
+            PLIM_TRY(read_tensor(where, name, entry, &file->tensors[file->count++], error));
     }
     qsort(file->tensors, file->count, sizeof *file->tensors, by_place);
     for (size_t i = 1; i < file->count; i++)
@@ -141,6 +161,11 @@ void plim__safetensors_close(plim__safetensors *file) {
         plim__free(file->tensors[i].name);
         plim__free(file->tensors[i].dims);
     }
+    for (size_t i = 0; i < file->note_count; i++) {
+        plim__free((void *)(uintptr_t)file->notes[i].key);
+        plim__free((void *)(uintptr_t)file->notes[i].value);
+    }
+    plim__free(file->notes);
     plim__free(file->tensors);
     *file = (plim__safetensors){0};
 }

@@ -14,6 +14,7 @@
 #include "core/file.h"
 #include "format/onnx.h"
 #include "format/onnx_bytes.h"
+#include "format/weights_case.h"
 #include "graph/graph.h"
 
 #define CONFORMANCE "/usr/share/libonnx-testdata/data"
@@ -157,7 +158,7 @@ static int round_trip(const char *path, const struct stat *info, int type, struc
     }
     for (int split = 0; split < 2; split++) {
         const char *copy = in_folder("copy.onnx");
-        if (plim__onnx_save_limited(g, copy, split ? 0 : UINT64_MAX, &error) != PLIM_OK)
+        if (plim__onnx_save_limited(g, NULL, copy, split ? 0 : UINT64_MAX, &error) != PLIM_OK)
             fail_msg("%s: %s", path, error.message);
         plim_graph *again = must_load(copy);
         if (!same_graph(g, again)) fail_msg("%s changed when it was written and read again", path);
@@ -226,10 +227,10 @@ static void a_model_may_be_written_over_the_file_it_came_from(void **state) {
     plim_graph *g = rich_graph();
     const char *path = in_folder("rich.onnx");
     for (int split = 0; split < 2; split++) {
-        assert_int_equal(plim__onnx_save_limited(g, path, split ? 0 : UINT64_MAX, &error), PLIM_OK);
+        assert_int_equal(plim__onnx_save_limited(g, NULL, path, split ? 0 : UINT64_MAX, &error), PLIM_OK);
         for (int i = 0; i < 3; i++) {
             plim_graph *again = must_load(path);
-            if (plim__onnx_save_limited(again, path, split ? 0 : UINT64_MAX, &error) != PLIM_OK)
+            if (plim__onnx_save_limited(again, NULL, path, split ? 0 : UINT64_MAX, &error) != PLIM_OK)
                 fail_msg("%s", error.message);
             plim__tensor *w = plim__graph_tensor(again, plim_graph_find(again, "w"));
             assert_true(same_tensor(w, plim__graph_tensor(g, plim_graph_find(g, "w"))));
@@ -239,11 +240,53 @@ static void a_model_may_be_written_over_the_file_it_came_from(void **state) {
     plim_graph_free(g);
 }
 
+/* Only the data differs, also where the file that is replaced is still the source of the rest. */
+static void changed_weights_replace_those_of_the_model(void **state) {
+    (void)state;
+    plim_graph *g = rich_graph();
+    const char *path = in_folder("rich.onnx");
+    static float trained[64 * 64];
+    plim__weight item = {"w", PLIM_F32, {2, {64, 64}}};
+    weights_case c = {.data = {trained}, .fails_at = SIZE_MAX};
+    plim__weights changed = case_weights(&c, &item, 1);
+    for (int split = 0; split < 2; split++) {
+        assert_int_equal(plim__onnx_save_limited(g, NULL, path, split ? 0 : UINT64_MAX, &error), PLIM_OK);
+        for (int i = 0; i < 4; i++) {
+            for (int k = 0; k < 64 * 64; k++) trained[k] = (float)(k * i) - 3;
+            c.in_place = i % 2;
+            plim_graph *before = must_load(path);
+            if (plim__onnx_save_limited(before, &changed, path, split ? 0 : UINT64_MAX, &error) != PLIM_OK)
+                fail_msg("%s", error.message);
+            plim_graph *after = must_load(path);
+            plim__tensor *w = plim__graph_tensor(after, plim_graph_find(after, "w"));
+            assert_int_equal(plim__tensor_load(w, &error), PLIM_OK);
+            assert_memory_equal(w->data, trained, sizeof trained);
+            plim__tensor_release(before->values.items[plim_graph_find(before, "w")].tensor);
+            before->values.items[plim_graph_find(before, "w")].tensor = plim__tensor_retain(w);
+            assert_true(same_graph(before, after));
+            plim_graph_free(before);
+            plim_graph_free(after);
+        }
+    }
+    c.in_place = false;
+    c.fails_at = 0;
+    assert_int_equal(plim__onnx_save_changed(g, &changed, path, &error), PLIM_IO);
+    item.name = "x";
+    assert_int_equal(plim__onnx_save_changed(g, &changed, path, &error), PLIM_INVALID);
+    assert_non_null(strstr(error.message, "no weight 'x'"));
+    item = (plim__weight){"b", PLIM_F16, {1, {64}}};
+    assert_int_equal(plim__onnx_save_changed(g, &changed, path, &error), PLIM_INVALID);
+    assert_non_null(strstr(error.message, "'b' is float32[64] in the model, not float16[64]"));
+    assert_int_equal(files_in_folder(), 2);
+    plim_graph_free(must_load(path));
+    plim_graph_free(g);
+}
+
 static void large_models_keep_their_weights_beside_them(void **state) {
     (void)state;
     plim_graph *g = rich_graph();
     const char *path = in_folder("large.onnx");
-    if (plim__onnx_save_limited(g, path, 4096, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim__onnx_save_limited(g, NULL, path, 4096, &error) != PLIM_OK) fail_msg("%s", error.message);
     assert_int_equal(files_in_folder(), 2);
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
@@ -266,7 +309,7 @@ static void a_write_that_fails_leaves_nothing_behind(void **state) {
     small.rlim_cur = 8192;
     for (int split = 0; split < 2; split++) {
         setrlimit(RLIMIT_FSIZE, &small);
-        plim_status status = plim__onnx_save_limited(g, in_folder("full.onnx"), split ? 0 : UINT64_MAX, &error);
+        plim_status status = plim__onnx_save_limited(g, NULL, in_folder("full.onnx"), split ? 0 : UINT64_MAX, &error);
         setrlimit(RLIMIT_FSIZE, &old);
         assert_int_not_equal(status, PLIM_OK);
         assert_non_null(strstr(error.message, "full.onnx"));
@@ -283,7 +326,7 @@ static void running_out_of_memory_while_writing_is_told(void **state) {
     for (size_t n = 1; status != PLIM_OK; n++) {
         assert_true(n < 1000);
         plim__alloc_fail_at(n);
-        status = plim__onnx_save_limited(g, in_folder("rich.onnx"), 0, &error);
+        status = plim__onnx_save_limited(g, NULL, in_folder("rich.onnx"), 0, &error);
         plim__alloc_fail_at(0);
         if (status != PLIM_OK) {
             assert_int_equal(status, PLIM_NO_MEMORY);
@@ -387,6 +430,7 @@ int main(void) {
         IN_FOLDER(conformance_models_survive_a_round_trip),
         IN_FOLDER(a_graph_built_in_code_is_written_and_read),
         IN_FOLDER(a_model_may_be_written_over_the_file_it_came_from),
+        IN_FOLDER(changed_weights_replace_those_of_the_model),
         IN_FOLDER(large_models_keep_their_weights_beside_them),
         IN_FOLDER(a_write_that_fails_leaves_nothing_behind),
         IN_FOLDER(running_out_of_memory_while_writing_is_told),
