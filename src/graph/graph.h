@@ -170,6 +170,10 @@ int32_t plim__graph_only_user(const plim_graph *g, plim_value value);
 plim_status plim__graph_sort(plim_graph *g, plim_error *error);
 /* Marks nodes dead whose outputs nobody needs, and forgets dead nodes. Values stay where they are. */
 plim_status plim__graph_prune(plim_graph *g, plim_error *error);
+/* A number that tells models apart: over the names, types and shapes of inputs and of the parameters that nodes use, over
+ * the nodes, their attributes and what they connect, over small constants; not over the weights' data. A model and the
+ * file that it is written to have the same. */
+plim_status plim__graph_fingerprint(const plim_graph *g, uint64_t *fingerprint, plim_error *error);
 /* Debug: every structural invariant holds. */
 bool plim__graph_is_valid(const plim_graph *g, plim_error *error);
 
