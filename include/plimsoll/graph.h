@@ -68,6 +68,8 @@ PLIM_API void plim_graph_set_ints(plim_graph *graph, int32_t node, const char *n
                                   size_t count);
 PLIM_API void plim_graph_set_floats(plim_graph *graph, int32_t node, const char *name, const float *values,
                                     size_t count);
+PLIM_API void plim_graph_set_strings(plim_graph *graph, int32_t node, const char *name, const char *const *values,
+                                     size_t count);
 /* A node with one output and no attributes, in one call. */
 PLIM_API plim_value plim_graph_apply(plim_graph *graph, const char *op, const plim_value *inputs, size_t count);
 

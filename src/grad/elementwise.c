@@ -42,10 +42,8 @@ plim_status plim__gradient_identity(plim__gradient *d) {
 
 plim_status plim__gradient_cast(plim__gradient *d);
 plim_status plim__gradient_cast(plim__gradient *d) {
-    plim_value dy = plim__gradient_of_output(d, 0);
-    int32_t node = plim__gradient_begin(d, "", "Cast", &dy, 1, 1);
-    plim_graph_set_int(d->graph, node, "to", plim__gradient_dtype(d, plim__gradient_input(d, 0)));
-    return plim__gradient_set(d, 0, plim__gradient_end(d, node));
+    plim_dtype dtype = plim__gradient_dtype(d, plim__gradient_input(d, 0));
+    return plim__gradient_set(d, 0, plim__gradient_cast_to(d, plim__gradient_of_output(d, 0), dtype));
 }
 
 plim_status plim__gradient_gelu(plim__gradient *d);
@@ -60,6 +58,17 @@ plim_status plim__gradient_leaky_relu(plim__gradient *d) {
     return slope(d, "LeakyReluGrad", keeps_sign ? OUTPUT : INPUT);
 }
 
+/* The output says on which side of zero the input was, unless alpha turns the lower side around: no model has that. */
+static plim_status bent(plim__gradient *d, const char *op, float standard) {
+    if (plim__node_float(plim__gradient_self(d), "alpha", standard) < 0)
+        return plim__gradient_unsupported(d, "with a negative alpha ");
+    return slope(d, op, OUTPUT);
+}
+plim_status plim__gradient_elu(plim__gradient *d);
+plim_status plim__gradient_elu(plim__gradient *d) { return bent(d, "EluGrad", 1); }
+plim_status plim__gradient_selu(plim__gradient *d);
+plim_status plim__gradient_selu(plim__gradient *d) { return bent(d, "SeluGrad", 1.67326f); }
+
 /* A bound of Clip: an attribute in older opsets, an input in newer ones; false when it depends on data. */
 static bool clip_bound(plim__gradient *d, size_t input, const char *name, float missing, float *bound) {
     *bound = plim__node_float(plim__gradient_self(d), name, missing);
@@ -71,11 +80,30 @@ static bool clip_bound(plim__gradient *d, size_t input, const char *name, float 
     return true;
 }
 
+/* With bounds that are computed: dy goes to x between them, else to the bound that holds; as in the kernel, the upper
+ * one wins where they cross. */
+static plim_status clip_between(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0), x = INPUT, none = plim__gradient_scalar(d, PLIM_F32, 0);
+    plim_value low = plim__gradient_input(d, 1), high = plim__gradient_input(d, 2);
+    none = plim__gradient_cast_to(d, none, plim__gradient_dtype(d, x));
+    plim_value clipped_low = low >= 0 ? plim__gradient_two(d, "Max", x, low) : x;
+    plim_value above = high >= 0 ? plim__gradient_two(d, "Greater", clipped_low, high) : PLIM_NO_VALUE;
+    plim_value below = low >= 0 ? plim__gradient_two(d, "Less", x, low) : PLIM_NO_VALUE;
+    plim_value rest = above >= 0 ? plim__gradient_choose(d, above, none, dy) : dy;
+    if (plim__gradient_wanted(d, 2))
+        PLIM_TRY(
+            plim__gradient_set(d, 2, plim__gradient_unbroadcast(d, plim__gradient_choose(d, above, dy, none), high)));
+    if (plim__gradient_wanted(d, 1))
+        PLIM_TRY(
+            plim__gradient_set(d, 1, plim__gradient_unbroadcast(d, plim__gradient_choose(d, below, rest, none), low)));
+    if (!plim__gradient_wanted(d, 0)) return PLIM_OK;
+    return plim__gradient_set(d, 0, below >= 0 ? plim__gradient_choose(d, below, none, rest) : rest);
+}
+
 plim_status plim__gradient_clip(plim__gradient *d);
 plim_status plim__gradient_clip(plim__gradient *d) {
     float low, high;
-    if (!clip_bound(d, 1, "min", -INFINITY, &low) || !clip_bound(d, 2, "max", INFINITY, &high))
-        return plim__gradient_unsupported(d, "with bounds that are computed ");
+    if (!clip_bound(d, 1, "min", -INFINITY, &low) || !clip_bound(d, 2, "max", INFINITY, &high)) return clip_between(d);
     plim_value inputs[] = {plim__gradient_of_output(d, 0), INPUT};
     int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ClipGrad", inputs, 2, 1);
     plim_graph_set_float(d->graph, node, "min", low);
@@ -169,11 +197,7 @@ plim_status plim__gradient_pow(plim__gradient *d);
 plim_status plim__gradient_pow(plim__gradient *d) {
     plim_value x = plim__gradient_input(d, 0), e = plim__gradient_input(d, 1), dy = plim__gradient_of_output(d, 0);
     if (is_number(d, e, 2)) return set_broadcast(d, 0, plim__gradient_scale(d, plim__gradient_two(d, "Mul", dy, x), 2));
-    if (plim__gradient_dtype(d, e) != plim__gradient_dtype(d, x)) {
-        int32_t cast = plim__gradient_begin(d, "", "Cast", &e, 1, 1);
-        plim_graph_set_int(d->graph, cast, "to", plim__gradient_dtype(d, x));
-        e = plim__gradient_end(d, cast);
-    }
+    e = plim__gradient_cast_to(d, e, plim__gradient_dtype(d, x));
     if (plim__gradient_wanted(d, 0)) PLIM_TRY(set_broadcast(d, 0, slope2(d, "PowBaseGrad2", x, aligned(d, e))));
     return plim__gradient_wanted(d, 1)
                ? set_broadcast(d, 1, slope2(d, "PowExponentGrad2", x, plim__gradient_output(d, 0)))
@@ -235,8 +259,7 @@ plim_status plim__gradient_where(plim__gradient *d) {
     plim_value none = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0);
     for (size_t i = 1; i < 3; i++) {
         if (!plim__gradient_wanted(d, i)) continue;
-        plim_value inputs[] = {condition, i == 1 ? dy : none, i == 1 ? none : dy};
-        plim_value full = plim__gradient_node(d, "", "Where", inputs, 3);
+        plim_value full = plim__gradient_choose(d, condition, i == 1 ? dy : none, i == 1 ? none : dy);
         PLIM_TRY(plim__gradient_set(d, i, plim__gradient_unbroadcast(d, full, plim__gradient_input(d, i))));
     }
     return PLIM_OK;

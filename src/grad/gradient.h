@@ -71,12 +71,23 @@ void plim__gradient_copy_attributes(plim__gradient *d, int32_t to);
  * lacks are added): how a forward operator comes to keep what its gradient needs. */
 plim_status plim__gradient_become(plim__gradient *d, const char *op, size_t outputs);
 
+/* Output i of the node itself, which is added where the node does not give it out yet. */
+plim_value plim__gradient_need_output(plim__gradient *d, size_t i, plim_dtype dtype, const plim__shape *shape);
+
 plim_value plim__gradient_scalar(plim__gradient *d, plim_dtype dtype, double value);
 plim_value plim__gradient_ints(plim__gradient *d, const int64_t *values, size_t count);
 /* All zeros, of the type of `like`. */
 plim_value plim__gradient_zeros(plim__gradient *d, plim_value like);
 plim_value plim__gradient_reshape(plim__gradient *d, plim_value x, const plim__shape *shape);
 plim_value plim__gradient_expand(plim__gradient *d, plim_value x, const plim__shape *shape);
+/* Zeros of this shape with x where start and step say, one each an axis: the opposite of a slice. */
+plim_value plim__gradient_embed(plim__gradient *d, plim_value x, const plim__shape *shape, const int64_t *start,
+                                const int64_t *step);
+/* From start to end, steps of 1. */
+plim_value plim__gradient_cut(plim__gradient *d, plim_value x, const int64_t *start, const int64_t *end);
+plim_value plim__gradient_cast_to(plim__gradient *d, plim_value x, plim_dtype dtype);
+/* a where the condition holds, b elsewhere. */
+plim_value plim__gradient_choose(plim__gradient *d, plim_value condition, plim_value a, plim_value b);
 plim_value plim__gradient_transpose(plim__gradient *d, plim_value x, const int *order);
 /* Sum over the marked axes. */
 plim_value plim__gradient_sum(plim__gradient *d, plim_value x, const bool *axes, bool keep);

@@ -20,31 +20,14 @@ plim_status plim__gradient_transposed(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_transpose(d, plim__gradient_of_output(d, 0), inverse));
 }
 
-/* dy where it came from, zeros elsewhere. */
-static plim_value embed(plim__gradient *d, plim_value dy, const plim__shape *shape, const int64_t *start,
-                        const int64_t *step) {
-    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "SliceGrad", &dy, 1, 1);
-    plim_graph_set_ints(d->graph, node, "shape", shape->dims, (size_t)shape->rank);
-    plim_graph_set_ints(d->graph, node, "start", start, (size_t)shape->rank);
-    plim_graph_set_ints(d->graph, node, "step", step, (size_t)shape->rank);
-    return plim__gradient_end(d, node);
-}
-
 plim_status plim__gradient_slice(plim__gradient *d);
 plim_status plim__gradient_slice(plim__gradient *d) {
     plim__slice slice;
     plim__infer reading = plim__gradient_reading(d);
     PLIM_TRY(plim__slice_read(&reading, &slice));
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
-    return plim__gradient_set(d, 0, embed(d, plim__gradient_of_output(d, 0), &shape, slice.start, slice.step));
-}
-
-/* A slice with steps of 1. */
-static plim_value cut(plim__gradient *d, plim_value x, const int64_t *start, const int64_t *end) {
-    size_t rank = (size_t)plim__gradient_shape(d, x).rank;
-    if (rank == 0) return x;
-    plim_value inputs[] = {x, plim__gradient_ints(d, start, rank), plim__gradient_ints(d, end, rank)};
-    return plim__gradient_node(d, "", "Slice", inputs, 3);
+    return plim__gradient_set(d, 0,
+                              plim__gradient_embed(d, plim__gradient_of_output(d, 0), &shape, slice.start, slice.step));
 }
 
 /* The pieces' gradients side by side again. */
@@ -87,7 +70,7 @@ plim_status plim__gradient_concat(plim__gradient *d) {
     memcpy(end, shape.dims, sizeof end);
     for (size_t i = 0; i < plim__gradient_self(d)->inputs.count; i++) {
         end[axis] = start[axis] + plim__gradient_shape(d, plim__gradient_input(d, i)).dims[axis];
-        if (plim__gradient_wanted(d, i)) PLIM_TRY(plim__gradient_set(d, i, cut(d, dy, start, end)));
+        if (plim__gradient_wanted(d, i)) PLIM_TRY(plim__gradient_set(d, i, plim__gradient_cut(d, dy, start, end)));
         start[axis] = end[axis];
     }
     return PLIM_OK;
@@ -134,8 +117,33 @@ static plim_value unpad(plim__gradient *d, const plim__pad *pad, const plim__sha
         step[i] = 1;
         cropped |= pad->before[i] < 0 || pad->after[i] < 0;
     }
-    plim_value inner = cut(d, dy, start, end);
-    return cropped && inner >= 0 ? embed(d, inner, shape, from, step) : inner;
+    plim_value inner = plim__gradient_cut(d, dy, start, end);
+    return cropped && inner >= 0 ? plim__gradient_embed(d, inner, shape, from, step) : inner;
+}
+
+/* What was there before the padding, from the middle of each axis. */
+plim_status plim__gradient_center_crop_pad(plim__gradient *d);
+plim_status plim__gradient_center_crop_pad(plim__gradient *d) {
+    plim__shape in = plim__gradient_shape(d, plim__gradient_input(d, 0)),
+                out = plim__gradient_shape(d, plim__gradient_output(d, 0));
+    plim__pad pad = {.mode = PLIM__PAD_CONSTANT};
+    for (int i = 0; i < in.rank; i++) { /* one more is cut or added at the end when the difference is odd */
+        int64_t more = out.dims[i] - in.dims[i];
+        pad.before[i] = more / 2;
+        pad.after[i] = more - more / 2;
+    }
+    return plim__gradient_set(d, 0, unpad(d, &pad, &in));
+}
+
+/* A fill value that is computed gets what the padding has. */
+static plim_status pad_value(plim__gradient *d, plim_value inner) {
+    plim_value value = plim__gradient_input(d, 2), all = plim__gradient_of_output(d, 0);
+    plim__shape own = plim__gradient_shape(d, value);
+    bool axes[PLIM_MAX_RANK];
+    for (int i = 0; i < PLIM_MAX_RANK; i++) axes[i] = true;
+    plim_value rest = plim__gradient_two(d, "Sub", plim__gradient_sum(d, all, axes, false),
+                                         plim__gradient_sum(d, inner, axes, false));
+    return plim__gradient_set(d, 2, plim__gradient_reshape(d, rest, &own));
 }
 
 plim_status plim__gradient_pad(plim__gradient *d);
@@ -144,7 +152,11 @@ plim_status plim__gradient_pad(plim__gradient *d) {
     plim__infer reading = plim__gradient_reading(d);
     PLIM_TRY(plim__pad_read(&reading, &pad));
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
-    if (pad.mode == PLIM__PAD_CONSTANT) return plim__gradient_set(d, 0, unpad(d, &pad, &shape));
+    if (pad.mode == PLIM__PAD_CONSTANT) {
+        plim_value inner = unpad(d, &pad, &shape);
+        if (plim__gradient_wanted(d, 2)) PLIM_TRY(pad_value(d, inner));
+        return plim__gradient_set(d, 0, inner);
+    }
     /* the other modes are tables of source indices, one an axis: their gradient adds along each table */
     int32_t node =
         plim__gradient_begin(d, PLIM__DOMAIN, "PadGrad", (plim_value[]){plim__gradient_of_output(d, 0)}, 1, 1);
@@ -218,54 +230,4 @@ plim_status plim__gradient_again(plim__gradient *d) {
     int32_t node = plim__gradient_begin(d, "", plim__gradient_self(d)->op_name, inputs, inputs[1] >= 0 ? 2 : 1, 1);
     plim__gradient_copy_attributes(d, node);
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
-}
-
-/* --- einsum --------------------------------------------------------------------------------------------------- */
-
-static char letter(int label) { return (char)(label < 26 ? 'a' + label : 'A' + label - 26); }
-
-/* The gradient of operand i is the product of dy and the other operands, summed to i's labels; labels that appear in i
- * alone are repeated. */
-static plim_status einsum_operand(plim__gradient *d, const plim__einsum *e, int i) {
-    char text[PLIM__EINSUM_INPUTS * (PLIM_MAX_RANK + 1) + 2 * PLIM_MAX_RANK + 8], *at = text;
-    bool known[PLIM__EINSUM_LABELS] = {false}, seen[PLIM__EINSUM_LABELS] = {false};
-    plim_value inputs[PLIM__EINSUM_INPUTS] = {plim__gradient_of_output(d, 0)};
-    size_t count = 1;
-    for (int k = 0; k < e->out_rank; k++) *at++ = letter(e->out_labels[k]), known[e->out_labels[k]] = true;
-    for (int j = 0; j < e->inputs; j++) {
-        if (j == i) continue;
-        *at++ = ',';
-        inputs[count++] = plim__gradient_input(d, (size_t)j);
-        for (int k = 0; k < e->rank[j]; k++) *at++ = letter(e->labels[j][k]), known[e->labels[j][k]] = true;
-    }
-    *at++ = '-';
-    *at++ = '>';
-    plim__shape own = plim__gradient_shape(d, plim__gradient_input(d, (size_t)i)), with_ones = own;
-    for (int k = 0; k < e->rank[i]; k++) {
-        int label = e->labels[i][k];
-        if (seen[label]) return plim__gradient_unsupported(d, "with a label twice in one operand ");
-        seen[label] = true;
-        if (own.dims[k] != e->size[label]) return plim__gradient_unsupported(d, "with broadcasting ");
-        if (known[label])
-            *at++ = letter(label);
-        else
-            with_ones.dims[k] = 1;
-    }
-    *at = 0;
-    int32_t node = plim__gradient_begin(d, "", "Einsum", inputs, count, 1);
-    plim_graph_set_string(d->graph, node, "equation", text);
-    plim_value gradient = plim__gradient_reshape(d, plim__gradient_end(d, node), &with_ones);
-    return plim__gradient_set(d, (size_t)i, plim__gradient_expand(d, gradient, &own));
-}
-
-plim_status plim__gradient_einsum(plim__gradient *d);
-plim_status plim__gradient_einsum(plim__gradient *d) {
-    plim__einsum e;
-    plim__infer reading = plim__gradient_reading(d);
-    PLIM_TRY(plim__einsum_read(&reading, &e));
-    for (int label = 52; label < PLIM__EINSUM_LABELS; label++)
-        if (e.size[label] >= 0) return plim__gradient_unsupported(d, "with so many labels ");
-    for (int i = 0; i < e.inputs; i++)
-        if (plim__gradient_wanted(d, (size_t)i)) PLIM_TRY(einsum_operand(d, &e, i));
-    return PLIM_OK;
 }

@@ -87,6 +87,9 @@ static void copy_attribute(plim_graph *g, int32_t to, const plim__attribute *a) 
     case PLIM__ATTRIBUTE_STRING: plim_graph_set_string(g, to, a->name, a->s); break;
     case PLIM__ATTRIBUTE_INTS: plim_graph_set_ints(g, to, a->name, a->ints, a->length); break;
     case PLIM__ATTRIBUTE_FLOATS: plim_graph_set_floats(g, to, a->name, a->floats, a->length); break;
+    case PLIM__ATTRIBUTE_STRINGS:
+        plim_graph_set_strings(g, to, a->name, (const char *const *)a->strings, a->length);
+        break;
     default: break; /* tensors and graphs: no operator with a gradient has them */
     }
 }
@@ -112,19 +115,24 @@ plim_status plim__gradient_become(plim__gradient *d, const char *op, size_t outp
     node->domain = domain;
     node->version = 1;
     node->op = NULL;
-    for (size_t i = 0; i < outputs; i++) {
-        if (plim__gradient_output(d, i) >= 0) continue;
-        plim_value v = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
-        node = &g->nodes.items[d->node];
-        if (i >= node->outputs.count) {
-            plim__node_add_output(g, d->node, v);
-        } else if (v >= 0) {
-            node->outputs.items[i] = v;
-            g->values.items[v].producer = d->node;
-        }
-    }
+    for (size_t i = 0; i < outputs; i++) plim__gradient_need_output(d, i, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
     if (g->failure.status == PLIM_OK) infer(d, d->node);
     return plim_graph_status(g, d->error);
+}
+
+plim_value plim__gradient_need_output(plim__gradient *d, size_t i, plim_dtype dtype, const plim__shape *shape) {
+    if (plim__gradient_output(d, i) >= 0) return plim__gradient_output(d, i);
+    plim_graph *g = d->graph;
+    plim_value v = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, dtype, shape);
+    while (v >= 0 && g->nodes.items[d->node].outputs.count < i)
+        if (!plim__node_add_output(g, d->node, PLIM_NO_VALUE)) return PLIM_NO_VALUE;
+    if (i >= g->nodes.items[d->node].outputs.count) {
+        plim__node_add_output(g, d->node, v);
+    } else if (v >= 0) {
+        g->nodes.items[d->node].outputs.items[i] = v;
+        g->values.items[v].producer = d->node;
+    }
+    return v;
 }
 
 /* --- constants ------------------------------------------------------------------------------------------------ */
@@ -133,10 +141,7 @@ plim_value plim__gradient_scalar(plim__gradient *d, plim_dtype dtype, double val
     float single = (float)value;
     if (dtype == PLIM_F32) return plim_graph_constant(d->graph, NULL, dtype, 0, NULL, &single);
     if (dtype == PLIM_F64) return plim_graph_constant(d->graph, NULL, dtype, 0, NULL, &value);
-    plim_value wide = plim_graph_constant(d->graph, NULL, PLIM_F32, 0, NULL, &single);
-    int32_t cast = plim__gradient_begin(d, "", "Cast", &wide, 1, 1);
-    plim_graph_set_int(d->graph, cast, "to", dtype);
-    return plim__gradient_end(d, cast);
+    return plim__gradient_cast_to(d, plim_graph_constant(d->graph, NULL, PLIM_F32, 0, NULL, &single), dtype);
 }
 
 plim_value plim__gradient_ints(plim__gradient *d, const int64_t *values, size_t count) {
@@ -176,6 +181,34 @@ plim_value plim__gradient_transpose(plim__gradient *d, plim_value x, const int *
     int32_t node = plim__gradient_begin(d, "", "Transpose", &x, 1, 1);
     plim_graph_set_ints(d->graph, node, "perm", list, (size_t)rank);
     return plim__gradient_end(d, node);
+}
+
+plim_value plim__gradient_cast_to(plim__gradient *d, plim_value x, plim_dtype dtype) {
+    if (x < 0 || plim__gradient_dtype(d, x) == dtype) return x;
+    int32_t node = plim__gradient_begin(d, "", "Cast", &x, 1, 1);
+    plim_graph_set_int(d->graph, node, "to", dtype);
+    return plim__gradient_end(d, node);
+}
+
+plim_value plim__gradient_choose(plim__gradient *d, plim_value condition, plim_value a, plim_value b) {
+    return plim__gradient_node(d, "", "Where", (plim_value[]){condition, a, b}, 3);
+}
+
+plim_value plim__gradient_embed(plim__gradient *d, plim_value x, const plim__shape *shape, const int64_t *start,
+                                const int64_t *step) {
+    if (x < 0) return x;
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "SliceGrad", &x, 1, 1);
+    plim_graph_set_ints(d->graph, node, "shape", shape->dims, (size_t)shape->rank);
+    plim_graph_set_ints(d->graph, node, "start", start, (size_t)shape->rank);
+    plim_graph_set_ints(d->graph, node, "step", step, (size_t)shape->rank);
+    return plim__gradient_end(d, node);
+}
+
+plim_value plim__gradient_cut(plim__gradient *d, plim_value x, const int64_t *start, const int64_t *end) {
+    size_t rank = x < 0 ? 0 : (size_t)plim__gradient_shape(d, x).rank;
+    if (rank == 0) return x;
+    plim_value inputs[] = {x, plim__gradient_ints(d, start, rank), plim__gradient_ints(d, end, rank)};
+    return plim__gradient_node(d, "", "Slice", inputs, 3);
 }
 
 plim_value plim__gradient_sum(plim__gradient *d, plim_value x, const bool *axes, bool keep) {

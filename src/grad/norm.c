@@ -1,4 +1,5 @@
 /* Gradients of normalisations, attention and dropout. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -144,14 +145,26 @@ plim_status plim__gradient_batch_norm_train(plim__gradient *d) {
     return three(d, "BatchNormGrad", inputs, inputs[5] >= 0 ? 6 : 5);
 }
 
+/* Statistics that are computed or trained: dmean = -scale · sum(dy) / deviation, dvariance = -scale · sum(dy · (x - mean))
+ * / (2 deviation³). */
+static plim_status fixed_statistics(plim__gradient *d, plim_value ratio, plim_value total, plim_value deviation) {
+    plim_value scale = plim__gradient_input(d, 1);
+    if (plim__gradient_wanted(d, 3)) {
+        plim_value share = plim__gradient_two(d, "Div", plim__gradient_two(d, "Mul", total, scale), deviation);
+        PLIM_TRY(plim__gradient_set(d, 3, plim__gradient_one(d, "Neg", share)));
+    }
+    if (!plim__gradient_wanted(d, 4)) return PLIM_OK;
+    plim_value variance = plim__gradient_two(d, "Mul", deviation, deviation);
+    plim_value share = plim__gradient_two(d, "Div", plim__gradient_two(d, "Mul", ratio, scale), variance);
+    return plim__gradient_set(d, 4, plim__gradient_scale(d, share, -0.5));
+}
+
 /* With fixed statistics it is a scale and a shift for each channel. */
 plim_status plim__gradient_batch_norm(plim__gradient *d);
 plim_status plim__gradient_batch_norm(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0);
     plim__shape shape = plim__gradient_shape(d, x),
                 channel = {.rank = shape.rank > 1 ? shape.rank - 1 : 1, .dims = {0}};
-    if (plim__gradient_wanted(d, 3) || plim__gradient_wanted(d, 4))
-        return plim__gradient_unsupported(d, "for its statistics ");
     for (int i = 0; i < channel.rank; i++) channel.dims[i] = i == 0 ? (shape.rank > 1 ? shape.dims[1] : 1) : 1;
     bool axes[PLIM_MAX_RANK];
     for (int i = 0; i < PLIM_MAX_RANK; i++) axes[i] = shape.rank < 2 || i != 1;
@@ -165,24 +178,60 @@ plim_status plim__gradient_batch_norm(plim__gradient *d) {
             plim__gradient_reshape(d, plim__gradient_two(d, "Div", plim__gradient_input(d, 1), deviation), &channel);
         PLIM_TRY(plim__gradient_set(d, 0, plim__gradient_two(d, "Mul", dy, factor)));
     }
-    if (plim__gradient_wanted(d, 1)) {
+    plim_value ratio = PLIM_NO_VALUE, total = PLIM_NO_VALUE; /* sums of dy (x - mean) / deviation, and of dy */
+    if (plim__gradient_wanted(d, 1) || plim__gradient_wanted(d, 4)) {
         plim_value mean = plim__gradient_reshape(d, plim__gradient_input(d, 3), &channel);
         plim_value sum =
             plim__gradient_sum(d, plim__gradient_two(d, "Mul", dy, plim__gradient_two(d, "Sub", x, mean)), axes, false);
-        PLIM_TRY(
-            plim__gradient_set(d, 1, plim__gradient_two(d, "Div", plim__gradient_reshape(d, sum, &own), deviation)));
+        ratio = plim__gradient_two(d, "Div", plim__gradient_reshape(d, sum, &own), deviation);
+        PLIM_TRY(plim__gradient_set(d, 1, ratio));
     }
-    return plim__gradient_wanted(d, 2)
-               ? plim__gradient_set(d, 2, plim__gradient_reshape(d, plim__gradient_sum(d, dy, axes, false), &own))
-               : PLIM_OK;
+    if (plim__gradient_wanted(d, 2) || plim__gradient_wanted(d, 3)) {
+        total = plim__gradient_reshape(d, plim__gradient_sum(d, dy, axes, false), &own);
+        PLIM_TRY(plim__gradient_set(d, 2, total));
+    }
+    return fixed_statistics(d, ratio, total, deviation);
 }
 
 /* --- the other norms ------------------------------------------------------------------------------------------ */
 
+/* Mean m and inverse deviation v as outputs: dx = dm / n - dv · v³ · (x - m) / n. */
+static plim_status through_statistics(plim__gradient *d) {
+    plim_value x = plim__gradient_input(d, 0), m = plim__gradient_output(d, 1), v = plim__gradient_output(d, 2);
+    plim_value dm = plim__gradient_of_output(d, 1), dv = plim__gradient_of_output(d, 2);
+    plim__shape shape = plim__gradient_shape(d, x);
+    int axis = 0;
+    plim__axis_normalize(plim__node_int(plim__gradient_self(d), "axis", -1), shape.rank, &axis);
+    double count = (double)plim__shape_product(&shape, axis, shape.rank), share = count > 0 ? 1 / count : 0;
+    if (dm >= 0)
+        PLIM_TRY(plim__gradient_set(d, 0, plim__gradient_expand(d, plim__gradient_scale(d, dm, share), &shape)));
+    if (dv < 0) return PLIM_OK;
+    plim_value cube = plim__gradient_two(d, "Mul", v, plim__gradient_two(d, "Mul", v, v));
+    plim_value factor = plim__gradient_scale(d, plim__gradient_two(d, "Mul", dv, cube), -share);
+    return plim__gradient_set(d, 0, plim__gradient_two(d, "Mul", factor, plim__gradient_two(d, "Sub", x, m)));
+}
+
+/* Somebody reads mean or inverse deviation: the variance comes from the latter. */
+static plim_status layer_norm_with_statistics(plim__gradient *d) {
+    plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
+    int axis = 0;
+    plim__axis_normalize(plim__node_int(plim__gradient_self(d), "axis", -1), shape.rank, &axis);
+    for (int i = axis; i < shape.rank; i++) shape.dims[i] = 1;
+    plim_value mean = plim__gradient_need_output(d, 1, PLIM_F32, &shape),
+               inverse = plim__gradient_need_output(d, 2, PLIM_F32, &shape), dy = plim__gradient_of_output(d, 0);
+    PLIM_TRY(through_statistics(d));
+    if (dy < 0) return plim_graph_status(d->graph, d->error);
+    double epsilon = (double)plim__node_float(plim__gradient_self(d), "epsilon", 1e-5f);
+    plim_value wide = plim__gradient_one(d, "Reciprocal", plim__gradient_two(d, "Mul", inverse, inverse));
+    plim_value variance = plim__gradient_two(d, "Sub", wide, plim__gradient_scalar(d, PLIM_F32, epsilon));
+    PLIM_TRY(plim_graph_status(d->graph, d->error));
+    plim_value inputs[] = {dy, plim__gradient_input(d, 0), plim__gradient_input(d, 1), mean, variance};
+    return three(d, "LayerNormGrad", inputs, 5);
+}
+
 plim_status plim__gradient_layer_norm(plim__gradient *d);
 plim_status plim__gradient_layer_norm(plim__gradient *d) {
-    if (plim__gradient_output(d, 1) >= 0 || plim__gradient_output(d, 2) >= 0)
-        return plim__gradient_unsupported(d, "with its statistics as outputs ");
+    if (plim__gradient_output(d, 1) >= 0 || plim__gradient_output(d, 2) >= 0) return layer_norm_with_statistics(d);
     PLIM_TRY(plim__gradient_become(d, "LayerNormTrain", 3));
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1),
                            plim__gradient_output(d, 1), plim__gradient_output(d, 2)};
@@ -246,10 +295,48 @@ plim_status plim__gradient_mvn(plim__gradient *d) {
 
 /* --- attention, dropout --------------------------------------------------------------------------------------- */
 
+/* Zeros for the keys that each query sees, -inf for those after it. */
+static plim_value hidden_future(plim__gradient *d, int64_t queries, int64_t keys) {
+    float *mask = plim__alloc_array((size_t)(queries * keys), sizeof *mask);
+    if (!mask) {
+        plim__graph_fail(d->graph, PLIM_NO_MEMORY, "out of memory while building gradients");
+        return PLIM_NO_VALUE;
+    }
+    for (int64_t i = 0; i < queries; i++)
+        for (int64_t j = 0; j < keys; j++) mask[i * keys + j] = j <= i + keys - queries ? 0 : -INFINITY;
+    plim_value made = plim_graph_constant(d->graph, NULL, PLIM_F32, 2, (int64_t[]){queries, keys}, mask);
+    plim__free(mask);
+    return made;
+}
+
+/* A mask that is trained (relative positions): the gradient of the scores, which exists here in full, summed to the
+ * mask's shape. */
+static plim_status attention_mask(plim__gradient *d) {
+    const plim__node *node = plim__gradient_self(d);
+    plim_value q = plim__gradient_input(d, 0), k = plim__gradient_input(d, 1), v = plim__gradient_input(d, 2),
+               mask = plim__gradient_input(d, 3), dy = plim__gradient_of_output(d, 0);
+    double scale = (double)plim__node_float(node, "scale", 1);
+    bool causal = plim__node_int(node, "causal", 0) != 0;
+    plim_value scores = plim__gradient_scale(d, plim__gradient_two(d, "MatMul", q, k), scale);
+    plim__shape shape = plim__gradient_shape(d, scores);
+    scores = plim__gradient_two(d, "Add", scores, mask);
+    if (causal)
+        scores = plim__gradient_two(d, "Add", scores,
+                                    hidden_future(d, shape.dims[shape.rank - 2], shape.dims[shape.rank - 1]));
+    int order[PLIM_MAX_RANK], rank = plim__gradient_shape(d, v).rank;
+    for (int i = 0; i < rank; i++) order[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    plim_value dweights = plim__gradient_two(d, "MatMul", dy, plim__gradient_transpose(d, v, order));
+    plim_value inputs[] = {dweights, plim__gradient_one(d, "Softmax", scores)};
+    if (inputs[0] < 0 || inputs[1] < 0) return plim_graph_status(d->graph, d->error);
+    int32_t slope = plim__gradient_begin(d, PLIM__DOMAIN, "SoftmaxGrad", inputs, 2, 1);
+    plim_graph_set_int(d->graph, slope, "axis", -1);
+    return plim__gradient_set(d, 3, plim__gradient_unbroadcast(d, plim__gradient_end(d, slope), mask));
+}
+
 /* Nothing but q, k and v is kept: the weights are computed again. */
 plim_status plim__gradient_attention(plim__gradient *d);
 plim_status plim__gradient_attention(plim__gradient *d) {
-    if (plim__gradient_wanted(d, 3)) return plim__gradient_unsupported(d, "for its mask ");
+    if (plim__gradient_wanted(d, 3)) PLIM_TRY(attention_mask(d));
     plim_value mask = plim__gradient_input(d, 3);
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1),
                            plim__gradient_input(d, 2), mask};
@@ -266,17 +353,9 @@ plim_status plim__gradient_dropout(plim__gradient *d) {
     double share = 0.5;
     if (ratio && plim__tensor_load(ratio, d->error) == PLIM_OK) share = plim__tensor_at(ratio, 0);
     if (!drops || share == 0) return plim__gradient_set(d, 0, dy);
-    if (mask < 0) { /* the forward node gives its mask out */
-        plim__shape shape = plim__gradient_shape(d, dy);
-        mask = plim__graph_add_value(d->graph, NULL, PLIM__VALUE_NODE, PLIM_BOOL, &shape);
-        if (plim__gradient_self(d)->outputs.count > 1) {
-            d->graph->nodes.items[d->node].outputs.items[1] = mask;
-            if (mask >= 0) d->graph->values.items[mask].producer = d->node;
-        } else {
-            plim__node_add_output(d->graph, d->node, mask);
-        }
-    }
+    plim__shape shape = plim__gradient_shape(d, dy);
+    mask = plim__gradient_need_output(d, 1, PLIM_BOOL, &shape);
     plim_value none = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0),
                kept = plim__gradient_scale(d, dy, 1 / (1 - share));
-    return plim__gradient_set(d, 0, plim__gradient_node(d, "", "Where", (plim_value[]){mask, kept, none}, 3));
+    return plim__gradient_set(d, 0, plim__gradient_choose(d, mask, kept, none));
 }

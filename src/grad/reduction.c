@@ -47,10 +47,7 @@ static plim_value two(plim__gradient *d, const char *op, plim_value a, plim_valu
 static plim_value one(plim__gradient *d, const char *op, plim_value a) { return plim__gradient_one(d, op, a); }
 
 static plim_value to_float(plim__gradient *d, plim_value condition, plim_value like) {
-    if (condition < 0) return condition;
-    int32_t node = plim__gradient_begin(d, "", "Cast", &condition, 1, 1);
-    plim_graph_set_int(d->graph, node, "to", plim__gradient_dtype(d, like));
-    return plim__gradient_end(d, node);
+    return plim__gradient_cast_to(d, condition, plim__gradient_dtype(d, like));
 }
 
 /* Elements that equal the result share its gradient. */
@@ -64,7 +61,7 @@ static plim_value product(plim__gradient *d, const struct reduction *r) {
     plim_dtype dtype = plim__gradient_dtype(d, r->x);
     plim_value zero = plim__gradient_scalar(d, dtype, 0), unit = plim__gradient_scalar(d, dtype, 1);
     plim_value is_zero = two(d, "Equal", r->x, zero), zeros = to_float(d, is_zero, r->x);
-    plim_value others = plim__gradient_node(d, "", "Where", (plim_value[]){is_zero, unit, r->x}, 3);
+    plim_value others = plim__gradient_choose(d, is_zero, unit, r->x);
     int64_t list[PLIM_MAX_RANK];
     size_t count = 0;
     for (int i = 0; i < r->shape.rank; i++)
@@ -83,7 +80,7 @@ static plim_value product(plim__gradient *d, const struct reduction *r) {
 static plim_value l2(plim__gradient *d, const struct reduction *r) {
     plim_value y = kept_output(d, r), zero = plim__gradient_scalar(d, plim__gradient_dtype(d, y), 0);
     plim_value ratio = two(d, "Div", r->dy, y); /* the slope at 0 is taken as 0 */
-    ratio = plim__gradient_node(d, "", "Where", (plim_value[]){two(d, "Equal", y, zero), zero, ratio}, 3);
+    ratio = plim__gradient_choose(d, two(d, "Equal", y, zero), zero, ratio);
     return two(d, "Mul", r->x, ratio);
 }
 

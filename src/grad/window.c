@@ -91,9 +91,27 @@ static plim_status pool_grad(plim__gradient *d, const char *op, plim_value kept)
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
+/* Somebody else reads the indices too: they are those of the whole input, so that they say where dy goes. */
+static plim_status max_pool_by_indices(plim__gradient *d) {
+    plim_value dy = plim__gradient_of_output(d, 0), indices = plim__gradient_output(d, 1);
+    if (plim__node_int(plim__gradient_self(d), "storage_order", 0)) /* nothing that exports networks writes it */
+        return plim__gradient_unsupported(d, "with indices that count columns first ");
+    if (dy < 0) return PLIM_OK;
+    plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0)), pooled = plim__gradient_shape(d, dy);
+    plim__shape all = {.rank = 1, .dims = {plim__shape_elements(&shape)}},
+                some = {.rank = 1, .dims = {plim__shape_elements(&pooled)}};
+    plim_value zero = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0);
+    plim_value inputs[] = {plim__gradient_expand(d, zero, &all), plim__gradient_reshape(d, indices, &some),
+                           plim__gradient_reshape(d, dy, &some)};
+    if (inputs[0] < 0 || inputs[1] < 0 || inputs[2] < 0) return plim_graph_status(d->graph, d->error);
+    int32_t node = plim__gradient_begin(d, "", "ScatterElements", inputs, 3, 1);
+    plim_graph_set_string(d->graph, node, "reduction", "add");
+    return plim__gradient_set(d, 0, plim__gradient_reshape(d, plim__gradient_end(d, node), &shape));
+}
+
 plim_status plim__gradient_max_pool(plim__gradient *d);
 plim_status plim__gradient_max_pool(plim__gradient *d) {
-    if (plim__gradient_output(d, 1) >= 0) return plim__gradient_unsupported(d, "with indices ");
+    if (plim__gradient_output(d, 1) >= 0) return max_pool_by_indices(d);
     PLIM_TRY(plim__gradient_become(d, "MaxPoolTrain", 2));
     return pool_grad(d, "MaxPoolGrad", plim__gradient_output(d, 1));
 }
@@ -113,12 +131,8 @@ plim_status plim__gradient_global_average_pool(plim__gradient *d) {
 /* Cells that equal the maximum share its gradient. */
 plim_status plim__gradient_global_max_pool(plim__gradient *d);
 plim_status plim__gradient_global_max_pool(plim__gradient *d) {
-    plim_value x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0),
-               equal = plim__gradient_two(d, "Equal", x, y);
-    if (equal < 0) return plim_graph_status(d->graph, d->error);
-    int32_t cast = plim__gradient_begin(d, "", "Cast", &equal, 1, 1);
-    plim_graph_set_int(d->graph, cast, "to", plim__gradient_dtype(d, x));
-    plim_value chosen = plim__gradient_end(d, cast);
+    plim_value x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0);
+    plim_value chosen = plim__gradient_cast_to(d, plim__gradient_two(d, "Equal", x, y), plim__gradient_dtype(d, x));
     bool axes[PLIM_MAX_RANK];
     for (int i = 0; i < PLIM_MAX_RANK; i++) axes[i] = i > 1;
     plim_value share =
@@ -138,7 +152,7 @@ static plim_value lp_share(plim__gradient *d, double p) {
     plim_value y = plim__gradient_output(d, 0), zero = plim__gradient_scalar(d, PLIM_F32, 0);
     plim_value share = plim__gradient_two(d, "Mul", plim__gradient_of_output(d, 0),
                                           plim__gradient_two(d, "Pow", y, plim__gradient_scalar(d, PLIM_F32, 1 - p)));
-    return plim__gradient_node(d, "", "Where", (plim_value[]){plim__gradient_two(d, "Equal", y, zero), zero, share}, 3);
+    return plim__gradient_choose(d, plim__gradient_two(d, "Equal", y, zero), zero, share);
 }
 
 static double norm_order(const plim__node *node) {
@@ -172,8 +186,21 @@ plim_status plim__gradient_lp_pool(plim__gradient *d) {
 plim_status plim__gradient_max_unpool(plim__gradient *d);
 plim_status plim__gradient_max_unpool(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
-    if (plim__gradient_input(d, 2) >= 0) return plim__gradient_unsupported(d, "with an output shape ");
-    plim__shape shape = plim__gradient_shape(d, dy), flat = {.rank = 1, .dims = {plim__shape_elements(&shape)}};
+    plim__shape x = plim__gradient_shape(d, plim__gradient_input(d, 0)), shape = plim__gradient_shape(d, dy);
+    plim__window w;
+    PLIM_TRY(plim__window_read_transposed(plim__gradient_self(d), &x, NULL, &w, NULL));
+    plim__shape pooled = x; /* the shape that indices count in; the output may have another */
+    int64_t start[PLIM_MAX_RANK] = {0}, step[PLIM_MAX_RANK], end[PLIM_MAX_RANK];
+    bool larger = false;
+    for (int i = 0; i < x.rank; i++) {
+        if (i >= 2) pooled.dims[i] = w.out[i - 2];
+        end[i] = pooled.dims[i] < shape.dims[i] ? pooled.dims[i] : shape.dims[i];
+        step[i] = 1;
+        larger |= pooled.dims[i] > shape.dims[i];
+    }
+    if (!plim__shape_equal(&pooled, &shape)) dy = plim__gradient_cut(d, dy, start, end);
+    if (larger) dy = plim__gradient_embed(d, dy, &pooled, start, step);
+    plim__shape flat = {.rank = 1, .dims = {plim__shape_elements(&pooled)}};
     return plim__gradient_set(
         d, 0, plim__gradient_two(d, "Gather", plim__gradient_reshape(d, dy, &flat), plim__gradient_input(d, 1)));
 }

@@ -334,6 +334,15 @@ void plim_graph_set_floats(plim_graph *g, int32_t node, const char *name, const 
     plim__node_set_attribute(g, node, a);
 }
 
+void plim_graph_set_strings(plim_graph *g, int32_t node, const char *name, const char *const *values, size_t count) {
+    plim__attribute a = {
+        .type = PLIM__ATTRIBUTE_STRINGS, .length = count, .strings = plim__alloc_zero(count, sizeof *a.strings)};
+    bool ok = a.strings != NULL;
+    for (size_t i = 0; ok && i < count; i++) ok = (a.strings[i] = plim__strdup(values[i])) != NULL;
+    if (ok) a.name = plim__strdup(name); /* without a name it fails below */
+    plim__node_set_attribute(g, node, a);
+}
+
 void plim_graph_set_value_name(plim_graph *g, plim_value value, const char *name) {
     if (broken(g) || value < 0 || strcmp(g->values.items[value].name, name) == 0) return;
     if (plim__map_get(&g->names, name, -1) >= 0) {

@@ -272,6 +272,8 @@ plim_status plim__lower_matmul(plim__lower *l) {
 plim_status plim__lower_linear(plim__lower *l) {
     struct product p = {.scale = 1, .after = 1, .fuse_activation = true};
     PLIM_TRY(factors(l, &p));
+    if (plim__shape_elements(&p.y.shape) == 0) return lower_plain(l, &p, "Linear");
+    if (p.a.shape.dims[p.a.shape.rank - 1] == 0) return plim__lower_unsupported(l, "over an empty axis");
     merge_rows(&p);
     p.bias = plim__lower_has_input(l, 2) ? 2 : 0;
     p.residual = plim__lower_has_input(l, 3) ? 3 : 0;

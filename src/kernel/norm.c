@@ -174,21 +174,64 @@ plim_status plim__lower_channel_norm(plim__lower *l) {
 
 /* --- local response ------------------------------------------------------------------------------------------- */
 
+/* oneDNN's windows have a middle. ONNX puts the odd one of an even window behind it. */
+struct lrn {
+    int64_t samples, channels, area, before, after;
+    float scale, beta, bias;
+};
+
+static plim_status run_lrn(const plim__call *call) {
+    const struct lrn *s = call->state;
+#pragma omp parallel for
+    for (int64_t i = 0; i < s->samples * s->channels; i++) {
+        int64_t c = i % s->channels, from = c < s->before ? -c : -s->before,
+                to = c + s->after >= s->channels ? s->channels - 1 - c : s->after;
+        const float *x = (const float *)call->in[0] + i * s->area;
+        for (int64_t k = 0; k < s->area; k++) {
+            float sum = 0;
+            for (int64_t w = from; w <= to; w++) sum += x[w * s->area + k] * x[w * s->area + k];
+            ((float *)call->out[0])[i * s->area + k] = x[k] * powf(s->bias + s->scale * sum, -s->beta);
+        }
+    }
+    return PLIM_OK;
+}
+
+static plim_status lower_even_lrn(plim__lower *l, int64_t size) {
+    const plim__node *node = plim__lower_node(l);
+    const plim__shape *x = plim__lower_input_shape(l, 0);
+    PLIM_TRY(plim__lower_input(l, 0, PLIM__DENSE, NULL));
+    PLIM_TRY(plim__lower_output(l, 0, NULL));
+    struct lrn *s = plim__alloc(sizeof *s);
+    if (s)
+        *s = (struct lrn){x->dims[0],
+                          x->dims[1],
+                          plim__shape_product(x, 2, x->rank),
+                          (size - 1) / 2,
+                          size - 1 - (size - 1) / 2,
+                          plim__node_float(node, "alpha", 1e-4f) / (float)size,
+                          plim__node_float(node, "beta", 0.75f),
+                          plim__node_float(node, "bias", 1)};
+    return plim__lower_emit(l, "LRN", run_lrn, s, plim__free);
+}
+
 plim_status plim__lower_lrn(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
+    int64_t size = plim__node_int(node, "size", 5);
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
+    if (size < 1) return plim__lower_fail(l, PLIM_CORRUPT, "size is %lld", (long long)size);
+    if (size % 2 == 0) return lower_even_lrn(l, size);
     plim__layout x = *plim__lower_peek(l, 0);
     PLIM_TRY(plim__lower_input(l, 0, x.blocked ? PLIM__ANY : PLIM__DENSE, &x));
     PLIM_TRY(plim__lower_output(l, 0, x.blocked ? &x : NULL));
     dnnl_memory_desc_t md;
     plim__layout_md(&x, &md);
     dnnl_lrn_desc_t desc;
-    PLIM_TRY(plim__lower_dnnl(
-        l,
-        dnnl_lrn_forward_desc_init(&desc, dnnl_forward_inference, dnnl_lrn_across_channels, &md,
-                                   plim__node_int(node, "size", 5), plim__node_float(node, "alpha", 1e-4f),
-                                   plim__node_float(node, "beta", 0.75f), plim__node_float(node, "bias", 1)),
-        "LRN"));
+    PLIM_TRY(plim__lower_dnnl(l,
+                              dnnl_lrn_forward_desc_init(&desc, dnnl_forward_inference, dnnl_lrn_across_channels, &md,
+                                                         size, plim__node_float(node, "alpha", 1e-4f),
+                                                         plim__node_float(node, "beta", 0.75f),
+                                                         plim__node_float(node, "bias", 1)),
+                              "LRN"));
     plim__argument arguments[] = {{DNNL_ARG_SRC, md, 0}, {DNNL_ARG_DST, md, PLIM__OUT(0)}};
     return finish(l, "LRN", &desc, arguments, 2);
 }

@@ -128,11 +128,10 @@ static int threads_for(plim__lower *l, const plim__recurrent *s, int width) {
     return threads < 1 ? 1 : (int)threads;
 }
 
-static plim_status fill(plim__lower *l, plim__cell cell, plim__recurrent *s) {
+plim_status plim__recurrent_read(plim__lower *l, plim__cell cell, size_t first, plim__recurrent *s) {
     const plim__node *node = plim__lower_node(l);
-    const plim__shape *x = plim__lower_input_shape(l, 0);
+    const plim__shape *x = plim__lower_input_shape(l, first);
     const char *direction = plim__node_string(node, "direction", "forward");
-    int width = plim__simd_recurrent_table()->width;
     s->cell = cell;
     s->gates = cell == PLIM__CELL_LSTM ? 4 : cell == PLIM__CELL_GRU ? 3 : 1;
     s->directions = direction[0] == 'b' ? 2 : 1;
@@ -144,10 +143,15 @@ static plim_status fill(plim__lower *l, plim__cell cell, plim__recurrent *s) {
     s->steps = x->dims[s->batch_first ? 1 : 0];
     s->batch = x->dims[s->batch_first ? 0 : 1];
     s->inputs = x->dims[2];
-    s->hidden = plim__lower_input_shape(l, 2)->dims[2];
+    s->hidden = plim__lower_input_shape(l, first + 2)->dims[2];
+    return read_functions(l, s);
+}
+
+static plim_status fill(plim__lower *l, plim__cell cell, plim__recurrent *s) {
+    int width = plim__simd_recurrent_table()->width;
+    PLIM_TRY(plim__recurrent_read(l, cell, 0, s));
     s->padded = (s->hidden + width - 1) / width * width;
     s->threads = threads_for(l, s, width);
-    PLIM_TRY(read_functions(l, s));
     PLIM_TRY(input_rows(l, s));
     PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
     PLIM_TRY(packed_input(l, s, width));

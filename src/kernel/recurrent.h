@@ -11,6 +11,7 @@
 #ifndef PLIM_KERNEL_RECURRENT_H
 #define PLIM_KERNEL_RECURRENT_H
 
+#include "kernel/lower.h"
 #include "kernel/program.h"
 #include "kernel/simd/recurrent.h"
 
@@ -43,6 +44,8 @@ typedef struct plim__recurrent_pass {
     const float *bias;
 } plim__recurrent_pass;
 
+/* Attributes, sizes and activations of a node whose inputs from `first` on are X, W and R. */
+plim_status plim__recurrent_read(plim__lower *l, plim__cell cell, size_t first, plim__recurrent *s);
 /* Hidden units [from, to) of time step t, whose gates hold X·Wᵀ: h[turn] → h[!turn] and Y. All threads call it. */
 void plim__recurrent_step(const plim__recurrent_pass *pass, int64_t t, float *gates, int turn, int64_t from,
                           int64_t to);

@@ -85,31 +85,35 @@ void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim
     cost->flops = 2 * pairs * (double)(3 * q->dims[r - 1] + 2 * v->dims[r - 1]);
 }
 
-/* dX, dW, dR, dB, dh0, dc0 like inputs 3 to 8. */
-plim_status plim__infer_lstm_grad(plim__infer *ctx);
-plim_status plim__infer_lstm_grad(plim__infer *ctx) {
-    for (size_t i = 0; i < 6; i++)
-        if (plim__infer_has(ctx, i + 3))
-            PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 3), plim__infer_shape(ctx, i + 3)));
-    return PLIM_OK;
-}
-
-/* dX, dW, dR, dB, dh0 like inputs 2 to 6. */
-plim_status plim__infer_gru_grad(plim__infer *ctx);
-plim_status plim__infer_gru_grad(plim__infer *ctx) {
-    for (size_t i = 0; i < 5; i++)
-        if (plim__infer_has(ctx, i + 2))
-            PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 2), plim__infer_shape(ctx, i + 2)));
+/* dX, dW, dR, dB, dh0, dc0, dP like inputs 3 to 6 and 8 to 10. */
+plim_status plim__infer_recurrent_grad(plim__infer *ctx);
+plim_status plim__infer_recurrent_grad(plim__infer *ctx) {
+    static const size_t like[] = {3, 4, 5, 6, 8, 9, 10};
+    for (size_t i = 0; i < sizeof like / sizeof *like; i++)
+        if (plim__infer_has(ctx, like[i]))
+            PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, like[i]), plim__infer_shape(ctx, like[i])));
     return PLIM_OK;
 }
 
 /* X·Wᵀ and h·Rᵀ again, and two products of the same size for each of them. */
-void plim__cost_lstm_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
-void plim__cost_lstm_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+void plim__cost_recurrent_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
+void plim__cost_recurrent_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
-    size_t first = node->inputs.count == 10 ? 3 : 2; /* X of an LSTM, of a GRU */
-    const plim__shape *x = &g->values.items[node->inputs.items[first]].shape,
-                      *r = &g->values.items[node->inputs.items[first + 2]].shape;
+    const plim__shape *x = &g->values.items[node->inputs.items[3]].shape,
+                      *r = &g->values.items[node->inputs.items[5]].shape;
     double rows = (double)(x->dims[0] * x->dims[1]), units = (double)(r->dims[0] * r->dims[1]);
     cost->flops = 6 * rows * units * (double)(x->dims[2] + r->dims[2]);
+}
+
+/* dx and dgrid like inputs 1 and 2. */
+plim_status plim__infer_grid_sample_grad(plim__infer *ctx);
+plim_status plim__infer_grid_sample_grad(plim__infer *ctx) {
+    for (size_t i = 0; i < 2; i++)
+        PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 1), plim__infer_shape(ctx, i + 1)));
+    return PLIM_OK;
+}
+
+plim_status plim__infer_det_grad(plim__infer *ctx);
+plim_status plim__infer_det_grad(plim__infer *ctx) {
+    return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 1), plim__infer_shape(ctx, 1));
 }
