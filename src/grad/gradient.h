@@ -110,6 +110,9 @@ plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_val
 /* For models exported in evaluation mode: every BatchNormalization gets training_mode = 1, and its running statistics
  * come out as values named "<input>.next" (make them outputs, or write them to the state, to keep them). */
 plim_status plim__batch_norms_to_training_mode(plim_graph *g, plim_error *error);
+/* Every Dropout, also of a model exported in evaluation mode, becomes the operator that drops elements by counters. For
+ * graphs after inference (the ratio must be known), before the passes (which remove what drops nothing). */
+plim_status plim__dropouts_to_training_mode(plim_graph *g, uint64_t seed, plim_error *error);
 /* Batch norms in training mode become the operator that normalises by the batch and gives its statistics out; running
  * statistics that were outputs are computed from them by nodes of their own. plim__gradients_build does it first. */
 plim_status plim__batch_norms_train(plim_graph *g, plim_error *error);

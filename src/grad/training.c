@@ -218,6 +218,7 @@ static plim_status build(struct work *w, const plim_graph *model) {
     PLIM_TRY(prepare_norms(w));
     PLIM_TRY(plim__bind_sizes(w->g, o->sizes, o->size_count, o->batch, w->error));
     PLIM_TRY(infer(w));
+    PLIM_TRY(plim__dropouts_to_training_mode(w->g, o->seed, w->error)); /* the passes would take them for identities */
     PLIM_TRY(add_loss(w));
     PLIM_TRY(find_parameters(w));
     PLIM_TRY(add_backward(w));
