@@ -47,6 +47,32 @@ plim_status plim__gradient_cross_entropy(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
+/* A node with the gradients of x, w and bias, those that are wanted. */
+plim_status plim__gradient_linear_cross_entropy(plim__gradient *d);
+plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
+    static const size_t from[] = {0, 1, 3};
+    plim_value dloss = plim__gradient_of_output(d, 0);
+    if (dloss < 0) return PLIM_OK;
+    if (plim__gradient_wanted(d, 4)) return plim__gradient_unsupported(d, "for its class weights ");
+    PLIM_TRY(plim__gradient_become(d, "LinearCrossEntropy", 4));
+    plim_value inputs[8] = {[3] = plim__gradient_output(d, 3), plim__gradient_output(d, 1), dloss};
+    for (size_t i = 0; i < 5; i++) inputs[i < 3 ? i : i + 3] = plim__gradient_input(d, i);
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "LinearCrossEntropyGrad", inputs, 8, 0);
+    plim__gradient_copy_attributes(d, node);
+    for (size_t i = 0; i < 3; i++)
+        plim__node_add_output(d->graph, node,
+                              plim__gradient_wanted(d, from[i])
+                                  ? plim__graph_add_value(d->graph, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE,
+                                                          &PLIM_SHAPE_UNKNOWN)
+                                  : PLIM_NO_VALUE);
+    plim__gradient_end(d, node);
+    PLIM_TRY(plim_graph_status(d->graph, d->error));
+    for (size_t i = 0; i < 3; i++)
+        if (plim__gradient_wanted(d, from[i]))
+            PLIM_TRY(plim__gradient_set(d, from[i], plim_graph_node_output(d->graph, node, i)));
+    return PLIM_OK;
+}
+
 plim_status plim__gradient_element_loss(plim__gradient *d);
 plim_status plim__gradient_element_loss(plim__gradient *d) {
     if (plim__gradient_wanted(d, 1)) return plim__gradient_unsupported(d, "for its targets ");

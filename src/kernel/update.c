@@ -2,20 +2,11 @@
  * arrangement in memory, and padding holds zeros that stay zeros.
  *
  * Threads take whole blocks, so that a number never depends on how many of them there are. */
-#include <math.h>
+#include "kernel/update.h"
+
 #include <string.h>
 
-#include "kernel/copies.h"
-#include "kernel/loops.h"
-#include "kernel/simd/update.h"
-#include "ops/update.h"
-
-#define BLOCK 8192 /* elements */
-
-static int64_t block_count(int64_t elements) { return (elements + BLOCK - 1) / BLOCK; }
-static int64_t block_size(int64_t elements, int64_t block) {
-    return elements - block * BLOCK < BLOCK ? elements - block * BLOCK : BLOCK;
-}
+#define BLOCK PLIM__UPDATE_BLOCK
 
 /* --- values that are kept -------------------------------------------------------------------------------------- */
 
@@ -26,7 +17,7 @@ struct keep {
 /* in: value                       out: state */
 static plim_status run_assign(const plim__call *call) {
     const struct keep *s = call->state;
-    int64_t elements = (s->bytes + 3) / 4, blocks = block_count(elements);
+    int64_t elements = (s->bytes + 3) / 4, blocks = plim__update_blocks(elements);
     char *to = call->out[0];
     const char *from = call->in[0];
     int threads = plim__loop_threads(elements);
@@ -42,12 +33,13 @@ static plim_status run_assign(const plim__call *call) {
 static plim_status run_accumulate(const plim__call *call) {
     if (call->first) return run_assign(call);
     const struct keep *s = call->state;
-    int64_t elements = s->bytes / 4, blocks = block_count(elements);
+    int64_t elements = s->bytes / 4, blocks = plim__update_blocks(elements);
     float *sum = call->out[0];
     const float *x = call->in[0];
     int threads = plim__loop_threads(elements);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t b = 0; b < blocks; b++) plim__updates()->add(block_size(elements, b), sum + b * BLOCK, x + b * BLOCK);
+    for (int64_t b = 0; b < blocks; b++)
+        plim__updates()->add(plim__update_block_size(elements, b), sum + b * BLOCK, x + b * BLOCK);
     return PLIM_OK;
 }
 
@@ -115,22 +107,21 @@ static void numbers_of_rule(const struct update *s, double rate, double t, plim_
 static plim_status run_update(const plim__call *call) {
     const struct update *s = call->state;
     double rate = ((const double *)call->in[0])[0], t = ((const double *)call->in[0])[1];
-    plim__update_numbers u = {.scale = call->in[1] ? *(const float *)call->in[1] : 1,
-                              .clip = s->clip > 0 ? (float)s->clip : INFINITY,
-                              .decay = s->decoupled ? 0 : (float)s->decay,
-                              .keep = s->decoupled ? (float)(1 - rate * s->decay) : 1,
-                              .rate = (float)rate,
-                              .epsilon = (float)s->epsilon};
+    plim__update_numbers u = plim__update_numbers_of(call->in[1], s->clip);
+    u.decay = s->decoupled ? 0 : (float)s->decay;
+    u.keep = s->decoupled ? (float)(1 - rate * s->decay) : 1;
+    u.rate = (float)rate;
+    u.epsilon = (float)s->epsilon;
     numbers_of_rule(s, rate, t, &u);
     float *x = call->out[0], *m = call->out[1], *v = call->out[2];
     const float *g = call->in[2];
     plim__update_loop loop = plim__updates()->rule[s->rule];
-    int64_t blocks = block_count(s->elements);
+    int64_t blocks = plim__update_blocks(s->elements);
     int threads = plim__loop_threads(s->elements);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
         int64_t at = b * BLOCK;
-        loop(&u, block_size(s->elements, b), x + at, g + at, m ? m + at : NULL, v ? v + at : NULL);
+        loop(&u, plim__update_block_size(s->elements, b), x + at, g + at, m ? m + at : NULL, v ? v + at : NULL);
     }
     return PLIM_OK;
 }

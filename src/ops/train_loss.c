@@ -30,6 +30,51 @@ plim_status plim__infer_cross_entropy(plim__infer *ctx) {
     return plim__infer_output(ctx, 3, PLIM_F32, &kept);
 }
 
+/* x (..., K), w (K, C) or with transB (C, K), targets with an element for each row of x, bias and class weights (C) →
+ * loss, weight, correct: scalars; (2, rows) as above. */
+plim_status plim__infer_linear_cross_entropy(plim__infer *ctx);
+plim_status plim__infer_linear_cross_entropy(plim__infer *ctx) {
+    const plim__shape *x = plim__infer_shape(ctx, 0), *w = plim__infer_shape(ctx, 1), *t = plim__infer_shape(ctx, 2);
+    bool turned = plim__node_int(ctx->node, "transB", 0) != 0;
+    if (plim__infer_dtype(ctx, 0) != PLIM_F32 || plim__infer_dtype(ctx, 1) != PLIM_F32)
+        return plim__infer_fail(ctx, PLIM_DTYPE, "the factors are not float32");
+    if (plim__infer_dtype(ctx, 2) != PLIM_I64 && plim__infer_dtype(ctx, 2) != PLIM_I32)
+        return plim__infer_fail(ctx, PLIM_DTYPE, "targets are not int32 or int64");
+    if (x->rank < 2 || w->rank != 2 || x->dims[x->rank - 1] != w->dims[turned ? 1 : 0])
+        return plim__infer_fail(ctx, PLIM_SHAPE, "the factors do not fit");
+    int64_t rows = plim__shape_product(x, 0, x->rank - 1), classes = w->dims[turned ? 0 : 1];
+    if (plim__shape_elements(t) != rows) return plim__infer_fail(ctx, PLIM_SHAPE, "targets do not fit the rows");
+    for (size_t i = 3; i < 5; i++)
+        if (plim__infer_has(ctx, i) && (plim__infer_dtype(ctx, i) != PLIM_F32 || plim__infer_shape(ctx, i)->rank != 1 ||
+                                        plim__infer_shape(ctx, i)->dims[0] != classes))
+            return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu is not a float32 for each class", i);
+    plim__shape scalar = {.rank = 0}, kept = {.rank = 2, .dims = {2, rows}};
+    for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__infer_output(ctx, i, PLIM_F32, &scalar));
+    return plim__infer_output(ctx, 3, PLIM_F32, &kept);
+}
+
+/* dx, dw, dbias like x, w and bias. */
+plim_status plim__infer_linear_cross_entropy_grad(plim__infer *ctx);
+plim_status plim__infer_linear_cross_entropy_grad(plim__infer *ctx) {
+    static const size_t like[] = {0, 1, 6};
+    for (size_t i = 0; i < 3; i++)
+        if (plim__infer_has(ctx, like[i]))
+            PLIM_TRY(plim__infer_output(ctx, i, PLIM_F32, plim__infer_shape(ctx, like[i])));
+    return PLIM_OK;
+}
+
+/* One product of x and w forward; backward the same again, and one for each of dx and dw. */
+void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node, plim__cost *cost);
+void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    plim__cost_pointwise(g, node, cost);
+    const plim__shape *x = &g->values.items[node->inputs.items[0]].shape,
+                      *w = &g->values.items[node->inputs.items[1]].shape;
+    bool backward = node->op && node->op->min_in == 6;
+    double products = backward ? 1 + (plim__node_out(node, 0) >= 0) + (plim__node_out(node, 1) >= 0) : 1;
+    cost->flops =
+        products * 2 * (double)plim__shape_product(x, 0, x->rank - 1) * (double)plim__shape_elements(w);
+}
+
 /* scores and targets of the same shape → a scalar. */
 plim_status plim__infer_element_loss(plim__infer *ctx);
 plim_status plim__infer_element_loss(plim__infer *ctx) {

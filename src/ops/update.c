@@ -51,20 +51,21 @@ plim_status plim__infer_assign(plim__infer *ctx) {
     return check_like(ctx, 1, 0);
 }
 
-/* {learning rate, number}, the scale, and a parameter in single precision. */
+static plim_status check_number(plim__infer *ctx, size_t i, plim_dtype dtype, int64_t count) {
+    if (plim__infer_has(ctx, i) && plim__infer_dtype(ctx, i) == dtype &&
+        plim__shape_elements(plim__infer_shape(ctx, i)) == count)
+        return PLIM_OK;
+    return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu must be %lld %s", i, (long long)count, plim_dtype_name(dtype));
+}
+
+/* {learning rate, number}, the scale, and a tensor in single precision. */
 static plim_status check_common(plim__infer *ctx) {
-    plim__shape pair = {.rank = 1, .dims = {2}};
-    if (plim__infer_dtype(ctx, PLIM__UPDATE_RATE) != PLIM_F64 ||
-        !plim__shape_equal(plim__infer_shape(ctx, PLIM__UPDATE_RATE), &pair))
-        return plim__infer_fail(ctx, PLIM_SHAPE, "the learning rate and the number of the update must be float64[2]");
-    if (plim__infer_has(ctx, PLIM__UPDATE_SCALE) &&
-        (plim__infer_dtype(ctx, PLIM__UPDATE_SCALE) != PLIM_F32 ||
-         plim__shape_elements(plim__infer_shape(ctx, PLIM__UPDATE_SCALE)) != 1))
-        return plim__infer_fail(ctx, PLIM_SHAPE, "the scale must be one float32");
-    if (!plim__infer_has(ctx, PLIM__UPDATE_PARAMETER)) return plim__infer_fail(ctx, PLIM_CORRUPT, "no parameter");
-    if (plim__infer_dtype(ctx, PLIM__UPDATE_PARAMETER) != PLIM_F32)
-        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s with %s parameters",
-                                ctx->node->op_name, plim_dtype_name(plim__infer_dtype(ctx, PLIM__UPDATE_PARAMETER)));
+    PLIM_TRY(check_number(ctx, PLIM__UPDATE_RATE, PLIM_F64, 2));
+    if (plim__infer_has(ctx, PLIM__UPDATE_SCALE)) PLIM_TRY(check_number(ctx, PLIM__UPDATE_SCALE, PLIM_F32, 1));
+    if (!plim__infer_has(ctx, 2)) return plim__infer_fail(ctx, PLIM_CORRUPT, "input 2 is missing");
+    if (plim__infer_dtype(ctx, 2) != PLIM_F32)
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s with %s", ctx->node->op_name,
+                                plim_dtype_name(plim__infer_dtype(ctx, 2)));
     return PLIM_OK;
 }
 
@@ -78,6 +79,52 @@ plim_status plim__infer_update(plim__infer *ctx) {
         PLIM_TRY(check_kept(ctx, i));
     }
     return PLIM_OK;
+}
+
+static const plim__shape one_number = {.rank = 0};
+
+plim_status plim__infer_gradient_squares(plim__infer *ctx);
+plim_status plim__infer_gradient_squares(plim__infer *ctx) {
+    if (plim__infer_dtype(ctx, 0) != PLIM_F32)
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s with %s", ctx->node->op_name,
+                                plim_dtype_name(plim__infer_dtype(ctx, 0)));
+    return plim__infer_output(ctx, 0, PLIM_F64, &one_number);
+}
+
+plim_status plim__infer_gradient_scale(plim__infer *ctx);
+plim_status plim__infer_gradient_scale(plim__infer *ctx) {
+    if (plim__infer_has(ctx, 0)) PLIM_TRY(check_number(ctx, 0, PLIM_F32, 1));
+    for (size_t i = 1; i < ctx->node->inputs.count; i++) PLIM_TRY(check_number(ctx, i, PLIM_F64, 1));
+    return plim__infer_output(ctx, 0, PLIM_F32, &one_number);
+}
+
+plim__shape plim__adafactor_state(const plim__shape *gradient, int state) {
+    plim__shape shape = *gradient;
+    if (shape.rank > 1) shape.dims[state == 0 ? shape.rank - 1 : shape.rank - 2] = 1;
+    return shape;
+}
+
+plim_status plim__infer_adafactor_direction(plim__infer *ctx);
+plim_status plim__infer_adafactor_direction(plim__infer *ctx) {
+    PLIM_TRY(check_common(ctx));
+    const plim__shape *gradient = plim__infer_shape(ctx, 2);
+    int states = (int)ctx->node->inputs.count - 3;
+    if (states != (gradient->rank > 1 ? 2 : 1)) return plim__infer_fail(ctx, PLIM_CORRUPT, "%d states", states);
+    for (int i = 0; i < states; i++) {
+        plim__shape expected = plim__adafactor_state(gradient, i);
+        PLIM_TRY(check_number(ctx, 3 + (size_t)i, PLIM_F32, plim__shape_elements(&expected)));
+        PLIM_TRY(check_kept(ctx, 3 + (size_t)i));
+    }
+    PLIM_TRY(plim__infer_output(ctx, 0, PLIM_F32, gradient));
+    return plim__infer_output(ctx, 1, PLIM_F64, &one_number);
+}
+
+plim_status plim__infer_adafactor_update(plim__infer *ctx);
+plim_status plim__infer_adafactor_update(plim__infer *ctx) {
+    PLIM_TRY(check_number(ctx, 0, PLIM_F64, 2));
+    PLIM_TRY(check_number(ctx, 1, PLIM_F64, 1));
+    PLIM_TRY(check_kept(ctx, 2));
+    return check_like(ctx, 3, 2);
 }
 
 /* Everything is read once; parameters and state are written once. */

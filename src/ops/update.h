@@ -12,6 +12,12 @@
  *   Adagrad:  v = v + g²                              x = x - r / (1 + (t - 1) rate_decay) g / (sqrt v + epsilon)
  *   Lion:     x = x - r sign(beta1 m + (1 - beta1) g) m = beta2 m + (1 - beta2) g
  *
+ *   Adafactor, with w = t^beta2 and e = 2^-23, over the last two axes of g (n elements):
+ *             row = row + w (mean over columns of g² - row)       column = column + w (mean over rows of g² - column)
+ *             d = g / sqrt(max(row column / max(mean of row, e), e²))
+ *             x = x (1 - r weight_decay) - min(r, 1 / sqrt t) max(epsilon, |x| / sqrt n) d / max(1, |d| / (sqrt n threshold))
+ *             where g has fewer axes, v = v + w (g² - v) stands for the fraction
+ *
  * States follow in the order m, v. A node has a state exactly when the rule above has it, so Sgd and Rmsprop without
  * momentum need less memory. Everything is PyTorch's definition, and PyTorch's order of rounding where that is free. */
 #ifndef PLIM_OPS_UPDATE_H
@@ -25,5 +31,8 @@ enum { PLIM__UPDATE_RATE, PLIM__UPDATE_SCALE, PLIM__UPDATE_PARAMETER, PLIM__UPDA
 /* Numbers of a node in double precision: 1 - beta2 has few digits left in single precision. */
 void plim__update_set(plim_graph *g, int32_t node, const char *name, double value);
 double plim__update_get(const plim__node *node, const char *name); /* 0 when absent */
+
+/* Shape of Adafactor's state 0 (row) or 1 (column) for a gradient; of its only one for vectors and numbers. */
+plim__shape plim__adafactor_state(const plim__shape *gradient, int state);
 
 #endif

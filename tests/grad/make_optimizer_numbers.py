@@ -38,12 +38,13 @@ CASES = {  # name: (optimizer, schedule, clip by norm, clip by value)
     "adamw": (lambda p: o.AdamW(p), None, 0, 0),
     "adamw_norm": (lambda p: o.AdamW(p, lr=0.01, weight_decay=0.1), None, 0.5, 0),
     "adamw_value": (lambda p: o.AdamW(p, lr=0.01), None, 0, 0.02),
-    "rmsprop": (lambda p: o.RMSprop(p), None, 0, 0),
+    "rmsprop": (lambda p: o.RMSprop(p, lr=0.001), None, 0, 0),
     "rmsprop_momentum": (lambda p: o.RMSprop(p, lr=0.001, alpha=0.9, momentum=0.9, weight_decay=0.1), None, 0, 0),
     "adagrad": (lambda p: o.Adagrad(p), None, 0, 0),
     "adagrad_decay": (lambda p: o.Adagrad(p, lr=0.05, lr_decay=0.1, weight_decay=0.1), None, 0, 0),
     "adafactor": (lambda p: o.Adafactor(p), None, 0, 0),
-    "adafactor_decay": (lambda p: o.Adafactor(p, lr=0.3, beta2_decay=-0.5, d=1.5, weight_decay=0.1), None, 0.4, 0),
+    "adafactor_fast": (lambda p: o.Adafactor(p, lr=0.6, eps=(None, 0.1)), None, 0, 0),
+    "adafactor_decay": (lambda p: o.Adafactor(p, lr=0.05, beta2_decay=-0.5, d=1.5, weight_decay=0.1), None, 0.4, 0),
     "lion": (lambda p: Lion(p), None, 0, 0),
     "lion_decay": (lambda p: Lion(p, lr=0.003, betas=(0.95, 0.98), weight_decay=0.5), None, 0, 0.1),
     "sgd_both": (lambda p: o.SGD(p, lr=0.1, momentum=0.9), None, 0.3, 0.01),
@@ -66,10 +67,10 @@ def fed(name):
     for step in range(STEPS):
         for i, (n, s) in enumerate(SHAPES.items()):
             p[n].grad = numbers(math.prod(s), 10 * step + i + 7, 0.03 + 0.002 * step).reshape(s)
-        yield_step(optimizer, scheduler, p, norm, value)
+        take_step(optimizer, scheduler, p, norm, value)
     return p
 
-def yield_step(optimizer, scheduler, p, norm, value):
+def take_step(optimizer, scheduler, p, norm, value):
     if norm: torch.nn.utils.clip_grad_norm_(list(p.values()), norm)
     if value: torch.nn.utils.clip_grad_value_(list(p.values()), value)
     optimizer.step()
@@ -92,13 +93,14 @@ def network(name):
         loss = F.cross_entropy(F.linear(y, p["fc.weight"], p["fc.bias"]), labels)
         optimizer.zero_grad()
         loss.backward()
-        yield_step(optimizer, scheduler, p, norm, value)
+        take_step(optimizer, scheduler, p, norm, value)
     return p
 
 out = ["/* Made by make_optimizer_numbers.py with PyTorch " + torch.__version__.split("+")[0] + ": of each parameter x after 20 updates",
        " * the square root of the sum of squares and the sum of x[k] cos(0.11 k). */"]
 for run in (fed, network):
     for name in CASES:
+        if run is network and name == "adafactor_fast": continue  # it wanders: rounding decides where it ends
         out.append(f"static const struct numbers {run.__name__}_{name}[] = {{")
         for n, x in run(name).items():
             x = x.detach().double().flatten()

@@ -64,11 +64,11 @@ static const struct numbers fed_adamw_value[] = {
     {"large", 83.0740939, 0.297002827},
 };
 static const struct numbers fed_rmsprop[] = {
-    {"vector", 5.55308223, 1.28876271},
-    {"filter", 10.655309, 1.89505766},
-    {"matrix", 24.5378581, 1.61141859},
-    {"number", 0.891693294, 0.891693294},
-    {"large", 167.419521, 0.113865713},
+    {"vector", 2.24926718, 0.810197046},
+    {"filter", 4.38451932, 0.880439884},
+    {"matrix", 10.0186868, -0.391176406},
+    {"number", 0.168033287, -0.168033287},
+    {"large", 68.3308116, 0.257012141},
 };
 static const struct numbers fed_rmsprop_momentum[] = {
     {"vector", 1.67933338, 0.570791779},
@@ -98,12 +98,19 @@ static const struct numbers fed_adafactor[] = {
     {"number", 0.233741984, -0.233741984},
     {"large", 68.6505967, 0.244788307},
 };
+static const struct numbers fed_adafactor_fast[] = {
+    {"vector", 568.427308, 14.7021916},
+    {"filter", 1310.36916, 354.163316},
+    {"matrix", 3030.00924, 420.852607},
+    {"number", 4.85227203, 4.85227203},
+    {"large", 20668.7985, -79.0431613},
+};
 static const struct numbers fed_adafactor_decay[] = {
-    {"vector", 110.999094, 4.02074245},
-    {"filter", 262.870762, 50.5213341},
-    {"matrix", 610.138862, 84.5367093},
-    {"number", 0.00125025946, 0.00125025946},
-    {"large", 4161.55142, -15.9334929},
+    {"vector", 2.88935606, 0.93085549},
+    {"filter", 6.58910941, 2.63293608},
+    {"matrix", 15.2320349, 0.742927421},
+    {"number", 0.0789037719, -0.0789037719},
+    {"large", 103.910055, 0.0571401177},
 };
 static const struct numbers fed_lion[] = {
     {"vector", 2.13864101, 0.759009907},
@@ -236,13 +243,13 @@ static const struct numbers network_adamw_value[] = {
     {"fc.bias", 1.03217263, -0.916217578},
 };
 static const struct numbers network_rmsprop[] = {
-    {"conv1.weight", 2.66360042, -0.0894218273},
-    {"conv1.bias", 1.35171127, -2.18151649},
-    {"conv2.weight", 4.71920881, 7.13216833},
-    {"up.weight", 4.27719783, 0.356107124},
-    {"group.weight", 2.12216123, -0.586197467},
-    {"fc.weight", 5.71478677, 1.76138477},
-    {"fc.bias", 1.28887033, -1.2017405},
+    {"conv1.weight", 2.41905006, 0.0914104217},
+    {"conv1.bias", 0.711673936, -1.09336528},
+    {"conv2.weight", 3.88734895, 7.36087472},
+    {"up.weight", 3.0292631, -1.27694697},
+    {"group.weight", 1.25816394, -0.312393128},
+    {"fc.weight", 2.8441854, 0.598501652},
+    {"fc.bias", 0.848691326, -0.532449222},
 };
 static const struct numbers network_rmsprop_momentum[] = {
     {"conv1.weight", 0.852621539, 0.0212164055},
@@ -281,13 +288,13 @@ static const struct numbers network_adafactor[] = {
     {"fc.bias", 0.845965134, -0.427709195},
 };
 static const struct numbers network_adafactor_decay[] = {
-    {"conv1.weight", 1.49139367, 0.050587948},
-    {"conv1.bias", 1.25283789, -1.86259553},
-    {"conv2.weight", 3.45697489, 12.8253671},
-    {"up.weight", 2.25069643, -0.587820333},
-    {"group.weight", 1.11016747, -0.328937072},
-    {"fc.weight", 10.6748713, 2.92446715},
-    {"fc.bias", 1.44375248, -1.86691767},
+    {"conv1.weight", 2.20093725, 0.216495671},
+    {"conv1.bias", 0.962420644, -1.42727557},
+    {"conv2.weight", 4.16209161, 12.1423266},
+    {"up.weight", 3.6533963, -0.679312433},
+    {"group.weight", 1.89224331, -0.370931487},
+    {"fc.weight", 3.76293296, 1.50239284},
+    {"fc.bias", 0.877132117, -0.733429178},
 };
 static const struct numbers network_lion[] = {
     {"conv1.weight", 2.45094805, 0.156660619},

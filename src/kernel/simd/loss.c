@@ -63,6 +63,11 @@ static bool holds(const float *x, int64_t n, float value) {
     return found != 0;
 }
 
+static void add(float *to, const float *x, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) to[i] += x[i];
+}
+
 static void slope(float *dx, const float *x, const float *w, int64_t n, float peak, float factor, float base) {
     if (w) {
 #pragma omp simd
@@ -173,6 +178,7 @@ const plim__simd_loss PLIM__ISA(plim__simd_loss_table) = {
     .normalizer = normalizer,
     .dot = dot,
     .holds = holds,
+    .add = add,
     .slope = slope,
     .normalizers = normalizers,
     .dots = dots,

@@ -25,6 +25,7 @@ typedef struct plim__simd_loss {
     /* Σ w x */
     double (*dot)(const float *x, const float *w, int64_t n);
     bool (*holds)(const float *x, int64_t n, float value);
+    void (*add)(float *to, const float *x, int64_t n);
     /* dx = factor e^(x - peak) - base w; dx may be x */
     void (*slope)(float *dx, const float *x, const float *w, int64_t n, float peak, float factor, float base);
 

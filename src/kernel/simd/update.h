@@ -37,6 +37,16 @@ typedef void (*plim__update_loop)(const plim__update_numbers *numbers, int64_t n
 typedef struct plim__simd_update {
     plim__update_loop rule[PLIM__RULE_COUNT];
     void (*add)(int64_t n, float *sum, const float *x); /* sum += x */
+    double (*squares)(int64_t n, const float *x);       /* the sum of x² */
+    /* Adafactor. The gradient is read with scale and clip of `numbers`. */
+    double (*row_squares)(const plim__update_numbers *numbers, int64_t n, const float *g);
+    void (*column_squares)(const plim__update_numbers *numbers, int64_t n, const float *g,
+                           double *sums); /* sums += g² */
+    /* d = g / sqrt(max(factor v, least)) of n elements, d may be g; returns the sum of d². */
+    double (*direct)(const plim__update_numbers *numbers, int64_t n, float *d, const float *g, const float *v,
+                     float factor, float least);
+    void (*blend_squares)(const plim__update_numbers *numbers, int64_t n, float *v, const float *g, float weight);
+    void (*step)(int64_t n, float *x, const float *d, float keep, float rate); /* x = keep x - rate d */
 } plim__simd_update;
 
 PLIM__SIMD_TABLE(plim__simd_update, plim__updates)
