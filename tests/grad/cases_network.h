@@ -322,17 +322,6 @@ static plim_value recurrent(plim_graph *g, const char *op, enum kind kind, int v
 
 /* --- the rest ------------------------------------------------------------------------------------------------- */
 
-/* The same counters drop the same elements in every run. */
-static plim_value dropout(plim_graph *g, const char *op, enum kind kind, int variant) {
-    plim_value x = plain(g, "x", kind);
-    if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
-    plim_graph_set_float(g, n, "ratio", 0.4f);
-    plim_graph_set_int(g, n, "seed", 7 + variant);
-    plim_graph_set_int(g, n, "counter", variant);
-    return plim_graph_node_output(g, n, 0);
-}
-
 static plim_value triangle(plim_graph *g, const char *op, enum kind kind, int variant) {
     int64_t above = 1;
     plim_value x = plain(g, "x", kind);
