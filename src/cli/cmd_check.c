@@ -54,15 +54,16 @@ static int run(plim__args *args) {
     size_t counts[3] = {0};
     for (size_t i = 0; i < cases.count; i++) {
         plim_error error = {0};
-        plim__verdict verdict = plim__conformance_case(cases.items[i], plim__args_threads(args), &error);
+        const char *corrected;
+        plim__verdict verdict = plim__conformance_case(cases.items[i], plim__args_threads(args), &corrected, &error);
         const char *name = strrchr(cases.items[i], '/') ? strrchr(cases.items[i], '/') + 1 : cases.items[i];
         const char *reason = verdict == PLIM__PASSED ? "" : error.message;
         counts[verdict]++;
         if (json)
-            json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s}", "name", name, "status", words[verdict], "reason", reason));
-        else if (verdict != PLIM__PASSED || plim__args_has(args, "all"))
-            printf("%-12s %-56s %s\n", words[verdict], name, reason);
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s*}", "name", name, "status", words[verdict],
+                                                  "reason", reason, "corrected", corrected));
+        else if (verdict != PLIM__PASSED || corrected || plim__args_has(args, "all"))
+            printf("%-12s %-56s %s\n", words[verdict], name, corrected && !*reason ? corrected : reason);
         plim__free(cases.items[i]);
     }
     plim__vec_free(&cases);

@@ -107,6 +107,11 @@ plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient)
 plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_value *targets, size_t count,
                                   plim_value *gradients, plim_error *error);
 
+/* Models may ask for gradients themselves, with ONNX's operator Gradient: it becomes the nodes that compute them. To be
+ * called after plim__infer_graph and before nodes without users are pruned; *expanded (may be NULL) says whether there
+ * were any, and types must be inferred again. */
+plim_status plim__gradient_operators_expand(plim_graph *g, bool *expanded, plim_error *error);
+
 /* For models exported in evaluation mode: every BatchNormalization gets training_mode = 1, and its running statistics
  * come out as values named "<input>.next" (make them outputs, or write them to the state, to keep them). */
 plim_status plim__batch_norms_to_training_mode(plim_graph *g, plim_error *error);

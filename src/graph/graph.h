@@ -128,6 +128,8 @@ bool plim__node_add_output(plim_graph *g, int32_t node, plim_value value);
 /* Replaces an attribute of the same name. Takes everything the attribute owns, also on failure. */
 bool plim__node_set_attribute(plim_graph *g, int32_t node, plim__attribute attribute);
 void plim__attribute_free(plim__attribute *attribute);
+/* Copies of all attributes of a node (of any graph); false when memory is short. */
+bool plim__node_copy_attributes(plim_graph *g, int32_t to, const plim__node *from);
 
 /* The opset that the graph declares for a domain; 0 when it declares none. */
 int plim__graph_opset(const plim_graph *g, const char *domain);

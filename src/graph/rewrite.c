@@ -183,6 +183,15 @@ static bool clone_attribute(const plim__attribute *from, plim__attribute *to) {
     return ok;
 }
 
+bool plim__node_copy_attributes(plim_graph *g, int32_t to, const plim__node *from) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < from->attributes.count; i++) {
+        plim__attribute copy;
+        ok = clone_attribute(&from->attributes.items[i], &copy) && plim__node_set_attribute(g, to, copy);
+    }
+    return ok;
+}
+
 static bool clone_node(plim_graph *g, const plim__node *from) {
     int32_t id = plim__graph_add_node(g, from->domain, from->op_name, from->name, from->version);
     if (id < 0) return false;
@@ -193,11 +202,7 @@ static bool clone_node(plim_graph *g, const plim__node *from) {
     for (size_t i = 0; i < from->inputs.count; i++) ok &= plim__node_add_input(g, id, from->inputs.items[i]);
     for (size_t i = 0; i < from->outputs.count; i++)
         ok &= plim__vec_push(&g->nodes.items[id].outputs, from->outputs.items[i]);
-    for (size_t i = 0; ok && i < from->attributes.count; i++) {
-        plim__attribute copy;
-        ok = clone_attribute(&from->attributes.items[i], &copy) && plim__node_set_attribute(g, id, copy);
-    }
-    return ok;
+    return ok && plim__node_copy_attributes(g, id, from);
 }
 
 static bool clone_text(char **to, const char *from) { return !from || (*to = plim__strdup(from)) != NULL; }

@@ -39,6 +39,24 @@ plim_status plim__infer_class_loss(plim__infer *ctx) {
     return plim__infer_output(ctx, 1, dtype, scores);
 }
 
+/* Inputs: values for the tensors named in "xs", then for those in "zs". Output i is like input i. */
+plim_status plim__infer_gradient_operator(plim__infer *ctx);
+plim_status plim__infer_gradient_operator(plim__infer *ctx) {
+    const plim__attribute *xs = plim__node_attribute(ctx->node, "xs"), *zs = plim__node_attribute(ctx->node, "zs");
+    size_t targets = xs && xs->strings ? xs->length : 0, others = zs && zs->strings ? zs->length : 0;
+    if (ctx->node->inputs.count != targets + others || ctx->node->outputs.count > targets)
+        return plim__infer_fail(ctx, PLIM_CORRUPT, "%zu inputs and %zu outputs for %zu xs and %zu zs",
+                                ctx->node->inputs.count, ctx->node->outputs.count, targets, others);
+    for (size_t i = 0; i < targets; i++) {
+        if (!plim__infer_has(ctx, i)) return plim__infer_fail(ctx, PLIM_CORRUPT, "input %zu is missing", i);
+        if (!is_real(plim__infer_dtype(ctx, i)))
+            return plim__infer_fail(ctx, PLIM_DTYPE, "input %zu is %s, which has no gradient", i,
+                                    plim_dtype_name(plim__infer_dtype(ctx, i)));
+        PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i), plim__infer_shape(ctx, i)));
+    }
+    return PLIM_OK;
+}
+
 /* Inputs: rate, step, then n weights, n gradients and n of each kind of state. Outputs: n weights, n of each state. */
 plim_status plim__infer_optimizer(plim__infer *ctx) {
     size_t kinds = (size_t)ctx->node->op->min_in - 2, inputs = ctx->node->inputs.count - 2, n = inputs / kinds;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
 #include "kernel/fold.h"
@@ -46,6 +47,7 @@ static plim_status prepare(plim_session *s, const plim_graph *model, const plim_
     PLIM_TRY(plim__bind_sizes(s->graph, options->sizes, options->size_count, options->batch, error));
     plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__kernel_fold;
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error));
+    PLIM_TRY(plim__gradient_operators_expand(s->graph, NULL, error));
     PLIM_TRY(plim__graph_prune(s->graph, error));
     PLIM_TRY(plim__passes_run(s->graph, options->without, shared != NULL, error));
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error)); /* new nodes need types; folding may find more */
