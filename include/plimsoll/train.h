@@ -204,6 +204,10 @@ PLIM_API plim_status plim_trainer_gradients(plim_trainer *trainer, const plim_ba
                                                          const float *values),
                                             void *context, plim_error *error);
 
+/* Writes the model with the weights as they are now: as ONNX, with everything else as in the model (its own file may be
+ * replaced), or the weights alone as .safetensors; the name's end decides. The file appears whole or not at all. */
+PLIM_API plim_status plim_trainer_save(plim_trainer *trainer, const char *path, plim_error *error);
+
 /* How far training is: what a checkpoint keeps besides tensors. */
 typedef struct plim_progress {
     int64_t updates; /* done */

@@ -5,12 +5,14 @@
 #include "cli/data_options.h"
 #include "cli/train_options.h"
 #include "mem/resident.h"
+#include "run/trainer_save.h"
 
 struct train {
     plim__args *args;
     plim__train_settings settings;
     plim__data_settings data_settings;
     plim_fit_options fit;
+    const char *out; /* NULL: the weights are not kept */
     plim_graph *model;
     plim_trainer *trainer;
     plim_data *data;
@@ -37,6 +39,7 @@ static int run_training(struct train *t) {
     plim_error error;
     plim_fit_result result;
     plim_status status = plim_fit(t->trainer, t->data, &t->fit, &result, &error);
+    if (status == PLIM_OK && t->out) status = plim_trainer_save(t->trainer, t->out, &error);
     if (status != PLIM_OK) return plim__say_error(t->args, &error);
     plim_trainer_stats stats;
     plim_trainer_stats_get(t->trainer, &stats);
@@ -68,6 +71,7 @@ static plim_status open_data(struct train *t, const char *source, plim_error *er
 
 static int train(struct train *t, const char *path, const char *source) {
     plim_error error;
+    if (t->out && plim__trainer_can_save(t->out, &error) != PLIM_OK) return plim__say_error(t->args, &error);
     if (plim_onnx_load(path, &t->model, &error) != PLIM_OK) return plim__say_error(t->args, &error);
     bind_window(t);
     t->idle_bytes = plim__resident_now();
@@ -81,7 +85,7 @@ static int run(plim__args *args) {
     const char *path = plim__args_at(args, 0), *source = plim__args_get(args, "data");
     if (!path) return plim__say_usage(args, "which model?");
     if (!source) return plim__say_usage(args, "which data? give --data PATH");
-    struct train t = {.args = args};
+    struct train t = {.args = args, .out = plim__args_get(args, "out")};
     if (!plim__train_options_read(args, &t.settings) || !plim__data_options_read(args, &t.data_settings) ||
         !plim__args_int(args, "epochs", 1, (int64_t)1 << 40, &t.fit.epochs) ||
         !plim__args_int(args, "steps", 1, (int64_t)1 << 40, &t.fit.steps))
@@ -97,6 +101,7 @@ static const plim__option options[] = {
     {"data", 'd', "PATH", "the data set: a folder of IDX files or images, or an NPY, NPZ, CSV, text or token file"},
     {"epochs", 'e', "N", "passes over the data; the default is 1"},
     {"steps", 0, "N", "at most so many updates"},
+    {"out", 'o', "FILE", "write the trained weights to this .onnx or .safetensors file"},
     PLIM__TRAIN_OPTIONS,
     PLIM__DATA_OPTIONS,
     {0},
@@ -109,6 +114,6 @@ const plim__command plim__command_train = {
     .description = "Loss and optimizer become part of the model's graph; the whole step is planned before it runs.",
     .options = options,
     .examples = "  plimsoll train lenet.onnx --data /usr/share/datasets/fashion-mnist --epochs 5 --batch 256 "
-                "--optimizer adamw --lr 1e-3",
+                "--optimizer adamw --lr 1e-3 --out trained.onnx",
     .run = run,
 };

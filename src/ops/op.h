@@ -94,6 +94,9 @@ plim_status plim__infer_broadcast(plim__infer *ctx); /* output: broadcast shape 
  * constants and mark the node dead. */
 typedef plim_status (*plim__fold)(plim_graph *g, int32_t node, void *context, plim_error *error);
 plim_status plim__infer_graph(plim_graph *g, plim__fold fold, void *context, plim_error *error);
+/* Gives the graph's outputs types where they have none and inference finds them, with symbols left open: files should
+ * tell them. */
+plim_status plim__infer_outputs(plim_graph *g, plim__fold fold, plim_error *error);
 
 /* Costs, usable in a row. */
 void plim__cost_pointwise(const plim_graph *g, const plim__node *node, plim__cost *cost); /* 1 flop an output element */

@@ -6,6 +6,8 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "graph/graph.h"
+#include "kernel/fold.h"
+#include "ops/op.h"
 #include "zoo/models.h"
 
 static const plim_zoo_entry entries[] = {
@@ -51,8 +53,9 @@ plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, p
     m.g->info.producer_version = plim__strdup(PLIM_VERSION);
     m.g->info.graph_name = plim__strdup(name);
     makers[i](&m);
-    if (plim_graph_status(m.g, error) != PLIM_OK) {
-        plim_status status = plim_graph_status(m.g, error);
+    plim_status status = plim_graph_status(m.g, error);
+    if (status == PLIM_OK) status = plim__infer_outputs(m.g, plim__kernel_fold, error);
+    if (status != PLIM_OK) {
         plim_graph_free(m.g);
         return status;
     }
