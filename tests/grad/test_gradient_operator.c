@@ -199,6 +199,29 @@ static void bad_requests_are_named(void **state) {
     expect_refusal(g, PLIM_CORRUPT, "depend on each other");
 }
 
+static void failed_allocations_are_told(void **state) {
+    (void)state;
+    size_t total = 0;
+    for (size_t n = 0; n <= total; n++) {
+        plim_graph *g = new_graph();
+        plim_error error = {0};
+        plim_session *s = NULL;
+        plim_value a = input(g, "a", 3), p = input(g, "p", 3), h = two(g, "Mul", a, a, "h");
+        two(g, "Mul", h, a, "y");
+        gradient(g, "a", "h", "y", (plim_value[]){p, h}, 2, 1);
+        size_t before = plim__alloc_count();
+        plim__alloc_fail_at(n);
+        plim_status status = plim_session_create(g, NULL, &s, &error);
+        plim__alloc_fail_at(0);
+        if (n == 0) total = plim__alloc_count() - before;
+        if (status != (n ? PLIM_NO_MEMORY : PLIM_OK))
+            fail_msg("allocation %zu: %s, %s", n, plim_status_name(status), error.message);
+        plim_session_free(s);
+        plim_graph_free(g);
+    }
+    assert_true(total > 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(y_need_not_be_an_output_nor_one_number),
@@ -207,6 +230,7 @@ int main(void) {
         cmocka_unit_test(derivatives_of_second_order),
         cmocka_unit_test(an_x_that_does_not_matter_has_zeros),
         cmocka_unit_test(bad_requests_are_named),
+        cmocka_unit_test(failed_allocations_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
