@@ -21,6 +21,17 @@ static plim_status read_ratio(plim_graph *g, const plim__node *node, double *rat
     return plim__fail(error, PLIM_INVALID, "node '%s' (Dropout): the ratio is %g, expected 0 to 1", node->name, *ratio);
 }
 
+/* Exporters give every node a mask that nobody reads. */
+static bool reads_mask(const plim_graph *g, const plim__node *node) {
+    plim_value mask = plim__node_out(node, 1);
+    for (size_t i = 0; mask >= 0 && i < g->outputs.count; i++)
+        if (g->outputs.items[i] == mask) return true;
+    for (size_t n = 0; mask >= 0 && n < g->nodes.count; n++)
+        for (size_t i = 0; !g->nodes.items[n].dead && i < g->nodes.items[n].inputs.count; i++)
+            if (g->nodes.items[n].inputs.items[i] == mask) return true;
+    return false;
+}
+
 static plim_status to_training(plim_graph *g, int32_t n, double ratio, uint64_t seed, int64_t counter,
                                plim_error *error) {
     char *name = plim__strdup("DropoutTrain"), *domain = plim__strdup(PLIM__DOMAIN);
@@ -30,7 +41,7 @@ static plim_status to_training(plim_graph *g, int32_t n, double ratio, uint64_t 
         return plim__fail_memory(error, "a graph", sizeof "DropoutTrain");
     }
     plim__node *node = &g->nodes.items[n];
-    bool float_mask = node->version < 10;
+    bool float_mask = node->version < 10, mask_is_read = reads_mask(g, node);
     int64_t own_seed = plim__node_int(node, "seed", (int64_t)seed); /* a node may bring one of its own */
     plim__free(node->op_name);
     plim__free(node->domain);
@@ -38,6 +49,7 @@ static plim_status to_training(plim_graph *g, int32_t n, double ratio, uint64_t 
     node->domain = domain;
     node->version = 1;
     node->inputs.count = 1;
+    if (node->outputs.count > 1 && !mask_is_read) node->outputs.count = 1;
     node->op = plim__op_find(PLIM__DOMAIN, name, 1);
     plim_graph_set_float(g, n, "ratio", (float)ratio);
     plim_graph_set_int(g, n, "seed", own_seed);

@@ -199,6 +199,19 @@ static void what_is_dropped_is_zero_even_if_it_was_no_number(void **state) {
     plim_session_free(s);
 }
 
+static void a_mask_that_nobody_reads_is_not_made(void **state) {
+    (void)state;
+    for (int read = 0; read < 2; read++) {
+        plim_error error = {0};
+        plim_graph *g = build(&(struct model){.version = 13, .ratio = 0.5, .training = 1, .count = 9, .mask = true});
+        if (!read) g->outputs.count = 1;
+        must(plim__infer_graph(g, NULL, NULL, &error), &error);
+        must(plim__dropouts_to_training_mode(g, 0, &error), &error);
+        assert_int_equal(g->nodes.items[g->values.items[plim_graph_find(g, "y")].producer].outputs.count, read + 1);
+        plim_graph_free(g);
+    }
+}
+
 static void a_ratio_out_of_range_is_refused(void **state) {
     (void)state;
     static const double wrong[] = {-0.1, 1.5, NAN};
@@ -229,6 +242,7 @@ int main(void) {
         cmocka_unit_test(two_nodes_drop_different_elements),
         cmocka_unit_test(every_opset_can_be_trained),
         cmocka_unit_test(what_is_dropped_is_zero_even_if_it_was_no_number),
+        cmocka_unit_test(a_mask_that_nobody_reads_is_not_made),
         cmocka_unit_test(a_ratio_out_of_range_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -331,6 +331,55 @@ static void a_loss_in_the_model_counts_its_samples(void **state) {
     plim_graph_free(g);
 }
 
+/* Scores from a linear layer with dropout, every extra of the loss, fused, with gradients, planned. */
+static plim_status everything(plim_error *error) {
+    float class_weights[] = {1, 2, 3, 4};
+    plim_loss loss = entropy(true, -100, 0.1);
+    loss.class_weights = class_weights;
+    loss.class_count = 4;
+    plim__loss_parts parts;
+    plim_value gradient;
+    plim_session *s = NULL;
+    plim_graph *g = plim_graph_create();
+    if (!g) return PLIM_NO_MEMORY;
+    plim_value x = plim_graph_input(g, "x", PLIM_F32, DIMS(3, 5)),
+               w = plim_graph_parameter(g, "w", PLIM_F32, DIMS(5, 4), NULL);
+    plim_value dropped = plim_graph_apply(g, "Dropout", &x, 1);
+    plim_graph_output(g, plim_graph_apply(g, "MatMul", (plim_value[]){dropped, w}, 2), "y");
+    plim_status status = plim_graph_status(g, error);
+    if (status == PLIM_OK) status = plim__infer_graph(g, NULL, NULL, error);
+    if (status == PLIM_OK) status = plim__dropouts_to_training_mode(g, 1, error);
+    if (status == PLIM_OK) status = plim__loss_append(g, &loss, &parts, error);
+    if (status == PLIM_OK) {
+        g->outputs.count = 0;
+        plim_graph_output(g, parts.loss, NULL);
+        status = plim__linear_losses_fuse(g, 2, error);
+    }
+    if (status == PLIM_OK) status = plim__gradients_build(g, parts.loss, &w, 1, &gradient, error);
+    if (status == PLIM_OK) {
+        plim_graph_output(g, gradient, NULL);
+        status = plim_session_create(g, &(plim_session_options){.plan_only = 1, .threads = 1}, &s, error);
+    }
+    plim_session_free(s);
+    plim_graph_free(g);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state) {
+    (void)state;
+    plim_error error = {0};
+    size_t before = plim__alloc_count();
+    must(everything(&error), &error);
+    size_t total = plim__alloc_count() - before;
+    assert_true(total > 50);
+    for (size_t n = 1; n <= total; n++) {
+        plim__alloc_fail_at(n);
+        plim_status status = everything(&error);
+        plim__alloc_fail_at(0);
+        if (status != PLIM_OK && status != PLIM_NO_MEMORY) fail_msg("allocation %zu: %s", n, error.message);
+    }
+}
+
 static void losses_have_names(void **state) {
     (void)state;
     plim_loss_kind kind;
@@ -353,6 +402,7 @@ int main(void) {
         cmocka_unit_test(a_loss_that_does_not_fit_is_refused),
         cmocka_unit_test(the_logarithm_of_a_softmax_is_taken_once),
         cmocka_unit_test(a_loss_in_the_model_counts_its_samples),
+        cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(losses_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
