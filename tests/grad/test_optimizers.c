@@ -41,7 +41,7 @@ struct test {
 #define CASE(name, schedule, ...)  {#name, {__VA_ARGS__}, schedule, fed_##name, network_##name},
 #define GIVEN(name, schedule, ...) {#name, {__VA_ARGS__}, schedule, fed_##name, NULL},
 #define ALWAYS                                                                                                         \
-    { PLIM_CONSTANT }
+    { .kind = PLIM_CONSTANT }
 #define WARM                                                                                                           \
     { PLIM_CONSTANT, .warmup = 5 }
 #define HALVED                                                                                                         \
