@@ -31,6 +31,14 @@ plim_status plim__bind_sizes(plim_graph *g, const plim_size *sizes, size_t count
 
 /* --- before the loss ------------------------------------------------------------------------------------------ */
 
+/* Initializers without axes are settings (the bounds of a Clip), not weights. */
+static void keep_settings(struct work *w) {
+    for (size_t v = 0; v < w->g->values.count; v++) {
+        plim__value *value = &w->g->values.items[v];
+        if (value->kind == PLIM__VALUE_PARAMETER && value->shape.rank == 0) value->kind = PLIM__VALUE_CONSTANT;
+    }
+}
+
 /* Frozen parameters become constants: no gradient, no state, and nothing is kept for them. */
 static plim_status freeze(struct work *w) {
     for (size_t k = 0; k < w->options->freeze_count; k++) {
@@ -214,6 +222,7 @@ static plim_status build(struct work *w, const plim_graph *model) {
     PLIM_TRY(plim_graph_status(model, w->error));
     w->g = w->made->graph = plim_graph_clone(model);
     if (!w->g) return no_memory(w);
+    keep_settings(w);
     PLIM_TRY(freeze(w));
     PLIM_TRY(prepare_norms(w));
     PLIM_TRY(plim__bind_sizes(w->g, o->sizes, o->size_count, o->batch, w->error));

@@ -16,12 +16,24 @@ void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
 
 /* --- what is kept --------------------------------------------------------------------------------------------- */
 
-static plim_status rearrange(const plim__rearrangement *how, void *from, void *to, plim_error *error) {
-    void *scratch = plim__alloc(how->scratch);
+/* Memory between runs: what passes is free then, and mostly large enough. */
+static void *borrow(const plim__runner *runner, size_t from, size_t bytes) {
+    return from + bytes <= runner->arena->passing_bytes ? runner->arena->passing + from : plim__alloc(bytes);
+}
+
+static void give_back(const plim__runner *runner, void *memory) {
+    char *at = memory;
+    if (at < runner->arena->passing || at >= runner->arena->passing + runner->arena->passing_bytes) plim__free(memory);
+}
+
+/* `used` bytes of what passes are in use already. */
+static plim_status rearrange(const plim__runner *runner, const plim__rearrangement *how, size_t used, void *from,
+                             void *to, plim_error *error) {
+    void *scratch = borrow(runner, used, how->scratch);
     if (!scratch) return plim__fail_memory(error, "rearranging a weight", how->scratch);
     plim__call call = {.state = how->state, .in = &from, .out = &to, .scratch = scratch, .error = error};
     plim_status status = how->run(&call);
-    plim__free(scratch);
+    give_back(runner, scratch);
     return status;
 }
 
@@ -34,11 +46,12 @@ static plim_status load_one(plim__runner *runner, const plim__load *load, plim_e
     }
     if (!load->in.run) return plim__tensor_read(load->tensor, target, error);
     /* one weight at a time is held twice while it is rearranged */
-    void *staging = plim__alloc(load->tensor->bytes);
+    size_t bytes = (load->tensor->bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
+    void *staging = borrow(runner, 0, bytes);
     plim_status status = staging ? plim__tensor_read(load->tensor, staging, error)
-                                 : plim__fail_memory(error, "rearranging a weight", load->tensor->bytes);
-    if (status == PLIM_OK) status = rearrange(&load->in, staging, target, error);
-    plim__free(staging);
+                                 : plim__fail_memory(error, "rearranging a weight", bytes);
+    if (status == PLIM_OK) status = rearrange(runner, &load->in, bytes, staging, target, error);
+    give_back(runner, staging);
     return status;
 }
 
@@ -58,7 +71,7 @@ static size_t dense_bytes(const plim__runner *runner, const plim__load *load) {
 plim_status plim__runner_read_kept(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
     char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     plim__machine_enter(runner->program->machine);
-    if (load->back.run) return rearrange(&load->back, source, dense, error);
+    if (load->back.run) return rearrange(runner, &load->back, 0, source, dense, error);
     memcpy(dense, source, dense_bytes(runner, load));
     return PLIM_OK;
 }
@@ -67,7 +80,7 @@ plim_status plim__runner_write_kept(plim__runner *runner, const plim__load *load
                                     plim_error *error) {
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     plim__machine_enter(runner->program->machine);
-    if (load->in.run) return rearrange(&load->in, (void *)(uintptr_t)dense, target, error);
+    if (load->in.run) return rearrange(runner, &load->in, 0, (void *)(uintptr_t)dense, target, error);
     memcpy(target, dense, dense_bytes(runner, load));
     return PLIM_OK;
 }

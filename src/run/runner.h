@@ -37,7 +37,7 @@ void *plim__runner_at(const plim__runner *runner, plim__operand operand);
 /* From now on runs measure each step. */
 plim_status plim__runner_measure(plim__runner *runner, plim_error *error);
 
-/* Something kept, dense row-major, from and to the outside. What passes is lost: it serves as staging. */
+/* Something kept, dense row-major, from and to the outside. What passes is lost: it serves as scratch memory. */
 plim_status plim__runner_read_kept(plim__runner *runner, const plim__load *load, void *dense, plim_error *error);
 plim_status plim__runner_write_kept(plim__runner *runner, const plim__load *load, const void *dense, plim_error *error);
 
