@@ -106,8 +106,12 @@ plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_opti
 void plim_trainer_free(plim_trainer *t) {
     if (!t) return;
     plim_session_free(t->evaluation);
-    for (size_t i = 0; i < t->tails.count; i++) plim__variant_free(t->tails.items[i]);
+    for (size_t i = 0; i < t->tails.count; i++) {
+        plim__variant_stop(t->tails.items[i]);
+        plim__variant_free(t->tails.items[i]);
+    }
     plim__vec_free(&t->tails);
+    plim__variant_stop(t->main);
     plim__variant_free(t->main);
     plim__arena_release(&t->arena);
     for (size_t i = 0; t->freeze && i < t->options.freeze_count; i++) plim__free(t->freeze[i]);
@@ -163,6 +167,7 @@ static plim_status add_variant(plim_trainer *t, int64_t samples, plim__variant *
     if (status == PLIM_OK) status = plim__variant_start(v, &t->arena, error);
     if (status == PLIM_OK && !plim__vec_push(&t->tails, v)) status = plim__fail_memory(error, "a trainer", sizeof v);
     if (status != PLIM_OK) {
+        plim__variant_stop(v);
         plim__variant_free(v);
         return status;
     }

@@ -3,7 +3,7 @@
 #define PLIM_RUN_TRAINER_H
 
 #include "plimsoll/train.h"
-#include "run/variant.h"
+#include "run/variant_run.h"
 
 struct plim_trainer {
     const plim_graph *model; /* not owned */

@@ -150,6 +150,7 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
     if (status == PLIM_OK) status = plim__variant_start(v, &arena, error);
     if (status == PLIM_OK) status = run_without_update(t, v, batch, error);
     if (status == PLIM_OK) status = show_gradients(v, show, context, error);
+    plim__variant_stop(v);
     plim__variant_free(v);
     plim__arena_release(&arena);
     return status;

@@ -1,5 +1,5 @@
-/* Variants: build, lower, plan, start. */
-#include "run/variant.h"
+/* Variants: build, lower, plan. */
+#include "plan/variant.h"
 
 #include "core/error.h"
 #include "kernel/fold.h"
@@ -29,7 +29,8 @@ static plim_status make(plim__variant *v, const plim_graph *model, const plim__t
     with_fold.fold = plim__kernel_fold;
     v->samples = options->batch;
     PLIM_TRY(plim__training_create(model, &with_fold, &v->training, error));
-    PLIM_TRY(plim__program_create(v->training->graph, threads, like ? like->program : NULL, &v->program, error));
+    PLIM_TRY(plim__program_create(v->training->graph, threads, like ? like->lowered : NULL, &v->lowered, error));
+    v->program = v->lowered;
     plim__plan_options planning = {.shared = like ? like->plan : NULL, .kept_from = kept_from};
     PLIM_TRY(plim__plan_create(v->program, &planning, &v->plan, error));
     find_after_loss(v);
@@ -48,22 +49,13 @@ plim_status plim__variant_create(const plim_graph *model, const plim__training_o
     return status;
 }
 
-plim_status plim__variant_start(plim__variant *v, plim__arena *arena, plim_error *error) {
-    PLIM_TRY(plim__runner_create(v->program, v->plan, arena, &v->runner, error));
-    return plim__runner_load(v->runner, error);
-}
-
 void plim__variant_free(plim__variant *v) {
     if (!v) return;
-    plim__runner_free(v->runner);
     plim__plan_free(v->plan);
-    plim__program_free(v->program);
+    if (v->program != v->lowered) plim__program_free(v->program);
+    plim__program_free(v->lowered);
     plim__training_free(v->training);
     plim__free(v);
-}
-
-void *plim__variant_at(const plim__variant *v, plim_value value) {
-    return value < 0 ? NULL : plim__runner_at(v->runner, v->program->values[value]);
 }
 
 size_t plim__variant_passing_bytes(const plim__variant *v) { return v->plan->arena_bytes - v->plan->persistent_bytes; }

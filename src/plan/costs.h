@@ -1,0 +1,32 @@
+/* What a step costs on this machine: rates of each kind of step, measured once (src/run/measure.h), and the seconds that
+ * follow from them. */
+#ifndef PLIM_PLAN_COSTS_H
+#define PLIM_PLAN_COSTS_H
+
+#include "kernel/program.h"
+
+#define PLIM__MOST_RATES 96
+#define PLIM__RATE_LABEL 32
+
+typedef struct plim__rate {
+    char label[PLIM__RATE_LABEL]; /* of the step */
+    double flops, bytes;          /* a second; 0 when it has none */
+} plim__rate;
+
+typedef struct plim__costs {
+    plim__rate rates[PLIM__MOST_RATES];
+    size_t count;
+    double flops, bytes; /* a second, of steps that are not listed */
+    double step;         /* seconds that every step takes besides */
+} plim__costs;
+
+/* Rates of a machine that nobody has measured: good for comparing plans, not for promising times. */
+plim__costs plim__costs_default(int threads);
+double plim__costs_seconds(const plim__costs *costs, const plim__step *step);
+/* Seconds of each step of a program (plim__free it); NULL when memory is short. */
+double *plim__costs_of(const plim__costs *costs, const plim__program *program);
+/* As text for a file, and back; the text is plim__free'd by the caller. False when it is of another form. */
+char *plim__costs_write(const plim__costs *costs);
+bool plim__costs_read(plim__costs *costs, const char *text);
+
+#endif

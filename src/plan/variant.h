@@ -1,0 +1,28 @@
+/* The training step at one size of micro-batch, planned: its graph, its program, where everything lies. Variants of one
+ * trainer share an arena: what they keep is the same memory, what passes is used by one at a time. */
+#ifndef PLIM_PLAN_VARIANT_H
+#define PLIM_PLAN_VARIANT_H
+
+#include "grad/training.h"
+#include "plan/plan.h"
+
+typedef struct plim__variant {
+    int64_t samples; /* of one run */
+    plim__training *training;
+    plim__program *lowered; /* every step once, in the order of the graph */
+    plim__program *program; /* what runs: the same, or other orders and repetitions that borrow from it */
+    plim__plan *plan;
+    size_t after_loss;           /* steps before this one make the loss and change nothing that is kept */
+    struct plim__runner *runner; /* NULL until it is started; src/run/variant_run.h */
+} plim__variant;
+
+/* With `like` (may be NULL) weights and state are those of that variant, and what only this one keeps begins at
+ * kept_from. */
+plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
+                                 const plim__variant *like, size_t kept_from, plim__variant **variant,
+                                 plim_error *error);
+/* It must have been stopped. */
+void plim__variant_free(plim__variant *variant);
+size_t plim__variant_passing_bytes(const plim__variant *variant);
+
+#endif

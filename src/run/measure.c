@@ -1,0 +1,186 @@
+/* Rates of steps, from small networks that together have the usual operators. */
+#include "run/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/str.h"
+#include "plimsoll/zoo.h"
+#include "run/trainer.h"
+
+#define ROUNDS 3 /* the fastest counts */
+
+struct sample {
+    const char *label;
+    double seconds, flops, bytes;
+};
+
+struct samples {
+    PLIM_VEC(struct sample) items;
+};
+
+static struct sample *find(struct samples *all, const char *label) {
+    for (size_t i = 0; i < all->items.count; i++)
+        if (strcmp(all->items.items[i].label, label) == 0) return &all->items.items[i];
+    if (!plim__vec_push(&all->items, (struct sample){.label = label})) return NULL;
+    return &all->items.items[all->items.count - 1];
+}
+
+static bool collect(const plim__program *program, const double *least, struct samples *all) {
+    for (size_t s = 0; s < program->steps.count; s++) {
+        const plim__step *step = &program->steps.items[s];
+        struct sample *sample = find(all, step->label);
+        if (!sample) return false;
+        sample->seconds += least[s];
+        sample->flops += step->cost.flops;
+        sample->bytes += step->cost.bytes;
+    }
+    return true;
+}
+
+static plim_status run_rounds(plim_trainer *t, double *least, plim_error *error) {
+    plim_data_field fields[PLIM_MOST_INPUTS + 1];
+    int count = plim_trainer_fields(t, fields);
+    plim_data *data;
+    plim_data_batch batch;
+    plim_feed feed;
+    plim_data_options options = {.batch = t->options.batch, .fields = fields, .field_count = count, .depth = 2};
+    PLIM_TRY(plim_data_open("synthetic", &options, &data, error));
+    plim_status status = plim_trainer_match(t, data, &feed, error);
+    if (status == PLIM_OK) status = plim_data_next(data, &batch, error);
+    for (int round = 0; status == PLIM_OK && round < ROUNDS; round++) {
+        plim_batch given = plim_feed_batch(t, &feed, &batch);
+        status = plim_trainer_step(t, &given, NULL, error);
+        for (size_t s = 0; status == PLIM_OK && s < t->main->program->steps.count; s++)
+            if (round == 0 || t->main->runner->seconds[s] < least[s]) least[s] = t->main->runner->seconds[s];
+    }
+    plim_data_free(data);
+    return status;
+}
+
+static plim_status measure_one(const char *name, const plim_zoo_options *zoo, int64_t batch, int threads,
+                               struct samples *all, plim_error *error) {
+    plim_graph *model;
+    plim_trainer *t;
+    PLIM_TRY(plim_zoo_create(name, zoo, &model, error));
+    plim_trainer_options options = {.batch = batch,
+                                    .threads = threads,
+                                    .measure = 1,
+                                    .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
+                                    .optimizer = plim_optimizer_default(PLIM_ADAMW)};
+    plim_status status = plim_trainer_create(model, &options, &t, error);
+    if (status == PLIM_OK) {
+        double *least = plim__alloc_array(t->main->program->steps.count, sizeof *least);
+        status = least ? run_rounds(t, least, error) : plim__fail_memory(error, "measuring", sizeof *least);
+        if (status == PLIM_OK && !collect(t->main->program, least, all))
+            status = plim__fail_memory(error, "measuring", sizeof *least);
+        plim__free(least);
+        plim_trainer_free(t);
+    }
+    plim_graph_free(model);
+    return status;
+}
+
+static void conclude(const struct samples *all, plim__costs *costs) {
+    struct sample sum = {0};
+    *costs = (plim__costs){.step = 2e-6};
+    for (size_t i = 0; i < all->items.count; i++) {
+        const struct sample *s = &all->items.items[i];
+        sum.seconds += s->seconds;
+        sum.bytes += s->bytes;
+        if (costs->count == PLIM__MOST_RATES || s->seconds <= 0) continue;
+        plim__rate *rate = &costs->rates[costs->count++];
+        snprintf(rate->label, sizeof rate->label, "%s", s->label);
+        rate->flops = s->flops / s->seconds;
+        rate->bytes = s->bytes / s->seconds;
+        if (rate->flops > costs->flops) costs->flops = rate->flops;
+    }
+    costs->bytes = sum.seconds > 0 ? sum.bytes / sum.seconds : 8e9;
+    if (costs->flops <= 0) costs->flops = 50e9;
+}
+
+plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *error) {
+    struct samples all = {0};
+    plim_status status =
+        measure_one("resnet18", &(plim_zoo_options){.image = 112, .classes = 10, .width = 32}, 4, threads, &all, error);
+    if (status == PLIM_OK)
+        status = measure_one("gpt2-tiny", &(plim_zoo_options){.width = 256, .heads = 4, .layers = 1, .seq = 128}, 4,
+                             threads, &all, error);
+    if (status == PLIM_OK)
+        status = measure_one("unet", &(plim_zoo_options){.image = 64, .width = 16}, 2, threads, &all, error);
+    if (status == PLIM_OK)
+        status = measure_one("mobilenet_v2", &(plim_zoo_options){.image = 64, .classes = 10}, 4, threads, &all, error);
+    if (status == PLIM_OK) conclude(&all, costs);
+    plim__vec_free(&all.items);
+    return status;
+}
+
+/* --- the cache ------------------------------------------------------------------------------------------------ */
+
+/* The processor, as the kernel calls it: rates of one are no good for another. */
+static void processor(char *name, size_t size) {
+    snprintf(name, size, "unknown");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    while (file && fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+        snprintf(name, size, "%s", colon + 2);
+        name[strcspn(name, "\n")] = 0;
+        break;
+    }
+    if (file) fclose(file);
+}
+
+/* "…/plimsoll/costs-<hash of processor, threads and version>.json"; NULL when there is no home. */
+static char *cache_path(int threads, bool make) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char cpu[128];
+    processor(cpu, sizeof cpu);
+    uint64_t hash = 1469598103934665603u;
+    for (const char *c = cpu; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    for (const char *c = PLIM_VERSION; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    plim__str path = {0};
+    if (cache && *cache)
+        plim__str_addf(&path, "%s", cache);
+    else if (home && *home)
+        plim__str_addf(&path, "%s/.cache", home);
+    else
+        return NULL;
+    if (make) mkdir(plim__str_text(&path), 0700);
+    plim__str_add(&path, "/plimsoll");
+    if (make) mkdir(plim__str_text(&path), 0755);
+    plim__str_addf(&path, "/costs-%016llx-%d.json", (unsigned long long)hash, threads);
+    char *text = path.failed ? NULL : plim__strdup(path.data);
+    plim__str_free(&path);
+    return text;
+}
+
+static bool read_cache(int threads, plim__costs *costs) {
+    char *path = cache_path(threads, false), *text = NULL;
+    size_t size;
+    bool good = path && plim__file_read(path, 1 << 20, &text, &size, NULL) == PLIM_OK && plim__costs_read(costs, text);
+    plim__free(path);
+    plim__free(text);
+    return good;
+}
+
+static void write_cache(int threads, const plim__costs *costs) {
+    char *path = cache_path(threads, true), *text = path ? plim__costs_write(costs) : NULL;
+    if (text) plim__file_write(path, text, strlen(text), NULL);
+    plim__free(text);
+    plim__free(path);
+}
+
+plim_status plim__costs_get(int threads, plim__costs *costs, plim_error *error) {
+    const char *wish = getenv("PLIMSOLL_COSTS");
+    *costs = plim__costs_default(threads);
+    if ((wish && strcmp(wish, "default") == 0) || read_cache(threads, costs)) return PLIM_OK;
+    PLIM_TRY(plim__costs_measure(threads, costs, error));
+    write_cache(threads, costs);
+    return PLIM_OK;
+}
