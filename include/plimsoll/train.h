@@ -103,6 +103,17 @@ PLIM_API double plim_schedule_factor(const plim_schedule *schedule, int64_t upda
 PLIM_API int plim_schedule_find(const char *name,
                                 plim_schedule_kind *kind); /* "constant", "step", "cosine", "linear" */
 
+/* --- what memory may cost ------------------------------------------------------------------------------------- */
+
+/* What a plan may do to the numbers. */
+typedef enum plim_class {
+    PLIM_EXACT,     /* the same bits: order, packing, recompute, updates within the backward pass, spilling */
+    PLIM_REORDERED, /* the same sums in another order: micro-batches, the loss in chunks */
+    PLIM_LOSSY,     /* other numbers: micro-batches of a model that mixes the samples of a batch */
+} plim_class;
+
+PLIM_API const char *plim_class_name(plim_class class_); /* "exact", "reordered", "lossy" */
+
 /* --- the trainer ---------------------------------------------------------------------------------------------- */
 
 typedef struct plim_trainer plim_trainer;
@@ -123,6 +134,13 @@ typedef struct plim_trainer_options {
     int threads;   /* default 1 */
     int measure;   /* measure the time of each step of the program */
     int plan_only; /* no memory, no weights: for looking */
+    /* A budget bounds the resident memory of the whole process. The plan within it is the fastest that is found among
+     * those of a class up to `allow`; when none fits, making the trainer fails with PLIM_NO_MEMORY before anything
+     * runs, and the message names the smallest budget. */
+    uint64_t budget;    /* bytes; 0: none */
+    plim_class allow;   /* default for a budget: PLIM_REORDERED unless .exact_only */
+    int exact_only;     /* only plans that give the same bits */
+    uint64_t data_bytes; /* that the process holds besides for reading data; default: four batches */
 } plim_trainer_options;
 
 /* The model is not changed, and must stay until the trainer is freed. */
@@ -177,6 +195,11 @@ typedef struct plim_trainer_stats {
     size_t steps;        /* of the program of one micro-batch */
     double flops;        /* of one update */
     const char *couples; /* the operator that mixes samples, so that micro-batches change the result; NULL: none */
+    size_t process_bytes; /* resident memory of the whole process at its highest, as planned; 0 without a budget */
+    double seconds;       /* of an update, as planned */
+    plim_class class_;    /* what the plan does to the numbers */
+    size_t repeated;      /* steps that are done again to save memory */
+    int64_t replans;      /* since training began */
 } plim_trainer_stats;
 PLIM_API void plim_trainer_stats_get(const plim_trainer *trainer, plim_trainer_stats *stats);
 

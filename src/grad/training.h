@@ -42,7 +42,8 @@ typedef struct plim__training_options {
     const char *const *freeze; /* globs on the names of parameters */
     size_t freeze_count;
     uint64_t seed;
-    bool sums;       /* several runs make a batch */
+    bool sums;         /* several runs make a batch */
+    int64_t loss_rows; /* the last layer and its loss go through so many rows of scores at a time; 0: all */
     plim__fold fold; /* computes what is constant */
 } plim__training_options;
 
@@ -55,6 +56,7 @@ typedef struct plim__training {
     plim_value *parameters, *gradients;
     size_t parameter_count;
     size_t frozen_count;
+    int64_t classes;     /* that the scores tell apart; 0 when the target is not a class */
     const char *couples; /* the operator that mixes the samples of a batch; NULL when none does */
 } plim__training;
 

@@ -29,3 +29,10 @@ void plim__machine_free(plim__machine *machine) {
 }
 
 void plim__machine_enter(const plim__machine *machine) { omp_set_num_threads(machine->threads); }
+
+void plim__machine_forget(void) {
+    int capacity = 0;
+    if (dnnl_get_primitive_cache_capacity(&capacity) != dnnl_success || capacity == 0) return;
+    dnnl_set_primitive_cache_capacity(0);
+    dnnl_set_primitive_cache_capacity(capacity);
+}

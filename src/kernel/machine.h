@@ -14,6 +14,8 @@ typedef struct plim__machine {
 
 plim_status plim__machine_create(int threads, plim__machine **machine, plim_error *error);
 void plim__machine_free(plim__machine *machine);
+/* oneDNN remembers kernels that nobody uses any more: gives their memory back. */
+void plim__machine_forget(void);
 /* Sets the thread count for the calling thread; call before creating or running kernels. */
 void plim__machine_enter(const plim__machine *machine);
 

@@ -1,4 +1,4 @@
-/* Variants: build, lower, plan. */
+/* Variants: build, lower, order, pack. */
 #include "plan/variant.h"
 
 #include "core/error.h"
@@ -17,42 +17,57 @@ static size_t last_writer(const plim__program *program, plim_value value) {
 
 static void find_after_loss(plim__variant *v) {
     plim_value values[] = {v->training->loss, v->training->weight, v->training->correct};
+    v->after_loss = 0;
     for (int i = 0; i < 3; i++) {
         size_t last = last_writer(v->program, values[i]);
         if (last > v->after_loss) v->after_loss = last;
     }
 }
 
-static plim_status make(plim__variant *v, const plim_graph *model, const plim__training_options *options, int threads,
-                        const plim__variant *like, size_t kept_from, plim_error *error) {
+plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
+                                 const plim__variant *like, plim__variant **variant, plim_error *error) {
+    plim__variant *v = *variant = plim__alloc_zero(1, sizeof *v);
+    if (!v) return plim__fail_memory(error, "a plan", sizeof *v);
     plim__training_options with_fold = *options;
     with_fold.fold = plim__kernel_fold;
     v->samples = options->batch;
-    PLIM_TRY(plim__training_create(model, &with_fold, &v->training, error));
-    PLIM_TRY(plim__program_create(v->training->graph, threads, like ? like->lowered : NULL, &v->lowered, error));
+    plim_status status = plim__training_create(model, &with_fold, &v->training, error);
+    if (status == PLIM_OK)
+        status =
+            plim__program_create(v->training->graph, threads, like ? like->lowered : NULL, &v->lowered, error);
     v->program = v->lowered;
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__variant_free(v);
+    *variant = NULL;
+    return status;
+}
+
+static void unpack(plim__variant *v) {
+    plim__plan_free(v->plan);
+    if (v->program != v->lowered) plim__program_free(v->program);
+    v->plan = NULL;
+    v->program = v->lowered;
+}
+
+plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule, const plim__variant *like,
+                               size_t kept_from, plim_error *error) {
+    unpack(v);
+    v->repeated = 0;
+    if (schedule) {
+        plim__program *scheduled;
+        PLIM_TRY(plim__schedule_apply(v->lowered, schedule, &scheduled, error));
+        v->program = scheduled;
+        v->repeated = schedule->count - v->lowered->steps.count;
+    }
     plim__plan_options planning = {.shared = like ? like->plan : NULL, .kept_from = kept_from};
     PLIM_TRY(plim__plan_create(v->program, &planning, &v->plan, error));
     find_after_loss(v);
     return PLIM_OK;
 }
 
-plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
-                                 const plim__variant *like, size_t kept_from, plim__variant **variant,
-                                 plim_error *error) {
-    *variant = plim__alloc_zero(1, sizeof **variant);
-    if (!*variant) return plim__fail_memory(error, "a plan", sizeof **variant);
-    plim_status status = make(*variant, model, options, threads, like, kept_from, error);
-    if (status == PLIM_OK) return PLIM_OK;
-    plim__variant_free(*variant);
-    *variant = NULL;
-    return status;
-}
-
 void plim__variant_free(plim__variant *v) {
     if (!v) return;
-    plim__plan_free(v->plan);
-    if (v->program != v->lowered) plim__program_free(v->program);
+    unpack(v);
     plim__program_free(v->lowered);
     plim__training_free(v->training);
     plim__free(v);

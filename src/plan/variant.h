@@ -5,6 +5,7 @@
 
 #include "grad/training.h"
 #include "plan/plan.h"
+#include "plan/schedule.h"
 
 typedef struct plim__variant {
     int64_t samples; /* of one run */
@@ -13,14 +14,17 @@ typedef struct plim__variant {
     plim__program *program; /* what runs: the same, or other orders and repetitions that borrow from it */
     plim__plan *plan;
     size_t after_loss;           /* steps before this one make the loss and change nothing that is kept */
+    size_t repeated;             /* steps that are done again */
     struct plim__runner *runner; /* NULL until it is started; src/run/variant_run.h */
 } plim__variant;
 
-/* With `like` (may be NULL) weights and state are those of that variant, and what only this one keeps begins at
- * kept_from. */
+/* Builds and lowers. With `like` (may be NULL) weights and state are arranged as there. */
 plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
-                                 const plim__variant *like, size_t kept_from, plim__variant **variant,
-                                 plim_error *error);
+                                 const plim__variant *like, plim__variant **variant, plim_error *error);
+/* Orders the steps (`schedule` NULL: as they were lowered) and packs. `like` as above; what only this variant keeps
+ * begins at kept_from. May be called again. */
+plim_status plim__variant_pack(plim__variant *variant, const plim__schedule *schedule, const plim__variant *like,
+                               size_t kept_from, plim_error *error);
 /* It must have been stopped. */
 void plim__variant_free(plim__variant *variant);
 size_t plim__variant_passing_bytes(const plim__variant *variant);

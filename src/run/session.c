@@ -9,6 +9,7 @@
 #include "grad/training.h"
 #include "graph/pass.h"
 #include "kernel/fold.h"
+#include "plan/peak.h"
 #include "run/parts.h"
 
 struct plim_session {
@@ -121,19 +122,13 @@ plim_status plim_session_run(plim_session *s, plim_error *error) {
 
 /* --- what it will use ----------------------------------------------------------------------------------------- */
 
-static bool alive_at_peak(const plim_session *s, size_t b) {
-    if (s->plan->home[b] != (int32_t)b || s->plan->offsets[b] < 0) return false;
-    if (s->program->buffers.items[b].kept) return true;
-    return s->plan->lives[b].born <= s->plan->peak_step && s->plan->peak_step <= s->plan->lives[b].died;
-}
-
 void plim_session_stats_get(const plim_session *s, plim_session_stats *stats) {
     *stats = (plim_session_stats){.arena_bytes = s->plan->arena_bytes,
                                   .lower_bound_bytes = s->plan->lower_bound_bytes,
                                   .steps = s->program->steps.count,
                                   .nodes = plim_graph_node_count(s->graph)};
     for (size_t b = 0; b < s->program->buffers.count; b++) {
-        if (!alive_at_peak(s, b)) continue;
+        if (!plim__peak_holds(s->program, s->plan, b)) continue;
         size_t bytes = s->program->buffers.items[b].bytes;
         switch (s->program->buffers.items[b].kind) {
         case PLIM__BUFFER_WEIGHT:
@@ -151,34 +146,22 @@ static const char *kind_name(plim__buffer_kind kind) {
     return names[kind];
 }
 
-static int larger_first(const void *a, const void *b) {
-    size_t x = ((const plim_session_tensor *)a)->bytes, y = ((const plim_session_tensor *)b)->bytes;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
 size_t plim_session_peak_tensors(const plim_session *s, plim_session_tensor *tensors, size_t most) {
-    size_t count = 0;
-    for (size_t b = 0; b < s->program->buffers.count; b++) {
-        if (!alive_at_peak(s, b)) continue;
-        const plim__buffer *buffer = &s->program->buffers.items[b];
-        plim_session_tensor tensor = {.name = "", .op = "", .kind = kind_name(buffer->kind), .bytes = buffer->bytes};
-        if (buffer->value >= 0) {
-            const plim__value *value = &s->graph->values.items[buffer->value];
-            tensor.name = value->name;
-            tensor.op = value->producer >= 0 ? s->graph->nodes.items[value->producer].op_name : "";
-            tensor.dtype = value->dtype;
-            tensor.rank = value->shape.rank;
-            memcpy(tensor.dims, value->shape.dims, sizeof tensor.dims);
-        }
-        if (count < most) {
-            tensors[count++] = tensor;
-        } else if (count && tensor.bytes > tensors[count - 1].bytes) {
-            tensors[count - 1] = tensor;
-        } else {
-            continue;
-        }
-        qsort(tensors, count, sizeof *tensors, larger_first);
+    int32_t *buffers = plim__alloc_array(most, sizeof *buffers);
+    size_t count = buffers ? plim__peak_largest(s->program, s->plan, buffers, most) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const plim__buffer *buffer = &s->program->buffers.items[buffers[i]];
+        tensors[i] =
+            (plim_session_tensor){.name = "", .op = "", .kind = kind_name(buffer->kind), .bytes = buffer->bytes};
+        if (buffer->value < 0) continue;
+        const plim__value *value = &s->graph->values.items[buffer->value];
+        tensors[i].name = value->name;
+        tensors[i].op = value->producer >= 0 ? s->graph->nodes.items[value->producer].op_name : "";
+        tensors[i].dtype = value->dtype;
+        tensors[i].rank = value->shape.rank;
+        memcpy(tensors[i].dims, value->shape.dims, sizeof tensors[i].dims);
     }
+    plim__free(buffers);
     return count;
 }
 

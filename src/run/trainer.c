@@ -84,9 +84,7 @@ static plim_status make(plim_trainer *t, const plim_graph *model, const plim_tra
     if (t->options.accumulate > t->options.batch)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld cannot be split into %lld micro-batches",
                           (long long)t->options.batch, (long long)t->options.accumulate);
-    int64_t micro = (t->options.batch + t->options.accumulate - 1) / t->options.accumulate;
-    plim__training_options training = plim__trainer_training_options(t, micro, micro < t->options.batch);
-    PLIM_TRY(plim__variant_create(model, &training, t->options.threads, NULL, 0, &t->main, error));
+    PLIM_TRY(plim__trainer_plan(t, error));
     t->kept_bytes = t->main->plan->persistent_bytes;
     PLIM_TRY(list_tensors(t, error));
     return t->options.plan_only ? PLIM_OK : start(t, error);
@@ -122,6 +120,7 @@ void plim_trainer_free(plim_trainer *t) {
     plim__free(t->class_weights);
     plim__free(t->loss_output);
     plim__vec_free(&t->tensors);
+    plim__free(t->costs);
     plim__free(t);
 }
 
@@ -160,9 +159,12 @@ plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, pli
 }
 
 static plim_status add_variant(plim_trainer *t, int64_t samples, plim__variant **out, plim_error *error) {
-    plim__training_options training = plim__trainer_training_options(t, samples, t->main->samples < t->options.batch);
+    plim__task task = plim__trainer_task(t);
+    plim__levers levers = t->way.levers; /* what passes may be as large as it is for the usual size */
+    levers.micro_batch = samples;
+    if (levers.passing_limit < INT64_MAX) levers.passing_limit = (int64_t)plim__variant_passing_bytes(t->main);
     plim__variant *v;
-    PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, t->main, t->kept_bytes, &v, error));
+    PLIM_TRY(plim__levers_apply(&task, &levers, t->main, t->kept_bytes, &v, error));
     plim_status status = plim__trainer_fit_arena(t, v->plan, error);
     if (status == PLIM_OK) status = plim__variant_start(v, &t->arena, error);
     if (status == PLIM_OK && !plim__vec_push(&t->tails, v)) status = plim__fail_memory(error, "a trainer", sizeof v);

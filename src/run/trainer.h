@@ -2,6 +2,7 @@
 #ifndef PLIM_RUN_TRAINER_H
 #define PLIM_RUN_TRAINER_H
 
+#include "plan/ways.h"
 #include "plimsoll/train.h"
 #include "run/variant_run.h"
 
@@ -20,7 +21,19 @@ struct plim_trainer {
     plim_session *evaluation;        /* NULL until it is asked for */
     PLIM_VEC(int32_t) tensors;       /* loads of main->program that are parameters, statistics or optimizer state */
     plim_progress progress;
+    /* the plan */
+    plim__costs *costs;
+    plim__way_point way;    /* of the main variant */
+    size_t least_budget;    /* after a refusal */
+    size_t planned_process; /* resident bytes of the whole process at their highest; 0 without a budget */
+    int64_t replans;
 };
+
+/* Plans the main variant, within the budget when there is one. */
+plim_status plim__trainer_plan(plim_trainer *t, plim_error *error);
+plim__task plim__trainer_task(const plim_trainer *t);
+/* Bytes of data buffers that the process will hold. */
+size_t plim__trainer_data_bytes(const plim_trainer *t);
 
 /* Makes the arena as large as this plan needs, where it is not. */
 plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, plim_error *error);

@@ -68,8 +68,7 @@ static plim_status match_target(const plim_trainer *t, plim_data *data, plim_fee
     if (feed->target < 0) return plim__fail(error, PLIM_INVALID, "the data has no target");
     const plim_data_field *field = plim_data_field_at(data, feed->target);
     if (!fits(t, target, field)) return misfit(t, target, field, true, error);
-    plim_data_field wanted[PLIM_MOST_INPUTS + 1];
-    int64_t classes = wanted[plim_trainer_fields(t, wanted) - 1].classes;
+    int64_t classes = t->main->training->classes;
     if (classes > 0 && field->classes > classes)
         return plim__fail(error, PLIM_INVALID, "the data has %lld classes, the model predicts %lld",
                           (long long)field->classes, (long long)classes);
@@ -117,18 +116,8 @@ static int64_t rows_picked(const plim_graph *g, plim_value v) {
     return rows;
 }
 
-/* Scores for each target: the classes. */
-static int64_t classes_of(const plim_graph *g, plim_value target) {
-    int64_t targets = plim__shape_elements(&g->values.items[target].shape);
-    for (size_t n = 0; n < g->nodes.count; n++) {
-        const plim__node *node = &g->nodes.items[n];
-        if (node->dead || plim__node_in(node, 1) != target || node->phase != PLIM__FORWARD) continue;
-        return targets > 0 ? plim__shape_elements(&g->values.items[plim__node_in(node, 0)].shape) / targets : 0;
-    }
-    return 0;
-}
-
-static void describe(const plim_graph *g, plim_value v, bool target, plim_data_field *field) {
+static void describe(const plim__training *training, plim_value v, bool target, plim_data_field *field) {
+    const plim_graph *g = training->graph;
     const plim__value *value = &g->values.items[v];
     bool counts = value->dtype == PLIM_I64 || value->dtype == PLIM_I32;
     *field = (plim_data_field){.dtype = value->dtype, .rank = value->shape.rank - 1, .target = target};
@@ -137,7 +126,7 @@ static void describe(const plim_graph *g, plim_value v, bool target, plim_data_f
     for (int i = 0; i < field->rank && i < PLIM_DATA_MAX_RANK; i++)
         elements *= field->dims[i] = value->shape.dims[i + 1];
     field->bytes = (size_t)elements * (size_t)plim_dtype_bits(value->dtype) / 8;
-    if (counts) field->classes = target ? classes_of(g, v) : rows_picked(g, v);
+    if (counts) field->classes = target ? training->classes : rows_picked(g, v);
 }
 
 int plim_trainer_fields(const plim_trainer *t, plim_data_field fields[PLIM_MOST_INPUTS + 1]) {
@@ -145,7 +134,7 @@ int plim_trainer_fields(const plim_trainer *t, plim_data_field fields[PLIM_MOST_
     plim_value inputs[PLIM_MOST_INPUTS];
     size_t count = model_inputs(t, inputs);
     if (count > PLIM_MOST_INPUTS) count = PLIM_MOST_INPUTS;
-    for (size_t i = 0; i < count; i++) describe(training->graph, inputs[i], false, &fields[i]);
-    if (training->target >= 0) describe(training->graph, training->target, true, &fields[count++]);
+    for (size_t i = 0; i < count; i++) describe(training, inputs[i], false, &fields[i]);
+    if (training->target >= 0) describe(training, training->target, true, &fields[count++]);
     return (int)count;
 }

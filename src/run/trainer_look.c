@@ -2,16 +2,11 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "plan/peak.h"
 #include "run/parts.h"
 #include "run/trainer.h"
 
 /* --- sizes ---------------------------------------------------------------------------------------------------- */
-
-static bool alive_at_peak(const plim__program *program, const plim__plan *plan, size_t b) {
-    if (plan->home[b] != (int32_t)b || plan->offsets[b] < 0) return false;
-    return program->buffers.items[b].kept ||
-           (plan->lives[b].born <= plan->peak_step && plan->peak_step <= plan->lives[b].died);
-}
 
 static void add_bytes(const plim__buffer *buffer, const plim_graph *g, plim_trainer_stats *stats) {
     bool gradient = buffer->value >= 0 && g->values.items[buffer->value].is_gradient;
@@ -35,9 +30,14 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
         .frozen = v->training->frozen_count,
         .steps = v->program->steps.count,
         .couples = v->training->couples,
+        .process_bytes = t->planned_process,
+        .seconds = t->way.seconds,
+        .class_ = t->way.class,
+        .repeated = v->repeated,
+        .replans = t->replans,
     };
     for (size_t b = 0; b < v->program->buffers.count; b++)
-        if (alive_at_peak(v->program, v->plan, b)) add_bytes(&v->program->buffers.items[b], v->training->graph, stats);
+        if (plim__peak_holds(v->program, v->plan, b)) add_bytes(&v->program->buffers.items[b], v->training->graph, stats);
     for (size_t i = 0; i < v->training->parameter_count; i++)
         stats->parameters +=
             (size_t)plim__shape_elements(&v->training->graph->values.items[v->training->parameters[i]].shape);
@@ -145,8 +145,10 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
     plim__training_options training = plim__trainer_training_options(t, batch->count, true);
     plim__variant *v;
     plim__arena arena = {0};
-    PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, NULL, 0, &v, error));
-    plim_status status = plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_passing_bytes(v), error);
+    PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, NULL, &v, error));
+    plim_status status = plim__variant_pack(v, NULL, NULL, 0, error);
+    if (status == PLIM_OK)
+        status = plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_passing_bytes(v), error);
     if (status == PLIM_OK) status = plim__variant_start(v, &arena, error);
     if (status == PLIM_OK) status = run_without_update(t, v, batch, error);
     if (status == PLIM_OK) status = show_gradients(v, show, context, error);

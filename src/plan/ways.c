@@ -1,0 +1,263 @@
+/* The search over levers. */
+#include "plan/ways.h"
+
+#include <stdlib.h>
+
+#include "core/error.h"
+
+struct plim__candidate {
+    plim__levers levers; /* without a limit */
+    plim_class class;
+    plim__variant *variant;
+    plim__depend *depend;
+    double *seconds; /* of each lowered step */
+    plim__frontier *frontier;
+    size_t kept_bytes;
+    double update_seconds; /* of an update without repetitions */
+    int64_t runs;          /* of an update */
+};
+
+const char *plim_class_name(plim_class class_) {
+    static const char *const names[] = {"exact", "reordered", "lossy"};
+    return (size_t)class_ < 3 ? names[class_] : "?";
+}
+
+/* --- candidates ----------------------------------------------------------------------------------------------- */
+
+static plim__training_options options_of(const plim__task *task, const plim__levers *levers) {
+    plim__training_options options = task->training;
+    options.batch = levers->micro_batch;
+    options.sums = levers->micro_batch < task->training.batch;
+    options.loss_rows = levers->loss_rows;
+    return options;
+}
+
+static size_t kept_bytes(const plim__program *program) {
+    size_t bytes = 0;
+    for (size_t b = 0; b < program->buffers.count; b++)
+        if (program->buffers.items[b].kept)
+            bytes += (program->buffers.items[b].bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
+    return bytes;
+}
+
+static double sum_seconds(const plim__program *program, const double *seconds, int64_t runs) {
+    double sum = 0;
+    for (size_t s = 0; s < program->steps.count; s++)
+        sum += seconds[s] * (program->steps.items[s].phase == PLIM__UPDATE ? 1 : (double)runs);
+    return sum;
+}
+
+static void candidate_free(struct plim__candidate *c) {
+    if (!c) return;
+    plim__frontier_free(c->frontier);
+    plim__depend_free(c->depend);
+    plim__free(c->seconds);
+    plim__variant_free(c->variant);
+    plim__free(c);
+}
+
+static plim_status build(struct plim__candidate *c, const plim__task *task, plim_error *error) {
+    plim__training_options options = options_of(task, &c->levers);
+    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, NULL, &c->variant, error));
+    c->seconds = plim__costs_of(task->costs, c->variant->lowered);
+    if (!c->seconds) return plim__fail_memory(error, "a plan", sizeof *c->seconds);
+    c->runs = (task->training.batch + c->levers.micro_batch - 1) / c->levers.micro_batch;
+    c->kept_bytes = kept_bytes(c->variant->lowered);
+    c->update_seconds = sum_seconds(c->variant->lowered, c->seconds, c->runs);
+    bool splits = c->runs > 1;
+    c->class = splits && c->variant->training->couples ? PLIM_LOSSY
+               : splits || c->levers.loss_rows > 0     ? PLIM_REORDERED
+                                                       : PLIM_EXACT;
+    return plim__depend_create(c->variant->lowered, &(plim__depend_options){.update_in_backward = !options.sums},
+                               &c->depend, error);
+}
+
+static plim_status candidate_create(const plim__task *task, plim__levers levers, struct plim__candidate **out,
+                                    plim_error *error) {
+    struct plim__candidate *c = *out = plim__alloc_zero(1, sizeof *c);
+    if (!c) return plim__fail_memory(error, "a plan", sizeof *c);
+    c->levers = levers;
+    plim_status status = build(c, task, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    candidate_free(c);
+    *out = NULL;
+    return status;
+}
+
+static plim_status explore(struct plim__candidate *c, plim_error *error) {
+    return c->frontier ? PLIM_OK
+                       : plim__frontier_create(c->depend, &(plim__recompute_options){.seconds = c->seconds},
+                                               &c->frontier, error);
+}
+
+/* --- points --------------------------------------------------------------------------------------------------- */
+
+static int faster_first(const void *a, const void *b) {
+    const plim__way_point *x = a, *y = b;
+    size_t xs = x->kept_bytes + x->passing_bytes, ys = y->kept_bytes + y->passing_bytes;
+    if (x->seconds != y->seconds) return x->seconds < y->seconds ? -1 : 1;
+    if (x->class != y->class) return x->class < y->class ? -1 : 1;
+    return (xs > ys) - (xs < ys);
+}
+
+static plim_status add_points(plim__ways *ways, size_t index, plim_error *error) {
+    const struct plim__candidate *c = ways->candidates.items[index];
+    for (size_t i = 0; c->frontier && i < c->frontier->points.count; i++) {
+        const plim__frontier_point *from = &c->frontier->points.items[i];
+        plim__way_point point = {.levers = c->levers,
+                                 .class = c->class,
+                                 .kept_bytes = c->kept_bytes,
+                                 .passing_bytes = (size_t)from->peak_bytes,
+                                 .seconds = c->update_seconds + from->extra_seconds * (double)c->runs,
+                                 .repeated = from->schedule.count - c->depend->step_count,
+                                 .candidate = index};
+        point.levers.passing_limit = from->peak_bytes;
+        if (!plim__vec_push(&ways->points, point)) return plim__fail_memory(error, "plans", sizeof point);
+    }
+    return PLIM_OK;
+}
+
+static size_t arena_of(const plim__way_point *p) { return p->kept_bytes + p->passing_bytes; }
+
+/* Sorts by time and drops every point that a faster one is no larger than. */
+static void keep_best(plim__ways *ways) {
+    plim__way_point *items = ways->points.items;
+    size_t count = 0, least = SIZE_MAX;
+    if (ways->points.count) qsort(items, ways->points.count, sizeof *items, faster_first);
+    for (size_t i = 0; i < ways->points.count; i++) {
+        if (arena_of(&items[i]) >= least) continue;
+        least = arena_of(&items[i]);
+        items[count++] = items[i];
+    }
+    ways->points.count = count;
+}
+
+const plim__way_point *plim__ways_best(const plim__ways *ways, size_t limit) {
+    for (size_t i = 0; i < ways->points.count; i++)
+        if (arena_of(&ways->points.items[i]) <= limit) return &ways->points.items[i];
+    return NULL;
+}
+
+const plim__way_point *plim__ways_smallest(const plim__ways *ways) {
+    return ways->points.count ? &ways->points.items[ways->points.count - 1] : NULL;
+}
+
+/* --- the search ----------------------------------------------------------------------------------------------- */
+
+/* Builds a candidate; its frontier is only explored when it could be faster than what fits already. */
+static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim_error *error) {
+    struct plim__candidate *c;
+    PLIM_TRY(candidate_create(&ways->task, levers, &c, error));
+    const plim__way_point *best = plim__ways_best(ways, limit);
+    bool useful = c->class <= ways->task.allow && c->kept_bytes < limit &&
+                  (limit == SIZE_MAX || !best || c->update_seconds < best->seconds);
+    plim_status status = useful ? explore(c, error) : PLIM_OK;
+    if (status != PLIM_OK || !useful) {
+        candidate_free(c);
+        return status;
+    }
+    if (!plim__vec_push(&ways->candidates, c)) {
+        candidate_free(c);
+        return plim__fail_memory(error, "plans", sizeof c);
+    }
+    PLIM_TRY(add_points(ways, ways->candidates.count - 1, error));
+    keep_best(ways);
+    return PLIM_OK;
+}
+
+/* Rows of scores that make about 8 MiB. */
+static int64_t chunk_rows(const plim__variant *v) {
+    int64_t rows = v->training->classes > 0 ? (int64_t)(8 << 20) / (v->training->classes * 4) : 0;
+    return rows < 8 ? 8 : rows;
+}
+
+static bool wants_chunks(const plim__variant *v) { return v->training->classes >= 4096; }
+
+static plim_status find(plim__ways *ways, size_t limit, plim_error *error) {
+    int64_t batch = ways->task.most_samples;
+    plim__levers whole = {.micro_batch = batch, .passing_limit = INT64_MAX};
+    PLIM_TRY(try(ways, whole, limit, error));
+    if (ways->candidates.count == 0) return PLIM_OK; /* what is kept alone is too much */
+    const plim__variant *first = ways->candidates.items[0]->variant;
+    bool chunks = wants_chunks(first) && ways->task.allow >= PLIM_REORDERED;
+    bool splits = ways->task.allow >= (first->training->couples ? PLIM_LOSSY : PLIM_REORDERED);
+    int64_t rows = chunk_rows(first), last = batch;
+    if (chunks) PLIM_TRY(try(ways, (plim__levers){batch, rows, INT64_MAX}, limit, error));
+    for (int64_t runs = 2; splits && runs / 2 < batch; runs *= 2) {
+        int64_t micro = (batch + runs - 1) / runs;
+        if (micro == last) continue;
+        last = micro;
+        PLIM_TRY(try(ways, (plim__levers){micro, 0, INT64_MAX}, limit, error));
+        if (chunks) PLIM_TRY(try(ways, (plim__levers){micro, rows, INT64_MAX}, limit, error));
+    }
+    return PLIM_OK;
+}
+
+plim_status plim__ways_find(const plim__task *task, size_t limit, plim__ways *ways, plim_error *error) {
+    *ways = (plim__ways){.task = *task};
+    plim_status status = find(ways, limit ? limit : SIZE_MAX, error);
+    if (status != PLIM_OK) plim__ways_free(ways);
+    return status;
+}
+
+void plim__ways_free(plim__ways *ways) {
+    for (size_t i = 0; i < ways->candidates.count; i++) candidate_free(ways->candidates.items[i]);
+    plim__vec_free(&ways->candidates);
+    plim__vec_free(&ways->points);
+}
+
+/* --- variants ------------------------------------------------------------------------------------------------- */
+
+plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, size_t limit, plim__variant **variant,
+                            plim_error *error) {
+    struct plim__candidate *c = ways->candidates.items[point->candidate];
+    /* packing may need a little more than the largest sum: then the next lower point is taken */
+    for (size_t i = 0; i < c->frontier->points.count; i++) {
+        const plim__frontier_point *from = &c->frontier->points.items[i];
+        if (from->peak_bytes > point->levers.passing_limit) continue;
+        PLIM_TRY(plim__variant_pack(c->variant, &from->schedule, NULL, 0, error));
+        if (limit && c->variant->plan->arena_bytes > limit) continue;
+        *variant = c->variant;
+        c->variant = NULL;
+        return PLIM_OK;
+    }
+    return plim__fail(error, PLIM_NO_MEMORY, "no placement fits %zu bytes", limit);
+}
+
+/* The order and the repetitions for a limit. */
+static plim_status schedule_for(const plim__task *task, const plim__levers *levers, plim__variant *v, bool sums,
+                                plim__frontier_point *point, plim_error *error) {
+    plim__depend *depend = NULL;
+    double *seconds = plim__costs_of(task->costs, v->lowered);
+    plim_status status = seconds ? PLIM_OK : plim__fail_memory(error, "a plan", sizeof *seconds);
+    if (status == PLIM_OK)
+        status = plim__depend_create(v->lowered, &(plim__depend_options){.update_in_backward = !sums}, &depend, error);
+    if (status == PLIM_OK)
+        status = plim__recompute(depend, &(plim__recompute_options){.seconds = seconds}, levers->passing_limit, point,
+                                 error);
+    plim__depend_free(depend);
+    plim__free(seconds);
+    return status;
+}
+
+plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__variant *like,
+                               size_t kept_from, plim__variant **variant, plim_error *error) {
+    plim__training_options options = options_of(task, levers);
+    plim__frontier_point point = {0};
+    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, like, variant, error));
+    plim_status status = schedule_for(task, levers, *variant, options.sums, &point, error);
+    if (status == PLIM_OK) status = plim__variant_pack(*variant, &point.schedule, like, kept_from, error);
+    plim__schedule_free(&point.schedule);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__variant_free(*variant);
+    *variant = NULL;
+    return status;
+}
+
+double plim__variant_seconds(const plim__variant *v, const plim__task *task) {
+    double *seconds = plim__costs_of(task->costs, v->program);
+    if (!seconds) return 0;
+    double sum = sum_seconds(v->program, seconds, (task->training.batch + v->samples - 1) / v->samples);
+    plim__free(seconds);
+    return sum;
+}

@@ -1,0 +1,68 @@
+/* Ways to make the training step, and the search for the fastest one that fits.
+ *
+ *   levers      micro-batches · the last layer in chunks of rows · order, updates within the backward pass · recompute
+ *   candidate   one setting of the first two: a program, and its frontier of memory and time by the others
+ *   way         a point on a candidate's frontier
+ */
+#ifndef PLIM_PLAN_WAYS_H
+#define PLIM_PLAN_WAYS_H
+
+#include "plan/costs.h"
+#include "plan/recompute.h"
+#include "plan/variant.h"
+
+/* Everything that a plan is made from besides the levers. */
+typedef struct plim__task {
+    const plim_graph *model;
+    plim__training_options training; /* .batch is that of an update; .sums and .loss_rows are levers */
+    int threads;
+    const plim__costs *costs;
+    plim_class allow;       /* ways of a class up to this one */
+    int64_t most_samples;   /* of a run */
+} plim__task;
+
+/* What identifies a way, so that it can be made again. */
+typedef struct plim__levers {
+    int64_t micro_batch;   /* samples of one run */
+    int64_t loss_rows;     /* rows of scores at a time in the last layer and its loss; 0: all */
+    int64_t passing_limit; /* bytes of what passes, before packing; INT64_MAX: any, so that nothing is repeated */
+} plim__levers;
+
+typedef struct plim__way_point {
+    plim__levers levers;
+    plim_class class;
+    size_t kept_bytes;
+    size_t passing_bytes; /* before packing: no placement is lower */
+    double seconds;       /* of an update, expected */
+    size_t repeated;      /* steps that are done again */
+    size_t candidate;
+} plim__way_point;
+
+struct plim__candidate;
+
+typedef struct plim__ways {
+    plim__task task;
+    PLIM_VEC(struct plim__candidate *) candidates;
+    PLIM_VEC(plim__way_point) points; /* from the fastest to the smallest: none is slower and larger than another */
+} plim__ways;
+
+/* Finds ways. `limit` (bytes of the arena; 0 for none) steers the search: it goes no further than needed to know the
+ * fastest within it; SIZE_MAX looks for all, down to the smallest. The same answer every time. */
+plim_status plim__ways_find(const plim__task *task, size_t limit, plim__ways *ways, plim_error *error);
+void plim__ways_free(plim__ways *ways);
+/* The fastest within `limit` bytes of arena, and the smallest; NULL when there is none. */
+const plim__way_point *plim__ways_best(const plim__ways *ways, size_t limit);
+const plim__way_point *plim__ways_smallest(const plim__ways *ways);
+
+/* The variant of a way, packed; its arena is within `limit` or the call fails with PLIM_NO_MEMORY. */
+plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, size_t limit, plim__variant **variant,
+                            plim_error *error);
+
+/* A variant by levers. With `like` (may be NULL) weights and state are those of that variant, and what only this one
+ * keeps begins at kept_from. */
+plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__variant *like,
+                               size_t kept_from, plim__variant **variant, plim_error *error);
+/* Seconds of an update of this variant, expected. */
+double plim__variant_seconds(const plim__variant *variant, const plim__task *task);
+
+#endif
