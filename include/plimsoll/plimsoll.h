@@ -12,6 +12,7 @@
 #include "plimsoll/graph.h"
 #include "plimsoll/onnx.h"
 #include "plimsoll/pack.h"
+#include "plimsoll/plan.h"
 #include "plimsoll/session.h"
 #include "plimsoll/size.h"
 #include "plimsoll/status.h"

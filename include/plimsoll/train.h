@@ -137,9 +137,9 @@ typedef struct plim_trainer_options {
     /* A budget bounds the resident memory of the whole process. The plan within it is the fastest that is found among
      * those of a class up to `allow`; when none fits, making the trainer fails with PLIM_NO_MEMORY before anything
      * runs, and the message names the smallest budget. */
-    uint64_t budget;    /* bytes; 0: none */
-    plim_class allow;   /* default for a budget: PLIM_REORDERED unless .exact_only */
-    int exact_only;     /* only plans that give the same bits */
+    uint64_t budget;     /* bytes; 0: none */
+    plim_class allow;    /* default for a budget: PLIM_REORDERED unless .exact_only */
+    int exact_only;      /* only plans that give the same bits */
     uint64_t data_bytes; /* that the process holds besides for reading data; default: four batches */
 } plim_trainer_options;
 
@@ -170,6 +170,10 @@ typedef struct plim_step_result {
 PLIM_API plim_status plim_trainer_step(plim_trainer *trainer, const plim_batch *batch, plim_step_result *result,
                                        plim_error *error);
 
+/* Between two steps: plans again for another budget (0: none) and goes on with the same weights, state and counters. When
+ * the new budget cannot be met, PLIM_NO_MEMORY, and everything is as before. */
+PLIM_API plim_status plim_trainer_set_budget(plim_trainer *trainer, uint64_t budget, plim_error *error);
+
 /* How fields of a data set feed the model: by name, or by order where the names differ. */
 typedef struct plim_feed {
     int inputs[PLIM_MOST_INPUTS]; /* fields */
@@ -189,12 +193,12 @@ typedef struct plim_trainer_stats {
     int64_t batch, micro_batch, accumulate;
     size_t arena_bytes; /* all that training uses besides the program itself and data */
     size_t weight_bytes, gradient_bytes, optimizer_bytes, activation_bytes, workspace_bytes,
-        data_bytes;      /* at the peak */
-    size_t parameters;   /* numbers that are trained */
-    size_t frozen;       /* tensors that are not */
-    size_t steps;        /* of the program of one micro-batch */
-    double flops;        /* of one update */
-    const char *couples; /* the operator that mixes samples, so that micro-batches change the result; NULL: none */
+        data_bytes;       /* at the peak */
+    size_t parameters;    /* numbers that are trained */
+    size_t frozen;        /* tensors that are not */
+    size_t steps;         /* of the program of one micro-batch */
+    double flops;         /* of one update */
+    const char *couples;  /* the operator that mixes samples, so that micro-batches change the result; NULL: none */
     size_t process_bytes; /* resident memory of the whole process at its highest, as planned; 0 without a budget */
     double seconds;       /* of an update, as planned */
     plim_class class_;    /* what the plan does to the numbers */

@@ -44,7 +44,7 @@ typedef struct plim__training_options {
     uint64_t seed;
     bool sums;         /* several runs make a batch */
     int64_t loss_rows; /* the last layer and its loss go through so many rows of scores at a time; 0: all */
-    plim__fold fold; /* computes what is constant */
+    plim__fold fold;   /* computes what is constant */
 } plim__training_options;
 
 typedef struct plim__training {

@@ -121,7 +121,7 @@ void plim__program_free(plim__program *program) {
         if (step->release) step->release(step->state);
         plim__free(step->operands);
     }
-    for (size_t i = 0; i < program->loads.count; i++) {
+    for (size_t i = 0; !program->original && i < program->loads.count; i++) {
         plim__load *load = &program->loads.items[i];
         if (load->in.release) load->in.release(load->in.state);
         if (load->back.release) load->back.release(load->back.state);
@@ -132,6 +132,6 @@ void plim__program_free(plim__program *program) {
     plim__vec_free(&program->loads);
     plim__vec_free(&program->buffers);
     plim__free(program->values);
-    plim__machine_free(program->machine);
+    if (!program->original) plim__machine_free(program->machine);
     plim__free(program);
 }

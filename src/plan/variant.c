@@ -33,8 +33,7 @@ plim_status plim__variant_create(const plim_graph *model, const plim__training_o
     v->samples = options->batch;
     plim_status status = plim__training_create(model, &with_fold, &v->training, error);
     if (status == PLIM_OK)
-        status =
-            plim__program_create(v->training->graph, threads, like ? like->lowered : NULL, &v->lowered, error);
+        status = plim__program_create(v->training->graph, threads, like ? like->lowered : NULL, &v->lowered, error);
     v->program = v->lowered;
     if (status == PLIM_OK) return PLIM_OK;
     plim__variant_free(v);

@@ -84,10 +84,11 @@ static plim_status candidate_create(const plim__task *task, plim__levers levers,
     return status;
 }
 
-static plim_status explore(struct plim__candidate *c, plim_error *error) {
-    return c->frontier ? PLIM_OK
-                       : plim__frontier_create(c->depend, &(plim__recompute_options){.seconds = c->seconds},
-                                               &c->frontier, error);
+static plim_status explore(struct plim__candidate *c, int effort, plim_error *error) {
+    return c->frontier
+               ? PLIM_OK
+               : plim__frontier_create(c->depend, &(plim__recompute_options){.seconds = c->seconds, .effort = effort},
+                                       &c->frontier, error);
 }
 
 /* --- points --------------------------------------------------------------------------------------------------- */
@@ -151,7 +152,7 @@ static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim
     const plim__way_point *best = plim__ways_best(ways, limit);
     bool useful = c->class <= ways->task.allow && c->kept_bytes < limit &&
                   (limit == SIZE_MAX || !best || c->update_seconds < best->seconds);
-    plim_status status = useful ? explore(c, error) : PLIM_OK;
+    plim_status status = useful ? explore(c, ways->task.effort, error) : PLIM_OK;
     if (status != PLIM_OK || !useful) {
         candidate_free(c);
         return status;
@@ -207,6 +208,18 @@ void plim__ways_free(plim__ways *ways) {
 }
 
 /* --- variants ------------------------------------------------------------------------------------------------- */
+
+/* The candidate's own point. */
+static const plim__frontier_point *frontier_point(const struct plim__candidate *c, const plim__way_point *point) {
+    return plim__frontier_find(c->frontier, point->levers.passing_limit);
+}
+
+plim_status plim__ways_arena(plim__ways *ways, const plim__way_point *point, size_t *bytes, plim_error *error) {
+    struct plim__candidate *c = ways->candidates.items[point->candidate];
+    PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, NULL, 0, error));
+    *bytes = c->variant->plan->arena_bytes;
+    return PLIM_OK;
+}
 
 plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, size_t limit, plim__variant **variant,
                             plim_error *error) {

@@ -17,8 +17,9 @@ typedef struct plim__task {
     plim__training_options training; /* .batch is that of an update; .sums and .loss_rows are levers */
     int threads;
     const plim__costs *costs;
-    plim_class allow;       /* ways of a class up to this one */
-    int64_t most_samples;   /* of a run */
+    plim_class allow;     /* ways of a class up to this one */
+    int64_t most_samples; /* of a run */
+    int effort;           /* as in plim__recompute_options */
 } plim__task;
 
 /* What identifies a way, so that it can be made again. */
@@ -54,6 +55,8 @@ void plim__ways_free(plim__ways *ways);
 const plim__way_point *plim__ways_best(const plim__ways *ways, size_t limit);
 const plim__way_point *plim__ways_smallest(const plim__ways *ways);
 
+/* The arena that a way comes to, packed. */
+plim_status plim__ways_arena(plim__ways *ways, const plim__way_point *point, size_t *bytes, plim_error *error);
 /* The variant of a way, packed; its arena is within `limit` or the call fails with PLIM_NO_MEMORY. */
 plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, size_t limit, plim__variant **variant,
                             plim_error *error);

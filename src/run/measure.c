@@ -176,11 +176,24 @@ static void write_cache(int threads, const plim__costs *costs) {
     plim__free(path);
 }
 
-plim_status plim__costs_get(int threads, plim__costs *costs, plim_error *error) {
+static bool wants_default(void) {
     const char *wish = getenv("PLIMSOLL_COSTS");
-    *costs = plim__costs_default(threads);
-    if ((wish && strcmp(wish, "default") == 0) || read_cache(threads, costs)) return PLIM_OK;
+    return wish && strcmp(wish, "default") == 0;
+}
+
+bool plim__costs_are_known(int threads) {
+    plim__costs costs;
+    return wants_default() || read_cache(threads, &costs);
+}
+
+plim_status plim__costs_renew(int threads, plim__costs *costs, plim_error *error) {
     PLIM_TRY(plim__costs_measure(threads, costs, error));
     write_cache(threads, costs);
     return PLIM_OK;
+}
+
+plim_status plim__costs_get(int threads, plim__costs *costs, plim_error *error) {
+    *costs = plim__costs_default(threads);
+    if (wants_default() || read_cache(threads, costs)) return PLIM_OK;
+    return plim__costs_renew(threads, costs, error);
 }

@@ -8,6 +8,9 @@
  * machine, version or number of threads. A folder that cannot be written is no failure. With PLIMSOLL_COSTS=default in
  * the environment nothing is measured. */
 plim_status plim__costs_get(int threads, plim__costs *costs, plim_error *error);
+bool plim__costs_are_known(int threads);
+/* Measures anew. */
+plim_status plim__costs_renew(int threads, plim__costs *costs, plim_error *error);
 /* Trains small networks of several kinds for a few steps. */
 plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *error);
 

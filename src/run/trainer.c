@@ -77,24 +77,45 @@ static plim_status start(plim_trainer *t, plim_error *error) {
     return t->options.measure ? plim__runner_measure(t->main->runner, error) : PLIM_OK;
 }
 
-static plim_status make(plim_trainer *t, const plim_graph *model, const plim_trainer_options *options,
-                        plim_error *error) {
+plim_status plim__trainer_make(plim_trainer *t, const plim_graph *model, const plim_trainer_options *options,
+                               plim_error *error) {
     t->model = model;
     PLIM_TRY(keep_options(t, options, error));
     if (t->options.accumulate > t->options.batch)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld cannot be split into %lld micro-batches",
                           (long long)t->options.batch, (long long)t->options.accumulate);
+    return plim__trainer_begin(t, error);
+}
+
+plim_status plim__trainer_begin(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plim__trainer_plan(t, error));
     t->kept_bytes = t->main->plan->persistent_bytes;
     PLIM_TRY(list_tensors(t, error));
     return t->options.plan_only ? PLIM_OK : start(t, error);
 }
 
+void plim__trainer_end(plim_trainer *t) {
+    plim_session_free(t->evaluation);
+    t->evaluation = NULL;
+    for (size_t i = 0; i < t->tails.count; i++) {
+        plim__variant_stop(t->tails.items[i]);
+        plim__variant_free(t->tails.items[i]);
+    }
+    t->tails.count = 0;
+    plim__variant_stop(t->main);
+    plim__variant_free(t->main);
+    t->main = NULL;
+    plim__arena_release(&t->arena);
+    t->tensors.count = 0;
+    plim__free(t->costs);
+    t->costs = NULL;
+}
+
 plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_options *options, plim_trainer **trainer,
                                 plim_error *error) {
     *trainer = plim__alloc_zero(1, sizeof **trainer);
     if (!*trainer) return plim__fail_memory(error, "a trainer", sizeof **trainer);
-    plim_status status = make(*trainer, model, options, error);
+    plim_status status = plim__trainer_make(*trainer, model, options, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_trainer_free(*trainer);
     *trainer = NULL;
@@ -103,15 +124,8 @@ plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_opti
 
 void plim_trainer_free(plim_trainer *t) {
     if (!t) return;
-    plim_session_free(t->evaluation);
-    for (size_t i = 0; i < t->tails.count; i++) {
-        plim__variant_stop(t->tails.items[i]);
-        plim__variant_free(t->tails.items[i]);
-    }
+    plim__trainer_end(t);
     plim__vec_free(&t->tails);
-    plim__variant_stop(t->main);
-    plim__variant_free(t->main);
-    plim__arena_release(&t->arena);
     for (size_t i = 0; t->freeze && i < t->options.freeze_count; i++) plim__free(t->freeze[i]);
     for (size_t i = 0; t->size_names && i < t->options.size_count; i++) plim__free(t->size_names[i]);
     plim__free(t->freeze);
@@ -120,7 +134,7 @@ void plim_trainer_free(plim_trainer *t) {
     plim__free(t->class_weights);
     plim__free(t->loss_output);
     plim__vec_free(&t->tensors);
-    plim__free(t->costs);
+    plim__vec_free(&t->rows);
     plim__free(t);
 }
 
@@ -257,7 +271,7 @@ static plim_status prepare(plim_trainer *t, int64_t count, plim_error *error) {
 }
 
 plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_step_result *result, plim_error *error) {
-    if (!t->main->runner) return plim__fail(error, PLIM_INVALID, "this trainer only plans");
+    if (!t->main || !t->main->runner) return plim__fail(error, PLIM_INVALID, "this trainer has no memory to run in");
     if (batch->count < 1 || batch->count > t->options.batch)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld samples was given to a trainer of batches of %lld",
                           (long long)batch->count, (long long)t->options.batch);

@@ -3,7 +3,7 @@
 #define PLIM_RUN_TRAINER_H
 
 #include "plan/ways.h"
-#include "plimsoll/train.h"
+#include "plimsoll/plan.h"
 #include "run/variant_run.h"
 
 struct plim_trainer {
@@ -23,8 +23,11 @@ struct plim_trainer {
     plim_progress progress;
     /* the plan */
     plim__costs *costs;
-    plim__way_point way;    /* of the main variant */
-    size_t least_budget;    /* after a refusal */
+    plim__way_point way; /* of the main variant */
+    bool explore;        /* looks for all ways, and fills in `rows` */
+    int effort;          /* of recompute */
+    PLIM_VEC(plim_plan_way) rows;
+    size_t least_budget;    /* after a refusal, or with .explore */
     size_t planned_process; /* resident bytes of the whole process at their highest; 0 without a budget */
     int64_t replans;
 };
@@ -32,6 +35,13 @@ struct plim_trainer {
 /* Plans the main variant, within the budget when there is one. */
 plim_status plim__trainer_plan(plim_trainer *t, plim_error *error);
 plim__task plim__trainer_task(const plim_trainer *t);
+/* Makes a trainer as plim_trainer_create does; `prepared` has .explore and .effort set. */
+plim_status plim__trainer_make(plim_trainer *prepared, const plim_graph *model, const plim_trainer_options *options,
+                               plim_error *error);
+/* Plans, reserves, loads; and gives all of that back. */
+plim_status plim__trainer_begin(plim_trainer *t, plim_error *error);
+void plim__trainer_end(plim_trainer *t);
+plim_plan_way plim__trainer_way(const plim_trainer *t);
 /* Bytes of data buffers that the process will hold. */
 size_t plim__trainer_data_bytes(const plim_trainer *t);
 

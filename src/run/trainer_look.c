@@ -37,7 +37,8 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
         .replans = t->replans,
     };
     for (size_t b = 0; b < v->program->buffers.count; b++)
-        if (plim__peak_holds(v->program, v->plan, b)) add_bytes(&v->program->buffers.items[b], v->training->graph, stats);
+        if (plim__peak_holds(v->program, v->plan, b))
+            add_bytes(&v->program->buffers.items[b], v->training->graph, stats);
     for (size_t i = 0; i < v->training->parameter_count; i++)
         stats->parameters +=
             (size_t)plim__shape_elements(&v->training->graph->values.items[v->training->parameters[i]].shape);
@@ -70,7 +71,8 @@ void plim_trainer_tensor_get(const plim_trainer *t, size_t index, plim_trainer_t
 }
 
 static plim_status need_memory(const plim_trainer *t, plim_error *error) {
-    return t->main->runner ? PLIM_OK : plim__fail(error, PLIM_INVALID, "this trainer only plans");
+    return t->main && t->main->runner ? PLIM_OK
+                                      : plim__fail(error, PLIM_INVALID, "this trainer has no memory to run in");
 }
 
 plim_status plim_trainer_read(plim_trainer *t, size_t index, void *values, plim_error *error) {

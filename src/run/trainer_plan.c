@@ -10,6 +10,7 @@
 #include "kernel/machine.h"
 #include "mem/resident.h"
 #include "plan/peak.h"
+#include "plimsoll/bytes.h"
 #include "run/measure.h"
 #include "run/trainer.h"
 
@@ -27,6 +28,7 @@ plim__task plim__trainer_task(const plim_trainer *t) {
                         .allow = t->options.exact_only ? PLIM_EXACT
                                  : t->options.allow    ? t->options.allow
                                                        : PLIM_REORDERED,
+                        .effort = t->effort,
                         .most_samples = (t->options.batch + t->options.accumulate - 1) / t->options.accumulate};
 }
 
@@ -93,7 +95,8 @@ static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, pli
     PLIM_TRY(smallest ? plim__ways_take(ways, smallest, 0, &v, error)
                       : plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself"));
     name_largest(v, &names);
-    t->least_budget = least_budget(v->plan->arena_bytes, besides);
+    size_t smallest_budget = least_budget(v->plan->arena_bytes, besides);
+    if (!t->least_budget || smallest_budget < t->least_budget) t->least_budget = smallest_budget;
     plim__fail(error, PLIM_NO_MEMORY,
                "nothing fits a budget of %s: weights and state take %s, the step at least %s, the program and data %s "
                "(largest: %s). The smallest budget that works is %s",
@@ -105,49 +108,82 @@ static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, pli
     return PLIM_NO_MEMORY;
 }
 
-/* Takes the fastest way within what the budget leaves; again with less when the plan itself turned out larger. */
-static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
+/* What other budgets would cost: points from the fastest to the smallest, evenly spread over bytes. */
+static plim_status list_rows(plim_trainer *t, plim__ways *ways, size_t besides, plim_error *error) {
+    size_t count = ways->points.count;
+    if (count == 0) return PLIM_OK;
+    const plim__way_point *points = ways->points.items;
+    size_t most = points[0].kept_bytes + points[0].passing_bytes,
+           least = points[count - 1].kept_bytes + points[count - 1].passing_bytes, last = SIZE_MAX;
+    t->rows.count = 0;
+    for (size_t k = 0; k < PLIM_PLAN_POINTS; k++) {
+        const plim__way_point *point =
+            plim__ways_best(ways, least + (size_t)((double)(most - least) * (double)(PLIM_PLAN_POINTS - 1 - k) /
+                                                   (PLIM_PLAN_POINTS - 1)));
+        if (!point || (size_t)(point - points) == last) continue;
+        last = (size_t)(point - points);
+        size_t arena;
+        PLIM_TRY(plim__ways_arena(ways, point, &arena, error));
+        plim_plan_way row = {.budget_bytes = least_budget(arena, besides),
+                             .arena_bytes = arena,
+                             .process_bytes = arena + besides,
+                             .micro_batch = point->levers.micro_batch,
+                             .accumulate =
+                                 (t->options.batch + point->levers.micro_batch - 1) / point->levers.micro_batch,
+                             .recomputed = point->repeated,
+                             .seconds = point->seconds,
+                             .class_ = point->class};
+        if (!plim__vec_push(&t->rows, row)) return plim__fail_memory(error, "a plan", sizeof row);
+        t->least_budget = row.budget_bytes;
+    }
+    return PLIM_OK;
+}
+
+/* The fastest way within `limit`, as the main variant. PLIM_NO_MEMORY when there is none. */
+static plim_status take_best(plim_trainer *t, plim__ways *ways, size_t limit, plim_error *error) {
+    const plim__way_point *best = plim__ways_best(ways, limit);
+    if (!best) return plim__fail(error, PLIM_NO_MEMORY, "nothing fits");
+    t->way = *best;
+    return plim__ways_take(ways, best, limit, &t->main, error);
+}
+
+/* Plans within `limit` bytes of arena. */
+static plim_status fit_arena(plim_trainer *t, size_t limit, size_t besides, plim_error *error) {
     plim__task task = plim__trainer_task(t);
     plim__ways ways;
-    size_t budget = t->options.budget;
-    for (int round = 0; round < 3; round++) {
-        size_t limit = budget > besides + margin(budget) ? budget - besides - margin(budget) : 1;
-        PLIM_TRY(plim__ways_find(&task, limit, &ways, error));
-        const plim__way_point *best = plim__ways_best(&ways, limit);
-        plim_status status = PLIM_NO_MEMORY;
-        if (best) {
-            t->way = *best;
-            status = plim__ways_take(&ways, best, limit, &t->main, error);
-        }
-        if (!best || status != PLIM_OK) { /* the search stopped where nothing could fit: how low does it go? */
-            plim__ways_free(&ways);
-            PLIM_TRY(plim__ways_find(&task, SIZE_MAX, &ways, error));
-            best = plim__ways_best(&ways, limit);
-            status = best ? plim__ways_take(&ways, best, limit, &t->main, error) : PLIM_NO_MEMORY;
-            if (best) t->way = *best;
-            if (status != PLIM_OK) status = refuse(t, &ways, besides, error);
-        }
+    PLIM_TRY(plim__ways_find(&task, t->explore ? SIZE_MAX : limit, &ways, error));
+    plim_status status = t->explore ? list_rows(t, &ways, besides, error) : PLIM_OK;
+    if (status == PLIM_OK) status = take_best(t, &ways, limit, error);
+    if (status == PLIM_NO_MEMORY && !t->explore) { /* the search stopped where nothing could fit: how low does it go? */
         plim__ways_free(&ways);
-        PLIM_TRY(status);
+        PLIM_TRY(plim__ways_find(&task, SIZE_MAX, &ways, error));
+        status = take_best(t, &ways, limit, error);
+    }
+    if (status == PLIM_NO_MEMORY && !t->main) status = refuse(t, &ways, besides, error);
+    plim__ways_free(&ways);
+    return status;
+}
+
+/* Takes the fastest way within what the budget leaves; again with less when the plan itself turned out larger. */
+static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
+    size_t budget = t->options.budget;
+    for (int round = 0;; round++) {
+        size_t limit = budget > besides + margin(budget) ? budget - besides - margin(budget) : 1;
+        PLIM_TRY(fit_arena(t, limit, besides, error));
         size_t now = overhead_now() + plim__trainer_data_bytes(t), arena = t->main->plan->arena_bytes;
-        if (now + arena + margin(budget) <= budget || round == 2) {
-            t->planned_process = now + arena;
-            return PLIM_OK;
-        }
+        t->planned_process = now + arena;
+        if (now + arena + margin(budget) <= budget || round == 2) return PLIM_OK;
         besides = now + ((size_t)1 << 20);
         plim__variant_free(t->main);
         t->main = NULL;
     }
-    return PLIM_OK;
 }
 
 static plim_status plan_within(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plan_freely(t, error)); /* what it would need, and what the plan itself takes */
     size_t besides = overhead_now() + plim__trainer_data_bytes(t), arena = t->main->plan->arena_bytes;
-    if (arena + besides + margin(t->options.budget) <= t->options.budget) {
-        t->planned_process = arena + besides;
-        return PLIM_OK;
-    }
+    t->planned_process = arena + besides;
+    if (!t->explore && arena + besides + margin(t->options.budget) <= t->options.budget) return PLIM_OK;
     plim__variant_free(t->main);
     t->main = NULL;
     return fit(t, besides, error);
@@ -160,4 +196,25 @@ plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
     if (!t->options.budget) return plan_freely(t, error);
     PLIM_TRY(plim__costs_get(t->options.threads, t->costs, error));
     return plan_within(t, error);
+}
+
+plim_plan_way plim__trainer_way(const plim_trainer *t) {
+    plim_trainer_stats stats;
+    plim_trainer_stats_get(t, &stats);
+    size_t data = plim__trainer_data_bytes(t), process = t->planned_process;
+    return (plim_plan_way){.budget_bytes = least_budget(stats.arena_bytes, process - stats.arena_bytes),
+                           .arena_bytes = stats.arena_bytes,
+                           .process_bytes = process,
+                           .micro_batch = stats.micro_batch,
+                           .accumulate = stats.accumulate,
+                           .recomputed = stats.repeated,
+                           .seconds = stats.seconds,
+                           .class_ = stats.class_,
+                           .weights = stats.weight_bytes,
+                           .gradients = stats.gradient_bytes,
+                           .optimizer = stats.optimizer_bytes,
+                           .activations = stats.activation_bytes,
+                           .workspace = stats.workspace_bytes,
+                           .data = stats.data_bytes + data,
+                           .program = process - stats.arena_bytes - data};
 }

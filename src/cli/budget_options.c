@@ -1,0 +1,76 @@
+/* Reading budgets. */
+#include "cli/budget_options.h"
+
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "mem/limits.h"
+#include "mem/resident.h"
+#include "run/measure.h"
+
+extern char **environ;
+
+uint64_t plim__budget_auto(const char **limit) {
+    plim__limits limits;
+    if (plim__limits_read("", 0, &limits, NULL) != PLIM_OK) return 0;
+    if (limit) *limit = plim__limiter_name(&limits);
+    return limits.available == UINT64_MAX ? 0 : limits.available + plim__resident_now();
+}
+
+static void warn_if_too_large(const plim__args *args, uint64_t budget) {
+    const char *limit = "";
+    uint64_t allowed = plim__budget_auto(&limit);
+    char has[PLIM_BYTES_TEXT], asked[PLIM_BYTES_TEXT];
+    if (allowed && budget > allowed)
+        fprintf(stderr, "plimsoll %s: warning: the budget of %s is more than %s leaves (%s)\n",
+                plim__args_command(args)->name, plim_bytes_format(budget, asked), limit,
+                plim_bytes_format(allowed, has));
+}
+
+static bool read_allow(plim__args *args, plim_trainer_options *options) {
+    const char *text = plim__args_get(args, "allow");
+    options->allow = PLIM_REORDERED;
+    if (!text) return true;
+    for (plim_class k = PLIM_EXACT; k <= PLIM_LOSSY; k++)
+        if (strcmp(text, plim_class_name(k)) == 0) {
+            options->allow = k;
+            options->exact_only = k == PLIM_EXACT;
+            return true;
+        }
+    plim__say_usage(args, "--allow %s: expected exact, reordered or lossy", text);
+    return false;
+}
+
+bool plim__budget_options_read(plim__args *args, plim_trainer_options *options) {
+    const char *text = plim__args_get(args, "budget");
+    if (!read_allow(args, options)) return false;
+    if (!text) return true;
+    if (strcmp(text, "auto") == 0) {
+        options->budget = plim__budget_auto(NULL);
+        return true;
+    }
+    if (!plim__args_bytes(args, "budget", &options->budget)) return false;
+    if (options->budget == 0) {
+        plim__say_usage(args, "--budget %s: a budget is more than nothing", text);
+        return false;
+    }
+    warn_if_too_large(args, options->budget);
+    return true;
+}
+
+void plim__budget_measure_costs(const plim__args *args) {
+    char threads[32];
+    if (plim__costs_are_known(plim__args_threads(args))) return;
+    snprintf(threads, sizeof threads, "%d", plim__args_threads(args));
+    char *argv[] = {"plimsoll", "costs", "--threads", threads, "--json", NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    if (posix_spawn_file_actions_init(&actions) != 0) return;
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
+    if (posix_spawn(&child, "/proc/self/exe", &actions, NULL, argv, environ) == 0) waitpid(child, NULL, 0);
+    posix_spawn_file_actions_destroy(&actions);
+}

@@ -1,0 +1,21 @@
+/* --budget, --device-memory and --allow, for plan and train. */
+#ifndef PLIM_CLI_BUDGET_OPTIONS_H
+#define PLIM_CLI_BUDGET_OPTIONS_H
+
+#include "cli/command.h"
+
+/* Rows for a command's option table. */
+#define PLIM__BUDGET_OPTIONS                                                                                           \
+    {"budget", 'B', "SIZE|auto", "bytes that the whole process may hold, as 700MiB; auto: what the machine allows"}, { \
+        "allow", 0, "CLASS", "exact, reordered (the default) or lossy: what a plan may do to the numbers"              \
+    }
+
+/* Fills in budget, allow and exact_only. Says on standard error when the budget is more than the machine has. False
+ * after a usage error has been printed. */
+bool plim__budget_options_read(plim__args *args, plim_trainer_options *options);
+/* What the machine allows this process in all; 0 when that is not known. *limit (may be NULL) names what bounds it. */
+uint64_t plim__budget_auto(const char **limit);
+/* Costs of steps are measured in a process of their own, so that they take no memory here. */
+void plim__budget_measure_costs(const plim__args *args);
+
+#endif

@@ -1,0 +1,214 @@
+/* plimsoll plan: what training will need, before it runs. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/budget_options.h"
+#include "cli/format.h"
+#include "cli/terminal.h"
+#include "cli/train_options.h"
+#include "core/clock.h"
+
+static const struct {
+    const char *word, *title;
+    plim__style style;
+    char fill;
+} kinds[] = {{"weights", "weights", PLIM_STYLE_BLUE, 'w'},       {"gradients", "gradients", PLIM_STYLE_MAGENTA, 'g'},
+             {"optimizer", "optimizer", PLIM_STYLE_YELLOW, 'o'}, {"activations", "activations", PLIM_STYLE_GREEN, 'a'},
+             {"workspace", "workspace", PLIM_STYLE_CYAN, 's'},   {"data", "data", PLIM_STYLE_RED, 'd'},
+             {"program", "program", PLIM_STYLE_DIM, 'p'}};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static void bytes_of(const plim_plan_way *way, uint64_t bytes[KINDS]) {
+    uint64_t values[KINDS] = {way->weights,   way->gradients, way->optimizer, way->activations,
+                              way->workspace, way->data,      way->program};
+    memcpy(bytes, values, sizeof values);
+}
+
+/* --- JSON ----------------------------------------------------------------------------------------------------- */
+
+static json_t *way_json(const plim_plan_way *way) {
+    uint64_t bytes[KINDS];
+    bytes_of(way, bytes);
+    json_t *by_kind = json_object();
+    for (size_t i = 0; i < KINDS; i++) json_object_set_new(by_kind, kinds[i].word, json_integer((json_int_t)bytes[i]));
+    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:f, s:s}", "arena_bytes", (json_int_t)way->arena_bytes,
+                     "process_bytes", (json_int_t)way->process_bytes, "by_kind", by_kind, "micro_batch",
+                     (json_int_t)way->micro_batch, "accumulate", (json_int_t)way->accumulate, "recomputed",
+                     (json_int_t)way->recomputed, "seconds_per_step", way->seconds, "class",
+                     plim_class_name(way->class_));
+}
+
+static json_t *peak_json(const plim_plan_report *r) {
+    json_t *list = json_array();
+    for (int i = 0; i < r->peak_count; i++) {
+        const plim_plan_tensor *t = &r->peak[i];
+        json_t *dims = json_array();
+        for (int k = 0; k < t->rank; k++) json_array_append_new(dims, json_integer((json_int_t)t->dims[k]));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:I}", "name", t->name, "layer", t->layer,
+                                              "operator", t->op, "kind", t->kind, "shape", dims, "bytes",
+                                              (json_int_t)t->bytes));
+    }
+    return list;
+}
+
+static json_t *frontier_json(const plim_plan_report *r) {
+    json_t *list = json_array();
+    for (int i = 0; i < r->frontier_count; i++) {
+        const plim_plan_way *way = &r->frontier[i];
+        json_array_append_new(list, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:s}", "budget",
+                                              (json_int_t)way->budget_bytes, "arena", (json_int_t)way->arena_bytes,
+                                              "seconds", way->seconds, "micro_batch", (json_int_t)way->micro_batch,
+                                              "accumulate", (json_int_t)way->accumulate, "recomputed",
+                                              (json_int_t)way->recomputed, "class", plim_class_name(way->class_)));
+    }
+    return list;
+}
+
+static json_t *report_json(const plim_plan_report *r, double seconds) {
+    json_t *root = way_json(r->fits ? &r->chosen : &r->unconstrained);
+    json_object_set_new(root, "fits", json_boolean(r->fits));
+    json_object_set_new(root, "budget_bytes",
+                        r->budget_bytes ? json_integer((json_int_t)r->budget_bytes) : json_null());
+    json_object_set_new(root, "peak_tensors", peak_json(r));
+    json_object_set_new(root, "unconstrained", way_json(&r->unconstrained));
+    json_object_set_new(root, "minimum_budget_bytes", json_integer((json_int_t)r->minimum_budget_bytes));
+    json_object_set_new(root, "largest_batch", json_integer((json_int_t)r->largest_batch));
+    json_object_set_new(root, "frontier", frontier_json(r));
+    json_object_set_new(root, "planning_seconds", json_real(seconds));
+    return root;
+}
+
+/* --- text ----------------------------------------------------------------------------------------------------- */
+
+static void print_bar(const plim__terminal *terminal, const plim_plan_way *way, uint64_t total) {
+    plim__bar_part parts[KINDS];
+    uint64_t bytes[KINDS];
+    bytes_of(way, bytes);
+    for (size_t i = 0; i < KINDS; i++)
+        parts[i] = (plim__bar_part){.value = (double)bytes[i], .style = kinds[i].style, .fill = kinds[i].fill};
+    plim__str out = {0};
+    int width = terminal->width > 100 ? 96 : terminal->width - 4;
+    plim__terminal_bar(&out, terminal, parts, KINDS, (double)total, width < 10 ? 10 : width);
+    printf("  %s\n", plim__str_text(&out));
+    plim__str_free(&out);
+    for (size_t i = 0; i < KINDS; i++) {
+        char text[PLIM_BYTES_TEXT];
+        if (!bytes[i]) continue;
+        printf("%s%s%s%s %s", i ? ", " : "  ", plim__terminal_style(terminal, kinds[i].style), kinds[i].title,
+               plim__terminal_style(terminal, PLIM_STYLE_PLAIN), plim_bytes_format(bytes[i], text));
+    }
+    printf("\n");
+}
+
+static void print_way(const plim_plan_way *way, const plim_plan_way *base) {
+    char process[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT];
+    printf("  %s for the process, %s of it the arena; class %s\n", plim_bytes_format(way->process_bytes, process),
+           plim_bytes_format(way->arena_bytes, arena), plim_class_name(way->class_));
+    printf("  micro-batch %lld x %lld, %llu steps recomputed, %.3g s an update expected", (long long)way->micro_batch,
+           (long long)way->accumulate, (unsigned long long)way->recomputed, way->seconds);
+    if (base && base->seconds > 0) printf(" (%+.1f %%)", 100 * (way->seconds / base->seconds - 1));
+    printf("\n");
+}
+
+static void print_peak(const plim_plan_report *r) {
+    printf("\nLargest at the peak:\n");
+    for (int i = 0; i < r->peak_count; i++) {
+        const plim_plan_tensor *t = &r->peak[i];
+        char bytes[PLIM_BYTES_TEXT], shape[PLIM_SHAPE_WORDS];
+        printf("  %10s  %-11s %-18s %s", plim_bytes_format(t->bytes, bytes), t->kind,
+               t->rank >= 0 ? plim__format_shape(NULL, t->rank, t->dims, shape) : "", *t->name ? t->name : "workspace");
+        if (*t->layer) printf("  (%s %s)", t->op, t->layer);
+        printf("\n");
+    }
+}
+
+static void print_frontier(const plim_plan_report *r) {
+    printf("\nOther budgets:\n  %10s %10s %12s %12s %11s  %s\n", "budget", "arena", "s/update", "micro-batch",
+           "recomputed", "class");
+    for (int i = 0; i < r->frontier_count; i++) {
+        const plim_plan_way *way = &r->frontier[i];
+        char budget[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT];
+        printf("  %10s %10s %12.3g %9lld x %lld %10llu  %s\n", plim_bytes_format(way->budget_bytes, budget),
+               plim_bytes_format(way->arena_bytes, arena), way->seconds, (long long)way->micro_batch,
+               (long long)way->accumulate, (unsigned long long)way->recomputed, plim_class_name(way->class_));
+    }
+}
+
+static void print_report(const plim__args *args, const plim_plan_report *r, const plim_trainer_options *options) {
+    plim__terminal terminal = plim__terminal_of(1);
+    char text[PLIM_BYTES_TEXT];
+    printf("%s, batch %lld, %s\n\nUnconstrained:\n", plim__args_at(args, 0), (long long)options->batch,
+           plim_optimizer_name(options->optimizer.kind));
+    print_way(&r->unconstrained, NULL);
+    print_bar(&terminal, &r->unconstrained, r->unconstrained.process_bytes);
+    if (r->budget_bytes && r->fits) {
+        printf("\nWithin %s:\n", plim_bytes_format(r->budget_bytes, text));
+        print_way(&r->chosen, &r->unconstrained);
+        print_bar(&terminal, &r->chosen, r->unconstrained.process_bytes);
+    }
+    print_peak(r);
+    print_frontier(r);
+    printf("\nSmallest budget: %s.", plim_bytes_format(r->minimum_budget_bytes, text));
+    if (r->largest_batch > 0)
+        printf(" Largest batch in one piece within %s: %lld.", plim_bytes_format(r->largest_batch_limit, text),
+               (long long)r->largest_batch);
+    printf("\n");
+    if (!r->fits) printf("\n%s\n", r->why);
+}
+
+/* --- the command ---------------------------------------------------------------------------------------------- */
+
+static int plan(plim__args *args, plim__train_settings *settings) {
+    plim_error error;
+    plim_graph *model;
+    plim_plan *made;
+    if (plim_onnx_load(plim__args_at(args, 0), &model, &error) != PLIM_OK) return plim__say_error(args, &error);
+    plim__budget_measure_costs(args);
+    double start = plim__clock_seconds();
+    plim_status status = plim_plan_create(model, &settings->options, &made, &error);
+    double seconds = plim__clock_seconds() - start;
+    int code;
+    if (status != PLIM_OK) {
+        code = plim__say_error(args, &error);
+    } else {
+        const plim_plan_report *report = plim_plan_get(made);
+        if (plim__args_json(args))
+            code = plim__say_json(args, report_json(report, seconds));
+        else
+            print_report(args, report, &settings->options), code = PLIM_EXIT_OK;
+        if (code == PLIM_EXIT_OK && !report->fits) code = PLIM_EXIT_FAILURE;
+        plim_plan_free(made);
+    }
+    plim_graph_free(model);
+    return code;
+}
+
+static int run(plim__args *args) {
+    static plim__train_settings settings;
+    if (!plim__args_at(args, 0)) return plim__say_usage(args, "which model?");
+    if (!plim__train_options_read(args, &settings) || !plim__budget_options_read(args, &settings.options) ||
+        !plim__args_bytes(args, "device-memory", &settings.options.budget))
+        return PLIM_EXIT_USAGE;
+    return plan(args, &settings);
+}
+
+static const plim__option options[] = {
+    PLIM__BUDGET_OPTIONS,
+    {"device-memory", 0, "SIZE", "plan for another machine, which has so much memory for the process"},
+    PLIM__TRAIN_OPTIONS,
+    {0},
+};
+
+const plim__command plim__command_plan = {
+    .name = "plan",
+    .usage = "MODEL.onnx [--batch N] [--budget SIZE]",
+    .summary = "Tell what training will need, and what fits a budget",
+    .description = "What the training step needs without a budget, by kind; the tensors that make the peak; the plan "
+                   "that fits the budget, with its cost in time; what other budgets would cost; the largest batch and "
+                   "the smallest budget. Exits 1 when nothing fits.",
+    .options = options,
+    .examples = "  plimsoll plan resnet50.onnx --batch 16 --optimizer sgd --budget 700MiB\n"
+                "  plimsoll plan gpt2.onnx --batch 4 --size seq=256 --device-memory 8GiB --json",
+    .run = run,
+};

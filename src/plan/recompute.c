@@ -1,0 +1,204 @@
+/* The frontier of memory and time: searched from several orders, downwards by dropping and upwards by restoring. */
+#include "plan/recompute.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "plan/order.h"
+#include "plan/search.h"
+
+#define STEP_DOWN 0.93    /* from one target to the next */
+#define FLOOR_TRIES 3     /* how often the lowest point is tried to be lowered further */
+#define LEAST_SECONDS 1e-9 /* of a step: keeps scores finite */
+
+/* --- the frontier ----------------------------------------------------------------------------------------------- */
+
+/* Adds a schedule unless one that needs no more costs no more; drops those that are worse than it. */
+static plim_status add_point(plim__frontier *f, const plim__draft *draft, int64_t peak, double extra,
+                             plim_error *error) {
+    size_t at = 0, end;
+    while (at < f->points.count && f->points.items[at].peak_bytes > peak) at++;
+    /* points before `at` need more, those from `at` on need no more */
+    if (at < f->points.count && f->points.items[at].extra_seconds <= extra) return PLIM_OK;
+    plim__frontier_point point = {.peak_bytes = peak, .extra_seconds = extra};
+    PLIM_TRY(plim__schedule_copy(draft->steps, draft->count, &point.schedule, error));
+    if (!plim__vec_reserve(&f->points, f->points.count + 1)) {
+        plim__schedule_free(&point.schedule);
+        return plim__fail_memory(error, "a frontier", sizeof point);
+    }
+    size_t begin = at;
+    while (begin > 0 && f->points.items[begin - 1].extra_seconds >= extra) begin--;
+    end = at < f->points.count && f->points.items[at].peak_bytes == peak ? at + 1 : at;
+    for (size_t i = begin; i < end; i++) plim__schedule_free(&f->points.items[i].schedule);
+    memmove(f->points.items + begin + 1, f->points.items + end, (f->points.count - end) * sizeof point);
+    f->points.count = f->points.count - (end - begin) + 1;
+    f->points.items[begin] = point;
+    return PLIM_OK;
+}
+
+void plim__frontier_free(plim__frontier *frontier) {
+    if (!frontier) return;
+    for (size_t i = 0; i < frontier->points.count; i++) plim__schedule_free(&frontier->points.items[i].schedule);
+    plim__vec_free(&frontier->points);
+    plim__free(frontier);
+}
+
+const plim__frontier_point *plim__frontier_find(const plim__frontier *frontier, int64_t bytes) {
+    for (size_t i = 0; i < frontier->points.count; i++)
+        if (frontier->points.items[i].peak_bytes <= bytes) return &frontier->points.items[i];
+    return NULL;
+}
+
+/* --- searching -------------------------------------------------------------------------------------------------- */
+
+struct explorer {
+    plim__search *search;
+    plim__frontier *frontier;
+    double base; /* seconds of all steps, once each */
+    int rounds;
+    plim_error *error;
+};
+
+static plim_status record(struct explorer *x) {
+    plim__search *s = x->search;
+    int64_t peak = plim__meter_run(s->meter, s->now.steps, s->now.count);
+    double extra = s->now.count == s->depend->step_count ? 0 : fmax(0, plim__search_cost(s, &s->now) - x->base);
+    return add_point(x->frontier, &s->now, peak, extra, x->error);
+}
+
+static int64_t peak_now(struct explorer *x) {
+    return plim__meter_run(x->search->meter, x->search->now.steps, x->search->now.count);
+}
+
+static void start_from(struct explorer *x, const plim__schedule *schedule) {
+    plim__draft from = {schedule->steps, schedule->count};
+    plim__draft_set(&x->search->now, &from);
+}
+
+/* To one target from where it stands; false when it is not reached. */
+static plim_status reach(struct explorer *x, int64_t target, bool *reached) {
+    *reached = plim__search_drop(x->search, target);
+    int64_t limit = *reached ? target : peak_now(x);
+    plim__search_restore(x->search, limit);
+    PLIM_TRY(record(x));
+    plim__search_improve(x->search, limit, x->rounds);
+    return record(x);
+}
+
+/* From an order down to where it gets no further. */
+static plim_status descend(struct explorer *x, const plim__schedule *order, int64_t least) {
+    start_from(x, order);
+    PLIM_TRY(record(x));
+    int64_t target = peak_now(x);
+    for (bool reached = true; reached && target > least;) {
+        target = (int64_t)((double)target * STEP_DOWN);
+        if (target < least) target = least;
+        PLIM_TRY(reach(x, target, &reached));
+    }
+    for (int tries = 0; tries < FLOOR_TRIES && target > least; tries++) {
+        bool reached;
+        int64_t lowest = peak_now(x);
+        target = (int64_t)((double)lowest * 0.98);
+        plim__search_improve(x->search, target, x->rounds);
+        PLIM_TRY(reach(x, target, &reached));
+        if (peak_now(x) >= lowest) break;
+    }
+    return PLIM_OK;
+}
+
+/* From the lowest point up: what each next target leaves room for is taken back. */
+static plim_status ascend(struct explorer *x) {
+    size_t count = x->frontier->points.count;
+    if (count == 0) return PLIM_OK;
+    int64_t target = x->frontier->points.items[count - 1].peak_bytes, most = x->frontier->points.items[0].peak_bytes;
+    start_from(x, &x->frontier->points.items[count - 1].schedule);
+    while (target < most) {
+        target = (int64_t)((double)target / STEP_DOWN) + 1;
+        plim__search_restore(x->search, target);
+        PLIM_TRY(record(x));
+    }
+    return PLIM_OK;
+}
+
+static plim_status explore(struct explorer *x, int64_t least) {
+    const plim__depend *d = x->search->depend;
+    plim__schedule order = {0};
+    plim_status status = PLIM_OK;
+    for (int kind = 0; status == PLIM_OK && kind < 2; kind++) {
+        status = plim__schedule_create(d, &order, x->error);
+        if (status == PLIM_OK) status = plim__order(d, kind ? PLIM__ORDER_LOWEST : PLIM__ORDER_NEAR, &order, x->error);
+        if (status == PLIM_OK) status = descend(x, &order, least);
+        plim__schedule_free(&order);
+    }
+    if (status == PLIM_OK) status = ascend(x);
+    return status;
+}
+
+/* --- costs ------------------------------------------------------------------------------------------------------ */
+
+/* Without measured seconds: 100 GFLOP/s and 10 GB/s. Only the proportions matter. */
+static double estimate(const plim__program *program, size_t s) {
+    const plim__step *step = &program->steps.items[s];
+    double bytes = 0;
+    for (int32_t i = 0; i < step->in_count + step->out_count; i++)
+        if (step->operands[i].buffer >= 0) bytes += (double)program->buffers.items[step->operands[i].buffer].bytes;
+    return step->cost.flops / 100e9 + bytes / 10e9 + 1e-6;
+}
+
+static double *make_seconds(const plim__depend *d, const plim__recompute_options *options, plim_error *error) {
+    double *seconds = plim__alloc_array(d->step_count + 1, sizeof *seconds);
+    if (!seconds) plim__fail_memory(error, "the costs of steps", d->step_count * sizeof *seconds);
+    for (size_t s = 0; seconds && s < d->step_count; s++) {
+        seconds[s] = options->seconds ? options->seconds[s] : estimate(d->program, s);
+        if (!(seconds[s] > LEAST_SECONDS)) seconds[s] = LEAST_SECONDS;
+    }
+    return seconds;
+}
+
+/* target: one of interest, or -1 for the whole frontier. */
+static plim_status run(const plim__depend *depend, const plim__recompute_options *options, int64_t target,
+                       plim__frontier *frontier, plim_error *error) {
+    if (depend->step_count == 0) return PLIM_OK;
+    double *seconds = make_seconds(depend, options, error);
+    if (!seconds) return PLIM_NO_MEMORY;
+    struct explorer x = {.frontier = frontier, .error = error, .rounds = options->effort};
+    if (x.rounds == 0) x.rounds = (int)(8000 / depend->step_count) + 1;
+    if (x.rounds < 0) x.rounds = 0;
+    if (x.rounds > 60 && options->effort == 0) x.rounds = 60;
+    for (size_t s = 0; s < depend->step_count; s++) x.base += seconds[s];
+    plim_status status = plim__search_create(depend, seconds, &x.search, error);
+    if (status == PLIM_OK) status = explore(&x, target < 0 ? options->least : target);
+    plim__search_free(x.search);
+    plim__free(seconds);
+    return status;
+}
+
+plim_status plim__frontier_create(const plim__depend *depend, const plim__recompute_options *options,
+                                  plim__frontier **frontier, plim_error *error) {
+    static const plim__recompute_options defaults;
+    *frontier = plim__alloc_zero(1, sizeof **frontier);
+    if (!*frontier) return plim__fail_memory(error, "a frontier", sizeof **frontier);
+    plim_status status = run(depend, options ? options : &defaults, -1, *frontier, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__frontier_free(*frontier);
+    *frontier = NULL;
+    return status;
+}
+
+plim_status plim__recompute(const plim__depend *depend, const plim__recompute_options *options, int64_t target,
+                            plim__frontier_point *point, plim_error *error) {
+    static const plim__recompute_options defaults;
+    plim__frontier frontier = {0};
+    *point = (plim__frontier_point){0};
+    plim_status status = run(depend, options ? options : &defaults, target < 0 ? 0 : target, &frontier, error);
+    if (status == PLIM_OK && frontier.points.count > 0) {
+        const plim__frontier_point *found = plim__frontier_find(&frontier, target);
+        if (!found) found = &frontier.points.items[frontier.points.count - 1];
+        *point = *found;
+        frontier.points.items[found - frontier.points.items].schedule = (plim__schedule){0};
+    }
+    for (size_t i = 0; i < frontier.points.count; i++) plim__schedule_free(&frontier.points.items[i].schedule);
+    plim__vec_free(&frontier.points);
+    return status;
+}

@@ -1,0 +1,90 @@
+/* What the searches over schedules share: the schedule they work on, when its buffers are used, and how far it is from
+ * a target. Private to src/plan. */
+#ifndef PLIM_PLAN_SEARCH_H
+#define PLIM_PLAN_SEARCH_H
+
+#include "plan/schedule.h"
+
+/* A schedule in memory that is there already. */
+typedef struct plim__draft {
+    int32_t *steps;
+    size_t count;
+} plim__draft;
+
+/* One way to make a schedule lower: these steps are done again before the step at `place`. */
+#define PLIM__WAYS 96
+#define PLIM__WAY_STEPS 512
+struct plim__way {
+    int32_t *steps;
+    int32_t count, place;
+    double score; /* bytes above the target that it takes away, summed up over the places, for each second */
+};
+
+struct plim__removal { /* of the repetition at `place` */
+    int32_t place;
+    double seconds;
+};
+
+typedef struct plim__search {
+    const plim__depend *depend;
+    const double *seconds; /* of each step, above 0 */
+    plim__meter *meter;
+    size_t capacity; /* of every draft */
+    plim__draft now; /* what is searched from */
+    plim__draft trial, best, spare;
+    /* of each step */
+    int32_t *first; /* where its first run is, in the schedule that was looked at */
+    int32_t *runs;  /* how often it runs */
+    int32_t *stamp;
+    int32_t stamps;
+    /* of each buffer, while walking a schedule */
+    int32_t *since, *until; /* the last use so far, and the last use of what it holds now */
+    /* of each place in the schedule */
+    int32_t *death; /* of its outputs in turn: the last use */
+    int64_t *area;  /* sums from the left: bytes above the target ... */
+    int32_t *above; /* ... and places above it */
+    int64_t *block; /* the largest live bytes of each block of places */
+    size_t deaths;  /* how many */
+    struct plim__removal *removals;
+    struct plim__way ways[PLIM__WAYS]; /* the best first */
+    size_t way_count;
+    int32_t *way_steps, *free_way; /* memory for their steps, and for those of the next one */
+    uint64_t random;
+    bool noise; /* estimates are blurred, to find other ways than the last time */
+} plim__search;
+
+/* seconds must outlive the search. */
+plim_status plim__search_create(const plim__depend *depend, const double *seconds, plim__search **search,
+                                plim_error *error);
+void plim__search_free(plim__search *search);
+
+static inline void plim__draft_set(plim__draft *to, const plim__draft *from) {
+    for (size_t i = 0; i < from->count; i++) to->steps[i] = from->steps[i];
+    to->count = from->count;
+}
+
+double plim__search_cost(const plim__search *search, const plim__draft *draft); /* seconds of all runs */
+/* Bytes above the target, summed up over the places of the draft. */
+int64_t plim__search_excess(plim__search *search, const plim__draft *draft, int64_t target);
+uint64_t plim__search_random(plim__search *search, uint64_t below);
+/* Takes out runs whose outputs nobody reads before they are made again. */
+void plim__search_clean(plim__search *search, plim__draft *draft);
+
+/* Looks at `now`: live bytes, area and above for the target, death of all outputs; since and until are those before
+ * the first step. */
+void plim__search_look(plim__search *search, int64_t target);
+/* Walks over the step at `place`: since and until are those behind it. `deaths` begins as search->deaths. */
+void plim__search_pass(plim__search *search, size_t *deaths, int32_t place);
+/* The largest live bytes of the places from `from` to `to`. */
+int64_t plim__search_most(const plim__search *search, int32_t from, int32_t to);
+
+/* Drops buffers between two uses and makes them again before the second until `now` needs at most `target`. False when
+ * it gets no further; `now` is then the lowest schedule found. */
+bool plim__search_drop(plim__search *search, int64_t target);
+/* Takes out repetitions of `now` that the target leaves room for, the dearest first. */
+void plim__search_restore(plim__search *search, int64_t target);
+/* Improves `now` by taking out some repetitions and dropping again, `rounds` times: towards the target while it needs
+ * more, then towards less time. */
+void plim__search_improve(plim__search *search, int64_t target, int rounds);
+
+#endif

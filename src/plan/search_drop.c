@@ -1,0 +1,157 @@
+/* Dropping: a buffer that waits long between two uses is forgotten after the first and made again before the second,
+ * together with whatever of its own inputs is gone by then.
+ *
+ *     use ············ waits ············ use          the gap
+ *     use   (free)              make again use
+ *
+ * Each round measures the schedule, estimates for every gap how many bytes above the target it would take away for
+ * each second of repetition, tries the most promising ones for real, and keeps the best. Repeated runs have gaps too,
+ * so deep recursion comes out by itself where little memory is left. */
+#include <math.h>
+#include <string.h>
+
+#include "plan/search.h"
+
+#define TRIED 8       /* ways that are tried for real in each round; all of them when none of these helps */
+#define SMALL 4       /* an input of less than 1/4 of what is made from it is rather kept than made again */
+
+/* --- making again ------------------------------------------------------------------------------------------------- */
+
+/* Collected while walking `now` up to the place before which things are made again. */
+struct closure {
+    int32_t *steps; /* in the order in which they run */
+    int32_t count;
+    int32_t place;
+    int64_t wanted; /* bytes of the buffer it is all for */
+    int64_t target;
+    double seconds;
+    double harm; /* byte places above the target that longer lives of inputs add */
+    bool keep;   /* inputs live on wherever they can; otherwise they are made again unless small */
+};
+
+/* An input that is gone at the place: does it live on, or is it made again? */
+static bool lives_on(const plim__search *s, const struct closure *c, int32_t b) {
+    int32_t maker = s->depend->maker[b];
+    if (maker < 0 || !s->depend->repeatable[maker] || c->keep) return true;
+    if (s->depend->bytes[b] <= c->wanted / SMALL) return true;
+    return plim__search_most(s, s->until[b] + 1, c->place) + s->depend->bytes[b] <= c->target;
+}
+
+static bool add_to_closure(plim__search *s, struct closure *c, int32_t step) {
+    const plim__depend *d = s->depend;
+    if (s->stamp[step] == s->stamps) return true;
+    s->stamp[step] = s->stamps;
+    if (!d->repeatable[step] || d->last[s->now.steps[c->place]] > d->last[step]) return false;
+    for (int32_t k = d->closed.start[step]; k < d->closed.start[step + 1]; k++)
+        if (s->first[d->closed.items[k]] < c->place) return false;
+    for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++) {
+        int32_t b = d->reads.items[k];
+        if (s->until[b] >= c->place) continue;
+        if (lives_on(s, c, b))
+            c->harm += (double)d->bytes[b] * (s->above[c->place] - s->above[s->until[b] + 1]);
+        else if (!add_to_closure(s, c, d->maker[b]))
+            return false;
+    }
+    if (c->count == PLIM__WAY_STEPS) return false;
+    c->steps[c->count++] = step;
+    c->seconds += s->seconds[step];
+    return true;
+}
+
+/* --- gaps --------------------------------------------------------------------------------------------------------- */
+
+struct gap {
+    int32_t buffer, from, to; /* `from`: place of the first use, `to`: of the second */
+};
+
+/* Bytes above the target that the gap's memory takes part in. */
+static double relief(const plim__search *s, const struct gap *gap) {
+    double area = (double)(s->area[gap->to] - s->area[gap->from + 1]);
+    double most = (double)s->depend->bytes[gap->buffer] * (s->above[gap->to] - s->above[gap->from + 1]);
+    return area < most ? area : most;
+}
+
+/* Puts a way where its score belongs; the worst one leaves when there are too many, and its steps' memory is free. */
+static void insert_way(plim__search *s, struct plim__way way) {
+    size_t at = s->way_count;
+    if (at == PLIM__WAYS) {
+        if (s->ways[at - 1].score >= way.score) return;
+        s->free_way = s->ways[--at].steps;
+    } else {
+        s->free_way = s->way_steps + PLIM__WAY_STEPS * ++s->way_count;
+    }
+    for (; at > 0 && s->ways[at - 1].score < way.score; at--) s->ways[at] = s->ways[at - 1];
+    s->ways[at] = way;
+}
+
+static void estimate(plim__search *s, const struct gap *gap, int64_t target) {
+    double gain = relief(s, gap), seconds_before = -1;
+    for (int keep = 0; keep < 2; keep++) {
+        struct closure c = {.steps = s->free_way,
+                            .place = gap->to,
+                            .wanted = s->depend->bytes[gap->buffer],
+                            .target = target,
+                            .keep = keep};
+        s->stamps++;
+        if (!add_to_closure(s, &c, s->depend->maker[gap->buffer]) || s->now.count + (size_t)c.count > s->capacity)
+            continue;
+        if (c.seconds == seconds_before) continue; /* the same */
+        seconds_before = c.seconds;
+        double score = (gain - c.harm) / c.seconds;
+        if (s->noise) score *= 0.6 + (double)plim__search_random(s, 1000) * 0.001;
+        if (score <= 0) score = gain / c.seconds * 1e-9; /* behind all others, yet not out */
+        insert_way(s, (struct plim__way){c.steps, c.count, c.place, score});
+    }
+}
+
+/* Walks `now` and estimates every gap that has places above the target in it. */
+static void find_ways(plim__search *s, int64_t target) {
+    const plim__depend *d = s->depend;
+    size_t at = s->deaths;
+    s->way_count = 0;
+    s->free_way = s->way_steps;
+    for (size_t i = 0; i < s->now.count; i++) {
+        int32_t step = s->now.steps[i];
+        for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++) {
+            int32_t b = d->reads.items[k];
+            struct gap gap = {b, s->since[b], (int32_t)i};
+            if (d->maker[b] >= 0 && s->above[i] > s->above[gap.from + 1]) estimate(s, &gap, target);
+        }
+        plim__search_pass(s, &at, (int32_t)i);
+    }
+}
+
+/* --- trying for real ---------------------------------------------------------------------------------------------- */
+
+static void build_trial(plim__search *s, const struct plim__way *way) {
+    size_t place = (size_t)way->place, added = (size_t)way->count;
+    memcpy(s->trial.steps, s->now.steps, place * sizeof *s->trial.steps);
+    memcpy(s->trial.steps + place, way->steps, added * sizeof *s->trial.steps);
+    memcpy(s->trial.steps + place + added, s->now.steps + place, (s->now.count - place) * sizeof *s->trial.steps);
+    s->trial.count = s->now.count + added;
+    plim__search_clean(s, &s->trial);
+}
+
+static bool drop_one(plim__search *s, int64_t target) {
+    plim__search_look(s, target);
+    find_ways(s, target);
+    int64_t excess = s->area[s->now.count];
+    double before = plim__search_cost(s, &s->now), best = 0;
+    for (size_t w = 0; w < s->way_count && (w < TRIED || best <= 0); w++) {
+        build_trial(s, &s->ways[w]);
+        int64_t gain = excess - plim__search_excess(s, &s->trial, target);
+        double score = (double)gain / fmax(plim__search_cost(s, &s->trial) - before, 1e-9);
+        if (gain <= 0 || score <= best) continue;
+        best = score;
+        plim__draft_set(&s->spare, &s->trial);
+    }
+    if (best <= 0) return false;
+    plim__draft_set(&s->now, &s->spare);
+    return true;
+}
+
+bool plim__search_drop(plim__search *search, int64_t target) {
+    while (plim__meter_run(search->meter, search->now.steps, search->now.count) > target)
+        if (!drop_one(search, target)) return false;
+    return true;
+}

@@ -1,0 +1,59 @@
+/* Following a budget that changes. */
+#include "run/budget_watch.h"
+
+#include <stdio.h>
+
+#include "core/clock.h"
+#include "mem/budget_request.h"
+#include "mem/limits.h"
+#include "mem/resident.h"
+#include "plimsoll/bytes.h"
+
+/* What the machine leaves to this process in all. */
+static uint64_t allowed_now(void) {
+    plim__limits limits;
+    if (plim__limits_read("", 0, &limits, NULL) != PLIM_OK || limits.available == UINT64_MAX) return UINT64_MAX;
+    return limits.available + plim__resident_now();
+}
+
+static plim_status change(plim__budget_watch *watch, plim_trainer *trainer, uint64_t budget, const char *why,
+                          bool *changed, plim_error *error) {
+    char text[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT];
+    plim_error detail = {0};
+    plim_status status = plim_trainer_set_budget(trainer, budget, &detail);
+    plim_trainer_stats stats;
+    if (status == PLIM_NO_MEMORY) {
+        snprintf(watch->notice, sizeof watch->notice, "%s %s, but: %.160s", why, plim_bytes_format(budget, text),
+                 detail.message);
+        watch->next = plim__clock_seconds() + 10;
+        return PLIM_OK;
+    }
+    if (status != PLIM_OK) {
+        if (error) *error = detail;
+        return status;
+    }
+    plim_trainer_stats_get(trainer, &stats);
+    snprintf(watch->notice, sizeof watch->notice, "%s %s: planned again, arena %s, micro-batch %lld x %lld", why,
+             plim_bytes_format(budget, text), plim_bytes_format(stats.arena_bytes, arena), (long long)stats.micro_batch,
+             (long long)stats.accumulate);
+    watch->budget = budget;
+    *changed = true;
+    return PLIM_OK;
+}
+
+plim_status plim__budget_watch_poll(plim__budget_watch *watch, plim_trainer *trainer, bool *changed,
+                                    plim_error *error) {
+    double now = plim__clock_seconds();
+    uint64_t wanted;
+    *changed = false;
+    if (now < watch->next) return PLIM_OK;
+    watch->next = now + 1;
+    if (plim__budget_request_take(&wanted))
+        return change(watch, trainer, wanted, "asked for a budget of", changed, error);
+    if (!watch->automatic) return PLIM_OK;
+    plim_trainer_stats stats;
+    plim_trainer_stats_get(trainer, &stats);
+    uint64_t allowed = allowed_now();
+    if (allowed >= stats.process_bytes || allowed >= watch->budget) return PLIM_OK;
+    return change(watch, trainer, allowed - allowed / 50, "the machine now allows", changed, error);
+}

@@ -1,0 +1,165 @@
+/* Plans for people: what the trainer would do, and what it could do. */
+#include "plimsoll/plan.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "mem/limits.h"
+#include "plan/peak.h"
+#include "run/trainer.h"
+
+struct plim_plan {
+    plim_plan_report report;
+    plim_trainer *trainer; /* whose names the report shows */
+    char *why;
+};
+
+static plim_status make_trainer(const plim_graph *model, const plim_trainer_options *options, bool explore, int effort,
+                                plim_trainer **trainer, plim_error *error) {
+    plim_trainer *t = *trainer = plim__alloc_zero(1, sizeof *t);
+    if (!t) return plim__fail_memory(error, "a plan", sizeof *t);
+    plim_trainer_options planning = *options;
+    planning.plan_only = 1;
+    t->explore = explore;
+    t->effort = effort;
+    return plim__trainer_make(t, model, &planning, error);
+}
+
+static const char *kind_of(const plim_graph *g, const plim__buffer *buffer) {
+    static const char *const names[] = {"weight", "optimizer", "data", "activation", "gradient", "workspace"};
+    bool gradient = buffer->value >= 0 && g->values.items[buffer->value].is_gradient;
+    return names[gradient ? PLIM__BUFFER_GRADIENT : buffer->kind];
+}
+
+static void list_peak(const plim__variant *v, plim_plan_report *report) {
+    int32_t buffers[PLIM_PLAN_TENSORS];
+    const plim_graph *g = v->training->graph;
+    report->peak_count = (int)plim__peak_largest(v->program, v->plan, buffers, PLIM_PLAN_TENSORS);
+    for (int i = 0; i < report->peak_count; i++) {
+        const plim__buffer *buffer = &v->program->buffers.items[buffers[i]];
+        plim_plan_tensor *tensor = &report->peak[i];
+        *tensor =
+            (plim_plan_tensor){.name = "", .op = "", .layer = "", .kind = kind_of(g, buffer), .bytes = buffer->bytes};
+        if (buffer->value < 0) continue;
+        const plim__value *value = &g->values.items[buffer->value];
+        tensor->name = value->name;
+        tensor->dtype = value->dtype;
+        tensor->rank = value->shape.rank;
+        memcpy(tensor->dims, value->shape.dims, sizeof tensor->dims);
+        if (value->producer < 0) continue;
+        tensor->op = g->nodes.items[value->producer].op_name;
+        tensor->layer = g->nodes.items[value->producer].name;
+    }
+}
+
+/* --- the largest batch ---------------------------------------------------------------------------------------- */
+
+/* Whether a batch fits in one piece, by making the plan for it. */
+static plim_status try_batch(const plim_graph *model, const plim_trainer_options *options, int64_t batch, bool *fits,
+                             plim_error *error) {
+    plim_trainer_options o = *options;
+    o.batch = batch;
+    o.accumulate = 1;
+    o.exact_only = 1;
+    plim_trainer *t;
+    plim_status status = make_trainer(model, &o, false, -1, &t, error);
+    *fits = status == PLIM_OK;
+    plim_trainer_free(t);
+    return status == PLIM_NO_MEMORY ? PLIM_OK : status;
+}
+
+/* Doubles until it does not fit, then halves the gap until it is below an eighth: every answer was tried. */
+static plim_status find_largest_batch(const plim_graph *model, const plim_trainer_options *options,
+                                      plim_plan_report *report, plim_error *error) {
+    int64_t good = 0, bad = INT64_MAX, batch = options->batch > 0 ? options->batch : 1;
+    for (int tries = 0; tries < 10 && bad - good > (good >= 8 ? good / 8 : 1); tries++) {
+        bool fits;
+        PLIM_TRY(try_batch(model, options, batch, &fits, error));
+        if (fits)
+            good = batch;
+        else
+            bad = batch;
+        if (bad == INT64_MAX && good >= (int64_t)1 << 20) break;
+        batch = bad == INT64_MAX ? good * 2 : good == 0 && bad > 8 ? bad / 4 : (good + bad) / 2;
+        if (batch < 1) break;
+    }
+    report->largest_batch = good;
+    return PLIM_OK;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------ */
+
+/* The plan without a budget is that with one that is never reached. */
+#define ENDLESS ((uint64_t)1 << 60)
+
+static plim_status plan_unconstrained(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
+                                      plim_error *error) {
+    plim_trainer_options o = *options;
+    o.budget = ENDLESS;
+    PLIM_TRY(make_trainer(model, &o, false, 0, &plan->trainer, error));
+    plan->report.unconstrained = plim__trainer_way(plan->trainer);
+    list_peak(plan->trainer->main, &plan->report);
+    return PLIM_OK;
+}
+
+static plim_status plan_chosen(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
+                               plim_error *error) {
+    plim_plan_report *report = &plan->report;
+    plim_trainer_options o = *options;
+    plim_trainer *t;
+    plim_error why = {0};
+    if (!o.budget) o.budget = ENDLESS;
+    plim_status status = make_trainer(model, &o, true, 0, &t, &why);
+    report->fits = status == PLIM_OK;
+    for (size_t i = 0; t && i < t->rows.count && i < PLIM_PLAN_POINTS; i++)
+        report->frontier[report->frontier_count++] = t->rows.items[i];
+    report->minimum_budget_bytes = t ? t->least_budget : 0;
+    if (status == PLIM_OK) {
+        report->chosen = plim__trainer_way(t);
+        report->peak_count = 0;
+        list_peak(t->main, report);
+        plim_trainer_free(plan->trainer);
+        plan->trainer = t;
+        return PLIM_OK;
+    }
+    plim_trainer_free(t);
+    if (status != PLIM_NO_MEMORY) return plim__fail(error, status, "%s", why.message);
+    plan->why = plim__strdup(why.message);
+    report->why = plan->why;
+    return plan->why ? PLIM_OK : plim__fail_memory(error, "a plan", sizeof why);
+}
+
+static plim_status make(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
+                        plim_error *error) {
+    plim_plan_report *report = &plan->report;
+    report->budget_bytes = options->budget;
+    PLIM_TRY(plan_unconstrained(model, options, plan, error));
+    PLIM_TRY(plan_chosen(model, options, plan, error));
+    plim_trainer_options limited = *options;
+    if (!limited.budget) {
+        plim__limits limits;
+        if (plim__limits_read("", 0, &limits, NULL) == PLIM_OK) limited.budget = limits.available;
+    }
+    report->largest_batch_limit = limited.budget;
+    return limited.budget ? find_largest_batch(model, &limited, report, error) : PLIM_OK;
+}
+
+plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
+                             plim_error *error) {
+    *plan = plim__alloc_zero(1, sizeof **plan);
+    if (!*plan) return plim__fail_memory(error, "a plan", sizeof **plan);
+    plim_status status = make(model, options, *plan, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim_plan_free(*plan);
+    *plan = NULL;
+    return status;
+}
+
+void plim_plan_free(plim_plan *plan) {
+    if (!plan) return;
+    plim_trainer_free(plan->trainer);
+    plim__free(plan->why);
+    plim__free(plan);
+}
+
+const plim_plan_report *plim_plan_get(const plim_plan *plan) { return &plan->report; }
