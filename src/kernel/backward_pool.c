@@ -1,6 +1,8 @@
-/* Backward of pools on oneDNN. The max pool of training keeps where each maximum was, in oneDNN's own form: an index
- * into the window, laid out like the output. */
+/* Max pools that keep where each maximum was, and backward of pools. A place is an index into the window, laid out like
+ * the output. Images whose channels lie in blocks have loops of our own, the others are oneDNN's. */
 #include "kernel/backward.h"
+#include "kernel/copies.h"
+#include "kernel/simd/pool.h"
 #include "ops/window.h"
 
 struct window {
@@ -45,6 +47,89 @@ static plim_status forward_pd(plim__lower *l, dnnl_alg_kind_t algorithm, const s
     return plim__backward_describe(l, "pool", &desc, NULL, pd);
 }
 
+/* --- blocks of channels --------------------------------------------------------------------------------------- */
+
+struct planes {
+    plim__pool_plane plane;
+    int64_t count, block;
+};
+
+/* The block of an image (N, C, H, W) in the layout of `like`, 0 when our loops do not know it. */
+static int64_t block_of(const plim__layout *like, const struct window *w) {
+    if (!like->blocked || like->shape.rank != 4 || w->kernel[0] * w->kernel[1] > 255) return 0;
+    const dnnl_blocking_desc_t *b = &like->md.format_desc.blocking;
+    const dnnl_dim_t *padded = like->md.padded_dims;
+    int64_t block = b->inner_blks[0], row = like->shape.dims[3] * block, plane = like->shape.dims[2] * row;
+    bool usual = b->inner_nblks == 1 && b->inner_idxs[0] == 1 && (block == 8 || block == 16) &&
+                 b->strides[3] == block && b->strides[2] == row && b->strides[1] == plane &&
+                 b->strides[0] == padded[1] / block * plane;
+    return usual ? block : 0;
+}
+
+static plim_status make_planes(plim__lower *l, const plim__shape *x, const plim__shape *y, const struct window *w,
+                               int64_t block, struct planes **s) {
+    PLIM_TRY(plim__lower_state(l, sizeof **s, s));
+    (*s)->block = block;
+    (*s)->count = x->dims[0] * ((x->dims[1] + block - 1) / block);
+    for (int i = 0; i < 2; i++) {
+        (*s)->plane.in[i] = x->dims[2 + i];
+        (*s)->plane.out[i] = y->dims[2 + i];
+        (*s)->plane.kernel[i] = w->kernel[i];
+        (*s)->plane.stride[i] = w->stride[i];
+        (*s)->plane.dilation[i] = w->dilation[i] + 1;
+        (*s)->plane.before[i] = w->before[i];
+    }
+    return PLIM_OK;
+}
+
+static plim_status run_planes(const plim__call *call) {
+    const struct planes *s = call->state;
+    int64_t in = s->plane.in[0] * s->plane.in[1] * s->block, out = s->plane.out[0] * s->plane.out[1] * s->block;
+#pragma omp parallel for schedule(static) if (s->count * in > 32768)
+    for (int64_t i = 0; i < s->count; i++)
+        plim__simd_pool_table()->max[s->block == 16](&s->plane, (const float *)call->in[0] + i * in,
+                                                     (float *)call->out[0] + i * out,
+                                                     (uint8_t *)call->out[1] + i * out);
+    return PLIM_OK;
+}
+
+static plim_status run_planes_back(const plim__call *call) {
+    const struct planes *s = call->state;
+    int64_t in = s->plane.in[0] * s->plane.in[1] * s->block, out = s->plane.out[0] * s->plane.out[1] * s->block;
+#pragma omp parallel for schedule(static) if (s->count * in > 32768)
+    for (int64_t i = 0; i < s->count; i++)
+        plim__simd_pool_table()->max_backward[s->block == 16](&s->plane, (const float *)call->in[0] + i * out,
+                                                              (const uint8_t *)call->in[1] + i * out,
+                                                              (float *)call->out[0] + i * in);
+    return PLIM_OK;
+}
+
+static plim_status lower_planes(plim__lower *l, const struct window *w, int64_t block, const dnnl_memory_desc_t *y) {
+    struct planes *s;
+    dnnl_memory_desc_t places = *y;
+    places.data_type = dnnl_u8;
+    PLIM_TRY(plim__lower_output_md(l, 0, y));
+    PLIM_TRY(plim__lower_output_md(l, 1, &places));
+    PLIM_TRY(make_planes(l, plim__lower_input_shape(l, 0), plim__lower_output_shape(l, 0), w, block, &s));
+    return plim__lower_emit(l, "MaxPool", run_planes, s, plim__free);
+}
+
+static plim_status lower_planes_back(plim__lower *l, const struct window *w, int64_t block) {
+    struct planes *s;
+    dnnl_memory_desc_t dx, dy;
+    plim__layout places = *plim__lower_peek(l, 1);
+    if (!plim__backward_layout_like(&places, dnnl_f32, plim__lower_output_shape(l, 0), &dx) ||
+        !plim__backward_layout_like(&places, dnnl_f32, plim__lower_input_shape(l, 0), &dy))
+        return plim__lower_fail(l, PLIM_INTERNAL, "its layout is not known");
+    PLIM_TRY(plim__lower_input_md(l, 0, &dy));
+    PLIM_TRY(plim__lower_input(l, 1, PLIM__ANY, NULL));
+    PLIM_TRY(plim__lower_output_md(l, 0, &dx));
+    PLIM_TRY(make_planes(l, plim__lower_output_shape(l, 0), plim__lower_input_shape(l, 0), w, block, &s));
+    return plim__lower_emit(l, "MaxPoolGrad", run_planes_back, s, plim__free);
+}
+
+/* --- oneDNN --------------------------------------------------------------------------------------------------- */
+
 plim_status plim__lower_max_pool_train(plim__lower *l);
 plim_status plim__lower_max_pool_train(plim__lower *l) {
     struct window w;
@@ -57,6 +142,7 @@ plim_status plim__lower_max_pool_train(plim__lower *l) {
     PLIM_TRY(plim__lower_input(l, 0, usual ? PLIM__ANY : PLIM__DENSE, &x));
     if (!plim__layout_md(&x, &source) || !plim__backward_layout_like(&x, dnnl_f32, out, &target))
         return plim__lower_fail(l, PLIM_INTERNAL, "its layout is not known");
+    if (block_of(&x, &w)) return lower_planes(l, &w, block_of(&x, &w), &target);
     PLIM_TRY(forward_pd(l, dnnl_pooling_max, &w, &source, &target, &pd));
     plim__argument arguments[] = {
         {DNNL_ARG_SRC, source, 0},
@@ -104,6 +190,9 @@ static plim_status lower_grad(plim__lower *l, const char *label, dnnl_alg_kind_t
 plim_status plim__lower_max_pool_grad(plim__lower *l);
 plim_status plim__lower_max_pool_grad(plim__lower *l) {
     plim__layout kept = *plim__lower_peek(l, 1);
+    struct window w;
+    PLIM_TRY(read_window(l, plim__lower_output_shape(l, 0), &w));
+    if (block_of(&kept, &w)) return lower_planes_back(l, &w, block_of(&kept, &w));
     return lower_grad(l, "MaxPoolGrad", dnnl_pooling_max, &kept, true);
 }
 

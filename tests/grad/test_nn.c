@@ -76,7 +76,7 @@ static void pools(void **state) {
                 x = plim_graph_apply(g, "Conv", (plim_value[]){x, w}, 2);
             }
             int32_t n = plim_graph_node(g, ops[i], NULL, &x, 1, 1);
-            set_window(g, n, 2, blocked == 2 ? 3 : 2, blocked == 2 ? 1 : 2, 1, i && blocked == 2, i && blocked == 2);
+            set_window(g, n, 2, blocked == 2 ? 3 : 2, blocked == 2 ? 1 : 2, 1, blocked == 2, blocked == 2);
             if (i == 2) plim_graph_set_int(g, n, "count_include_pad", 1);
             plim_value y = plim_graph_node_output(g, n, 0);
             if (blocked) y = plim_graph_apply(g, "Tanh", &y, 1);

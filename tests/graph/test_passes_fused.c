@@ -1,5 +1,6 @@
 /* Passes that make one step of several: convolution and matrix product with bias, residual and activation, and
  * batch norm. The answers stay the same, the pass fires, and near misses are left alone. */
+#include "graph/match.h"
 #include "graph/pass_case.h"
 
 /* --- convolution ---------------------------------------------------------------------------------------------- */
@@ -288,6 +289,40 @@ static void what_a_matrix_product_must_not_take_along_stays(void **state) {
     check_pass(build_linear_batched, "fuse-linear", "Linear", 0, NULL);
 }
 
+/* --- pools ---------------------------------------------------------------------------------------------------- */
+
+static plim_value pool_of(plim_graph *g, plim_value x) {
+    int32_t pool = plim_graph_node(g, "MaxPool", "pool", &x, 1, 1);
+    plim_graph_set_ints(g, pool, "kernel_shape", DIMS(3, 2), 2);
+    plim_graph_set_ints(g, pool, "strides", DIMS(2, 2), 2);
+    plim_graph_set_ints(g, pool, "pads", DIMS(1, 0, 1, 0), 4);
+    return plim_graph_node_output(g, pool, 0);
+}
+static void build_relu_pool(plim_graph *g) {
+    plim_value x = two(g, "Mul", picture(g), scalar_of(g, 2));
+    plim_graph_output(g, one(g, "Neg", pool_of(g, one(g, "Relu", x))), "y");
+}
+static void build_relu_pool_and_more(plim_graph *g) {
+    plim_value r = one(g, "Relu", two(g, "Mul", picture(g), scalar_of(g, 2)));
+    plim_graph_output(g, pool_of(g, r), "y");
+    plim_graph_output(g, one(g, "Neg", r), "z");
+}
+
+static bool pools_first(const plim_graph *g) {
+    for (size_t n = 0; n < g->nodes.count; n++)
+        if (!g->nodes.items[n].dead && strcmp(g->nodes.items[n].op_name, "Relu") == 0)
+            return plim__match_producer(g, g->nodes.items[n].inputs.items[0], "MaxPool") != NULL;
+    return false;
+}
+static void expect_pool_first(const plim_graph *g) { assert_true(pools_first(g)); }
+static void expect_relu_first(const plim_graph *g) { assert_false(pools_first(g)); }
+
+static void a_max_pool_goes_before_its_relu(void **state) {
+    (void)state;
+    check_pass(build_relu_pool, "pool-first", "MaxPool", 1, expect_pool_first);
+    check_pass(build_relu_pool_and_more, "pool-first", "MaxPool", 1, expect_relu_first);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_convolution_takes_its_activation_along),
@@ -299,6 +334,7 @@ int main(void) {
         cmocka_unit_test(a_matrix_product_takes_bias_residual_and_activation_along),
         cmocka_unit_test(a_gemm_takes_its_activation_along),
         cmocka_unit_test(what_a_matrix_product_must_not_take_along_stays),
+        cmocka_unit_test(a_max_pool_goes_before_its_relu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
