@@ -193,17 +193,19 @@ typedef struct plim_trainer_stats {
     int64_t batch, micro_batch, accumulate;
     size_t arena_bytes; /* all that training uses besides the program itself and data */
     size_t weight_bytes, gradient_bytes, optimizer_bytes, activation_bytes, workspace_bytes,
-        data_bytes;       /* at the peak */
-    size_t parameters;    /* numbers that are trained */
-    size_t frozen;        /* tensors that are not */
-    size_t steps;         /* of the program of one micro-batch */
-    double flops;         /* of one update */
-    const char *couples;  /* the operator that mixes samples, so that micro-batches change the result; NULL: none */
-    size_t process_bytes; /* resident memory of the whole process at its highest, as planned; 0 without a budget */
-    double seconds;       /* of an update, as planned */
-    plim_class class_;    /* what the plan does to the numbers */
-    size_t repeated;      /* steps that are done again to save memory */
-    int64_t replans;      /* since training began */
+        data_bytes;      /* at the peak */
+    size_t parameters;   /* numbers that are trained */
+    size_t frozen;       /* tensors that are not */
+    size_t steps;        /* of the program of one micro-batch */
+    double flops;        /* of one update */
+    const char *couples; /* the operator that mixes samples, so that micro-batches change the result; NULL: none */
+    size_t planned_arena_bytes;
+    size_t data_buffer_bytes; /* that reading data may hold besides, as planned */
+    size_t process_bytes;     /* resident memory of the whole process at its highest, as planned; 0 without a budget */
+    double seconds;           /* of an update, as planned */
+    plim_class class_;        /* what the plan does to the numbers */
+    size_t repeated;          /* steps that are done again to save memory */
+    int64_t replans;          /* since training began */
 } plim_trainer_stats;
 PLIM_API void plim_trainer_stats_get(const plim_trainer *trainer, plim_trainer_stats *stats);
 

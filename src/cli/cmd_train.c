@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/budget_options.h"
 #include "cli/data_options.h"
+#include "cli/train_budget.h"
 #include "cli/train_options.h"
 #include "mem/resident.h"
 #include "run/trainer_save.h"
@@ -16,8 +18,16 @@ struct train {
     plim_graph *model;
     plim_trainer *trainer;
     plim_data *data;
+    plim__train_budget budget;
+    plim_error failure; /* of what was done between steps */
     uint64_t idle_bytes;
 };
+
+static int between_steps(void *context, const plim_fit_event *event) {
+    struct train *t = context;
+    (void)event;
+    return plim__train_budget_poll(&t->budget, t->trainer, plim__args_json(t->args), &t->failure) != PLIM_OK;
+}
 
 /* Axes besides the batch: windows of text are as long as the data says. */
 static void bind_window(struct train *t) {
@@ -38,19 +48,24 @@ static void bind_window(struct train *t) {
 static int run_training(struct train *t) {
     plim_error error;
     plim_fit_result result;
+    t->fit.seen = between_steps;
+    t->fit.context = t;
     plim_status status = plim_fit(t->trainer, t->data, &t->fit, &result, &error);
+    if (t->failure.status != PLIM_OK) return plim__say_error(t->args, &t->failure);
     if (status == PLIM_OK && t->out) status = plim_trainer_save(t->trainer, t->out, &error);
     if (status != PLIM_OK) return plim__say_error(t->args, &error);
     plim_trainer_stats stats;
     plim_trainer_stats_get(t->trainer, &stats);
-    if (plim__args_json(t->args))
-        return plim__say_json(
-            t->args, json_pack("{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)result.steps,
-                               "loss", result.loss, "metric",
-                               result.metric >= 0 ? json_real(result.metric) : json_null(), "seconds_per_step",
-                               result.seconds_per_step, "samples_per_second", result.samples_per_second, "arena_bytes",
-                               (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)plim__resident_peak(),
-                               "idle_resident_bytes", (json_int_t)t->idle_bytes, "data_wait_share", result.wait_share));
+    if (plim__args_json(t->args)) {
+        json_t *object = json_pack(
+            "{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)result.steps, "loss", result.loss,
+            "metric", result.metric >= 0 ? json_real(result.metric) : json_null(), "seconds_per_step",
+            result.seconds_per_step, "samples_per_second", result.samples_per_second, "arena_bytes",
+            (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)plim__resident_peak(),
+            "idle_resident_bytes", (json_int_t)t->idle_bytes, "data_wait_share", result.wait_share);
+        plim__train_budget_json(&t->budget, t->trainer, object);
+        return plim__say_json(t->args, object);
+    }
     printf("loss %.4f after %lld steps; %.0f samples/s\n", result.loss, (long long)result.steps,
            result.samples_per_second);
     return PLIM_EXIT_OK;
@@ -66,6 +81,11 @@ static plim_status open_data(struct train *t, const char *source, plim_error *er
         o->field_count = plim_trainer_fields(t->trainer, fields);
         o->fields = fields;
     }
+    if (t->settings.options.budget && !o->buffer_limit) { /* what the plan reckons with */
+        plim_trainer_stats stats;
+        plim_trainer_stats_get(t->trainer, &stats);
+        o->buffer_limit = stats.data_buffer_bytes;
+    }
     return plim_data_open(source, o, &t->data, error);
 }
 
@@ -74,11 +94,15 @@ static int train(struct train *t, const char *path, const char *source) {
     if (t->out && plim__trainer_can_save(t->out, &error) != PLIM_OK) return plim__say_error(t->args, &error);
     if (plim_onnx_load(path, &t->model, &error) != PLIM_OK) return plim__say_error(t->args, &error);
     bind_window(t);
+    if (t->settings.options.budget) plim__budget_measure_costs(t->args);
     t->idle_bytes = plim__resident_now();
     if (plim_trainer_create(t->model, &t->settings.options, &t->trainer, &error) != PLIM_OK ||
         open_data(t, source, &error) != PLIM_OK)
         return plim__say_error(t->args, &error);
-    return run_training(t);
+    plim__train_budget_begin(&t->budget, t->args, &t->settings.options);
+    int code = run_training(t);
+    plim__train_budget_end(&t->budget);
+    return code;
 }
 
 static int run(plim__args *args) {
@@ -87,6 +111,7 @@ static int run(plim__args *args) {
     if (!source) return plim__say_usage(args, "which data? give --data PATH");
     struct train t = {.args = args, .out = plim__args_get(args, "out")};
     if (!plim__train_options_read(args, &t.settings) || !plim__data_options_read(args, &t.data_settings) ||
+        !plim__budget_options_read(args, &t.settings.options) ||
         !plim__args_int(args, "epochs", 1, (int64_t)1 << 40, &t.fit.epochs) ||
         !plim__args_int(args, "steps", 1, (int64_t)1 << 40, &t.fit.steps))
         return PLIM_EXIT_USAGE;
@@ -102,6 +127,7 @@ static const plim__option options[] = {
     {"epochs", 'e', "N", "passes over the data; the default is 1"},
     {"steps", 0, "N", "at most so many updates"},
     {"out", 'o', "FILE", "write the trained weights to this .onnx or .safetensors file"},
+    PLIM__BUDGET_OPTIONS,
     PLIM__TRAIN_OPTIONS,
     PLIM__DATA_OPTIONS,
     {0},

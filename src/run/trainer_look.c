@@ -30,6 +30,8 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
         .frozen = v->training->frozen_count,
         .steps = v->program->steps.count,
         .couples = v->training->couples,
+        .planned_arena_bytes = v->plan->arena_bytes,
+        .data_buffer_bytes = plim__trainer_data_bytes(t),
         .process_bytes = t->planned_process,
         .seconds = t->way.seconds,
         .class_ = t->way.class,
