@@ -30,6 +30,23 @@ cc "$work/main.c" -o "$work/shared" $(pkg-config $flags --cflags --libs plimsoll
 cc "$work/main.c" -o "$work/static" $(pkg-config $flags --cflags plimsoll) "$lib/libplimsoll.a" $(pkg-config $flags --static --libs plimsoll | sed 's/-lplimsoll//')
 [ "$("$work/static")" = "it runs" ]
 
+# the examples build as their Makefile says, and each does what it shows
+cat > "$work/pkg-config" <<SH
+#!/bin/sh
+exec pkg-config $flags "\$@"
+SH
+chmod +x "$work/pkg-config"
+make -s -C "$2/examples" OUT="$work" PKG_CONFIG="$work/pkg-config" CFLAGS="-O2 -Wall -Wextra -Werror"
+export LD_LIBRARY_PATH="$lib"
+"$work/usr/bin/plimsoll" zoo lstm --seq 256 --width 16 --layers 1 -o "$work/model.onnx" > /dev/null
+cat "$2"/docs/*.md > "$work/text.txt"
+"$work/train_files" "$work/model.onnx" "$work/text.txt" "$work/trained.onnx" 3 | grep -q '^3 steps, loss' || { echo "train_files did not train"; exit 1; }
+[ -s "$work/trained.onnx" ]
+"$work/train_arrays" | awk '/^epoch 4/ { found = $4 < 0.2 } END { exit !found }' || { echo "train_arrays did not learn"; exit 1; }
+"$work/build_model" "$work/spirals.onnx" | awk '/^step 2000/ { found = $6 > 250 } END { exit !found }' || { echo "build_model did not learn"; exit 1; }
+[ -s "$work/spirals.onnx" ]
+unset LD_LIBRARY_PATH
+
 mkdir "$work/project"
 cp "$work/main.c" "$work/project"
 cat > "$work/project/CMakeLists.txt" <<'C'
