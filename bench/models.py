@@ -209,6 +209,52 @@ class LeNet(nn.Module):
         return self.fc2(F.relu(self.fc1(x.flatten(1))))
 
 
+class PatchTransformer(nn.Module):
+    """ViT: patches, a class token, layers, a head on the class token."""
+
+    def __init__(self, size, patch, width, layers, heads, classes):
+        super().__init__()
+        self.patch_embed = nn.Conv2d(3, width, patch, patch)
+        self.cls, self.pos = nn.Module(), nn.Module()
+        self.cls.token = nn.Parameter(torch.empty(1, 1, width).normal_(0, 0.02))
+        self.pos.embed = nn.Parameter(torch.empty(1, (size // patch) ** 2 + 1, width).normal_(0, 0.02))
+        self.blocks = nn.ModuleList(Layer(width, heads, False, 1e-6, "none") for _ in range(layers))
+        self.norm = nn.LayerNorm(width, 1e-6)
+        self.head = nn.Linear(width, classes)
+
+    def forward(self, x):
+        x = self.patch_embed(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.cls.token.expand(x.shape[0], -1, -1), x], 1) + self.pos.embed
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)[:, 0])
+
+
+class Recurrent(nn.Module):
+    """Embedding, layers of LSTM, a projection to the vocabulary; (N, T) to (N, T, vocabulary)."""
+
+    def __init__(self, vocabulary=256, width=256, layers=2):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.lstm = nn.LSTM(width, width, layers, batch_first=True)
+        self.head = Projection(width, vocabulary)
+
+    def forward(self, tokens):
+        return self.head(self.lstm(self.embedding(tokens))[0])
+
+    def onnx_tensors(self, tensors):
+        """Between the two conventions: ONNX has one array for both biases and the gates in the order i, o, f, c."""
+        width, order = self.lstm.hidden_size, (0, 2, 3, 1)
+        gates = lambda t: torch.cat([t[g * width:(g + 1) * width] for g in order])  # noqa: E731
+        named = {k: v for k, v in tensors.items() if not k.startswith("lstm.")}
+        for i in range(self.lstm.num_layers):
+            named["lstm.weight_ih_l%d" % i] = gates(tensors["lstm.%d.weight_ih" % i][0])
+            named["lstm.weight_hh_l%d" % i] = gates(tensors["lstm.%d.weight_hh" % i][0])
+            for k, part in enumerate(("ih", "hh")):
+                named["lstm.bias_%s_l%d" % (part, i)] = gates(tensors["lstm.%d.bias" % i][0, k * 4 * width:(k + 1) * 4 * width])
+        return named
+
+
 MAKERS = {
     "lenet": LeNet,
     "resnet18": lambda: ResNet((2, 2, 2, 2), 1),
@@ -217,7 +263,21 @@ MAKERS = {
     "unet": UNet,
     "gpt2": GPT2,
     "gpt2-tiny": lambda: GPT2(256, 128, 128, 4, 4),
+    "vit-tiny": lambda: PatchTransformer(32, 4, 192, 6, 3, 10),
+    "vit-b16": lambda: PatchTransformer(224, 16, 768, 12, 12, 1000),
+    "lstm": Recurrent,
 }
+
+# One sample's input, and how many classes (or tokens) there are.
+SHAPES = {name: (3, 224, 224) for name in ("resnet18", "resnet50", "mobilenet_v2", "vit-b16")}
+SHAPES.update({"lenet": (1, 28, 28), "unet": (3, 256, 256), "vit-tiny": (3, 32, 32), "gpt2": (256,), "gpt2-tiny": (128,), "lstm": (64,)})
+CLASSES = {name: 1000 for name in SHAPES}
+CLASSES.update({"lenet": 10, "unet": 2, "vit-tiny": 10, "gpt2": 50257, "gpt2-tiny": 256, "lstm": 256})
+
+
+def blocks(model):
+    """The repeated parts of a network, in order: what one would hand to torch.utils.checkpoint."""
+    return [m for m in model.modules() if isinstance(m, (Block, Inverted, Double, Layer))]
 
 
 def load(name, onnx_path):
@@ -228,6 +288,8 @@ def load(name, onnx_path):
     with torch.device("meta"):
         model = MAKERS[name]()
     weights = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in onnx.load(onnx_path).graph.initializer}
+    if hasattr(model, "onnx_tensors"):
+        weights = model.onnx_tensors(weights)
     expected = [k for k in model.state_dict() if not k.endswith("num_batches_tracked")]
     model.load_state_dict({k: weights[k] for k in expected}, strict=False, assign=True)
     for module in model.modules():

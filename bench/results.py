@@ -23,6 +23,11 @@ def mib(n):
     return "%.1f MiB" % (n / 2**20)
 
 
+def when(part):
+    """The day, and a warning where other work ran beside the measurement."""
+    return "Measured on %s%s." % (part["day"], "" if part["load"] < 1.5 * (os.cpu_count() or 1) else ", **with other work on the machine** (load %.0f)" % part["load"])
+
+
 print("# Measured\n\n`make bench` wrote this on %s.\n\nMachine: %s.\n" % (datetime.date.today().isoformat(), machine()))
 forward = read("forward.json")
 if forward:
@@ -34,6 +39,61 @@ if forward:
         print("| %s | %d | %.0f ms | %.0f ms | **%.2f** | %.0f | %.0e | %s | %.2f %% | %s |" % (
             r["model"], r["batch"], r["plimsoll_seconds"] * 1e3, r["pytorch_seconds"] * 1e3, r["ratio"], r["flops"] / r["plimsoll_seconds"] * 1e-9, r["difference"],
             mib(r["arena_bytes"]), 100 * (r["arena_bytes"] / r["lower_bound_bytes"] - 1), mib(r["peak_resident_bytes"])))
+parity = read("parity.json")
+if parity:
+    print("\n## Training computes what PyTorch computes\n\nFrom the same weights and batches: the largest relative difference of the first losses (at most 1e-3), and of any\n"
+          "parameter's first gradient relative to its largest entry (at most 1e-4). %s\n" % when(parity))
+    print("| model | batch | optimizer | steps | loss, first to last | losses differ by | first gradients differ by | of which the farthest | |\n|---|---|---|---|---|---|---|---|---|")
+    for r in parity["rows"]:
+        if "agrees" in r:
+            print("| %s | %d | %s | %d | %.4f to %.4f | %.1e | %.1e | %s | %s |" % (
+                r["model"], r["batch"], r["optimizer"], r["steps"], r["first_loss"], r["last_loss"], r["loss_difference"], r["gradient_difference"], r["worst_gradient"],
+                "agrees" if r["agrees"] else "**too far**"))
+train = read("train.json")
+if train:
+    print("\n## A training step\n\nThe median step of fresh processes that take turns, %d threads, first three steps left out; memory is VmHWM above the idle process. PyTorch is the\n"
+          "fastest of eager, channels_last and a fused optimizer. \"Kernels\" is the share of the step inside convolution and matrix kernels alone. %s\n" % (train["threads"], when(train)))
+    print("| model | batch | Plimsoll | PyTorch | | time ratio | Plimsoll | PyTorch | memory ratio | kernels | PyTorch's |\n|---|---|---|---|---|---|---|---|---|---|---|")
+    for r in train["rows"]:
+        if "failed" in r:
+            print("| %s | %d | %s | %.0f ms | %s | | | %s | | | %.0f %% |" % (
+                r["model"], r["batch"], r["failed"], r["pytorch_seconds"] * 1e3, r["variant"], mib(r["pytorch_bytes"]), 100 * r["pytorch_kernel_share"]))
+            continue
+        print("| %s | %d | %.0f ms | %.0f ms | %s | **%.2f** | %s | %s | **%.2f** | %s | %.0f %% |" % (
+            r["model"], r["batch"], r["plimsoll_seconds"] * 1e3, r["pytorch_seconds"] * 1e3, r["variant"], r["time_ratio"], mib(r["plimsoll_bytes"]), mib(r["pytorch_bytes"]),
+            r["memory_ratio"], "%.0f %%" % (100 * r["plimsoll_kernel_share"]) if r["plimsoll_kernel_share"] else "", 100 * r["pytorch_kernel_share"]))
+epochs = read("epochs.json")
+if epochs:
+    print("\n## From data to accuracy\n\nlenet on Fashion-MNIST, %d epochs, batch %d, AdamW, %d threads. Our time is that of the whole process; PyTorch's begins with the data in memory, and is the\n"
+          "better of no workers and two in its DataLoader. %s\n" % (epochs["epochs"], epochs["batch"], epochs["threads"], when(epochs)))
+    print("| | time | test accuracy |\n|---|---|---|")
+    print("| Plimsoll | %.1f s | %.2f %% |" % (epochs["plimsoll"]["seconds"], 100 * epochs["plimsoll"]["accuracy"]))
+    for t in epochs["tried"]:
+        print("| PyTorch, %d workers | %.1f s | %.2f %% |" % (t["workers"], t["seconds"], 100 * t["accuracy"]))
+    print("| ratio | **%.2f** | |" % epochs["ratio"])
+budget = read("budget.json")
+if budget:
+    print("\n## Within a budget\n\nMemory above the idle process on both sides: a budget bounds our whole process, so a share of PyTorch's memory is asked for as our idle process + that\n"
+          "share of PyTorch's peak. The headline's share is a quarter (gpt2: a half), its limit %.2f of PyTorch's time. %s\n\n![Time against memory](frontier.svg)\n" % (
+              budget["limit"], when(budget)))
+    print("| model | batch | | memory | of PyTorch's | time a step | of PyTorch's | how |\n|---|---|---|---|---|---|---|---|")
+    for r in budget["rows"]:
+        base = r["pytorch"][0]
+        for p in r["pytorch"]:
+            print("| %s | %d | PyTorch%s | %s | %.2f | %.2f s | %.2f | %s |" % (
+                r["model"], r["batch"], ", checkpoint" if p["checkpoint"] else "", mib(p["bytes"]), p["bytes"] / base["bytes"], p["seconds"], p["seconds"] / base["seconds"],
+                "%d blocks recomputed" % p["recomputed"] if p["checkpoint"] else ""))
+        for p in r["plimsoll"]:
+            label = "no budget" if p["share"] is None else "the least budget" if p["share"] == "least" else "budget %.3g" % p["share"]
+            if p == r["headline"]:
+                label = "**%s**" % label
+            if "failed" in p:
+                print("| %s | %d | Plimsoll, %s | | | | | %s |" % (r["model"], r["batch"], label, p["failed"].replace("|", "/")))
+                continue
+            how = "" if p["share"] is None else "%s, micro-batch %s × %s, %s recomputed%s" % (
+                p["class"], p["micro_batch"], p["accumulate"], p["recomputed"], "" if p["held"] else "; **above its budget**")
+            print("| %s | %d | Plimsoll, %s | %s | %.2f | %.2f s | **%.2f** | %s |" % (
+                r["model"], r["batch"], label, mib(p["bytes"]), p["bytes"] / base["bytes"], p["seconds"], p["seconds"] / base["seconds"], how))
 packing = read("packing.json")
 if packing:
     print("\n## Packing\n\nReal instances of an accelerator compiler at their known capacity (units of the file), and a large made-up training step.\n")

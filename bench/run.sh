@@ -1,25 +1,43 @@
 #!/bin/sh
 # Benchmarks beside the real peers, in one run. Makes its own virtual environment with PyTorch 2.13 (CPU), measures, and
-# writes bench/RESULTS.md.
-#   bench/run.sh PLIMSOLL [THREADS]
+# writes bench/RESULTS.md and bench/frontier.svg.
+#   bench/run.sh PLIMSOLL [THREADS [PART...]]
+# Parts: forward, packing, parity, train, epochs, budget; all of them take about an hour. What was measured stays in
+# bench/measured, so that one part can be measured again by itself.
 set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
+[ $# -gt 2 ] && shift 2 || set -- forward packing parity train epochs budget
 here=$(cd "$(dirname "$0")" && pwd)
+python=$here/venv/bin/python measured=$here/measured
 
 "$here/../scripts/setup.sh" python3 python3-venv
-if ! "$here/venv/bin/python" -c 'import torch, onnx, numpy' 2>/dev/null; then
+if ! "$python" -c 'import torch, onnx, numpy' 2>/dev/null; then
     echo "making $here/venv with PyTorch 2.13"
     python3 -m venv "$here/venv"
     "$here/venv/bin/pip" install -q torch==2.13.0 numpy onnx
 fi
+mkdir -p "$measured"
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-echo "forward, against eager PyTorch, $threads threads:"
-"$here/venv/bin/python" "$here/forward.py" "$program" "$work/forward.json" --threads "$threads"
-echo "packing:"
-"$here/venv/bin/python" "$here/packing.py" "$program" "$here/../../shared/data/packing" "$work/packing.json"
-"$here/venv/bin/python" "$here/results.py" "$work" > "$work/RESULTS.md"
-cp "$work/RESULTS.md" "$here/RESULTS.md"
+parity=0
+for part; do
+    case $part in
+    forward) echo "forward, against eager PyTorch, $threads threads:"
+        "$python" "$here/forward.py" "$program" "$measured/forward.json" --threads "$threads" ;;
+    packing) echo "packing:"
+        "$python" "$here/packing.py" "$program" "$here/../../shared/data/packing" "$measured/packing.json" ;;
+    parity) echo "parity of training:"
+        "$python" "$here/parity.py" "$program" --out "$measured/parity.json" --threads "$threads" || parity=1 ;;
+    train) echo "a training step, $threads threads:"
+        "$python" "$here/train.py" "$program" "$measured/train.json" --threads "$threads" ;;
+    epochs) echo "five epochs of Fashion-MNIST:"
+        "$python" "$here/epochs.py" "$program" "$measured/epochs.json" --threads "$threads" ;;
+    budget) echo "training within a budget:"
+        "$python" "$here/budget.py" "$program" "$measured/budget.json" "$here/frontier.svg" --threads "$threads" ;;
+    *) echo "run.sh: no part is called '$part'" >&2; exit 2 ;;
+    esac
+done
+"$python" "$here/results.py" "$measured" > "$measured/RESULTS.md"
+cp "$measured/RESULTS.md" "$here/RESULTS.md"
 echo "wrote bench/RESULTS.md"
+exit $parity

@@ -1,0 +1,69 @@
+"""What the training benchmarks share: one measured run of either side, each in a fresh process."""
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIPPED = 3  # first steps, which warm caches and make kernels
+
+
+def rule(optimizer):
+    """The options of Plimsoll that do what torch_step.py's optimizers do."""
+    return ["--optimizer", "sgd", "--momentum", "0.9", "--lr", "0.01"] if optimizer == "sgd" else ["--optimizer", "adamw", "--lr", "1e-4"]
+
+
+def median_step(seconds):
+    return statistics.median(seconds[SKIPPED:] or seconds[-1:])
+
+
+def plimsoll(program, model, batch, steps, optimizer, threads, *extra):
+    """Runs `train` on synthetic data. None, and why, when it does not run."""
+    command = [program, "train", model, "--data", "synthetic", "--batch", str(batch), "--steps", str(steps), "--threads", str(threads), "--json", *rule(optimizer), *extra]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        return None, (done.stderr.strip().splitlines() or ["exit %d" % done.returncode])[-1]
+    answer = json.loads(done.stdout)
+    answer["above_idle_bytes"] = answer["peak_resident_bytes"] - answer["idle_resident_bytes"]
+    return answer, ""
+
+
+def pytorch(name, batch, steps, optimizer, threads, *extra):
+    command = [sys.executable, os.path.join(HERE, "torch_step.py"), name, str(batch), "--steps", str(steps), "--optimizer", optimizer, "--threads", str(threads), *extra]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    answer = json.loads(lines[-1])
+    answer["seconds_per_step"] = median_step(answer["seconds"])
+    return answer
+
+
+def pytorch_kernels(name, batch, optimizer, threads, *extra):
+    """Seconds of one of PyTorch's steps in convolution and matrix kernels alone, and of that step as a whole."""
+    command = [sys.executable, os.path.join(HERE, "torch_step.py"), name, str(batch), "--steps", "2", "--optimizer", optimizer, "--threads", str(threads), "--profile", *extra]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "ONEDNN_VERBOSE": "profile_exec"}).stdout.splitlines()
+    kernels, inside = 0.0, False
+    for line in lines:
+        inside = (inside or line == "profile_begins") and line != "profile_ends"
+        fields = line.split(",")
+        if inside and fields[0] == "onednn_verbose" and "exec" in fields[:5]:
+            if any(kind in fields[5:7] for kind in ("convolution", "deconvolution")):
+                kernels += float(fields[-1]) * 1e-3
+    answer = json.loads(lines[-1])
+    return kernels + answer["matrix_seconds"], answer["profiled_seconds"]
+
+
+def make_model(program, name, path, *options):
+    subprocess.run([program, "zoo", name, *options, "-o", path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def mib(n):
+    return n / 2**20
+
+
+def write(path, answer):
+    """With the day and how busy the machine was, which a reader has to know."""
+    answer = {"day": datetime.date.today().isoformat(), "load": os.getloadavg()[0], **answer}
+    with open(path, "w") as f:
+        json.dump(answer, f, indent=1)
