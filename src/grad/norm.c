@@ -44,21 +44,44 @@ static void running(plim_graph *g, plim_value old, plim_value batch, double mome
     produce(g, "Add", scaled(g, old, momentum), scaled(g, batch, (1 - momentum) * correction), to);
 }
 
-/* A batch norm takes the ReLU that alone reads it along: one pass less forward, one less backward. */
-static void take_relu(plim_graph *g, int32_t n) {
+/* A number that is known, an attribute in older opsets and an input in newer ones; `missing` when there is none, false
+ * when it is computed. */
+static bool known_bound(const plim_graph *g, const plim__node *node, size_t input, const char *name, float missing,
+                        float *bound) {
+    *bound = plim__node_float(node, name, missing);
+    plim_value v = plim__node_in(node, input);
+    if (v < 0) return true;
+    plim__tensor *tensor = plim__graph_constant_tensor(g, v);
+    if (!tensor || plim__shape_elements(&tensor->shape) != 1 || plim__tensor_load(tensor, NULL) != PLIM_OK)
+        return false;
+    *bound = (float)plim__tensor_at(tensor, 0);
+    return true;
+}
+
+/* ReLU, or a Clip that leaves 0 as it is: padding of blocked layouts stays 0. */
+static bool clips(const plim_graph *g, const plim__node *node, float *low, float *high) {
+    *low = 0;
+    *high = INFINITY;
+    if (node->dead || *node->domain) return false;
+    if (strcmp(node->op_name, "Relu") == 0) return true;
+    return strcmp(node->op_name, "Clip") == 0 && known_bound(g, node, 1, "min", -INFINITY, low) &&
+           known_bound(g, node, 2, "max", INFINITY, high) && *low <= 0 && *high >= 0;
+}
+
+/* A batch norm takes the ReLU or Clip that alone reads it along: one pass less forward, one less backward, and nothing
+ * but its input is kept. */
+static void take_activation(plim_graph *g, int32_t n) {
     plim_value y = plim__node_out(&g->nodes.items[n], 0);
     int32_t user = plim__graph_only_user(g, y);
-    if (user < 0 || *g->nodes.items[user].domain || strcmp(g->nodes.items[user].op_name, "Relu") != 0) return;
-    plim_value passed = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
-    if (!plim__node_add_output(g, n, passed)) return;
-    plim_graph_set_int(g, n, "relu", 1);
+    float low, high;
+    if (user < 0 || !clips(g, &g->nodes.items[user], &low, &high)) return;
+    plim_graph_set_float(g, n, "low", low);
+    plim_graph_set_float(g, n, "high", high);
     plim_value z = g->nodes.items[user].outputs.items[0];
     g->nodes.items[n].outputs.items[0] = z;
     g->values.items[z].producer = n;
     g->values.items[y].producer = -1;
     g->nodes.items[user].dead = true;
-    plim__infer ctx = {g, &g->nodes.items[n], NULL};
-    g->nodes.items[n].op->infer(&ctx);
 }
 
 static plim_status train_batch_norm(plim_graph *g, int32_t n, plim_error *error) {
@@ -90,7 +113,7 @@ static plim_status train_batch_norm(plim_graph *g, int32_t n, plim_error *error)
     plim__node_add_output(g, n, variance);
     running(g, in[3], mean, momentum, 1, out[1]);
     running(g, in[4], variance, momentum, count > 1 ? count / (count - 1) : 1, out[2]);
-    if (g->failure.status == PLIM_OK) take_relu(g, n);
+    if (g->failure.status == PLIM_OK) take_activation(g, n);
     return plim_graph_status(g, error);
 }
 
@@ -141,8 +164,9 @@ plim_status plim__gradient_batch_norm_train(plim__gradient *d);
 plim_status plim__gradient_batch_norm_train(plim__gradient *d) {
     if (plim__gradient_of_output(d, 0) < 0) return PLIM_OK;
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0),  plim__gradient_input(d, 1),
-                           plim__gradient_output(d, 1),    plim__gradient_output(d, 2), plim__gradient_output(d, 3)};
-    return three(d, "BatchNormGrad", inputs, inputs[5] >= 0 ? 6 : 5);
+                           plim__gradient_output(d, 1),    plim__gradient_output(d, 2), plim__gradient_input(d, 2)};
+    bool clipped = plim__node_attribute(plim__gradient_self(d), "low") != NULL;
+    return three(d, "BatchNormGrad", inputs, clipped ? 6 : 5);
 }
 
 /* Statistics that are computed or trained: dmean = -scale · sum(dy) / deviation, dvariance = -scale · sum(dy · (x - mean))

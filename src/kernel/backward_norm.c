@@ -1,5 +1,5 @@
-/* Norms in training: batch and layer norm on oneDNN, whose forward pass keeps mean and variance; the backward pass of
- * instance and group norm on loops of our own. */
+/* Norms in training: layer norm on oneDNN, whose forward pass keeps mean and variance; the backward pass of instance and
+ * group norm on loops of our own. Batch norm has a file of its own. */
 #include <math.h>
 #include <string.h>
 
@@ -19,97 +19,10 @@ static plim_status finish(plim__lower *l, const char *label, const void *desc, d
     return plim__lower_primitive(l, label, pd, arguments, count);
 }
 
-/* --- batch norm ----------------------------------------------------------------------------------------------- */
-
-#define BATCH_FLAGS (dnnl_use_scale | dnnl_use_shift)
-
 static dnnl_memory_desc_t vector_md(int64_t count) {
     dnnl_memory_desc_t md;
     dnnl_memory_desc_init_by_tag(&md, 1, (dnnl_dims_t){count}, dnnl_f32, dnnl_a);
     return md;
-}
-
-/* With a ReLU: what oneDNN keeps of it, in a layout of the size that it really has. */
-static plim__layout passed_layout(const dnnl_memory_desc_t *md) {
-    plim__shape bytes = {.rank = 1, .dims = {(int64_t)dnnl_memory_desc_get_size(md)}};
-    return plim__layout_dense(PLIM_U8, &bytes);
-}
-
-static unsigned batch_flags(const plim__lower *l) {
-    return BATCH_FLAGS | (plim__node_int(plim__lower_node(l), "relu", 0) ? dnnl_fuse_norm_relu : 0);
-}
-
-/* x, scale, bias → y, mean, variance, what passed the ReLU. x keeps its layout. */
-plim_status plim__lower_batch_norm_train(plim__lower *l);
-plim_status plim__lower_batch_norm_train(plim__lower *l) {
-    plim__layout x = *plim__lower_peek(l, 0);
-    dnnl_memory_desc_t md, channel = vector_md(plim__lower_input_shape(l, 0)->dims[1]);
-    PLIM_TRY(need_f32(l));
-    PLIM_TRY(plim__lower_input(l, 0, x.blocked ? PLIM__ANY : PLIM__DENSE, &x));
-    for (size_t i = 1; i < 3; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
-    plim__layout_md(&x, &md);
-    PLIM_TRY(plim__lower_output(l, 0, x.blocked ? &x : NULL));
-    for (size_t i = 1; i < 3; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
-    dnnl_batch_normalization_desc_t desc;
-    dnnl_primitive_desc_t pd;
-    float epsilon = plim__node_float(plim__lower_node(l), "epsilon", 1e-5f);
-    PLIM_TRY(plim__lower_dnnl(
-        l, dnnl_batch_normalization_forward_desc_init(&desc, dnnl_forward_training, &md, epsilon, batch_flags(l)),
-        "batch norm"));
-    PLIM_TRY(plim__backward_describe(l, "batch norm", &desc, NULL, &pd));
-    plim__argument arguments[] = {{DNNL_ARG_SRC, md, 0},
-                                  {DNNL_ARG_SCALE, channel, 1},
-                                  {DNNL_ARG_SHIFT, channel, 2},
-                                  {DNNL_ARG_DST, md, PLIM__OUT(0)},
-                                  {DNNL_ARG_MEAN, channel, PLIM__OUT(1)},
-                                  {DNNL_ARG_VARIANCE, channel, PLIM__OUT(2)},
-                                  {.id = DNNL_ARG_WORKSPACE, .operand = PLIM__OUT(3)}};
-    if (!plim__lower_has_output(l, 3)) return plim__lower_primitive(l, "BatchNormTrain", pd, arguments, 6);
-    arguments[6].md = *dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0);
-    plim__layout passed = passed_layout(&arguments[6].md);
-    plim_status status = plim__lower_output(l, 3, &passed);
-    if (status == PLIM_OK) return plim__lower_primitive(l, "BatchNormTrain", pd, arguments, 7);
-    dnnl_primitive_desc_destroy(pd);
-    return status;
-}
-
-plim_status plim__lower_batch_norm_grad(plim__lower *l);
-plim_status plim__lower_batch_norm_grad(plim__lower *l) {
-    plim__layout x = *plim__lower_peek(l, 1), seen = x;
-    dnnl_memory_desc_t md, channel = vector_md(plim__lower_input_shape(l, 1)->dims[1]);
-    PLIM_TRY(need_f32(l));
-    if (!seen.blocked) x = plim__layout_dense(PLIM_F32, plim__lower_input_shape(l, 1));
-    plim__layout_md(&x, &md);
-    PLIM_TRY(x.blocked ? plim__lower_input_md(l, 0, &md) : plim__lower_input(l, 0, PLIM__DENSE, NULL));
-    PLIM_TRY(plim__lower_input(l, 1, x.blocked ? PLIM__ANY : PLIM__DENSE, NULL));
-    for (size_t i = 2; i < 5; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
-    if (plim__lower_has_input(l, 5)) PLIM_TRY(plim__lower_input(l, 5, PLIM__ANY, NULL));
-    PLIM_TRY(plim__lower_output(l, 0, x.blocked ? &x : NULL));
-    for (size_t i = 1; i < 3; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
-    plim__lower_inplace(l, 0, 0);
-    dnnl_batch_normalization_desc_t forward, desc;
-    dnnl_primitive_desc_t hint;
-    float epsilon = plim__node_float(plim__lower_node(l), "epsilon", 1e-5f);
-    PLIM_TRY(plim__lower_dnnl(
-        l, dnnl_batch_normalization_forward_desc_init(&forward, dnnl_forward_training, &md, epsilon, batch_flags(l)),
-        "batch norm"));
-    PLIM_TRY(plim__lower_dnnl(
-        l, dnnl_batch_normalization_backward_desc_init(&desc, dnnl_backward, &md, &md, epsilon, batch_flags(l)),
-        "batch norm"));
-    PLIM_TRY(plim__backward_describe(l, "batch norm", &forward, NULL, &hint));
-    plim__argument arguments[] = {{DNNL_ARG_DIFF_DST, md, 0},
-                                  {DNNL_ARG_SRC, md, 1},
-                                  {DNNL_ARG_SCALE, channel, 2},
-                                  {DNNL_ARG_MEAN, channel, 3},
-                                  {DNNL_ARG_VARIANCE, channel, 4},
-                                  {DNNL_ARG_DIFF_SRC, md, PLIM__OUT(0)},
-                                  {DNNL_ARG_DIFF_SCALE, channel, PLIM__OUT(1)},
-                                  {DNNL_ARG_DIFF_SHIFT, channel, PLIM__OUT(2)},
-                                  {DNNL_ARG_SHIFT, channel, 2}, /* asked for, never read: the scale stands in for it */
-                                  {.id = DNNL_ARG_WORKSPACE, .operand = 5}};
-    bool relu = plim__lower_has_input(l, 5);
-    if (relu) arguments[9].md = *dnnl_primitive_desc_query_md(hint, dnnl_query_workspace_md, 0);
-    return finish(l, "BatchNormGrad", &desc, hint, arguments, relu ? 10 : 9);
 }
 
 /* --- layer norm ----------------------------------------------------------------------------------------------- */

@@ -43,8 +43,7 @@ plim_status plim__infer_pool_train(plim__infer *ctx) {
     return plim__infer_output(ctx, 1, cells < 256 ? PLIM_U8 : PLIM_I32, &y);
 }
 
-/* x, scale, bias → y, mean, variance of the batch, and a bit for each element (of blocks of 16 channels) that passed the
- * ReLU: the kernel may need more, and says so in its layout. */
+/* x, scale, bias → y, mean, variance of the batch. */
 plim_status plim__infer_batch_norm_train(plim__infer *ctx);
 plim_status plim__infer_batch_norm_train(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0);
@@ -52,10 +51,7 @@ plim_status plim__infer_batch_norm_train(plim__infer *ctx) {
     plim__shape channel = {.rank = 1, .dims = {x->dims[1]}};
     PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), x));
     PLIM_TRY(plim__infer_output(ctx, 1, plim__infer_dtype(ctx, 0), &channel));
-    PLIM_TRY(plim__infer_output(ctx, 2, plim__infer_dtype(ctx, 0), &channel));
-    int64_t cells = x->dims[0] * plim__shape_product(x, 2, x->rank);
-    plim__shape bits = {.rank = 1, .dims = {cells * ((x->dims[1] + 15) / 16) * 2}};
-    return plim__infer_output(ctx, 3, PLIM_U8, &bits);
+    return plim__infer_output(ctx, 2, plim__infer_dtype(ctx, 0), &channel);
 }
 
 /* dx like x; dscale and dbias like scale. */
