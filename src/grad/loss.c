@@ -1,4 +1,6 @@
 /* Gradients of losses. */
+#include <string.h>
+
 #include "grad/gradient.h"
 
 static plim_status class_loss(plim__gradient *d, const char *op, bool scores) {
@@ -47,13 +49,47 @@ plim_status plim__gradient_cross_entropy(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-/* A node with the gradients of x, w and bias, those that are wanted. */
-plim_status plim__gradient_linear_cross_entropy(plim__gradient *d);
-plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
-    static const size_t from[] = {0, 1, 3};
-    plim_value dloss = plim__gradient_of_output(d, 0);
-    if (dloss < 0) return PLIM_OK;
-    if (plim__gradient_wanted(d, 4)) return plim__gradient_unsupported(d, "for its class weights ");
+/* --- the linear layer inside the loss ------------------------------------------------------------------------- */
+
+static const size_t linear_inputs[] = {0, 1, 3}; /* x, w, bias */
+
+static bool is_one(const plim_graph *g, plim_value v) {
+    const plim__tensor *tensor = v < 0 ? NULL : plim__graph_constant_tensor(g, v);
+    return tensor && tensor->data && tensor->dtype == PLIM_F32 && plim__shape_elements(&tensor->shape) == 1 &&
+           *(const float *)tensor->data == 1;
+}
+
+/* Whether the gradient of the loss is the weight of its targets: that of their sum. */
+static bool is_weight(plim__gradient *d, plim_value dloss) {
+    const plim_graph *g = d->graph;
+    plim_value weight = plim__gradient_output(d, 1);
+    int32_t producer = g->values.items[dloss].producer;
+    if (weight < 0 || producer < 0) return false;
+    const plim__node *node = &g->nodes.items[producer];
+    if (*node->domain || strcmp(node->op_name, "Mul") != 0) return false;
+    plim_value a = node->inputs.items[0], b = node->inputs.items[1];
+    return (a == weight && is_one(g, b)) || (b == weight && is_one(g, a));
+}
+
+/* The node itself gives the gradients out: the scores are computed once. */
+static plim_status linear_at_once(plim__gradient *d, bool sum) {
+    plim_graph *g = d->graph;
+    PLIM_TRY(plim__gradient_become(d, "LinearCrossEntropyTrain", 6));
+    if (sum) plim_graph_set_int(g, d->node, "sum", 1);
+    for (size_t i = 0; i < 3; i++) {
+        plim_value made = plim__gradient_output(d, 3 + i);
+        if (plim__gradient_wanted(d, linear_inputs[i])) {
+            PLIM_TRY(plim__gradient_set(d, linear_inputs[i], made));
+        } else {
+            g->nodes.items[d->node].outputs.items[3 + i] = PLIM_NO_VALUE;
+            g->values.items[made].producer = -1;
+        }
+    }
+    return plim_graph_status(g, d->error);
+}
+
+/* A node with the gradients of x, w and bias, those that are wanted; it computes the scores again. */
+static plim_status linear_again(plim__gradient *d, plim_value dloss) {
     PLIM_TRY(plim__gradient_become(d, "LinearCrossEntropy", 4));
     plim_value inputs[8] = {[3] = plim__gradient_output(d, 3), plim__gradient_output(d, 1), dloss};
     for (size_t i = 0; i < 5; i++) inputs[i < 3 ? i : i + 3] = plim__gradient_input(d, i);
@@ -61,16 +97,25 @@ plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
     plim__gradient_copy_attributes(d, node);
     for (size_t i = 0; i < 3; i++)
         plim__node_add_output(d->graph, node,
-                              plim__gradient_wanted(d, from[i])
+                              plim__gradient_wanted(d, linear_inputs[i])
                                   ? plim__graph_add_value(d->graph, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE,
                                                           &PLIM_SHAPE_UNKNOWN)
                                   : PLIM_NO_VALUE);
     plim__gradient_end(d, node);
     PLIM_TRY(plim_graph_status(d->graph, d->error));
     for (size_t i = 0; i < 3; i++)
-        if (plim__gradient_wanted(d, from[i]))
-            PLIM_TRY(plim__gradient_set(d, from[i], plim_graph_node_output(d->graph, node, i)));
+        if (plim__gradient_wanted(d, linear_inputs[i]))
+            PLIM_TRY(plim__gradient_set(d, linear_inputs[i], plim_graph_node_output(d->graph, node, i)));
     return PLIM_OK;
+}
+
+plim_status plim__gradient_linear_cross_entropy(plim__gradient *d);
+plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
+    plim_value dloss = plim__gradient_of_output(d, 0);
+    if (dloss < 0) return PLIM_OK;
+    if (plim__gradient_wanted(d, 4)) return plim__gradient_unsupported(d, "for its class weights ");
+    bool mean = is_one(d->graph, dloss), sum = is_weight(d, dloss), fresh = plim__gradient_output(d, 3) < 0;
+    return fresh && (mean || sum) ? linear_at_once(d, sum) : linear_again(d, dloss);
 }
 
 plim_status plim__gradient_element_loss(plim__gradient *d);

@@ -33,7 +33,7 @@ static int32_t begin(plim_graph *g, const char *op, const plim_value *inputs, si
     int32_t node = plim__graph_add_node(g, PLIM__DOMAIN, op, "plimsoll.loss", 1);
     for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
     for (size_t i = 0; node >= 0 && i < outputs; i++) {
-        bool free = output_names[i] && plim__map_get(&g->names, output_names[i], -1) < 0;
+        bool free = plim__map_get(&g->names, output_names[i], -1) < 0;
         plim__node_add_output(g, node,
                               plim__graph_add_value(g, free ? output_names[i] : NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE,
                                                     &PLIM_SHAPE_UNKNOWN));
@@ -144,7 +144,7 @@ static plim_status check_weights(const plim_loss *loss, int64_t classes, plim_er
 
 static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, plim_value scores,
                                         plim__loss_parts *parts, plim_error *error) {
-    static const char *const outputs[] = {"plimsoll.loss", "plimsoll.weight", "plimsoll.correct", NULL};
+    static const char *const outputs[] = {"plimsoll.loss", "plimsoll.weight", "plimsoll.correct"};
     plim__shape x = g->values.items[scores].shape, target = {.rank = x.rank - 1};
     if (g->values.items[scores].dtype != PLIM_F32) return misfit(g, loss, scores, "scores must be float32", error);
     if (x.rank < 2) return misfit(g, loss, scores, "scores are (N, C), (N, T, C) or (N, C, H, W)", error);
@@ -157,7 +157,7 @@ static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, pl
     plim_value inputs[3] = {scores, add_target(g, PLIM_I64, &target), PLIM_NO_VALUE};
     if (loss->class_weights)
         inputs[2] = plim_graph_constant(g, NULL, PLIM_F32, 1, &x.dims[axis], loss->class_weights);
-    int32_t n = begin(g, "CrossEntropy", inputs, loss->class_weights ? 3 : 2, outputs, 4);
+    int32_t n = begin(g, "CrossEntropy", inputs, loss->class_weights ? 3 : 2, outputs, 3);
     plim_graph_set_int(g, n, "axis", axis);
     if (loss->ignores) plim_graph_set_int(g, n, "ignore_index", loss->ignore_index);
     if (loss->label_smoothing > 0) plim_graph_set_float(g, n, "label_smoothing", (float)loss->label_smoothing);

@@ -22,8 +22,9 @@ typedef struct plim__loss_parts {
 /* Adds the loss to a graph with concrete shapes. */
 plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_parts *parts, plim_error *error);
 
-/* The last linear layer and the cross entropy behind it become one operator: scores exist `chunk_rows` rows at a time,
- * and the backward pass computes them again. For graphs after the passes and before plim__gradients_build; `parts` stay
+/* The last linear layer and the cross entropy behind it become one operator: scores exist `chunk_rows` rows at a time.
+ * The gradient of the loss, or of the loss times the weight of its targets, is computed along with it; any other makes
+ * the backward pass compute the scores again. For graphs after the passes and before plim__gradients_build; `parts` stay
  * what they are. A loss whose scores somebody else reads, the caller included, stays as it is. */
 plim_status plim__linear_losses_fuse(plim_graph *g, int64_t chunk_rows, plim_error *error);
 

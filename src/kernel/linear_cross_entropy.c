@@ -1,11 +1,13 @@
 /* Cross entropy of a linear layer whose scores never exist as a whole: rows are taken a chunk at a time, and the scores
- * of a chunk live in scratch only. The backward pass computes them again.
+ * of a chunk live in scratch only.
  *
  *   x (rows, K)   w (K, C), or (C, K) with transB   bias (C)   s = x·w + bias, a chunk of rows: (m, C)
  *   forward:   s of a chunk, then the loss of its rows
  *   backward:  s again, ds over it, dx = ds·wᵀ, dw += xᵀ·ds, dbias += Σ ds
+ *   train:     both at once, so that s is computed once; for a gradient that is known before: of the loss, or of the
+ *              loss times the weight of its targets. That weight follows from the targets alone.
  *
- *   scratch:  | chunk × C scores | forward: what cross entropy needs |
+ *   scratch:  | chunk × C scores | forward, train: what cross entropy needs |
  *
  * Chunks follow each other in a fixed order and each product is oneDNN's, so that the sums are the same every time. */
 #include <string.h>
@@ -20,6 +22,12 @@ struct linear {
     bool transposed;  /* w lies as (C, K) in memory */
     int64_t w_row;    /* from one row of w to the next, in memory */
     size_t s_scratch; /* bytes of the scores of a chunk */
+    bool sum;         /* train: the gradient is that of the sum over all targets, not of their mean */
+};
+
+/* Where gradients go; each may be NULL. */
+struct gradients {
+    float *dx, *dw, *dbias;
 };
 
 static plim_status failed(dnnl_status_t status) {
@@ -38,28 +46,6 @@ static int64_t rows_left(const struct linear *k, int64_t first) {
     return k->entropy.count - first < k->chunk ? k->entropy.count - first : k->chunk;
 }
 
-static plim_status run_forward(const plim__call *call) {
-    const struct linear *k = call->state;
-    int64_t classes = k->entropy.classes;
-    const float *x = call->in[0], *bias = call->in[3];
-    float *s = call->scratch;
-    plim__entropy_parts p;
-    PLIM_TRY(plim__entropy_begin(call, &k->entropy, call->in[2], call->in[4], (char *)call->scratch + k->s_scratch,
-                                 call->out[3], &p));
-    for (int64_t first = 0; first < k->entropy.count; first += k->chunk) {
-        int64_t m = rows_left(k, first);
-        int threads = plim__loop_threads(m * classes * 4);
-        PLIM_TRY(chunk_scores(k, x + first * k->depth, call->in[1], m, s));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-        for (int64_t i = 0; i < m; i++) {
-            if (bias) p.loops->add(s + i * classes, bias, classes);
-            plim__entropy_row(&k->entropy, &p, first + i, s + i * classes);
-        }
-    }
-    plim__entropy_finish(&k->entropy, &p, call->out[0], call->out[1], call->out[2]);
-    return PLIM_OK;
-}
-
 /* dbias += the sum of m rows, in their order. */
 static void add_rows(const plim__simd_loss *loops, const float *ds, int64_t m, int64_t classes, float *dbias) {
     int64_t piece = 4096, pieces = (classes + piece - 1) / piece;
@@ -71,43 +57,78 @@ static void add_rows(const plim__simd_loss *loops, const float *ds, int64_t m, i
     }
 }
 
-/* What the rows of a chunk contribute; dw is begun by the first. */
-static plim_status chunk_gradients(const struct linear *k, const float *x, const float *w, const float *ds, int64_t m,
-                                   bool begun, float *dx, float *dw) {
+/* What m rows from `first` on contribute, whose scores have become ds. The first chunk begins dw. */
+static plim_status chunk_gradients(const struct linear *k, const plim__simd_loss *loops, const float *x, const float *w,
+                                   const float *ds, int64_t first, int64_t m, const struct gradients *to) {
     int64_t classes = k->entropy.classes, depth = k->depth;
+    float onto = first > 0;
     dnnl_status_t status = dnnl_success;
-    if (dx)
-        status = dnnl_sgemm('N', k->transposed ? 'N' : 'T', m, depth, classes, 1, ds, classes, w, k->w_row, 0, dx, depth);
-    if (status == dnnl_success && dw && k->transposed)
-        status = dnnl_sgemm('T', 'N', classes, depth, m, 1, ds, classes, x, depth, begun, dw, depth);
-    else if (status == dnnl_success && dw)
-        status = dnnl_sgemm('T', 'N', depth, classes, m, 1, x, depth, ds, classes, begun, dw, classes);
+    x += first * depth;
+    if (to->dx)
+        status = dnnl_sgemm('N', k->transposed ? 'N' : 'T', m, depth, classes, 1, ds, classes, w, k->w_row, 0,
+                            to->dx + first * depth, depth);
+    if (status == dnnl_success && to->dw && k->transposed)
+        status = dnnl_sgemm('T', 'N', classes, depth, m, 1, ds, classes, x, depth, onto, to->dw, depth);
+    else if (status == dnnl_success && to->dw)
+        status = dnnl_sgemm('T', 'N', depth, classes, m, 1, x, depth, ds, classes, onto, to->dw, classes);
+    if (to->dbias) add_rows(loops, ds, m, classes, to->dbias);
     return failed(status);
+}
+
+/* Chunk after chunk: their losses (forward), their gradients, or both. */
+static plim_status run_chunks(const plim__call *call, const struct linear *k, const plim__entropy_parts *p,
+                              const float *bias, bool forward, const struct gradients *to) {
+    int64_t classes = k->entropy.classes;
+    const float *x = call->in[0], *w = call->in[1];
+    float *s = call->scratch;
+    if (to && to->dbias) memset(to->dbias, 0, (size_t)classes * sizeof *to->dbias);
+    for (int64_t first = 0; first < k->entropy.count; first += k->chunk) {
+        int64_t m = rows_left(k, first);
+        int threads = plim__loop_threads(m * classes * 4);
+        PLIM_TRY(chunk_scores(k, x + first * k->depth, w, m, s));
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+        for (int64_t i = 0; i < m; i++) {
+            float *row = s + i * classes;
+            if (bias) p->loops->add(row, bias, classes);
+            if (forward) plim__entropy_row(&k->entropy, p, first + i, row);
+            if (to) plim__entropy_row_backward(&k->entropy, p, first + i, row, row);
+        }
+        if (to) PLIM_TRY(chunk_gradients(k, p->loops, x, w, s, first, m, to));
+    }
+    return PLIM_OK;
+}
+
+static plim_status run_forward(const plim__call *call) {
+    const struct linear *k = call->state;
+    plim__entropy_parts p;
+    PLIM_TRY(plim__entropy_begin(call, &k->entropy, call->in[2], call->in[4], (char *)call->scratch + k->s_scratch,
+                                 call->out[3], &p));
+    PLIM_TRY(run_chunks(call, k, &p, call->in[3], true, NULL));
+    plim__entropy_finish(&k->entropy, &p, call->out[0], call->out[1], call->out[2]);
+    return PLIM_OK;
 }
 
 static plim_status run_backward(const plim__call *call) {
     const struct linear *k = call->state;
-    int64_t classes = k->entropy.classes;
-    const float *x = call->in[0], *bias = call->in[6];
     float weight = *(const float *)call->in[4], dloss = *(const float *)call->in[5];
-    float *s = call->scratch, *dx = call->out[0], *dw = call->out[1], *dbias = call->out[2];
     plim__entropy_parts p;
     PLIM_TRY(plim__entropy_begin_backward(call, &k->entropy, call->in[2], call->in[7], call->in[3], weight, dloss, &p));
-    if (dbias) memset(dbias, 0, (size_t)classes * sizeof *dbias);
-    for (int64_t first = 0; first < k->entropy.count; first += k->chunk) {
-        int64_t m = rows_left(k, first);
-        int threads = plim__loop_threads(m * classes * 4);
-        PLIM_TRY(chunk_scores(k, x + first * k->depth, call->in[1], m, s));
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-        for (int64_t i = 0; i < m; i++) {
-            float *row = s + i * classes;
-            if (bias) p.loops->add(row, bias, classes);
-            plim__entropy_row_backward(&k->entropy, &p, first + i, row, row);
-        }
-        PLIM_TRY(chunk_gradients(k, x + first * k->depth, call->in[1], s, m, first > 0,
-                                 dx ? dx + first * k->depth : NULL, dw));
-        if (dbias) add_rows(p.loops, s, m, classes, dbias);
-    }
+    return run_chunks(call, k, &p, call->in[6], false, &(struct gradients){call->out[0], call->out[1], call->out[2]});
+}
+
+static plim_status run_train(const plim__call *call) {
+    const struct linear *k = call->state;
+    plim__entropy_parts p;
+    float weight;
+    PLIM_TRY(plim__entropy_begin(call, &k->entropy, call->in[2], call->in[4], (char *)call->scratch + k->s_scratch,
+                                 NULL, &p));
+    memset(p.values, 0, (size_t)k->entropy.count * sizeof *p.values);
+    memset(p.right, 0, (size_t)k->entropy.count);
+    plim__entropy_finish(&k->entropy, &p, NULL, &weight, NULL);
+    p.share = weight == 0 ? 0 : k->sum ? 1 : 1 / (double)weight;
+    PLIM_TRY(run_chunks(call, k, &p, call->in[3], true,
+                        &(struct gradients){call->out[3], call->out[4], call->out[5]}));
+    plim__entropy_finish(&k->entropy, &p, call->out[0], call->out[1], call->out[2]);
     return PLIM_OK;
 }
 
@@ -131,7 +152,8 @@ static plim_status read_linear(plim__lower *l, struct linear *k) {
     bool turned = plim__node_int(plim__lower_node(l), "transB", 0) != 0;
     *k = (struct linear){.entropy = plim__entropy_read(l, 2, w->dims[turned ? 0 : 1]),
                          .depth = x->dims[x->rank - 1],
-                         .chunk = plim__node_int(plim__lower_node(l), "chunk", 64)};
+                         .chunk = plim__node_int(plim__lower_node(l), "chunk", 64),
+                         .sum = plim__node_int(plim__lower_node(l), "sum", 0) != 0};
     if (k->chunk < 1) k->chunk = 1;
     if (k->chunk > k->entropy.count) k->chunk = k->entropy.count > 0 ? k->entropy.count : 1;
     k->s_scratch = ((size_t)k->chunk * (size_t)k->entropy.classes * sizeof(float) + 63) / 64 * 64;
@@ -157,14 +179,14 @@ plim_status plim__lower_linear_cross_entropy(plim__lower *l) {
 }
 
 /* dw lies in memory as w does: the gradient of a transposed embedding turns back without moving. */
-static plim_status weight_output(plim__lower *l, const struct linear *k) {
+static plim_status weight_output(plim__lower *l, size_t i, const struct linear *k) {
     bool turned = plim__node_int(plim__lower_node(l), "transB", 0) != 0;
     plim__layout layout = plim__layout_dense(PLIM_F32, plim__lower_input_shape(l, 1));
     if (turned != k->transposed) {
         layout.strides[0] = 1;
         layout.strides[1] = layout.shape.dims[0];
     }
-    return plim__lower_output(l, 1, &layout);
+    return plim__lower_output(l, i, &layout);
 }
 
 plim_status plim__lower_linear_cross_entropy_grad(plim__lower *l);
@@ -173,8 +195,20 @@ plim_status plim__lower_linear_cross_entropy_grad(plim__lower *l) {
     PLIM_TRY(read_linear(l, &k));
     for (size_t i = 2; i < 8; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
-    PLIM_TRY(weight_output(l, &k));
+    PLIM_TRY(weight_output(l, 1, &k));
     PLIM_TRY(plim__lower_output(l, 2, NULL));
     PLIM_TRY(plim__lower_scratch(l, k.s_scratch));
     return emit(l, "LinearCrossEntropyGrad", run_backward, &k);
+}
+
+plim_status plim__lower_linear_cross_entropy_train(plim__lower *l);
+plim_status plim__lower_linear_cross_entropy_train(plim__lower *l) {
+    struct linear k;
+    PLIM_TRY(read_linear(l, &k));
+    for (size_t i = 2; i < 5; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
+    for (size_t i = 0; i < 4; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
+    PLIM_TRY(weight_output(l, 4, &k));
+    PLIM_TRY(plim__lower_output(l, 5, NULL));
+    PLIM_TRY(plim__lower_scratch(l, k.s_scratch + plim__entropy_scratch((size_t)k.entropy.count)));
+    return emit(l, "LinearCrossEntropyTrain", run_train, &k);
 }

@@ -63,14 +63,30 @@ plim_status plim__infer_linear_cross_entropy_grad(plim__infer *ctx) {
     return PLIM_OK;
 }
 
-/* One product of x and w forward; backward the same again, and one for each of dx and dw. */
+/* loss, weight, correct: scalars; dx, dw, dbias like x, w and bias. */
+plim_status plim__infer_linear_cross_entropy_train(plim__infer *ctx);
+plim_status plim__infer_linear_cross_entropy_train(plim__infer *ctx) {
+    static const size_t like[] = {0, 1, 3};
+    PLIM_TRY(plim__infer_linear_cross_entropy(ctx));
+    for (size_t i = 0; i < 3; i++)
+        if (plim__infer_has(ctx, like[i]))
+            PLIM_TRY(plim__infer_output(ctx, 3 + i, PLIM_F32, plim__infer_shape(ctx, like[i])));
+    return PLIM_OK;
+}
+
+/* One product for s, which backward computes again, and one for each of dx and dw. */
 void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
     const plim__shape *x = &g->values.items[node->inputs.items[0]].shape,
                       *w = &g->values.items[node->inputs.items[1]].shape;
-    bool backward = node->op && node->op->min_in == 6;
-    double products = backward ? 1 + (plim__node_out(node, 0) >= 0) + (plim__node_out(node, 1) >= 0) : 1;
+    double products = 1;
+    for (size_t i = 0; i < node->outputs.count; i++) { /* dx and dw are the outputs like x and w */
+        plim_value v = node->outputs.items[i];
+        if (v < 0) continue;
+        const plim__shape *shape = &g->values.items[v].shape;
+        products += plim__shape_equal(shape, x) || plim__shape_equal(shape, w);
+    }
     cost->flops =
         products * 2 * (double)plim__shape_product(x, 0, x->rank - 1) * (double)plim__shape_elements(w);
 }

@@ -45,11 +45,25 @@ static plim_value scores(plim_graph *g, enum form form, plim_value x, plim_value
 
 struct result {
     float loss, weight, correct, dx[ROWS * DEPTH], dw[DEPTH * CLASSES], dbias[CLASSES];
-    bool fused;
+    bool fused, at_once;
 };
 
+/* What the gradient is of. */
+enum objective { MEAN, SUM, HALF, OBJECTIVES };
+
+static plim_value objective(plim_graph *g, enum objective what, const plim__loss_parts *parts) {
+    plim_error error = {0};
+    float half = 0.5f;
+    plim_value factor = what == SUM ? parts->weight : plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &half);
+    if (what == MEAN) return parts->loss;
+    plim_value y = plim_graph_apply(g, "Mul", (plim_value[]){parts->loss, factor}, 2);
+    must(plim__infer_graph(g, NULL, NULL, &error), &error);
+    return y;
+}
+
 /* chunk 0: not fused. */
-static struct result *train(enum form form, plim_loss loss, int64_t chunk, int threads, bool frozen) {
+static struct result *train(enum form form, enum objective what, plim_loss loss, int64_t chunk, int threads,
+                            bool frozen) {
     struct result *r = calloc(1, sizeof *r);
     plim_error error = {0};
     plim_graph *g = plim_graph_create();
@@ -76,7 +90,9 @@ static struct result *train(enum form form, plim_loss loss, int64_t chunk, int t
     r->fused = strcmp(g->nodes.items[g->values.items[parts.loss].producer].op_name, "LinearCrossEntropy") == 0;
     plim_value targets[3] = {x, frozen ? b : w, frozen ? PLIM_NO_VALUE : b};
     size_t count = frozen ? (bias ? 2 : 1) : bias ? 3 : 2;
-    must(plim__gradients_build(g, parts.loss, targets, count, outs + 3, &error), &error);
+    must(plim__gradients_build(g, objective(g, what, &parts), targets, count, outs + 3, &error), &error);
+    const char *op = g->nodes.items[g->values.items[parts.loss].producer].op_name;
+    r->at_once = strcmp(op, "LinearCrossEntropyTrain") == 0;
     for (size_t i = 0; i < count; i++) plim_graph_output(g, outs[3 + i], NULL);
     plim_session *s = NULL;
     must(plim_session_create(g, &(plim_session_options){.threads = threads}, &s, &error), &error);
@@ -104,10 +120,11 @@ static void equal(const char *what, const float *a, const float *b, size_t count
             fail_msg("%s[%zu] is %g, expected %g", what, i, (double)a[i], (double)b[i]);
 }
 
-static void compare(enum form form, plim_loss loss, int64_t chunk, int threads, bool frozen) {
-    struct result *whole = train(form, loss, 0, threads, frozen), *parts = train(form, loss, chunk, threads, frozen);
+static void compare(enum form form, enum objective what, plim_loss loss, int64_t chunk, int threads, bool frozen) {
+    struct result *whole = train(form, what, loss, 0, threads, frozen),
+                  *parts = train(form, what, loss, chunk, threads, frozen);
     assert_false(whole->fused);
-    assert_true(parts->fused);
+    assert_true(parts->fused && parts->at_once == (what != HALF));
     equal("loss", &parts->loss, &whole->loss, 1);
     assert_true(parts->weight == whole->weight && parts->correct == whole->correct && whole->loss > 0);
     equal("dx", parts->dx, whole->dx, ROWS * DEPTH);
@@ -133,18 +150,21 @@ static void chunks_of_rows_give_the_loss_and_gradients_of_all(void **state) {
     plim_loss plain = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY);
     plain.ignores = 0;
     for (int form = 0; form < FORMS; form++)
-        for (int threads = 1; threads < 3; threads++) {
-            compare((enum form)form, plain, 1, threads, false);
-            compare((enum form)form, plain, 5, threads, false);
-            compare((enum form)form, every_extra(), 5, threads, false);
-            compare((enum form)form, every_extra(), 1000, threads, false);
-        }
+        for (int what = 0; what < OBJECTIVES; what++)
+            for (int threads = 1; threads < 3; threads++) {
+                compare((enum form)form, (enum objective)what, plain, 1, threads, false);
+                compare((enum form)form, (enum objective)what, plain, 5, threads, false);
+                compare((enum form)form, (enum objective)what, every_extra(), 5, threads, false);
+                compare((enum form)form, (enum objective)what, every_extra(), 1000, threads, false);
+            }
 }
 
 static void frozen_weights_have_no_gradient(void **state) {
     (void)state;
-    compare(WITH_BIAS, every_extra(), 5, 2, true);
-    compare(TRANSPOSED, every_extra(), 5, 2, true);
+    for (int what = 0; what < OBJECTIVES; what++) {
+        compare(WITH_BIAS, (enum objective)what, every_extra(), 5, 2, true);
+        compare(TRANSPOSED, (enum objective)what, every_extra(), 5, 2, true);
+    }
 }
 
 static void scores_that_somebody_reads_stay(void **state) {

@@ -92,7 +92,8 @@ static const struct {
     {"constants by the time gradients are built: their sizes depend on what is in them", "Unique Range Constant"},
     {"weights that are stored as integers are not trained", "DequantizeLinear"},
     {"fused for inference only: training graphs do not have them", "plimsoll::FusedConv plimsoll::FusedBatchNorm"},
-    {"made by gradients: there are no second ones", "plimsoll::MaxPoolTrain plimsoll::LayerNormTrain"},
+    {"made by gradients: there are no second ones",
+     "plimsoll::MaxPoolTrain plimsoll::LayerNormTrain plimsoll::LinearCrossEntropyTrain"},
 };
 
 static void name_of(const plim__op *op, char name[64]) {
