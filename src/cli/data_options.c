@@ -41,6 +41,7 @@ bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
     o->random_crop = plim__args_has(args, "random-crop");
     o->random_flip = plim__args_has(args, "random-flip");
     o->raw = plim__args_has(args, "raw");
+    o->in_order = plim__args_has(args, "no-shuffle");
     o->skip_bad = plim__args_has(args, "skip-bad");
     bool good =
         plim__args_double(args, "validation", &o->validation) &&

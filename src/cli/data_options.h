@@ -22,6 +22,7 @@
         {"std", 0, "X[,X...]", "then divide inputs by this"},                                                          \
         {"raw", 0, NULL, "leave bytes 0..255 instead of scaling them to 0..1"},                                        \
         {"skip-bad", 0, NULL, "leave out images that cannot be decoded, and count them"},                              \
+        {"no-shuffle", 0, NULL, "take samples in the order of the data"},                                              \
         {"workers", 0, "N", "threads that read data"},                                                                 \
         {"data-depth", 0, "N", "batches kept ready; else it tunes itself"}, {                                          \
         "data-buffer", 0, "BYTES", "most bytes of batches kept ready; the default is 64 MiB"                           \
