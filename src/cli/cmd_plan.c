@@ -8,6 +8,8 @@
 #include "cli/terminal.h"
 #include "cli/train_options.h"
 #include "core/clock.h"
+#include "report/report.h"
+#include "run/picture.h"
 
 static const struct {
     const char *word, *title;
@@ -157,6 +159,51 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
     if (!r->fits) printf("\n%s\n", r->why);
 }
 
+/* --- the page ------------------------------------------------------------------------------------------------- */
+
+/* The command again, up to another budget. */
+static void repeat_command(const plim__args *args, plim__str *command) {
+    plim__str_addf(command, "plimsoll plan %s", plim__args_at(args, 0));
+    for (const plim__option *o = plim__args_command(args)->options; o->name; o++) {
+        const char *value;
+        if (strcmp(o->name, "budget") == 0 || strcmp(o->name, "device-memory") == 0 || strcmp(o->name, "report") == 0 ||
+            strcmp(o->name, "save") == 0)
+            continue;
+        for (size_t i = 0; (value = plim__args_get_nth(args, o->name, i)); i++)
+            plim__str_addf(command, " --%s%s%s", o->name, o->value ? " " : "", value);
+    }
+    plim__str_add(command, " --budget");
+}
+
+static plim_status picture(const plim__args *args, const plim_plan *plan, plim__timeline *timeline, plim_error *error) {
+    const char *path = plim__args_at(args, 0), *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    plim__str command = {0};
+    repeat_command(args, &command);
+    plim_status status = plim__plan_picture(plan, name, plim__str_text(&command), timeline, error);
+    plim__str_free(&command);
+    return status;
+}
+
+static plim_status write_page(const plim__timeline *timeline, const char *path, plim_error *error) {
+    plim__summary summary;
+    plim_status status = plim__summary_make(timeline, &summary, error);
+    if (status == PLIM_OK) status = plim__report_html(timeline, &summary, path, error);
+    plim__summary_free(&summary);
+    return status;
+}
+
+static int write_files(const plim__args *args, const plim_plan *plan) {
+    const char *page = plim__args_get(args, "report");
+    plim_error error;
+    plim__timeline timeline;
+    if (!page) return PLIM_EXIT_OK;
+    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
+    plim_status status = picture(args, plan, &timeline, &error);
+    if (status == PLIM_OK) status = write_page(&timeline, page, &error);
+    plim__timeline_free(&timeline);
+    return status == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(args, &error);
+}
+
 /* --- the command ---------------------------------------------------------------------------------------------- */
 
 static int plan(plim__args *args, plim__train_settings *settings) {
@@ -173,7 +220,10 @@ static int plan(plim__args *args, plim__train_settings *settings) {
         code = plim__say_error(args, &error);
     } else {
         const plim_plan_report *report = plim_plan_get(made);
-        if (plim__args_json(args))
+        code = write_files(args, made);
+        if (code != PLIM_EXIT_OK)
+            ; /* said already */
+        else if (plim__args_json(args))
             code = plim__say_json(args, report_json(report, seconds));
         else
             print_report(args, report, &settings->options), code = PLIM_EXIT_OK;
@@ -196,6 +246,7 @@ static int run(plim__args *args) {
 static const plim__option options[] = {
     PLIM__BUDGET_OPTIONS,
     {"device-memory", 0, "SIZE", "plan for another machine, which has so much memory for the process"},
+    {"report", 0, "FILE.html", "write the plan as a page: memory over the step, where everything lies, other budgets"},
     PLIM__TRAIN_OPTIONS,
     {0},
 };
@@ -208,7 +259,7 @@ const plim__command plim__command_plan = {
                    "that fits the budget, with its cost in time; what other budgets would cost; the largest batch and "
                    "the smallest budget. Exits 1 when nothing fits.",
     .options = options,
-    .examples = "  plimsoll plan resnet50.onnx --batch 16 --optimizer sgd --budget 700MiB\n"
+    .examples = "  plimsoll plan resnet50.onnx --batch 16 --optimizer sgd --budget 700MiB --report plan.html\n"
                 "  plimsoll plan gpt2.onnx --batch 4 --size seq=256 --device-memory 8GiB --json",
     .run = run,
 };

@@ -45,7 +45,8 @@ typedef enum plim__memory_kind {
     X(FORWARD, "forward")                                                                                              \
     X(BACKWARD, "backward")                                                                                            \
     X(UPDATE, "update")                                                                                                \
-    X(DATA, "data")
+    X(DATA, "data")                                                                                                    \
+    X(RECOMPUTE, "recompute") /* forward steps done again, so that their outputs need no memory in between */
 
 typedef enum plim__memory_phase {
 #define PLIM__PHASE_ENUM(name, word) PLIM__PHASE_##name,

@@ -2,9 +2,11 @@
 #include "report/plan_timeline.h"
 
 #include "core/error.h"
+#include "core/str.h"
 
-static plim__memory_kind kind_of(plim__buffer_kind kind) {
-    switch (kind) {
+static plim__memory_kind kind_of(const plim_graph *g, const plim__buffer *buffer) {
+    if (buffer->value >= 0 && g->values.items[buffer->value].is_gradient) return PLIM__KIND_GRADIENT;
+    switch (buffer->kind) {
     case PLIM__BUFFER_WEIGHT: return PLIM__KIND_WEIGHT;
     case PLIM__BUFFER_STATE: return PLIM__KIND_OPTIMIZER;
     case PLIM__BUFFER_INPUT: return PLIM__KIND_DATA;
@@ -13,6 +15,20 @@ static plim__memory_kind kind_of(plim__buffer_kind kind) {
     case PLIM__BUFFER_WORKSPACE: return PLIM__KIND_WORKSPACE;
     }
     return PLIM__KIND_OTHER;
+}
+
+/* A schedule gives what is done again buffers of its own, behind those of the program that it was made from. */
+static bool is_again(const plim__program *program, const plim__step *step) {
+    for (int32_t i = step->in_count; program->original && i < step->in_count + step->out_count; i++)
+        if (step->operands[i].buffer >= (int32_t)program->original->buffers.count) return true;
+    return false;
+}
+
+static plim__memory_phase phase_of(const plim__program *program, const plim__step *step) {
+    if (is_again(program, step)) return PLIM__PHASE_RECOMPUTE;
+    return step->phase == PLIM__UPDATE     ? PLIM__PHASE_UPDATE
+           : step->phase == PLIM__BACKWARD ? PLIM__PHASE_BACKWARD
+                                           : PLIM__PHASE_FORWARD;
 }
 
 static const char *name_of_step(const plim_graph *g, const plim__step *step) {
@@ -25,7 +41,8 @@ static const char *name_of_step(const plim_graph *g, const plim__step *step) {
 static void describe(const plim_graph *g, const plim__program *program, size_t index, int32_t user,
                      plim__timeline_buffer *out) {
     const plim__buffer *buffer = &program->buffers.items[index];
-    out->kind = kind_of(buffer->kind);
+    out->kind = kind_of(g, buffer);
+    if (user >= 0 && !buffer->kept) out->phase = phase_of(program, &program->steps.items[user]);
     if (buffer->value >= 0) {
         const plim__value *value = &g->values.items[buffer->value];
         out->name = value->name;
@@ -78,28 +95,38 @@ static plim_status add_lives(const plim_graph *g, const plim__program *program, 
     return PLIM_OK;
 }
 
-static bool makes_gradient(const plim__program *program, const plim__step *step) {
-    for (int32_t i = step->in_count; i < step->in_count + step->out_count; i++) {
-        int32_t buffer = step->operands[i].buffer;
-        if (buffer >= 0 && program->buffers.items[buffer].kind == PLIM__BUFFER_GRADIENT) return true;
-    }
-    return false;
-}
-
-/* Forward until the first gradient is made, backward after it. */
-static plim_status add_marks(const plim_graph *g, const plim__program *program, plim__timeline *timeline,
-                             plim_error *error) {
-    bool backward = false;
-    for (uint32_t s = 0; s < program->steps.count; s++) {
-        const plim__step *step = &program->steps.items[s];
-        bool turn = !backward && makes_gradient(program, step);
-        backward |= turn;
-        if (turn || s == 0)
-            PLIM_TRY(plim__timeline_add_mark(timeline, PLIM__MARK_PHASE, s,
-                                             backward ? PLIM__PHASE_BACKWARD : PLIM__PHASE_FORWARD, NULL, error));
-        PLIM_TRY(plim__timeline_add_mark(timeline, PLIM__MARK_OPERATOR, s, 0, name_of_step(g, step), error));
+/* Where each phase begins. An update within the backward pass is part of it; what is done again stands out. */
+static plim_status add_phases(const plim__program *program, plim__timeline *timeline, plim_error *error) {
+    size_t count = program->steps.count, last = 0; /* behind the last step of the backward pass */
+    for (size_t s = 0; s < count; s++)
+        if (program->steps.items[s].phase == PLIM__BACKWARD) last = s + 1;
+    plim__memory_phase current = PLIM__PHASE_NONE;
+    for (size_t s = 0; s < count; s++) {
+        plim__memory_phase phase = phase_of(program, &program->steps.items[s]);
+        if (phase == PLIM__PHASE_UPDATE && s < last) phase = PLIM__PHASE_BACKWARD;
+        if (phase != current)
+            PLIM_TRY(plim__timeline_add_mark(timeline, PLIM__MARK_PHASE, (uint32_t)s, phase, NULL, error));
+        current = phase;
     }
     return PLIM_OK;
+}
+
+static plim_status add_operators(const plim_graph *g, const plim__program *program, plim__timeline *timeline,
+                                 plim_error *error) {
+    plim__str again = {0};
+    plim_status status = PLIM_OK;
+    for (uint32_t s = 0; status == PLIM_OK && s < program->steps.count; s++) {
+        const plim__step *step = &program->steps.items[s];
+        const char *name = name_of_step(g, step);
+        if (is_again(program, step)) {
+            plim__str_clear(&again);
+            plim__str_addf(&again, "%s (again)", name);
+            name = plim__str_text(&again);
+        }
+        status = plim__timeline_add_mark(timeline, PLIM__MARK_OPERATOR, s, 0, name, error);
+    }
+    plim__str_free(&again);
+    return status;
 }
 
 plim_status plim__plan_timeline(const plim_graph *g, const plim__program *program, const plim__plan *plan,
@@ -110,7 +137,8 @@ plim_status plim__plan_timeline(const plim_graph *g, const plim__program *progra
     plim_status status = add_lives(g, program, plan, users, timeline, error);
     plim__free(users);
     if (status != PLIM_OK) return status;
-    PLIM_TRY(add_marks(g, program, timeline, error));
+    PLIM_TRY(add_phases(program, timeline, error));
+    PLIM_TRY(add_operators(g, program, timeline, error));
     if (timeline->ticks < program->steps.count) timeline->ticks = (uint32_t)program->steps.count;
     return plim__timeline_finish(timeline, error);
 }

@@ -163,3 +163,4 @@ void plim_plan_free(plim_plan *plan) {
 }
 
 const plim_plan_report *plim_plan_get(const plim_plan *plan) { return &plan->report; }
+const plim_trainer *plim__plan_trainer(const plim_plan *plan) { return plan->trainer; }

@@ -42,6 +42,8 @@ plim_status plim__trainer_make(plim_trainer *prepared, const plim_graph *model, 
 plim_status plim__trainer_begin(plim_trainer *t, plim_error *error);
 void plim__trainer_end(plim_trainer *t);
 plim_plan_way plim__trainer_way(const plim_trainer *t);
+/* The trainer that a plan was made with: of the chosen way, or of the unconstrained one where nothing fits. */
+const plim_trainer *plim__plan_trainer(const plim_plan *plan);
 /* Bytes of data buffers that the process will hold. */
 size_t plim__trainer_data_bytes(const plim_trainer *t);
 

@@ -10,13 +10,14 @@
 
 static void add_bytes(const plim__buffer *buffer, const plim_graph *g, plim_trainer_stats *stats) {
     bool gradient = buffer->value >= 0 && g->values.items[buffer->value].is_gradient;
+    size_t bytes = (buffer->bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT; /* in the arena */
     switch (gradient ? PLIM__BUFFER_GRADIENT : buffer->kind) {
-    case PLIM__BUFFER_WEIGHT: stats->weight_bytes += buffer->bytes; break;
-    case PLIM__BUFFER_STATE: stats->optimizer_bytes += buffer->bytes; break;
-    case PLIM__BUFFER_INPUT: stats->data_bytes += buffer->bytes; break;
-    case PLIM__BUFFER_ACTIVATION: stats->activation_bytes += buffer->bytes; break;
-    case PLIM__BUFFER_GRADIENT: stats->gradient_bytes += buffer->bytes; break;
-    case PLIM__BUFFER_WORKSPACE: stats->workspace_bytes += buffer->bytes; break;
+    case PLIM__BUFFER_WEIGHT: stats->weight_bytes += bytes; break;
+    case PLIM__BUFFER_STATE: stats->optimizer_bytes += bytes; break;
+    case PLIM__BUFFER_INPUT: stats->data_bytes += bytes; break;
+    case PLIM__BUFFER_ACTIVATION: stats->activation_bytes += bytes; break;
+    case PLIM__BUFFER_GRADIENT: stats->gradient_bytes += bytes; break;
+    case PLIM__BUFFER_WORKSPACE: stats->workspace_bytes += bytes; break;
     }
 }
 

@@ -12,7 +12,7 @@ sys.path.insert(0, here)
 import browser  # noqa: E402
 import samples  # noqa: E402
 
-program, out = sys.argv[1], sys.argv[2]
+program, out = os.path.abspath(sys.argv[1]), sys.argv[2]
 
 
 def report(*arguments):
@@ -76,6 +76,58 @@ class Page(unittest.TestCase):
         b.click("#map", 0.5, 0.95)
         b.screenshot(os.path.join(out, "plan.png"))
         self.assert_calm()
+
+    def training_plan(self):
+        """resnet50 in training, batch 16, within 700 MiB: the page, and what `plan --json` said of it."""
+        model, page, said = (os.path.join(out, n) for n in ("resnet50.onnx", "training-plan.html", "training-plan.json"))
+        if not hasattr(Page, "planned"):
+            subprocess.run([program, "zoo", "resnet50", "-o", model], check=True, capture_output=True)
+            with open(said, "w") as file:
+                subprocess.run([program, "plan", "resnet50.onnx", "--batch", "16", "--optimizer", "sgd", "--momentum", "0.9", "--budget", "700MiB",
+                                "--report", os.path.abspath(page), "--json"], check=True, stdout=file, cwd=out)
+            os.remove(model)
+            with open(said) as file:
+                Page.planned = json.load(file)
+        return page, Page.planned
+
+    def test_the_page_of_a_training_plan_is_that_plan_to_the_byte(self):
+        page, plan = self.training_plan()
+        b = self.show(page)
+        self.assertEqual(b.value("[Math.max(...plimsoll.model.totals), plimsoll.summary.peak.bytes, plimsoll.model.extent, plimsoll.summary.budget_bytes]"),
+                         [plan["process_bytes"], plan["process_bytes"], plan["arena_bytes"], 700 << 20])
+        self.assertLessEqual(plan["process_bytes"], 700 << 20)
+        names = {"weight": "weights", "gradient": "gradients", "optimizer": "optimizer", "activation": "activations", "workspace": "workspace", "data": "data", "process": "program"}
+        kinds = b.value("plimsoll.summary.peak.kinds")
+        for word, name in names.items():
+            self.assertEqual(kinds.get(word, 0), plan["by_kind"][name], word)
+        phases = b.run("const m = plimsoll.model; return [...new Set(Array.from(m.mark.type, (t, i) => t === 1 ? m.mark.value[i] : 0))]")
+        self.assertLessEqual({2, 3, 6}, set(phases), "forward, backward, recompute")
+        again = b.run("const m = plimsoll.model; return Array.from(m.mark.type, (t, i) => t === 2 && m.texts[m.mark.text[i]].endsWith('(again)')).filter(Boolean).length")
+        self.assertEqual(again, plan["recomputed"])
+        self.assert_calm()
+
+    def test_the_frontier_of_a_training_plan_has_the_chosen_one_and_the_others(self):
+        page, plan = self.training_plan()
+        b = self.show(page, "#view=frontier")
+        points = b.value("plimsoll.summary.frontier")
+        chosen = [p for p in points if p["chosen"]]
+        self.assertEqual([(p["budget_bytes"], p["peak_bytes"], p["seconds"]) for p in chosen], [(700 << 20, plan["process_bytes"], plan["seconds_per_step"])])
+        others = {(p["budget"], p["seconds"]) for p in plan["frontier"]}
+        self.assertGreater(len(points), 5)
+        self.assertTrue(all((p["budget_bytes"], p["seconds"]) in others for p in points if not p["chosen"]))
+        self.assertIn("plimsoll plan resnet50.onnx --batch 16 --optimizer sgd --momentum 0.9 --budget 700MiB", b.value("document.getElementById('frontier-panel').innerText"))
+        self.assert_calm()
+
+    def test_screenshots_of_a_training_plan(self):
+        page, _ = self.training_plan()
+        for width, height in ((1440, 1640), (390, 2600)):
+            for dark in (False, True):
+                self.browser.resize(width, height)
+                self.browser.emulate(dark)
+                b = self.show(page, "#view=frontier")
+                self.assertLessEqual(b.value("document.documentElement.scrollWidth"), width, "the page is wider than the screen")
+                b.screenshot(os.path.join(out, f"plan-{width}-{'dark' if dark else 'light'}.png"))
+                self.assert_calm()
 
     def test_page_json_and_text_show_the_same_numbers(self):
         b = self.show(self.page)

@@ -377,7 +377,7 @@ function fillHead(model) {
     figure('Reserved', formatBytes(a.reserved_bytes), `${plural(a.segments, 'segment')}, ${plural(a.blocks, 'block')}`);
     figure('Cached, unused', formatBytes(a.unused_bytes), `${percent(a.fragmentation)} fragmented, largest run ${formatBytes(a.largest_free_bytes)}`, a.fragmented);
   } else if (summary.arena_bytes) {
-    figure('Arena', formatBytes(summary.arena_bytes), `packed to ${percent(peak / summary.arena_bytes)}`);
+    figure('Arena', formatBytes(summary.arena_bytes), `packed to ${percent(model.placedAtPeak() / summary.arena_bytes)}`);
   }
   figure('Events', groupDigits(summary.events), [plural(summary.tensors, 'tensor'), summary.loop.steps ? plural(summary.loop.steps, 'step') : '', summary.seconds ? formatSeconds(summary.seconds) : ''].filter(Boolean).join(', '));
   byId('map-hint').textContent = summary.arena_bytes ? `${formatBytes(model.extent)} of addresses; every rectangle is a buffer, from birth to death` : '';

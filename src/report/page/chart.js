@@ -213,13 +213,15 @@ class Chart extends Plot {
   // Phases as a strip under the picture, steps as lines.
   drawPhases(g) {
     const marks = this.model.marksOf[MARK.phase], base = MARGIN.top + this.plotHeight, steps = this.model.marksOf[MARK.step];
-    const tone = {forward: 0.07, backward: 0.16, update: 0.11, data: 0.04, load: 0.04}, right = this.left + this.plotWidth;
+    const tone = {forward: 0.07, backward: 0.16, update: 0.11, data: 0.04, load: 0.04, recompute: 0.34}, right = this.left + this.plotWidth;
     const visible = (m) => {
       const low = Math.max(0, upperBound(m.tick, this.axis.tickAt(this.axis.from)) - 1);
       return [low, Math.min(m.tick.length, upperBound(m.tick, this.axis.tickAt(this.axis.to)))];
     };
     let [from, to] = visible(marks);
-    for (let i = from; i < to && to - from < 400; i++) {
+    if (to - from > 4000) to = from;
+    const names = [];
+    for (let i = from; i < to; i++) {
       const word = PHASES[this.model.mark.value[marks.index[i]]] || '';
       const a = Math.max(this.left, this.x(this.axis.position(marks.tick[i])));
       const b = Math.min(right, i + 1 < marks.tick.length ? this.x(this.axis.position(marks.tick[i + 1])) : right);
@@ -227,11 +229,21 @@ class Chart extends Plot {
       g.globalAlpha = tone[word] ?? 0.1;
       g.fillStyle = palette.ink;
       g.fillRect(a + 0.5, base + 3, Math.max(0.5, b - a - 1), 16);
-      g.globalAlpha = 1;
-      g.fillStyle = palette.soft;
-      g.textAlign = 'center';
-      g.textBaseline = 'middle';
-      if (g.measureText(word).width + 10 < b - a) g.fillText(word, (a + b) / 2, base + 11.5);
+      const last = names[names.length - 1], before = word === 'recompute' ? null : names.findLast((n) => n.word !== 'recompute');
+      if (before && before.word === word && before.step === this.model.markAt(MARK.step, marks.tick[i])) before.to = b; // it went on after steps that were done again
+      else if (last && last.word === word && last.to >= a - 1) last.to = b;
+      else names.push({word, from: a, to: b, step: this.model.markAt(MARK.step, marks.tick[i])});
+    }
+    g.globalAlpha = 1;
+    g.fillStyle = palette.soft;
+    g.textAlign = 'center';
+    g.textBaseline = 'middle';
+    let used = -1;
+    for (const {word, from: a, to: b} of names) {
+      const half = g.measureText(word).width / 2 + 5, middle = (a + b) / 2;
+      if (2 * half >= b - a || middle - half < used) continue;
+      this.label(g, word, middle, base + 11.5);
+      used = middle + half;
     }
     [from, to] = visible(steps);
     g.strokeStyle = palette.soft;

@@ -36,6 +36,13 @@ class Model {
     });
   }
 
+  // Bytes at the peak that have an address: the process itself has none.
+  placedAtPeak() {
+    let bytes = 0;
+    for (let i = 0; i < this.count; i++) if (this.offset[i] >= 0 && this.born[i] <= this.peakTick && this.peakTick < this.died[i]) bytes += this.size[i];
+    return bytes;
+  }
+
   // Lives are sorted by birth, so the births of a tick are a range; deaths get an order of their own.
   indexEvents() {
     const births = this.births = new Uint32Array(this.ticks + 1), deaths = this.deaths = new Uint32Array(this.ticks + 2);
