@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 /* {"__metadata__":{"checksum":"0000000000000000","bytes":"0000000000000000" */
-enum { CHECKSUM_AT = 36, BYTES_AT = 63, SEAL_END = 79 };
+enum { CHECKSUM_AT = 37, SEAL_END = 80 };
 
 static void seal(unsigned char *bytes, size_t size) {
     char text[96];

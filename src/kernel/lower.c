@@ -460,9 +460,10 @@ plim_status plim__lower_written(plim__lower *l, size_t i, int like) {
         struct place home = *first_place(l, model);
         plim__layout dense = plim__layout_dense(home.layout.dtype, &home.layout.shape);
         plim__rearrangement made = {0};
-        if (value_of(l, v)->tensor && home.turned)
+        bool comes_in = value_of(l, v)->tensor || value_of(l, v)->kind == PLIM__VALUE_STATE; /* from a checkpoint */
+        if (comes_in && home.turned)
             PLIM_TRY(make_reorder(l, &home.seen, &home.layout.md, &made));
-        else if (value_of(l, v)->tensor && !plim__layout_equal(&dense, &home.layout))
+        else if (comes_in && !plim__layout_equal(&dense, &home.layout))
             PLIM_TRY(make_rearrangement(l, &dense, &home.layout, &made));
         PLIM_TRY(place_weight_made(l, v, &home.layout, home.turned ? &home.seen : NULL, made));
     }
