@@ -13,6 +13,7 @@ extern "C" {
 #endif
 
 typedef enum plim_fit_event_kind {
+    PLIM_FIT_BEGIN,      /* nothing was done yet; .updates is above 0 when a checkpoint was read */
     PLIM_FIT_STEP,       /* an update was made */
     PLIM_FIT_VALIDATED,  /* .validation is set */
     PLIM_FIT_CHECKPOINT, /* one was written */
@@ -35,13 +36,16 @@ typedef struct plim_fit_event {
 
 /* Zero means the default everywhere. */
 typedef struct plim_fit_options {
-    int64_t epochs, steps;  /* whichever ends first; default: one epoch */
-    plim_data *validation;  /* evaluated after each epoch */
+    int64_t epochs, steps;  /* since training began, whichever ends first; default: one epoch */
+    plim_data *validation;  /* evaluated after each epoch, and at the end; opened with .epochs = 1 and .in_order */
     int64_t patience;       /* end after so many validations without a better loss; 0: never */
     const char *best;       /* the weights with the best validation loss are saved here (.onnx or .safetensors) */
     const char *checkpoint; /* written here every checkpoint_every updates, after each epoch and at the end */
     int64_t checkpoint_every;
-    int resume; /* go on from the checkpoint */
+    /* Go on from the checkpoint as if nothing had happened: with the same options and threads the end is the same, bit
+     * for bit. Where there is no file yet, from the beginning. A checkpoint of another model, optimizer, batch, seed or
+     * data set is refused with PLIM_INVALID. */
+    int resume;
     /* Called after each event. Returning non-zero ends the run after a checkpoint: not an error. */
     int (*seen)(void *context, const plim_fit_event *event);
     void *context;
@@ -54,11 +58,15 @@ typedef struct plim_fit_result {
     double best_loss; /* of validations; NaN when there was none */
     double seconds_per_step; /* median, the first three left out */
     double samples_per_second;
-    double wait_share; /* of the time, waiting for data */
-    int stopped;       /* .seen asked for the end */
-    int early;         /* patience was used up */
+    double wait_share;          /* of the time, waiting for data */
+    plim_evaluation validation; /* the last one; count is 0 when there was none */
+    int64_t epochs;             /* finished */
+    int stopped;                /* .seen asked for the end */
+    int early;                  /* patience was used up */
 } plim_fit_result;
 
+/* Schedules that end with the run and have no total get the number of its updates. When data cannot be read any more, what
+ * was learned until then is in the checkpoint. */
 PLIM_API plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_options *options,
                               plim_fit_result *result, plim_error *error);
 

@@ -209,6 +209,10 @@ typedef struct plim_trainer_stats {
 } plim_trainer_stats;
 PLIM_API void plim_trainer_stats_get(const plim_trainer *trainer, plim_trainer_stats *stats);
 
+/* Steps of the program of one micro-batch: the mean time that each took in an update (options.measure), and its work. */
+PLIM_API size_t plim_trainer_step_count(const plim_trainer *trainer);
+PLIM_API void plim_trainer_step_get(const plim_trainer *trainer, size_t index, plim_session_step *step);
+
 /* --- what is learned ------------------------------------------------------------------------------------------ */
 
 typedef enum plim_tensor_role { PLIM_ROLE_PARAMETER, PLIM_ROLE_STATISTIC, PLIM_ROLE_OPTIMIZER } plim_tensor_role;

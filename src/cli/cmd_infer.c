@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/model.h"
+#include "cli/profile.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "format/npy.h"
@@ -163,39 +164,15 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Where the time goes: kinds of steps, largest first. */
-struct kind {
-    const char *label;
-    double seconds, flops;
-    int count;
-};
-
-static int slower_first(const void *a, const void *b) {
-    double x = ((const struct kind *)a)->seconds, y = ((const struct kind *)b)->seconds;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
 static void print_profile(const plim_session *session) {
-    struct kind rows[64];
-    size_t kinds = 0;
-    double total = 0;
+    plim__profile profile = {0};
     for (size_t i = 0; i < plim_session_step_count(session); i++) {
         plim_session_step step;
         plim_session_step_get(session, i, &step);
-        size_t k = 0;
-        while (k < kinds && strcmp(rows[k].label, step.label) != 0) k++;
-        if (k == sizeof rows / sizeof *rows) continue;
-        if (k == kinds) rows[kinds++] = (struct kind){.label = step.label};
-        rows[k].seconds += step.seconds;
-        rows[k].flops += step.flops;
-        rows[k].count++;
-        total += step.seconds;
+        plim__profile_add(&profile, &step);
     }
-    qsort(rows, kinds, sizeof *rows, slower_first);
-    printf("%-22s %6s %10s %7s %10s\n", "step", "count", "ms", "share", "GFLOP/s");
-    for (size_t i = 0; i < kinds; i++)
-        printf("%-22s %6d %10.3f %6.1f%% %10.1f\n", rows[i].label, rows[i].count, rows[i].seconds * 1e3,
-               100 * rows[i].seconds / total, rows[i].seconds > 0 ? rows[i].flops / rows[i].seconds * 1e-9 : 0);
+    plim__profile_sort(&profile);
+    plim__profile_print(&profile);
 }
 
 static int run_session(plim__args *args, plim_session *session, const struct job *job) {

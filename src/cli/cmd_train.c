@@ -1,48 +1,151 @@
 /* plimsoll train: a model, data, and a loss that falls. */
+#include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/budget_options.h"
-#include "cli/data_options.h"
+#include "cli/gradients.h"
+#include "cli/profile.h"
+#include "cli/progress.h"
 #include "cli/train_budget.h"
-#include "cli/train_options.h"
+#include "cli/train_data.h"
+#include "cli/train_log.h"
 #include "mem/resident.h"
 #include "run/trainer_save.h"
+
+enum { EXIT_INTERRUPTED = 130 };
 
 struct train {
     plim__args *args;
     plim__train_settings settings;
     plim__data_settings data_settings;
     plim_fit_options fit;
-    const char *out; /* NULL: the weights are not kept */
     plim_graph *model;
     plim_trainer *trainer;
-    plim_data *data;
+    plim_data *data, *validation;
     plim__train_budget budget;
+    plim__train_log log;
+    plim__progress progress;
     plim_error failure; /* of what was done between steps */
     uint64_t idle_bytes;
 };
 
-static int between_steps(void *context, const plim_fit_event *event) {
-    struct train *t = context;
-    (void)event;
-    return plim__train_budget_poll(&t->budget, t->trainer, plim__args_json(t->args), &t->failure) != PLIM_OK;
+/* --- while it runs -------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) {
+    (void)number;
+    interrupted = 1;
 }
 
-/* Axes besides the batch: windows of text are as long as the data says. */
-static void bind_window(struct train *t) {
-    plim_trainer_options *o = &t->settings.options;
-    int64_t dims[PLIM_MAX_RANK], seq = t->data_settings.options.seq > 0 ? t->data_settings.options.seq : 256;
-    int rank = plim_graph_value_shape(t->model, plim_graph_input_at(t->model, 0), dims);
-    const char *batch = rank > 0 ? plim_graph_symbol_name(t->model, dims[0]) : NULL,
-               *symbol = rank > 1 ? plim_graph_symbol_name(t->model, dims[1]) : NULL;
-    if (!symbol || (batch && strcmp(batch, symbol) == 0) || o->size_count == PLIM__MOST_SIZES) return;
-    for (size_t i = 0; i < o->size_count; i++)
-        if (strcmp(t->settings.sizes[i].symbol, symbol) == 0) {
-            if (!plim__args_has(t->args, "seq")) t->data_settings.options.seq = t->settings.sizes[i].size;
-            return;
-        }
-    t->settings.sizes[o->size_count++] = (plim_size){symbol, seq};
+/* A second signal ends the program at once. */
+static void catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static int between_steps(void *context, const plim_fit_event *event) {
+    struct train *t = context;
+    plim_status status = plim__train_log_seen(&t->log, event, &t->failure);
+    plim__progress_seen(&t->progress, event);
+    if (status == PLIM_OK) status = plim__train_budget_poll(&t->budget, t->trainer, true, &t->failure);
+    if (*t->budget.watch.notice) {
+        plim__progress_clear(&t->progress);
+        if (!plim__args_json(t->args)) fprintf(stderr, "plimsoll train: %s\n", t->budget.watch.notice);
+    }
+    return interrupted || status != PLIM_OK;
+}
+
+/* What the user should know before it begins. */
+static void say_notes(struct train *t) {
+    plim_trainer_stats stats;
+    plim_trainer_stats_get(t->trainer, &stats);
+    if (stats.accumulate > 1 && stats.couples)
+        fprintf(stderr,
+                "plimsoll train: note: %s takes its statistics from each micro-batch of %lld samples, not from the "
+                "whole batch of %lld\n",
+                stats.couples, (long long)stats.micro_batch, (long long)stats.batch);
+}
+
+/* --- what is said at the end ---------------------------------------------------------------------------------- */
+
+static void fill_profile(const plim_trainer *trainer, plim__profile *profile) {
+    *profile = (plim__profile){0};
+    for (size_t i = 0; i < plim_trainer_step_count(trainer); i++) {
+        plim_session_step step;
+        plim_trainer_step_get(trainer, i, &step);
+        plim__profile_add(profile, &step);
+    }
+    plim__profile_sort(profile);
+}
+
+static int say_json(struct train *t, const plim_fit_result *r) {
+    plim_trainer_stats stats;
+    plim_trainer_stats_get(t->trainer, &stats);
+    json_t *object =
+        json_pack("{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)r->steps, "loss", r->loss,
+                  "metric", r->metric >= 0 ? json_real(r->metric) : json_null(), "seconds_per_step",
+                  r->seconds_per_step, "samples_per_second", r->samples_per_second, "arena_bytes",
+                  (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)plim__resident_peak(),
+                  "idle_resident_bytes", (json_int_t)t->idle_bytes, "data_wait_share", r->wait_share);
+    json_object_set_new(object, "validation_loss",
+                        isfinite(r->best_loss) && r->validation.samples > 0 ? json_real(r->validation.loss)
+                                                                            : json_null());
+    json_object_set_new(object, "best_validation_loss", isfinite(r->best_loss) ? json_real(r->best_loss) : json_null());
+    json_object_set_new(object, "interrupted", json_boolean(r->stopped));
+    json_object_set_new(object, "stopped_early", json_boolean(r->early));
+    plim__train_budget_json(&t->budget, t->trainer, object);
+    if (plim__args_has(t->args, "profile")) {
+        plim__profile profile;
+        fill_profile(t->trainer, &profile);
+        json_object_set_new(object, "profile", plim__profile_json(&profile));
+    }
+    return plim__say_json(t->args, object);
+}
+
+static void say_text(struct train *t, const plim_fit_result *r) {
+    char peak[PLIM_BYTES_TEXT], accuracy[48] = "";
+    if (r->metric >= 0)
+        snprintf(accuracy, sizeof accuracy, ", %saccuracy %.2f %%", r->validation.count > 0 ? "validation " : "",
+                 100 * r->metric);
+    printf("loss %.4f%s after %lld steps%s; %.0f samples/s, peak memory %s\n", r->loss, accuracy, (long long)r->steps,
+           r->early ? " (ended early: validation has not improved)" : "", r->samples_per_second,
+           plim_bytes_format(plim__resident_peak(), peak));
+    const char *out;
+    for (size_t i = 0; (out = plim__args_get_nth(t->args, "out", i)) && !r->stopped; i++) printf("wrote %s\n", out);
+    plim_data_stats data;
+    plim_data_stats_get(t->data, &data);
+    if (data.skipped)
+        printf("%lld bad samples were left out; the last: %s\n", (long long)data.skipped, plim_data_last_bad(t->data));
+    if (!plim__args_has(t->args, "profile")) return;
+    plim__profile profile;
+    fill_profile(t->trainer, &profile);
+    plim__profile_print(&profile);
+}
+
+/* Interrupted: what was learned is in the checkpoint; where there is none, in the output. */
+static plim_status save_outputs(struct train *t, const plim_fit_result *r, plim_error *error) {
+    const char *out;
+    if (r->stopped && t->fit.checkpoint) return PLIM_OK;
+    for (size_t i = 0; (out = plim__args_get_nth(t->args, "out", i)); i++) {
+        plim_status status = plim_trainer_save(t->trainer, out, error);
+        if (status != PLIM_OK) return status;
+    }
+    return PLIM_OK;
+}
+
+static void say_interrupted(struct train *t, const plim_fit_result *r) {
+    const char *out = plim__args_get(t->args, "out");
+    if (t->fit.checkpoint)
+        fprintf(stderr, "plimsoll train: stopped after step %lld; '%s' has everything, --resume goes on from there\n",
+                (long long)r->steps, t->fit.checkpoint);
+    else
+        fprintf(stderr, "plimsoll train: stopped after step %lld%s%s%s\n", (long long)r->steps,
+                out ? "; the weights are in '" : "; nothing was saved (--checkpoint FILE would)", out ? out : "",
+                out ? "'" : "");
 }
 
 static int run_training(struct train *t) {
@@ -50,72 +153,101 @@ static int run_training(struct train *t) {
     plim_fit_result result;
     t->fit.seen = between_steps;
     t->fit.context = t;
+    t->fit.validation = t->validation;
+    catch_signals();
     plim_status status = plim_fit(t->trainer, t->data, &t->fit, &result, &error);
-    if (t->failure.status != PLIM_OK) return plim__say_error(t->args, &t->failure);
-    if (status == PLIM_OK && t->out) status = plim_trainer_save(t->trainer, t->out, &error);
+    plim__progress_clear(&t->progress);
+    if (status == PLIM_OK && t->failure.status != PLIM_OK) {
+        error = t->failure;
+        status = error.status;
+    }
+    if (status == PLIM_OK) status = save_outputs(t, &result, &error);
+    if (status == PLIM_OK) status = plim__train_log_close(&t->log, &error);
     if (status != PLIM_OK) return plim__say_error(t->args, &error);
-    plim_trainer_stats stats;
-    plim_trainer_stats_get(t->trainer, &stats);
-    if (plim__args_json(t->args)) {
-        json_t *object = json_pack(
-            "{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)result.steps, "loss", result.loss,
-            "metric", result.metric >= 0 ? json_real(result.metric) : json_null(), "seconds_per_step",
-            result.seconds_per_step, "samples_per_second", result.samples_per_second, "arena_bytes",
-            (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)plim__resident_peak(),
-            "idle_resident_bytes", (json_int_t)t->idle_bytes, "data_wait_share", result.wait_share);
-        plim__train_budget_json(&t->budget, t->trainer, object);
-        return plim__say_json(t->args, object);
-    }
-    printf("loss %.4f after %lld steps; %.0f samples/s\n", result.loss, (long long)result.steps,
-           result.samples_per_second);
-    return PLIM_EXIT_OK;
+    if (result.stopped) say_interrupted(t, &result);
+    int code = PLIM_EXIT_OK;
+    if (plim__args_json(t->args))
+        code = say_json(t, &result);
+    else
+        say_text(t, &result);
+    return result.stopped && code == PLIM_EXIT_OK ? EXIT_INTERRUPTED : code;
 }
 
-static plim_status open_data(struct train *t, const char *source, plim_error *error) {
-    plim_data_options *o = &t->data_settings.options;
-    plim_data_field fields[PLIM_MOST_INPUTS + 1];
-    o->batch = t->settings.options.batch;
-    o->seed = t->settings.options.seed;
-    o->float_target = t->settings.options.loss.kind != PLIM_LOSS_CROSS_ENTROPY;
-    if (strcmp(source, "synthetic") == 0) {
-        o->field_count = plim_trainer_fields(t->trainer, fields);
-        o->fields = fields;
-    }
-    if (t->settings.options.budget && !o->buffer_limit) { /* what the plan reckons with */
-        plim_trainer_stats stats;
-        plim_trainer_stats_get(t->trainer, &stats);
-        o->buffer_limit = stats.data_buffer_bytes;
-    }
-    return plim_data_open(source, o, &t->data, error);
+/* --- the command ---------------------------------------------------------------------------------------------- */
+
+/* Nobody should train for hours to learn that the weights cannot be written. */
+static plim_status check_outputs(const struct train *t, plim_error *error) {
+    const char *out;
+    plim_status status = PLIM_OK;
+    for (size_t i = 0; status == PLIM_OK && (out = plim__args_get_nth(t->args, "out", i)); i++)
+        status = plim__trainer_can_save(out, error);
+    if (status == PLIM_OK && t->fit.best) status = plim__trainer_can_save(t->fit.best, error);
+    return status;
 }
 
-static int train(struct train *t, const char *path, const char *source) {
-    plim_error error;
-    if (t->out && plim__trainer_can_save(t->out, &error) != PLIM_OK) return plim__say_error(t->args, &error);
-    if (plim_onnx_load(path, &t->model, &error) != PLIM_OK) return plim__say_error(t->args, &error);
-    bind_window(t);
+static plim_status make(struct train *t, const char *path, plim_error *error) {
+    const char *gradients = plim__args_get(t->args, "dump-gradients");
+    plim_status status = check_outputs(t, error);
+    if (status == PLIM_OK) status = plim_onnx_load(path, &t->model, error);
+    if (status != PLIM_OK) return status;
+    plim__train_data_follow(t->args, t->model, &t->settings, &t->data_settings);
     if (t->settings.options.budget) plim__budget_measure_costs(t->args);
     t->idle_bytes = plim__resident_now();
-    if (plim_trainer_create(t->model, &t->settings.options, &t->trainer, &error) != PLIM_OK ||
-        open_data(t, source, &error) != PLIM_OK)
-        return plim__say_error(t->args, &error);
+    status = plim_trainer_create(t->model, &t->settings.options, &t->trainer, error);
+    if (status == PLIM_OK)
+        status = plim__train_data_open(t->args, t->trainer, &t->settings, &t->data_settings, &t->data, error);
+    if (status == PLIM_OK)
+        status = plim__train_data_open_validation(t->args, t->trainer, &t->data_settings, &t->validation, error);
+    if (status == PLIM_OK && gradients) status = plim__gradients_dump(t->trainer, t->data, gradients, error);
+    if (status == PLIM_OK) status = plim__train_log_open(&t->log, plim__args_get(t->args, "log"), t->fit.resume, error);
+    return status;
+}
+
+static int train(struct train *t, const char *path) {
+    plim_error error;
+    if (make(t, path, &error) != PLIM_OK) return plim__say_error(t->args, &error);
+    say_notes(t);
+    plim__progress_begin(&t->progress, plim__args_json(t->args), plim__args_has(t->args, "quiet"),
+                         t->fit.epochs > 0   ? t->fit.epochs
+                         : t->fit.steps == 0 ? 1
+                                             : 0);
     plim__train_budget_begin(&t->budget, t->args, &t->settings.options);
     int code = run_training(t);
     plim__train_budget_end(&t->budget);
     return code;
 }
 
+static bool read_run(plim__args *args, plim_fit_options *fit) {
+    const int64_t most = (int64_t)1 << 40;
+    fit->best = plim__args_get(args, "best");
+    fit->checkpoint = plim__args_get(args, "checkpoint");
+    fit->resume = plim__args_has(args, "resume");
+    bool validates = plim__args_has(args, "val") || plim__args_has(args, "validation");
+    if ((fit->resume || plim__args_has(args, "checkpoint-every")) && !fit->checkpoint)
+        return plim__say_usage(args, "--resume and --checkpoint-every need --checkpoint FILE"), false;
+    if ((fit->best || plim__args_has(args, "patience")) && !validates)
+        return plim__say_usage(args, "--best and --patience need --val PATH or --validation SHARE"), false;
+    return plim__args_int(args, "epochs", 1, most, &fit->epochs) &&
+           plim__args_int(args, "steps", 1, most, &fit->steps) &&
+           plim__args_int(args, "patience", 1, most, &fit->patience) &&
+           plim__args_int(args, "checkpoint-every", 1, most, &fit->checkpoint_every);
+}
+
 static int run(plim__args *args) {
-    const char *path = plim__args_at(args, 0), *source = plim__args_get(args, "data");
+    const char *path = plim__args_at(args, 0);
     if (!path) return plim__say_usage(args, "which model?");
-    if (!source) return plim__say_usage(args, "which data? give --data PATH");
-    struct train t = {.args = args, .out = plim__args_get(args, "out")};
+    if (plim__args_count(args) > 1)
+        return plim__say_usage(args, "'%s' is one argument too many", plim__args_at(args, 1));
+    if (!plim__args_has(args, "data")) return plim__say_usage(args, "which data? give --data PATH");
+    struct train t = {.args = args};
     if (!plim__train_options_read(args, &t.settings) || !plim__data_options_read(args, &t.data_settings) ||
-        !plim__budget_options_read(args, &t.settings.options) ||
-        !plim__args_int(args, "epochs", 1, (int64_t)1 << 40, &t.fit.epochs) ||
-        !plim__args_int(args, "steps", 1, (int64_t)1 << 40, &t.fit.steps))
+        !plim__budget_options_read(args, &t.settings.options) || !read_run(args, &t.fit))
         return PLIM_EXIT_USAGE;
-    int code = train(&t, path, source);
+    t.settings.options.measure = plim__args_has(args, "profile");
+    int code = train(&t, path);
+    plim_error unused;
+    plim__train_log_close(&t.log, &unused);
+    plim_data_free(t.validation);
     plim_data_free(t.data);
     plim_trainer_free(t.trainer);
     plim_graph_free(t.model);
@@ -126,9 +258,19 @@ static const plim__option options[] = {
     {"data", 'd', "PATH", "the data set: a folder of IDX files or images, or an NPY, NPZ, CSV, text or token file"},
     {"epochs", 'e', "N", "passes over the data; the default is 1"},
     {"steps", 0, "N", "at most so many updates"},
-    {"out", 'o', "FILE", "write the trained weights to this .onnx or .safetensors file"},
+    {"out", 'o', "FILE", "write the trained weights to this .onnx or .safetensors file; may be given several times"},
+    {"best", 0, "FILE", "write the weights with the best validation loss to this .onnx or .safetensors file"},
+    {"patience", 0, "N", "end after N validations without a better loss"},
+    {"checkpoint", 0, "FILE", "keep the state of the run here: after each epoch, at the end, and when interrupted"},
+    {"checkpoint-every", 0, "N", "and after every N updates"},
+    {"resume", 0, NULL, "go on from --checkpoint, where there is one"},
+    {"log", 0, "FILE", "one line of JSON for each update and validation"},
+    {"dump-gradients", 0, "FILE", "write the gradients of the first batch to this .safetensors file"},
+    {"profile", 0, NULL, "tell where the time goes, by kinds of steps"},
+    {"quiet", 'q', NULL, "do not show progress"},
     PLIM__BUDGET_OPTIONS,
     PLIM__TRAIN_OPTIONS,
+    PLIM__TRAIN_DATA_OPTIONS,
     PLIM__DATA_OPTIONS,
     {0},
 };
@@ -137,9 +279,18 @@ const plim__command plim__command_train = {
     .name = "train",
     .usage = "MODEL.onnx --data PATH",
     .summary = "Train a model on a data set",
-    .description = "Loss and optimizer become part of the model's graph; the whole step is planned before it runs.",
+    .description =
+        "Loss and optimizer become part of the model's graph; the whole step is planned before it runs.\n\n"
+        "--batch is the batch of one update; with --accumulate K it is computed in K parts, and the gradient is still "
+        "that of the whole.\n"
+        "Ctrl-C finishes the step, writes the checkpoint (without --checkpoint: the files of --out) and exits with "
+        "130; --resume goes on\n"
+        "as if nothing had happened.",
     .options = options,
     .examples = "  plimsoll train lenet.onnx --data /usr/share/datasets/fashion-mnist --epochs 5 --batch 256 "
-                "--optimizer adamw --lr 1e-3 --out trained.onnx",
+                "--optimizer adamw --lr 1e-3 --out trained.onnx\n"
+                "  plimsoll train model.onnx --data photos/ --validation 0.1 --best best.onnx --patience 3 --epochs "
+                "100 --checkpoint run.ckpt --resume\n"
+                "  plimsoll train gpt2.onnx --data book.txt --batch 16 --accumulate 4 --steps 2000 --log run.jsonl",
     .run = run,
 };

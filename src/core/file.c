@@ -1,4 +1,5 @@
-/* File access. A writer's temporary file lives in the target's folder, so that rename is atomic. */
+/* File access. A writer's temporary file lives in the target's folder, so that rename is atomic; where the file system
+ * can, it has no name until it is complete, so that a process that is killed leaves nothing behind. */
 #include "core/file.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/str.h"
+
+#define TEMPORARY_TEXT 32 /* what a temporary name is longer than its path */
 
 plim_status plim__file_read_at(int fd, void *data, size_t size, uint64_t offset, const char *path, plim_error *error) {
     char *at = data;
@@ -64,28 +67,60 @@ plim_status plim__file_read(const char *path, size_t limit, char **data, size_t 
     return PLIM_OK;
 }
 
+/* A file without a name in the folder of `path`; -1 where that is not possible. */
+static int open_unnamed(const char *path) {
+#ifdef O_TMPFILE
+    char *copy = access("/proc/self/fd", X_OK) == 0 ? plim__strdup(path) : NULL;
+    int fd = copy ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    plim__free(copy);
+    return fd;
+#else
+    (void)path;
+    return -1;
+#endif
+}
+
+static int open_named(char *temporary) {
+    int fd = mkstemp(temporary);
+    if (fd < 0) return fd;
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask); /* mkstemp makes 0600; users expect what open() would give */
+    return fd;
+}
+
+/* Gives the file its temporary name, which nobody else uses: a file of that name was left by a process that is gone. */
+static int name_file(plim__file_writer *writer) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fileno(writer->stream));
+    snprintf(writer->temporary, strlen(writer->path) + TEMPORARY_TEXT, "%s.%ld-%d", writer->path, (long)getpid(),
+             fileno(writer->stream));
+    if (linkat(AT_FDCWD, link, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) == 0) return 0;
+    if (errno != EEXIST || unlink(writer->temporary) != 0) return -1;
+    return linkat(AT_FDCWD, link, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW);
+}
+
 plim_status plim__file_writer_open(plim__file_writer *writer, const char *path, plim_error *error) {
     *writer = (plim__file_writer){0};
-    size_t length = strlen(path) + 16;
+    size_t length = strlen(path) + TEMPORARY_TEXT;
     writer->path = plim__strdup(path);
     writer->temporary = plim__alloc(length);
+    if (writer->temporary) writer->temporary[0] = 0;
     if (!writer->path || !writer->temporary) {
         plim__file_writer_discard(writer);
         return plim__fail_memory(error, path, length);
     }
-    snprintf(writer->temporary, length, "%s.XXXXXX", path);
-    int fd = mkstemp(writer->temporary);
-    if (fd >= 0) {
-        mode_t mask = umask(0);
-        umask(mask);
-        fchmod(fd, 0666 & ~mask); /* mkstemp makes 0600; users expect what open() would give */
-        writer->stream = fdopen(fd, "wb");
+    int fd = open_unnamed(path);
+    if (fd < 0) {
+        snprintf(writer->temporary, length, "%s.XXXXXX", path);
+        fd = open_named(writer->temporary);
     }
+    if (fd >= 0) writer->stream = fdopen(fd, "wb");
     if (!writer->stream) {
         int saved = errno;
         if (fd >= 0) {
             close(fd);
-            unlink(writer->temporary);
+            if (writer->temporary[0]) unlink(writer->temporary);
         }
         writer->temporary[0] = 0;
         plim__file_writer_discard(writer);
@@ -117,7 +152,8 @@ plim_status plim__file_writer_flush(plim__file_writer *writer, plim_error *error
 }
 
 plim_status plim__file_writer_commit(plim__file_writer *writer, plim_error *error) {
-    bool written = fflush(writer->stream) == 0 && fsync(fileno(writer->stream)) == 0;
+    bool written = fflush(writer->stream) == 0 && fsync(fileno(writer->stream)) == 0 &&
+                   (writer->temporary[0] || name_file(writer) == 0);
     int saved = errno;
     if (fclose(writer->stream) != 0 && written) {
         written = false;

@@ -1,39 +1,25 @@
-/* The training run. */
-#include "plimsoll/fit.h"
+/* The training run.
+ *
+ *   step, step, ... last step of the epoch → validation → best weights → checkpoint → step, ...
+ *
+ * A checkpoint is written after everything that belongs to its update, so a run that goes on from it repeats nothing and
+ * leaves nothing out. */
+#include "run/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/vec.h"
+#include "run/trainer.h"
 
-#define RECENT 100 /* steps that the metric is taken over */
-
-struct fit {
-    plim_trainer *trainer;
-    plim_data *data;
-    const plim_fit_options *options;
-    plim_feed feed;
-    plim_fit_event event;
-    PLIM_VEC(float) seconds; /* of each step */
-    double recent_correct[RECENT], recent_weight[RECENT];
-    double samples, start;
-    int64_t first_update;
-    bool stopped;
-    plim_error *error;
-};
-
-static int64_t planned_updates(const plim_fit_options *options, const plim_data_info *info) {
-    int64_t epochs = options->epochs > 0 ? options->epochs : options->steps > 0 ? 0 : 1;
-    int64_t by_epochs = epochs * info->batches;
-    if (epochs == 0 || (options->steps > 0 && options->steps < by_epochs)) return options->steps;
-    return by_epochs;
+static int64_t planned_updates(const plim__fit *f, const plim_data_info *info) {
+    int64_t steps = f->options->steps, by_epochs = f->epochs * info->batches;
+    return f->epochs == 0 || (steps > 0 && steps < by_epochs) ? steps : by_epochs;
 }
 
-static void tell(struct fit *f, plim_fit_event_kind kind) {
+static void tell(plim__fit *f, plim_fit_event_kind kind) {
     plim_data_stats stats;
     plim_data_stats_get(f->data, &stats);
     f->event.kind = kind;
@@ -42,51 +28,106 @@ static void tell(struct fit *f, plim_fit_event_kind kind) {
     if (f->options->seen && f->options->seen(f->options->context, &f->event) != 0) f->stopped = true;
 }
 
-static plim_status one_step(struct fit *f, const plim_data_batch *batch) {
+static plim_status one_step(plim__fit *f, const plim_data_batch *batch) {
     plim_batch feed = plim_feed_batch(f->trainer, &f->feed, batch);
     plim_status status = plim_trainer_step(f->trainer, &feed, &f->event.step, f->error);
     if (status != PLIM_OK)
         return plim__fail_context(f->error, status, "epoch %lld, batch of samples %lld to %lld",
                                   (long long)batch->epoch + 1, (long long)batch->position,
                                   (long long)(batch->position + batch->count - 1));
-    size_t slot = (size_t)(f->event.step.update % RECENT);
+    size_t slot = (size_t)(f->event.step.update % PLIM__FIT_RECENT);
     f->recent_correct[slot] = f->event.step.correct;
     f->recent_weight[slot] = f->event.step.weight;
     f->samples += (double)batch->count;
     f->event.epoch = batch->epoch;
     f->event.position = batch->position + batch->count;
     f->event.updates = f->event.step.update;
+    f->unvalidated = true;
     return plim__vec_push(&f->seconds, (float)f->event.step.seconds)
                ? PLIM_OK
                : plim__fail_memory(f->error, "the times of steps", f->seconds.count * sizeof(float));
 }
 
-static plim_status after_epoch(struct fit *f) {
-    if (!f->options->validation) return PLIM_OK;
-    PLIM_TRY(plim_data_seek(f->options->validation, (plim_data_position){0, 0}, f->error));
-    PLIM_TRY(plim_trainer_evaluate(f->trainer, f->options->validation, &f->event.validation, f->error));
+/* --- validation ----------------------------------------------------------------------------------------------- */
+
+static bool is_early(const plim__fit *f) { return f->options->patience > 0 && f->stale >= f->options->patience; }
+
+static plim_status validate(plim__fit *f) {
+    const plim_fit_options *o = f->options;
+    f->unvalidated = false;
+    if (!o->validation) return PLIM_OK;
+    PLIM_TRY(plim_data_seek(o->validation, (plim_data_position){0, 0}, f->error));
+    plim_status status = plim_trainer_evaluate(f->trainer, o->validation, &f->event.validation, f->error);
+    if (status != PLIM_OK) return plim__fail_context(f->error, status, "validation");
+    double loss = f->event.validation.loss;
+    bool better = isfinite(loss) && (f->best_update == 0 || loss < f->best);
     tell(f, PLIM_FIT_VALIDATED);
+    if (!better) {
+        f->stale++;
+        return PLIM_OK;
+    }
+    f->best = loss;
+    f->best_update = f->event.updates;
+    f->stale = 0;
+    if (!o->best) return PLIM_OK;
+    PLIM_TRY(plim_trainer_save(f->trainer, o->best, f->error));
+    tell(f, PLIM_FIT_BEST);
     return PLIM_OK;
 }
 
-static bool is_done(const struct fit *f) {
-    return f->stopped || (f->options->steps > 0 && f->event.updates >= f->options->steps) ||
-           (f->event.total_updates > 0 && f->event.updates >= f->event.total_updates);
+/* --- the loop ------------------------------------------------------------------------------------------------- */
+
+static plim_status checkpoint(plim__fit *f) {
+    if (!f->options->checkpoint || f->saved == f->event.updates) return PLIM_OK;
+    PLIM_TRY(plim__fit_save(f));
+    f->saved = f->event.updates;
+    tell(f, PLIM_FIT_CHECKPOINT);
+    return PLIM_OK;
 }
 
-static plim_status loop(struct fit *f) {
+static bool is_done(const plim__fit *f) {
+    const plim_fit_options *o = f->options;
+    return f->stopped || is_early(f) || (o->steps > 0 && f->event.updates >= o->steps) ||
+           (f->epochs > 0 && f->position.epoch >= f->epochs);
+}
+
+static bool is_checkpoint_due(const plim__fit *f, bool epoch_ends) {
+    int64_t every = f->options->checkpoint_every;
+    return epoch_ends || (every > 0 && f->event.updates % every == 0);
+}
+
+/* Data that cannot be read ends the run, but not what was learned. */
+static plim_status next_batch(plim__fit *f, plim_data_batch *batch) {
+    plim_status status = plim_data_next(f->data, batch, f->error);
+    if (status == PLIM_OK || !f->options->checkpoint || f->saved == f->event.updates || f->event.updates == 0)
+        return status;
+    plim_error first = *f->error;
+    if (plim__fit_save(f) == PLIM_OK) f->saved = f->event.updates;
+    *f->error = first;
+    return status;
+}
+
+static plim_status loop(plim__fit *f) {
     plim_data_batch batch;
+    if (f->unvalidated && f->position.sample == 0) PLIM_TRY(validate(f)); /* the run was stopped just before */
     while (!is_done(f)) {
-        PLIM_TRY(plim_data_next(f->data, &batch, f->error));
+        PLIM_TRY(next_batch(f, &batch));
         if (batch.count == 0 && !batch.last) break;
         if (batch.count > 0) {
             PLIM_TRY(one_step(f, &batch));
+            f->position = plim_data_tell(f->data);
             tell(f, PLIM_FIT_STEP);
         }
-        if (batch.last) PLIM_TRY(after_epoch(f));
+        f->position = plim_data_tell(f->data);
+        if (f->stopped) break;
+        if (batch.last) PLIM_TRY(validate(f));
+        if (is_checkpoint_due(f, batch.last)) PLIM_TRY(checkpoint(f));
     }
-    return PLIM_OK;
+    if (!f->stopped && f->unvalidated) PLIM_TRY(validate(f));
+    return checkpoint(f);
 }
+
+/* --- figures -------------------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;
@@ -94,7 +135,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* The median, without the first three steps where there are more. */
-static double median_seconds(struct fit *f) {
+static double median_seconds(plim__fit *f) {
     size_t skip = f->seconds.count > 3 ? 3 : 0, count = f->seconds.count - skip;
     if (count == 0) return 0;
     float *from = f->seconds.items + skip;
@@ -102,16 +143,16 @@ static double median_seconds(struct fit *f) {
     return count % 2 ? (double)from[count / 2] : ((double)from[count / 2 - 1] + (double)from[count / 2]) / 2;
 }
 
-static double recent_metric(const struct fit *f) {
+static double recent_metric(const plim__fit *f) {
     double correct = 0, weight = 0;
-    for (int i = 0; i < RECENT; i++) {
+    for (int i = 0; i < PLIM__FIT_RECENT; i++) {
         correct += f->recent_correct[i];
         weight += f->recent_weight[i];
     }
     return f->event.step.correct < 0 || weight <= 0 ? -1 : correct / weight;
 }
 
-static void sum_up(struct fit *f, plim_fit_result *result) {
+static void sum_up(plim__fit *f, plim_fit_result *result) {
     double seconds = plim__clock_seconds() - f->start;
     plim_data_stats stats;
     plim_data_stats_get(f->data, &stats);
@@ -120,26 +161,50 @@ static void sum_up(struct fit *f, plim_fit_result *result) {
         .steps = f->event.updates,
         .loss = f->event.step.loss,
         .metric = validated && f->event.validation.classifies ? f->event.validation.accuracy : recent_metric(f),
-        .best_loss = validated ? f->event.validation.loss : (double)NAN,
+        .best_loss = f->best_update > 0 ? f->best : (double)NAN,
         .seconds_per_step = median_seconds(f),
         .samples_per_second = seconds > 0 ? f->samples / seconds : 0,
         .wait_share = stats.wait_share,
+        .validation = f->event.validation,
+        .epochs = f->position.epoch,
         .stopped = f->stopped,
+        .early = is_early(f),
     };
+}
+
+static plim_status prepare(plim__fit *f) {
+    plim_data_info info;
+    plim_data_info_get(f->data, &info);
+    f->event.epoch_samples = info.samples;
+    f->event.total_updates = planned_updates(f, &info);
+    plim_schedule *schedule = &f->trainer->options.schedule;
+    if (schedule->total == 0) schedule->total = f->event.total_updates;
+    PLIM_TRY(plim_trainer_match(f->trainer, f->data, &f->feed, f->error));
+    if (f->options->resume && f->options->checkpoint) PLIM_TRY(plim__fit_resume(f));
+    f->event.updates = plim_trainer_progress(f->trainer).updates;
+    f->event.epoch = f->position.epoch;
+    f->event.position = f->position.sample;
+    tell(f, PLIM_FIT_BEGIN);
+    return PLIM_OK;
 }
 
 plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_options *options, plim_fit_result *result,
                      plim_error *error) {
-    struct fit f = {.trainer = trainer, .data = data, .options = options, .error = error};
-    plim_data_info info;
-    plim_data_info_get(data, &info);
-    f.start = plim__clock_seconds();
-    f.event.epoch_samples = info.samples;
-    f.event.total_updates = planned_updates(options, &info);
-    f.event.updates = f.first_update = plim_trainer_progress(trainer).updates;
-    plim_status status = plim_trainer_match(trainer, data, &f.feed, error);
+    plim_error unused;
+    plim__fit f = {.trainer = trainer,
+                   .data = data,
+                   .options = options,
+                   .error = error ? error : &unused,
+                   .epochs = options->epochs > 0  ? options->epochs
+                             : options->steps > 0 ? 0
+                                                  : 1,
+                   .position = plim_data_tell(data),
+                   .start = plim__clock_seconds(),
+                   .saved = -1};
+    plim_status status = prepare(&f);
     if (status == PLIM_OK) status = loop(&f);
-    sum_up(&f, result);
+    plim_fit_result ignored;
+    sum_up(&f, result ? result : &ignored);
     plim__vec_free(&f.seconds);
     return status;
 }

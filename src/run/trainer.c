@@ -66,6 +66,7 @@ static plim_status list_tensors(plim_trainer *t, plim_error *error) {
     for (size_t i = 0; i < program->loads.count; i++) {
         plim__value_kind kind = program->graph->values.items[program->loads.items[i].value].kind;
         if (kind != PLIM__VALUE_PARAMETER && kind != PLIM__VALUE_STATE) continue;
+        if (program->loads.items[i].in.run && !program->loads.items[i].back.run) continue; /* no step changes it */
         if (!plim__vec_push(&t->tensors, (int32_t)i)) return plim__fail_memory(error, "a trainer", sizeof(int32_t));
     }
     return PLIM_OK;
@@ -74,7 +75,12 @@ static plim_status list_tensors(plim_trainer *t, plim_error *error) {
 static plim_status start(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plim__arena_reserve(&t->arena, t->kept_bytes, plim__variant_passing_bytes(t->main), error));
     PLIM_TRY(plim__variant_start(t->main, &t->arena, error));
-    return t->options.measure ? plim__runner_measure(t->main->runner, error) : PLIM_OK;
+    if (!t->options.measure) return PLIM_OK;
+    size_t steps = t->main->program->steps.count;
+    t->updates = 0;
+    t->times = plim__alloc_zero(steps, sizeof *t->times);
+    if (!t->times) return plim__fail_memory(error, "measuring", steps * sizeof *t->times);
+    return plim__runner_measure(t->main->runner, error);
 }
 
 plim_status plim__trainer_make(plim_trainer *t, const plim_graph *model, const plim_trainer_options *options,
@@ -107,6 +113,8 @@ void plim__trainer_end(plim_trainer *t) {
     t->main = NULL;
     plim__arena_release(&t->arena);
     t->tensors.count = 0;
+    plim__free(t->times);
+    t->times = NULL;
     plim__free(t->costs);
     t->costs = NULL;
 }
@@ -237,6 +245,12 @@ static double scalar(const plim__variant *v, plim_value value, double missing) {
     return at ? (double)*at : missing;
 }
 
+static void add_times(plim_trainer *t, bool updated) {
+    const plim__program *program = t->main->program;
+    for (size_t s = 0; s < program->steps.count; s++)
+        if (updated || program->steps.items[s].phase != PLIM__UPDATE) t->times[s] += t->main->runner->seconds[s];
+}
+
 static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from, bool last,
                              double rate, struct sums *sums, plim_error *error) {
     plim__runner *runner = v->runner;
@@ -260,6 +274,7 @@ static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch
     if (scale) *scale = sums->weight > 0 ? (float)(1 / sums->weight) : 0;
     PLIM_TRY(plim__runner_run_part(runner, v->after_loss, v->program->steps.count, error));
     t->progress.runs++;
+    if (t->times && v == t->main) add_times(t, last);
     return PLIM_OK;
 }
 
@@ -285,6 +300,7 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
         from += size;
     }
     t->progress.updates++;
+    t->updates++;
     if (result)
         *result = (plim_step_result){.loss = sums.weight > 0 ? sums.loss / sums.weight : 0,
                                      .weight = sums.weight,

@@ -21,6 +21,8 @@ struct plim_trainer {
     plim_session *evaluation;        /* NULL until it is asked for */
     PLIM_VEC(int32_t) tensors;       /* loads of main->program that are parameters, statistics or optimizer state */
     plim_progress progress;
+    double *times;   /* of each step of the main program in all its runs; NULL unless measured */
+    int64_t updates; /* made by it; what `times` is divided by */
     /* the plan */
     plim__costs *costs;
     plim__way_point way; /* of the main variant */

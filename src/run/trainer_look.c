@@ -51,6 +51,18 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
     }
 }
 
+size_t plim_trainer_step_count(const plim_trainer *t) { return t->main ? t->main->program->steps.count : 0; }
+
+void plim_trainer_step_get(const plim_trainer *t, size_t index, plim_session_step *out) {
+    const plim__step *step = &t->main->program->steps.items[index];
+    double repeats = step->phase == PLIM__UPDATE ? 1 : (double)t->options.batch / (double)t->main->samples;
+    *out = (plim_session_step){.label = step->label,
+                               .node = step->node < 0 ? "" : t->main->training->graph->nodes.items[step->node].name,
+                               .seconds = t->times && t->updates ? t->times[index] / (double)t->updates : 0,
+                               .flops = step->cost.flops * repeats,
+                               .bytes = step->cost.bytes * repeats};
+}
+
 /* --- tensors -------------------------------------------------------------------------------------------------- */
 
 static const plim__load *load_at(const plim_trainer *t, size_t index) {

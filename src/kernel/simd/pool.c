@@ -41,7 +41,7 @@ static bool tiles(const plim__pool_plane *p) {
                         column = ox * p->stride[1] - p->before[1] + kx * p->dilation[1];                               \
                 real##B now;                                                                                           \
                 memcpy(&now, x + (row * p->in[1] + column) * B, sizeof now);                                           \
-                whole##B better = ~(now <= best); /* for what is not a number too, as in PyTorch */                    \
+                whole##B better = (now > best) | (now != now); /* what is not a number stays, as in PyTorch */         \
                 best = (real##B)(((whole##B)now & better) | ((whole##B)best & ~better));                               \
                 at = (((whole##B){0} + (int32_t)(ky * p->kernel[1] + kx)) & better) | (at & ~better);                  \
             }                                                                                                          \

@@ -1,0 +1,36 @@
+/* How a training run looks while it runs: a bar on a terminal, lines elsewhere.
+ *
+ *   epoch 2/5 ━━━━━━━━╌╌╌╌╌╌╌╌ 48 %  loss 0.3121  accuracy 88.9 %  5321/s  61.0 MiB (peak 66.3 MiB)  12 s left
+ */
+#ifndef PLIM_CLI_PROGRESS_H
+#define PLIM_CLI_PROGRESS_H
+
+#include <stdio.h>
+
+#include "cli/terminal.h"
+#include "plimsoll/fit.h"
+
+#define PLIM__PROGRESS_RECENT 50 /* steps that loss and accuracy are means of */
+
+typedef struct plim__progress {
+    FILE *stream; /* NULL: says nothing */
+    plim__terminal terminal;
+    int64_t epochs; /* in all; 0 when steps bound the run */
+    double loss[PLIM__PROGRESS_RECENT], correct[PLIM__PROGRESS_RECENT], weight[PLIM__PROGRESS_RECENT];
+    int64_t steps;                 /* seen */
+    double samples, first_samples; /* seen; until the first was drawn */
+    double begun;                  /* seconds when the first step had been made */
+    double said, said_share;       /* the last line: when, and how far the run was */
+    int64_t last_epoch, last_position;
+    size_t columns; /* of the bar that stands there now; 0 for none */
+} plim__progress;
+
+/* With --json the bar goes to standard error, and only to a terminal. */
+void plim__progress_begin(plim__progress *progress, bool json, bool quiet, int64_t epochs);
+void plim__progress_seen(plim__progress *progress, const plim_fit_event *event);
+/* A line of its own, above the bar. */
+void plim__progress_say(plim__progress *progress, const char *format, ...) PLIM_PRINTF(2, 3);
+/* Takes the bar away. */
+void plim__progress_clear(plim__progress *progress);
+
+#endif

@@ -1,0 +1,36 @@
+/* What a training run consists of; private to src/run. */
+#ifndef PLIM_RUN_FIT_H
+#define PLIM_RUN_FIT_H
+
+#include "core/vec.h"
+#include "plimsoll/fit.h"
+
+#define PLIM__FIT_RECENT 100 /* steps that the metric is taken over */
+
+typedef struct plim__fit {
+    plim_trainer *trainer;
+    plim_data *data;
+    const plim_fit_options *options;
+    plim_error *error;
+    plim_feed feed;
+    plim_fit_event event;
+    plim_data_position position; /* the first sample that was not learned from */
+    int64_t epochs;              /* to make; 0: .steps bounds the run alone */
+    PLIM_VEC(float) seconds;     /* of each step */
+    double recent_correct[PLIM__FIT_RECENT], recent_weight[PLIM__FIT_RECENT];
+    double samples, start;
+    bool stopped;
+    /* in checkpoints */
+    double best;         /* validation loss; read only where best_update > 0 */
+    int64_t best_update; /* when it was; 0: no validation yet */
+    int64_t stale;       /* validations since then */
+    bool unvalidated;    /* updates were made since the last validation */
+    int64_t saved;       /* updates in the last checkpoint; -1: there is none */
+} plim__fit;
+
+/* Writes the checkpoint. */
+plim_status plim__fit_save(plim__fit *fit);
+/* Goes on from the checkpoint, if it is there. */
+plim_status plim__fit_resume(plim__fit *fit);
+
+#endif

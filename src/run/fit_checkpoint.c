@@ -1,0 +1,142 @@
+/* Checkpoints of training runs: where the run stands besides what the trainer keeps, and whether a file continues it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "run/fit.h"
+#include "run/trainer.h"
+#include "run/trainer_save.h"
+
+#define TEXT 64
+
+enum { LOSS, SCHEDULE, BATCHES, UNVALIDATED, LAST_LOSS, LAST_METRIC, LAST_COUNT, EXTRAS };
+enum { COMPARED = UNVALIDATED }; /* the extras before it must be the same in a run that goes on */
+
+static const struct {
+    const char *key, *words;
+} extras[EXTRAS] = {
+    [LOSS] = {"loss", "loss"},
+    [SCHEDULE] = {"schedule", "schedule"},
+    [BATCHES] = {"batches", "batches in an epoch"},
+    [UNVALIDATED] = {"unvalidated", NULL},
+    [LAST_LOSS] = {"last.loss", NULL},
+    [LAST_METRIC] = {"last.accuracy", NULL},
+    [LAST_COUNT] = {"last.count", NULL},
+};
+
+typedef struct notes {
+    char text[EXTRAS][TEXT];
+    plim__safetensors_note list[EXTRAS];
+} notes;
+
+/* The total of a schedule is left out: a run may be made longer. */
+static void describe(const plim__fit *f, notes *n) {
+    const plim_trainer_options *o = &f->trainer->options;
+    plim_data_info info;
+    plim_data_info_get(f->data, &info);
+    snprintf(n->text[LOSS], TEXT, "%s smoothing=%g", plim_loss_name(o->loss.kind), o->loss.label_smoothing);
+    snprintf(n->text[SCHEDULE], TEXT, "%d warmup=%" PRId64 " every=%" PRId64 " gamma=%g least=%g",
+             (int)o->schedule.kind, o->schedule.warmup, o->schedule.every, o->schedule.gamma, o->schedule.least);
+    snprintf(n->text[BATCHES], TEXT, "%" PRId64, info.batches);
+    snprintf(n->text[UNVALIDATED], TEXT, "%d", f->unvalidated);
+    snprintf(n->text[LAST_LOSS], TEXT, "%.17g", f->event.step.loss);
+    snprintf(n->text[LAST_METRIC], TEXT, "%.17g", f->event.validation.accuracy);
+    snprintf(n->text[LAST_COUNT], TEXT, "%" PRId64, f->event.validation.classifies ? f->event.validation.count : 0);
+    for (int i = 0; i < EXTRAS; i++) n->list[i] = (plim__safetensors_note){extras[i].key, n->text[i]};
+}
+
+static plim__checkpoint meta_of(const plim__fit *f, const notes *n) {
+    plim_data_info info;
+    plim_data_info_get(f->data, &info);
+    return (plim__checkpoint){.epoch = f->position.epoch,
+                              .sample = f->position.sample,
+                              .data = info.kind,
+                              .data_samples = info.samples,
+                              .data_bytes = (int64_t)info.file_bytes,
+                              .best = f->best_update > 0 ? f->best : 0,
+                              .best_update = f->best_update,
+                              .stale = f->stale,
+                              .extra = n->list,
+                              .extra_count = EXTRAS};
+}
+
+plim_status plim__fit_save(plim__fit *f) {
+    notes n;
+    describe(f, &n);
+    return plim__trainer_write_checkpoint(f->trainer, f->options->checkpoint, meta_of(f, &n), f->error);
+}
+
+/* --- back ----------------------------------------------------------------------------------------------------- */
+
+/* "rate=0.1 momentum=0": the first word that differs. How many micro-batches make a batch is free to change. */
+static plim_status compare_settings(const plim__fit *f, const plim__checkpoint_file *file) {
+    char here[PLIM__SETTINGS_TEXT], there[PLIM__SETTINGS_TEXT], *a, *b;
+    const char *optimizer = plim_optimizer_name(f->trainer->options.optimizer.kind);
+    if (strcmp(file->meta.optimizer, optimizer) != 0)
+        return plim__fail(f->error, PLIM_INVALID, "'%s' is a checkpoint of a run with %.60s, not with %s", file->path,
+                          file->meta.optimizer, optimizer);
+    plim__trainer_settings(f->trainer, here);
+    snprintf(there, sizeof there, "%s", file->meta.settings);
+    char *x = strtok_r(here, " ", &a), *y = strtok_r(there, " ", &b);
+    for (; x && y; x = strtok_r(NULL, " ", &a), y = strtok_r(NULL, " ", &b))
+        if (strcmp(x, y) != 0 && strncmp(x, "accumulate=", 11) != 0)
+            return plim__fail(f->error, PLIM_INVALID, "'%s' is a checkpoint of a run with %.60s; here it is %.60s",
+                              file->path, y, x);
+    return x || y ? plim__fail(f->error, PLIM_CORRUPT, "the checkpoint '%s' has strange settings", file->path)
+                  : PLIM_OK;
+}
+
+static plim_status compare_extras(const plim__fit *f, const plim__checkpoint_file *file) {
+    notes here;
+    describe(f, &here);
+    for (int i = 0; i < COMPARED; i++) {
+        const char *there = plim__checkpoint_extra(file, extras[i].key);
+        if (!there || strcmp(there, here.text[i]) != 0)
+            return plim__fail(f->error, PLIM_INVALID, "'%s' is a checkpoint of a run with the %s %.80s; here: %s",
+                              file->path, extras[i].words, there ? there : "unknown", here.text[i]);
+    }
+    return PLIM_OK;
+}
+
+static const char *extra_text(const plim__checkpoint_file *file, int which) {
+    const char *text = plim__checkpoint_extra(file, extras[which].key);
+    return text ? text : "0";
+}
+
+static plim_status take_over(plim__fit *f, const plim__checkpoint_file *file) {
+    notes here;
+    describe(f, &here);
+    plim__checkpoint run = meta_of(f, &here);
+    uint64_t fingerprint;
+    PLIM_TRY(plim__graph_fingerprint(f->trainer->model, &fingerprint, f->error));
+    if (fingerprint == file->meta.model) { /* else reading it names what is different in the model */
+        PLIM_TRY(compare_settings(f, file));
+        PLIM_TRY(plim__checkpoint_match_data(file, &run, f->error));
+        PLIM_TRY(compare_extras(f, file));
+    }
+    PLIM_TRY(plim__trainer_read_checkpoint(f->trainer, file, f->error));
+    f->position = (plim_data_position){file->meta.epoch, file->meta.sample};
+    f->best = file->meta.best;
+    f->best_update = file->meta.best_update;
+    f->stale = file->meta.stale;
+    f->saved = file->meta.update;
+    f->unvalidated = strcmp(extra_text(file, UNVALIDATED), "1") == 0;
+    f->event.step.loss = strtod(extra_text(file, LAST_LOSS), NULL);
+    f->event.validation.accuracy = strtod(extra_text(file, LAST_METRIC), NULL);
+    f->event.validation.count = strtoll(extra_text(file, LAST_COUNT), NULL, 10);
+    f->event.validation.classifies = f->event.validation.count > 0;
+    return plim_data_seek(f->data, f->position, f->error);
+}
+
+plim_status plim__fit_resume(plim__fit *f) {
+    plim__checkpoint_file file;
+    if (access(f->options->checkpoint, F_OK) != 0 && errno == ENOENT) return PLIM_OK;
+    PLIM_TRY(plim__checkpoint_open(&file, f->options->checkpoint, f->error));
+    plim_status status = take_over(f, &file);
+    plim__checkpoint_close(&file);
+    return status;
+}
