@@ -85,6 +85,13 @@ plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient)
     return PLIM_OK;
 }
 
+plim_value plim__gradient_take(plim__gradient *d, size_t i) {
+    plim_value v = plim__gradient_input(d, i),
+               taken = v >= 0 && (size_t)v < d->of.count ? d->of.items[v] : PLIM_NO_VALUE;
+    if (taken >= 0) d->of.items[v] = PLIM_NO_VALUE;
+    return taken;
+}
+
 plim_status plim__gradient_unsupported(plim__gradient *d, const char *why) {
     const plim__node *node = plim__gradient_self(d);
     return plim__fail(d->error, PLIM_UNSUPPORTED, "unsupported: the gradient of operator %s %sin node '%s'",

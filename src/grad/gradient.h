@@ -99,6 +99,10 @@ plim_value plim__gradient_unbroadcast(plim__gradient *d, plim_value gradient, pl
  * not wanted; reports what went wrong before when it is PLIM_NO_VALUE. */
 plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient);
 
+/* What others have contributed to the gradient of input i so far, PLIM_NO_VALUE for nothing: the next
+ * plim__gradient_set replaces it. For operators that add to a gradient where it is. */
+plim_value plim__gradient_take(plim__gradient *d, size_t i);
+
 /* --- the whole graph ------------------------------------------------------------------------------------------ */
 
 /* Adds the backward pass of scalar `loss` to a graph with concrete shapes (after plim__infer_graph). gradients[k] is

@@ -3,13 +3,15 @@
 
 #include "grad/gradient.h"
 
-/* What several indices took comes back added up, in the order of the indices. */
+/* What several indices took comes back added up, in the order of the indices; onto the gradient of another user where
+ * there is one (a table of words that is the last layer too), so that few rows do not cost a pass over all of them. */
 plim_status plim__gradient_gather(plim__gradient *d);
 plim_status plim__gradient_gather(plim__gradient *d) {
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
-    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 1)};
+    plim_value onto = plim__gradient_wanted(d, 0) ? plim__gradient_take(d, 0) : PLIM_NO_VALUE;
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 1), onto};
     int64_t axis = plim__node_int(plim__gradient_self(d), "axis", 0);
-    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "GatherGrad", inputs, 2, 1);
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "GatherGrad", inputs, onto >= 0 ? 3 : 2, 1);
     plim_graph_set_ints(d->graph, node, "shape", shape.dims, (size_t)shape.rank);
     plim_graph_set_int(d->graph, node, "axis", axis);
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));

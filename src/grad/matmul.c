@@ -32,6 +32,14 @@ static plim_value as_rows(plim__gradient *d, plim_value x) {
     return plim__gradient_reshape(d, x, &rows);
 }
 
+/* A matrix that is the transpose of another one: the gradient of that one should lie row by row. */
+static bool is_flipped(plim__gradient *d, plim_value b) {
+    int32_t producer = d->graph->values.items[b].producer;
+    if (producer < 0 || plim__gradient_shape(d, b).rank != 2) return false;
+    const plim__node *node = &d->graph->nodes.items[producer];
+    return !*node->domain && strcmp(node->op_name, "Transpose") == 0;
+}
+
 /* Gradients of both factors of a product whose output has the gradient dy. */
 static plim_status factors(plim__gradient *d, plim_value dy) {
     plim_value a = plim__gradient_input(d, 0), b = plim__gradient_input(d, 1);
@@ -54,8 +62,10 @@ static plim_status factors(plim__gradient *d, plim_value dy) {
     }
     if (!plim__gradient_wanted(d, 1)) return PLIM_OK;
     bool single = plim__gradient_shape(d, b).rank == 2;
-    plim_value db = single ? product(d, flipped(d, as_rows(d, a)), as_rows(d, dy))
-                           : plim__gradient_unbroadcast(d, product(d, flipped(d, a), dy), b);
+    plim_value db = single && is_flipped(d, plim__gradient_input(d, 1))
+                        ? flipped(d, product(d, flipped(d, as_rows(d, dy)), as_rows(d, a)))
+                    : single ? product(d, flipped(d, as_rows(d, a)), as_rows(d, dy))
+                             : plim__gradient_unbroadcast(d, product(d, flipped(d, a), dy), b);
     return plim__gradient_set(d, 1, plim__gradient_reshape(d, db, &own_b));
 }
 

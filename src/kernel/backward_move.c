@@ -298,7 +298,10 @@ static plim_status run_gather(const plim__call *call) {
     for (int64_t k = 0; k < s->count; k++)
         if (plim__index_at(s->index_type, call->in[1], k, s->size) < 0)
             return plim__index_fail(call, s->index_type, call->in[1], k, s->size);
-    clear(call->out[0], s->outer * s->size * s->inner, s->threads);
+    if (!call->in[2])
+        clear(call->out[0], s->outer * s->size * s->inner, s->threads);
+    else if (call->in[2] != call->out[0])
+        memcpy(call->out[0], call->in[2], (size_t)(s->outer * s->size * s->inner) * sizeof(float));
     int64_t pieces = s->outer * s->count * s->inner < 32768 ? 1 : s->threads, width = (s->inner + pieces - 1) / pieces;
 #pragma omp parallel for num_threads((int)pieces) if (pieces > 1) schedule(static)
     for (int64_t p = 0; p < pieces; p++) {
@@ -317,7 +320,9 @@ plim_status plim__lower_gather_grad(plim__lower *l) {
     plim__axis_normalize(plim__node_int(plim__lower_node(l), "axis", 0), x->rank, &axis);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
+    PLIM_TRY(plim__lower_input(l, 2, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
+    if (plim__lower_has_input(l, 2)) plim__lower_inplace(l, 2, 0);
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     *s = (struct gather){plim__lower_input_dtype(l, 1),
                          plim__lower_threads(l),
