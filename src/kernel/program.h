@@ -92,7 +92,7 @@ typedef struct plim__program {
     plim__operand *values; /* where each value of the graph is; for inputs and outputs, dense row-major */
     size_t value_count;
     struct plim__machine *machine; /* the compute engine; src/kernel/machine.h */
-    const struct plim__program *original; /* whose kernels, loads and machine it borrows (src/plan/schedule.h), or NULL */
+    const struct plim__program *original; /* whose kernels, loads and machine it borrows (plan/schedule.h), or NULL */
 } plim__program;
 
 /* Lowers every live node of a graph with concrete shapes. The graph must outlive the program. With `like` (may be

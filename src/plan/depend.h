@@ -33,8 +33,8 @@ typedef struct plim__depend {
     int32_t *over;      /* the buffer that it may write over when that dies there, -1 for none ... */
     int32_t *onto;      /* ... and the one it makes there */
     /* of each buffer */
-    int64_t *bytes; /* with alignment; 0 for what is kept */
-    int32_t *maker; /* step; -1 for inputs and what is kept */
+    int64_t *bytes;            /* with alignment; 0 for what is kept */
+    int32_t *maker;            /* step; -1 for inputs and what is kept */
     int32_t *inputs, *outputs; /* buffers that the caller fills before the first step, and reads after the last */
     size_t input_count, output_count;
 } plim__depend;

@@ -11,7 +11,6 @@ typedef enum plim__order_kind {
 
 /* Replaces a schedule without repetitions by the one with the lowest peak that is found: never a higher one. Moves
  * updates into the backward pass where `depend` allows it. The same answer every time. */
-plim_status plim__order(const plim__depend *depend, plim__order_kind kind, plim__schedule *schedule,
-                        plim_error *error);
+plim_status plim__order(const plim__depend *depend, plim__order_kind kind, plim__schedule *schedule, plim_error *error);
 
 #endif

@@ -8,8 +8,8 @@
 #include "plan/order.h"
 #include "plan/search.h"
 
-#define STEP_DOWN 0.93    /* from one target to the next */
-#define FLOOR_TRIES 3     /* how often the lowest point is tried to be lowered further */
+#define STEP_DOWN     0.93 /* from one target to the next */
+#define FLOOR_TRIES   3    /* how often the lowest point is tried to be lowered further */
 #define LEAST_SECONDS 1e-9 /* of a step: keeps scores finite */
 
 /* --- the frontier ----------------------------------------------------------------------------------------------- */

@@ -38,10 +38,8 @@ double plim__schedule_extra(const plim__depend *depend, const int32_t *steps, si
 static plim_status check_one(const plim__depend *d, const bool *done, int32_t s, bool any_last, plim_error *error) {
     if (s < 0 || (size_t)s >= d->step_count)
         return plim__fail(error, PLIM_INTERNAL, "the schedule names step %d of %zu", (int)s, d->step_count);
-    if (done[s] && !d->repeatable[s])
-        return plim__fail(error, PLIM_INTERNAL, "step %d must not be done again", (int)s);
-    if (any_last && !d->last[s])
-        return plim__fail(error, PLIM_INTERNAL, "step %d stands behind the updates", (int)s);
+    if (done[s] && !d->repeatable[s]) return plim__fail(error, PLIM_INTERNAL, "step %d must not be done again", (int)s);
+    if (any_last && !d->last[s]) return plim__fail(error, PLIM_INTERNAL, "step %d stands behind the updates", (int)s);
     for (int32_t i = d->before.start[s]; i < d->before.start[s + 1]; i++)
         if (!done[d->before.items[i]])
             return plim__fail(error, PLIM_INTERNAL, "step %d comes before step %d, which it needs", (int)s,
@@ -95,8 +93,7 @@ static plim_status place_outputs(plim__program *out, const plim__step *from, pli
     return PLIM_OK;
 }
 
-static plim_status add_step(plim__program *out, const plim__step *from, bool again, int32_t *where,
-                            plim_error *error) {
+static plim_status add_step(plim__program *out, const plim__step *from, bool again, int32_t *where, plim_error *error) {
     size_t count = (size_t)(from->in_count + from->out_count);
     plim__step step = *from;
     step.release = NULL; /* the state is the original's */
@@ -143,8 +140,8 @@ static plim_status apply(const plim__program *original, const plim__schedule *sc
     for (size_t i = 0; status == PLIM_OK && i < schedule->count; i++) {
         int32_t s = schedule->steps[i];
         if (s < 0 || (size_t)s >= original->steps.count) {
-            status = plim__fail(error, PLIM_INTERNAL, "the schedule names step %d of %zu", (int)s,
-                                original->steps.count);
+            status =
+                plim__fail(error, PLIM_INTERNAL, "the schedule names step %d of %zu", (int)s, original->steps.count);
             break;
         }
         status = add_step(out, &original->steps.items[s], done[s], where, error);

@@ -31,8 +31,8 @@ static bool make(plim__search *s) {
     s->block = plim__alloc_zero(places, sizeof *s->block);
     s->way_steps = plim__alloc_array((PLIM__WAYS + 1) * PLIM__WAY_STEPS, sizeof *s->way_steps);
     s->removals = plim__alloc_array(places, sizeof *s->removals);
-    return s->removals && s->way_steps && s->first && s->runs && s->stamp && s->since && s->until && s->death && s->area && s->above && s->block &&
-           make_draft(&s->now, s->capacity) && make_draft(&s->trial, s->capacity) &&
+    return s->removals && s->way_steps && s->first && s->runs && s->stamp && s->since && s->until && s->death &&
+           s->area && s->above && s->block && make_draft(&s->now, s->capacity) && make_draft(&s->trial, s->capacity) &&
            make_draft(&s->best, s->capacity) && make_draft(&s->spare, s->capacity);
 }
 
@@ -56,8 +56,9 @@ plim_status plim__search_create(const plim__depend *depend, const double *second
 void plim__search_free(plim__search *s) {
     if (!s) return;
     plim__meter_free(s->meter);
-    void *all[] = {s->first, s->runs,      s->stamp,       s->since,      s->until,      s->death, s->area,
-                   s->above, s->now.steps, s->trial.steps, s->best.steps, s->spare.steps, s->block, s->way_steps, s->removals};
+    void *all[] = {s->first,      s->runs,        s->stamp, s->since,     s->until,
+                   s->death,      s->area,        s->above, s->now.steps, s->trial.steps,
+                   s->best.steps, s->spare.steps, s->block, s->way_steps, s->removals};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) plim__free(all[i]);
     plim__free(s);
 }

@@ -12,7 +12,7 @@ typedef struct plim__draft {
 } plim__draft;
 
 /* One way to make a schedule lower: these steps are done again before the step at `place`. */
-#define PLIM__WAYS 96
+#define PLIM__WAYS      96
 #define PLIM__WAY_STEPS 512
 struct plim__way {
     int32_t *steps;

@@ -12,8 +12,8 @@
 
 #include "plan/search.h"
 
-#define TRIED 8       /* ways that are tried for real in each round; all of them when none of these helps */
-#define SMALL 4       /* an input of less than 1/4 of what is made from it is rather kept than made again */
+#define TRIED 8 /* ways that are tried for real in each round; all of them when none of these helps */
+#define SMALL 4 /* an input of less than 1/4 of what is made from it is rather kept than made again */
 
 /* --- making again ------------------------------------------------------------------------------------------------- */
 
