@@ -18,6 +18,7 @@ void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
 
 /* Memory between runs: what passes is free then, and mostly large enough. */
 static void *borrow(const plim__runner *runner, size_t from, size_t bytes) {
+    if (bytes == 0) bytes = 1; /* nothing has a place too, and one that give_back knows */
     return from + bytes <= runner->arena->passing_bytes ? runner->arena->passing + from : plim__alloc(bytes);
 }
 
