@@ -408,9 +408,15 @@ plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_d
         PLIM_TRY(place_weight_made(l, v, &want, seen, made));
         return push_operand(l, find_place(l, v, &want, seen)->operand);
     }
-    PLIM_TRY(plim__lower_value_dense(l, v, &operand));
-    struct place from = {.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
-    PLIM_TRY(make_reorder(l, seen, md, &made));
+    struct place from = {.operand = {-1, 0}};
+    if (first_place(l, v)) from = *first_place(l, v);
+    bool direct = first_place(l, v) && from.layout.blocked && from.layout.md.ndims == md->ndims &&
+                  same_axes(seen_by(&from), seen); /* from one order of blocks to another */
+    if (!direct) {
+        PLIM_TRY(plim__lower_value_dense(l, v, &operand));
+        from = (struct place){.layout = plim__layout_dense(value->dtype, &value->shape), .operand = operand};
+    }
+    PLIM_TRY(make_reorder(l, direct ? &from.layout.md : seen, md, &made));
     PLIM_TRY(emit_made(l, v, &from, &want, seen, made, &operand));
     return push_operand(l, operand);
 }
