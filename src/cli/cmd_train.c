@@ -114,6 +114,7 @@ static void say_text(struct train *t, const plim_fit_result *r) {
     printf("loss %.4f%s after %lld steps%s; %.0f samples/s, peak memory %s\n", r->loss, accuracy, (long long)r->steps,
            r->early ? " (ended early: validation has not improved)" : "", r->samples_per_second,
            plim_bytes_format(plim__resident_peak(), peak));
+    if (t->settings.options.budget) plim__train_budget_say(&t->budget, t->trainer);
     const char *out;
     for (size_t i = 0; (out = plim__args_get_nth(t->args, "out", i)) && !r->stopped; i++) printf("wrote %s\n", out);
     plim_data_stats data;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mem/budget_request.h"
+#include "mem/resident.h"
 
 void plim__train_budget_begin(plim__train_budget *b, const plim__args *args, const plim_trainer_options *options) {
     const char *text = plim__args_get(args, "budget");
@@ -23,6 +24,16 @@ plim_status plim__train_budget_poll(plim__train_budget *b, plim_trainer *trainer
 void plim__train_budget_end(plim__train_budget *b) {
     if (b->open) plim__budget_request_close();
     b->open = false;
+}
+
+void plim__train_budget_say(const plim__train_budget *b, const plim_trainer *trainer) {
+    plim_trainer_stats stats;
+    plim_trainer_stats_get(trainer, &stats);
+    char budget[PLIM_BYTES_TEXT], planned[PLIM_BYTES_TEXT], measured[PLIM_BYTES_TEXT];
+    printf("budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, class %s)\n",
+           plim_bytes_format(b->watch.budget, budget), plim_bytes_format(stats.process_bytes, planned),
+           plim_bytes_format(plim__resident_peak(), measured), (long long)stats.micro_batch,
+           (long long)stats.accumulate, stats.repeated, plim_class_name(stats.class_));
 }
 
 void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *trainer, json_t *object) {

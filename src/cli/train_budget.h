@@ -15,6 +15,8 @@ void plim__train_budget_begin(plim__train_budget *budget, const plim__args *args
 /* Between two steps. A notice that is new goes to standard error, unless `quiet`. */
 plim_status plim__train_budget_poll(plim__train_budget *budget, plim_trainer *trainer, bool quiet, plim_error *error);
 void plim__train_budget_end(plim__train_budget *budget);
+/* What was planned, and what was measured: one line on standard output. */
+void plim__train_budget_say(const plim__train_budget *budget, const plim_trainer *trainer);
 /* budget_bytes, planned_arena_bytes, planned_process_bytes, replans, class, micro_batch, accumulate, recomputed. */
 void plim__train_budget_json(const plim__train_budget *budget, const plim_trainer *trainer, json_t *object);
 
