@@ -1,7 +1,9 @@
 /* The arena: two mappings. */
 #include "mem/arena.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/error.h"
 
@@ -29,6 +31,16 @@ plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_er
     arena->passing_bytes = passing_bytes;
     arena->passing = map(passing_bytes);
     return arena->passing ? PLIM_OK : plim__fail_memory(error, "the arena", passing_bytes);
+}
+
+void plim__arena_lend(plim__arena *arena) {
+    if (arena->passing_bytes) madvise(arena->passing, arena->passing_bytes, MADV_DONTNEED);
+}
+
+void plim__arena_take_back(plim__arena *arena) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    malloc_trim(0); /* what that work has freed is not to be resident beside the arena */
+    for (size_t at = 0; at < arena->passing_bytes; at += page) *(volatile char *)(arena->passing + at) = 0;
 }
 
 void plim__arena_release(plim__arena *arena) {

@@ -16,6 +16,10 @@ typedef struct plim__arena {
 plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error);
 /* Another size for what passes; its contents are lost, what is kept stays. On failure there is no such memory. */
 plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_error *error);
+/* Between steps: gives the pages of what passes back for a while, for work that needs memory of its own; and takes them
+ * again. Addresses stay. */
+void plim__arena_lend(plim__arena *arena);
+void plim__arena_take_back(plim__arena *arena);
 void plim__arena_release(plim__arena *arena);
 
 #endif

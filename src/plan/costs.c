@@ -9,7 +9,7 @@
 
 plim__costs plim__costs_default(int threads) {
     double share = threads > 0 ? (double)threads : 1;
-    return (plim__costs){.flops = 50e9 * share, .bytes = 8e9 * (share < 2 ? share : 2), .step = 2e-6};
+    return (plim__costs){.flops = 50e9 * share, .bytes = 8e9 * (share < 2 ? share : 2), .step = 15e-6};
 }
 
 static const plim__rate *find(const plim__costs *costs, const char *label) {

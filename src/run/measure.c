@@ -87,7 +87,7 @@ static plim_status measure_one(const char *name, const plim_zoo_options *zoo, in
 
 static void conclude(const struct samples *all, plim__costs *costs) {
     struct sample sum = {0};
-    *costs = (plim__costs){.step = 2e-6};
+    *costs = (plim__costs){.step = 15e-6};
     for (size_t i = 0; i < all->items.count; i++) {
         const struct sample *s = &all->items.items[i];
         sum.seconds += s->seconds;
