@@ -11,6 +11,7 @@
 #include "cli/train_budget.h"
 #include "cli/train_data.h"
 #include "cli/train_log.h"
+#include "cli/train_report.h"
 #include "mem/resident.h"
 #include "run/trainer_save.h"
 
@@ -26,6 +27,7 @@ struct train {
     plim_data *data, *validation;
     plim__train_budget budget;
     plim__train_log log;
+    plim__train_report report;
     plim__progress progress;
     plim_error failure; /* of what was done between steps */
     uint64_t idle_bytes;
@@ -163,6 +165,11 @@ static int run_training(struct train *t) {
         status = error.status;
     }
     if (status == PLIM_OK) status = save_outputs(t, &result, &error);
+    plim_error late; /* of the report: what failed first is told */
+    if (plim__train_report_end(&t->report, t->trainer, &late) != PLIM_OK && status == PLIM_OK) {
+        error = late;
+        status = error.status;
+    }
     if (status == PLIM_OK) status = plim__train_log_close(&t->log, &error);
     if (status != PLIM_OK) return plim__say_error(t->args, &error);
     if (result.stopped) say_interrupted(t, &result);
@@ -201,6 +208,7 @@ static plim_status make(struct train *t, const char *path, plim_error *error) {
         status = plim__train_data_open_validation(t->args, t->trainer, &t->data_settings, &t->validation, error);
     if (status == PLIM_OK && gradients) status = plim__gradients_dump(t->trainer, t->data, gradients, error);
     if (status == PLIM_OK) status = plim__train_log_open(&t->log, plim__args_get(t->args, "log"), t->fit.resume, error);
+    if (status == PLIM_OK) status = plim__train_report_begin(&t->report, t->trainer, path, error);
     return status;
 }
 
@@ -242,7 +250,8 @@ static int run(plim__args *args) {
     if (!plim__args_has(args, "data")) return plim__say_usage(args, "which data? give --data PATH");
     struct train t = {.args = args};
     if (!plim__train_options_read(args, &t.settings) || !plim__data_options_read(args, &t.data_settings) ||
-        !plim__budget_options_read(args, &t.settings.options) || !read_run(args, &t.fit))
+        !plim__budget_options_read(args, &t.settings.options) || !read_run(args, &t.fit) ||
+        !plim__train_report_read(args, &t.report))
         return PLIM_EXIT_USAGE;
     t.settings.options.measure = plim__args_has(args, "profile");
     int code = train(&t, path);
@@ -269,6 +278,7 @@ static const plim__option options[] = {
     {"dump-gradients", 0, "FILE", "write the gradients of the first batch to this .safetensors file"},
     {"profile", 0, NULL, "tell where the time goes, by kinds of steps"},
     {"quiet", 'q', NULL, "do not show progress"},
+    PLIM__TRAIN_REPORT_OPTIONS,
     PLIM__BUDGET_OPTIONS,
     PLIM__TRAIN_OPTIONS,
     PLIM__TRAIN_DATA_OPTIONS,

@@ -23,8 +23,13 @@ plim_status plim__trace_close(plim__trace *trace, plim_error *error);
 /* A buffer that will be born and die, perhaps many times; ids count up from 0. born and died are ignored. */
 plim_status plim__trace_define_buffer(plim__trace *trace, const plim__timeline_buffer *buffer, uint32_t *id,
                                       plim_error *error);
+/* The same for what a timeline knows as a tensor and a life of it. */
+plim_status plim__trace_define_life(plim__trace *trace, const plim__timeline *timeline, const plim__timeline_life *life,
+                                    uint32_t *id, plim_error *error);
 plim_status plim__trace_define_operator(plim__trace *trace, const char *name, uint32_t *id, plim_error *error);
 plim_status plim__trace_define_series(plim__trace *trace, const char *name, uint32_t *id, plim_error *error);
+/* A series of numbers that are no bytes; recorded with plim__trace_sample_number. */
+plim_status plim__trace_define_numbers(plim__trace *trace, const char *name, uint32_t *id, plim_error *error);
 plim_status plim__trace_set_title(plim__trace *trace, const char *title, plim_error *error);
 plim_status plim__trace_set_budget(plim__trace *trace, uint64_t budget, plim_error *error);
 plim_status plim__trace_set_capacity(plim__trace *trace, uint64_t capacity, plim_error *error);
@@ -33,6 +38,8 @@ plim_status plim__trace_add_frontier(plim__trace *trace, uint64_t budget, uint64
                                      const char *label, const char *command, bool chosen, plim_error *error);
 plim_status plim__trace_add_comparison(plim__trace *trace, const char *what, uint64_t planned, uint64_t measured,
                                        plim_error *error);
+/* How to make the plan again: any length. */
+void plim__trace_add_plan(plim__trace *trace, const char *text);
 
 /* --- on the step path: no allocation, no error ---------------------------------------------------------------- */
 
@@ -43,6 +50,7 @@ void plim__trace_step(plim__trace *trace, uint32_t number); /* a step begins */
 void plim__trace_phase(plim__trace *trace, plim__memory_phase phase);
 void plim__trace_operator(plim__trace *trace, uint32_t operation);
 void plim__trace_sample(plim__trace *trace, uint32_t series, uint64_t bytes);
+void plim__trace_sample_number(plim__trace *trace, uint32_t series, double number);
 void plim__trace_refused(plim__trace *trace, uint64_t bytes); /* an allocation failed */
 void plim__trace_flush(plim__trace *trace);
 

@@ -82,6 +82,18 @@ static plim_status take_buffer(reader *r, const plim__trace_record *record, plim
     return PLIM_OK;
 }
 
+/* Pieces of one text. */
+static plim_status take_plan(reader *r, const plim__trace_record *record, plim_error *error) {
+    size_t had = r->timeline->plan ? strlen(r->timeline->plan) : 0;
+    if (record->id > record->words * 8u - sizeof *record) return corrupt(r, error, "a text is longer than its record");
+    char *text = plim__realloc(r->timeline->plan, had + record->id + 1, 1);
+    if (!text) return no_memory(r, error);
+    memcpy(text + had, r->record + sizeof *record, record->id);
+    text[had + record->id] = 0;
+    r->timeline->plan = text;
+    return PLIM_OK;
+}
+
 static plim_status take_frontier(reader *r, const plim__trace_record *record, plim_error *error) {
     plim__trace_frontier point;
     memcpy(&point, r->record, sizeof point);
@@ -106,7 +118,11 @@ static plim_status take_definition(reader *r, const plim__trace_record *record, 
     case PLIM__TRACE_COMPARISON:
         return plim__timeline_add_comparison(timeline, word_of(r, record->id), number_at(r, 8), number_at(r, 16),
                                              error);
-    case PLIM__TRACE_SERIES: return plim__timeline_add_series(timeline, word_of(r, record->id), &ignored, error);
+    case PLIM__TRACE_PLAN: return take_plan(r, record, error);
+    case PLIM__TRACE_SERIES:
+        PLIM_TRY(plim__timeline_add_series(timeline, word_of(r, record->id), &ignored, error));
+        timeline->series.items[timeline->series.count - 1].numbers = record->argument == 1;
+        return PLIM_OK;
     case PLIM__TRACE_TITLE: timeline->title = text_of(r, record->id); return PLIM_OK;
     case PLIM__TRACE_OPERATION:
         return plim__vec_push(&r->operations, text_of(r, record->id)) ? PLIM_OK : no_memory(r, error);
@@ -252,6 +268,7 @@ static plim_status read_file(reader *r, plim_error *error) {
     r->position = sizeof header;
     if (!plim__vec_push(&r->texts, 0)) return no_memory(r, error);
     PLIM_TRY(read_records(r, error));
+    if (r->timeline->source == PLIM__SOURCE_PLAN) r->timeline->seconds.count = 0; /* nothing has run yet */
     return plim__timeline_finish(r->timeline, error);
 }
 

@@ -15,16 +15,17 @@ enum plim__trace_type {
     PLIM__TRACE_FACT,   /* id: name; u32 value, u32 0 */
     PLIM__TRACE_FRONTIER,
     PLIM__TRACE_COMPARISON, /* id: what; u64 planned, u64 measured */
-    PLIM__TRACE_SERIES,     /* id: name */
+    PLIM__TRACE_SERIES,     /* argument: 1 for numbers; id: name */
     PLIM__TRACE_TITLE,      /* id: text */
     PLIM__TRACE_OPERATION,  /* id: text */
+    PLIM__TRACE_PLAN,       /* id: bytes of text; the text follows, padded with zeros; several are one text */
     PLIM__TRACE_BORN = 16,
     PLIM__TRACE_DIED,
     PLIM__TRACE_BORN_AT, /* u64 offset, u64 bytes after the time */
     PLIM__TRACE_STEP,    /* id: number */
     PLIM__TRACE_PHASE,   /* argument: plim__memory_phase */
     PLIM__TRACE_RUN,     /* id: operation */
-    PLIM__TRACE_SAMPLE,  /* id: series; u64 bytes */
+    PLIM__TRACE_SAMPLE,  /* id: series; u64 bytes, or f64 number */
     PLIM__TRACE_REFUSED, /* u64 bytes */
     PLIM__TRACE_END = 31 /* id: 0; u64 time; the file is whole */
 };

@@ -141,45 +141,82 @@ static void write_record(plim__trace *trace, const void *record, size_t size) {
     memcpy(reserve(trace, size), record, size);
 }
 
+typedef struct buffer_words {
+    const char *name, *shape, *layer, *operation;
+} buffer_words;
+
+static plim_status define_buffer(plim__trace *trace, plim__trace_buffer out, plim__memory_kind kind, buffer_words words,
+                                 uint32_t *id, plim_error *error) {
+    uint32_t name;
+    if (!write_text(trace, words.shape, &out.shape) || !write_text(trace, words.name, &name) ||
+        !write_text(trace, words.layer, &out.layer) || !write_text(trace, words.operation, &out.operation))
+        return no_memory(error);
+    out.record = record_of(PLIM__TRACE_BUFFER, (uint8_t)kind, sizeof out, name);
+    write_record(trace, &out, sizeof out);
+    *id = trace->buffers++;
+    return PLIM_OK;
+}
+
 plim_status plim__trace_define_buffer(plim__trace *trace, const plim__timeline_buffer *buffer, uint32_t *id,
                                       plim_error *error) {
     plim__trace_buffer out = {.phase = (uint8_t)buffer->phase,
                               .dtype = (uint8_t)buffer->dtype,
                               .bytes = buffer->bytes,
                               .offset = buffer->offset};
-    uint32_t name, shape;
-    if (!plim__timeline_shape(&trace->scratch, buffer->dims, buffer->rank, &shape) ||
-        !write_text(trace, plim__timeline_get(&trace->scratch, shape), &out.shape) ||
-        !write_text(trace, buffer->name, &name) || !write_text(trace, buffer->layer, &out.layer) ||
-        !write_text(trace, buffer->operation, &out.operation))
-        return no_memory(error);
-    out.record = record_of(PLIM__TRACE_BUFFER, (uint8_t)buffer->kind, sizeof out, name);
-    write_record(trace, &out, sizeof out);
-    *id = trace->buffers++;
-    return PLIM_OK;
+    uint32_t shape;
+    if (!plim__timeline_shape(&trace->scratch, buffer->dims, buffer->rank, &shape)) return no_memory(error);
+    buffer_words words = {buffer->name, plim__timeline_get(&trace->scratch, shape), buffer->layer, buffer->operation};
+    return define_buffer(trace, out, buffer->kind, words, id, error);
+}
+
+plim_status plim__trace_define_life(plim__trace *trace, const plim__timeline *timeline, const plim__timeline_life *life,
+                                    uint32_t *id, plim_error *error) {
+    const plim__timeline_tensor *tensor = &timeline->tensors.items[life->tensor];
+    plim__trace_buffer out = {
+        .phase = tensor->phase, .dtype = tensor->dtype, .bytes = life->bytes, .offset = life->offset};
+    buffer_words words = {plim__timeline_get(timeline, tensor->name), plim__timeline_get(timeline, tensor->shape),
+                          plim__timeline_get(timeline, tensor->layer), plim__timeline_get(timeline, tensor->operation)};
+    return define_buffer(trace, out, tensor->kind, words, id, error);
 }
 
 /* Records that are only a text: their id counts up in *counter, when there is one. */
-static plim_status define_text(plim__trace *trace, enum plim__trace_type type, const char *text, uint32_t *counter,
-                               uint32_t *id, plim_error *error) {
+static plim_status define_text(plim__trace *trace, enum plim__trace_type type, uint8_t argument, const char *text,
+                               uint32_t *counter, uint32_t *id, plim_error *error) {
     uint32_t text_id;
     if (!write_text(trace, text, &text_id)) return no_memory(error);
-    plim__trace_record record = record_of(type, 0, sizeof record, text_id);
+    plim__trace_record record = record_of(type, argument, sizeof record, text_id);
     write_record(trace, &record, sizeof record);
     if (counter) *id = (*counter)++;
     return PLIM_OK;
 }
 
 plim_status plim__trace_define_operator(plim__trace *trace, const char *name, uint32_t *id, plim_error *error) {
-    return define_text(trace, PLIM__TRACE_OPERATION, name, &trace->operations, id, error);
+    return define_text(trace, PLIM__TRACE_OPERATION, 0, name, &trace->operations, id, error);
 }
 
 plim_status plim__trace_define_series(plim__trace *trace, const char *name, uint32_t *id, plim_error *error) {
-    return define_text(trace, PLIM__TRACE_SERIES, name, &trace->series, id, error);
+    return define_text(trace, PLIM__TRACE_SERIES, 0, name, &trace->series, id, error);
+}
+
+plim_status plim__trace_define_numbers(plim__trace *trace, const char *name, uint32_t *id, plim_error *error) {
+    return define_text(trace, PLIM__TRACE_SERIES, 1, name, &trace->series, id, error);
+}
+
+void plim__trace_add_plan(plim__trace *trace, const char *text) {
+    for (size_t left = strlen(text); left > 0;) {
+        size_t length = left < LONGEST_TEXT ? left : LONGEST_TEXT, padded = (length + 7) / 8 * 8;
+        plim__trace_record record = record_of(PLIM__TRACE_PLAN, 0, sizeof record + padded, (uint32_t)length);
+        unsigned char *at = reserve(trace, sizeof record + padded);
+        memcpy(at, &record, sizeof record);
+        memset(at + sizeof record, 0, padded);
+        memcpy(at + sizeof record, text, length);
+        text += length;
+        left -= length;
+    }
 }
 
 plim_status plim__trace_set_title(plim__trace *trace, const char *title, plim_error *error) {
-    return define_text(trace, PLIM__TRACE_TITLE, title, NULL, NULL, error);
+    return define_text(trace, PLIM__TRACE_TITLE, 0, title, NULL, NULL, error);
 }
 
 static plim_status write_number(plim__trace *trace, enum plim__trace_number which, uint64_t value) {
@@ -266,6 +303,12 @@ void plim__trace_operator(plim__trace *trace, uint32_t operation) {
 
 void plim__trace_sample(plim__trace *trace, uint32_t series, uint64_t bytes) {
     record_event(trace, PLIM__TRACE_SAMPLE, 0, series, 1, bytes, 0);
+}
+
+void plim__trace_sample_number(plim__trace *trace, uint32_t series, double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    plim__trace_sample(trace, series, bits);
 }
 
 void plim__trace_refused(plim__trace *trace, uint64_t bytes) {

@@ -57,6 +57,7 @@ void plim__timeline_free(plim__timeline *timeline) {
     plim__vec_free(&timeline->frontier);
     plim__vec_free(&timeline->comparisons);
     plim__vec_free(&timeline->series);
+    plim__free(timeline->plan);
     plim__vec_free(&timeline->segments);
     plim__vec_free(&timeline->blocks);
     plim__vec_free(&timeline->facts);

@@ -112,12 +112,13 @@ typedef struct plim__timeline_comparison {
 
 /* A line over the ticks beside the lives: resident memory as measured, or a plan's total. */
 typedef struct plim__timeline_sample {
-    uint64_t bytes;
+    uint64_t bytes; /* of a series of numbers: the bits of a double */
     uint32_t tick;
 } plim__timeline_sample;
 
 typedef struct plim__timeline_series {
     plim__text_id name;
+    bool numbers; /* not bytes: the loss */
     PLIM_VEC(plim__timeline_sample) samples;
 } plim__timeline_series;
 
@@ -178,6 +179,7 @@ typedef struct plim__timeline {
     plim__text_id title; /* the file's or model's name */
     uint64_t budget;     /* 0: none */
     uint64_t capacity;   /* what the device has; 0: not known */
+    char *plan;          /* how to make this plan again, as JSON (src/run/saved_plan.h); NULL for none */
     plim__text_id cut;   /* why the record ends early; 0 when it is whole */
     uint32_t *slots;     /* hash of texts */
     size_t slot_count;

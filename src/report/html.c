@@ -43,10 +43,12 @@ static const char *dtype_word(unsigned i) { return i ? plim_dtype_name((plim_dty
 /* How many rows each column has, and the words behind the small numbers in them. */
 static json_t *layout_json(const plim__timeline *timeline) {
     json_t *series = json_array();
-    for (size_t i = 0; i < timeline->series.count; i++)
+    for (size_t i = 0; i < timeline->series.count; i++) {
+        if (timeline->series.items[i].numbers) continue;
         json_array_append_new(series, json_pack("{s:s, s:I}", "name",
                                                 plim__timeline_get(timeline, timeline->series.items[i].name), "samples",
                                                 (json_int_t)timeline->series.items[i].samples.count));
+    }
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "texts",
                      (json_int_t)timeline->texts.count, "tensors", (json_int_t)timeline->tensors.count, "lives",
                      (json_int_t)timeline->lives.count, "stacks", (json_int_t)timeline->stacks.count, "marks",

@@ -1,4 +1,5 @@
 /* The report as JSON. */
+#include <math.h>
 #include <string.h>
 
 #include "report/report.h"
@@ -146,6 +147,33 @@ static json_t *comparisons_json(builder *b, const plim__timeline *timeline) {
     return out;
 }
 
+/* Lines beside the buffers: resident memory, the loss. */
+static json_t *series_json(builder *b, const plim__timeline *timeline) {
+    json_t *out = json_array();
+    for (size_t i = 0; i < timeline->series.count; i++) {
+        const plim__timeline_series *series = &timeline->series.items[i];
+        json_t *row = json_object();
+        double first = 0, last = 0, most = 0;
+        for (size_t k = 0; k < series->samples.count; k++) {
+            uint64_t bits = series->samples.items[k].bytes;
+            if (series->numbers)
+                memcpy(&last, &bits, sizeof last);
+            else
+                last = (double)bits;
+            if (k == 0) first = most = last;
+            if (last > most) most = last;
+        }
+        set(b, row, "name", text_of(timeline, series->name));
+        set(b, row, "unit", json_string(series->numbers ? "number" : "bytes"));
+        set(b, row, "samples", json_integer((json_int_t)series->samples.count));
+        set(b, row, "first", isfinite(first) ? json_real(first) : json_null());
+        set(b, row, "last", isfinite(last) ? json_real(last) : json_null());
+        set(b, row, "most", isfinite(most) ? json_real(most) : json_null());
+        append(b, out, row);
+    }
+    return out;
+}
+
 static json_t *refused_json(builder *b, const plim__timeline *timeline) {
     json_t *out = json_array();
     for (size_t i = 0; i < timeline->marks.count; i++) {
@@ -185,6 +213,7 @@ json_t *plim__report_json(const plim__timeline *timeline, const plim__summary *s
     set(&b, out, "loop", loop_json(&b, timeline, summary));
     set(&b, out, "frontier", frontier_json(&b, timeline));
     set(&b, out, "planned_and_measured", comparisons_json(&b, timeline));
+    set(&b, out, "series", series_json(&b, timeline));
     if (!b.failed) return out;
     json_decref(out);
     return NULL;

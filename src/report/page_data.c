@@ -123,6 +123,7 @@ static void put_rest(packer *p, const plim__timeline *timeline) {
     for (size_t i = 0; i < timeline->seconds.count; i++)
         put_difference(p, (uint64_t)llround((timeline->seconds.items[i] - timeline->seconds.items[0]) * 1e9), &time);
     for (size_t s = 0; s < timeline->series.count; s++) {
+        if (timeline->series.items[s].numbers) continue; /* the summary has what is said of them */
         tick = 0;
         for (size_t i = 0; i < timeline->series.items[s].samples.count; i++)
             put_difference(p, timeline->series.items[s].samples.items[i].tick, &tick);

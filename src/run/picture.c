@@ -55,12 +55,17 @@ static plim_status add_facts(const plim_trainer *t, plim__timeline *timeline, pl
 /* A budget without end is none. */
 #define ENDLESS ((uint64_t)1 << 60)
 
+plim_status plim__trainer_picture_head(const plim_trainer *t, const char *title, plim__timeline *timeline,
+                                       plim_error *error) {
+    PLIM_TRY(plim__timeline_set_title(timeline, title, error));
+    if (t->options.budget < ENDLESS) timeline->budget = t->options.budget;
+    return add_facts(t, timeline, error);
+}
+
 plim_status plim__trainer_picture(const plim_trainer *t, const char *title, plim__timeline *timeline,
                                   plim_error *error) {
     const plim__variant *v = t->main;
-    PLIM_TRY(plim__timeline_set_title(timeline, title, error));
-    PLIM_TRY(add_facts(t, timeline, error));
-    if (t->options.budget < ENDLESS) timeline->budget = t->options.budget;
+    PLIM_TRY(plim__trainer_picture_head(t, title, timeline, error));
     PLIM_TRY(add_process(t, timeline, error));
     return plim__plan_timeline(v->training->graph, v->program, v->plan, timeline, error);
 }

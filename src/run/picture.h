@@ -11,6 +11,10 @@
 plim_status plim__trainer_picture(const plim_trainer *trainer, const char *title, plim__timeline *timeline,
                                   plim_error *error);
 
+/* Only title, facts and budget. */
+plim_status plim__trainer_picture_head(const plim_trainer *trainer, const char *title, plim__timeline *timeline,
+                                       plim_error *error);
+
 /* The chosen plan (where nothing fits, the unconstrained one) and the others as its frontier. `command` is how to ask
  * for one, up to its budget: "plimsoll plan lenet.onnx --budget". */
 plim_status plim__plan_picture(const plim_plan *plan, const char *title, const char *command, plim__timeline *timeline,

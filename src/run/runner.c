@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "format/trace_script.h"
 #include "kernel/machine.h"
 
 void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
@@ -189,9 +190,14 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
 
 plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error) {
     plim__machine_enter(runner->program->machine);
-    for (size_t s = from; s < to; s++)
+    for (size_t s = from; s < to; s++) {
+        if (runner->script) plim__trace_script_play(runner->trace, runner->script, (uint32_t)s);
         if (!(runner->no_update && runner->program->steps.items[s].phase == PLIM__UPDATE))
             PLIM_TRY(run_step(runner, s, error));
+    }
+    if (runner->script && to == runner->program->steps.count)
+        for (uint32_t tick = (uint32_t)to; tick < runner->script->ticks; tick++) /* what dies with the last step */
+            plim__trace_script_play(runner->trace, runner->script, tick);
     return PLIM_OK;
 }
 

@@ -9,14 +9,16 @@ typedef struct plim__runner {
     const plim__program *program; /* not owned */
     const plim__plan *plan;       /* not owned */
     plim__arena *arena;
-    plim__arena own;  /* unless several runners share one */
-    void **pointers;  /* operands of all steps, in order */
-    size_t *operands; /* of each step: where its pointers begin */
-    uint64_t tick;    /* for random operators: the number of this run */
-    bool first;       /* of its batch: sums begin anew */
-    bool no_update;   /* leaves out the steps of the update phase */
-    bool check;       /* fails with the first step that makes a number that is not finite */
-    double *seconds;  /* of each step in the last run; NULL unless asked for */
+    plim__arena own;                         /* unless several runners share one */
+    void **pointers;                         /* operands of all steps, in order */
+    size_t *operands;                        /* of each step: where its pointers begin */
+    uint64_t tick;                           /* for random operators: the number of this run */
+    bool first;                              /* of its batch: sums begin anew */
+    bool no_update;                          /* leaves out the steps of the update phase */
+    bool check;                              /* fails with the first step that makes a number that is not finite */
+    double *seconds;                         /* of each step in the last run; NULL unless asked for */
+    struct plim__trace *trace;               /* of a run that is recorded: what happens at each step */
+    const struct plim__trace_script *script; /* ... NULL while it is not */
 } plim__runner;
 
 /* Reserves and touches the arena and reads the weights; or, with an arena that others use too (it must be large

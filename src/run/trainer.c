@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "run/parts.h"
+#include "run/recording.h"
 
 plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums) {
     const plim_trainer_options *o = &t->options;
@@ -101,6 +102,7 @@ plim_status plim__trainer_begin(plim_trainer *t, plim_error *error) {
 }
 
 void plim__trainer_end(plim_trainer *t) {
+    plim__recording_forget(t);
     plim_session_free(t->evaluation);
     t->evaluation = NULL;
     for (size_t i = 0; i < t->tails.count; i++) {
@@ -132,6 +134,7 @@ plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_opti
 
 void plim_trainer_free(plim_trainer *t) {
     if (!t) return;
+    plim__recording_free(t);
     plim__trainer_end(t);
     plim__vec_free(&t->tails);
     for (size_t i = 0; t->freeze && i < t->options.freeze_count; i++) plim__free(t->freeze[i]);
@@ -294,6 +297,7 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     double rate = t->options.optimizer.rate * plim_schedule_factor(&t->options.schedule, t->progress.updates);
     struct sums sums = {0};
     PLIM_TRY(prepare(t, batch->count, error));
+    if (t->recording) PLIM_TRY(plim__recording_begin(t, batch->count, error));
     for (int64_t from = 0; from < batch->count;) {
         int64_t left = batch->count - from, size = left < t->main->samples ? left : t->main->samples;
         PLIM_TRY(run_micro(t, find_variant(t, size), batch, from, size == left, rate, &sums, error));
@@ -301,13 +305,14 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     }
     t->progress.updates++;
     t->updates++;
-    if (result)
-        *result = (plim_step_result){.loss = sums.weight > 0 ? sums.loss / sums.weight : 0,
-                                     .weight = sums.weight,
-                                     .correct = sums.classifies ? sums.correct : -1,
-                                     .rate = rate,
-                                     .update = t->progress.updates,
-                                     .seconds = plim__clock_seconds() - start_time};
+    plim_step_result done = {.loss = sums.weight > 0 ? sums.loss / sums.weight : 0,
+                             .weight = sums.weight,
+                             .correct = sums.classifies ? sums.correct : -1,
+                             .rate = rate,
+                             .update = t->progress.updates,
+                             .seconds = plim__clock_seconds() - start_time};
+    if (t->recording) plim__recording_updated(t, &done);
+    if (result) *result = done;
     return PLIM_OK;
 }
 

@@ -32,6 +32,7 @@ struct plim_trainer {
     size_t least_budget;    /* after a refusal, or with .explore */
     size_t planned_process; /* resident bytes of the whole process at their highest; 0 without a budget */
     int64_t replans;
+    struct plim__recording *recording; /* src/run/recording.h; NULL: none */
 };
 
 /* Plans the main variant, within the budget when there is one. */

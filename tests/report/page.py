@@ -129,6 +129,27 @@ class Page(unittest.TestCase):
                 b.screenshot(os.path.join(out, f"plan-{width}-{'dark' if dark else 'light'}.png"))
                 self.assert_calm()
 
+    def test_a_recorded_training_run_is_a_page_with_plan_and_measurement(self):
+        model, trace, page = (os.path.join(out, n) for n in ("lenet.onnx", "lenet.trace", "lenet.html"))
+        subprocess.run([program, "zoo", "lenet", "-o", model], check=True, capture_output=True)
+        result = subprocess.run([program, "train", model, "--data", "synthetic", "--batch", "16", "--steps", "7", "--budget", "1GiB", "--trace", trace, "--trace-every", "5", "--report", page, "--json"],
+                                check=True, capture_output=True, text=True)
+        train, told = json.loads(result.stdout), json.loads(report(trace, "--json"))
+        b = self.show(page)
+        self.assertEqual(b.value("plimsoll.summary"), told)
+        self.assertEqual(told["arena_bytes"], train["planned_arena_bytes"])
+        self.assertEqual(told["loop"]["steps"], 4)
+        self.assertFalse(told["loop"]["leaking"])
+        rows = {r["what"]: (r["planned_bytes"], r["measured_bytes"]) for r in told["planned_and_measured"]}
+        self.assertEqual(rows["arena"], (train["arena_bytes"], train["arena_bytes"]))
+        self.assertEqual(rows["process, at its highest"][0], train["planned_process_bytes"])
+        loss = [s for s in told["series"] if s["name"] == "loss"][0]
+        self.assertEqual((loss["samples"], loss["unit"]), (7, "number"))
+        self.assertIn("Loss", b.value("document.getElementById('figures').innerText"))
+        b.open(page, "#view=compare")
+        self.assertIn("equal, to the byte", b.value("document.body.innerText"))
+        self.assert_calm()
+
     def test_page_json_and_text_show_the_same_numbers(self):
         b = self.show(self.page)
         peak = self.json["peak"]["bytes"]

@@ -379,6 +379,7 @@ function fillHead(model) {
   } else if (summary.arena_bytes) {
     figure('Arena', formatBytes(summary.arena_bytes), `packed to ${percent(model.placedAtPeak() / summary.arena_bytes)}`);
   }
+  for (const s of summary.series.filter((x) => x.unit === 'number' && x.samples)) figure(s.name[0].toUpperCase() + s.name.slice(1), s.last === null ? 'not finite' : s.last.toPrecision(4), `${s.first === null ? 'not finite' : s.first.toPrecision(4)} at first, ${plural(s.samples, 'update')}`);
   figure('Events', groupDigits(summary.events), [plural(summary.tensors, 'tensor'), summary.loop.steps ? plural(summary.loop.steps, 'step') : '', summary.seconds ? formatSeconds(summary.seconds) : ''].filter(Boolean).join(', '));
   byId('map-hint').textContent = summary.arena_bytes ? `${formatBytes(model.extent)} of addresses; every rectangle is a buffer, from birth to death` : '';
   const notice = (text, bad) => byId('notices').append(make('p', {class: `notice${bad ? ' bad' : ''}`, role: 'status', text}));

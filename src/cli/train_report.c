@@ -1,0 +1,70 @@
+/* The run as it happened. */
+#include "cli/train_report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "report/report.h"
+#include "run/recording.h"
+
+bool plim__train_report_read(plim__args *args, plim__train_report *report) {
+    *report = (plim__train_report){.page = plim__args_get(args, "report"), .trace = plim__args_get(args, "trace")};
+    return plim__args_int(args, "trace-every", 1, (int64_t)1 << 40, &report->every);
+}
+
+/* Nobody should train for hours to learn that the page cannot be written. */
+static plim_status check_page(const char *path, plim_error *error) {
+    plim__file_writer writer;
+    PLIM_TRY(plim__file_writer_open(&writer, path, error));
+    plim__file_writer_discard(&writer);
+    return PLIM_OK;
+}
+
+static plim_status make_temporary(plim__train_report *report, plim_error *error) {
+    const char *folder = getenv("TMPDIR");
+    snprintf(report->temporary, sizeof report->temporary, "%s/plimsoll-XXXXXX", folder && *folder ? folder : "/tmp");
+    int fd = mkstemp(report->temporary);
+    if (fd >= 0) {
+        close(fd);
+        return PLIM_OK;
+    }
+    plim_status status = plim__fail_errno(error, errno, "cannot make the file '%s'", report->temporary);
+    report->temporary[0] = 0;
+    return status;
+}
+
+plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *trainer, const char *model,
+                                     plim_error *error) {
+    const char *slash = strrchr(model, '/');
+    if (!report->page && !report->trace) return PLIM_OK;
+    if (report->page) PLIM_TRY(check_page(report->page, error));
+    if (!report->trace) PLIM_TRY(make_temporary(report, error));
+    return plim__trainer_record(trainer, report->trace ? report->trace : report->temporary, slash ? slash + 1 : model,
+                                report->every, error);
+}
+
+static plim_status write_page(const char *trace, const char *page, plim_error *error) {
+    plim__timeline timeline;
+    plim__summary summary = {0};
+    plim__timeline_init(&timeline, PLIM__SOURCE_RUN);
+    plim_status status = plim__report_read(trace, -1, &timeline, error);
+    if (status == PLIM_OK) status = plim__summary_make(&timeline, &summary, error);
+    if (status == PLIM_OK) status = plim__report_html(&timeline, &summary, page, error);
+    plim__summary_free(&summary);
+    plim__timeline_free(&timeline);
+    return status;
+}
+
+plim_status plim__train_report_end(plim__train_report *report, plim_trainer *trainer, plim_error *error) {
+    if (!report->trace && !report->temporary[0]) return PLIM_OK;
+    plim_status status = plim__trainer_record_end(trainer, error);
+    if (status == PLIM_OK && report->page)
+        status = write_page(report->trace ? report->trace : report->temporary, report->page, error);
+    if (report->temporary[0]) unlink(report->temporary);
+    return status;
+}

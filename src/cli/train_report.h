@@ -1,0 +1,28 @@
+/* --report and --trace of train: the run as it happened. */
+#ifndef PLIM_CLI_TRAIN_REPORT_H
+#define PLIM_CLI_TRAIN_REPORT_H
+
+#include "cli/command.h"
+
+/* Rows for a command's option table. */
+#define PLIM__TRAIN_REPORT_OPTIONS                                                                                     \
+    {"report", 0, "FILE.html", "write the run as a page: memory over the steps, planned and measured"},                \
+        {"trace", 0, "FILE", "record the run in this file, for plimsoll report"}, {                                    \
+        "trace-every", 0, "N", "record one update in N, after the first three; the default is 100"                     \
+    }
+
+typedef struct plim__train_report {
+    const char *page, *trace; /* NULL: not asked for */
+    char temporary[4096];     /* the trace of a page that is not kept; "" for none */
+    int64_t every;
+} plim__train_report;
+
+/* False after a usage error has been printed. */
+bool plim__train_report_read(plim__args *args, plim__train_report *report);
+/* Before the first update. */
+plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *trainer, const char *model,
+                                     plim_error *error);
+/* After the last one: the file is closed, the page written. Also after a failure, for what was recorded until then. */
+plim_status plim__train_report_end(plim__train_report *report, plim_trainer *trainer, plim_error *error);
+
+#endif

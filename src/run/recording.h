@@ -1,0 +1,25 @@
+/* Recording a run: the planner's events at the time they happen, resident memory and the loss, in a trace. All updates
+ * are sampled (fewer and fewer as they become many), some are recorded whole: the first three, then one in `every`,
+ * until the file is large. */
+#ifndef PLIM_RUN_RECORDING_H
+#define PLIM_RUN_RECORDING_H
+
+#include "plimsoll/train.h"
+
+/* From the next update on. `every` 0 takes 100. */
+plim_status plim__trainer_record(plim_trainer *trainer, const char *path, const char *title, int64_t every,
+                                 plim_error *error);
+/* Writes what was planned and what was measured, and closes the file. Without a recording it does nothing. */
+plim_status plim__trainer_record_end(plim_trainer *trainer, plim_error *error);
+
+/* --- for the trainer ------------------------------------------------------------------------------------------ */
+
+/* Before an update of `count` samples: its variants exist. */
+plim_status plim__recording_begin(plim_trainer *trainer, int64_t count, plim_error *error);
+/* After it. */
+void plim__recording_updated(plim_trainer *trainer, const plim_step_result *result);
+/* The variants are about to be freed. */
+void plim__recording_forget(plim_trainer *trainer);
+void plim__recording_free(plim_trainer *trainer);
+
+#endif

@@ -1,0 +1,150 @@
+/* A recorded run tells what was planned, at the time it happened. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/trace.h"
+#include "plimsoll/plimsoll.h"
+#include "report/report.h"
+#include "run/recording.h"
+#include "run/trainer.h"
+
+#include "plim_test.h"
+
+#define BATCH  8
+#define PIXELS (28 * 28)
+
+typedef struct run {
+    plim_graph *model;
+    plim_trainer *trainer;
+    float image[BATCH * PIXELS];
+    int64_t labels[BATCH];
+    char path[64];
+    plim_error error;
+} run;
+
+static void start(run *r, int64_t accumulate, uint64_t budget) {
+    *r = (run){.path = "/tmp/plimsoll-recording-XXXXXX"};
+    close(mkstemp(r->path));
+    for (size_t i = 0; i < BATCH * PIXELS; i++) r->image[i] = (float)(i % 17) / 17;
+    for (size_t i = 0; i < BATCH; i++) r->labels[i] = (int64_t)i;
+    plim_trainer_options options = {.loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
+                                    .optimizer = plim_optimizer_default(PLIM_ADAMW),
+                                    .batch = BATCH,
+                                    .accumulate = accumulate,
+                                    .budget = budget};
+    assert_int_equal(plim_zoo_create("lenet", NULL, &r->model, &r->error), PLIM_OK);
+    assert_int_equal(plim_trainer_create(r->model, &options, &r->trainer, &r->error), PLIM_OK);
+}
+
+static void step(run *r, int64_t count) {
+    plim_batch batch = {count, {r->image}, r->labels};
+    assert_int_equal(plim_trainer_step(r->trainer, &batch, NULL, &r->error), PLIM_OK);
+}
+
+static void end(run *r) {
+    unlink(r->path);
+    plim_trainer_free(r->trainer);
+    plim_graph_free(r->model);
+}
+
+static void read_back(run *r, plim__timeline *timeline, plim__summary *summary) {
+    assert_int_equal(plim__trainer_record_end(r->trainer, &r->error), PLIM_OK);
+    plim__timeline_init(timeline, PLIM__SOURCE_RUN);
+    assert_int_equal(plim__report_read(r->path, -1, timeline, &r->error), PLIM_OK);
+    assert_int_equal(plim__summary_make(timeline, summary, &r->error), PLIM_OK);
+}
+
+static size_t count_marks(const plim__timeline *timeline, plim__timeline_mark_type type) {
+    size_t count = 0;
+    for (size_t i = 0; i < timeline->marks.count; i++) count += timeline->marks.items[i].type == type;
+    return count;
+}
+
+static void the_recorded_peak_and_arena_are_the_plans(void **state) {
+    (void)state;
+    run r;
+    plim__timeline timeline;
+    plim__summary summary;
+    start(&r, 1, 0);
+    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", 5, &r.error), PLIM_OK);
+    for (int i = 0; i < 11; i++) step(&r, BATCH);
+    const plim__plan *plan = r.trainer->main->plan;
+    size_t peak = plan->lower_bound_bytes, arena = plan->arena_bytes, steps = r.trainer->main->program->steps.count;
+    read_back(&r, &timeline, &summary);
+    assert_int_equal(summary.peak - summary.kinds[PLIM__KIND_PROCESS], peak);
+    assert_int_equal(summary.extent, arena);
+    /* updates 1, 2, 3, 5 and 10 are whole, all eleven are sampled */
+    assert_int_equal(count_marks(&timeline, PLIM__MARK_STEP), 5);
+    assert_int_equal(count_marks(&timeline, PLIM__MARK_OPERATOR), 5 * steps);
+    assert_int_equal(timeline.series.count, 2);
+    assert_int_equal(timeline.series.items[0].samples.count, 11);
+    assert_int_equal(timeline.series.items[1].samples.count, 11);
+    assert_true(timeline.series.items[1].numbers);
+    assert_int_equal(summary.loop.leaks.count, 0);
+    assert_int_equal(timeline.cut, 0);
+    plim__summary_free(&summary);
+    plim__timeline_free(&timeline);
+    end(&r);
+}
+
+static void micro_batches_and_what_is_left_of_a_batch_are_recorded(void **state) {
+    (void)state;
+    run r;
+    plim__timeline timeline;
+    plim__summary summary;
+    start(&r, 2, 0);
+    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", 0, &r.error), PLIM_OK);
+    step(&r, BATCH);
+    step(&r, BATCH - 3); /* one micro-batch of 4 and one of 1 */
+    size_t steps = 3 * r.trainer->main->program->steps.count + r.trainer->tails.items[0]->program->steps.count;
+    read_back(&r, &timeline, &summary);
+    assert_int_equal(count_marks(&timeline, PLIM__MARK_OPERATOR), steps);
+    for (size_t i = 0; i < timeline.lives.count; i++) { /* only what is kept is there at the end */
+        const plim__timeline_life *life = &timeline.lives.items[i];
+        if (life->died != PLIM__NEVER || life->offset == PLIM__NO_OFFSET) continue;
+        assert_true(life->offset < r.trainer->main->plan->persistent_bytes);
+    }
+    plim__summary_free(&summary);
+    plim__timeline_free(&timeline);
+    end(&r);
+}
+
+static void recording_goes_on_after_another_budget(void **state) {
+    (void)state;
+    run r;
+    plim__timeline timeline;
+    plim__summary summary;
+    start(&r, 1, (uint64_t)1 << 32);
+    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", 1, &r.error), PLIM_OK);
+    step(&r, BATCH);
+    assert_int_equal(plim_trainer_set_budget(r.trainer, (uint64_t)1 << 33, &r.error), PLIM_OK);
+    step(&r, BATCH);
+    read_back(&r, &timeline, &summary);
+    assert_int_equal(count_marks(&timeline, PLIM__MARK_STEP), 2);
+    assert_true(timeline.comparisons.count == 4);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(timeline.comparisons.items[i].planned, timeline.comparisons.items[i].measured);
+    plim__summary_free(&summary);
+    plim__timeline_free(&timeline);
+    end(&r);
+}
+
+static void a_path_that_cannot_be_written_is_told_before_training(void **state) {
+    (void)state;
+    run r;
+    start(&r, 1, 0);
+    assert_int_equal(plim__trainer_record(r.trainer, "/nonexistent/run.trace", "lenet", 0, &r.error), PLIM_NOT_FOUND);
+    assert_non_null(strstr(r.error.message, "/nonexistent/run.trace"));
+    step(&r, BATCH);
+    end(&r);
+}
+
+int main(void) {
+    setenv("PLIMSOLL_COSTS", "default", 1);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_recorded_peak_and_arena_are_the_plans),
+                                       cmocka_unit_test(micro_batches_and_what_is_left_of_a_batch_are_recorded),
+                                       cmocka_unit_test(recording_goes_on_after_another_budget),
+                                       cmocka_unit_test(a_path_that_cannot_be_written_is_told_before_training)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
