@@ -21,9 +21,9 @@ def median(rows, key):
     return statistics.median(row[key] for row in rows)
 
 
-def our_kernels(program, path, batch, optimizer, threads):
+def our_kernel_share(program, path, batch, optimizer, threads):
     answer, _ = measure.plimsoll(program, path, batch, 5, optimizer, threads, "--profile")
-    return answer and answer.get("kernel_seconds")
+    return answer["profile"]["kernel_share"] if answer else None
 
 
 def compare(args, name, batch, optimizer, steps, path):
@@ -48,8 +48,7 @@ def compare(args, name, batch, optimizer, steps, path):
                    arena_bytes=ours[0]["arena_bytes"])
         row["time_ratio"] = row["plimsoll_seconds"] / row["pytorch_seconds"]
         row["memory_ratio"] = row["plimsoll_bytes"] / row["pytorch_bytes"]
-        kernels = our_kernels(args.plimsoll, path, batch, optimizer, args.threads)
-        row["plimsoll_kernel_share"] = kernels / row["plimsoll_seconds"] if kernels else None
+        row["plimsoll_kernel_share"] = our_kernel_share(args.plimsoll, path, batch, optimizer, args.threads)
     else:
         row["failed"] = why
     return row
