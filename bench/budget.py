@@ -106,4 +106,5 @@ def main():
         f.write(frontier.draw(rows, LIMIT))
 
 
-main()
+if __name__ == "__main__":
+    main()

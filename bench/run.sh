@@ -27,7 +27,7 @@ for part; do
     packing) echo "packing:"
         "$python" "$here/packing.py" "$program" "$here/../../shared/data/packing" "$measured/packing.json" ;;
     parity) echo "parity of training:"
-        "$python" "$here/parity.py" "$program" --out "$measured/parity.json" --threads "$threads" || parity=1 ;;
+        "$python" "$here/parity.py" "$program" --out "$measured/parity.json" --threads "$threads" --noise || parity=1 ;;
     train) echo "a training step, $threads threads:"
         "$python" "$here/train.py" "$program" "$measured/train.json" --threads "$threads" ;;
     epochs) echo "five epochs of Fashion-MNIST:"

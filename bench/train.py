@@ -83,4 +83,5 @@ def main():
     measure.write(args.out, {"threads": args.threads, "rounds": args.rounds, "rows": rows})
 
 
-main()
+if __name__ == "__main__":
+    main()
