@@ -28,13 +28,19 @@ static void tell(plim__fit *f, plim_fit_event_kind kind) {
     if (f->options->seen && f->options->seen(f->options->context, &f->event) != 0) f->stopped = true;
 }
 
+/* Which step it was, of what; losses that are not finite come with the number of their update. */
+static plim_status name_batch(const plim__fit *f, const plim_data_batch *batch, plim_status status) {
+    if (strncmp(f->error->message, "update ", 7) != 0)
+        plim__fail_context(f->error, status, "update %lld", (long long)f->event.updates + 1);
+    return plim__fail_context(f->error, status, "epoch %lld, batch of samples %lld to %lld",
+                              (long long)batch->epoch + 1, (long long)batch->position,
+                              (long long)(batch->position + batch->count - 1));
+}
+
 static plim_status one_step(plim__fit *f, const plim_data_batch *batch) {
     plim_batch feed = plim_feed_batch(f->trainer, &f->feed, batch);
     plim_status status = plim_trainer_step(f->trainer, &feed, &f->event.step, f->error);
-    if (status != PLIM_OK)
-        return plim__fail_context(f->error, status, "epoch %lld, batch of samples %lld to %lld",
-                                  (long long)batch->epoch + 1, (long long)batch->position,
-                                  (long long)(batch->position + batch->count - 1));
+    if (status != PLIM_OK) return name_batch(f, batch, status);
     size_t slot = (size_t)(f->event.step.update % PLIM__FIT_RECENT);
     f->recent_correct[slot] = f->event.step.correct;
     f->recent_weight[slot] = f->event.step.weight;
