@@ -121,7 +121,8 @@ static plim_status unfuse(plim__gradient *d, size_t k, plim_value *z) {
     for (size_t i = 0; i < (clip ? 3u : 1u); i++) plim__node_add_input(g, node, inputs[i]);
     if (own) plim_graph_set_float(g, node, "alpha", alpha);
     PLIM_TRY(plim_graph_status(g, d->error));
-    plim__node *fused = &g->nodes.items[d->node];
+    plim__node *fused = &g->nodes.items[d->node], *made = &g->nodes.items[node];
+    made->op = plim__op_find(made->domain, made->op_name, made->version); /* nobody infers it: y has its type */
     remove_activation(fused);
     fused->outputs.items[0] = *z;
     g->values.items[*z].producer = d->node;
