@@ -140,7 +140,7 @@ typedef struct plim_trainer_options {
     uint64_t budget;     /* bytes; 0: none */
     plim_class allow;    /* default for a budget: PLIM_REORDERED unless .exact_only */
     int exact_only;      /* only plans that give the same bits */
-    uint64_t data_bytes; /* that the process holds besides for reading data; default: four batches */
+    uint64_t data_bytes; /* that the process holds besides for reading data; default: three batches */
 } plim_trainer_options;
 
 /* The model is not changed, and must stay until the trainer is freed. */

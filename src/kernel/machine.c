@@ -36,3 +36,12 @@ void plim__machine_forget(void) {
     dnnl_set_primitive_cache_capacity(0);
     dnnl_set_primitive_cache_capacity(capacity);
 }
+
+void plim__machine_warm(int threads) {
+    enum { SIDE = 64 };
+    static const float a[SIDE * SIDE];
+    float c[SIDE * SIDE];
+    omp_set_num_threads(threads > 0 ? threads : 1);
+    dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
+    dnnl_sgemm('N', 'T', 1, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE); /* a vector has code of its own */
+}

@@ -16,6 +16,9 @@ plim_status plim__machine_create(int threads, plim__machine **machine, plim_erro
 void plim__machine_free(plim__machine *machine);
 /* oneDNN remembers kernels that nobody uses any more: gives their memory back. */
 void plim__machine_forget(void);
+/* Makes what oneDNN's matrix product makes at its first call (code, tables), so that it is resident when memory is
+ * reckoned with. */
+void plim__machine_warm(int threads);
 /* Sets the thread count for the calling thread; call before creating or running kernels. */
 void plim__machine_enter(const plim__machine *machine);
 

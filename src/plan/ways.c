@@ -133,10 +133,35 @@ static void keep_best(plim__ways *ways) {
     ways->points.count = count;
 }
 
-const plim__way_point *plim__ways_best(const plim__ways *ways, size_t limit) {
-    for (size_t i = 0; i < ways->points.count; i++)
-        if (arena_of(&ways->points.items[i]) <= limit) return &ways->points.items[i];
-    return NULL;
+/* The candidate's own point. */
+static const plim__frontier_point *frontier_point(const struct plim__candidate *c, const plim__way_point *point) {
+    return plim__frontier_find(c->frontier, point->levers.passing_limit);
+}
+
+plim_status plim__ways_arena(plim__ways *ways, plim__way_point *point, size_t *bytes, plim_error *error) {
+    struct plim__candidate *c = ways->candidates.items[point->candidate];
+    if (!point->arena_bytes) {
+        PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, NULL, 0, error));
+        point->arena_bytes = c->variant->plan->arena_bytes;
+    }
+    *bytes = point->arena_bytes;
+    return PLIM_OK;
+}
+
+/* Packing may need a little more than the largest sum: so only a packed arena tells whether a point fits, and more
+ * memory never means a slower one. */
+plim_status plim__ways_best(plim__ways *ways, size_t limit, const plim__way_point **best, plim_error *error) {
+    *best = NULL;
+    for (size_t i = 0; i < ways->points.count; i++) {
+        plim__way_point *point = &ways->points.items[i];
+        size_t arena;
+        if (arena_of(point) > limit) continue;
+        PLIM_TRY(plim__ways_arena(ways, point, &arena, error));
+        if (arena > limit) continue;
+        *best = point;
+        return PLIM_OK;
+    }
+    return PLIM_OK;
 }
 
 const plim__way_point *plim__ways_smallest(const plim__ways *ways) {
@@ -149,10 +174,11 @@ const plim__way_point *plim__ways_smallest(const plim__ways *ways) {
 static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim_error *error) {
     struct plim__candidate *c;
     PLIM_TRY(candidate_create(&ways->task, levers, &c, error));
-    const plim__way_point *best = plim__ways_best(ways, limit);
-    bool useful = c->class <= ways->task.allow && c->kept_bytes < limit &&
+    const plim__way_point *best = NULL;
+    plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &best, error);
+    bool useful = status == PLIM_OK && c->class <= ways->task.allow && c->kept_bytes < limit &&
                   (limit == SIZE_MAX || !best || c->update_seconds < best->seconds);
-    plim_status status = useful ? explore(c, ways->task.effort, error) : PLIM_OK;
+    if (useful) status = explore(c, ways->task.effort, error);
     if (status != PLIM_OK || !useful) {
         candidate_free(c);
         return status;
@@ -205,36 +231,18 @@ void plim__ways_free(plim__ways *ways) {
     for (size_t i = 0; i < ways->candidates.count; i++) candidate_free(ways->candidates.items[i]);
     plim__vec_free(&ways->candidates);
     plim__vec_free(&ways->points);
+    ways->candidates.count = ways->points.count = 0;
 }
 
 /* --- variants ------------------------------------------------------------------------------------------------- */
 
-/* The candidate's own point. */
-static const plim__frontier_point *frontier_point(const struct plim__candidate *c, const plim__way_point *point) {
-    return plim__frontier_find(c->frontier, point->levers.passing_limit);
-}
-
-plim_status plim__ways_arena(plim__ways *ways, const plim__way_point *point, size_t *bytes, plim_error *error) {
-    struct plim__candidate *c = ways->candidates.items[point->candidate];
-    PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, NULL, 0, error));
-    *bytes = c->variant->plan->arena_bytes;
-    return PLIM_OK;
-}
-
-plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, size_t limit, plim__variant **variant,
+plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, plim__variant **variant,
                             plim_error *error) {
     struct plim__candidate *c = ways->candidates.items[point->candidate];
-    /* packing may need a little more than the largest sum: then the next lower point is taken */
-    for (size_t i = 0; i < c->frontier->points.count; i++) {
-        const plim__frontier_point *from = &c->frontier->points.items[i];
-        if (from->peak_bytes > point->levers.passing_limit) continue;
-        PLIM_TRY(plim__variant_pack(c->variant, &from->schedule, NULL, 0, error));
-        if (limit && c->variant->plan->arena_bytes > limit) continue;
-        *variant = c->variant;
-        c->variant = NULL;
-        return PLIM_OK;
-    }
-    return plim__fail(error, PLIM_NO_MEMORY, "no placement fits %zu bytes", limit);
+    PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, NULL, 0, error));
+    *variant = c->variant;
+    c->variant = NULL;
+    return PLIM_OK;
 }
 
 /* The order and the repetitions for a limit. */

@@ -34,6 +34,7 @@ typedef struct plim__way_point {
     plim_class class;
     size_t kept_bytes;
     size_t passing_bytes; /* before packing: no placement is lower */
+    size_t arena_bytes;   /* packed; 0 until somebody asks */
     double seconds;       /* of an update, expected */
     size_t repeated;      /* steps that are done again */
     size_t candidate;
@@ -51,15 +52,15 @@ typedef struct plim__ways {
  * fastest within it; SIZE_MAX looks for all, down to the smallest. The same answer every time. */
 plim_status plim__ways_find(const plim__task *task, size_t limit, plim__ways *ways, plim_error *error);
 void plim__ways_free(plim__ways *ways);
-/* The fastest within `limit` bytes of arena, and the smallest; NULL when there is none. */
-const plim__way_point *plim__ways_best(const plim__ways *ways, size_t limit);
+/* The fastest whose arena, packed, is within `limit`; NULL when there is none. */
+plim_status plim__ways_best(plim__ways *ways, size_t limit, const plim__way_point **best, plim_error *error);
+/* The one with the smallest arena before packing; NULL when there is none. */
 const plim__way_point *plim__ways_smallest(const plim__ways *ways);
 
 /* The arena that a way comes to, packed. */
-plim_status plim__ways_arena(plim__ways *ways, const plim__way_point *point, size_t *bytes, plim_error *error);
-/* The variant of a way, packed; its arena is within `limit` or the call fails with PLIM_NO_MEMORY. */
-plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, size_t limit, plim__variant **variant,
-                            plim_error *error);
+plim_status plim__ways_arena(plim__ways *ways, plim__way_point *point, size_t *bytes, plim_error *error);
+/* The variant of a way, packed. Its candidate is used up. */
+plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, plim__variant **variant, plim_error *error);
 
 /* A variant by levers. With `like` (may be NULL) weights and state are those of that variant, and what only this one
  * keeps begins at kept_from. */

@@ -96,6 +96,10 @@ plim_status plim__trainer_make(plim_trainer *t, const plim_graph *model, const p
 
 plim_status plim__trainer_begin(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plim__trainer_plan(t, error));
+    return plim__trainer_start(t, error);
+}
+
+plim_status plim__trainer_start(plim_trainer *t, plim_error *error) {
     t->kept_bytes = t->main->plan->persistent_bytes;
     PLIM_TRY(list_tensors(t, error));
     return t->options.plan_only ? PLIM_OK : start(t, error);

@@ -43,6 +43,7 @@ plim_status plim__trainer_make(plim_trainer *prepared, const plim_graph *model, 
                                plim_error *error);
 /* Plans, reserves, loads; and gives all of that back. */
 plim_status plim__trainer_begin(plim_trainer *t, plim_error *error);
+plim_status plim__trainer_start(plim_trainer *t, plim_error *error); /* the second half: the main variant is planned */
 void plim__trainer_end(plim_trainer *t);
 plim_plan_way plim__trainer_way(const plim_trainer *t);
 /* The trainer that a plan was made with: of the chosen way, or of the unconstrained one where nothing fits. */

@@ -1,9 +1,11 @@
 /* Planning a trainer: without a budget the step as it comes; with one, the fastest way to make it that fits.
  *
- *   process = resident now, plans made │ arena │ data buffers │ what running adds: pages of libraries, stacks
+ *   process = resident now, plans made │ arena │ data buffers │ what running adds: pages of libraries, stacks, and
+ *                                                               factors that oneDNN packs for a matrix product
  */
 #include <malloc.h>
 #include <math.h>
+#include <string.h>
 
 #include "core/error.h"
 #include "core/str.h"
@@ -14,9 +16,15 @@
 #include "run/measure.h"
 #include "run/trainer.h"
 
-/* What the first step adds to resident memory: pages of oneDNN and the C library, stacks of threads. Measured on many
- * models: 3.8 to 4.9 MB. */
-#define RUNNING_BYTES ((size_t)4400 << 10)
+/* What the first step adds to resident memory: pages of oneDNN and the C library, stacks of threads. */
+#define RUNNING_BYTES ((size_t)700 << 10)
+/* Batches that the pipeline holds at a time, and what it aligns each by. */
+#define DATA_SLOTS   3
+#define DATA_PADDING 4096
+/* oneDNN's matrix product packs its factors in blocks, each thread its own, on the heap. */
+#define MOST_COLUMNS 9984
+#define MOST_DEPTH   384
+#define LEAST_PACKED 48 /* fewer rows or columns are multiplied as they lie */
 /* A plan stays so far below its budget: the kernel's own bookkeeping, and what differs from run to run. */
 static size_t margin(size_t budget) { return ((size_t)1 << 20) + budget / 256; }
 
@@ -38,7 +46,7 @@ size_t plim__trainer_data_bytes(const plim_trainer *t) {
     int count = t->main ? plim_trainer_fields(t, fields) : 0;
     size_t sample = 0;
     for (int i = 0; i < count; i++) sample += fields[i].bytes;
-    return 4 * sample * (size_t)t->options.batch;
+    return DATA_SLOTS * (sample * (size_t)t->options.batch + DATA_PADDING);
 }
 
 /* --- without a budget ----------------------------------------------------------------------------------------- */
@@ -60,11 +68,60 @@ static plim_status plan_freely(plim_trainer *t, plim_error *error) {
 
 /* --- with a budget -------------------------------------------------------------------------------------------- */
 
-/* Resident bytes of everything but arena and data, once the plans are made. */
-static size_t overhead_now(void) {
+/* A heap that keeps what was freed would grow by what differs from run to run: large blocks go back to the system at
+ * once, and threads share one heap. */
+static void prepare_process(int threads) {
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 256 << 10);
+    mallopt(M_TRIM_THRESHOLD, 256 << 10);
+    plim__machine_warm(threads);
+}
+
+static bool begins_with_any(const char *label, const char *const *names) {
+    for (; *names; names++)
+        if (strncmp(label, *names, strlen(*names)) == 0) return true;
+    return false;
+}
+
+/* Of one thread, for factors of (m, k) and (k, n). */
+static double packed_block(double m, double n, double k, int threads) {
+    return (fmin(n / threads, MOST_COLUMNS) + fmin(m, MOST_DEPTH)) * fmin(k, MOST_DEPTH) * sizeof(float);
+}
+
+static double operand_numbers(const plim__program *program, const plim__step *step, int32_t i) {
+    int32_t buffer = i < step->in_count + step->out_count ? step->operands[i].buffer : -1;
+    return buffer < 0 ? 0 : (double)program->buffers.items[buffer].bytes / sizeof(float);
+}
+
+static double packed_by(const plim__program *program, const plim__step *step, int threads) {
+    static const char *const products[] = {"MatMul", "Gemm", "Linear", "Einsum", NULL}, *const inside[] = {
+                                                                                            "LinearCross", "LSTM",
+                                                                                            "GRU", "RNN", NULL};
+    double a = operand_numbers(program, step, 0), b = operand_numbers(program, step, 1);
+    if (begins_with_any(step->label, inside)) /* of their factors only the sizes are known here */
+        return a / MOST_DEPTH < 4 * LEAST_PACKED ? 0
+                                                 : packed_block(a / MOST_DEPTH, b / MOST_DEPTH, MOST_DEPTH, threads);
+    double c = operand_numbers(program, step, step->in_count);
+    if (!begins_with_any(step->label, products) || a <= 0 || b <= 0 || c <= 0) return 0;
+    double k = sqrt(a * b / c); /* (m k) (k n) / (m n) */
+    bool thin = a / k < LEAST_PACKED || b / k < LEAST_PACKED;
+    return thin ? 0 : packed_block(a / k, b / k, k, threads);
+}
+
+/* The most that a step takes from the heap while it runs. */
+static size_t packed_bytes(const plim__program *program, int threads) {
+    double most = 0;
+    for (size_t s = 0; s < program->steps.count; s++)
+        most = fmax(most, packed_by(program, &program->steps.items[s], threads));
+    return (size_t)most * (size_t)threads;
+}
+
+/* Resident bytes of everything but the arena, once the plans are made. */
+static size_t overhead_now(const plim_trainer *t) {
     plim__machine_forget();
     malloc_trim(0);
-    return plim__resident_now() + RUNNING_BYTES;
+    return plim__resident_now() + RUNNING_BYTES + packed_bytes(t->main->program, t->options.threads) +
+           plim__trainer_data_bytes(t);
 }
 
 static size_t least_budget(size_t arena, size_t besides) {
@@ -88,21 +145,20 @@ static void name_largest(const plim__variant *v, plim__str *text) {
 
 static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, plim_error *error) {
     const plim__way_point *smallest = plim__ways_smallest(ways);
-    char budget[PLIM_BYTES_TEXT], least[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT],
-        rest[PLIM_BYTES_TEXT];
+    char budget[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
     plim__variant *v = NULL;
     plim__str names = {0};
-    PLIM_TRY(smallest ? plim__ways_take(ways, smallest, 0, &v, error)
+    PLIM_TRY(smallest ? plim__ways_take(ways, smallest, &v, error)
                       : plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself"));
     name_largest(v, &names);
     size_t smallest_budget = least_budget(v->plan->arena_bytes, besides);
     if (!t->least_budget || smallest_budget < t->least_budget) t->least_budget = smallest_budget;
     plim__fail(error, PLIM_NO_MEMORY,
                "nothing fits a budget of %s: weights and state take %s, the step at least %s, the program and data %s "
-               "(largest: %s). The smallest budget that works is %s",
+               "(largest: %s). The smallest budget that works is %zu MiB",
                plim_bytes_format(t->options.budget, budget), plim_bytes_format(v->plan->persistent_bytes, kept),
                plim_bytes_format(plim__variant_passing_bytes(v), passing), plim_bytes_format(besides, rest),
-               plim__str_text(&names), plim_bytes_format(t->least_budget, least));
+               plim__str_text(&names), t->least_budget >> 20);
     plim__str_free(&names);
     plim__variant_free(v);
     return PLIM_NO_MEMORY;
@@ -112,15 +168,16 @@ static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, pli
 static plim_status list_rows(plim_trainer *t, plim__ways *ways, size_t besides, plim_error *error) {
     size_t count = ways->points.count;
     if (count == 0) return PLIM_OK;
-    const plim__way_point *points = ways->points.items;
+    plim__way_point *points = ways->points.items;
     size_t most = points[0].kept_bytes + points[0].passing_bytes,
            least = points[count - 1].kept_bytes + points[count - 1].passing_bytes, last = SIZE_MAX;
     t->rows.count = 0;
     for (size_t k = 0; k < PLIM_PLAN_POINTS; k++) {
-        const plim__way_point *point =
-            plim__ways_best(ways, least + (size_t)((double)(most - least) * (double)(PLIM_PLAN_POINTS - 1 - k) /
-                                                   (PLIM_PLAN_POINTS - 1)));
-        if (!point || (size_t)(point - points) == last) continue;
+        size_t limit =
+            least + (size_t)((double)(most - least) * (double)(PLIM_PLAN_POINTS - 1 - k) / (PLIM_PLAN_POINTS - 1));
+        plim__way_point *point = points;
+        while (point < points + count && point->kept_bytes + point->passing_bytes > limit) point++;
+        if (point == points + count || (size_t)(point - points) == last) continue;
         last = (size_t)(point - points);
         size_t arena;
         PLIM_TRY(plim__ways_arena(ways, point, &arena, error));
@@ -134,17 +191,31 @@ static plim_status list_rows(plim_trainer *t, plim__ways *ways, size_t besides, 
                              .seconds = point->seconds,
                              .class_ = point->class};
         if (!plim__vec_push(&t->rows, row)) return plim__fail_memory(error, "a plan", sizeof row);
-        t->least_budget = row.budget_bytes;
+        if (!t->least_budget || row.budget_bytes < t->least_budget) t->least_budget = row.budget_bytes;
     }
     return PLIM_OK;
 }
 
-/* The fastest way within `limit`, as the main variant. PLIM_NO_MEMORY when there is none. */
+/* The fastest way within `limit`, as the main variant; none when there is none. */
 static plim_status take_best(plim_trainer *t, plim__ways *ways, size_t limit, plim_error *error) {
-    const plim__way_point *best = plim__ways_best(ways, limit);
-    if (!best) return plim__fail(error, PLIM_NO_MEMORY, "nothing fits");
+    const plim__way_point *best;
+    PLIM_TRY(plim__ways_best(ways, limit, &best, error));
+    if (!best) return PLIM_OK;
     t->way = *best;
-    return plim__ways_take(ways, best, limit, &t->main, error);
+    return plim__ways_take(ways, best, &t->main, error);
+}
+
+static plim_status choose(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t limit, size_t besides,
+                          plim_error *error) {
+    if (t->explore) PLIM_TRY(list_rows(t, ways, besides, error));
+    PLIM_TRY(take_best(t, ways, limit, error));
+    if (t->main) return PLIM_OK;
+    if (!t->explore) { /* the search stopped where nothing could fit: how low does it go? */
+        plim__ways_free(ways);
+        PLIM_TRY(plim__ways_find(task, SIZE_MAX, ways, error));
+        PLIM_TRY(take_best(t, ways, limit, error));
+    }
+    return t->main ? PLIM_OK : refuse(t, ways, besides, error);
 }
 
 /* Plans within `limit` bytes of arena. */
@@ -152,14 +223,7 @@ static plim_status fit_arena(plim_trainer *t, size_t limit, size_t besides, plim
     plim__task task = plim__trainer_task(t);
     plim__ways ways;
     PLIM_TRY(plim__ways_find(&task, t->explore ? SIZE_MAX : limit, &ways, error));
-    plim_status status = t->explore ? list_rows(t, &ways, besides, error) : PLIM_OK;
-    if (status == PLIM_OK) status = take_best(t, &ways, limit, error);
-    if (status == PLIM_NO_MEMORY && !t->explore) { /* the search stopped where nothing could fit: how low does it go? */
-        plim__ways_free(&ways);
-        PLIM_TRY(plim__ways_find(&task, SIZE_MAX, &ways, error));
-        status = take_best(t, &ways, limit, error);
-    }
-    if (status == PLIM_NO_MEMORY && !t->main) status = refuse(t, &ways, besides, error);
+    plim_status status = choose(t, &task, &ways, limit, besides, error);
     plim__ways_free(&ways);
     return status;
 }
@@ -170,7 +234,7 @@ static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
     for (int round = 0;; round++) {
         size_t limit = budget > besides + margin(budget) ? budget - besides - margin(budget) : 1;
         PLIM_TRY(fit_arena(t, limit, besides, error));
-        size_t now = overhead_now() + plim__trainer_data_bytes(t), arena = t->main->plan->arena_bytes;
+        size_t now = overhead_now(t), arena = t->main->plan->arena_bytes;
         t->planned_process = now + arena;
         if (now + arena + margin(budget) <= budget || round == 2) return PLIM_OK;
         besides = now + ((size_t)1 << 20);
@@ -181,7 +245,7 @@ static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
 
 static plim_status plan_within(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plan_freely(t, error)); /* what it would need, and what the plan itself takes */
-    size_t besides = overhead_now() + plim__trainer_data_bytes(t), arena = t->main->plan->arena_bytes;
+    size_t besides = overhead_now(t), arena = t->main->plan->arena_bytes;
     t->planned_process = arena + besides;
     if (!t->explore && arena + besides + margin(t->options.budget) <= t->options.budget) return PLIM_OK;
     plim__variant_free(t->main);
@@ -193,8 +257,10 @@ plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
     t->costs = plim__alloc(sizeof *t->costs);
     if (!t->costs) return plim__fail_memory(error, "a plan", sizeof *t->costs);
     *t->costs = plim__costs_default(t->options.threads);
+    t->planned_process = 0;
     if (!t->options.budget) return plan_freely(t, error);
     PLIM_TRY(plim__costs_get(t->options.threads, t->costs, error));
+    prepare_process(t->options.threads);
     return plan_within(t, error);
 }
 

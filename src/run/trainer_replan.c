@@ -93,7 +93,8 @@ static plim_status restore(plim_trainer *t, int fd, const struct saved *list, si
 static plim_status try_plan(const plim_trainer *t, uint64_t budget, plim_error *error) {
     plim_trainer_options options = t->options;
     options.plan_only = 1;
-    options.budget = budget + t->arena.kept_bytes + t->arena.passing_bytes; /* the old arena is still resident */
+    /* the old arena is still resident; no budget stays none */
+    options.budget = budget ? budget + t->arena.kept_bytes + t->arena.passing_bytes : 0;
     plim_trainer *trial;
     plim_status status = plim_trainer_create(t->model, &options, &trial, error);
     plim_trainer_free(trial);
