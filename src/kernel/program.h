@@ -91,7 +91,7 @@ typedef struct plim__program {
     PLIM_VEC(plim__load) loads;
     plim__operand *values; /* where each value of the graph is; for inputs and outputs, dense row-major */
     size_t value_count;
-    struct plim__machine *machine; /* the compute engine; src/kernel/machine.h */
+    struct plim__machine *machine;        /* the compute engine; src/kernel/machine.h */
     const struct plim__program *original; /* whose kernels, loads and machine it borrows (plan/schedule.h), or NULL */
 } plim__program;
 
