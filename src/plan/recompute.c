@@ -8,9 +8,12 @@
 #include "plan/order.h"
 #include "plan/search.h"
 
-#define STEP_DOWN     0.93 /* from one target to the next */
-#define FLOOR_TRIES   3    /* how often the lowest point is tried to be lowered further */
-#define LEAST_SECONDS 1e-9 /* of a step: keeps scores finite */
+#define STEP_DOWN      0.93  /* from one target to the next */
+#define FLOOR_TRIES    3     /* how often the lowest point is tried to be lowered further */
+#define SMALL_STEPS    64    /* programs up to this size are searched exactly ... */
+#define STATES         20000 /* ... as far as so many states go for one target, */
+#define STATES_OF_MANY 1500  /* ... and for each point of a whole frontier */
+#define LEAST_SECONDS  1e-9  /* of a step: keeps scores finite */
 
 /* --- the frontier ----------------------------------------------------------------------------------------------- */
 
@@ -121,6 +124,28 @@ static plim_status ascend(struct explorer *x) {
     return PLIM_OK;
 }
 
+/* Small programs: the optimum for one target, where it can be had. */
+static plim_status solve(struct explorer *x, const plim__schedule *order, int64_t target, size_t states) {
+    const plim__frontier_point *known = plim__frontier_find(x->frontier, target);
+    bool found;
+    double limit = known ? known->extra_seconds : INFINITY;
+    if (limit <= 0) return PLIM_OK;
+    PLIM_TRY(plim__search_exact(x->search, order, target, limit, states, &found, x->error));
+    return found ? record(x) : PLIM_OK;
+}
+
+/* The optimum for the target, or for the peaks on the frontier and one below it. */
+static plim_status solve_all(struct explorer *x, const plim__schedule *order, int64_t target) {
+    if (order->count > SMALL_STEPS || x->frontier->points.count == 0) return PLIM_OK;
+    if (target > 0) return solve(x, order, target, STATES);
+    int64_t most = x->frontier->points.items[0].peak_bytes, least = most;
+    for (int k = 0; k < 12; k++) {
+        least = x->frontier->points.items[x->frontier->points.count - 1].peak_bytes;
+        PLIM_TRY(solve(x, order, k < 2 ? least - 1 : least + (most - least) * (k - 2) / 10, STATES_OF_MANY));
+    }
+    return PLIM_OK;
+}
+
 static plim_status explore(struct explorer *x, int64_t least) {
     const plim__depend *d = x->search->depend;
     plim__schedule order = {0};
@@ -132,6 +157,12 @@ static plim_status explore(struct explorer *x, int64_t least) {
         plim__schedule_free(&order);
     }
     if (status == PLIM_OK) status = ascend(x);
+    for (int kind = 0; status == PLIM_OK && kind < 2; kind++) {
+        status = plim__schedule_create(d, &order, x->error);
+        if (status == PLIM_OK && kind == 1) status = plim__order(d, PLIM__ORDER_NEAR, &order, x->error);
+        if (status == PLIM_OK) status = solve_all(x, &order, least);
+        plim__schedule_free(&order);
+    }
     return status;
 }
 

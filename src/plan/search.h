@@ -86,5 +86,10 @@ void plim__search_restore(plim__search *search, int64_t target);
 /* Improves `now` by taking out some repetitions and dropping again, `rounds` times: towards the target while it needs
  * more, then towards less time. */
 void plim__search_improve(plim__search *search, int64_t target, int rounds);
+/* The cheapest schedule that meets the target with its first runs in this order, below `limit` seconds of repetitions,
+ * becomes `now`. found: whether it did; otherwise there is none, or the program is too large, or `states` were not
+ * enough. */
+plim_status plim__search_exact(plim__search *search, const plim__schedule *order, int64_t target, double limit,
+                               size_t states, bool *found, plim_error *error);
 
 #endif

@@ -112,6 +112,7 @@ struct synthetic_net {
     bool random[SYNTHETIC_MOST], inplace[SYNTHETIC_MOST];
     size_t scratch[SYNTHETIC_MOST];
     bool updates;
+    bool apart; /* sums are not written over what they sum */
 };
 
 static plim__program *synthetic_build(const struct synthetic_net *net) {
@@ -170,7 +171,7 @@ static plim__program *synthetic_build(const struct synthetic_net *net) {
                                          .in_count = 2,
                                          .out_count = 1,
                                          .phase = PLIM__BACKWARD,
-                                         .inplace = true};
+                                         .inplace = !net->apart};
             gradient[of[k]] = sum.out[0] = synthetic_buffer(p, net->words[of[k]], PLIM__BUFFER_ACTIVATION);
             synthetic_add(p, &sum);
         }
@@ -180,28 +181,6 @@ static plim__program *synthetic_build(const struct synthetic_net *net) {
         synthetic_add(p, &update);
     }
     return p;
-}
-
-/* A random one: mostly a chain, with skips. */
-static struct synthetic_net synthetic_random(uint64_t seed, int count) {
-    struct synthetic_net net = {.count = count};
-    uint64_t n = 0;
-    for (int i = 0; i < count; i++) {
-        net.words[i] = (1 + plim__random_bits(seed, 1, n++) % 8) * 64;
-        net.saves_output[i] = plim__random_bits(seed, 2, n++) % 3 == 0;
-        net.saves_inputs[i] = plim__random_bits(seed, 3, n++) % 4 != 0;
-        net.random[i] = plim__random_bits(seed, 4, n++) % 4 == 0;
-        net.scratch[i] = plim__random_bits(seed, 5, n++) % 4 == 0 ? 128 : 0;
-        net.inputs[i][0] = i - 1;
-        net.inputs[i][1] = net.inputs[i][2] = -1;
-        if (i > 2 && plim__random_bits(seed, 6, n++) % 3 == 0)
-            net.inputs[i][1] = (int)(plim__random_bits(seed, 7, n++) % (uint64_t)(i - 1));
-        if (i > 0 && plim__random_bits(seed, 8, n++) % 4 == 0) {
-            net.inplace[i] = true;
-            net.words[i] = net.words[i - 1];
-        }
-    }
-    return net;
 }
 
 #endif

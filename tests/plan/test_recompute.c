@@ -181,6 +181,28 @@ static void deep_networks_get_by_with_little(void **state) {
 
 /* --- programs made by hand ---------------------------------------------------------------------------------------- */
 
+/* A random one: mostly a chain, with skips. */
+static struct synthetic_net synthetic_random(uint64_t seed, int count) {
+    struct synthetic_net net = {.count = count};
+    uint64_t n = 0;
+    for (int i = 0; i < count; i++) {
+        net.words[i] = (1 + plim__random_bits(seed, 1, n++) % 8) * 64;
+        net.saves_output[i] = plim__random_bits(seed, 2, n++) % 3 == 0;
+        net.saves_inputs[i] = plim__random_bits(seed, 3, n++) % 4 != 0;
+        net.random[i] = plim__random_bits(seed, 4, n++) % 4 == 0;
+        net.scratch[i] = plim__random_bits(seed, 5, n++) % 4 == 0 ? 128 : 0;
+        net.inputs[i][0] = i - 1;
+        net.inputs[i][1] = net.inputs[i][2] = -1;
+        if (i > 2 && plim__random_bits(seed, 6, n++) % 3 == 0)
+            net.inputs[i][1] = (int)(plim__random_bits(seed, 7, n++) % (uint64_t)(i - 1));
+        if (i > 0 && plim__random_bits(seed, 8, n++) % 4 == 0) {
+            net.inplace[i] = true;
+            net.words[i] = net.words[i - 1];
+        }
+    }
+    return net;
+}
+
 /* Skips, workspaces, outputs over inputs, random steps (which draw the same again), weights that change. */
 static void random_networks_compute_the_same_bits(void **state) {
     (void)state;
