@@ -61,6 +61,9 @@ PLIM_API plim_status plim_plan_create(const plim_graph *model, const plim_traine
                                       plim_error *error);
 PLIM_API void plim_plan_free(plim_plan *plan);
 PLIM_API const plim_plan_report *plim_plan_get(const plim_plan *plan);
+/* Writes the chosen plan to a file, whole or not at all: for plim_trainer_options.plan, and for `plimsoll report`. `title`
+ * is what a report calls it: the model's name. */
+PLIM_API plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error);
 
 #ifdef __cplusplus
 }

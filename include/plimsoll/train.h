@@ -140,6 +140,8 @@ typedef struct plim_trainer_options {
     uint64_t budget;     /* bytes; 0: none */
     plim_class allow;    /* default for a budget: PLIM_REORDERED unless .exact_only */
     int exact_only;      /* only plans that give the same bits */
+    const char *plan;    /* a file of plim_plan_save: makes exactly this plan, with its budget. A plan for another model,
+                          * machine, number of threads, version or other options is PLIM_INVALID; NULL: plans itself */
     uint64_t data_bytes; /* that the process holds besides for reading data; default: three batches */
 } plim_trainer_options;
 

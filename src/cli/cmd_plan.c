@@ -193,13 +193,14 @@ static plim_status write_page(const plim__timeline *timeline, const char *path, 
 }
 
 static int write_files(const plim__args *args, const plim_plan *plan) {
-    const char *page = plim__args_get(args, "report");
+    const char *page = plim__args_get(args, "report"), *file = plim__args_get(args, "save");
     plim_error error;
     plim__timeline timeline;
-    if (!page) return PLIM_EXIT_OK;
+    if (!page && !(file && plim_plan_get(plan)->fits)) return PLIM_EXIT_OK;
     plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
     plim_status status = picture(args, plan, &timeline, &error);
-    if (status == PLIM_OK) status = write_page(&timeline, page, &error);
+    if (status == PLIM_OK && page) status = write_page(&timeline, page, &error);
+    if (status == PLIM_OK && file && plim_plan_get(plan)->fits) status = plim__plan_save(plan, &timeline, file, &error);
     plim__timeline_free(&timeline);
     return status == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(args, &error);
 }
@@ -247,6 +248,7 @@ static const plim__option options[] = {
     PLIM__BUDGET_OPTIONS,
     {"device-memory", 0, "SIZE", "plan for another machine, which has so much memory for the process"},
     {"report", 0, "FILE.html", "write the plan as a page: memory over the step, where everything lies, other budgets"},
+    {"save", 0, "FILE", "write the plan to this file, for train --plan and for report"},
     PLIM__TRAIN_OPTIONS,
     {0},
 };

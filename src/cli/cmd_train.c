@@ -253,6 +253,7 @@ static int run(plim__args *args) {
         !plim__budget_options_read(args, &t.settings.options) || !read_run(args, &t.fit) ||
         !plim__train_report_read(args, &t.report))
         return PLIM_EXIT_USAGE;
+    if (!plim__train_plan_read(args, &t.settings.options)) return PLIM_EXIT_FAILURE;
     t.settings.options.measure = plim__args_has(args, "profile");
     int code = train(&t, path);
     plim_error unused;

@@ -11,6 +11,7 @@
 #include "core/file.h"
 #include "report/report.h"
 #include "run/recording.h"
+#include "run/saved_plan.h"
 
 bool plim__train_report_read(plim__args *args, plim__train_report *report) {
     *report = (plim__train_report){.page = plim__args_get(args, "report"), .trace = plim__args_get(args, "trace")};
@@ -23,6 +24,17 @@ static plim_status check_page(const char *path, plim_error *error) {
     PLIM_TRY(plim__file_writer_open(&writer, path, error));
     plim__file_writer_discard(&writer);
     return PLIM_OK;
+}
+
+bool plim__train_plan_read(plim__args *args, plim_trainer_options *options) {
+    const char *path = plim__args_get(args, "plan");
+    uint64_t budget;
+    plim_error error;
+    if (!path) return true;
+    if (plim__saved_plan_budget(path, &budget, &error) != PLIM_OK) return plim__say_error(args, &error), false;
+    if (!plim__args_has(args, "budget")) options->budget = budget;
+    if (!plim__args_has(args, "replan")) options->plan = path;
+    return true;
 }
 
 static plim_status make_temporary(plim__train_report *report, plim_error *error) {

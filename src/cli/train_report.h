@@ -6,10 +6,15 @@
 
 /* Rows for a command's option table. */
 #define PLIM__TRAIN_REPORT_OPTIONS                                                                                     \
-    {"report", 0, "FILE.html", "write the run as a page: memory over the steps, planned and measured"},                \
+    {"plan", 0, "FILE", "train by this plan, which plimsoll plan --save wrote"},                                       \
+        {"replan", 0, NULL, "with --plan: plan anew for its budget, whatever the plan was made for"},                  \
+        {"report", 0, "FILE.html", "write the run as a page: memory over the steps, planned and measured"},            \
         {"trace", 0, "FILE", "record the run in this file, for plimsoll report"}, {                                    \
         "trace-every", 0, "N", "record one update in N, after the first three; the default is 100"                     \
     }
+
+/* Fills in the plan of --plan, and its budget where none is given. False after an error has been printed. */
+bool plim__train_plan_read(plim__args *args, plim_trainer_options *options);
 
 typedef struct plim__train_report {
     const char *page, *trace; /* NULL: not asked for */

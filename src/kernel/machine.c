@@ -1,6 +1,8 @@
 /* The compute engine. */
 #include "kernel/machine.h"
 
+#include <stdio.h>
+
 #include <omp.h>
 
 #include "core/alloc.h"
@@ -44,4 +46,9 @@ void plim__machine_warm(int threads) {
     omp_set_num_threads(threads > 0 ? threads : 1);
     dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
     dnnl_sgemm('N', 'T', 1, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE); /* a vector has code of its own */
+}
+
+void plim__machine_library(char *text, size_t size) {
+    const dnnl_version_t *version = dnnl_version();
+    snprintf(text, size, "%d.%d.%d", version->major, version->minor, version->patch);
 }

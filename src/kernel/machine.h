@@ -21,5 +21,7 @@ void plim__machine_forget(void);
 void plim__machine_warm(int threads);
 /* Sets the thread count for the calling thread; call before creating or running kernels. */
 void plim__machine_enter(const plim__machine *machine);
+/* The version of oneDNN: "3.9.1". */
+void plim__machine_library(char *text, size_t size);
 
 #endif

@@ -50,9 +50,14 @@ static void unpack(plim__variant *v) {
 
 plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule, const plim__variant *like,
                                size_t kept_from, plim_error *error) {
+    plim__schedule copy = {0};
+    if (schedule) PLIM_TRY(plim__schedule_copy(schedule->steps, schedule->count, &copy, error));
     unpack(v);
+    plim__schedule_free(&v->schedule);
+    v->schedule = copy;
     v->repeated = 0;
     if (schedule) {
+        schedule = &v->schedule;
         plim__program *scheduled;
         PLIM_TRY(plim__schedule_apply(v->lowered, schedule, &scheduled, error));
         v->program = scheduled;
@@ -67,6 +72,7 @@ plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule,
 void plim__variant_free(plim__variant *v) {
     if (!v) return;
     unpack(v);
+    plim__schedule_free(&v->schedule);
     plim__program_free(v->lowered);
     plim__training_free(v->training);
     plim__free(v);

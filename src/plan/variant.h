@@ -14,6 +14,7 @@ typedef struct plim__variant {
     plim__program *program; /* what runs: the same, or other orders and repetitions that borrow from it */
     plim__plan *plan;
     size_t after_loss;           /* steps before this one make the loss and change nothing that is kept */
+    plim__schedule schedule;     /* of `program`, in steps of `lowered`; empty: as it was lowered */
     size_t repeated;             /* steps that are done again */
     struct plim__runner *runner; /* NULL until it is started; src/run/variant_run.h */
 } plim__variant;

@@ -275,6 +275,32 @@ plim_status plim__levers_apply(const plim__task *task, const plim__levers *lever
     return status;
 }
 
+static plim_status check_schedule(const plim__variant *v, bool sums, const plim__schedule *schedule,
+                                  plim_error *error) {
+    plim__depend *depend = NULL;
+    for (size_t i = 0; i < schedule->count; i++)
+        if (schedule->steps[i] < 0 || (size_t)schedule->steps[i] >= v->lowered->steps.count)
+            return plim__fail(error, PLIM_INVALID, "the plan is not one of this model: it names step %d of %zu",
+                              (int)schedule->steps[i], v->lowered->steps.count);
+    PLIM_TRY(plim__depend_create(v->lowered, &(plim__depend_options){.update_in_backward = !sums}, &depend, error));
+    plim_error why = {0};
+    bool valid = plim__schedule_is_valid(depend, schedule, &why);
+    plim__depend_free(depend);
+    return valid ? PLIM_OK : plim__fail(error, PLIM_INVALID, "the plan is not one of this model: %s", why.message);
+}
+
+plim_status plim__levers_apply_schedule(const plim__task *task, const plim__levers *levers,
+                                        const plim__schedule *schedule, plim__variant **variant, plim_error *error) {
+    plim__training_options options = options_of(task, levers);
+    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, NULL, variant, error));
+    plim_status status = check_schedule(*variant, options.sums, schedule, error);
+    if (status == PLIM_OK) status = plim__variant_pack(*variant, schedule, NULL, 0, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__variant_free(*variant);
+    *variant = NULL;
+    return status;
+}
+
 double plim__variant_seconds(const plim__variant *v, const plim__task *task) {
     double *seconds = plim__costs_of(task->costs, v->program);
     if (!seconds) return 0;

@@ -66,6 +66,9 @@ plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, plim
  * keeps begins at kept_from. */
 plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__variant *like,
                                size_t kept_from, plim__variant **variant, plim_error *error);
+/* A variant by levers and the schedule that was found with them; PLIM_INVALID when it is none of this program. */
+plim_status plim__levers_apply_schedule(const plim__task *task, const plim__levers *levers,
+                                        const plim__schedule *schedule, plim__variant **variant, plim_error *error);
 /* Seconds of an update of this variant, expected. */
 double plim__variant_seconds(const plim__variant *variant, const plim__task *task);
 

@@ -121,8 +121,7 @@ plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *err
 
 /* --- the cache ------------------------------------------------------------------------------------------------ */
 
-/* The processor, as the kernel calls it: rates of one are no good for another. */
-static void processor(char *name, size_t size) {
+void plim__processor_name(char *name, size_t size) {
     snprintf(name, size, "unknown");
     FILE *file = fopen("/proc/cpuinfo", "re");
     char line[256];
@@ -140,7 +139,7 @@ static void processor(char *name, size_t size) {
 static char *cache_path(int threads, bool make) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char cpu[128];
-    processor(cpu, sizeof cpu);
+    plim__processor_name(cpu, sizeof cpu);
     uint64_t hash = 1469598103934665603u;
     for (const char *c = cpu; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
     for (const char *c = PLIM_VERSION; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;

@@ -13,5 +13,7 @@ bool plim__costs_are_known(int threads);
 plim_status plim__costs_renew(int threads, plim__costs *costs, plim_error *error);
 /* Trains small networks of several kinds for a few steps. */
 plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *error);
+/* The processor, as the kernel calls it: rates and plans of one are no good for another. */
+void plim__processor_name(char *name, size_t size);
 
 #endif

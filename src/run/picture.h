@@ -19,5 +19,7 @@ plim_status plim__trainer_picture_head(const plim_trainer *trainer, const char *
  * for one, up to its budget: "plimsoll plan lenet.onnx --budget". */
 plim_status plim__plan_picture(const plim_plan *plan, const char *title, const char *command, plim__timeline *timeline,
                                plim_error *error);
+/* Writes the chosen plan with its picture to a file: for train --plan, and for report. */
+plim_status plim__plan_save(const plim_plan *plan, plim__timeline *picture, const char *path, plim_error *error);
 
 #endif

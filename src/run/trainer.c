@@ -47,6 +47,7 @@ static plim_status keep_options(plim_trainer *t, const plim_trainer_options *giv
         t->sizes[i] = (plim_size){t->size_names[i], given->sizes[i].size};
     }
     if (ok && given->loss.output) ok = (t->loss_output = plim__strdup(given->loss.output)) != NULL;
+    if (ok && given->plan) ok = (t->plan_path = plim__strdup(given->plan)) != NULL;
     if (ok && given->loss.class_weights) {
         t->class_weights = plim__alloc_array(given->loss.class_count, sizeof *t->class_weights);
         ok = t->class_weights != NULL;
@@ -57,6 +58,7 @@ static plim_status keep_options(plim_trainer *t, const plim_trainer_options *giv
     o->freeze = (const char *const *)t->freeze;
     o->sizes = t->sizes;
     o->loss.output = t->loss_output;
+    o->plan = t->plan_path;
     o->loss.class_weights = t->class_weights;
     return PLIM_OK;
 }
@@ -148,6 +150,7 @@ void plim_trainer_free(plim_trainer *t) {
     plim__free(t->sizes);
     plim__free(t->class_weights);
     plim__free(t->loss_output);
+    plim__free(t->plan_path);
     plim__vec_free(&t->tensors);
     plim__vec_free(&t->rows);
     plim__free(t);

@@ -13,7 +13,7 @@ struct plim_trainer {
     plim_size *sizes;
     char **size_names;
     float *class_weights;
-    char *loss_output;
+    char *loss_output, *plan_path;
     plim__arena arena;
     size_t kept_bytes;               /* of all variants */
     plim__variant *main;             /* of micro-batches of the usual size */

@@ -14,6 +14,7 @@
 #include "plan/peak.h"
 #include "plimsoll/bytes.h"
 #include "run/measure.h"
+#include "run/saved_plan.h"
 #include "run/trainer.h"
 
 /* What the first step adds to resident memory: pages of oneDNN and the C library, stacks of threads. */
@@ -253,11 +254,19 @@ static plim_status plan_within(plim_trainer *t, plim_error *error) {
     return fit(t, besides, error);
 }
 
+static plim_status plan_saved(plim_trainer *t, plim_error *error) {
+    prepare_process(t->options.threads);
+    PLIM_TRY(plim__saved_plan_take(t, error));
+    if (t->options.budget) t->planned_process = overhead_now(t) + t->main->plan->arena_bytes;
+    return PLIM_OK;
+}
+
 plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
     t->costs = plim__alloc(sizeof *t->costs);
     if (!t->costs) return plim__fail_memory(error, "a plan", sizeof *t->costs);
     *t->costs = plim__costs_default(t->options.threads);
     t->planned_process = 0;
+    if (t->options.plan) return plan_saved(t, error);
     if (!t->options.budget) return plan_freely(t, error);
     PLIM_TRY(plim__costs_get(t->options.threads, t->costs, error));
     prepare_process(t->options.threads);
