@@ -21,13 +21,20 @@ plim_status plim__infer_conv_grad_weight(plim__infer *ctx) {
 }
 
 /* As the forward convolution: every element of dy meets every weight of its group. The weights are input 1 or output 0. */
-void plim__cost_conv_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
-void plim__cost_conv_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+static void conv_grad(const plim_graph *g, const plim__node *node, plim_value weight, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
-    bool input = node->outputs.count == 1;
-    const plim__shape *w = &g->values.items[input ? node->inputs.items[1] : node->outputs.items[0]].shape;
-    const plim__shape *dy = &g->values.items[node->inputs.items[0]].shape;
+    const plim__shape *w = &g->values.items[weight].shape, *dy = &g->values.items[node->inputs.items[0]].shape;
     cost->flops = 2.0 * (double)plim__shape_elements(dy) * (double)plim__shape_product(w, 1, w->rank);
+}
+
+void plim__cost_conv_grad_input(const plim_graph *g, const plim__node *node, plim__cost *cost);
+void plim__cost_conv_grad_input(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    conv_grad(g, node, node->inputs.items[1], cost);
+}
+
+void plim__cost_conv_grad_weight(const plim_graph *g, const plim__node *node, plim__cost *cost);
+void plim__cost_conv_grad_weight(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    conv_grad(g, node, node->outputs.items[0], cost);
 }
 
 /* Where the maximum was, as an index into the window: a byte, unless windows are larger. */
