@@ -105,7 +105,7 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
     if (status == PLIM_OK)
         status = plim_pack(
             buffers, count,
-            &(plim_pack_options){.seconds = options->pack_seconds > 0 ? options->pack_seconds : 5, .work = 1000000000},
+            &(plim_pack_options){.seconds = 60, .work = options->pack_work > 0 ? options->pack_work : 1000000000},
             offsets, &result, error);
     for (size_t i = 0; status == PLIM_OK && i < count; i++)
         plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];

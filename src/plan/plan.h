@@ -29,7 +29,7 @@ typedef struct plim__plan {
 typedef struct plim__plan_options {
     const struct plim__plan *shared; /* of the program that this one is like: what both keep is where it is there */
     size_t kept_from;                /* what only this program keeps begins here */
-    double pack_seconds;             /* most time for packing; default 5 */
+    int64_t pack_work;               /* most elementary operations for packing; default a billion, some seconds */
 } plim__plan_options;
 
 /* options may be NULL. */

@@ -4,6 +4,9 @@
 #include "core/error.h"
 #include "kernel/fold.h"
 
+/* Many variants are packed while a plan is searched for; placements found later than this hardly differ. */
+#define PACK_WORK 20000000
+
 static size_t last_writer(const plim__program *program, plim_value value) {
     int32_t buffer = value < 0 ? -1 : program->values[value].buffer;
     size_t last = 0;
@@ -63,7 +66,8 @@ plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule,
         v->program = scheduled;
         v->repeated = schedule->count - v->lowered->steps.count;
     }
-    plim__plan_options planning = {.shared = like ? like->plan : NULL, .kept_from = kept_from};
+    plim__plan_options planning = {
+        .shared = like ? like->plan : NULL, .kept_from = kept_from, .pack_work = PACK_WORK};
     PLIM_TRY(plim__plan_create(v->program, &planning, &v->plan, error));
     find_after_loss(v);
     return PLIM_OK;

@@ -38,7 +38,7 @@ static struct outcome run_program(const plim__program *p, const plim__program *o
     struct outcome o = {0};
     plim__plan *plan = NULL;
     plim__runner *runner = NULL;
-    must(plim__plan_create(p, &(plim__plan_options){.pack_seconds = 0.02}, &plan, &error), &error);
+    must(plim__plan_create(p, &(plim__plan_options){.pack_work = 20000000}, &plan, &error), &error);
     if (!plim__plan_is_valid(plan, p, &error)) fail_msg("%s", error.message);
     must(plim__runner_create(p, plan, NULL, &runner, &error), &error);
     for (int round = 0; round < rounds; round++) {
@@ -56,7 +56,7 @@ static struct outcome run_program(const plim__program *p, const plim__program *o
 static int64_t passing_bytes(const plim__program *p) {
     plim_error error = {0};
     plim__plan *plan = NULL;
-    must(plim__plan_create(p, &(plim__plan_options){.pack_seconds = 0.001}, &plan, &error), &error);
+    must(plim__plan_create(p, &(plim__plan_options){.pack_work = 20000000}, &plan, &error), &error);
     int64_t bytes = (int64_t)(plan->lower_bound_bytes - plan->persistent_bytes);
     plim__plan_free(plan);
     return bytes;
