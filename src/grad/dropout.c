@@ -12,8 +12,10 @@ static plim_status read_ratio(plim_graph *g, const plim__node *node, double *rat
     if (input >= 0) {
         plim__tensor *tensor = plim__graph_constant_tensor(g, input);
         if (!tensor || plim__shape_elements(&tensor->shape) != 1)
-            return plim__fail(error, PLIM_UNSUPPORTED, "unsupported: operator Dropout whose ratio depends on data in "
-                              "node '%s'", node->name);
+            return plim__fail(error, PLIM_UNSUPPORTED,
+                              "unsupported: operator Dropout whose ratio depends on data in "
+                              "node '%s'",
+                              node->name);
         PLIM_TRY(plim__tensor_load(tensor, error));
         *ratio = plim__tensor_at(tensor, 0);
     }

@@ -96,11 +96,11 @@ static plim_status linear_again(plim__gradient *d, plim_value dloss) {
     int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "LinearCrossEntropyGrad", inputs, 8, 0);
     plim__gradient_copy_attributes(d, node);
     for (size_t i = 0; i < 3; i++)
-        plim__node_add_output(d->graph, node,
-                              plim__gradient_wanted(d, linear_inputs[i])
-                                  ? plim__graph_add_value(d->graph, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE,
-                                                          &PLIM_SHAPE_UNKNOWN)
-                                  : PLIM_NO_VALUE);
+        plim__node_add_output(
+            d->graph, node,
+            plim__gradient_wanted(d, linear_inputs[i])
+                ? plim__graph_add_value(d->graph, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN)
+                : PLIM_NO_VALUE);
     plim__gradient_end(d, node);
     PLIM_TRY(plim_graph_status(d->graph, d->error));
     for (size_t i = 0; i < 3; i++)

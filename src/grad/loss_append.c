@@ -10,8 +10,11 @@ static const char *const names[] = {"cross_entropy", "bce_with_logits", "mse", "
 #define KINDS (sizeof names / sizeof *names)
 
 plim_loss plim_loss_default(plim_loss_kind kind) {
-    return (plim_loss){
-        .kind = kind, .ignores = kind == PLIM_LOSS_CROSS_ENTROPY, .ignore_index = -100, .label_smoothing = 0, .delta = 1};
+    return (plim_loss){.kind = kind,
+                       .ignores = kind == PLIM_LOSS_CROSS_ENTROPY,
+                       .ignore_index = -100,
+                       .label_smoothing = 0,
+                       .delta = 1};
 }
 
 int plim_loss_find(const char *name, plim_loss_kind *kind) {
@@ -122,11 +125,11 @@ static plim_status find_scores(const plim_graph *g, const plim_loss *loss, int a
     const plim__node *maker = maker_of(g, *scores);
     if (is_op(maker, "LogSoftmax") && is_over(g, maker, axis)) *scores = maker->inputs.items[0];
     if (!is_op(maker, "Softmax") || !is_over(g, maker, axis)) return PLIM_OK;
-    return plim__fail(error, PLIM_INVALID,
-                      "loss %s does not fit the output '%s': it holds probabilities (Softmax); let the loss apply to the "
-                      "scores before it, '%s'",
-                      plim_loss_name(loss->kind), g->values.items[*scores].name,
-                      g->values.items[maker->inputs.items[0]].name);
+    return plim__fail(
+        error, PLIM_INVALID,
+        "loss %s does not fit the output '%s': it holds probabilities (Softmax); let the loss apply to the "
+        "scores before it, '%s'",
+        plim_loss_name(loss->kind), g->values.items[*scores].name, g->values.items[maker->inputs.items[0]].name);
 }
 
 static plim_status check_weights(const plim_loss *loss, int64_t classes, plim_error *error) {
@@ -155,8 +158,7 @@ static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, pl
     PLIM_TRY(find_scores(g, loss, axis, &scores, error));
     PLIM_TRY(check_weights(loss, x.dims[axis], error));
     plim_value inputs[3] = {scores, add_target(g, PLIM_I64, &target), PLIM_NO_VALUE};
-    if (loss->class_weights)
-        inputs[2] = plim_graph_constant(g, NULL, PLIM_F32, 1, &x.dims[axis], loss->class_weights);
+    if (loss->class_weights) inputs[2] = plim_graph_constant(g, NULL, PLIM_F32, 1, &x.dims[axis], loss->class_weights);
     int32_t n = begin(g, "CrossEntropy", inputs, loss->class_weights ? 3 : 2, outputs, 3);
     plim_graph_set_int(g, n, "axis", axis);
     if (loss->ignores) plim_graph_set_int(g, n, "ignore_index", loss->ignore_index);
@@ -179,11 +181,11 @@ static plim_status append_elements(plim_graph *g, const plim_loss *loss, plim_va
     if (loss->kind == PLIM_LOSS_HUBER && !(loss->delta > 0 && isfinite(loss->delta)))
         return plim__fail(error, PLIM_INVALID, "the delta of the huber loss is %g, expected more than 0", loss->delta);
     if (loss->kind == PLIM_LOSS_BCE_WITH_LOGITS && is_op(maker, "Sigmoid"))
-        return plim__fail(error, PLIM_INVALID,
-                          "loss %s does not fit the output '%s': it holds probabilities (Sigmoid); let the loss apply to "
-                          "the scores before it, '%s'",
-                          plim_loss_name(loss->kind), g->values.items[scores].name,
-                          g->values.items[maker->inputs.items[0]].name);
+        return plim__fail(
+            error, PLIM_INVALID,
+            "loss %s does not fit the output '%s': it holds probabilities (Sigmoid); let the loss apply to "
+            "the scores before it, '%s'",
+            plim_loss_name(loss->kind), g->values.items[scores].name, g->values.items[maker->inputs.items[0]].name);
     plim_value inputs[] = {scores, add_target(g, PLIM_F32, &shape)};
     int32_t n = begin(g, "ElementLoss", inputs, 2, outputs, 1);
     plim_graph_set_string(g, n, "kind", plim_loss_name(loss->kind));

@@ -228,8 +228,8 @@ plim_status plim__lower_cross_entropy(plim__lower *l) {
     struct scores *k;
     for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     for (size_t i = 0; i < 4; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
-    PLIM_TRY(plim__lower_scratch(
-        l, plim__entropy_scratch((size_t)plim__shape_elements(plim__lower_input_shape(l, 1)))));
+    PLIM_TRY(
+        plim__lower_scratch(l, plim__entropy_scratch((size_t)plim__shape_elements(plim__lower_input_shape(l, 1)))));
     PLIM_TRY(read_scores(l, &k));
     return plim__lower_emit(l, "CrossEntropy", run_forward, k, plim__free);
 }

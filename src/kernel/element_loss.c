@@ -26,8 +26,8 @@ static plim_status run_forward(const plim__call *call) {
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < pieces; i++) {
         int64_t at = i * PIECE, n = s->count - at < PIECE ? s->count - at : PIECE;
-        sums[i] = plim__simd_loss_table()->element_sum[s->kind](
-            (const float *)call->in[0] + at, (const float *)call->in[1] + at, n, s->delta);
+        sums[i] = plim__simd_loss_table()->element_sum[s->kind]((const float *)call->in[0] + at,
+                                                                (const float *)call->in[1] + at, n, s->delta);
     }
     for (int64_t i = 0; i < pieces; i++) sum += sums[i];
     *(float *)call->out[0] = s->count > 0 ? (float)(sum / (double)s->count) : 0;

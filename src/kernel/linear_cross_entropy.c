@@ -31,9 +31,7 @@ struct gradients {
 };
 
 static plim_status failed(dnnl_status_t status) {
-    return status == dnnl_success         ? PLIM_OK
-           : status == dnnl_out_of_memory ? PLIM_NO_MEMORY
-                                          : PLIM_INTERNAL;
+    return status == dnnl_success ? PLIM_OK : status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL;
 }
 
 /* The scores of m rows. */
@@ -126,8 +124,7 @@ static plim_status run_train(const plim__call *call) {
     memset(p.right, 0, (size_t)k->entropy.count);
     plim__entropy_finish(&k->entropy, &p, NULL, &weight, NULL);
     p.share = weight == 0 ? 0 : k->sum ? 1 : 1 / (double)weight;
-    PLIM_TRY(run_chunks(call, k, &p, call->in[3], true,
-                        &(struct gradients){call->out[3], call->out[4], call->out[5]}));
+    PLIM_TRY(run_chunks(call, k, &p, call->in[3], true, &(struct gradients){call->out[3], call->out[4], call->out[5]}));
     plim__entropy_finish(&k->entropy, &p, call->out[0], call->out[1], call->out[2]);
     return PLIM_OK;
 }

@@ -87,8 +87,7 @@ void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node
         const plim__shape *shape = &g->values.items[v].shape;
         products += plim__shape_equal(shape, x) || plim__shape_equal(shape, w);
     }
-    cost->flops =
-        products * 2 * (double)plim__shape_product(x, 0, x->rank - 1) * (double)plim__shape_elements(w);
+    cost->flops = products * 2 * (double)plim__shape_product(x, 0, x->rank - 1) * (double)plim__shape_elements(w);
 }
 
 /* scores and targets of the same shape → a scalar. */

@@ -194,7 +194,7 @@ static plim_status run(const plim__depend *depend, const plim__recompute_options
     double *seconds = make_seconds(depend, options, error);
     if (!seconds) return PLIM_NO_MEMORY;
     struct explorer x = {.frontier = frontier, .error = error, .rounds = options->effort};
-    if (x.rounds == 0) x.rounds = (int)(8000 / depend->step_count) + 1;
+    if (x.rounds == 0) x.rounds = (int)(4000 / depend->step_count) + 1;
     if (x.rounds < 0) x.rounds = 0;
     if (x.rounds > 60 && options->effort == 0) x.rounds = 60;
     for (size_t s = 0; s < depend->step_count; s++) x.base += seconds[s];

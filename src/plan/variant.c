@@ -66,8 +66,7 @@ plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule,
         v->program = scheduled;
         v->repeated = schedule->count - v->lowered->steps.count;
     }
-    plim__plan_options planning = {
-        .shared = like ? like->plan : NULL, .kept_from = kept_from, .pack_work = PACK_WORK};
+    plim__plan_options planning = {.shared = like ? like->plan : NULL, .kept_from = kept_from, .pack_work = PACK_WORK};
     PLIM_TRY(plim__plan_create(v->program, &planning, &v->plan, error));
     find_after_loss(v);
     return PLIM_OK;

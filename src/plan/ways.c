@@ -178,7 +178,9 @@ static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim
     plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &best, error);
     bool useful = status == PLIM_OK && c->class <= ways->task.allow && c->kept_bytes < limit &&
                   (limit == SIZE_MAX || !best || c->update_seconds < best->seconds);
-    if (useful) status = explore(c, ways->task.effort, error);
+    /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
+    int effort = levers.micro_batch < ways->task.most_samples ? -1 : ways->task.effort;
+    if (useful) status = explore(c, effort, error);
     if (status != PLIM_OK || !useful) {
         candidate_free(c);
         return status;

@@ -68,20 +68,32 @@ static plim_status try_batch(const plim_graph *model, const plim_trainer_options
     return status == PLIM_NO_MEMORY ? PLIM_OK : status;
 }
 
-/* Doubles until it does not fit, then halves the gap until it is below an eighth: every answer was tried. */
+/* What passes at the least grows with the batch: so much of it should fit. */
+static int64_t guess_batch(const plim_plan_report *r, int64_t batch, uint64_t limit) {
+    uint64_t kept = r->unconstrained.weights + r->unconstrained.optimizer, least = UINT64_MAX,
+             besides = r->unconstrained.process_bytes - r->unconstrained.arena_bytes;
+    for (int i = 0; i < r->frontier_count; i++)
+        if (r->frontier[i].accumulate == 1 && r->frontier[i].arena_bytes < least) least = r->frontier[i].arena_bytes;
+    if (least == UINT64_MAX || least <= kept || limit <= kept + besides) return batch;
+    double room = (double)(limit - kept - besides) / (double)(least - kept);
+    return room > (1 << 20) ? (int64_t)1 << 20 : room * (double)batch < 1 ? 1 : (int64_t)(room * (double)batch);
+}
+
+/* Begins with a guess, then takes an eighth more or less: every answer was tried. */
 static plim_status find_largest_batch(const plim_graph *model, const plim_trainer_options *options,
                                       plim_plan_report *report, plim_error *error) {
-    int64_t good = 0, bad = INT64_MAX, batch = options->batch > 0 ? options->batch : 1;
-    for (int tries = 0; tries < 10 && bad - good > (good >= 8 ? good / 8 : 1); tries++) {
+    int64_t asked = options->batch > 0 ? options->batch : 1, good = 0, bad = INT64_MAX;
+    if (report->fits && report->chosen.accumulate == 1) good = asked;
+    int64_t batch = guess_batch(report, asked, options->budget);
+    for (int tries = 0; tries < 4 && batch > good && batch < bad; tries++) {
         bool fits;
         PLIM_TRY(try_batch(model, options, batch, &fits, error));
         if (fits)
             good = batch;
         else
             bad = batch;
-        if (bad == INT64_MAX && good >= (int64_t)1 << 20) break;
-        batch = bad == INT64_MAX ? good * 2 : good == 0 && bad > 8 ? bad / 4 : (good + bad) / 2;
-        if (batch < 1) break;
+        int64_t step = batch / 8 > 0 ? batch / 8 : 1;
+        batch += fits ? step : -step;
     }
     report->largest_batch = good;
     return PLIM_OK;

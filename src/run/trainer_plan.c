@@ -212,6 +212,7 @@ static plim_status choose(plim_trainer *t, const plim__task *task, plim__ways *w
     if (t->explore) PLIM_TRY(list_rows(t, ways, besides, error));
     PLIM_TRY(take_best(t, ways, limit, error));
     if (t->main) return PLIM_OK;
+    if (t->effort < 0) return plim__fail(error, PLIM_NO_MEMORY, "nothing fits"); /* only asked whether something does */
     if (!t->explore) { /* the search stopped where nothing could fit: how low does it go? */
         plim__ways_free(ways);
         PLIM_TRY(plim__ways_find(task, SIZE_MAX, ways, error));

@@ -75,8 +75,8 @@ static struct result *train(enum form form, enum objective what, plim_loss loss,
     fill(weights, DEPTH * CLASSES, 2, 1);
     fill(biases, CLASSES, 4, 0.5);
     int64_t classes = CLASSES;
-    plim_value w = plim_graph_parameter(
-        g, "w", PLIM_F32, 2, turned ? (int64_t[]){CLASSES, DEPTH} : (int64_t[]){DEPTH, CLASSES}, weights);
+    plim_value w = plim_graph_parameter(g, "w", PLIM_F32, 2,
+                                        turned ? (int64_t[]){CLASSES, DEPTH} : (int64_t[]){DEPTH, CLASSES}, weights);
     plim_value b = bias ? plim_graph_parameter(g, "b", PLIM_F32, 1, &classes, biases) : PLIM_NO_VALUE;
     plim_graph_output(g, scores(g, form, x, w, b), "scores");
     must(plim__infer_graph(g, NULL, NULL, &error), &error);
@@ -98,7 +98,8 @@ static struct result *train(enum form form, enum objective what, plim_loss loss,
     must(plim_session_create(g, &(plim_session_options){.threads = threads}, &s, &error), &error);
     fill(plim_session_input(s, "x"), ROWS * DEPTH, 3, 1);
     int64_t *labels = plim_session_input(s, "plimsoll.target");
-    for (int64_t i = 0; i < ROWS; i++) labels[i] = loss.ignores && i % 5 == 0 ? loss.ignore_index : (i * 7 + 3) % CLASSES;
+    for (int64_t i = 0; i < ROWS; i++)
+        labels[i] = loss.ignores && i % 5 == 0 ? loss.ignore_index : (i * 7 + 3) % CLASSES;
     must(plim_session_run(s, &error), &error);
     r->loss = *(const float *)plim_session_output(s, plim_graph_value_name(g, outs[0]));
     r->weight = *(const float *)plim_session_output(s, plim_graph_value_name(g, outs[1]));

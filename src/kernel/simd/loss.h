@@ -12,9 +12,9 @@
 
 /* Losses of single elements: of a score x and a target t. */
 typedef enum plim__element_loss {
-    PLIM__ELEMENT_BCE, /* max(x, 0) - x t + log(1 + e^-|x|)     sigmoid(x) - t */
-    PLIM__ELEMENT_MSE, /* d², d = x - t                         2 d */
-    PLIM__ELEMENT_L1,  /* |d|                                   sign d */
+    PLIM__ELEMENT_BCE,   /* max(x, 0) - x t + log(1 + e^-|x|)     sigmoid(x) - t */
+    PLIM__ELEMENT_MSE,   /* d², d = x - t                         2 d */
+    PLIM__ELEMENT_L1,    /* |d|                                   sign d */
     PLIM__ELEMENT_HUBER, /* d² / 2, delta (|d| - delta / 2) from delta on    d held inside ±delta */
     PLIM__ELEMENT_COUNT
 } plim__element_loss;
