@@ -64,8 +64,9 @@ static plim_status try_batch(const plim_graph *model, const plim_trainer_options
     plim_trainer *t;
     plim_status status = make_trainer(model, &o, false, -1, &t, error);
     *fits = status == PLIM_OK;
+    bool refused = t && t->refused;
     plim_trainer_free(t);
-    return status == PLIM_NO_MEMORY ? PLIM_OK : status;
+    return refused ? PLIM_OK : status;
 }
 
 /* What passes at the least grows with the batch: so much of it should fit. */
@@ -134,8 +135,9 @@ static plim_status plan_chosen(const plim_graph *model, const plim_trainer_optio
         plan->trainer = t;
         return PLIM_OK;
     }
+    bool refused = t && t->refused;
     plim_trainer_free(t);
-    if (status != PLIM_NO_MEMORY) return plim__fail(error, status, "%s", why.message);
+    if (!refused) return plim__fail(error, status, "%s", why.message);
     plan->why = plim__strdup(why.message);
     report->why = plan->why;
     return plan->why ? PLIM_OK : plim__fail_memory(error, "a plan", sizeof why);

@@ -31,6 +31,7 @@ struct plim_trainer {
     PLIM_VEC(plim_plan_way) rows;
     size_t least_budget;    /* after a refusal, or with .explore */
     size_t planned_process; /* resident bytes of the whole process at their highest; 0 without a budget */
+    bool refused;           /* nothing fits the budget; else PLIM_NO_MEMORY is an allocation that failed */
     int64_t replans;
     struct plim__recording *recording; /* src/run/recording.h; NULL: none */
 };

@@ -150,6 +150,7 @@ static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, pli
     char budget[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
     plim__variant *v = NULL;
     plim__str names = {0};
+    t->refused = !smallest;
     PLIM_TRY(smallest ? plim__ways_take(ways, smallest, &v, error)
                       : plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself"));
     name_largest(v, &names);
@@ -161,6 +162,7 @@ static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, pli
                plim_bytes_format(t->options.budget, budget), plim_bytes_format(v->plan->persistent_bytes, kept),
                plim_bytes_format(plim__variant_passing_bytes(v), passing), plim_bytes_format(besides, rest),
                plim__str_text(&names), t->least_budget >> 20);
+    t->refused = true;
     plim__str_free(&names);
     plim__variant_free(v);
     return PLIM_NO_MEMORY;
@@ -212,7 +214,10 @@ static plim_status choose(plim_trainer *t, const plim__task *task, plim__ways *w
     if (t->explore) PLIM_TRY(list_rows(t, ways, besides, error));
     PLIM_TRY(take_best(t, ways, limit, error));
     if (t->main) return PLIM_OK;
-    if (t->effort < 0) return plim__fail(error, PLIM_NO_MEMORY, "nothing fits"); /* only asked whether something does */
+    if (t->effort < 0) { /* only asked whether something fits */
+        t->refused = true;
+        return plim__fail(error, PLIM_NO_MEMORY, "nothing fits");
+    }
     if (!t->explore) { /* the search stopped where nothing could fit: how low does it go? */
         plim__ways_free(ways);
         PLIM_TRY(plim__ways_find(task, SIZE_MAX, ways, error));
