@@ -33,6 +33,17 @@ plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_er
     return arena->passing ? PLIM_OK : plim__fail_memory(error, "the arena", passing_bytes);
 }
 
+plim_status plim__arena_grow_kept(plim__arena *arena, size_t kept_bytes, plim_error *error) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), old = arena->kept_bytes;
+    void *kept = mremap(arena->kept, old ? old : 1, kept_bytes ? kept_bytes : 1, MREMAP_MAYMOVE);
+    if (kept == MAP_FAILED) return plim__fail_memory(error, "weights and state", kept_bytes);
+    arena->kept = kept;
+    arena->kept_bytes = kept_bytes;
+    for (size_t at = (old + page - 1) / page * page; at < kept_bytes; at += page)
+        *(volatile char *)(arena->kept + at) = 0;
+    return PLIM_OK;
+}
+
 void plim__arena_lend(plim__arena *arena) {
     if (arena->passing_bytes) madvise(arena->passing, arena->passing_bytes, MADV_DONTNEED);
 }

@@ -16,6 +16,8 @@ typedef struct plim__arena {
 plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error);
 /* Another size for what passes; its contents are lost, what is kept stays. On failure there is no such memory. */
 plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_error *error);
+/* More room for what is kept, which stays as it is but may move. It is never resident twice. */
+plim_status plim__arena_grow_kept(plim__arena *arena, size_t kept_bytes, plim_error *error);
 /* Between steps: gives the pages of what passes back for a while, for work that needs memory of its own; and takes them
  * again. Addresses stay. */
 void plim__arena_lend(plim__arena *arena);

@@ -165,24 +165,10 @@ static plim__variant *find_variant(const plim_trainer *t, int64_t samples) {
     return NULL;
 }
 
-/* Memory for more that is kept: the old contents move. */
-static plim_status grow_kept(plim_trainer *t, size_t bytes, plim_error *error) {
-    plim__arena larger;
-    PLIM_TRY(plim__arena_reserve(&larger, bytes, 0, error));
-    memcpy(larger.kept, t->arena.kept, t->arena.kept_bytes);
-    char *old = t->arena.kept;
-    size_t old_bytes = t->arena.kept_bytes;
-    t->arena.kept = larger.kept;
-    t->arena.kept_bytes = larger.kept_bytes;
-    larger.kept = old;
-    larger.kept_bytes = old_bytes;
-    plim__arena_release(&larger);
-    return PLIM_OK;
-}
-
 plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, plim_error *error) {
     size_t passing = plan->arena_bytes - plan->persistent_bytes;
-    if (plan->persistent_bytes > t->arena.kept_bytes) PLIM_TRY(grow_kept(t, plan->persistent_bytes, error));
+    if (plan->persistent_bytes > t->arena.kept_bytes)
+        PLIM_TRY(plim__arena_grow_kept(&t->arena, plan->persistent_bytes, error));
     if (passing > t->arena.passing_bytes) PLIM_TRY(plim__arena_resize(&t->arena, passing, error));
     plim__runner_resolve(t->main->runner);
     for (size_t i = 0; i < t->tails.count; i++) plim__runner_resolve(t->tails.items[i]->runner);
