@@ -15,7 +15,7 @@
 #define ROUNDS 3 /* the fastest counts */
 
 struct sample {
-    const char *label;
+    char label[PLIM__RATE_LABEL]; /* a copy: the program it is of goes before the rates are drawn up */
     double seconds, flops, bytes;
 };
 
@@ -24,9 +24,11 @@ struct samples {
 };
 
 static struct sample *find(struct samples *all, const char *label) {
+    struct sample new = {0};
+    snprintf(new.label, sizeof new.label, "%s", label);
     for (size_t i = 0; i < all->items.count; i++)
-        if (strcmp(all->items.items[i].label, label) == 0) return &all->items.items[i];
-    if (!plim__vec_push(&all->items, (struct sample){.label = label})) return NULL;
+        if (strcmp(all->items.items[i].label, new.label) == 0) return &all->items.items[i];
+    if (!plim__vec_push(&all->items, new)) return NULL;
     return &all->items.items[all->items.count - 1];
 }
 
@@ -94,7 +96,7 @@ static void conclude(const struct samples *all, plim__costs *costs) {
         sum.bytes += s->bytes;
         if (costs->count == PLIM__MOST_RATES || s->seconds <= 0) continue;
         plim__rate *rate = &costs->rates[costs->count++];
-        snprintf(rate->label, sizeof rate->label, "%s", s->label);
+        memcpy(rate->label, s->label, sizeof rate->label);
         rate->flops = s->flops / s->seconds;
         rate->bytes = s->bytes / s->seconds;
         if (rate->flops > costs->flops) costs->flops = rate->flops;
