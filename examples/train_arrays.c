@@ -31,7 +31,7 @@ static plim_status train(plim_trainer *trainer, plim_data *data, plim_error *err
         status = plim_trainer_step(trainer, &batch, &step, error);
         if (status == PLIM_OK && rows.last)
             printf("epoch %lld  loss %.4f  right %.0f of %.0f\n", (long long)rows.epoch, step.loss, step.correct,
-                   step.weight);
+                   step.targets);
     }
     return status;
 }

@@ -161,6 +161,7 @@ typedef struct plim_batch {
 typedef struct plim_step_result {
     double loss;    /* mean over the batch, before the update */
     double weight;  /* targets that count: samples, tokens or pixels, times their class weights */
+    double targets; /* how many these are, whatever their weights */
     double correct; /* of these, how many were predicted; -1 when the model does not classify */
     double rate;    /* learning rate of the update */
     int64_t update; /* its number, from 1 */

@@ -47,7 +47,7 @@ static void note_step(plim__progress *p, const plim_fit_event *e) {
     size_t slot = (size_t)(p->steps % PLIM__PROGRESS_RECENT);
     p->loss[slot] = e->step.loss;
     p->correct[slot] = e->step.correct;
-    p->weight[slot] = e->step.weight;
+    p->targets[slot] = e->step.targets;
     int64_t from = e->epoch == p->last_epoch ? p->last_position : 0;
     p->samples += (double)(e->position - from);
     p->last_epoch = e->epoch;
@@ -67,14 +67,14 @@ static double recent_loss(const plim__progress *p) {
 
 /* Below 0 when the model does not classify. */
 static double recent_accuracy(const plim__progress *p) {
-    double correct = 0, weight = 0;
+    double correct = 0, targets = 0;
     int64_t count = p->steps < PLIM__PROGRESS_RECENT ? p->steps : PLIM__PROGRESS_RECENT;
     for (int64_t i = 0; i < count; i++) {
         if (p->correct[i] < 0) return -1;
         correct += p->correct[i];
-        weight += p->weight[i];
+        targets += p->targets[i];
     }
-    return weight > 0 ? correct / weight : -1;
+    return targets > 0 ? correct / targets : -1;
 }
 
 static double share_done(const plim_fit_event *e) {
@@ -131,7 +131,8 @@ static void draw_bar(plim__progress *p, const plim_fit_event *e) {
         size_t taken = place.length + 1 + figures.length;
         bar = taken < width ? width - taken : 0;
     }
-    plim__str_addf(&line, "%s ", plim__str_text(&place));
+    plim__str_addf(&line, "%.*s", (int)width, plim__str_text(&place));
+    if (place.length < width) plim__str_add(&line, " ");
     if (bar > BAR_MOST) bar = BAR_MOST;
     if (bar >= BAR_LEAST)
         plim__terminal_bar(&line, &p->terminal, &(plim__bar_part){share_done(e), PLIM_STYLE_GREEN, 0}, 1, 1, (int)bar);

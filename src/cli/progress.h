@@ -16,7 +16,7 @@ typedef struct plim__progress {
     FILE *stream; /* NULL: says nothing */
     plim__terminal terminal;
     int64_t epochs; /* in all; 0 when steps bound the run */
-    double loss[PLIM__PROGRESS_RECENT], correct[PLIM__PROGRESS_RECENT], weight[PLIM__PROGRESS_RECENT];
+    double loss[PLIM__PROGRESS_RECENT], correct[PLIM__PROGRESS_RECENT], targets[PLIM__PROGRESS_RECENT];
     int64_t steps;                 /* seen */
     double samples, first_samples; /* seen; until the first was drawn */
     double begun;                  /* seconds when the first step had been made */

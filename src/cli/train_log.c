@@ -38,7 +38,7 @@ static plim_status cut(plim__train_log *log, int64_t update, plim_error *error) 
 static void write_step(const plim__train_log *log, const plim_fit_event *e) {
     const plim_step_result *s = &e->step;
     char accuracy[40] = "null";
-    if (s->correct >= 0 && s->weight > 0) snprintf(accuracy, sizeof accuracy, "%.9g", s->correct / s->weight);
+    if (s->correct >= 0 && s->targets > 0) snprintf(accuracy, sizeof accuracy, "%.9g", s->correct / s->targets);
     fprintf(log->stream,
             "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.9g, \"accuracy\": %s, \"rate\": %.9g, \"seconds\": %.6g, "
             "\"resident_bytes\": %llu}\n",

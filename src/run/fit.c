@@ -43,7 +43,7 @@ static plim_status one_step(plim__fit *f, const plim_data_batch *batch) {
     if (status != PLIM_OK) return name_batch(f, batch, status);
     size_t slot = (size_t)(f->event.step.update % PLIM__FIT_RECENT);
     f->recent_correct[slot] = f->event.step.correct;
-    f->recent_weight[slot] = f->event.step.weight;
+    f->recent_targets[slot] = f->event.step.targets;
     f->samples += (double)batch->count;
     f->event.epoch = batch->epoch;
     f->event.position = batch->position + batch->count;
@@ -150,12 +150,12 @@ static double median_seconds(plim__fit *f) {
 }
 
 static double recent_metric(const plim__fit *f) {
-    double correct = 0, weight = 0;
+    double correct = 0, targets = 0;
     for (int i = 0; i < PLIM__FIT_RECENT; i++) {
         correct += f->recent_correct[i];
-        weight += f->recent_weight[i];
+        targets += f->recent_targets[i];
     }
-    return f->event.step.correct < 0 || weight <= 0 ? -1 : correct / weight;
+    return f->event.step.correct < 0 || targets <= 0 ? -1 : correct / targets;
 }
 
 static void sum_up(plim__fit *f, plim_fit_result *result) {

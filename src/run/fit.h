@@ -17,7 +17,7 @@ typedef struct plim__fit {
     plim_data_position position; /* the first sample that was not learned from */
     int64_t epochs;              /* to make; 0: .steps bounds the run alone */
     PLIM_VEC(float) seconds;     /* of each step */
-    double recent_correct[PLIM__FIT_RECENT], recent_weight[PLIM__FIT_RECENT];
+    double recent_correct[PLIM__FIT_RECENT], recent_targets[PLIM__FIT_RECENT];
     double samples, start;
     bool stopped;
     /* in checkpoints */

@@ -200,7 +200,7 @@ static plim_status add_variant(plim_trainer *t, int64_t samples, plim__variant *
 
 /* Sums over the micro-batches of one batch. */
 struct sums {
-    double loss, weight, correct;
+    double loss, weight, targets, correct;
     bool classifies;
 };
 
@@ -241,6 +241,15 @@ static double scalar(const plim__variant *v, plim_value value, double missing) {
     return at ? (double)*at : missing;
 }
 
+/* Class numbers that count. Without weights of classes, that is what their weights add up to. */
+static double count_targets(const plim_trainer *t, const plim__variant *v, const plim_batch *batch, int64_t from) {
+    const plim_loss *loss = &t->options.loss;
+    int64_t all = plim__shape_elements(&v->training->graph->values.items[v->training->target].shape), count = all;
+    const int64_t *labels = (const int64_t *)batch->target + all / v->samples * from;
+    for (int64_t i = 0; loss->ignores && i < all; i++) count -= labels[i] == loss->ignore_index;
+    return (double)count;
+}
+
 static void add_times(plim_trainer *t, bool updated) {
     const plim__program *program = t->main->program;
     for (size_t s = 0; s < program->steps.count; s++)
@@ -263,6 +272,8 @@ static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch
     double loss = scalar(v, v->training->loss, 0), weight = scalar(v, v->training->weight, 1);
     if (!isfinite(loss) && weight > 0) return plim__trainer_blame(t, v, batch, from, loss, error);
     sums->weight += weight;
+    sums->targets +=
+        v->training->correct >= 0 && t->options.loss.class_weights ? count_targets(t, v, batch, from) : weight;
     sums->loss += weight > 0 ? loss * weight : 0;
     sums->correct += scalar(v, v->training->correct, 0);
     sums->classifies = v->training->correct >= 0;
@@ -300,6 +311,7 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     t->updates++;
     plim_step_result done = {.loss = sums.weight > 0 ? sums.loss / sums.weight : 0,
                              .weight = sums.weight,
+                             .targets = sums.targets,
                              .correct = sums.classifies ? sums.correct : -1,
                              .rate = rate,
                              .update = t->progress.updates,

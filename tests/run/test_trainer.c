@@ -150,6 +150,25 @@ static void a_short_batch_is_right(void **state) {
     end(&small);
 }
 
+/* 20 samples in micro-batches of 5, two of each class; class 3 does not count, class 0 counts four times. */
+static void targets_are_counted_and_weighed(void **state) {
+    (void)state;
+    static const float class_weights[10] = {4, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    plim_trainer_options o = options_of(20);
+    o.accumulate = 4;
+    o.loss.ignore_index = 3;
+    o.loss.class_weights = class_weights;
+    o.loss.class_count = 10;
+    struct run r = begin("lenet", o, 20);
+    plim_error error = {0};
+    plim_step_result result;
+    must(plim_trainer_step(r.trainer, &(plim_batch){20, {r.image}, r.labels}, &result, &error), &error);
+    assert_true(result.targets == 18);
+    assert_true(result.weight == 16 + 2 * 4);
+    assert_true(result.correct >= 0 && result.correct <= 18);
+    end(&r);
+}
+
 static void frozen_weights_stay(void **state) {
     (void)state;
     plim_trainer_options o = options_of(20);
@@ -216,6 +235,7 @@ int main(void) {
         cmocka_unit_test(the_same_run_gives_the_same_bits),
         cmocka_unit_test(micro_batches_give_the_gradient_of_the_batch),
         cmocka_unit_test(a_short_batch_is_right),
+        cmocka_unit_test(targets_are_counted_and_weighed),
         cmocka_unit_test(frozen_weights_stay),
         cmocka_unit_test(bad_numbers_are_named),
     };
