@@ -137,11 +137,12 @@ typedef struct plim_trainer_options {
     /* A budget bounds the resident memory of the whole process. The plan within it is the fastest that is found among
      * those of a class up to `allow`; when none fits, making the trainer fails with PLIM_NO_MEMORY before anything
      * runs, and the message names the smallest budget. */
-    uint64_t budget;     /* bytes; 0: none */
-    plim_class allow;    /* default for a budget: PLIM_REORDERED unless .exact_only */
-    int exact_only;      /* only plans that give the same bits */
-    const char *plan;    /* a file of plim_plan_save: makes exactly this plan, with its budget. A plan for another model,
+    uint64_t budget;  /* bytes; 0: none */
+    plim_class allow; /* default for a budget: PLIM_REORDERED unless .exact_only */
+    int exact_only;   /* only plans that give the same bits */
+    const char *plan; /* a file of plim_plan_save: makes exactly this plan, with its budget. A plan for another model,
                           * machine, number of threads, version or other options is PLIM_INVALID; NULL: plans itself */
+    int alternatives; /* with a budget: find other plans too, for the page of the run; planning takes longer */
     uint64_t data_bytes; /* that the process holds besides for reading data; default: three batches */
 } plim_trainer_options;
 

@@ -1,6 +1,7 @@
 /* Reading budgets. */
 #include "cli/budget_options.h"
 
+#include <ctype.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,39 @@ bool plim__budget_options_read(plim__args *args, plim_trainer_options *options) 
     }
     warn_if_too_large(args, options->budget);
     return true;
+}
+
+/* As a shell takes it for one word. */
+static void add_word(plim__str *command, const char *word) {
+    bool plain = *word != 0;
+    for (const char *c = word; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("_-./,:=+@%", *c)) plain = false;
+    if (plain) {
+        plim__str_add(command, word);
+        return;
+    }
+    plim__str_add(command, "'");
+    for (const char *c = word; *c; c++) plim__str_addf(command, *c == '\'' ? "'\\'%c" : "%c", *c);
+    plim__str_add(command, "'");
+}
+
+void plim__budget_repeat_command(const plim__args *args, plim__str *command) {
+    static const char *const others[] = {"budget", "device-memory", "plan", "replan",      "report",
+                                         "save",   "trace",         "json", "trace-every", NULL};
+    plim__str_addf(command, "plimsoll %s ", plim__args_command(args)->name);
+    add_word(command, plim__args_at(args, 0));
+    for (const plim__option *o = plim__args_command(args)->options; o->name; o++) {
+        const char *value;
+        size_t k = 0;
+        while (others[k] && strcmp(o->name, others[k]) != 0) k++;
+        for (size_t i = 0; !others[k] && (value = plim__args_get_nth(args, o->name, i)); i++) {
+            plim__str_addf(command, " --%s", o->name);
+            if (!o->value) continue;
+            plim__str_add(command, " ");
+            add_word(command, value);
+        }
+    }
+    plim__str_add(command, " --budget");
 }
 
 void plim__budget_measure_costs(const plim__args *args) {

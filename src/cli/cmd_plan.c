@@ -161,24 +161,10 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
 
 /* --- the page ------------------------------------------------------------------------------------------------- */
 
-/* The command again, up to another budget. */
-static void repeat_command(const plim__args *args, plim__str *command) {
-    plim__str_addf(command, "plimsoll plan %s", plim__args_at(args, 0));
-    for (const plim__option *o = plim__args_command(args)->options; o->name; o++) {
-        const char *value;
-        if (strcmp(o->name, "budget") == 0 || strcmp(o->name, "device-memory") == 0 || strcmp(o->name, "report") == 0 ||
-            strcmp(o->name, "save") == 0)
-            continue;
-        for (size_t i = 0; (value = plim__args_get_nth(args, o->name, i)); i++)
-            plim__str_addf(command, " --%s%s%s", o->name, o->value ? " " : "", value);
-    }
-    plim__str_add(command, " --budget");
-}
-
 static plim_status picture(const plim__args *args, const plim_plan *plan, plim__timeline *timeline, plim_error *error) {
     const char *path = plim__args_at(args, 0), *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     plim__str command = {0};
-    repeat_command(args, &command);
+    plim__budget_repeat_command(args, &command);
     plim_status status = plim__plan_picture(plan, name, plim__str_text(&command), timeline, error);
     plim__str_free(&command);
     return status;

@@ -208,7 +208,7 @@ static plim_status make(struct train *t, const char *path, plim_error *error) {
         status = plim__train_data_open_validation(t->args, t->trainer, &t->data_settings, &t->validation, error);
     if (status == PLIM_OK && gradients) status = plim__gradients_dump(t->trainer, t->data, gradients, error);
     if (status == PLIM_OK) status = plim__train_log_open(&t->log, plim__args_get(t->args, "log"), t->fit.resume, error);
-    if (status == PLIM_OK) status = plim__train_report_begin(&t->report, t->trainer, path, error);
+    if (status == PLIM_OK) status = plim__train_report_begin(&t->report, t->trainer, t->args, error);
     return status;
 }
 
@@ -255,6 +255,7 @@ static int run(plim__args *args) {
         return PLIM_EXIT_USAGE;
     if (!plim__train_plan_read(args, &t.settings.options)) return PLIM_EXIT_FAILURE;
     t.settings.options.measure = plim__args_has(args, "profile");
+    t.settings.options.alternatives = t.report.page != NULL; /* the page shows them */
     int code = train(&t, path);
     plim_error unused;
     plim__train_log_close(&t.log, &unused);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/budget_options.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "report/report.h"
@@ -50,14 +51,19 @@ static plim_status make_temporary(plim__train_report *report, plim_error *error)
     return status;
 }
 
-plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *trainer, const char *model,
+plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *trainer, const plim__args *args,
                                      plim_error *error) {
-    const char *slash = strrchr(model, '/');
+    const char *model = plim__args_at(args, 0), *slash = strrchr(model, '/');
     if (!report->page && !report->trace) return PLIM_OK;
     if (report->page) PLIM_TRY(check_page(report->page, error));
     if (!report->trace) PLIM_TRY(make_temporary(report, error));
-    return plim__trainer_record(trainer, report->trace ? report->trace : report->temporary, slash ? slash + 1 : model,
-                                report->every, error);
+    plim__str command = {0};
+    plim__budget_repeat_command(args, &command);
+    plim_status status =
+        plim__trainer_record(trainer, report->trace ? report->trace : report->temporary, slash ? slash + 1 : model,
+                             plim__str_text(&command), report->every, error);
+    plim__str_free(&command);
+    return status;
 }
 
 static plim_status write_page(const char *trace, const char *page, plim_error *error) {

@@ -8,7 +8,8 @@
 #define PLIM__TRAIN_REPORT_OPTIONS                                                                                     \
     {"plan", 0, "FILE", "train by this plan, which plimsoll plan --save wrote"},                                       \
         {"replan", 0, NULL, "with --plan: plan anew for its budget, whatever the plan was made for"},                  \
-        {"report", 0, "FILE.html", "write the run as a page: memory over the steps, planned and measured"},            \
+        {"report", 0, "FILE.html",                                                                                     \
+         "write the run as a page: memory over the steps, planned and measured; with --budget, other budgets too"},    \
         {"trace", 0, "FILE", "record the run in this file, for plimsoll report"}, {                                    \
         "trace-every", 0, "N", "record one update in N, after the first three; the default is 100"                     \
     }
@@ -25,7 +26,7 @@ typedef struct plim__train_report {
 /* False after a usage error has been printed. */
 bool plim__train_report_read(plim__args *args, plim__train_report *report);
 /* Before the first update. */
-plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *trainer, const char *model,
+plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *trainer, const plim__args *args,
                                      plim_error *error);
 /* After the last one: the file is closed, the page written. Also after a failure, for what was recorded until then. */
 plim_status plim__train_report_end(plim__train_report *report, plim_trainer *trainer, plim_error *error);

@@ -28,9 +28,9 @@ typedef struct visit {
     uint32_t *next; /* of each tick: where its next cue goes; NULL while counting */
 } visit;
 
-static void put(visit *v, uint32_t tick, uint8_t what, uint32_t id) {
+static void put(visit *v, uint32_t tick, plim__trace_cue cue) {
     if (v->next)
-        v->script->cues[v->next[tick]++] = (plim__trace_cue){id, what};
+        v->script->cues[v->next[tick]++] = cue;
     else
         v->script->first[tick + 1]++;
 }
@@ -38,14 +38,19 @@ static void put(visit *v, uint32_t tick, uint8_t what, uint32_t id) {
 static void visit_all(visit *v, const plim__timeline *timeline, const uint32_t *buffers, const uint32_t *operators) {
     for (size_t i = 0; i < timeline->marks.count; i++) {
         const plim__timeline_mark *mark = &timeline->marks.items[i];
-        if (mark->type == PLIM__MARK_PHASE) put(v, mark->tick, CUE_PHASE, (uint32_t)mark->value);
-        if (mark->type == PLIM__MARK_OPERATOR) put(v, mark->tick, CUE_OPERATOR, operators[i]);
+        if (mark->type == PLIM__MARK_PHASE)
+            put(v, mark->tick, (plim__trace_cue){.id = (uint32_t)mark->value, .what = CUE_PHASE});
+        if (mark->type == PLIM__MARK_OPERATOR)
+            put(v, mark->tick, (plim__trace_cue){.id = operators[i], .what = CUE_OPERATOR});
+    }
+    for (size_t i = 0; i < timeline->lives.count; i++) {
+        const plim__timeline_life *life = &timeline->lives.items[i];
+        if (!is_kept(life) && life->died != PLIM__NEVER)
+            put(v, life->died, (plim__trace_cue){.id = buffers[i], .born = life->born, .what = CUE_DEATH});
     }
     for (size_t i = 0; i < timeline->lives.count; i++)
-        if (!is_kept(&timeline->lives.items[i]) && timeline->lives.items[i].died != PLIM__NEVER)
-            put(v, timeline->lives.items[i].died, CUE_DEATH, buffers[i]);
-    for (size_t i = 0; i < timeline->lives.count; i++)
-        if (!is_kept(&timeline->lives.items[i])) put(v, timeline->lives.items[i].born, CUE_BIRTH, buffers[i]);
+        if (!is_kept(&timeline->lives.items[i]))
+            put(v, timeline->lives.items[i].born, (plim__trace_cue){.id = buffers[i], .what = CUE_BIRTH});
 }
 
 static plim_status define(plim__trace *trace, const plim__timeline *timeline, plim__trace_script *script,
@@ -122,6 +127,15 @@ void plim__trace_script_play(plim__trace *trace, const plim__trace_script *scrip
         default: plim__trace_born(trace, cue->id); break;
         }
     }
+}
+
+void plim__trace_script_break(plim__trace *trace, const plim__trace_script *script, uint32_t tick) {
+    if (tick >= script->ticks) return;
+    for (uint32_t i = script->first[tick + 1]; i < script->first[script->ticks]; i++) {
+        const plim__trace_cue *cue = &script->cues[i];
+        if (cue->what == CUE_DEATH && cue->born <= tick) plim__trace_died(trace, cue->id);
+    }
+    plim__trace_flush(trace);
 }
 
 /* --- a whole timeline ----------------------------------------------------------------------------------------- */

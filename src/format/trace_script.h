@@ -5,8 +5,9 @@
 #include "format/trace.h"
 
 typedef struct plim__trace_cue {
-    uint32_t id;  /* buffer, operator or phase */
-    uint8_t what; /* private to trace_script.c */
+    uint32_t id;   /* buffer, operator or phase */
+    uint32_t born; /* of a death: the tick of the birth */
+    uint8_t what;  /* private to trace_script.c */
 } plim__trace_cue;
 
 typedef struct plim__trace_script {
@@ -27,6 +28,8 @@ void plim__trace_script_keep(plim__trace *trace, const plim__trace_script *scrip
 void plim__trace_script_drop(plim__trace *trace, const plim__trace_script *script);
 /* One tick. On the step path: no allocation, no error. */
 void plim__trace_script_play(plim__trace *trace, const plim__trace_script *script, uint32_t tick);
+/* The step ends after `tick`, before its time: what was born and has not died dies. */
+void plim__trace_script_break(plim__trace *trace, const plim__trace_script *script, uint32_t tick);
 
 /* What a timeline says besides lives and marks: title, budget, facts, frontier, comparisons, plan. */
 plim_status plim__trace_write_head(plim__trace *trace, const plim__timeline *timeline, plim_error *error);

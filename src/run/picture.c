@@ -92,17 +92,31 @@ static plim_status add_way(plim__timeline *timeline, const plim_plan_way *way, u
     return status;
 }
 
+/* The chosen one first; `chosen` is NULL where nothing fits. */
+static plim_status add_ways(plim__timeline *timeline, const plim_plan_way *chosen, uint64_t budget,
+                            const plim_plan_way *others, size_t count, const char *command, plim_error *error) {
+    if (chosen) PLIM_TRY(add_way(timeline, chosen, budget, command, true, error));
+    for (size_t i = 0; i < count; i++) {
+        if (chosen && others[i].arena_bytes == chosen->arena_bytes) continue;
+        PLIM_TRY(add_way(timeline, &others[i], others[i].budget_bytes, command, false, error));
+    }
+    return PLIM_OK;
+}
+
+plim_status plim__trainer_picture_ways(const plim_trainer *t, const char *command, plim__timeline *timeline,
+                                       plim_error *error) {
+    if (t->rows.count == 0) return PLIM_OK;
+    plim_plan_way chosen = plim__trainer_way(t);
+    return add_ways(timeline, &chosen, t->options.budget < ENDLESS ? t->options.budget : chosen.budget_bytes,
+                    t->rows.items, t->rows.count, command, error);
+}
+
 plim_status plim__plan_picture(const plim_plan *plan, const char *title, const char *command, plim__timeline *timeline,
                                plim_error *error) {
     const plim_plan_report *r = plim_plan_get(plan);
-    uint64_t budget = r->budget_bytes ? r->budget_bytes : r->chosen.budget_bytes;
     PLIM_TRY(plim__trainer_picture(plim__plan_trainer(plan), title, timeline, error));
     timeline->budget = r->budget_bytes;
-    if (r->fits) PLIM_TRY(add_way(timeline, &r->chosen, budget, command, true, error));
-    for (int i = 0; i < r->frontier_count; i++) {
-        const plim_plan_way *way = &r->frontier[i];
-        if (r->fits && way->arena_bytes == r->chosen.arena_bytes) continue; /* the chosen one */
-        PLIM_TRY(add_way(timeline, way, way->budget_bytes, command, false, error));
-    }
+    PLIM_TRY(add_ways(timeline, r->fits ? &r->chosen : NULL, r->budget_bytes ? r->budget_bytes : r->chosen.budget_bytes,
+                      r->frontier, (size_t)r->frontier_count, command, error));
     return r->fits ? PLIM_OK : plim__timeline_add_fact(timeline, "fits", "no", error);
 }

@@ -15,6 +15,11 @@ plim_status plim__trainer_picture(const plim_trainer *trainer, const char *title
 plim_status plim__trainer_picture_head(const plim_trainer *trainer, const char *title, plim__timeline *timeline,
                                        plim_error *error);
 
+/* The trainer's way and, where it looked for them (options.alternatives), the others: time against budget. `command` as
+ * below. */
+plim_status plim__trainer_picture_ways(const plim_trainer *trainer, const char *command, plim__timeline *timeline,
+                                       plim_error *error);
+
 /* The chosen plan (where nothing fits, the unconstrained one) and the others as its frontier. `command` is how to ask
  * for one, up to its budget: "plimsoll plan lenet.onnx --budget". */
 plim_status plim__plan_picture(const plim_plan *plan, const char *title, const char *command, plim__timeline *timeline,

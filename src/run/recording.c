@@ -30,10 +30,12 @@ struct plim__recording {
 
 /* --- beginning and end ---------------------------------------------------------------------------------------- */
 
-static plim_status write_head(const plim_trainer *t, struct plim__recording *r, const char *title, plim_error *error) {
+static plim_status write_head(const plim_trainer *t, struct plim__recording *r, const char *title, const char *command,
+                              plim_error *error) {
     plim__timeline head;
     plim__timeline_init(&head, PLIM__SOURCE_RUN);
     plim_status status = plim__trainer_picture_head(t, title, &head, error);
+    if (status == PLIM_OK) status = plim__trainer_picture_ways(t, command, &head, error);
     if (status == PLIM_OK) status = plim__trace_write_head(r->trace, &head, error);
     plim__timeline_free(&head);
     PLIM_TRY(status);
@@ -41,15 +43,15 @@ static plim_status write_head(const plim_trainer *t, struct plim__recording *r, 
     return plim__trace_define_numbers(r->trace, "loss", &r->loss, error);
 }
 
-plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *title, int64_t every,
-                                 plim_error *error) {
+plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *title, const char *command,
+                                 int64_t every, plim_error *error) {
     struct plim__recording *r = plim__alloc_zero(1, sizeof *r);
     if (!r) return plim__fail_memory(error, "a recording", sizeof *r);
     plim__recording_free(t);
     t->recording = r;
     r->every = every > 0 ? every : 100;
     plim_status status = plim__trace_open(path, PLIM__SOURCE_RUN, &r->trace, error);
-    if (status == PLIM_OK) status = write_head(t, r, title, error);
+    if (status == PLIM_OK) status = write_head(t, r, title, command, error);
     if (status != PLIM_OK) plim__recording_free(t);
     return status;
 }
@@ -145,6 +147,7 @@ static void arm(struct plim__recording *r, bool on) {
         plim__runner *runner = r->variants.items[i].variant->runner;
         runner->trace = r->trace;
         runner->script = on ? &r->variants.items[i].script : NULL;
+        runner->played = -1;
     }
 }
 
@@ -172,4 +175,19 @@ void plim__recording_updated(plim_trainer *t, const plim_step_result *result) {
     if (!r->held || number % stride != 0) return;
     plim__trace_sample(r->trace, r->resident, plim__resident_now());
     plim__trace_sample_number(r->trace, r->loss, result->loss);
+}
+
+void plim__recording_broke(plim_trainer *t) {
+    struct plim__recording *r = t->recording;
+    for (size_t i = 0; i < r->variants.count; i++) {
+        const plim__runner *runner = r->variants.items[i].variant->runner;
+        if (runner->script && runner->played >= 0)
+            plim__trace_script_break(r->trace, runner->script, (uint32_t)runner->played);
+    }
+    arm(r, false);
+}
+
+void plim__recording_failed(plim_trainer *t, const plim_error *error) {
+    plim__recording_broke(t);
+    plim__trace_add_fact(t->recording->trace, "failed", error ? error->message : "", NULL);
 }

@@ -6,9 +6,10 @@
 
 #include "plimsoll/train.h"
 
-/* From the next update on. `every` 0 takes 100. */
-plim_status plim__trainer_record(plim_trainer *trainer, const char *path, const char *title, int64_t every,
-                                 plim_error *error);
+/* From the next update on. `every` 0 takes 100. `command` is how to ask for another budget, up to it: "plimsoll train
+ * lenet.onnx --budget". */
+plim_status plim__trainer_record(plim_trainer *trainer, const char *path, const char *title, const char *command,
+                                 int64_t every, plim_error *error);
 /* Writes what was planned and what was measured, and closes the file. Without a recording it does nothing. */
 plim_status plim__trainer_record_end(plim_trainer *trainer, plim_error *error);
 
@@ -18,6 +19,10 @@ plim_status plim__trainer_record_end(plim_trainer *trainer, plim_error *error);
 plim_status plim__recording_begin(plim_trainer *trainer, int64_t count, plim_error *error);
 /* After it. */
 void plim__recording_updated(plim_trainer *trainer, const plim_step_result *result);
+/* Instead of that: the update ends where it is. What it holds is given back, and the rest is not recorded. */
+void plim__recording_broke(plim_trainer *trainer);
+/* ... and this is why. */
+void plim__recording_failed(plim_trainer *trainer, const plim_error *error);
 /* The variants are about to be freed. */
 void plim__recording_forget(plim_trainer *trainer);
 void plim__recording_free(plim_trainer *trainer);

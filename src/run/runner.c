@@ -188,16 +188,21 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
                       *detail.message ? detail.message : plim_status_sentence(status));
 }
 
+static void play(plim__runner *runner, uint32_t tick) {
+    plim__trace_script_play(runner->trace, runner->script, tick);
+    runner->played = tick;
+}
+
 plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error) {
     plim__machine_enter(runner->program->machine);
     for (size_t s = from; s < to; s++) {
-        if (runner->script) plim__trace_script_play(runner->trace, runner->script, (uint32_t)s);
+        if (runner->script) play(runner, (uint32_t)s);
         if (!(runner->no_update && runner->program->steps.items[s].phase == PLIM__UPDATE))
             PLIM_TRY(run_step(runner, s, error));
     }
     if (runner->script && to == runner->program->steps.count)
         for (uint32_t tick = (uint32_t)to; tick < runner->script->ticks; tick++) /* what dies with the last step */
-            plim__trace_script_play(runner->trace, runner->script, tick);
+            play(runner, tick);
     return PLIM_OK;
 }
 

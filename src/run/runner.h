@@ -19,6 +19,7 @@ typedef struct plim__runner {
     double *seconds;                         /* of each step in the last run; NULL unless asked for */
     struct plim__trace *trace;               /* of a run that is recorded: what happens at each step */
     const struct plim__trace_script *script; /* ... NULL while it is not */
+    int64_t played;                          /* the last tick of it that was recorded; -1: none yet */
 } plim__runner;
 
 /* Reserves and touches the arena and reads the weights; or, with an arena that others use too (it must be large

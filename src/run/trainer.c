@@ -90,6 +90,7 @@ plim_status plim__trainer_make(plim_trainer *t, const plim_graph *model, const p
                                plim_error *error) {
     t->model = model;
     PLIM_TRY(keep_options(t, options, error));
+    if (t->options.alternatives) t->explore = true;
     if (t->options.accumulate > t->options.batch)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld cannot be split into %lld micro-batches",
                           (long long)t->options.batch, (long long)t->options.accumulate);
@@ -304,7 +305,9 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     if (t->recording) PLIM_TRY(plim__recording_begin(t, batch->count, error));
     for (int64_t from = 0; from < batch->count;) {
         int64_t left = batch->count - from, size = left < t->main->samples ? left : t->main->samples;
-        PLIM_TRY(run_micro(t, find_variant(t, size), batch, from, size == left, rate, &sums, error));
+        plim_status status = run_micro(t, find_variant(t, size), batch, from, size == left, rate, &sums, error);
+        if (status != PLIM_OK && t->recording) plim__recording_failed(t, error);
+        PLIM_TRY(status);
         from += size;
     }
     t->progress.updates++;

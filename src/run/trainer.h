@@ -39,7 +39,7 @@ struct plim_trainer {
 /* Plans the main variant, within the budget when there is one. */
 plim_status plim__trainer_plan(plim_trainer *t, plim_error *error);
 plim__task plim__trainer_task(const plim_trainer *t);
-/* Makes a trainer as plim_trainer_create does; `prepared` has .explore and .effort set. */
+/* Makes a trainer as plim_trainer_create does; `prepared` may have .explore and .effort set. */
 plim_status plim__trainer_make(plim_trainer *prepared, const plim_graph *model, const plim_trainer_options *options,
                                plim_error *error);
 /* Plans, reserves, loads; and gives all of that back. */

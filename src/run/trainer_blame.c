@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "run/recording.h"
 #include "run/trainer.h"
 
 static bool find_bad(const float *x, size_t count, size_t *at) {
@@ -53,6 +54,7 @@ plim_status plim__trainer_blame(plim_trainer *t, plim__variant *v, const plim_ba
                                 plim_error *error) {
     plim_error why = {0};
     long long update = (long long)t->progress.updates + 1;
+    if (t->recording) plim__recording_broke(t); /* what is run again to find out is no part of the run */
     plim__trainer_feed(v, batch, from);
     if (check_inputs(v, from, &why) != PLIM_OK)
         return plim__fail(error, PLIM_INVALID, "update %lld: %s", update, why.message);

@@ -94,6 +94,7 @@ static plim_status try_plan(const plim_trainer *t, uint64_t budget, plim_error *
     plim_trainer_options options = t->options;
     options.plan_only = 1;
     options.plan = NULL;
+    options.alternatives = 0;
     /* the old arena is still resident; no budget stays none */
     options.budget = budget ? budget + t->arena.kept_bytes + t->arena.passing_bytes : 0;
     plim_trainer *trial;
@@ -107,6 +108,7 @@ static plim_status begin_again(plim_trainer *t, uint64_t budget, int fd, const s
     plim__trainer_end(t);
     t->options.budget = budget;
     t->options.plan = NULL;
+    t->explore = false; /* training waits */
     PLIM_TRY(plim__trainer_begin(t, error));
     return restore(t, fd, list, count, error);
 }

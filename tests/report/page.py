@@ -148,6 +148,13 @@ class Page(unittest.TestCase):
         self.assertIn("Loss", b.value("document.getElementById('figures').innerText"))
         b.open(page, "#view=compare")
         self.assertIn("equal, to the byte", b.value("document.body.innerText"))
+        points = told["frontier"]
+        self.assertEqual([(p["budget_bytes"], p["peak_bytes"]) for p in points if p["chosen"]], [(1 << 30, train["planned_process_bytes"])])
+        self.assertGreater(len(points), 2)
+        b.open(page, "#view=frontier")
+        panel = b.value("document.getElementById('frontier-panel').innerText")
+        self.assertIn("The chosen plan", panel)
+        self.assertIn(f"plimsoll train {model} --data synthetic --steps 7 --batch 16 --budget 1024MiB", panel)
         self.assert_calm()
 
     def test_page_json_and_text_show_the_same_numbers(self):

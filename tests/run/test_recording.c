@@ -1,4 +1,5 @@
 /* A recorded run tells what was planned, at the time it happened. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,13 +62,29 @@ static size_t count_marks(const plim__timeline *timeline, plim__timeline_mark_ty
     return count;
 }
 
+static void assert_only_what_is_kept_is_left(const run *r, const plim__timeline *timeline) {
+    for (size_t i = 0; i < timeline->lives.count; i++) {
+        const plim__timeline_life *life = &timeline->lives.items[i];
+        if (life->died != PLIM__NEVER || life->offset == PLIM__NO_OFFSET) continue;
+        assert_true(life->offset < r->trainer->main->plan->persistent_bytes);
+    }
+}
+
+static const char *fact(const plim__timeline *timeline, const char *name) {
+    for (size_t i = 0; i < timeline->facts.count; i++)
+        if (strcmp(plim__timeline_get(timeline, timeline->facts.items[i].name), name) == 0)
+            return plim__timeline_get(timeline, timeline->facts.items[i].value);
+    return NULL;
+}
+
 static void the_recorded_peak_and_arena_are_the_plans(void **state) {
     (void)state;
     run r;
     plim__timeline timeline;
     plim__summary summary;
     start(&r, 1, 0);
-    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", 5, &r.error), PLIM_OK);
+    assert_int_equal(
+        plim__trainer_record(r.trainer, r.path, "lenet", "plimsoll train lenet.onnx --budget", 5, &r.error), PLIM_OK);
     for (int i = 0; i < 11; i++) step(&r, BATCH);
     const plim__plan *plan = r.trainer->main->plan;
     size_t peak = plan->lower_bound_bytes, arena = plan->arena_bytes, steps = r.trainer->main->program->steps.count;
@@ -94,17 +111,14 @@ static void micro_batches_and_what_is_left_of_a_batch_are_recorded(void **state)
     plim__timeline timeline;
     plim__summary summary;
     start(&r, 2, 0);
-    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", 0, &r.error), PLIM_OK);
+    assert_int_equal(
+        plim__trainer_record(r.trainer, r.path, "lenet", "plimsoll train lenet.onnx --budget", 0, &r.error), PLIM_OK);
     step(&r, BATCH);
     step(&r, BATCH - 3); /* one micro-batch of 4 and one of 1 */
     size_t steps = 3 * r.trainer->main->program->steps.count + r.trainer->tails.items[0]->program->steps.count;
     read_back(&r, &timeline, &summary);
     assert_int_equal(count_marks(&timeline, PLIM__MARK_OPERATOR), steps);
-    for (size_t i = 0; i < timeline.lives.count; i++) { /* only what is kept is there at the end */
-        const plim__timeline_life *life = &timeline.lives.items[i];
-        if (life->died != PLIM__NEVER || life->offset == PLIM__NO_OFFSET) continue;
-        assert_true(life->offset < r.trainer->main->plan->persistent_bytes);
-    }
+    assert_only_what_is_kept_is_left(&r, &timeline);
     plim__summary_free(&summary);
     plim__timeline_free(&timeline);
     end(&r);
@@ -116,7 +130,8 @@ static void recording_goes_on_after_another_budget(void **state) {
     plim__timeline timeline;
     plim__summary summary;
     start(&r, 1, (uint64_t)1 << 32);
-    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", 1, &r.error), PLIM_OK);
+    assert_int_equal(
+        plim__trainer_record(r.trainer, r.path, "lenet", "plimsoll train lenet.onnx --budget", 1, &r.error), PLIM_OK);
     step(&r, BATCH);
     assert_int_equal(plim_trainer_set_budget(r.trainer, (uint64_t)1 << 33, &r.error), PLIM_OK);
     step(&r, BATCH);
@@ -130,11 +145,119 @@ static void recording_goes_on_after_another_budget(void **state) {
     end(&r);
 }
 
+static size_t largest(const plim_trainer *t, plim_trainer_tensor *tensor) {
+    size_t best = 0;
+    plim_trainer_tensor_get(t, 0, tensor);
+    for (size_t i = 1; i < plim_trainer_tensor_count(t); i++) {
+        plim_trainer_tensor other;
+        plim_trainer_tensor_get(t, i, &other);
+        if (other.role != PLIM_ROLE_PARAMETER || other.bytes <= tensor->bytes) continue;
+        *tensor = other;
+        best = i;
+    }
+    return best;
+}
+
+/* Its old values. */
+static float *fill_largest(plim_trainer *t, float value) {
+    plim_trainer_tensor tensor;
+    size_t index = largest(t, &tensor), count;
+    float *kept = malloc(tensor.bytes), *filled = malloc(tensor.bytes);
+    count = tensor.bytes / sizeof *filled;
+    for (size_t i = 0; i < count; i++) filled[i] = value;
+    assert_int_equal(plim_trainer_read(t, index, kept, NULL), PLIM_OK);
+    assert_int_equal(plim_trainer_write(t, index, filled, NULL), PLIM_OK);
+    free(filled);
+    return kept;
+}
+
+static void put_back(plim_trainer *t, float *kept) {
+    plim_trainer_tensor tensor;
+    assert_int_equal(plim_trainer_write(t, largest(t, &tensor), kept, NULL), PLIM_OK);
+    free(kept);
+}
+
+/* Three ways to fail: in the data, before anything ran; at a label, in the loss; in the loss itself, with steps run again
+ * to find out why. */
+static void an_update_that_fails_leaves_nothing_open(void **state) {
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        run r;
+        plim__timeline timeline;
+        plim__summary summary;
+        start(&r, 2, 0);
+        assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", NULL, 1, &r.error), PLIM_OK);
+        step(&r, BATCH);
+        size_t at = BATCH / 2 * PIXELS; /* in the second micro-batch */
+        plim_batch batch = {BATCH, {r.image}, r.labels};
+        float image = r.image[at];
+        if (way == 0) r.image[at] = NAN;
+        if (way == 1) r.labels[BATCH - 1] = 10;
+        float *kept = way == 2 ? fill_largest(r.trainer, 3e38f) : NULL;
+        assert_int_equal(plim_trainer_step(r.trainer, &batch, NULL, &r.error), PLIM_INVALID);
+        char why[sizeof r.error.message];
+        memcpy(why, r.error.message, sizeof why);
+        r.labels[BATCH - 1] = 1;
+        r.image[at] = image;
+        if (kept) put_back(r.trainer, kept);
+        step(&r, BATCH);
+        size_t peak = r.trainer->main->plan->lower_bound_bytes, all = 2 * r.trainer->main->program->steps.count;
+        read_back(&r, &timeline, &summary);
+        assert_only_what_is_kept_is_left(&r, &timeline);
+        assert_int_equal(summary.peak - summary.kinds[PLIM__KIND_PROCESS], peak);
+        assert_int_equal(count_marks(&timeline, PLIM__MARK_STEP), 3);
+        size_t ran = count_marks(&timeline, PLIM__MARK_OPERATOR); /* part of the second update */
+        assert_true(ran > 2 * all && ran < 3 * all);
+        assert_non_null(fact(&timeline, "failed"));
+        assert_string_equal(fact(&timeline, "failed"), why);
+        plim__summary_free(&summary);
+        plim__timeline_free(&timeline);
+        end(&r);
+    }
+}
+
+static void a_run_shows_what_other_budgets_would_cost(void **state) {
+    (void)state;
+    run r;
+    plim__timeline timeline;
+    plim__summary summary;
+    start(&r, 1, (uint64_t)1 << 32);
+    plim_trainer_free(r.trainer);
+    plim_trainer_options options = {.loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
+                                    .optimizer = plim_optimizer_default(PLIM_ADAMW),
+                                    .batch = BATCH,
+                                    .budget = (uint64_t)1 << 32,
+                                    .alternatives = 1};
+    assert_int_equal(plim_trainer_create(r.model, &options, &r.trainer, &r.error), PLIM_OK);
+    assert_int_equal(
+        plim__trainer_record(r.trainer, r.path, "lenet", "plimsoll train 'a b.onnx' --budget", 0, &r.error), PLIM_OK);
+    step(&r, BATCH);
+    size_t planned = r.trainer->planned_process;
+    read_back(&r, &timeline, &summary);
+    assert_true(timeline.frontier.count > 1);
+    size_t chosen = 0;
+    for (size_t i = 0; i < timeline.frontier.count; i++) {
+        const plim__timeline_plan *plan = &timeline.frontier.items[i];
+        const char *command = plim__timeline_get(&timeline, plan->command);
+        assert_int_equal(strncmp(command, "plimsoll train 'a b.onnx' --budget ", 35), 0);
+        if (!plan->chosen) continue;
+        chosen++;
+        assert_int_equal(plan->budget, (uint64_t)1 << 32);
+        assert_int_equal(plan->peak, planned);
+    }
+    assert_int_equal(chosen, 1);
+    plim__summary_free(&summary);
+    plim__timeline_free(&timeline);
+    end(&r);
+}
+
 static void a_path_that_cannot_be_written_is_told_before_training(void **state) {
     (void)state;
     run r;
     start(&r, 1, 0);
-    assert_int_equal(plim__trainer_record(r.trainer, "/nonexistent/run.trace", "lenet", 0, &r.error), PLIM_NOT_FOUND);
+    assert_int_equal(plim__trainer_record(r.trainer, "/nonexistent/run.trace", "lenet",
+                                          "plimsoll train lenet.onnx --budget", 0, &r.error),
+                     PLIM_NOT_FOUND);
     assert_non_null(strstr(r.error.message, "/nonexistent/run.trace"));
     step(&r, BATCH);
     end(&r);
@@ -145,6 +268,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_recorded_peak_and_arena_are_the_plans),
                                        cmocka_unit_test(micro_batches_and_what_is_left_of_a_batch_are_recorded),
                                        cmocka_unit_test(recording_goes_on_after_another_budget),
+                                       cmocka_unit_test(an_update_that_fails_leaves_nothing_open),
+                                       cmocka_unit_test(a_run_shows_what_other_budgets_would_cost),
                                        cmocka_unit_test(a_path_that_cannot_be_written_is_told_before_training)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
