@@ -221,23 +221,43 @@ class Exports(unittest.TestCase):
         self.assertEqual(first["peak"]["bytes"], second["peak"]["bytes"])
         self.assertEqual(len(first["out_of_memory"]), len(second["out_of_memory"]))
 
-    def test_pytorchs_own_tool_reads_the_export(self):
+    def check_with_pytorchs_tool(self, snapshot, *weights):
+        """Its three commands that print; `segments` without the script that turns it into a picture, which it downloads."""
         if not arguments.torch:
             self.skipTest("no Python with torch was given")
         find = "import importlib.util, os; print(os.path.join(os.path.dirname(importlib.util.find_spec('torch').origin), 'cuda', '_memory_viz.py'))"
         tool = subprocess.run([arguments.torch, "-c", find], capture_output=True, text=True, check=True).stdout.strip()
-        stats = subprocess.run([arguments.torch, tool, "stats", path("run.pickle")], capture_output=True, text=True)
+        stats = subprocess.run([arguments.torch, tool, "stats", snapshot], capture_output=True, text=True)
         self.assertEqual(stats.returncode, 0, stats.stderr)
         self.assertIn("segments: 1", stats.stdout)
-        trace = subprocess.run([arguments.torch, tool, "trace", path("run.pickle")], capture_output=True, text=True)
+        trace = subprocess.run([arguments.torch, tool, "trace", snapshot], capture_output=True, text=True)
         self.assertEqual(trace.returncode, 0, trace.stderr)
         self.assertIn("cudaMalloc", trace.stdout)
         script = "import sys, importlib.util; s = importlib.util.spec_from_file_location('viz', sys.argv[1]); m = importlib.util.module_from_spec(s); s.loader.exec_module(m);" \
                  "import pickle; d = pickle.load(open(sys.argv[2], 'rb')); print(m.segments(d, lambda text: text)); print(len(m.trace_plot(d)), len(m.segment_plot(d)))"
-        segments = subprocess.run([arguments.torch, "-c", script, tool, path("run.pickle")], capture_output=True, text=True)
+        segments = subprocess.run([arguments.torch, "-c", script, tool, snapshot], capture_output=True, text=True)
         self.assertEqual(segments.returncode, 0, segments.stderr)
         self.assertIn("active_allocated;", segments.stdout)
-        self.assertIn("conv1.weight", segments.stdout)
+        for name in weights:
+            self.assertIn(name, segments.stdout)
+        return trace.stdout
+
+    def test_pytorchs_own_tool_reads_the_export(self):
+        self.check_with_pytorchs_tool(path("run.pickle"), "conv1.weight")
+
+    def test_pytorchs_own_tool_reads_the_export_of_a_training(self):
+        subprocess.run([program, "zoo", "lenet", "-o", path("lenet.onnx")], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([program, "train", path("lenet.onnx"), "--data", "synthetic", "--batch", "8", "--steps", "5", "--threads", "1", "--trace", path("lenet.trace"), "--json"],
+                       check=True, stdout=subprocess.DEVNULL)
+        report(path("lenet.trace"), "--export", "torch-snapshot", "-o", path("lenet.pickle"))
+        got = read("lenet.trace")
+        with open(path("lenet.pickle"), "rb") as f:
+            snapshot = pickle.load(f)
+        self.assertEqual(oracle(snapshot)["peak"], got["peak"]["bytes"])
+        weights = [h["name"] for h in got["peak"]["holders"] if h["kind"] == "weight"]
+        self.assertGreater(len(weights), 0)
+        lines = self.check_with_pytorchs_tool(path("lenet.pickle"), *weights)
+        self.assertIn(weights[0], lines)
 
     def test_perfetto_is_json_with_the_same_peak(self):
         report(path("run.trace"), "--export", "perfetto", "-o", path("run.json"))
