@@ -6,7 +6,6 @@ Memory is VmHWM above the idle process, on both sides. A budget of Plimsoll boun
 PyTorch's memory is asked for as: our idle process + share x PyTorch's peak above its own. Where that does not fit, the
 smallest budget that does is measured instead.
 """
-import argparse
 import json
 import os
 import subprocess
@@ -87,13 +86,7 @@ def compare(args, name, batch, optimizer, wanted, path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("plimsoll")
-    parser.add_argument("out")
-    parser.add_argument("svg")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--only")
-    args = parser.parse_args()
+    args = measure.arguments(__doc__, "svg")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name, batch, optimizer, wanted in CASES:

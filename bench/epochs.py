@@ -5,7 +5,6 @@ usage: epochs.py PLIMSOLL OUT.json [--threads N] [--epochs N]
 Plimsoll's time is that of the whole process, from reading the files to writing the weights. PyTorch's begins when its
 tensors are in memory and the model is made; its DataLoader is tried with no workers and with two, and the better counts.
 """
-import argparse
 import gzip
 import json
 import os
@@ -71,13 +70,7 @@ def our_epochs(program, path, epochs, threads):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("plimsoll")
-    parser.add_argument("out")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--pytorch", type=int, metavar="WORKERS", help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = measure.arguments(__doc__, epochs=dict(type=int, default=5), pytorch=dict(type=int, metavar="WORKERS", help="PyTorch's half, in a process of its own"))
     if args.pytorch is not None:
         return pytorch_epochs(args.plimsoll, args.epochs, args.threads, args.pytorch)
     if not os.path.isdir(FASHION):

@@ -2,19 +2,17 @@
 
 usage: forward.py PLIMSOLL OUT.json [--threads N] [--rounds N]
 """
-import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 
 import numpy as np
 import torch
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import models  # noqa: E402
+import measure
+import models
 
 CASES = [("resnet50", 16, (3, 224, 224)), ("unet", 2, (3, 256, 256)), ("gpt2", 4, (256,)), ("mobilenet_v2", 16, (3, 224, 224))]
 
@@ -30,13 +28,7 @@ def torch_seconds(model, x, repeat):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("plimsoll")
-    parser.add_argument("out")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only")
-    args = parser.parse_args()
+    args = measure.arguments(__doc__, rounds=5)
     torch.set_num_threads(args.threads)
     rng, rows = np.random.default_rng(0), []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,5 @@
 """What the training benchmarks share: one measured run of either side, each in a fresh process."""
+import argparse
 import datetime
 import json
 import os
@@ -8,6 +9,21 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 3  # first steps, which warm caches and make kernels
+
+
+def arguments(usage, *places, rounds=None, **more):
+    """What every benchmark is told: the program, where its answer goes (and other places), and what to run. `more` are
+    further options, with what argparse wants to know of each."""
+    parser = argparse.ArgumentParser(description=usage, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for place in ("plimsoll", "out", *places):
+        parser.add_argument(place)
+    parser.add_argument("--threads", type=int, default=2)
+    if rounds:
+        parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--only", metavar="MODEL")
+    for name, kind in more.items():
+        parser.add_argument("--" + name, **kind)
+    return parser.parse_args()
 
 
 def rule(optimizer):

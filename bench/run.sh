@@ -2,12 +2,12 @@
 # Benchmarks beside the real peers, in one run. Makes its own virtual environment with PyTorch 2.13 (CPU), measures, and
 # writes bench/RESULTS.md and bench/frontier.svg.
 #   bench/run.sh PLIMSOLL [THREADS [PART...]]
-# Parts: forward, packing, parity, train, epochs, budget; all of them take about an hour. What was measured stays in
+# Parts: forward, packing, parity, train, epochs, budget, recording; all of them take about an hour. What was measured stays in
 # bench/measured, so that one part can be measured again by itself.
 set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
-[ $# -gt 2 ] && shift 2 || set -- forward packing parity train epochs budget
+[ $# -gt 2 ] && shift 2 || set -- forward packing parity train epochs budget recording
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/venv/bin/python measured=$here/measured
 
@@ -34,6 +34,8 @@ for part; do
         "$python" "$here/epochs.py" "$program" "$measured/epochs.json" --threads "$threads" ;;
     budget) echo "training within a budget:"
         "$python" "$here/budget.py" "$program" "$measured/budget.json" "$here/frontier.svg" --threads "$threads" ;;
+    recording) echo "what recording costs:"
+        "$python" "$here/recording.py" "$program" "$measured/recording.json" --threads "$threads" ;;
     *) echo "run.sh: no part is called '$part'" >&2; exit 2 ;;
     esac
 done

@@ -5,7 +5,6 @@ usage: train.py PLIMSOLL OUT.json [--threads N] [--rounds N] [--only MODEL]
 PyTorch is tried plain, with channels_last and with its fused optimizer in the first round; the fastest of these is
 what the later rounds, and the ratios, are against. Memory is VmHWM above the idle process, on both sides.
 """
-import argparse
 import os
 import statistics
 import tempfile
@@ -65,13 +64,7 @@ def describe(row):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("plimsoll")
-    parser.add_argument("out")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only")
-    args = parser.parse_args()
+    args = measure.arguments(__doc__, rounds=3)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name, batch, optimizer, steps in CASES:
