@@ -10,17 +10,21 @@ extern "C" {
 #endif
 
 typedef struct plim_evaluation {
-    int classifies;  /* the target is a class: loss is cross entropy, accuracy counts */
-    double loss;     /* mean cross entropy, or mean squared error */
+    int classifies; /* the target is a class: accuracy counts */
+    double loss; /* mean over all that count, each by its weight: what training on the whole would have as its loss */
     double accuracy; /* share of right classes; 0 for other targets */
-    int64_t count;   /* predictions: samples, or samples times tokens or pixels */
+    int64_t count;   /* predictions that count: samples, or samples times tokens, pixels or numbers */
     int64_t samples;
 } plim_evaluation;
 
-/* Runs one epoch of `data` through the session and compares the model's first output with the target. The data's
- * batch must be the session's. Scores are logits with classes on the last axis (N, C) and (N, T, C), or on the
- * second (N, C, H, W). A label outside the classes is PLIM_INVALID and named. */
+/* Runs one epoch of `data` through a session that was made with a loss. The session takes plim_evaluation_batch samples
+ * at a time. Fields feed the model's inputs by name, or by order where the names differ. A label outside the classes is
+ * PLIM_INVALID and named. */
 PLIM_API plim_status plim_evaluate(plim_session *session, plim_data *data, plim_evaluation *result, plim_error *error);
+
+/* The batch that a session needs to evaluate this data: that of the data; less where the model has its own loss, which
+ * knows no short batches, and the last one is short. */
+PLIM_API int64_t plim_evaluation_batch(const plim_loss *loss, const plim_data *data);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include "plimsoll/fit.h"
 #include "plimsoll/gradient.h"
 #include "plimsoll/graph.h"
+#include "plimsoll/loss.h"
 #include "plimsoll/onnx.h"
 #include "plimsoll/pack.h"
 #include "plimsoll/plan.h"

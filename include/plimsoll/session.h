@@ -11,6 +11,7 @@
 #define PLIMSOLL_SESSION_H
 
 #include "plimsoll/graph.h"
+#include "plimsoll/loss.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,9 +41,11 @@ typedef struct plim_session_options {
     size_t size_count;
     const plim_fixed_input *fixed;
     size_t fixed_count;
-    const char *without; /* passes to leave out, separated by commas: "fuse-attention,fold" */
-    int plan_only;       /* no arena, no weights: for looking at the plan */
-    int measure;         /* measure the time of each step */
+    const char *without;   /* passes to leave out, separated by commas: "fuse-attention,fold" */
+    int plan_only;         /* no arena, no weights: for looking at the plan */
+    int measure;           /* measure the time of each step */
+    const plim_loss *loss; /* for plim_evaluate: it takes the place of the outputs, and the model is set to evaluation
+                            * (no dropout, batch norm with its running statistics) */
 } plim_session_options;
 
 /* The graph is not changed and not needed afterwards. */

@@ -18,34 +18,6 @@
 extern "C" {
 #endif
 
-/* --- losses --------------------------------------------------------------------------------------------------- */
-
-typedef enum plim_loss_kind {
-    PLIM_LOSS_CROSS_ENTROPY,   /* scores of classes (N, C), (N, T, C) or (N, C, H, W); targets: class numbers */
-    PLIM_LOSS_BCE_WITH_LOGITS, /* one score an element; targets 0..1 of the same shape */
-    PLIM_LOSS_MSE,
-    PLIM_LOSS_L1,
-    PLIM_LOSS_HUBER,
-    PLIM_LOSS_MODEL, /* the output is the loss already */
-} plim_loss_kind;
-
-typedef struct plim_loss {
-    plim_loss_kind kind;
-    const char *output;         /* what it applies to; NULL: the model's first output */
-    int ignores;                /* cross entropy: targets equal to ignore_index do not count */
-    int64_t ignore_index;       /* default -100 */
-    double label_smoothing;     /* cross entropy: 0 to 1 */
-    const float *class_weights; /* cross entropy: one a class, or NULL */
-    size_t class_count;
-    double delta; /* huber; default 1 */
-} plim_loss;
-
-/* What PyTorch has as defaults. */
-PLIM_API plim_loss plim_loss_default(plim_loss_kind kind);
-/* By name: "cross_entropy", "bce_with_logits", "mse", "l1", "huber", "model". Returns 0 when there is none. */
-PLIM_API int plim_loss_find(const char *name, plim_loss_kind *kind);
-PLIM_API const char *plim_loss_name(plim_loss_kind kind);
-
 /* --- optimizers ----------------------------------------------------------------------------------------------- */
 
 typedef enum plim_optimizer_kind {

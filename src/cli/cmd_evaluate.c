@@ -1,17 +1,29 @@
 /* plimsoll evaluate: how well a model predicts a data set. */
 #include <stdio.h>
 
-#include "cli/data_options.h"
-#include "cli/model.h"
+#include "cli/train_data.h"
 #include "core/clock.h"
 #include "plimsoll/evaluate.h"
 
+/* Unless told: cross entropy where the target is a class, else the mean squared error. */
+static plim_loss_kind usual_loss(const plim_data *data) {
+    const plim_data_field *field;
+    for (int i = 0; (field = plim_data_field_at(data, i)); i++)
+        if (field->target) return field->dtype == PLIM_I64 ? PLIM_LOSS_CROSS_ENTROPY : PLIM_LOSS_MSE;
+    return PLIM_LOSS_CROSS_ENTROPY;
+}
+
 static int evaluate(plim__args *args, const plim_graph *model, plim_data *data, const plim__model_options *options) {
+    static float class_weights[PLIM__MOST_CLASSES];
     plim_session *session;
     plim_error error;
     plim_evaluation result;
-    if (plim_session_create(model, &options->session, &session, &error) != PLIM_OK)
-        return plim__say_error(args, &error);
+    plim_loss loss;
+    if (!plim__loss_options_read(args, usual_loss(data), class_weights, &loss)) return PLIM_EXIT_USAGE;
+    plim_session_options making = options->session;
+    making.loss = &loss;
+    making.batch = plim_evaluation_batch(&loss, data);
+    if (plim_session_create(model, &making, &session, &error) != PLIM_OK) return plim__say_error(args, &error);
     double start = plim__clock_seconds();
     plim_status status = plim_evaluate(session, data, &result, &error);
     double seconds = plim__clock_seconds() - start;
@@ -47,7 +59,10 @@ static int run(plim__args *args) {
     plim_graph *model;
     if (plim_onnx_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
     plim_data *data;
+    plim_loss_kind loss;
     int code;
+    if (plim__args_has(args, "loss") && plim_loss_find(plim__args_get(args, "loss"), &loss))
+        settings.options.float_target = plim__train_data_is_float(model, loss);
     if (plim_data_open(source, &settings.options, &data, &error) != PLIM_OK) {
         code = plim__say_error(args, &error);
     } else {
@@ -61,6 +76,7 @@ static int run(plim__args *args) {
 static const plim__option options[] = {
     {"data", 'd', "PATH", "the data set: a folder of IDX files or images, or an NPY, NPZ, CSV, text or token file"},
     PLIM__MODEL_OPTIONS,
+    PLIM__LOSS_OPTIONS,
     PLIM__DATA_OPTIONS,
     {0},
 };
@@ -70,7 +86,9 @@ const plim__command plim__command_evaluate = {
     .usage = "MODEL.onnx --data PATH",
     .summary = "Tell how well a model predicts a data set",
     .description =
-        "One pass over the test split (or the whole, where there are no splits): loss, and accuracy for classes.",
+        "One pass over the test split (or the whole, where there are no splits): loss, and accuracy for classes. The "
+        "model is set to evaluation: no dropout, batch norm with its running statistics. Where the target is not a "
+        "class, the usual loss is mse.",
     .options = options,
     .examples = "  plimsoll evaluate trained.onnx --data /usr/share/datasets/fashion-mnist --split test",
     .run = run,

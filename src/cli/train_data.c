@@ -34,9 +34,18 @@ static void follow_image(const plim__args *args, const plim_graph *model, const 
     data->width = width;
 }
 
+/* A model with its own loss has the target among its inputs: it is a class where any of these is an integer. */
+bool plim__train_data_is_float(const plim_graph *model, plim_loss_kind loss) {
+    if (loss != PLIM_LOSS_MODEL) return loss != PLIM_LOSS_CROSS_ENTROPY;
+    for (size_t i = 0; i < plim_graph_input_count(model); i++)
+        if (plim_graph_value_dtype(model, plim_graph_input_at(model, i)) == PLIM_I64) return false;
+    return true;
+}
+
 void plim__train_data_follow(const plim__args *args, const plim_graph *model, plim__train_settings *settings,
                              plim__data_settings *data) {
     int64_t dims[PLIM_MAX_RANK];
+    data->options.float_target = plim__train_data_is_float(model, settings->options.loss.kind);
     if (plim_graph_input_count(model) == 0) return;
     int rank = plim_graph_value_shape(model, plim_graph_input_at(model, 0), dims);
     if (rank == 2 || rank == 3) follow_window(args, model, dims, settings, &data->options);
@@ -51,7 +60,6 @@ plim_status plim__train_data_open(const plim__args *args, const plim_trainer *tr
     plim_data_field fields[PLIM_MOST_INPUTS + 1];
     o->batch = settings->options.batch;
     o->seed = settings->options.seed;
-    o->float_target = settings->options.loss.kind != PLIM_LOSS_CROSS_ENTROPY;
     o->drop_last = plim__args_has(args, "drop-last");
     if (strcmp(source, "synthetic") == 0) {
         o->field_count = plim_trainer_fields(trainer, fields);

@@ -11,8 +11,10 @@
         "drop-last", 0, NULL, "leave out the short batch at the end of an epoch"                                       \
     }
 
+/* Whether the loss wants targets as float32: all but classes. */
+bool plim__train_data_is_float(const plim_graph *model, plim_loss_kind loss);
 /* What the user left open: windows of text as long as the model's, and its axis as long as --seq; images as large as
- * the model takes them. Before the trainer is made. */
+ * the model takes them; classes or numbers as targets. Before the trainer is made. */
 void plim__train_data_follow(const plim__args *args, const plim_graph *model, plim__train_settings *settings,
                              plim__data_settings *data);
 /* --data. */

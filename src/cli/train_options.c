@@ -1,6 +1,7 @@
 /* Reading the options of training. */
 #include "cli/train_options.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,25 +12,63 @@ static bool read_double(plim__args *args, const char *name, double least, double
     return false;
 }
 
-static bool read_loss(plim__args *args, plim__train_settings *s) {
+bool plim__loss_options_read(plim__args *args, plim_loss_kind kind, float class_weights[PLIM__MOST_CLASSES],
+                             plim_loss *loss) {
     const char *name = plim__args_get(args, "loss");
-    plim_loss_kind kind = PLIM_LOSS_CROSS_ENTROPY;
     if (name && !plim_loss_find(name, &kind)) {
         plim__say_usage(args, "--loss %s: expected cross_entropy, bce_with_logits, mse, l1, huber or model", name);
         return false;
     }
-    plim_loss *loss = &s->options.loss;
     *loss = plim_loss_default(kind);
     loss->output = plim__args_get(args, "loss-output");
-    int classes = plim__args_floats(args, "class-weights", s->class_weights, PLIM__MOST_CLASSES);
+    int classes = plim__args_floats(args, "class-weights", class_weights, PLIM__MOST_CLASSES);
     if (classes < 0) return false;
     if (classes > 0) {
-        loss->class_weights = s->class_weights;
+        loss->class_weights = class_weights;
         loss->class_count = (size_t)classes;
     }
     return plim__args_int(args, "ignore-index", INT64_MIN, INT64_MAX, &loss->ignore_index) &&
            read_double(args, "label-smoothing", 0, 1, &loss->label_smoothing) &&
            read_double(args, "huber-delta", 1e-30, 1e30, &loss->delta);
+}
+
+/* Settings that not every optimizer has. */
+static const struct own_option {
+    const char *name;
+    plim_optimizer_kind kinds[2]; /* that know it */
+    double least, most;
+    size_t offset; /* of the double in plim_optimizer */
+} own_options[] = {
+    {"momentum", {PLIM_SGD, PLIM_RMSPROP}, 0, 1, offsetof(plim_optimizer, momentum)},
+    {"dampening", {PLIM_SGD, PLIM_SGD}, -1e30, 1e30, offsetof(plim_optimizer, dampening)},
+    {"alpha", {PLIM_RMSPROP, PLIM_RMSPROP}, 0, 1, offsetof(plim_optimizer, alpha)},
+    {"lr-decay", {PLIM_ADAGRAD, PLIM_ADAGRAD}, 0, 1e30, offsetof(plim_optimizer, rate_decay)},
+    {"beta2-decay", {PLIM_ADAFACTOR, PLIM_ADAFACTOR}, -1e30, 0, offsetof(plim_optimizer, beta2)},
+    {"update-threshold", {PLIM_ADAFACTOR, PLIM_ADAFACTOR}, 1, 1e30, offsetof(plim_optimizer, threshold)},
+};
+
+/* What another optimizer would not read is a mistake, not a wish. */
+static bool read_own(plim__args *args, const struct own_option *option, plim_optimizer *o) {
+    if (!plim__args_has(args, option->name)) return true;
+    if (o->kind == option->kinds[0] || o->kind == option->kinds[1])
+        return read_double(args, option->name, option->least, option->most,
+                           (double *)(void *)((char *)o + option->offset));
+    plim__say_usage(args, "--%s is for %s%s%s, not for %s", option->name, plim_optimizer_name(option->kinds[0]),
+                    option->kinds[1] == option->kinds[0] ? "" : " and ",
+                    option->kinds[1] == option->kinds[0] ? "" : plim_optimizer_name(option->kinds[1]),
+                    plim_optimizer_name(o->kind));
+    return false;
+}
+
+static bool read_betas(plim__args *args, plim_optimizer *o) {
+    float betas[2] = {(float)o->beta1, (float)o->beta2};
+    int count = plim__args_floats(args, "betas", betas, 2);
+    if (count == 1) plim__say_usage(args, "--betas %s: expected two numbers", plim__args_get(args, "betas"));
+    if (count == 2) { /* as doubles */
+        o->beta1 = strtod(plim__args_get(args, "betas"), NULL);
+        o->beta2 = strtod(strchr(plim__args_get(args, "betas"), ',') + 1, NULL);
+    }
+    return count == 0 || count == 2;
 }
 
 static bool read_optimizer(plim__args *args, plim_optimizer *o) {
@@ -41,19 +80,9 @@ static bool read_optimizer(plim__args *args, plim_optimizer *o) {
     }
     *o = plim_optimizer_default(kind);
     o->nesterov = plim__args_has(args, "nesterov");
-    float betas[2] = {(float)o->beta1, (float)o->beta2};
-    int count = plim__args_floats(args, "betas", betas, 2);
-    if (count < 0) return false;
-    if (count == 1) {
-        plim__say_usage(args, "--betas %s: expected two numbers", plim__args_get(args, "betas"));
-        return false;
-    }
-    if (count == 2) {
-        const char *second = strchr(plim__args_get(args, "betas"), ',') + 1;
-        o->beta1 = strtod(plim__args_get(args, "betas"), NULL);
-        o->beta2 = strtod(second, NULL);
-    }
-    return read_double(args, "lr", 0, 1e30, &o->rate) && read_double(args, "momentum", 0, 1, &o->momentum) &&
+    for (size_t i = 0; i < sizeof own_options / sizeof *own_options; i++)
+        if (!read_own(args, &own_options[i], o)) return false;
+    return read_betas(args, o) && read_double(args, "lr", 0, 1e30, &o->rate) &&
            read_double(args, "eps", 0, 1, &o->epsilon) &&
            read_double(args, "weight-decay", 0, 1e30, &o->weight_decay) &&
            read_double(args, "clip-norm", 0, 1e30, &o->clip_norm) &&
@@ -94,7 +123,8 @@ bool plim__train_options_read(plim__args *args, plim__train_settings *s) {
     bool good = plim__args_int(args, "batch", 1, 1 << 24, &o->batch) &&
                 plim__args_int(args, "accumulate", 1, 1 << 24, &o->accumulate) &&
                 plim__args_int(args, "seed", 0, INT64_MAX, &seed) &&
-                plim__sizes_read(args, s->sizes, s->names, &o->size_count) && read_loss(args, s) &&
+                plim__sizes_read(args, s->sizes, s->names, &o->size_count) &&
+                plim__loss_options_read(args, PLIM_LOSS_CROSS_ENTROPY, s->class_weights, &o->loss) &&
                 read_optimizer(args, &o->optimizer) && read_schedule(args, &o->schedule);
     o->seed = (uint64_t)seed;
     return good;

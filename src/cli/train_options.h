@@ -9,19 +9,29 @@
 #define PLIM__MOST_CLASSES 4096
 
 /* Rows for a command's option table. */
+#define PLIM__LOSS_OPTIONS                                                                                             \
+    {"loss", 'l', "NAME", "cross_entropy (the default), bce_with_logits, mse, l1, huber, or model: its output"},       \
+        {"loss-output", 0, "NAME", "the output that the loss applies to; the default is the first"},                   \
+        {"ignore-index", 0, "N", "cross_entropy: targets of this class do not count; the default is -100"},            \
+        {"label-smoothing", 0, "X", "cross_entropy: from 0 to 1"},                                                     \
+        {"class-weights", 0, "X,X...", "cross_entropy: the weight of each class"}, {                                   \
+        "huber-delta", 0, "X", "huber: where it turns from square to line; the default is 1"                           \
+    }
+
+/* Rows for a command's option table. */
 #define PLIM__TRAIN_OPTIONS                                                                                            \
     {"batch", 'b', "N", "samples of one update; the default is 32"},                                                   \
         {"size", 0, "NAME=N", "size of one symbolic axis; may be given several times"},                                \
         {"accumulate", 0, "K", "make the update from K micro-batches; the gradient is that of the whole batch"},       \
-        {"loss", 'l', "NAME", "cross_entropy (the default), bce_with_logits, mse, l1, huber, or model: its output"},   \
-        {"loss-output", 0, "NAME", "the output that the loss applies to; the default is the first"},                   \
-        {"ignore-index", 0, "N", "cross_entropy: targets of this class do not count; the default is -100"},            \
-        {"label-smoothing", 0, "X", "cross_entropy: from 0 to 1"},                                                     \
-        {"class-weights", 0, "X,X...", "cross_entropy: the weight of each class"},                                     \
-        {"huber-delta", 0, "X", "huber: where it turns from square to line; the default is 1"},                        \
+        PLIM__LOSS_OPTIONS,                                                                                            \
         {"optimizer", 0, "NAME", "adamw (the default), adam, sgd, rmsprop, adagrad, adafactor or lion"},               \
         {"lr", 0, "X", "learning rate; each optimizer has its own default, that of PyTorch"},                          \
         {"momentum", 0, "X", "sgd, rmsprop; the default is 0"}, {"nesterov", 0, NULL, "sgd"},                          \
+        {"dampening", 0, "X", "sgd; the default is 0"},                                                                \
+        {"alpha", 0, "X", "rmsprop: how slowly it forgets; the default is 0.99"},                                      \
+        {"lr-decay", 0, "X", "adagrad: of the learning rate; the default is 0"},                                       \
+        {"beta2-decay", 0, "X", "adafactor: the exponent that it forgets by; the default is -0.8"},                    \
+        {"update-threshold", 0, "X", "adafactor: updates are scaled down to this size; the default is 1"},             \
         {"betas", 0, "X,X", "adam, adamw, lion"}, {"eps", 0, "X", "the optimizer's epsilon"},                          \
         {"weight-decay", 0, "X", "the default is 0.01 for adamw, else 0"},                                             \
         {"clip-norm", 0, "X", "scale gradients down to this norm, all together"},                                      \
@@ -42,6 +52,11 @@ typedef struct plim__train_settings {
     const char *freeze[PLIM__MOST_FREEZE];
     float class_weights[PLIM__MOST_CLASSES];
 } plim__train_settings;
+
+/* The loss of --loss, or of `kind` where it is not given; what it points to is in `class_weights`. False after a usage
+ * error has been printed. */
+bool plim__loss_options_read(plim__args *args, plim_loss_kind kind, float class_weights[PLIM__MOST_CLASSES],
+                             plim_loss *loss);
 
 /* False after a usage error has been printed. `settings` must stay where it is while its options are used. */
 bool plim__train_options_read(plim__args *args, plim__train_settings *settings);

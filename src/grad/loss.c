@@ -121,6 +121,7 @@ plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
 plim_status plim__gradient_element_loss(plim__gradient *d);
 plim_status plim__gradient_element_loss(plim__gradient *d) {
     if (plim__gradient_wanted(d, 1)) return plim__gradient_unsupported(d, "for its targets ");
+    if (plim__gradient_input(d, 2) >= 0) return plim__gradient_unsupported(d, "of a part of its elements ");
     plim_value inputs[] = {plim__gradient_input(d, 0), plim__gradient_input(d, 1), plim__gradient_of_output(d, 0)};
     int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ElementLossGrad", inputs, 3, 1);
     plim__gradient_copy_attributes(d, node);

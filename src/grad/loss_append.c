@@ -223,3 +223,14 @@ plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_p
     }
     return plim__fail(error, PLIM_INVALID, "there is no loss number %d", (int)loss->kind);
 }
+
+int64_t plim__loss_classes(const plim_graph *g, plim_value target) {
+    if (target < 0 || g->values.items[target].dtype != PLIM_I64) return 0;
+    int64_t targets = plim__shape_elements(&g->values.items[target].shape);
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        if (!node->dead && plim__node_in(node, 1) == target && targets > 0)
+            return plim__shape_elements(&g->values.items[plim__node_in(node, 0)].shape) / targets;
+    }
+    return 0;
+}

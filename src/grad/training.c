@@ -106,23 +106,11 @@ static plim_status set_outputs(struct work *w, const plim__loss_parts *parts) {
     return plim_graph_status(w->g, w->error);
 }
 
-/* Scores for each target. */
-static int64_t count_classes(const plim_graph *g, plim_value target) {
-    if (target < 0 || g->values.items[target].dtype != PLIM_I64) return 0;
-    int64_t targets = plim__shape_elements(&g->values.items[target].shape);
-    for (size_t n = 0; n < g->nodes.count; n++) {
-        const plim__node *node = &g->nodes.items[n];
-        if (!node->dead && plim__node_in(node, 1) == target && targets > 0)
-            return plim__shape_elements(&g->values.items[plim__node_in(node, 0)].shape) / targets;
-    }
-    return 0;
-}
-
 static plim_status add_loss(struct work *w) {
     plim__loss_parts parts = {PLIM_NO_VALUE, PLIM_NO_VALUE, PLIM_NO_VALUE, PLIM_NO_VALUE};
     PLIM_TRY(plim__loss_append(w->g, w->options->loss, &parts, w->error));
     w->made->target = parts.target;
-    w->made->classes = count_classes(w->g, parts.target);
+    w->made->classes = plim__loss_classes(w->g, parts.target);
     PLIM_TRY(set_outputs(w, &parts));
     PLIM_TRY(plim__graph_sort(w->g, w->error));
     PLIM_TRY(plim__graph_prune(w->g, w->error));

@@ -22,6 +22,9 @@ typedef struct plim__loss_parts {
 /* Adds the loss to a graph with concrete shapes. */
 plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_parts *parts, plim_error *error);
 
+/* Scores for each target; 0 when it is not a class. */
+int64_t plim__loss_classes(const plim_graph *g, plim_value target);
+
 /* The last linear layer and the cross entropy behind it become one operator: scores exist `chunk_rows` rows at a time.
  * The gradient of the loss, or of the loss times the weight of its targets, is computed along with it; any other makes
  * the backward pass compute the scores again. For graphs after the passes and before plim__gradients_build; `parts` stay

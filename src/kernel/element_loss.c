@@ -2,6 +2,8 @@
  *
  *   loss = Σ f(x, t) / n        dx = dloss / n · f'(x, t), over the scores where nobody needs them
  *
+ * n are all elements or, in the short batch of an evaluation, as many of the first ones as input 2 says.
+ *
  * The sums of pieces of fixed length go to scratch and are added in order: the loss does not depend on the number of
  * threads. */
 #include <string.h>
@@ -20,17 +22,18 @@ struct elements {
 
 static plim_status run_forward(const plim__call *call) {
     const struct elements *s = call->state;
-    int64_t pieces = (s->count + PIECE - 1) / PIECE;
+    const int64_t *some = call->in[2];
+    int64_t count = some && *some < s->count ? *some : s->count, pieces = (count + PIECE - 1) / PIECE;
     double *sums = call->scratch, sum = 0;
-    int threads = plim__loop_threads(s->count);
+    int threads = plim__loop_threads(count);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < pieces; i++) {
-        int64_t at = i * PIECE, n = s->count - at < PIECE ? s->count - at : PIECE;
+        int64_t at = i * PIECE, n = count - at < PIECE ? count - at : PIECE;
         sums[i] = plim__simd_loss_table()->element_sum[s->kind]((const float *)call->in[0] + at,
                                                                 (const float *)call->in[1] + at, n, s->delta);
     }
     for (int64_t i = 0; i < pieces; i++) sum += sums[i];
-    *(float *)call->out[0] = s->count > 0 ? (float)(sum / (double)s->count) : 0;
+    *(float *)call->out[0] = count > 0 ? (float)(sum / (double)count) : 0;
     return PLIM_OK;
 }
 
@@ -65,7 +68,7 @@ plim_status plim__lower_element_loss(plim__lower *l);
 plim_status plim__lower_element_loss(plim__lower *l) {
     struct elements *s;
     size_t pieces = (size_t)(plim__shape_elements(plim__lower_input_shape(l, 0)) + PIECE - 1) / PIECE;
-    for (size_t i = 0; i < 2; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
+    for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     PLIM_TRY(plim__lower_scratch(l, pieces * sizeof(double)));
     PLIM_TRY(read_elements(l, &s));

@@ -90,7 +90,7 @@ void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node
     cost->flops = products * 2 * (double)plim__shape_product(x, 0, x->rank - 1) * (double)plim__shape_elements(w);
 }
 
-/* scores and targets of the same shape → a scalar. */
+/* scores and targets of the same shape, how many of the elements count (int64, all where it is not given) → a scalar. */
 plim_status plim__infer_element_loss(plim__infer *ctx);
 plim_status plim__infer_element_loss(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *t = plim__infer_shape(ctx, 1);
@@ -101,6 +101,9 @@ plim_status plim__infer_element_loss(plim__infer *ctx) {
     if (!plim__shape_equal(x, t))
         return plim__infer_fail(ctx, PLIM_SHAPE, "targets %s do not fit scores %s", plim__shape_text(t, NULL, a),
                                 plim__shape_text(x, NULL, b));
+    if (plim__infer_has(ctx, 2) &&
+        (plim__infer_dtype(ctx, 2) != PLIM_I64 || plim__shape_elements(plim__infer_shape(ctx, 2)) != 1))
+        return plim__infer_fail(ctx, PLIM_SHAPE, "how many elements count is not one int64");
     plim__shape scalar = {.rank = 0};
     return plim__infer_output(ctx, 0, PLIM_F32, &scalar);
 }

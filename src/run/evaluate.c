@@ -1,161 +1,156 @@
-/* Evaluation. */
+/* Evaluation: the loss of each batch, weighted, over one epoch.
+ *
+ *   kind of loss      a short batch                                      weight of a batch
+ *   cross entropy     filled up with labels that are ignored             Σ class weights of what counts
+ *   single elements   filled up; the first elements are counted          elements
+ *   the model's own   batches are cut into parts of one size             samples */
 #include "plimsoll/evaluate.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/graph.h"
+#include "run/feed.h"
+#include "run/parts.h"
 
-/* How the first output and the target lie: outer × classes × inner scores, outer × inner labels, for each sample. */
-struct shape {
-    int input, target; /* fields of the data */
-    const char *input_name;
-    const float *scores;
-    int64_t outer, classes, inner; /* of one sample */
-    bool classifies;
-    int64_t batch;
-};
-
-static int64_t sample_elements(const plim_data_field *field) {
-    int64_t elements = 1;
-    for (int i = 0; i < field->rank; i++) elements *= field->dims[i];
-    return elements;
-}
-
-static plim_status find_fields(plim_data *data, struct shape *s, plim_error *error) {
-    s->input = s->target = -1;
-    const plim_data_field *field;
-    for (int i = 0; (field = plim_data_field_at(data, i)); i++) {
-        if (field->target && s->target < 0) s->target = i;
-        if (!field->target && s->input < 0) s->input = i;
-    }
-    if (s->input < 0 || s->target < 0)
-        return plim__fail(error, PLIM_INVALID, "the data has no %s", s->input < 0 ? "input" : "target");
-    return PLIM_OK;
-}
-
-static plim_status fit_input(plim_session *session, plim_data *data, struct shape *s, plim_error *error) {
-    const plim_graph *g = plim_session_graph(session);
-    if (g->inputs.count != 1)
-        return plim__fail(error, PLIM_UNSUPPORTED, "the model has %zu inputs; evaluation feeds one", g->inputs.count);
-    const plim__value *value = &g->values.items[g->inputs.items[0]];
-    const plim_data_field *field = plim_data_field_at(data, s->input);
-    s->input_name = value->name;
-    s->batch = value->shape.rank > 0 ? value->shape.dims[0] : 0;
-    char shape[PLIM_SHAPE_TEXT];
-    if (value->dtype != field->dtype || s->batch < 1 ||
-        plim__shape_elements(&value->shape) != s->batch * sample_elements(field))
-        return plim__fail(error, PLIM_SHAPE,
-                          "the data's '%s' (%s, %lld numbers a sample) does not fit the model's input '%s' (%s%s)",
-                          field->name, plim_dtype_name(field->dtype), (long long)sample_elements(field), value->name,
-                          plim_dtype_name(value->dtype), plim__shape_text(&value->shape, g, shape));
+int64_t plim_evaluation_batch(const plim_loss *loss, const plim_data *data) {
     plim_data_info info;
     plim_data_info_get(data, &info);
-    return info.batch <= s->batch
-               ? PLIM_OK
-               : plim__fail(error, PLIM_SHAPE, "the data comes in batches of %lld, the session takes %lld",
-                            (long long)info.batch, (long long)s->batch);
-}
-
-static plim_status fit_output(plim_session *session, plim_data *data, struct shape *s, plim_error *error) {
-    const plim_graph *g = plim_session_graph(session);
-    const plim__value *value = &g->values.items[g->outputs.items[0]];
-    const plim_data_field *field = plim_data_field_at(data, s->target);
-    const plim__shape *y = &value->shape;
-    int64_t labels = sample_elements(field);
-    s->scores = plim_session_output(session, value->name);
-    s->classifies = field->dtype == PLIM_I64;
-    if (value->dtype != PLIM_F32 || y->rank < 1 || y->dims[0] != s->batch)
-        return plim__fail(error, PLIM_SHAPE, "the model's output '%s' is not a batch of float32", value->name);
-    int64_t scores = plim__shape_product(y, 1, y->rank);
-    if (!s->classifies) {
-        s->outer = 1;
-        s->classes = scores;
-        s->inner = 1;
-        if (scores == labels && field->dtype == PLIM_F32) return PLIM_OK;
-    } else if (y->rank >= 2 && scores == labels * y->dims[y->rank - 1]) {
-        s->outer = labels;
-        s->classes = y->dims[y->rank - 1];
-        s->inner = 1;
-        return PLIM_OK;
-    } else if (y->rank >= 3 && scores == labels * y->dims[1]) {
-        s->outer = 1;
-        s->classes = y->dims[1];
-        s->inner = labels;
-        return PLIM_OK;
+    if (loss->kind != PLIM_LOSS_MODEL) return info.batch;
+    int64_t part = info.batch, rest = info.samples % info.batch; /* the largest part that divides both */
+    while (rest > 0) {
+        int64_t left = part % rest;
+        part = rest;
+        rest = left;
     }
-    char shape[PLIM_SHAPE_TEXT];
-    return plim__fail(error, PLIM_SHAPE,
-                      "the target '%s' (%s, %lld numbers a sample) does not fit the model's output '%s' (float32%s)",
-                      field->name, plim_dtype_name(field->dtype), (long long)labels, value->name,
-                      plim__shape_text(y, g, shape));
+    return part;
 }
 
-/* Cross entropy of one position; classes lie `step` apart. */
-static double cross_entropy(const float *scores, int64_t classes, int64_t step, int64_t label, bool *right) {
-    int64_t best = 0;
-    for (int64_t c = 1; c < classes; c++)
-        if (scores[c * step] > scores[best * step]) best = c;
-    double sum = 0, peak = (double)scores[best * step];
-    for (int64_t c = 0; c < classes; c++) sum += exp((double)scores[c * step] - peak);
-    *right = best == label;
-    return log(sum) + peak - (double)scores[label * step];
+struct work {
+    plim_session *session;
+    const plim__evaluated *evaluated;
+    plim__wants wants;
+    plim_feed feed;
+    size_t sample_bytes[PLIM_MOST_INPUTS]; /* of each input */
+    int64_t target_elements;               /* of a sample */
+    double loss, weight, correct;          /* sums */
+    plim_evaluation *result;
+    plim_error *error;
+};
+
+static plim_value find(const plim_graph *g, const char *name) {
+    for (size_t i = 0; i < g->inputs.count; i++)
+        if (strcmp(g->values.items[g->inputs.items[i]].name, name) == 0) return g->inputs.items[i];
+    return PLIM_NO_VALUE;
 }
 
-static plim_status score_classes(const struct shape *s, const plim_data_batch *batch, plim_evaluation *r,
-                                 plim_error *error) {
-    const int64_t *labels = batch->fields[s->target];
-    int64_t places = batch->count * s->outer * s->inner;
-    for (int64_t i = 0; i < places; i++) {
-        int64_t unit = i / s->inner, at = i % s->inner;
-        if (labels[i] < 0 || labels[i] >= s->classes)
-            return plim__fail(error, PLIM_INVALID, "label %lld of sample %lld lies outside the model's %lld classes",
-                              (long long)labels[i], (long long)(batch->position + i / (s->outer * s->inner)),
-                              (long long)s->classes);
-        bool right;
-        r->loss +=
-            cross_entropy(s->scores + unit * s->classes * s->inner + at, s->classes, s->inner, labels[i], &right);
-        r->accuracy += right;
-        r->count++;
+static size_t bytes_of(const plim_graph *g, plim_value v) {
+    const plim__value *value = &g->values.items[v];
+    return (size_t)plim__shape_elements(&value->shape) * (size_t)plim_dtype_bits(value->dtype) / 8;
+}
+
+static plim_status prepare(struct work *w, plim_data *data) {
+    const plim_graph *g = plim_session_graph(w->session);
+    w->evaluated = plim__session_evaluated(w->session);
+    if (!w->evaluated) return plim__fail(w->error, PLIM_INVALID, "the session was made without a loss");
+    plim_value count = find(g, PLIM__COUNT_NAME);
+    w->wants = (plim__wants){.graph = g, .target = find(g, PLIM__TARGET_NAME), .classes = w->evaluated->classes};
+    for (size_t i = 0; i < g->inputs.count; i++)
+        if (g->inputs.items[i] != w->wants.target && g->inputs.items[i] != count)
+            plim__wants_add(&w->wants, g->inputs.items[i]);
+    if (w->wants.count > 0) {
+        const plim__shape *first = &g->values.items[w->wants.inputs[0]].shape;
+        w->wants.samples = first->rank > 0 ? first->dims[0] : 0;
+    }
+    if (w->wants.samples < 1) return plim__fail(w->error, PLIM_SHAPE, "the model's inputs are not batches of samples");
+    PLIM_TRY(plim__feed_match(&w->wants, data, &w->feed, w->error));
+    for (size_t i = 0; i < w->wants.count; i++)
+        w->sample_bytes[i] = bytes_of(g, w->wants.inputs[i]) / (size_t)w->wants.samples;
+    if (w->wants.target >= 0)
+        w->target_elements = plim__shape_elements(&g->values.items[w->wants.target].shape) / w->wants.samples;
+    w->result->classifies = w->evaluated->classes > 0;
+    return PLIM_OK;
+}
+
+/* `count` samples from `from` on; the rest of the input is zeros. */
+static void feed_input(const struct work *w, plim_value input, const void *field, size_t sample, int64_t from,
+                       int64_t count) {
+    char *memory = plim_session_input(w->session, w->wants.graph->values.items[input].name);
+    if (!memory) return; /* nobody reads it */
+    memcpy(memory, (const char *)field + (size_t)from * sample, (size_t)count * sample);
+    memset(memory + (size_t)count * sample, 0, (size_t)(w->wants.samples - count) * sample);
+}
+
+static plim_status feed_classes(struct work *w, const plim_data_batch *batch, int64_t count) {
+    const int64_t *labels = batch->fields[w->feed.target];
+    int64_t *target = plim_session_input(w->session, PLIM__TARGET_NAME), ignored = w->evaluated->ignored,
+            places = count * w->target_elements, all = w->wants.samples * w->target_elements;
+    for (int64_t i = 0; i < all; i++) {
+        target[i] = i < places ? labels[i] : ignored;
+        if (target[i] == ignored) continue;
+        if (target[i] < 0 || target[i] >= w->evaluated->classes)
+            return plim__fail(w->error, PLIM_INVALID, "label %lld of sample %lld lies outside the model's %lld classes",
+                              (long long)target[i], (long long)(batch->position + i / w->target_elements),
+                              (long long)w->evaluated->classes);
+        w->result->count++;
     }
     return PLIM_OK;
 }
 
-static void score_numbers(const struct shape *s, const plim_data_batch *batch, plim_evaluation *r) {
-    const float *targets = batch->fields[s->target];
-    for (int64_t i = 0; i < batch->count * s->classes; i++) {
-        double difference = (double)s->scores[i] - (double)targets[i];
-        r->loss += difference * difference;
-        r->count++;
+static plim_status feed_target(struct work *w, const plim_data_batch *batch, int64_t count) {
+    if (w->wants.target < 0) {
+        w->result->count += count;
+        return PLIM_OK;
     }
+    if (w->evaluated->classes > 0) return feed_classes(w, batch, count);
+    feed_input(w, w->wants.target, batch->fields[w->feed.target], (size_t)w->target_elements * sizeof(float), 0, count);
+    *(int64_t *)plim_session_input(w->session, PLIM__COUNT_NAME) = count * w->target_elements;
+    w->result->count += count * w->target_elements;
+    return PLIM_OK;
+}
+
+static double number(const struct work *w, const char *output) {
+    const float *at = plim_session_output(w->session, output);
+    return at ? (double)*at : 0;
+}
+
+static plim_status run_part(struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
+    for (size_t i = 0; i < w->wants.count; i++)
+        feed_input(w, w->wants.inputs[i], batch->fields[w->feed.inputs[i]], w->sample_bytes[i], from, count);
+    PLIM_TRY(feed_target(w, batch, count));
+    PLIM_TRY(plim_session_run(w->session, w->error));
+    double weight = w->evaluated->classes > 0 ? number(w, PLIM__WEIGHT_NAME)
+                    : w->wants.target >= 0    ? (double)(count * w->target_elements)
+                                              : (double)count;
+    if (weight > 0) w->loss += weight * number(w, PLIM__LOSS_NAME);
+    w->weight += weight;
+    w->correct += number(w, PLIM__CORRECT_NAME);
+    return PLIM_OK;
+}
+
+static plim_status run_batch(struct work *w, const plim_data_batch *batch) {
+    int64_t size = w->wants.samples;
+    bool whole = w->wants.target < 0;
+    if (whole ? batch->count % size != 0 : batch->count > size)
+        return plim__fail(w->error, PLIM_SHAPE, "a batch of %lld samples came to a session that takes %lld%s",
+                          (long long)batch->count, (long long)size,
+                          whole ? ", and the model's own loss wants all" : "");
+    for (int64_t from = 0; from < batch->count; from += size)
+        PLIM_TRY(run_part(w, batch, from, whole ? size : batch->count));
+    w->result->samples += batch->count;
+    return PLIM_OK;
 }
 
 plim_status plim_evaluate(plim_session *session, plim_data *data, plim_evaluation *result, plim_error *error) {
-    struct shape s = {0};
-    *result = (plim_evaluation){0};
-    PLIM_TRY(find_fields(data, &s, error));
-    PLIM_TRY(fit_input(session, data, &s, error));
-    PLIM_TRY(fit_output(session, data, &s, error));
-    result->classifies = s.classifies;
-    size_t sample = plim_data_field_at(data, s.input)->bytes;
+    struct work w = {.session = session, .result = result, .error = error};
     plim_data_batch batch;
+    *result = (plim_evaluation){0};
+    PLIM_TRY(prepare(&w, data));
     for (bool last = false; !last; last = batch.last) {
         PLIM_TRY(plim_data_next(data, &batch, error));
         if (batch.count == 0 && !batch.last) break;
-        char *memory = plim_session_input(session, s.input_name);
-        memcpy(memory, batch.fields[s.input], (size_t)batch.count * sample);
-        memset(memory + (size_t)batch.count * sample, 0, (size_t)(s.batch - batch.count) * sample);
-        PLIM_TRY(plim_session_run(session, error));
-        if (s.classifies)
-            PLIM_TRY(score_classes(&s, &batch, result, error));
-        else
-            score_numbers(&s, &batch, result);
-        result->samples += batch.count;
+        PLIM_TRY(run_batch(&w, &batch));
     }
-    if (result->count) {
-        result->loss /= (double)result->count;
-        result->accuracy /= (double)result->count;
-    }
+    if (w.weight > 0) result->loss = w.loss / w.weight;
+    if (result->classifies && result->count) result->accuracy = w.correct / (double)result->count;
     return PLIM_OK;
 }

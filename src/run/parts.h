@@ -2,12 +2,14 @@
 #ifndef PLIM_RUN_PARTS_H
 #define PLIM_RUN_PARTS_H
 
+#include "grad/evaluation.h"
 #include "plimsoll/session.h"
 #include "run/runner.h"
 
 const plim__program *plim__session_program(const plim_session *session);
 const plim__plan *plim__session_plan(const plim_session *session);
 plim__runner *plim__session_runner(plim_session *session);
+const plim__evaluated *plim__session_evaluated(const plim_session *session); /* NULL: it was made without a loss */
 
 /* A session over the weights of another program, which change: nothing is folded into them. */
 typedef struct plim__shared {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "grad/evaluation.h"
 #include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
@@ -17,6 +18,8 @@ struct plim_session {
     plim__program *program;
     plim__plan *plan;
     plim__runner *runner;
+    bool evaluates; /* it was made with a loss */
+    plim__evaluated evaluated;
 };
 
 /* The input becomes a constant with the given data. */
@@ -48,6 +51,8 @@ static plim_status prepare(plim_session *s, const plim_graph *model, const plim_
     PLIM_TRY(plim__bind_sizes(s->graph, options->sizes, options->size_count, options->batch, error));
     plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__kernel_fold;
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error));
+    if (options->loss) PLIM_TRY(plim__evaluation_append(s->graph, options->loss, &s->evaluated, error));
+    s->evaluates = options->loss != NULL;
     PLIM_TRY(plim__gradient_operators_expand(s->graph, NULL, error));
     PLIM_TRY(plim__graph_prune(s->graph, error));
     PLIM_TRY(plim__passes_run(s->graph, options->without, shared != NULL, error));
@@ -98,6 +103,7 @@ const plim_graph *plim_session_graph(const plim_session *s) { return s->graph; }
 const plim__program *plim__session_program(const plim_session *s) { return s->program; }
 const plim__plan *plim__session_plan(const plim_session *s) { return s->plan; }
 plim__runner *plim__session_runner(plim_session *s) { return s->runner; }
+const plim__evaluated *plim__session_evaluated(const plim_session *s) { return s->evaluates ? &s->evaluated : NULL; }
 
 static plim_value named(const plim_graph *g, const plim_value *values, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++)

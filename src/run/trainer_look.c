@@ -178,8 +178,11 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
 /* --- evaluation ----------------------------------------------------------------------------------------------- */
 
 static plim_status make_evaluation(plim_trainer *t, int64_t batch, plim_error *error) {
-    plim_session_options options = {
-        .threads = t->options.threads, .batch = batch, .sizes = t->options.sizes, .size_count = t->options.size_count};
+    plim_session_options options = {.threads = t->options.threads,
+                                    .batch = batch,
+                                    .sizes = t->options.sizes,
+                                    .size_count = t->options.size_count,
+                                    .loss = &t->options.loss};
     plim__shared shared = {t->main->program, t->main->plan, t->kept_bytes};
     PLIM_TRY(plim__session_create_shared(t->model, &options, &shared, &t->evaluation, error));
     const plim__plan *plan = plim__session_plan(t->evaluation);
@@ -191,10 +194,8 @@ static plim_status make_evaluation(plim_trainer *t, int64_t batch, plim_error *e
 
 plim_status plim_trainer_evaluate(plim_trainer *t, plim_data *data, plim_evaluation *result, plim_error *error) {
     PLIM_TRY(need_memory(t, error));
-    plim_data_info info;
-    plim_data_info_get(data, &info);
     if (!t->evaluation) {
-        plim_status status = make_evaluation(t, info.batch, error);
+        plim_status status = make_evaluation(t, plim_evaluation_batch(&t->options.loss, data), error);
         if (status != PLIM_OK) {
             plim_session_free(t->evaluation);
             t->evaluation = NULL;

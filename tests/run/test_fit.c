@@ -196,7 +196,9 @@ static void validation_agrees_with_evaluation_of_what_is_saved(void **state) {
     plim_session *session;
     plim_evaluation evaluation;
     must(plim_onnx_load(in_folder("trained.onnx"), &model, &error), &error);
-    must(plim_session_create(model, &(plim_session_options){.batch = BATCH, .threads = 2}, &session, &error), &error);
+    plim_loss loss = options_of().loss;
+    plim_session_options o = {.batch = BATCH, .threads = 2, .loss = &loss};
+    must(plim_session_create(model, &o, &session, &error), &error);
     must(plim_data_seek(r->validation, (plim_data_position){0, 0}, &error), &error);
     must(plim_evaluate(session, r->validation, &evaluation, &error), &error);
     assert_true(evaluation.accuracy == result.metric);

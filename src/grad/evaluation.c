@@ -1,0 +1,71 @@
+/* The loss as training has it, behind a model that does not train.
+ *
+ * A short batch is filled up. Of class numbers, what fills up is a label that is ignored; of single elements, the first
+ * `plimsoll.count` are counted; a loss that the model has itself is given whole batches only. */
+#include "grad/evaluation.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "grad/training.h"
+
+/* --- evaluation mode ------------------------------------------------------------------------------------------ */
+
+static bool is_read(const plim_graph *g, plim_value v) {
+    for (size_t n = 0; v >= 0 && n < g->nodes.count; n++)
+        for (size_t i = 0; !g->nodes.items[n].dead && i < g->nodes.items[n].inputs.count; i++)
+            if (g->nodes.items[n].inputs.items[i] == v) return true;
+    return false;
+}
+
+/* What exporters make in training mode: statistics and masks besides the first output. */
+static bool has_one_result(const plim_graph *g, const plim__node *node) {
+    for (size_t i = 1; i < node->outputs.count; i++)
+        if (is_read(g, node->outputs.items[i])) return false;
+    return true;
+}
+
+/* The running statistics instead of the batch's; nothing is dropped. */
+static void to_evaluation(plim_graph *g) {
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        plim__node *node = &g->nodes.items[n];
+        if (node->dead || *node->domain) continue;
+        bool norm = strcmp(node->op_name, "BatchNormalization") == 0 && node->inputs.count == 5;
+        bool dropout = strcmp(node->op_name, "Dropout") == 0;
+        if ((!norm && !dropout) || !has_one_result(g, node)) continue;
+        if (node->outputs.count > 1) node->outputs.count = 1;
+        if (dropout && node->inputs.count > 1) node->inputs.count = 1;
+        if (norm && plim__node_int(node, "training_mode", 0)) plim_graph_set_int(g, (int32_t)n, "training_mode", 0);
+    }
+}
+
+/* --- the loss ------------------------------------------------------------------------------------------------- */
+
+/* The node behind `loss` counts only so many elements. */
+static plim_status count_elements(plim_graph *g, plim_value loss, plim_error *error) {
+    plim_value count = plim_graph_input(g, PLIM__COUNT_NAME, PLIM_I64, 0, (const int64_t[]){0});
+    plim__node_add_input(g, g->values.items[loss].producer, count);
+    return plim_graph_status(g, error);
+}
+
+plim_status plim__evaluation_append(plim_graph *g, const plim_loss *loss, plim__evaluated *made, plim_error *error) {
+    plim__loss_parts parts;
+    plim_loss own = *loss;
+    if (own.kind == PLIM_LOSS_CROSS_ENTROPY && !own.ignores) {
+        own.ignores = 1;
+        own.ignore_index = INT64_MIN; /* is no class */
+    }
+    to_evaluation(g);
+    PLIM_TRY(plim_graph_status(g, error));
+    PLIM_TRY(plim__loss_append(g, &own, &parts, error));
+    *made = (plim__evaluated){.classes = plim__loss_classes(g, parts.target), .ignored = own.ignore_index};
+    if (parts.target >= 0 && own.kind != PLIM_LOSS_CROSS_ENTROPY) PLIM_TRY(count_elements(g, parts.loss, error));
+    g->outputs.count = 0;
+    plim_graph_output(g, parts.loss, PLIM__LOSS_NAME);
+    if (parts.correct >= 0) {
+        plim_graph_output(g, parts.weight, PLIM__WEIGHT_NAME);
+        plim_graph_output(g, parts.correct, PLIM__CORRECT_NAME);
+    }
+    PLIM_TRY(plim_graph_status(g, error));
+    return plim__graph_sort(g, error);
+}

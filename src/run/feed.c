@@ -1,0 +1,82 @@
+/* Matching fields and inputs. */
+#include "run/feed.h"
+
+#include <string.h>
+
+#include "core/error.h"
+
+void plim__wants_add(plim__wants *wants, plim_value input) {
+    if (wants->count < PLIM_MOST_INPUTS) wants->inputs[wants->count] = input;
+    wants->count++;
+}
+
+static bool fits(const plim__wants *wants, plim_value v, const plim_data_field *field) {
+    const plim__value *value = &wants->graph->values.items[v];
+    int64_t elements = 1;
+    for (int i = 0; i < field->rank; i++) elements *= field->dims[i];
+    return value->dtype == field->dtype && value->shape.rank > 0 && value->shape.dims[0] == wants->samples &&
+           plim__shape_elements(&value->shape) == wants->samples * elements;
+}
+
+static plim_status misfit(const plim__wants *wants, plim_value v, const plim_data_field *field, plim_error *error) {
+    const plim_graph *g = wants->graph;
+    bool target = v == wants->target;
+    char shape[PLIM_SHAPE_TEXT], has[PLIM_SHAPE_TEXT];
+    plim__shape sample = plim__shape_of(field->rank, field->dims);
+    return plim__fail(error, PLIM_SHAPE, "the data's '%s' (%s%s a sample) does not fit the model's %s%s%s%s (%s%s)",
+                      field->name, plim_dtype_name(field->dtype), plim__shape_text(&sample, NULL, has),
+                      target ? "target" : "input", target ? "" : " '", target ? "" : g->values.items[v].name,
+                      target ? "" : "'", plim_dtype_name(g->values.items[v].dtype),
+                      plim__shape_text(&g->values.items[v].shape, g, shape));
+}
+
+/* A model with its own loss has its targets among its inputs. */
+static bool is_input(const plim__wants *wants, const plim_data_field *field) {
+    return !field->target || wants->target < 0;
+}
+
+/* The field with the input's name; else the n-th one that may be an input. */
+static int find_input(const plim__wants *wants, plim_data *data, const char *name, size_t n) {
+    const plim_data_field *field;
+    for (int i = 0; (field = plim_data_field_at(data, i)); i++)
+        if (is_input(wants, field) && strcmp(field->name, name) == 0) return i;
+    size_t seen = 0;
+    for (int i = 0; (field = plim_data_field_at(data, i)); i++)
+        if (is_input(wants, field) && seen++ == n) return i;
+    return -1;
+}
+
+static int find_target(plim_data *data) {
+    const plim_data_field *field;
+    for (int i = 0; (field = plim_data_field_at(data, i)); i++)
+        if (field->target) return i;
+    return -1;
+}
+
+static plim_status match_target(const plim__wants *wants, plim_data *data, plim_feed *feed, plim_error *error) {
+    feed->target = -1;
+    if (wants->target < 0) return PLIM_OK;
+    feed->target = find_target(data);
+    if (feed->target < 0) return plim__fail(error, PLIM_INVALID, "the data has no target");
+    const plim_data_field *field = plim_data_field_at(data, feed->target);
+    if (!fits(wants, wants->target, field)) return misfit(wants, wants->target, field, error);
+    if (wants->classes > 0 && field->classes > wants->classes)
+        return plim__fail(error, PLIM_INVALID, "the data has %lld classes, the model predicts %lld",
+                          (long long)field->classes, (long long)wants->classes);
+    return PLIM_OK;
+}
+
+plim_status plim__feed_match(const plim__wants *wants, plim_data *data, plim_feed *feed, plim_error *error) {
+    if (wants->count > PLIM_MOST_INPUTS)
+        return plim__fail(error, PLIM_UNSUPPORTED, "the model has %zu inputs, at most %d can be fed", wants->count,
+                          PLIM_MOST_INPUTS);
+    for (size_t i = 0; i < wants->count; i++) {
+        const char *name = wants->graph->values.items[wants->inputs[i]].name;
+        feed->inputs[i] = find_input(wants, data, name, i);
+        if (feed->inputs[i] < 0)
+            return plim__fail(error, PLIM_INVALID, "the data has nothing for the model's input '%s'", name);
+        const plim_data_field *field = plim_data_field_at(data, feed->inputs[i]);
+        if (!fits(wants, wants->inputs[i], field)) return misfit(wants, wants->inputs[i], field, error);
+    }
+    return match_target(wants, data, feed, error);
+}
