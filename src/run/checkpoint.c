@@ -272,13 +272,23 @@ static bool same_type(const plim__safetensors_tensor *tensor, const plim__weight
     return same;
 }
 
+/* The same model keeps other parameters only where others are frozen. */
+static plim_status other_frozen(const plim__checkpoint_file *file, const char *name, bool trained_here,
+                                plim_error *error) {
+    return plim__fail(error, PLIM_INVALID,
+                      "'%s' is a checkpoint of a run with other frozen weights: '%.200s' was %s there, and is %s here",
+                      file->path, name, trained_here ? "frozen" : "trained", trained_here ? "trained" : "frozen");
+}
+
 /* The tensor of a weight, or why there is none. */
 static plim_status find_tensor(const plim__checkpoint_file *file, plim__checkpoint_part part,
-                               const plim__weight *weight, const plim__safetensors_tensor **found, plim_error *error) {
+                               const plim__weight *weight, bool same_model, const plim__safetensors_tensor **found,
+                               plim_error *error) {
     char *name = with_prefix(prefixes[part], weight->name);
     if (!name) return plim__fail_memory(error, "a name", strlen(weight->name));
     int64_t index = plim__map_get(&file->tensors, name, -1);
     plim__free(name);
+    if (index < 0 && same_model && part == PLIM__CHECKPOINT_MODEL) return other_frozen(file, weight->name, true, error);
     if (index < 0)
         return plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of %s: it has no %s '%.200s'", file->path,
                           other_words[part], part_words[part], weight->name);
@@ -292,12 +302,12 @@ static plim_status find_tensor(const plim__checkpoint_file *file, plim__checkpoi
 
 /* Everything that is wanted is there; then by their number, nothing else is. */
 static plim_status match_part(const plim__checkpoint_file *file, plim__checkpoint_part part,
-                              const plim__weights *weights, plim_error *error) {
+                              const plim__weights *weights, bool same_model, plim_error *error) {
     const plim__safetensors_tensor *found;
     plim__map known = {0};
     plim_status status = PLIM_OK;
     for (size_t i = 0; i < weights->count && status == PLIM_OK; i++) {
-        status = find_tensor(file, part, &weights->items[i], &found, error);
+        status = find_tensor(file, part, &weights->items[i], same_model, &found, error);
         if (status == PLIM_OK && !plim__map_put(&known, weights->items[i].name, 1))
             status = plim__fail_memory(error, "a name", strlen(weights->items[i].name));
     }
@@ -305,8 +315,10 @@ static plim_status match_part(const plim__checkpoint_file *file, plim__checkpoin
     for (size_t i = 0; i < file->header.count && status == PLIM_OK; i++) {
         const char *name = file->header.tensors[i].name;
         if (strncmp(name, prefixes[part], prefix) != 0 || plim__map_get(&known, name + prefix, 0)) continue;
-        status = plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of %s: %s '%.200s' is not here", file->path,
-                            other_words[part], part_words[part], name + prefix);
+        status = same_model && part == PLIM__CHECKPOINT_MODEL
+                     ? other_frozen(file, name + prefix, false, error)
+                     : plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of %s: %s '%.200s' is not here",
+                                  file->path, other_words[part], part_words[part], name + prefix);
     }
     plim__map_free(&known);
     return status;
@@ -314,7 +326,7 @@ static plim_status match_part(const plim__checkpoint_file *file, plim__checkpoin
 
 plim_status plim__checkpoint_match(const plim__checkpoint_file *file, const plim__checkpoint *run,
                                    const plim__weights *model, const plim__weights *state, plim_error *error) {
-    PLIM_TRY(match_part(file, PLIM__CHECKPOINT_MODEL, model, error));
+    PLIM_TRY(match_part(file, PLIM__CHECKPOINT_MODEL, model, file->meta.model == run->model, error));
     if (file->meta.model != run->model)
         return plim__fail(error, PLIM_INVALID,
                           "'%s' is a checkpoint of another model: the parameters fit, but the nodes are not the same",
@@ -322,7 +334,7 @@ plim_status plim__checkpoint_match(const plim__checkpoint_file *file, const plim
     if (strcmp(file->meta.optimizer, run->optimizer) != 0)
         return plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of a run with %.60s, not with %.60s", file->path,
                           file->meta.optimizer, run->optimizer);
-    return match_part(file, PLIM__CHECKPOINT_STATE, state, error);
+    return match_part(file, PLIM__CHECKPOINT_STATE, state, true, error);
 }
 
 plim_status plim__checkpoint_match_data(const plim__checkpoint_file *file, const plim__checkpoint *run,
@@ -341,6 +353,6 @@ plim_status plim__checkpoint_match_data(const plim__checkpoint_file *file, const
 plim_status plim__checkpoint_read(const plim__checkpoint_file *file, plim__checkpoint_part part,
                                   const plim__weight *weight, void *into, plim_error *error) {
     const plim__safetensors_tensor *tensor;
-    PLIM_TRY(find_tensor(file, part, weight, &tensor, error));
+    PLIM_TRY(find_tensor(file, part, weight, false, &tensor, error));
     return plim__file_read_at(file->fd, into, (size_t)tensor->bytes, tensor->offset, file->path, error);
 }

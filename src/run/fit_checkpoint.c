@@ -11,7 +11,7 @@
 #include "run/trainer.h"
 #include "run/trainer_save.h"
 
-#define TEXT 64
+#define TEXT 160
 
 enum { LOSS, SCHEDULE, BATCHES, UNVALIDATED, LAST_LOSS, LAST_METRIC, LAST_COUNT, EXTRAS };
 enum { COMPARED = UNVALIDATED }; /* the extras before it must be the same in a run that goes on */
@@ -33,12 +33,27 @@ typedef struct notes {
     plim__safetensors_note list[EXTRAS];
 } notes;
 
+/* Only what this kind of loss reads. */
+static void describe_loss(const plim_loss *loss, char text[TEXT]) {
+    uint64_t weights = 0;
+    const uint8_t *bytes = (const uint8_t *)loss->class_weights;
+    if (bytes)
+        for (size_t i = 0; i < loss->class_count * sizeof *loss->class_weights; i++)
+            weights = (weights ^ bytes[i]) * 1099511628211u;
+    const char *name = plim_loss_name(loss->kind), *output = loss->output ? loss->output : "";
+    if (loss->kind == PLIM_LOSS_CROSS_ENTROPY)
+        snprintf(text, TEXT, "%s smoothing=%g ignored=%" PRId64 " weights=%" PRIx64 " of %.60s", name,
+                 loss->label_smoothing, loss->ignores ? loss->ignore_index : INT64_MIN, weights, output);
+    else
+        snprintf(text, TEXT, "%s delta=%g of %.60s", name, loss->kind == PLIM_LOSS_HUBER ? loss->delta : 0, output);
+}
+
 /* The total of a schedule is left out: a run may be made longer. */
 static void describe(const plim__fit *f, notes *n) {
     const plim_trainer_options *o = &f->trainer->options;
     plim_data_info info;
     plim_data_info_get(f->data, &info);
-    snprintf(n->text[LOSS], TEXT, "%s smoothing=%g", plim_loss_name(o->loss.kind), o->loss.label_smoothing);
+    describe_loss(&o->loss, n->text[LOSS]);
     snprintf(n->text[SCHEDULE], TEXT, "%d warmup=%" PRId64 " every=%" PRId64 " gamma=%g least=%g",
              (int)o->schedule.kind, o->schedule.warmup, o->schedule.every, o->schedule.gamma, o->schedule.least);
     snprintf(n->text[BATCHES], TEXT, "%" PRId64, info.batches);

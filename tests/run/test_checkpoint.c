@@ -187,8 +187,12 @@ static void a_checkpoint_of_another_run_is_named(void **state) {
     assert_int_equal(write_run(&run), PLIM_OK);
     plim__weight other[3] = {model_items[0], model_items[1], {"more", PLIM_F32, {0, {0}}}};
     plim__weight flat = {"fc.bias", PLIM_F64, {1, {4}}};
-    must_not_match(&run, other, 3, state_items, 1, "of another model: it has no parameter 'more'");
-    must_not_match(&run, other, 1, state_items, 1, "of another model: parameter 'fc.bias' is not here");
+    plim__checkpoint another = run; /* with the same model, only other weights can be frozen */
+    another.model++;
+    must_not_match(&another, other, 3, state_items, 1, "of another model: it has no parameter 'more'");
+    must_not_match(&another, other, 1, state_items, 1, "of another model: parameter 'fc.bias' is not here");
+    must_not_match(&run, other, 3, state_items, 1, "frozen weights: 'more' was frozen there, and is trained here");
+    must_not_match(&run, other, 1, state_items, 1, "frozen weights: 'fc.bias' was trained there, and is frozen here");
     other[0].shape.dims[1] = 4;
     must_not_match(&run, other, 2, state_items, 1,
                    "of another model: parameter 'fc.weight' is float32[2,3] in it, and float32[2,4] here");

@@ -218,8 +218,9 @@ static void checkpoints_of_other_runs_are_refused(void **state) {
     end(r);
     static const struct {
         const char *what, *says;
-    } cases[] = {{"model", "another model"}, {"optimizer", "adamw"}, {"rate", "rate="}, {"seed", "seed"},
-                 {"batch", "batch="},        {"data", "other data"}, {"loss", "loss"}};
+    } cases[] = {{"model", "another model"}, {"optimizer", "adamw"}, {"rate", "rate="},
+                 {"seed", "seed"},           {"batch", "batch="},    {"data", "other data"},
+                 {"loss", "loss"},           {"weights", "loss"},    {"freeze", "other frozen weights: '"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         plim_trainer_options other = options_of();
         const char *what = cases[i].what;
@@ -228,6 +229,16 @@ static void checkpoints_of_other_runs_are_refused(void **state) {
         if (strcmp(what, "seed") == 0) other.seed = 4;
         if (strcmp(what, "batch") == 0) other.batch = BATCH + 1;
         if (strcmp(what, "loss") == 0) other.loss.label_smoothing = 0.1;
+        if (strcmp(what, "weights") == 0) {
+            static const float weights[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2};
+            other.loss.class_weights = weights;
+            other.loss.class_count = 10;
+        }
+        static const char *const frozen[] = {"*conv1*"};
+        if (strcmp(what, "freeze") == 0) {
+            other.freeze = frozen;
+            other.freeze_count = 1;
+        }
         r = begin(strcmp(what, "model") == 0 ? "mlp" : "lenet", other);
         plim_data *few = strcmp(what, "data") == 0 ? open_samples(r, 30, true) : NULL;
         plim_error error = {0};
@@ -235,6 +246,34 @@ static void checkpoints_of_other_runs_are_refused(void **state) {
         assert_int_equal(plim_fit(r->trainer, few ? few : r->data, &o, &result, &error), PLIM_INVALID);
         if (!strstr(error.message, cases[i].says)) fail_msg("%s: %s", what, error.message);
         plim_data_free(few);
+        end(r);
+    }
+}
+
+/* Both ways, and the weight is named. */
+static void checkpoints_with_other_frozen_weights_are_refused(void **state) {
+    (void)state;
+    static const char *const first[] = {"*conv1*"}, *const second[] = {"*conv2*"};
+    plim_trainer_options o = options_of();
+    plim_fit_options run = {.steps = 2, .checkpoint = in_folder("run.ckpt"), .resume = 1};
+    unlink(in_folder("run.ckpt"));
+    o.freeze = first;
+    o.freeze_count = 1;
+    struct run *r = begin("lenet", o);
+    fit(r, run);
+    end(r);
+    static const char *const says[] = {"conv1", "conv1", NULL};
+    for (int i = 0; i < 3; i++) {
+        o.freeze = i == 1 ? second : first;
+        o.freeze_count = i > 0;
+        r = begin("lenet", o);
+        plim_error error = {0};
+        plim_fit_result result;
+        plim_status status = plim_fit(r->trainer, r->data, &run, &result, &error);
+        assert_int_equal(status, says[i] ? PLIM_INVALID : PLIM_OK);
+        if (says[i] && (!strstr(error.message, "other frozen weights") || !strstr(error.message, says[i]) ||
+                        !strstr(error.message, "frozen there")))
+            fail_msg("%s", error.message);
         end(r);
     }
 }
@@ -272,6 +311,7 @@ int main(void) {
         cmocka_unit_test(training_ends_early_when_validation_does_not_improve),
         cmocka_unit_test(validation_agrees_with_evaluation_of_what_is_saved),
         cmocka_unit_test(checkpoints_of_other_runs_are_refused),
+        cmocka_unit_test(checkpoints_with_other_frozen_weights_are_refused),
         cmocka_unit_test(what_cannot_be_learned_from_is_named),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
