@@ -22,6 +22,7 @@ typedef struct plim_plan_way {
     uint64_t process_bytes; /* with the program itself, data buffers and threads: resident memory at its highest */
     int64_t micro_batch, accumulate;
     uint64_t recomputed; /* steps of the program that are done again */
+    uint64_t spilled;    /* bytes of optimizer state that are in a file */
     double seconds;      /* of an update, expected */
     plim_class class_;
     /* bytes at the peak, by kind; their sum is process_bytes, up to what packing leaves between buffers */

@@ -116,6 +116,10 @@ typedef struct plim_trainer_options {
                           * machine, number of threads, version or other options is PLIM_INVALID; NULL: plans itself */
     int alternatives; /* with a budget: find other plans too, for the page of the run; planning takes longer */
     uint64_t data_bytes; /* that the process holds besides for reading data; default: three batches */
+    /* Under a budget, optimizer state that memory has no room for goes to a file: read and written back at each update,
+     * the numbers are the same. The file has no name and ends with the trainer. */
+    const char *spill; /* the folder for it; NULL: $TMPDIR, else /var/tmp, where that is a disk that can be written */
+    int no_spill;      /* never */
 } plim_trainer_options;
 
 /* The model is not changed, and must stay until the trainer is freed. */
@@ -181,6 +185,7 @@ typedef struct plim_trainer_stats {
     double seconds;           /* of an update, as planned */
     plim_class class_;        /* what the plan does to the numbers */
     size_t repeated;          /* steps that are done again to save memory */
+    size_t spilled_bytes;     /* of optimizer state, in a file */
     int64_t replans;          /* since training began */
 } plim_trainer_stats;
 PLIM_API void plim_trainer_stats_get(const plim_trainer *trainer, plim_trainer_stats *stats);

@@ -48,6 +48,12 @@ static bool read_allow(plim__args *args, plim_trainer_options *options) {
 bool plim__budget_options_read(plim__args *args, plim_trainer_options *options) {
     const char *text = plim__args_get(args, "budget");
     if (!read_allow(args, options)) return false;
+    options->spill = plim__args_get(args, "spill");
+    options->no_spill = plim__args_has(args, "no-spill");
+    if (options->spill && options->no_spill) {
+        plim__say_usage(args, "--spill %s and --no-spill: one of them", options->spill);
+        return false;
+    }
     if (!text) return true;
     if (strcmp(text, "auto") == 0) {
         options->budget = plim__budget_auto(NULL);

@@ -1,4 +1,4 @@
-/* --budget, --device-memory and --allow, for plan and train. */
+/* --budget, --device-memory, --allow and --spill, for plan and train. */
 #ifndef PLIM_CLI_BUDGET_OPTIONS_H
 #define PLIM_CLI_BUDGET_OPTIONS_H
 
@@ -7,11 +7,15 @@
 
 /* Rows for a command's option table. */
 #define PLIM__BUDGET_OPTIONS                                                                                           \
-    {"budget", 'B', "SIZE|auto", "bytes that the whole process may hold, as 700MiB; auto: what the machine allows"}, { \
-        "allow", 0, "CLASS", "exact, reordered (the default) or lossy: what a plan may do to the numbers"              \
+    {"budget", 'B', "SIZE|auto", "bytes that the whole process may hold, as 700MiB; auto: what the machine allows"},   \
+        {"allow", 0, "CLASS", "exact, reordered (the default) or lossy: what a plan may do to the numbers"},           \
+        {"spill", 0, "DIR",                                                                                            \
+         "folder for optimizer state that the budget has no room for; the default is $TMPDIR, else /var/tmp"},         \
+    {                                                                                                                  \
+        "no-spill", 0, NULL, "keep all optimizer state in memory"                                                      \
     }
 
-/* Fills in budget, allow and exact_only. Says on standard error when the budget is more than the machine has. False
+/* Fills in budget, allow, exact_only, spill and no_spill. Says on standard error when the budget is more than the machine has. False
  * after a usage error has been printed. */
 bool plim__budget_options_read(plim__args *args, plim_trainer_options *options);
 /* What the machine allows this process in all; 0 when that is not known. *limit (may be NULL) names what bounds it. */

@@ -17,11 +17,13 @@ static int run(plim__args *args) {
             json_array_append_new(rates,
                                   json_pack("{s:s, s:f, s:f}", "operator", costs.rates[i].label, "flops_per_second",
                                             costs.rates[i].flops, "bytes_per_second", costs.rates[i].bytes));
-        return plim__say_json(args, json_pack("{s:i, s:o}", "threads", threads, "rates", rates));
+        return plim__say_json(args, json_pack("{s:i, s:o, s:f}", "threads", threads, "rates", rates,
+                                              "spill_bytes_per_second", costs.disk));
     }
     printf("%-28s %12s %12s\n", "operator", "GFLOP/s", "GB/s");
     for (size_t i = 0; i < costs.count; i++)
         printf("%-28s %12.1f %12.2f\n", costs.rates[i].label, costs.rates[i].flops / 1e9, costs.rates[i].bytes / 1e9);
+    printf("%-28s %12s %12.2f\n", "(spilling to a file)", "", costs.disk / 1e9);
     return PLIM_EXIT_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "cli/train_options.h"
 #include "core/clock.h"
+#include "mem/spill.h"
 #include "report/report.h"
 #include "run/picture.h"
 
@@ -34,11 +35,11 @@ static json_t *way_json(const plim_plan_way *way) {
     bytes_of(way, bytes);
     json_t *by_kind = json_object();
     for (size_t i = 0; i < KINDS; i++) json_object_set_new(by_kind, kinds[i].word, json_integer((json_int_t)bytes[i]));
-    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:f, s:s}", "arena_bytes", (json_int_t)way->arena_bytes,
+    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:f, s:s}", "arena_bytes", (json_int_t)way->arena_bytes,
                      "process_bytes", (json_int_t)way->process_bytes, "by_kind", by_kind, "micro_batch",
                      (json_int_t)way->micro_batch, "accumulate", (json_int_t)way->accumulate, "recomputed",
-                     (json_int_t)way->recomputed, "seconds_per_step", way->seconds, "class",
-                     plim_class_name(way->class_));
+                     (json_int_t)way->recomputed, "spilled_bytes", (json_int_t)way->spilled, "seconds_per_step",
+                     way->seconds, "class", plim_class_name(way->class_));
 }
 
 static json_t *peak_json(const plim_plan_report *r) {
@@ -58,11 +59,12 @@ static json_t *frontier_json(const plim_plan_report *r) {
     json_t *list = json_array();
     for (int i = 0; i < r->frontier_count; i++) {
         const plim_plan_way *way = &r->frontier[i];
-        json_array_append_new(list, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:s}", "budget",
+        json_array_append_new(list, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:s}", "budget",
                                               (json_int_t)way->budget_bytes, "arena", (json_int_t)way->arena_bytes,
                                               "seconds", way->seconds, "micro_batch", (json_int_t)way->micro_batch,
                                               "accumulate", (json_int_t)way->accumulate, "recomputed",
-                                              (json_int_t)way->recomputed, "class", plim_class_name(way->class_)));
+                                              (json_int_t)way->recomputed, "spilled_bytes", (json_int_t)way->spilled,
+                                              "class", plim_class_name(way->class_)));
     }
     return list;
 }
@@ -103,7 +105,7 @@ static void print_bar(const plim__terminal *terminal, const plim_plan_way *way, 
     printf("\n");
 }
 
-static void print_way(const plim_plan_way *way, const plim_plan_way *base) {
+static void print_way(const plim_plan_way *way, const plim_plan_way *base, const char *folder) {
     char process[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT];
     printf("  %s for the process, %s of it the arena; class %s\n", plim_bytes_format(way->process_bytes, process),
            plim_bytes_format(way->arena_bytes, arena), plim_class_name(way->class_));
@@ -111,6 +113,9 @@ static void print_way(const plim_plan_way *way, const plim_plan_way *base) {
            (long long)way->accumulate, (unsigned long long)way->recomputed, way->seconds);
     if (base && base->seconds > 0) printf(" (%+.1f %%)", 100 * (way->seconds / base->seconds - 1));
     printf("\n");
+    if (way->spilled)
+        printf("  spilled: %s of optimizer state to %s\n", plim_bytes_format(way->spilled, arena),
+               folder ? folder : plim__spill_default_folder());
 }
 
 static void print_peak(const plim_plan_report *r) {
@@ -126,14 +131,15 @@ static void print_peak(const plim_plan_report *r) {
 }
 
 static void print_frontier(const plim_plan_report *r) {
-    printf("\nOther budgets:\n  %10s %10s %12s %12s %11s  %s\n", "budget", "arena", "s/update", "micro-batch",
-           "recomputed", "class");
+    printf("\nOther budgets:\n  %10s %10s %12s %12s %11s %10s  %s\n", "budget", "arena", "s/update", "micro-batch",
+           "recomputed", "spilled", "class");
     for (int i = 0; i < r->frontier_count; i++) {
         const plim_plan_way *way = &r->frontier[i];
-        char budget[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT];
-        printf("  %10s %10s %12.3g %9lld x %lld %10llu  %s\n", plim_bytes_format(way->budget_bytes, budget),
+        char budget[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
+        printf("  %10s %10s %12.3g %9lld x %lld %10llu %10s  %s\n", plim_bytes_format(way->budget_bytes, budget),
                plim_bytes_format(way->arena_bytes, arena), way->seconds, (long long)way->micro_batch,
-               (long long)way->accumulate, (unsigned long long)way->recomputed, plim_class_name(way->class_));
+               (long long)way->accumulate, (unsigned long long)way->recomputed,
+               plim_bytes_format(way->spilled, spilled), plim_class_name(way->class_));
     }
 }
 
@@ -142,11 +148,11 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
     char text[PLIM_BYTES_TEXT];
     printf("%s, batch %lld, %s\n\nUnconstrained:\n", plim__args_at(args, 0), (long long)options->batch,
            plim_optimizer_name(options->optimizer.kind));
-    print_way(&r->unconstrained, NULL);
+    print_way(&r->unconstrained, NULL, NULL);
     print_bar(&terminal, &r->unconstrained, r->unconstrained.process_bytes);
     if (r->budget_bytes && r->fits) {
         printf("\nWithin %s:\n", plim_bytes_format(r->budget_bytes, text));
-        print_way(&r->chosen, &r->unconstrained);
+        print_way(&r->chosen, &r->unconstrained, options->spill);
         print_bar(&terminal, &r->chosen, r->unconstrained.process_bytes);
     }
     print_peak(r);

@@ -29,11 +29,12 @@ void plim__train_budget_end(plim__train_budget *b) {
 void plim__train_budget_say(const plim__train_budget *b, const plim_trainer *trainer) {
     plim_trainer_stats stats;
     plim_trainer_stats_get(trainer, &stats);
-    char budget[PLIM_BYTES_TEXT], planned[PLIM_BYTES_TEXT], measured[PLIM_BYTES_TEXT];
-    printf("budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, class %s)\n",
+    char budget[PLIM_BYTES_TEXT], planned[PLIM_BYTES_TEXT], measured[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
+    printf("budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, %s spilled, class %s)\n",
            plim_bytes_format(b->watch.budget, budget), plim_bytes_format(stats.process_bytes, planned),
            plim_bytes_format(plim__resident_peak(), measured), (long long)stats.micro_batch,
-           (long long)stats.accumulate, stats.repeated, plim_class_name(stats.class_));
+           (long long)stats.accumulate, stats.repeated, plim_bytes_format(stats.spilled_bytes, spilled),
+           plim_class_name(stats.class_));
 }
 
 void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *trainer, json_t *object) {
@@ -49,4 +50,5 @@ void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *tr
     json_object_set_new(object, "micro_batch", json_integer((json_int_t)stats.micro_batch));
     json_object_set_new(object, "accumulate", json_integer((json_int_t)stats.accumulate));
     json_object_set_new(object, "recomputed", json_integer((json_int_t)stats.repeated));
+    json_object_set_new(object, "spilled_bytes", json_integer((json_int_t)stats.spilled_bytes));
 }

@@ -17,7 +17,8 @@ plim_status plim__train_budget_poll(plim__train_budget *budget, plim_trainer *tr
 void plim__train_budget_end(plim__train_budget *budget);
 /* What was planned, and what was measured: one line on standard output. */
 void plim__train_budget_say(const plim__train_budget *budget, const plim_trainer *trainer);
-/* budget_bytes, planned_arena_bytes, planned_process_bytes, replans, class, micro_batch, accumulate, recomputed. */
+/* budget_bytes, planned_arena_bytes, planned_process_bytes, replans, class, micro_batch, accumulate, recomputed,
+ * spilled_bytes. */
 void plim__train_budget_json(const plim__train_budget *budget, const plim_trainer *trainer, json_t *object);
 
 #endif

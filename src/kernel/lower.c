@@ -545,6 +545,10 @@ void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand) {
     l->inplace_out = out_operand;
 }
 
+void plim__lower_may_spill(plim__lower *l) {
+    if (l->out.count > 0 && l->out.count <= 32) l->spill |= 1u << (l->out.count - 1);
+}
+
 plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state,
                              void (*release)(void *)) {
     plim__step step = {.run = run,
@@ -553,6 +557,7 @@ plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run
                        .node = l->node_index,
                        .phase = l->node->phase,
                        .writes = (l->node->op->flags & PLIM__OP_WRITES) != 0,
+                       .spill = l->spill,
                        .label = label,
                        .in_count = (int32_t)l->in.count,
                        .out_count = (int32_t)l->out.count,
@@ -578,4 +583,5 @@ failed:
 void plim__lower_reset(plim__lower *l) {
     l->in.count = l->out.count = 0;
     l->scratch = l->inplace_in = l->inplace_out = -1;
+    l->spill = 0;
 }

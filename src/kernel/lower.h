@@ -90,6 +90,8 @@ plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input,
 plim_status plim__lower_scratch(plim__lower *l, size_t bytes);
 /* The k-th out operand may be written over the j-th in operand (same bytes). */
 void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand);
+/* The last out operand may be kept in a file: the kernel looks at call->places. */
+void plim__lower_may_spill(plim__lower *l);
 /* Ends the step. Takes `state`, also on failure; release (may be NULL) frees it. */
 plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state, void (*release)(void *));
 

@@ -30,6 +30,7 @@ struct plim__lower {
     bool *written;                   /* of each value: a step changes it where it is */
     PLIM_VEC(plim__operand) in, out; /* of the step to come */
     int32_t scratch, inplace_in, inplace_out;
+    uint32_t spill;
     bool emitted; /* the node has a step already; its cost is counted once */
     plim__layout peeked;
 };

@@ -30,6 +30,8 @@ typedef struct plim__buffer {
     plim_value value; /* what it holds, for reports; PLIM_NO_VALUE for scratch */
     bool output;      /* read by the caller after the last step */
     bool kept;        /* holds its data from one run to the next: weights, state, gradients that are summed up */
+    bool spilled;     /* is kept in a file instead of the arena, ... */
+    int64_t spill_at; /* ... here */
 } plim__buffer;
 
 typedef struct plim__operand {
@@ -43,9 +45,13 @@ typedef struct plim__call {
     void *const *in;
     void *const *out;
     void *scratch;
-    uint64_t tick;     /* the number of the run since training began, for random operators */
-    bool first;        /* the run is the first of its batch: sums begin anew */
-    plim_error *error; /* for kernels that meet bad data (an index out of range); may be NULL */
+    const struct plim__spill
+        *spill;            /* the file of out operands that are spilled, whose pointers are NULL; mem/spill.h */
+    const int64_t *places; /* of each out operand: where it is in that file, -1: in memory. NULL: none is */
+    void *window;          /* memory to work on them in: plim__spill_window_bytes */
+    uint64_t tick;         /* the number of the run since training began, for random operators */
+    bool first;            /* the run is the first of its batch: sums begin anew */
+    plim_error *error;     /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;
 
 typedef plim_status (*plim__kernel)(const plim__call *call);
@@ -61,7 +67,8 @@ typedef struct plim__step {
     int32_t scratch;                 /* buffer, -1 for none */
     int32_t inplace_in, inplace_out; /* this output may be written over this input; -1 for none */
     plim__phase phase;               /* of its node */
-    bool writes; /* out operands that are kept are read too, then written: after all their readers */
+    bool writes;    /* out operands that are kept are read too, then written: after all their readers */
+    uint32_t spill; /* bit k: out operand k may be spilled */
     plim__cost cost;
 } plim__step;
 
@@ -101,5 +108,7 @@ typedef struct plim__program {
 plim_status plim__program_create(const plim_graph *g, int threads, const plim__program *like, plim__program **program,
                                  plim_error *error);
 void plim__program_free(plim__program *program);
+/* Memory that steps need once any of their operands is spilled: theirs in turn. */
+size_t plim__spill_window_bytes(const plim__program *program);
 
 #endif

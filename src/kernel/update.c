@@ -4,7 +4,11 @@
  * Threads take whole blocks, so that a number never depends on how many of them there are. */
 #include "kernel/update.h"
 
+#include <omp.h>
 #include <string.h>
+
+#include "kernel/machine.h"
+#include "mem/spill.h"
 
 #define BLOCK PLIM__UPDATE_BLOCK
 
@@ -103,6 +107,62 @@ static void numbers_of_rule(const struct update *s, double rate, double t, plim_
     }
 }
 
+/* --- state in a file ------------------------------------------------------------------------------------------- */
+
+#define CHUNK       (8 * BLOCK) /* elements that a thread takes at a time: whole blocks, so that the numbers are the same */
+#define CHUNK_BYTES (CHUNK * sizeof(float))
+#define STATES      2
+
+size_t plim__spill_window_bytes(const plim__program *program) {
+    return (size_t)program->machine->threads * STATES * CHUNK_BYTES;
+}
+
+/* Elements from `at` on. `room` is where states that are in the file are worked on. */
+static plim_status update_chunk(const plim__call *call, const plim__update_numbers *u, int64_t at, float *room,
+                                plim_error *error) {
+    const struct update *s = call->state;
+    int64_t count = s->elements - at < CHUNK ? s->elements - at : CHUNK;
+    size_t bytes = (size_t)count * sizeof(float);
+    float *x = (float *)call->out[0] + at, *state[STATES];
+    const float *g = (const float *)call->in[2] + at;
+    for (int k = 0; k < STATES; k++) {
+        int64_t place = call->places[1 + k];
+        state[k] = place >= 0 ? room + k * CHUNK : call->out[1 + k] ? (float *)call->out[1 + k] + at : NULL;
+        if (place >= 0)
+            PLIM_TRY(plim__spill_read(call->spill, state[k], bytes, place + at * (int64_t)sizeof(float), error));
+    }
+    for (int64_t b = 0; b < count; b += BLOCK)
+        plim__updates()->rule[s->rule](u, count - b < BLOCK ? count - b : BLOCK, x + b, g + b,
+                                       state[0] ? state[0] + b : NULL, state[1] ? state[1] + b : NULL);
+    for (int k = 0; k < STATES; k++)
+        if (call->places[1 + k] >= 0)
+            PLIM_TRY(plim__spill_write(call->spill, state[k], bytes, call->places[1 + k] + at * (int64_t)sizeof(float),
+                                       error));
+    return PLIM_OK;
+}
+
+/* Threads read, compute and write on their own, so that one computes while another waits for the disk. */
+static plim_status update_spilled(const plim__call *call, const plim__update_numbers *u) {
+    const struct update *s = call->state;
+    plim_status failed = PLIM_OK;
+    plim_error why = {0};
+    int threads = plim__loop_threads(s->elements);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t at = 0; at < s->elements; at += CHUNK) {
+        plim_error error = {0};
+        float *room = (float *)call->window + (size_t)omp_get_thread_num() * STATES * CHUNK;
+        plim_status status = update_chunk(call, u, at, room, &error);
+        if (status == PLIM_OK) continue;
+#pragma omp critical(plim_spill)
+        {
+            failed = status;
+            why = error;
+        }
+    }
+    if (failed == PLIM_OK) return PLIM_OK;
+    return plim__fail(call->error, failed, "%s; what was learned since the last checkpoint is lost", why.message);
+}
+
 /* in: update, scale, gradient     out: parameter, m, v */
 static plim_status run_update(const plim__call *call) {
     const struct update *s = call->state;
@@ -113,6 +173,7 @@ static plim_status run_update(const plim__call *call) {
     u.rate = (float)rate;
     u.epsilon = (float)s->epsilon;
     numbers_of_rule(s, rate, t, &u);
+    if (call->places && (call->places[1] >= 0 || call->places[2] >= 0)) return update_spilled(call, &u);
     float *x = call->out[0], *m = call->out[1], *v = call->out[2];
     const float *g = call->in[2];
     plim__update_loop loop = plim__updates()->rule[s->rule];
@@ -137,7 +198,9 @@ static plim_status lower_update(plim__lower *l, plim__update_rule rule, bool has
     PLIM_TRY(plim__lower_written(l, PLIM__UPDATE_PARAMETER, -1));
     PLIM_TRY(plim__lower_input_like(l, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
     PLIM_TRY(plim__lower_written(l, has_m ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
+    if (has_m) plim__lower_may_spill(l);
     PLIM_TRY(plim__lower_written(l, has_v ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
+    if (has_v) plim__lower_may_spill(l);
     struct update *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     *s = (struct update){.rule = rule,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "mem/spill.h"
 
 static char *map(size_t bytes) {
     void *memory =
@@ -24,6 +25,10 @@ plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t pa
     plim_status status = plim__arena_resize(arena, passing_bytes, error);
     if (status != PLIM_OK) plim__arena_release(arena);
     return status;
+}
+
+plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, plim_error *error) {
+    return plim__spill_create(folder, bytes, &arena->spill, error);
 }
 
 plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_error *error) {
@@ -57,5 +62,6 @@ void plim__arena_take_back(plim__arena *arena) {
 void plim__arena_release(plim__arena *arena) {
     unmap(arena->kept, arena->kept_bytes);
     unmap(arena->passing, arena->passing_bytes);
+    plim__spill_free(arena->spill);
     *arena = (plim__arena){0};
 }

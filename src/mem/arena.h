@@ -1,5 +1,5 @@
 /* The memory of a run: what is kept from step to step, and what each step uses anew. Reserved and touched when it is
- * made, so that the kernel's overcommit cannot take it back later. */
+ * made, so that the kernel's overcommit cannot take it back later. What is kept may have a part on disk. */
 #ifndef PLIM_MEM_ARENA_H
 #define PLIM_MEM_ARENA_H
 
@@ -10,10 +10,13 @@
 typedef struct plim__arena {
     char *kept, *passing;
     size_t kept_bytes, passing_bytes;
+    struct plim__spill *spill; /* a file for what memory has no room for; NULL: none */
 } plim__arena;
 
 /* Zero bytes are fine. All memory is zero. */
 plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error);
+/* Adds the file: space in `folder`, all zero. It ends with the arena. */
+plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, plim_error *error);
 /* Another size for what passes; its contents are lost, what is kept stays. On failure there is no such memory. */
 plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_error *error);
 /* More room for what is kept, which stays as it is but may move. It is never resident twice. */

@@ -18,14 +18,17 @@ typedef struct plim__costs {
     size_t count;
     double flops, bytes; /* a second, of steps that are not listed */
     double step;         /* seconds that every step takes besides */
+    double disk;         /* bytes a second of a file that state is spilled to, read or written */
 } plim__costs;
 
+#define PLIM__DEFAULT_DISK 500e6
 /* Rates of a machine that nobody has measured: good for comparing plans, not for promising times. */
 plim__costs plim__costs_default(int threads);
 double plim__costs_seconds(const plim__costs *costs, const plim__step *step);
 /* Seconds of each step of a program (plim__free it); NULL when memory is short. */
 double *plim__costs_of(const plim__costs *costs, const plim__program *program);
-/* As text for a file, and back; the text is plim__free'd by the caller. False when it is of another form. */
+/* As text for a file, and back; the text is plim__free'd by the caller. False when it is of another form. A file of
+ * before there was one has no rate of the disk: 0. */
 char *plim__costs_write(const plim__costs *costs);
 bool plim__costs_read(plim__costs *costs, const char *text);
 

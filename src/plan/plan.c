@@ -116,6 +116,13 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
     return status;
 }
 
+static void place_window(const plim__program *program, const plim__plan_options *options, plim__plan *plan) {
+    bool any = false;
+    for (size_t b = 0; b < plan->buffer_count; b++) any |= program->buffers.items[b].spilled;
+    plan->window = !any ? -1 : options->shared ? options->shared->window : (int64_t)plan->persistent_bytes;
+    if (any && !options->shared) plan->persistent_bytes += (size_t)aligned(plim__spill_window_bytes(program));
+}
+
 /* Offsets of what is kept: shared with another plan, or one after the other. */
 static void place_kept(const plim__program *program, const plim__plan_options *options, plim__plan *plan) {
     for (size_t b = 0; b < plan->buffer_count; b++) {
@@ -128,10 +135,12 @@ static void place_kept(const plim__program *program, const plim__plan_options *o
     }
     plan->persistent_bytes = options->kept_from;
     for (size_t b = 0; b < plan->buffer_count; b++) {
-        if (!program->buffers.items[b].kept || plan->offsets[b] >= 0) continue;
+        const plim__buffer *buffer = &program->buffers.items[b];
+        if (!buffer->kept || buffer->spilled || plan->offsets[b] >= 0) continue;
         plan->offsets[b] = (int64_t)plan->persistent_bytes;
-        plan->persistent_bytes += (size_t)aligned(program->buffers.items[b].bytes);
+        plan->persistent_bytes += (size_t)aligned(buffer->bytes);
     }
+    place_window(program, options, plan);
 }
 
 static plim_status make(const plim__program *program, const plim__plan_options *options, plim__plan *plan,

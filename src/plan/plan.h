@@ -16,13 +16,14 @@ typedef struct plim__life {
 
 typedef struct plim__plan {
     size_t buffer_count;
-    int64_t *offsets;         /* of each buffer in the arena; -1 for one that is never used */
+    int64_t *offsets;         /* of each buffer in the arena; -1 for one that is never used, or spilled */
     int32_t *home;            /* the buffer whose memory it uses: itself, or the one it is written over */
     plim__life *lives;        /* of each home; persistent ones live always */
     size_t persistent_bytes;  /* weights and state */
     size_t arena_bytes;       /* all of it */
     size_t lower_bound_bytes; /* persistent + the largest sum of bytes alive at one step: no plan is lower */
     int32_t peak_step;        /* the step at which that sum is reached */
+    int64_t window;           /* what is spilled passes through here, among what is kept; -1: nothing is */
 } plim__plan;
 
 /* Zero means the default everywhere. */

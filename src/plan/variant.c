@@ -38,6 +38,7 @@ plim_status plim__variant_create(const plim_graph *model, const plim__training_o
     if (status == PLIM_OK)
         status = plim__program_create(v->training->graph, threads, like ? like->lowered : NULL, &v->lowered, error);
     v->program = v->lowered;
+    if (status == PLIM_OK) status = plim__spill_list_make(v->lowered, &v->spillable, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__variant_free(v);
     *variant = NULL;
@@ -51,14 +52,18 @@ static void unpack(plim__variant *v) {
     v->program = v->lowered;
 }
 
-plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule, const plim__variant *like,
-                               size_t kept_from, plim_error *error) {
+plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule, size_t spill,
+                               const plim__variant *like, size_t kept_from, plim_error *error) {
     plim__schedule copy = {0};
     if (schedule) PLIM_TRY(plim__schedule_copy(schedule->steps, schedule->count, &copy, error));
     unpack(v);
     plim__schedule_free(&v->schedule);
     v->schedule = copy;
     v->repeated = 0;
+    if (like)
+        plim__spill_mark_like(v->lowered, like->lowered);
+    else
+        plim__spill_mark(v->lowered, &v->spillable, spill);
     if (schedule) {
         schedule = &v->schedule;
         plim__program *scheduled;
@@ -76,6 +81,7 @@ void plim__variant_free(plim__variant *v) {
     if (!v) return;
     unpack(v);
     plim__schedule_free(&v->schedule);
+    plim__spill_list_free(&v->spillable);
     plim__program_free(v->lowered);
     plim__training_free(v->training);
     plim__free(v);

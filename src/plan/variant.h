@@ -6,6 +6,7 @@
 #include "grad/training.h"
 #include "plan/plan.h"
 #include "plan/schedule.h"
+#include "plan/spill.h"
 
 typedef struct plim__variant {
     int64_t samples; /* of one run */
@@ -16,16 +17,18 @@ typedef struct plim__variant {
     size_t after_loss;           /* steps before this one make the loss and change nothing that is kept */
     plim__schedule schedule;     /* of `program`, in steps of `lowered`; empty: as it was lowered */
     size_t repeated;             /* steps that are done again */
+    plim__spill_list spillable;  /* buffers of `lowered` that can be */
     struct plim__runner *runner; /* NULL until it is started; src/run/variant_run.h */
 } plim__variant;
 
 /* Builds and lowers. With `like` (may be NULL) weights and state are arranged as there. */
 plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
                                  const plim__variant *like, plim__variant **variant, plim_error *error);
-/* Orders the steps (`schedule` NULL: as they were lowered) and packs. `like` as above; what only this variant keeps
- * begins at kept_from. May be called again. */
-plim_status plim__variant_pack(plim__variant *variant, const plim__schedule *schedule, const plim__variant *like,
-                               size_t kept_from, plim_error *error);
+/* Orders the steps (`schedule` NULL: as they were lowered) and packs, with `spill` bytes of optimizer state in a file.
+ * `like` as above: then it spills what that one does, and what only this variant keeps begins at kept_from. May be called
+ * again. */
+plim_status plim__variant_pack(plim__variant *variant, const plim__schedule *schedule, size_t spill,
+                               const plim__variant *like, size_t kept_from, plim_error *error);
 /* It must have been stopped. */
 void plim__variant_free(plim__variant *variant);
 size_t plim__variant_passing_bytes(const plim__variant *variant);

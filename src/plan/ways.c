@@ -1,6 +1,7 @@
 /* The search over levers. */
 #include "plan/ways.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/error.h"
@@ -12,7 +13,8 @@ struct plim__candidate {
     plim__depend *depend;
     double *seconds; /* of each lowered step */
     plim__frontier *frontier;
-    size_t kept_bytes;
+    size_t kept_bytes;     /* with nothing spilled */
+    size_t window;         /* bytes more when something is */
     double update_seconds; /* of an update without repetitions */
     int64_t runs;          /* of an update */
 };
@@ -63,6 +65,7 @@ static plim_status build(struct plim__candidate *c, const plim__task *task, plim
     if (!c->seconds) return plim__fail_memory(error, "a plan", sizeof *c->seconds);
     c->runs = (task->training.batch + c->levers.micro_batch - 1) / c->levers.micro_batch;
     c->kept_bytes = kept_bytes(c->variant->lowered);
+    c->window = plim__spill_window_bytes(c->variant->lowered);
     c->update_seconds = sum_seconds(c->variant->lowered, c->seconds, c->runs);
     bool splits = c->runs > 1;
     c->class = splits && c->variant->training->couples ? PLIM_LOSSY
@@ -138,46 +141,93 @@ static const plim__frontier_point *frontier_point(const struct plim__candidate *
     return plim__frontier_find(c->frontier, point->levers.passing_limit);
 }
 
-plim_status plim__ways_arena(plim__ways *ways, plim__way_point *point, size_t *bytes, plim_error *error) {
+static plim_status pack(plim__ways *ways, plim__way_point *point, plim_error *error) {
     struct plim__candidate *c = ways->candidates.items[point->candidate];
-    if (!point->arena_bytes) {
-        PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, NULL, 0, error));
-        point->arena_bytes = c->variant->plan->arena_bytes;
-    }
-    *bytes = point->arena_bytes;
+    if (point->arena_bytes) return PLIM_OK;
+    PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, 0, NULL, 0, error));
+    point->arena_bytes = c->variant->plan->arena_bytes;
     return PLIM_OK;
+}
+
+/* The same point with so much state in a file; `spill` is a sum of its list. */
+static plim__way_point spilled(const plim__ways *ways, const plim__way_point *point, size_t spill) {
+    const struct plim__candidate *c = ways->candidates.items[point->candidate];
+    plim__way_point with = *point;
+    if (!spill) return with;
+    with.levers.spill = spill;
+    with.kept_bytes += c->window - spill;
+    if (point->arena_bytes) with.arena_bytes += c->window - spill;
+    with.seconds += 2 * (double)spill / ways->task.costs->disk; /* read, and written back */
+    return with;
+}
+
+/* The point with just enough state in a file, as far as its arena is known: before packing it may need more. False when
+ * even all of it is not enough. */
+static bool within(const plim__ways *ways, const plim__way_point *point, size_t limit, plim__way_point *with) {
+    const struct plim__candidate *c = ways->candidates.items[point->candidate];
+    size_t arena = point->arena_bytes ? point->arena_bytes : arena_of(point), spill = 0;
+    if (arena > limit) {
+        spill = plim__spill_list_sum(&c->variant->spillable, arena - limit + c->window);
+        if (!spill || spill > ways->task.spill_room) return false;
+    }
+    *with = spilled(ways, point, spill);
+    return true;
 }
 
 /* Packing may need a little more than the largest sum: so only a packed arena tells whether a point fits, and more
- * memory never means a slower one. */
-plim_status plim__ways_best(plim__ways *ways, size_t limit, const plim__way_point **best, plim_error *error) {
-    *best = NULL;
-    for (size_t i = 0; i < ways->points.count; i++) {
-        plim__way_point *point = &ways->points.items[i];
-        size_t arena;
-        if (arena_of(point) > limit) continue;
-        PLIM_TRY(plim__ways_arena(ways, point, &arena, error));
-        if (arena > limit) continue;
-        *best = point;
-        return PLIM_OK;
+ * memory never means a slower one. Packs those that could be the fastest, until one that is packed is. */
+plim_status plim__ways_best(plim__ways *ways, size_t limit, bool *found, plim__way_point *best, plim_error *error) {
+    for (;;) {
+        plim__way_point *winner = NULL;
+        double least = INFINITY;
+        for (size_t i = 0; i < ways->points.count; i++) {
+            plim__way_point with;
+            if (!within(ways, &ways->points.items[i], limit, &with) || with.seconds >= least) continue;
+            winner = &ways->points.items[i];
+            least = with.seconds;
+            *best = with;
+        }
+        *found = winner != NULL;
+        if (!winner || winner->arena_bytes) return PLIM_OK;
+        PLIM_TRY(pack(ways, winner, error));
     }
+}
+
+plim_status plim__ways_smallest(plim__ways *ways, bool *found, plim__way_point *smallest, plim_error *error) {
+    *found = ways->points.count > 0;
+    if (!*found) return PLIM_OK;
+    plim__way_point *point = &ways->points.items[ways->points.count - 1];
+    const struct plim__candidate *c = ways->candidates.items[point->candidate];
+    PLIM_TRY(pack(ways, point, error));
+    size_t most = plim__spill_list_most(&c->variant->spillable, ways->task.spill_room);
+    *smallest = spilled(ways, point, most > c->window ? most : 0);
     return PLIM_OK;
 }
 
-const plim__way_point *plim__ways_smallest(const plim__ways *ways) {
-    return ways->points.count ? &ways->points.items[ways->points.count - 1] : NULL;
+plim_status plim__ways_fastest(plim__ways *ways, bool *found, plim__way_point *fastest, plim_error *error) {
+    *found = ways->points.count > 0;
+    if (!*found) return PLIM_OK;
+    PLIM_TRY(pack(ways, &ways->points.items[0], error));
+    *fastest = ways->points.items[0];
+    return PLIM_OK;
 }
 
 /* --- the search ----------------------------------------------------------------------------------------------- */
+
+static size_t least_kept(const plim__ways *ways, const struct plim__candidate *c) {
+    size_t most = plim__spill_list_most(&c->variant->spillable, ways->task.spill_room);
+    return most > c->window ? c->kept_bytes + c->window - most : c->kept_bytes;
+}
 
 /* Builds a candidate; its frontier is only explored when it could be faster than what fits already. */
 static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim_error *error) {
     struct plim__candidate *c;
     PLIM_TRY(candidate_create(&ways->task, levers, &c, error));
-    const plim__way_point *best = NULL;
-    plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &best, error);
-    bool useful = status == PLIM_OK && c->class <= ways->task.allow && c->kept_bytes < limit &&
-                  (limit == SIZE_MAX || !best || c->update_seconds < best->seconds);
+    plim__way_point best;
+    bool found = false;
+    plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &found, &best, error);
+    bool useful = status == PLIM_OK && c->class <= ways->task.allow && least_kept(ways, c) < limit &&
+                  (!found || c->update_seconds < best.seconds);
     /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
     int effort = levers.micro_batch < ways->task.most_samples ? -1 : ways->task.effort;
     if (useful) status = explore(c, effort, error);
@@ -211,13 +261,17 @@ static plim_status find(plim__ways *ways, size_t limit, plim_error *error) {
     bool chunks = wants_chunks(first) && ways->task.allow >= PLIM_REORDERED;
     bool splits = ways->task.allow >= (first->training->couples ? PLIM_LOSSY : PLIM_REORDERED);
     int64_t rows = chunk_rows(first), last = batch;
-    if (chunks) PLIM_TRY(try(ways, (plim__levers){batch, rows, INT64_MAX}, limit, error));
+    if (chunks)
+        PLIM_TRY(try(ways, (plim__levers){.micro_batch = batch, .loss_rows = rows, .passing_limit = INT64_MAX}, limit,
+                     error));
     for (int64_t runs = 2; splits && runs / 2 < batch; runs *= 2) {
         int64_t micro = (batch + runs - 1) / runs;
         if (micro == last) continue;
         last = micro;
-        PLIM_TRY(try(ways, (plim__levers){micro, 0, INT64_MAX}, limit, error));
-        if (chunks) PLIM_TRY(try(ways, (plim__levers){micro, rows, INT64_MAX}, limit, error));
+        PLIM_TRY(try(ways, (plim__levers){.micro_batch = micro, .passing_limit = INT64_MAX}, limit, error));
+        if (chunks)
+            PLIM_TRY(try(ways, (plim__levers){.micro_batch = micro, .loss_rows = rows, .passing_limit = INT64_MAX},
+                         limit, error));
     }
     return PLIM_OK;
 }
@@ -241,7 +295,7 @@ void plim__ways_free(plim__ways *ways) {
 plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, plim__variant **variant,
                             plim_error *error) {
     struct plim__candidate *c = ways->candidates.items[point->candidate];
-    PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, NULL, 0, error));
+    PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, point->levers.spill, NULL, 0, error));
     *variant = c->variant;
     c->variant = NULL;
     return PLIM_OK;
@@ -269,7 +323,8 @@ plim_status plim__levers_apply(const plim__task *task, const plim__levers *lever
     plim__frontier_point point = {0};
     PLIM_TRY(plim__variant_create(task->model, &options, task->threads, like, variant, error));
     plim_status status = schedule_for(task, levers, *variant, options.sums, &point, error);
-    if (status == PLIM_OK) status = plim__variant_pack(*variant, &point.schedule, like, kept_from, error);
+    if (status == PLIM_OK)
+        status = plim__variant_pack(*variant, &point.schedule, levers->spill, like, kept_from, error);
     plim__schedule_free(&point.schedule);
     if (status == PLIM_OK) return PLIM_OK;
     plim__variant_free(*variant);
@@ -296,7 +351,7 @@ plim_status plim__levers_apply_schedule(const plim__task *task, const plim__leve
     plim__training_options options = options_of(task, levers);
     PLIM_TRY(plim__variant_create(task->model, &options, task->threads, NULL, variant, error));
     plim_status status = check_schedule(*variant, options.sums, schedule, error);
-    if (status == PLIM_OK) status = plim__variant_pack(*variant, schedule, NULL, 0, error);
+    if (status == PLIM_OK) status = plim__variant_pack(*variant, schedule, levers->spill, NULL, 0, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__variant_free(*variant);
     *variant = NULL;
@@ -308,5 +363,5 @@ double plim__variant_seconds(const plim__variant *v, const plim__task *task) {
     if (!seconds) return 0;
     double sum = sum_seconds(v->program, seconds, (task->training.batch + v->samples - 1) / v->samples);
     plim__free(seconds);
-    return sum;
+    return sum + 2 * (double)plim__spilled_bytes(v->lowered) / task->costs->disk;
 }

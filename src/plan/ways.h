@@ -1,8 +1,9 @@
 /* Ways to make the training step, and the search for the fastest one that fits.
  *
- *   levers      micro-batches · the last layer in chunks of rows · order, updates within the backward pass · recompute
- *   candidate   one setting of the first two: a program, and its frontier of memory and time by the others
- *   way         a point on a candidate's frontier
+ *   levers      micro-batches · the last layer in chunks of rows · order, updates within the backward pass · recompute ·
+ *               optimizer state in a file
+ *   candidate   one setting of the first two: a program, and its frontier of memory and time by order and recompute
+ *   way         a point on a candidate's frontier, with as much state in a file as it takes to fit
  */
 #ifndef PLIM_PLAN_WAYS_H
 #define PLIM_PLAN_WAYS_H
@@ -19,6 +20,7 @@ typedef struct plim__task {
     const plim__costs *costs;
     plim_class allow;     /* ways of a class up to this one */
     int64_t most_samples; /* of a run */
+    uint64_t spill_room;  /* bytes of optimizer state that may go to a file; 0: none */
     int effort;           /* as in plim__recompute_options */
 } plim__task;
 
@@ -27,6 +29,7 @@ typedef struct plim__levers {
     int64_t micro_batch;   /* samples of one run */
     int64_t loss_rows;     /* rows of scores at a time in the last layer and its loss; 0: all */
     int64_t passing_limit; /* bytes of what passes, before packing; INT64_MAX: any, so that nothing is repeated */
+    size_t spill;          /* bytes of optimizer state in a file */
 } plim__levers;
 
 typedef struct plim__way_point {
@@ -52,13 +55,13 @@ typedef struct plim__ways {
  * fastest within it; SIZE_MAX looks for all, down to the smallest. The same answer every time. */
 plim_status plim__ways_find(const plim__task *task, size_t limit, plim__ways *ways, plim_error *error);
 void plim__ways_free(plim__ways *ways);
-/* The fastest whose arena, packed, is within `limit`; NULL when there is none. */
-plim_status plim__ways_best(plim__ways *ways, size_t limit, const plim__way_point **best, plim_error *error);
-/* The one with the smallest arena before packing; NULL when there is none. */
-const plim__way_point *plim__ways_smallest(const plim__ways *ways);
+/* The fastest whose arena, packed, is within `limit`. */
+plim_status plim__ways_best(plim__ways *ways, size_t limit, bool *found, plim__way_point *best, plim_error *error);
+/* The one with the smallest arena before packing, packed. */
+plim_status plim__ways_smallest(plim__ways *ways, bool *found, plim__way_point *smallest, plim_error *error);
+/* The one that nothing is faster than, packed. */
+plim_status plim__ways_fastest(plim__ways *ways, bool *found, plim__way_point *fastest, plim_error *error);
 
-/* The arena that a way comes to, packed. */
-plim_status plim__ways_arena(plim__ways *ways, plim__way_point *point, size_t *bytes, plim_error *error);
 /* The variant of a way, packed. Its candidate is used up. */
 plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, plim__variant **variant, plim_error *error);
 

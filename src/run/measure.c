@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/str.h"
+#include "mem/spill.h"
 #include "plimsoll/zoo.h"
 #include "run/trainer.h"
 
@@ -105,6 +106,12 @@ static void conclude(const struct samples *all, plim__costs *costs) {
     if (costs->flops <= 0) costs->flops = 50e9;
 }
 
+/* Where state would be spilled to; where that cannot be, nothing depends on it. */
+static void measure_disk(plim__costs *costs) {
+    costs->disk = PLIM__DEFAULT_DISK;
+    plim__spill_rate(plim__spill_default_folder(), &costs->disk, NULL);
+}
+
 plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *error) {
     struct samples all = {0};
     plim_status status =
@@ -117,6 +124,7 @@ plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *err
     if (status == PLIM_OK)
         status = measure_one("mobilenet_v2", &(plim_zoo_options){.image = 64, .classes = 10}, 4, threads, &all, error);
     if (status == PLIM_OK) conclude(&all, costs);
+    if (status == PLIM_OK) measure_disk(costs);
     plim__vec_free(&all.items);
     return status;
 }
@@ -195,6 +203,12 @@ plim_status plim__costs_renew(int threads, plim__costs *costs, plim_error *error
 
 plim_status plim__costs_get(int threads, plim__costs *costs, plim_error *error) {
     *costs = plim__costs_default(threads);
-    if (wants_default() || read_cache(threads, costs)) return PLIM_OK;
+    if (wants_default()) return PLIM_OK;
+    if (read_cache(threads, costs)) {
+        if (costs->disk > 0) return PLIM_OK;
+        measure_disk(costs);
+        write_cache(threads, costs);
+        return PLIM_OK;
+    }
     return plim__costs_renew(threads, costs, error);
 }

@@ -25,6 +25,9 @@ static plim_status add_process(const plim_trainer *t, plim__timeline *timeline, 
     const plim__plan *plan = t->main->plan;
     PLIM_TRY(add_always(timeline, "program, libraries and stacks", PLIM__KIND_PROCESS, way.program, error));
     PLIM_TRY(add_always(timeline, "data buffers", PLIM__KIND_DATA, plim__trainer_data_bytes(t), error));
+    if (plan->window >= 0)
+        PLIM_TRY(add_always(timeline, "window to what is spilled", PLIM__KIND_WORKSPACE,
+                            plim__spill_window_bytes(t->main->program), error));
     return add_always(timeline, "room that packing leaves", PLIM__KIND_OTHER,
                       plan->arena_bytes - plan->lower_bound_bytes, error);
 }
@@ -48,6 +51,9 @@ static plim_status add_facts(const plim_trainer *t, plim__timeline *timeline, pl
                           (long long)way.micro_batch));
     PLIM_TRY(plim__timeline_add_fact(timeline, "optimizer", plim_optimizer_name(t->options.optimizer.kind), error));
     PLIM_TRY(add_fact(timeline, "recomputed steps", error, "%llu", (unsigned long long)way.recomputed));
+    char bytes[PLIM_BYTES_TEXT];
+    if (way.spilled)
+        PLIM_TRY(add_fact(timeline, "spilled", error, "%s of optimizer state", plim_bytes_format(way.spilled, bytes)));
     PLIM_TRY(plim__timeline_add_fact(timeline, "class", plim_class_name(way.class_), error));
     return add_fact(timeline, "expected", error, "%.3g s an update", way.seconds);
 }
@@ -81,6 +87,8 @@ static plim_status add_way(plim__timeline *timeline, const plim_plan_way *way, u
         plim__str_addf(&label, "%llu steps recomputed, ", (unsigned long long)way->recomputed);
     else
         plim__str_add(&label, "nothing recomputed, ");
+    char bytes[PLIM_BYTES_TEXT];
+    if (way->spilled) plim__str_addf(&label, "%s spilled, ", plim_bytes_format(way->spilled, bytes));
     plim__str_addf(&label, "%s", plim_class_name(way->class_));
     plim__str_addf(&ask, "%s %lluMiB", command, (unsigned long long)((budget + (1 << 20) - 1) >> 20));
     plim_status status = label.failed || ask.failed

@@ -71,10 +71,14 @@ static plim_status try_batch(const plim_graph *model, const plim_trainer_options
 
 /* What passes at the least grows with the batch: so much of it should fit. */
 static int64_t guess_batch(const plim_plan_report *r, int64_t batch, uint64_t limit) {
-    uint64_t kept = r->unconstrained.weights + r->unconstrained.optimizer, least = UINT64_MAX,
+    uint64_t kept = r->unconstrained.weights + r->unconstrained.optimizer, least = UINT64_MAX, spilled = 0,
              besides = r->unconstrained.process_bytes - r->unconstrained.arena_bytes;
-    for (int i = 0; i < r->frontier_count; i++)
-        if (r->frontier[i].accumulate == 1 && r->frontier[i].arena_bytes < least) least = r->frontier[i].arena_bytes;
+    for (int i = 0; i < r->frontier_count; i++) {
+        const plim_plan_way *way = &r->frontier[i];
+        if (way->accumulate == 1 && way->arena_bytes + way->spilled < least) least = way->arena_bytes + way->spilled;
+        if (way->spilled > spilled) spilled = way->spilled;
+    }
+    limit += spilled; /* so much of what is kept need not be */
     if (least == UINT64_MAX || least <= kept || limit <= kept + besides) return batch;
     double room = (double)(limit - kept - besides) / (double)(least - kept);
     return room > (1 << 20) ? (int64_t)1 << 20 : room * (double)batch < 1 ? 1 : (int64_t)(room * (double)batch);

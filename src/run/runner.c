@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "format/trace_script.h"
 #include "kernel/machine.h"
+#include "mem/spill.h"
 
 void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
     if (operand.buffer < 0 || runner->plan->offsets[operand.buffer] < 0) return NULL;
@@ -17,10 +18,15 @@ void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
 
 /* --- what is kept --------------------------------------------------------------------------------------------- */
 
-/* Memory between runs: what passes is free then, and mostly large enough. */
-static void *borrow(const plim__runner *runner, size_t from, size_t bytes) {
+/* Memory between runs: what passes is free then, and mostly large enough. The caller may hold a part of it already,
+ * at `held`. */
+static void *borrow(const plim__runner *runner, size_t from, size_t bytes, const void *held) {
+    const plim__arena *arena = runner->arena;
+    const char *at = held;
+    size_t most = at >= arena->passing && at < arena->passing + arena->passing_bytes ? (size_t)(at - arena->passing)
+                                                                                     : arena->passing_bytes;
     if (bytes == 0) bytes = 1; /* nothing has a place too, and one that give_back knows */
-    return from + bytes <= runner->arena->passing_bytes ? runner->arena->passing + from : plim__alloc(bytes);
+    return from + bytes <= most ? arena->passing + from : plim__alloc(bytes);
 }
 
 static void give_back(const plim__runner *runner, void *memory) {
@@ -29,9 +35,9 @@ static void give_back(const plim__runner *runner, void *memory) {
 }
 
 /* `used` bytes of what passes are in use already. */
-static plim_status rearrange(const plim__runner *runner, const plim__rearrangement *how, size_t used, void *from,
-                             void *to, plim_error *error) {
-    void *scratch = borrow(runner, used, how->scratch);
+static plim_status rearrange(const plim__runner *runner, const plim__rearrangement *how, size_t used, const void *held,
+                             void *from, void *to, plim_error *error) {
+    void *scratch = borrow(runner, used, how->scratch, held);
     if (!scratch) return plim__fail_memory(error, "rearranging a weight", how->scratch);
     plim__call call = {.state = how->state, .in = &from, .out = &to, .scratch = scratch, .error = error};
     plim_status status = how->run(&call);
@@ -39,20 +45,22 @@ static plim_status rearrange(const plim__runner *runner, const plim__rearrangeme
     return status;
 }
 
+static size_t aligned(size_t bytes) { return (bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT; }
+
 static plim_status load_one(plim__runner *runner, const plim__load *load, plim_error *error) {
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    if (!target) return PLIM_OK;
+    if (!target) return PLIM_OK; /* never used; or spilled, to a file that is all zeros */
     if (!load->tensor) {
         memset(target, 0, runner->program->buffers.items[load->buffer].bytes);
         return PLIM_OK;
     }
     if (!load->in.run) return plim__tensor_read(load->tensor, target, error);
     /* one weight at a time is held twice while it is rearranged */
-    size_t bytes = (load->tensor->bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
-    void *staging = borrow(runner, 0, bytes);
+    size_t bytes = aligned(load->tensor->bytes);
+    void *staging = borrow(runner, 0, bytes, NULL);
     plim_status status = staging ? plim__tensor_read(load->tensor, staging, error)
                                  : plim__fail_memory(error, "rearranging a weight", bytes);
-    if (status == PLIM_OK) status = rearrange(runner, &load->in, bytes, staging, target, error);
+    if (status == PLIM_OK) status = rearrange(runner, &load->in, bytes, NULL, staging, target, error);
     give_back(runner, staging);
     return status;
 }
@@ -70,10 +78,31 @@ static size_t dense_bytes(const plim__runner *runner, const plim__load *load) {
     return (size_t)plim__shape_elements(&value->shape) * (size_t)plim_dtype_bits(value->dtype) / 8;
 }
 
+/* What is spilled, as the file has it, in borrowed memory: from the file to `dense`, or back. */
+static plim_status move_spilled(plim__runner *runner, const plim__load *load, void *dense, bool out,
+                                plim_error *error) {
+    const plim__buffer *buffer = &runner->program->buffers.items[load->buffer];
+    const plim__rearrangement *how = out ? &load->back : &load->in;
+    plim__spill *file = runner->arena->spill;
+    if (!how->run)
+        return out ? plim__spill_read(file, dense, dense_bytes(runner, load), buffer->spill_at, error)
+                   : plim__spill_write(file, dense, dense_bytes(runner, load), buffer->spill_at, error);
+    void *raw = borrow(runner, 0, buffer->bytes, dense);
+    if (!raw) return plim__fail_memory(error, "reading what is spilled", buffer->bytes);
+    if (!out) memset(raw, 0, buffer->bytes); /* padding */
+    plim_status status = out ? plim__spill_read(file, raw, buffer->bytes, buffer->spill_at, error) : PLIM_OK;
+    if (status == PLIM_OK)
+        status = rearrange(runner, how, aligned(buffer->bytes), dense, out ? raw : dense, out ? dense : raw, error);
+    if (status == PLIM_OK && !out) status = plim__spill_write(file, raw, buffer->bytes, buffer->spill_at, error);
+    give_back(runner, raw);
+    return status;
+}
+
 plim_status plim__runner_read_kept(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
     char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     plim__machine_enter(runner->program->machine);
-    if (load->back.run) return rearrange(runner, &load->back, 0, source, dense, error);
+    if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, dense, true, error);
+    if (load->back.run) return rearrange(runner, &load->back, 0, dense, source, dense, error);
     memcpy(dense, source, dense_bytes(runner, load));
     return PLIM_OK;
 }
@@ -82,7 +111,9 @@ plim_status plim__runner_write_kept(plim__runner *runner, const plim__load *load
                                     plim_error *error) {
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     plim__machine_enter(runner->program->machine);
-    if (load->in.run) return rearrange(runner, &load->in, 0, (void *)(uintptr_t)dense, target, error);
+    void *from = (void *)(uintptr_t)dense;
+    if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, from, false, error);
+    if (load->in.run) return rearrange(runner, &load->in, 0, from, from, target, error);
     memcpy(target, dense, dense_bytes(runner, load));
     return PLIM_OK;
 }
@@ -99,6 +130,24 @@ void plim__runner_resolve(plim__runner *runner) {
     }
 }
 
+/* Where spilled operands are in the file; that never changes. */
+static plim_status find_places(plim__runner *runner, size_t operands, plim_error *error) {
+    const plim__program *program = runner->program;
+    if (runner->plan->window < 0) return PLIM_OK;
+    runner->places = plim__alloc_array(operands, sizeof *runner->places);
+    if (!runner->places) return plim__fail_memory(error, "a runner", operands * sizeof *runner->places);
+    size_t at = 0;
+    for (size_t s = 0; s < program->steps.count; s++) {
+        const plim__step *step = &program->steps.items[s];
+        for (int32_t i = 0; i < step->in_count + step->out_count; i++) {
+            int32_t b = step->operands[i].buffer;
+            bool spilled = b >= 0 && program->buffers.items[b].spilled;
+            runner->places[at++] = spilled ? program->buffers.items[b].spill_at : -1;
+        }
+    }
+    return PLIM_OK;
+}
+
 static plim_status make(plim__runner *runner, plim__arena *shared, plim_error *error) {
     const plim__program *program = runner->program;
     size_t operands = 0;
@@ -107,6 +156,7 @@ static plim_status make(plim__runner *runner, plim__arena *shared, plim_error *e
     runner->pointers = plim__alloc_array(operands, sizeof *runner->pointers);
     runner->operands = plim__alloc_array(program->steps.count, sizeof *runner->operands);
     if (!runner->pointers || !runner->operands) return plim__fail_memory(error, "a runner", operands * sizeof(void *));
+    PLIM_TRY(find_places(runner, operands, error));
     runner->arena = shared ? shared : &runner->own;
     const plim__plan *plan = runner->plan;
     if (!shared) {
@@ -137,6 +187,7 @@ void plim__runner_free(plim__runner *runner) {
     plim__arena_release(&runner->own);
     plim__free(runner->pointers);
     plim__free(runner->operands);
+    plim__free(runner->places);
     plim__free(runner->seconds);
     plim__free(runner);
 }
@@ -158,8 +209,8 @@ static plim_status check_finite(const plim__runner *runner, const plim__step *st
         const plim__buffer *buffer = &runner->program->buffers.items[operand.buffer];
         const plim__value *value = buffer->value < 0 ? NULL : &runner->program->graph->values.items[buffer->value];
         if (!value || value->dtype != PLIM_F32) continue;
-        const float *x = out[i];
-        for (size_t k = 0; k < buffer->bytes / sizeof *x; k++)
+        const float *x = out[i]; /* NULL: in a file */
+        for (size_t k = 0; x && k < buffer->bytes / sizeof *x; k++)
             if (!isfinite(x[k]))
                 return plim__fail(error, PLIM_INVALID, "it makes %s in '%s'", isnan(x[k]) ? "NaN" : "Inf", value->name);
     }
@@ -177,6 +228,11 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
                        .first = runner->first,
                        .error = &detail,
                        .scratch = plim__runner_at(runner, (plim__operand){step->scratch, 0})};
+    if (runner->places) {
+        call.spill = runner->arena->spill;
+        call.places = runner->places + runner->operands[s] + step->in_count;
+        call.window = runner->arena->kept + runner->plan->window;
+    }
     double start = runner->seconds ? plim__clock_seconds() : 0;
     plim_status status = step->run(&call);
     if (runner->seconds) runner->seconds[s] = plim__clock_seconds() - start;

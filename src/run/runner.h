@@ -12,6 +12,7 @@ typedef struct plim__runner {
     plim__arena own;                         /* unless several runners share one */
     void **pointers;                         /* operands of all steps, in order */
     size_t *operands;                        /* of each step: where its pointers begin */
+    int64_t *places;                         /* beside pointers: where spilled ones are; NULL when none is */
     uint64_t tick;                           /* for random operators: the number of this run */
     bool first;                              /* of its batch: sums begin anew */
     bool no_update;                          /* leaves out the steps of the update phase */

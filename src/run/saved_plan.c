@@ -14,6 +14,8 @@
 #include "run/picture.h"
 #include "run/trainer.h"
 
+#define VERSION 2 /* 1 knew nothing of state in a file */
+
 /* --- what a plan is for --------------------------------------------------------------------------------------- */
 
 static void set_text(json_t *object, const char *key, const char *format, ...) PLIM_PRINTF(3, 4);
@@ -68,12 +70,13 @@ static json_t *plan_json(const plim_trainer *t, uint64_t budget, json_t *is) {
     const plim__variant *v = t->main;
     json_t *steps = json_array();
     for (size_t i = 0; i < v->schedule.count; i++) json_array_append_new(steps, json_integer(v->schedule.steps[i]));
-    return json_pack("{s:i, s:o, s:I, s:{s:I, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", 1, "for", is,
-                     "budget_bytes", (json_int_t)budget, "levers", "micro_batch", (json_int_t)t->way.levers.micro_batch,
-                     "loss_rows", (json_int_t)t->way.levers.loss_rows, "passing_limit",
-                     (json_int_t)t->way.levers.passing_limit, "class", plim_class_name(t->way.class), "arena_bytes",
-                     (json_int_t)v->plan->arena_bytes, "process_bytes", (json_int_t)t->planned_process,
-                     "seconds_per_step", t->way.seconds, "schedule", steps);
+    return json_pack("{s:i, s:o, s:I, s:{s:I, s:I, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION,
+                     "for", is, "budget_bytes", (json_int_t)budget, "levers", "micro_batch",
+                     (json_int_t)t->way.levers.micro_batch, "loss_rows", (json_int_t)t->way.levers.loss_rows,
+                     "passing_limit", (json_int_t)t->way.levers.passing_limit, "spill", (json_int_t)t->way.levers.spill,
+                     "class", plim_class_name(t->way.class), "arena_bytes", (json_int_t)v->plan->arena_bytes,
+                     "process_bytes", (json_int_t)t->planned_process, "seconds_per_step", t->way.seconds, "schedule",
+                     steps);
 }
 
 plim_status plim__saved_plan_text(const plim_trainer *t, uint64_t budget, char **text, plim_error *error) {
@@ -115,7 +118,14 @@ static plim_status read_plan(const char *path, json_t **plan, plim_error *error)
     bool cut = status == PLIM_OK && timeline.cut;
     plim__timeline_free(&timeline);
     if (status != PLIM_OK) return status;
-    if (cut || json_integer_value(json_object_get(*plan, "plimsoll_plan")) != 1) {
+    json_int_t version = json_integer_value(json_object_get(*plan, "plimsoll_plan"));
+    if (!cut && version > 0 && version != VERSION) {
+        json_decref(*plan);
+        return plim__fail(error, PLIM_UNSUPPORTED,
+                          "'%s' is a saved plan of form %lld, and this program makes and reads form %d: save it again",
+                          path, (long long)version, VERSION);
+    }
+    if (cut || version != VERSION) {
         json_decref(*plan);
         return plim__fail(error, PLIM_CORRUPT, "'%s' %s", path,
                           cut ? "is cut off" : "is not a saved plan (plimsoll plan --save makes one)");
@@ -172,11 +182,16 @@ static plim_status apply(plim_trainer *t, const json_t *plan, plim_error *error)
     const char *class = json_string_value(json_object_get(plan, "class"));
     plim__task task = plim__trainer_task(t);
     plim__schedule schedule = {0};
-    t->way =
-        (plim__way_point){.levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
-                                     .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
-                                     .passing_limit = json_integer_value(json_object_get(levers, "passing_limit"))},
-                          .seconds = json_number_value(json_object_get(plan, "seconds_per_step"))};
+    json_int_t spill = json_integer_value(json_object_get(levers, "spill"));
+    if (spill > 0 && t->options.no_spill)
+        return plim__fail(error, PLIM_INVALID,
+                          "'%s' keeps optimizer state in a file, which --no-spill forbids; plan again with --replan",
+                          t->options.plan);
+    t->way = (plim__way_point){.levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
+                                          .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
+                                          .passing_limit = json_integer_value(json_object_get(levers, "passing_limit")),
+                                          .spill = spill > 0 ? (size_t)spill : 0},
+                               .seconds = json_number_value(json_object_get(plan, "seconds_per_step"))};
     for (plim_class k = PLIM_EXACT; k <= PLIM_LOSSY; k++)
         if (class && strcmp(class, plim_class_name(k)) == 0) t->way.class = k;
     if (t->way.levers.micro_batch < 1 || t->way.levers.micro_batch > t->options.batch || t->way.levers.loss_rows < 0)

@@ -1,7 +1,7 @@
 /* A plan as a value: what it is for, and everything that makes it, so that it can be made again to the byte. It is kept
  * as JSON inside a trace, whose rest is the plan's picture.
  *
- *   {"plimsoll_plan": 1, "for": {"model": …, "processor": …, "threads": …, "batch": …}, "budget_bytes": …,
+ *   {"plimsoll_plan": 2, "for": {"model": …, "processor": …, "threads": …, "batch": …}, "budget_bytes": …,
  *    "levers": {…}, "schedule": [0, 1, 2, 1, 3], "arena_bytes": …, "process_bytes": …}
  */
 #ifndef PLIM_RUN_SAVED_PLAN_H

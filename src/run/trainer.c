@@ -48,6 +48,7 @@ static plim_status keep_options(plim_trainer *t, const plim_trainer_options *giv
     }
     if (ok && given->loss.output) ok = (t->loss_output = plim__strdup(given->loss.output)) != NULL;
     if (ok && given->plan) ok = (t->plan_path = plim__strdup(given->plan)) != NULL;
+    if (ok && given->spill) ok = (t->spill_folder = plim__strdup(given->spill)) != NULL;
     if (ok && given->loss.class_weights) {
         t->class_weights = plim__alloc_array(given->loss.class_count, sizeof *t->class_weights);
         ok = t->class_weights != NULL;
@@ -59,6 +60,7 @@ static plim_status keep_options(plim_trainer *t, const plim_trainer_options *giv
     o->sizes = t->sizes;
     o->loss.output = t->loss_output;
     o->plan = t->plan_path;
+    o->spill = t->spill_folder;
     o->loss.class_weights = t->class_weights;
     return PLIM_OK;
 }
@@ -77,6 +79,9 @@ static plim_status list_tensors(plim_trainer *t, plim_error *error) {
 
 static plim_status start(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plim__arena_reserve(&t->arena, t->kept_bytes, plim__variant_passing_bytes(t->main), error));
+    if (t->main->plan->window >= 0)
+        PLIM_TRY(plim__arena_spill(&t->arena, plim__trainer_spill_folder(t), plim__spill_file_bytes(t->main->program),
+                                   error));
     PLIM_TRY(plim__variant_start(t->main, &t->arena, error));
     if (!t->options.measure) return PLIM_OK;
     size_t steps = t->main->program->steps.count;
@@ -152,6 +157,7 @@ void plim_trainer_free(plim_trainer *t) {
     plim__free(t->class_weights);
     plim__free(t->loss_output);
     plim__free(t->plan_path);
+    plim__free(t->spill_folder);
     plim__vec_free(&t->tensors);
     plim__vec_free(&t->rows);
     plim__free(t);

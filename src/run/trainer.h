@@ -13,7 +13,7 @@ struct plim_trainer {
     plim_size *sizes;
     char **size_names;
     float *class_weights;
-    char *loss_output, *plan_path;
+    char *loss_output, *plan_path, *spill_folder;
     plim__arena arena;
     size_t kept_bytes;               /* of all variants */
     plim__variant *main;             /* of micro-batches of the usual size */
@@ -26,6 +26,7 @@ struct plim_trainer {
     /* the plan */
     plim__costs *costs;
     plim__way_point way; /* of the main variant */
+    uint64_t spill_room; /* bytes of state that may go to a file */
     bool explore;        /* looks for all ways, and fills in `rows` */
     int effort;          /* of recompute */
     PLIM_VEC(plim_plan_way) rows;
@@ -39,6 +40,8 @@ struct plim_trainer {
 /* Plans the main variant, within the budget when there is one. */
 plim_status plim__trainer_plan(plim_trainer *t, plim_error *error);
 plim__task plim__trainer_task(const plim_trainer *t);
+/* Where state is spilled to. */
+const char *plim__trainer_spill_folder(const plim_trainer *t);
 /* Makes a trainer as plim_trainer_create does; `prepared` may have .explore and .effort set. */
 plim_status plim__trainer_make(plim_trainer *prepared, const plim_graph *model, const plim_trainer_options *options,
                                plim_error *error);

@@ -37,11 +37,13 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
         .seconds = t->way.seconds,
         .class_ = t->way.class,
         .repeated = v->repeated,
+        .spilled_bytes = plim__spilled_bytes(v->program),
         .replans = t->replans,
     };
     for (size_t b = 0; b < v->program->buffers.count; b++)
         if (plim__peak_holds(v->program, v->plan, b))
             add_bytes(&v->program->buffers.items[b], v->training->graph, stats);
+    if (v->plan->window >= 0) stats->workspace_bytes += plim__spill_window_bytes(v->program);
     for (size_t i = 0; i < v->training->parameter_count; i++)
         stats->parameters +=
             (size_t)plim__shape_elements(&v->training->graph->values.items[v->training->parameters[i]].shape);
@@ -163,7 +165,7 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
     plim__variant *v;
     plim__arena arena = {0};
     PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, NULL, &v, error));
-    plim_status status = plim__variant_pack(v, NULL, NULL, 0, error);
+    plim_status status = plim__variant_pack(v, NULL, 0, NULL, 0, error);
     if (status == PLIM_OK)
         status = plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_passing_bytes(v), error);
     if (status == PLIM_OK) status = plim__variant_start(v, &arena, error);

@@ -11,6 +11,7 @@
 #include "core/str.h"
 #include "kernel/machine.h"
 #include "mem/resident.h"
+#include "mem/spill.h"
 #include "plan/peak.h"
 #include "plimsoll/bytes.h"
 #include "run/measure.h"
@@ -40,7 +41,20 @@ plim__task plim__trainer_task(const plim_trainer *t) {
                                  : t->options.allow    ? t->options.allow
                                                        : PLIM_REORDERED,
                         .effort = t->effort,
+                        .spill_room = t->spill_room,
                         .most_samples = (t->options.batch + t->options.accumulate - 1) / t->options.accumulate};
+}
+
+const char *plim__trainer_spill_folder(const plim_trainer *t) {
+    return t->options.spill ? t->options.spill : plim__spill_default_folder();
+}
+
+/* A folder that was asked for must do; one that nobody named is used where it can be. */
+static plim_status find_spill_room(plim_trainer *t, plim_error *error) {
+    t->spill_room = 0;
+    if (t->options.no_spill) return PLIM_OK;
+    plim_status status = plim__spill_check(plim__trainer_spill_folder(t), &t->spill_room, error);
+    return t->options.spill ? status : PLIM_OK;
 }
 
 size_t plim__trainer_data_bytes(const plim_trainer *t) {
@@ -146,67 +160,77 @@ static void name_largest(const plim__variant *v, plim__str *text) {
 }
 
 static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, plim_error *error) {
-    const plim__way_point *smallest = plim__ways_smallest(ways);
+    plim__way_point smallest;
     char budget[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
+    char file[PLIM_BYTES_TEXT];
     plim__variant *v = NULL;
-    plim__str names = {0};
-    t->refused = !smallest;
-    PLIM_TRY(smallest ? plim__ways_take(ways, smallest, &v, error)
-                      : plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself"));
+    plim__str names = {0}, spilled = {0};
+    bool found;
+    PLIM_TRY(plim__ways_smallest(ways, &found, &smallest, error));
+    t->refused = !found;
+    PLIM_TRY(found ? plim__ways_take(ways, &smallest, &v, error)
+                   : plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself"));
     name_largest(v, &names);
+    if (smallest.levers.spill)
+        plim__str_addf(&spilled, " besides %s that can go to a file", plim_bytes_format(smallest.levers.spill, file));
     size_t smallest_budget = least_budget(v->plan->arena_bytes, besides);
     if (!t->least_budget || smallest_budget < t->least_budget) t->least_budget = smallest_budget;
-    plim__fail(error, PLIM_NO_MEMORY,
-               "nothing fits a budget of %s: weights and state take %s, the step at least %s, the program and data %s "
-               "(largest: %s). The smallest budget that works is %zu MiB",
-               plim_bytes_format(t->options.budget, budget), plim_bytes_format(v->plan->persistent_bytes, kept),
-               plim_bytes_format(plim__variant_passing_bytes(v), passing), plim_bytes_format(besides, rest),
-               plim__str_text(&names), t->least_budget >> 20);
+    plim__fail(
+        error, PLIM_NO_MEMORY,
+        "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
+        "(largest: %s). The smallest budget that works is %zu MiB",
+        plim_bytes_format(t->options.budget, budget), plim_bytes_format(v->plan->persistent_bytes, kept),
+        plim__str_text(&spilled), plim_bytes_format(plim__variant_passing_bytes(v), passing),
+        plim_bytes_format(besides, rest), plim__str_text(&names), t->least_budget >> 20);
     t->refused = true;
     plim__str_free(&names);
+    plim__str_free(&spilled);
     plim__variant_free(v);
     return PLIM_NO_MEMORY;
 }
 
-/* What other budgets would cost: points from the fastest to the smallest, evenly spread over bytes. */
+static plim_status add_row(plim_trainer *t, const plim__way_point *way, size_t besides, plim_error *error) {
+    plim_plan_way row = {.budget_bytes = least_budget(way->arena_bytes, besides),
+                         .arena_bytes = way->arena_bytes,
+                         .process_bytes = way->arena_bytes + besides,
+                         .micro_batch = way->levers.micro_batch,
+                         .accumulate = (t->options.batch + way->levers.micro_batch - 1) / way->levers.micro_batch,
+                         .recomputed = way->repeated,
+                         .spilled = way->levers.spill,
+                         .seconds = way->seconds,
+                         .class_ = way->class};
+    if (!plim__vec_push(&t->rows, row)) return plim__fail_memory(error, "a plan", sizeof row);
+    if (!t->least_budget || row.budget_bytes < t->least_budget) t->least_budget = row.budget_bytes;
+    return PLIM_OK;
+}
+
+/* What other budgets would cost: from the fastest to the smallest, evenly spread over bytes. */
 static plim_status list_rows(plim_trainer *t, plim__ways *ways, size_t besides, plim_error *error) {
-    size_t count = ways->points.count;
-    if (count == 0) return PLIM_OK;
-    plim__way_point *points = ways->points.items;
-    size_t most = points[0].kept_bytes + points[0].passing_bytes,
-           least = points[count - 1].kept_bytes + points[count - 1].passing_bytes, last = SIZE_MAX;
+    plim__way_point fastest, smallest, way;
+    bool found;
     t->rows.count = 0;
-    for (size_t k = 0; k < PLIM_PLAN_POINTS; k++) {
-        size_t limit =
-            least + (size_t)((double)(most - least) * (double)(PLIM_PLAN_POINTS - 1 - k) / (PLIM_PLAN_POINTS - 1));
-        plim__way_point *point = points;
-        while (point < points + count && point->kept_bytes + point->passing_bytes > limit) point++;
-        if (point == points + count || (size_t)(point - points) == last) continue;
-        last = (size_t)(point - points);
-        size_t arena;
-        PLIM_TRY(plim__ways_arena(ways, point, &arena, error));
-        plim_plan_way row = {.budget_bytes = least_budget(arena, besides),
-                             .arena_bytes = arena,
-                             .process_bytes = arena + besides,
-                             .micro_batch = point->levers.micro_batch,
-                             .accumulate =
-                                 (t->options.batch + point->levers.micro_batch - 1) / point->levers.micro_batch,
-                             .recomputed = point->repeated,
-                             .seconds = point->seconds,
-                             .class_ = point->class};
-        if (!plim__vec_push(&t->rows, row)) return plim__fail_memory(error, "a plan", sizeof row);
-        if (!t->least_budget || row.budget_bytes < t->least_budget) t->least_budget = row.budget_bytes;
+    PLIM_TRY(plim__ways_fastest(ways, &found, &fastest, error));
+    PLIM_TRY(plim__ways_smallest(ways, &found, &smallest, error));
+    size_t least = found ? smallest.arena_bytes : 0, last = SIZE_MAX;
+    size_t spread = found && fastest.arena_bytes > least ? fastest.arena_bytes - least : 0;
+    for (size_t k = PLIM_PLAN_POINTS; found && k-- > 0;) {
+        size_t limit = least + (size_t)((double)spread * (double)k / (PLIM_PLAN_POINTS - 1));
+        PLIM_TRY(plim__ways_best(ways, limit, &found, &way, error));
+        if (!found || way.arena_bytes == last) continue;
+        last = way.arena_bytes;
+        PLIM_TRY(add_row(t, &way, besides, error));
     }
     return PLIM_OK;
 }
 
 /* The fastest way within `limit`, as the main variant; none when there is none. */
 static plim_status take_best(plim_trainer *t, plim__ways *ways, size_t limit, plim_error *error) {
-    const plim__way_point *best;
-    PLIM_TRY(plim__ways_best(ways, limit, &best, error));
-    if (!best) return PLIM_OK;
-    t->way = *best;
-    return plim__ways_take(ways, best, &t->main, error);
+    plim__way_point best;
+    bool found;
+    PLIM_TRY(plim__ways_best(ways, limit, &found, &best, error));
+    if (!found) return PLIM_OK;
+    t->way = best;
+    return plim__ways_take(ways, &best, &t->main, error);
 }
 
 static plim_status choose(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t limit, size_t besides,
@@ -273,6 +297,7 @@ plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
     if (!t->costs) return plim__fail_memory(error, "a plan", sizeof *t->costs);
     *t->costs = plim__costs_default(t->options.threads);
     t->planned_process = 0;
+    PLIM_TRY(find_spill_room(t, error));
     if (t->options.plan) return plan_saved(t, error);
     if (!t->options.budget) return plan_freely(t, error);
     PLIM_TRY(plim__costs_get(t->options.threads, t->costs, error));
@@ -290,6 +315,7 @@ plim_plan_way plim__trainer_way(const plim_trainer *t) {
                            .micro_batch = stats.micro_batch,
                            .accumulate = stats.accumulate,
                            .recomputed = stats.repeated,
+                           .spilled = stats.spilled_bytes,
                            .seconds = stats.seconds,
                            .class_ = stats.class_,
                            .weights = stats.weight_bytes,

@@ -167,7 +167,9 @@ plim_status plim__trainer_read_checkpoint(plim_trainer *t, const plim__checkpoin
     if (status == PLIM_OK && file->meta.seed != here.meta.seed)
         status = plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of a run with the seed %llu, not %llu",
                             file->path, (unsigned long long)file->meta.seed, (unsigned long long)here.meta.seed);
+    if (t->options.budget) plim__arena_lend(&t->arena); /* a tensor of the file is held beside the arena */
     if (status == PLIM_OK) status = load_all(file, &here, error);
+    if (t->options.budget) plim__arena_take_back(&t->arena);
     if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){file->meta.update, (uint64_t)file->meta.tick});
     free_identity(&here);
     return status;

@@ -1,0 +1,383 @@
+/* Optimizer state in a file is the same state: the same bits as in memory for every optimizer, through checkpoints and
+ * other budgets; plans that spill keep the budget's promises; what fails on disk is said. */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plim_test.h"
+#include "plimsoll/plimsoll.h"
+#include "run/saved_plan.h"
+#include "run/trainer.h"
+#include "run/trainer_save.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#define SKIP_UNDER_SANITIZERS() skip() /* they hold memory of their own, which no plan knows of */
+#else
+#define SKIP_UNDER_SANITIZERS() (void)0
+#endif
+
+enum { BATCH = 6, PIXELS = 3 * 32 * 32 };
+
+static plim_error error;
+static float images[BATCH * PIXELS];
+static int64_t labels[BATCH];
+
+static void must(plim_status status) {
+    if (status != PLIM_OK) fail_msg("%s", error.message);
+}
+
+/* --- training ------------------------------------------------------------------------------------------------- */
+
+/* Widths that are no multiples of what oneDNN makes blocks of: its arrangements have padding. */
+static plim_graph *make_model(const char *name, int64_t width) {
+    plim_graph *model;
+    must(plim_zoo_create(name, &(plim_zoo_options){.width = width, .image = 32, .classes = 10}, &model, &error));
+    return model;
+}
+
+static plim_trainer_options options_of(plim_optimizer optimizer) {
+    return (plim_trainer_options){.batch = BATCH,
+                                  .seed = 5,
+                                  .threads = 2,
+                                  .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
+                                  .optimizer = optimizer};
+}
+
+static plim_trainer *make_trainer(const plim_graph *model, plim_trainer_options o) {
+    plim_trainer *t;
+    must(plim_trainer_create(model, &o, &t, &error));
+    return t;
+}
+
+/* The same with so much of its state in a file; SIZE_MAX: all. */
+static plim_trainer *make_spilled(const plim_graph *model, plim_trainer_options o, size_t spill) {
+    plim_trainer *t = make_trainer(model, o);
+    plim__trainer_end(t);
+    t->costs = plim__alloc(sizeof *t->costs);
+    *t->costs = plim__costs_default(o.threads);
+    plim__task task = plim__trainer_task(t);
+    plim__levers levers = {.micro_batch = task.most_samples, .passing_limit = INT64_MAX, .spill = spill};
+    must(plim__levers_apply(&task, &levers, NULL, 0, &t->main, &error));
+    must(plim__trainer_start(t, &error));
+    t->way.levers = levers;
+    return t;
+}
+
+static size_t spilled_by(const plim_trainer *t) {
+    plim_trainer_stats stats;
+    plim_trainer_stats_get(t, &stats);
+    return stats.spilled_bytes;
+}
+
+static void learn_some(plim_trainer *t, int from, int to, int64_t count) {
+    for (int step = from; step < to; step++) {
+        plim_step_result result;
+        for (int i = 0; i < BATCH; i++) labels[i] = (i + step) % 10;
+        for (int i = 0; i < BATCH * PIXELS; i++) images[i] = (float)sin((double)(i * (step + 1)));
+        must(plim_trainer_step(t, &(plim_batch){count, {images}, labels}, &result, &error));
+    }
+}
+
+static void learn(plim_trainer *t, int from, int to) { learn_some(t, from, to, BATCH); }
+
+static size_t find_tensor(const plim_trainer *t, const char *name) {
+    plim_trainer_tensor tensor;
+    for (size_t i = 0; i < plim_trainer_tensor_count(t); i++) {
+        plim_trainer_tensor_get(t, i, &tensor);
+        if (strcmp(tensor.name, name) == 0) return i;
+    }
+    fail_msg("there is no '%s'", name);
+    return 0;
+}
+
+/* Weights, statistics and state, bit by bit. */
+static void must_be_equal(plim_trainer *a, plim_trainer *b, const char *what) {
+    assert_int_equal(plim_trainer_tensor_count(a), plim_trainer_tensor_count(b));
+    for (size_t i = 0; i < plim_trainer_tensor_count(a); i++) {
+        plim_trainer_tensor tensor;
+        plim_trainer_tensor_get(a, i, &tensor);
+        char *one = malloc(tensor.bytes), *two = malloc(tensor.bytes);
+        must(plim_trainer_read(a, i, one, &error));
+        must(plim_trainer_read(b, find_tensor(b, tensor.name), two, &error));
+        if (memcmp(one, two, tensor.bytes) != 0) fail_msg("%s: '%s' differs", what, tensor.name);
+        free(one);
+        free(two);
+    }
+}
+
+/* --- the same bits -------------------------------------------------------------------------------------------- */
+
+static plim_optimizer optimizer_of(int k, const char **what) {
+    static const struct {
+        plim_optimizer_kind kind;
+        double momentum;
+        int nesterov;
+        const char *what;
+    } rules[] = {{PLIM_SGD, 0.9, 0, "momentum"},  {PLIM_SGD, 0.9, 1, "nesterov"},
+                 {PLIM_ADAM, 0, 0, "adam"},       {PLIM_ADAMW, 0, 0, "adamw"},
+                 {PLIM_RMSPROP, 0, 0, "rmsprop"}, {PLIM_RMSPROP, 0.9, 0, "rmsprop, momentum"},
+                 {PLIM_ADAGRAD, 0, 0, "adagrad"}, {PLIM_LION, 0, 0, "lion"}};
+    plim_optimizer o = plim_optimizer_default(rules[k].kind);
+    o.momentum = rules[k].momentum;
+    o.nesterov = rules[k].nesterov;
+    o.weight_decay = 0.01;
+    o.rate = 0.003;
+    *what = rules[k].what;
+    return o;
+}
+#define RULES 8
+
+static void every_optimizer_gives_the_same_bits(void **state) {
+    (void)state;
+    plim_graph *model = make_model("resnet18", 12);
+    for (int k = 0; k < RULES; k++) {
+        const char *what;
+        plim_trainer_options o = options_of(optimizer_of(k, &what));
+        o.threads = 1 + k % 2;
+        plim_trainer *right = make_trainer(model, o), *all = make_spilled(model, o, SIZE_MAX);
+        size_t most = spilled_by(all);
+        plim_trainer *half = make_spilled(model, o, most / 2);
+        assert_true(most > ((size_t)1 << 20));
+        assert_true(spilled_by(half) >= most / 2 && spilled_by(half) < most);
+        assert_true(all->main->plan->persistent_bytes < right->main->plan->persistent_bytes);
+        learn(right, 0, 3);
+        learn(all, 0, 3);
+        learn(half, 0, 3);
+        must_be_equal(right, all, what);
+        must_be_equal(right, half, what);
+        plim_trainer_free(right);
+        plim_trainer_free(all);
+        plim_trainer_free(half);
+    }
+    plim_graph_free(model);
+}
+
+static void adafactor_keeps_its_state_in_memory(void **state) {
+    (void)state;
+    plim_graph *model = make_model("lenet", 4);
+    plim_trainer *t = make_spilled(model, options_of(plim_optimizer_default(PLIM_ADAFACTOR)), SIZE_MAX);
+    assert_int_equal(spilled_by(t), 0);
+    assert_null(t->arena.spill);
+    plim_trainer_free(t);
+    plim_graph_free(model);
+}
+
+/* Micro-batches, clipping by norm (updates come last), and a short batch, whose program shares the state. */
+static void other_levers_and_short_batches_change_nothing(void **state) {
+    (void)state;
+    plim_graph *model = make_model("lenet", 20);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.accumulate = 2;
+    o.optimizer.clip_norm = 1;
+    plim_trainer *right = make_trainer(model, o), *t = make_spilled(model, o, SIZE_MAX);
+    for (int round = 0; round < 2; round++) {
+        learn(right, 3 * round, 3 * round + 2);
+        learn(t, 3 * round, 3 * round + 2);
+        learn_some(right, 3 * round + 2, 3 * round + 3, 5);
+        learn_some(t, 3 * round + 2, 3 * round + 3, 5);
+    }
+    assert_true(spilled_by(t) > 0);
+    must_be_equal(right, t, "micro-batches");
+    plim_trainer_free(right);
+    plim_trainer_free(t);
+    plim_graph_free(model);
+}
+
+/* --- from one run to another ---------------------------------------------------------------------------------- */
+
+static void checkpoints_carry_what_is_spilled_both_ways(void **state) {
+    (void)state;
+    char path[] = "/tmp/plim-spill-XXXXXX";
+    close(mkstemp(path));
+    plim_graph *model = make_model("resnet18", 12);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    plim_trainer *right = make_trainer(model, o);
+    learn(right, 0, 4);
+    for (int way = 0; way < 2; way++) {
+        plim_trainer *first = make_spilled(model, o, way ? 0 : SIZE_MAX),
+                     *second = make_spilled(model, o, way ? SIZE_MAX : 0);
+        plim__checkpoint_file file;
+        learn(first, 0, 2);
+        must(plim__trainer_write_checkpoint(first, path, (plim__checkpoint){0}, &error));
+        must(plim__checkpoint_open(&file, path, &error));
+        learn(second, 0, 1); /* what it did before does not matter */
+        must(plim__trainer_read_checkpoint(second, &file, &error));
+        plim__checkpoint_close(&file);
+        must_be_equal(first, second, "read back");
+        learn(second, 2, 4);
+        must_be_equal(right, second, way ? "to a file" : "from a file");
+        plim_trainer_free(first);
+        plim_trainer_free(second);
+    }
+    plim_trainer_free(right);
+    plim_graph_free(model);
+    unlink(path);
+}
+
+/* A budget under which state has to be spilled: what the smallest of exact plans takes, and some more for what differs in
+ * this process. */
+static uint64_t small_budget(const plim_graph *model, plim_trainer_options o) {
+    plim_plan *plan;
+    o.budget = (uint64_t)1 << 40;
+    must(plim_plan_create(model, &o, &plan, &error));
+    uint64_t budget = plim_plan_get(plan)->minimum_budget_bytes + ((uint64_t)8 << 20);
+    plim_plan_free(plan);
+    return budget;
+}
+
+static void another_budget_moves_state_to_a_file_and_back(void **state) {
+    (void)state;
+    SKIP_UNDER_SANITIZERS();
+    plim_graph *model = make_model("resnet18", 44);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.exact_only = 1;
+    plim_trainer *right = make_trainer(model, o), *t = make_trainer(model, o);
+    size_t unspilled = t->arena.kept_bytes + t->arena.passing_bytes;
+    learn(right, 0, 4);
+    learn(t, 0, 1);
+    /* what is planned here stands beside the memory that will be given back */
+    uint64_t budget = small_budget(model, o) - unspilled;
+    must(plim_trainer_set_budget(t, budget, &error));
+    assert_true(spilled_by(t) > ((size_t)8 << 20));
+    assert_true(t->arena.kept_bytes + t->arena.passing_bytes + spilled_by(t) / 2 < unspilled);
+    learn(t, 1, 3);
+    must(plim_trainer_set_budget(t, 0, &error));
+    assert_int_equal(spilled_by(t), 0);
+    learn(t, 3, 4);
+    must_be_equal(right, t, "after two other budgets");
+    plim_trainer_free(right);
+    plim_trainer_free(t);
+    plim_graph_free(model);
+}
+
+/* --- plans ---------------------------------------------------------------------------------------------------- */
+
+static void plans_spill_less_and_are_faster_with_more_memory(void **state) {
+    (void)state;
+    SKIP_UNDER_SANITIZERS();
+    plim_graph *model = make_model("resnet18", 44);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.exact_only = o.plan_only = 1;
+    uint64_t least = small_budget(model, o);
+    double slower = INFINITY;
+    size_t first = 0, last = 0;
+    for (int k = 0; k < 8; k++) {
+        o.budget = least + (uint64_t)k * ((uint64_t)12 << 20);
+        plim_trainer *t = make_trainer(model, o);
+        plim_trainer_stats stats;
+        plim_trainer_stats_get(t, &stats);
+        assert_true(stats.process_bytes <= o.budget);
+        if (stats.seconds > slower * (1 + 1e-9)) fail_msg("%d: slower than with less memory", k);
+        slower = stats.seconds;
+        last = stats.spilled_bytes;
+        if (k == 0) first = last;
+        plim_trainer_free(t);
+    }
+    assert_true(first > 0);
+    assert_int_equal(last, 0);
+    /* without the lever the smallest budget is larger */
+    o.no_spill = 1;
+    assert_true(small_budget(model, o) > least + ((uint64_t)16 << 20));
+    o.budget = least;
+    plim_trainer *refused;
+    assert_int_equal(plim_trainer_create(model, &o, &refused, &error), PLIM_NO_MEMORY);
+    plim_graph_free(model);
+}
+
+static void a_saved_plan_spills_the_same(void **state) {
+    (void)state;
+    SKIP_UNDER_SANITIZERS();
+    char path[] = "/tmp/plim-spill-plan-XXXXXX";
+    close(mkstemp(path));
+    plim_graph *model = make_model("resnet18", 44);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.exact_only = 1;
+    plim_trainer *right = make_trainer(model, o);
+    plim_plan *plan;
+    o.budget = small_budget(model, o);
+    must(plim_plan_create(model, &o, &plan, &error));
+    assert_true(plim_plan_get(plan)->fits && plim_plan_get(plan)->chosen.spilled > 0);
+    must(plim_plan_save(plan, "resnet18", path, &error));
+    o.plan = path;
+    plim_trainer *t = make_trainer(model, o);
+    assert_int_equal(spilled_by(t), plim_plan_get(plan)->chosen.spilled);
+    learn(right, 0, 2);
+    learn(t, 0, 2);
+    must_be_equal(right, t, "a saved plan");
+    plim_trainer_free(t);
+    o.no_spill = 1;
+    assert_int_equal(plim_trainer_create(model, &o, &t, &error), PLIM_INVALID);
+    assert_non_null(strstr(error.message, path));
+    plim_trainer_free(right);
+    plim_plan_free(plan);
+    plim_graph_free(model);
+    unlink(path);
+}
+
+static void a_folder_that_cannot_be_used_is_refused_when_it_was_asked_for(void **state) {
+    (void)state;
+    plim_graph *model = make_model("lenet", 4);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    plim_trainer *t;
+    o.budget = (uint64_t)1 << 33;
+    o.spill = "/var/tmp/no/such/folder";
+    assert_int_not_equal(plim_trainer_create(model, &o, &t, &error), PLIM_OK);
+    assert_non_null(strstr(error.message, o.spill));
+    plim_graph_free(model);
+}
+
+/* --- failures ------------------------------------------------------------------------------------------------- */
+
+/* Cuts every open file without a name in this folder; returns how many. */
+static int cut_files(const char *folder) {
+    DIR *list = opendir("/proc/self/fd");
+    int cut = 0;
+    for (const struct dirent *entry; (entry = readdir(list));) {
+        char path[512], target[512] = "";
+        snprintf(path, sizeof path, "/proc/self/fd/%.20s", entry->d_name);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        if (length > 0 && strncmp(target, folder, strlen(folder)) == 0 && strstr(target, "(deleted)"))
+            cut += ftruncate(atoi(entry->d_name), 0) == 0;
+    }
+    closedir(list);
+    return cut;
+}
+
+static void a_file_that_fails_is_named_and_nothing_crashes(void **state) {
+    (void)state;
+    char folder[] = "/var/tmp/plimsoll-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    plim_graph *model = make_model("lenet", 20);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.spill = folder;
+    plim_trainer *t = make_spilled(model, o, SIZE_MAX);
+    learn(t, 0, 1);
+    assert_int_equal(cut_files(folder), 1);
+    plim_batch batch = {BATCH, {images}, labels};
+    assert_int_equal(plim_trainer_step(t, &batch, NULL, &error), PLIM_IO);
+    assert_non_null(strstr(error.message, folder));
+    assert_non_null(strstr(error.message, "last checkpoint"));
+    plim_trainer_free(t);
+    plim_graph_free(model);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) cmocka_set_test_filter(argv[1]); /* one test alone */
+    setenv("PLIMSOLL_COSTS", "default", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_optimizer_gives_the_same_bits),
+        cmocka_unit_test(adafactor_keeps_its_state_in_memory),
+        cmocka_unit_test(other_levers_and_short_batches_change_nothing),
+        cmocka_unit_test(checkpoints_carry_what_is_spilled_both_ways),
+        cmocka_unit_test(another_budget_moves_state_to_a_file_and_back),
+        cmocka_unit_test(plans_spill_less_and_are_faster_with_more_memory),
+        cmocka_unit_test(a_saved_plan_spills_the_same),
+        cmocka_unit_test(a_folder_that_cannot_be_used_is_refused_when_it_was_asked_for),
+        cmocka_unit_test(a_file_that_fails_is_named_and_nothing_crashes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
