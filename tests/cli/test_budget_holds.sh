@@ -41,7 +41,7 @@ import json, sys
 r, model, budget = json.load(open("run.json")), sys.argv[1], int(sys.argv[2])
 peak, plan = r["peak_resident_bytes"], r["planned_process_bytes"]
 print(f"{model}: budget {budget / 1e6:.1f} MB, peak {peak / 1e6:.1f}, planned {plan / 1e6:.1f}, {r['class']}, "
-      f"micro-batch {r['micro_batch']} x {r['accumulate']}, {r['recomputed']} recomputed")
+      f"micro-batch {r['micro_batch']} x {r['accumulate']}, {r['recomputed']} recomputed, {r['spilled_bytes'] / 1e6:.1f} spilled")
 assert r["budget_bytes"] == budget
 assert peak <= budget, "the budget is exceeded"
 assert r["arena_bytes"] == r["planned_arena_bytes"], "the arena is not as planned"
@@ -50,8 +50,13 @@ PY
     done
 }
 
+spilled() { # the smallest budget of a model that keeps much state asks for a file
+    python3 -c 'import json, sys; sys.exit(json.load(open("plan.json"))["frontier"][-1]["spilled_bytes"] < 10e6)' || fail "$model spills too little"
+}
+
 hold lenet 64
 hold resnet18 8 --image 64 --width 32 --classes 10
+spilled
 hold mobilenet_v2 8 --image 64 --classes 10
 hold gpt2-tiny 4 --layers 2
 hold vit-tiny 16 --layers 2
