@@ -100,9 +100,11 @@ static bool begins_with_any(const char *label, const char *const *names) {
     return false;
 }
 
-/* Of one thread, for factors of (m, k) and (k, n). */
+/* Of one thread, for factors of (m, k) and (k, n). The first one is read as it lies where its depth is less than a
+ * block. */
 static double packed_block(double m, double n, double k, int threads) {
-    return (fmin(n / threads, MOST_COLUMNS) + fmin(m, MOST_DEPTH)) * fmin(k, MOST_DEPTH) * sizeof(float);
+    double rows = k < MOST_DEPTH ? 0 : fmin(m, MOST_DEPTH);
+    return (fmin(n / threads, MOST_COLUMNS) + rows) * fmin(k, MOST_DEPTH) * sizeof(float);
 }
 
 static double operand_numbers(const plim__program *program, const plim__step *step, int32_t i) {
