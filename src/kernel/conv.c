@@ -102,6 +102,9 @@ static plim_status lower(plim__lower *l, bool transposed) {
     plim__conv_geometry s;
     PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_input_shape(l, 0), plim__lower_input_shape(l, 1),
                              plim__lower_output_shape(l, 0), transposed, &s));
+    bool done = false;
+    if (transposed) PLIM_TRY(plim__lower_upsample(l, &s, &done));
+    if (done) return PLIM_OK;
     dnnl_primitive_desc_t pd;
     PLIM_TRY(describe(l, &s, transposed, bias, &pd));
     plim__argument arguments[4] = {
