@@ -106,3 +106,16 @@ plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node) {
     bury(g, old);
     return PLIM_OK;
 }
+
+plim_status plim__match_copy_window(plim_graph *g, int32_t from, int32_t to) {
+    static const char *const lists[] = {"kernel_shape", "strides", "dilations", "pads"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        size_t count;
+        const int64_t *values = plim__node_ints(&g->nodes.items[from], lists[i], &count);
+        if (values) plim_graph_set_ints(g, to, lists[i], values, count);
+    }
+    plim_graph_set_int(g, to, "group", plim__node_int(&g->nodes.items[from], "group", 1));
+    const char *mode = plim__node_string(&g->nodes.items[from], "auto_pad", NULL);
+    if (mode) plim_graph_set_string(g, to, "auto_pad", mode);
+    return g->failure.status;
+}

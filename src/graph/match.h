@@ -29,5 +29,7 @@ int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int
                           const plim_value *inputs, size_t count, plim_value like);
 /* Makes the new node's output take the place of `old`; what nobody uses any more dies. */
 plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node);
+/* Attributes of a convolution: kernel, strides, dilations, pads, groups. */
+plim_status plim__match_copy_window(plim_graph *g, int32_t from, int32_t to);
 
 #endif

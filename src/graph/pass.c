@@ -5,12 +5,12 @@
 
 #include "core/error.h"
 
-#define PASS(id, text, inference, what) plim_status plim__pass_##id(plim_graph *g, bool *changed, plim_error *error);
+#define PASS(id, text, where, what) plim_status plim__pass_##id(plim_graph *g, bool *changed, plim_error *error);
 #include "graph/passes.def"
 #undef PASS
 
 const plim__pass plim__passes[] = {
-#define PASS(id, text, inference, what) {text, what, plim__pass_##id, inference},
+#define PASS(id, text, where, what) {text, what, plim__pass_##id, PLIM__PASS_##where},
 #include "graph/passes.def"
 #undef PASS
 };
@@ -39,8 +39,8 @@ plim_status plim__passes_run(plim_graph *g, const char *without, bool training, 
     for (int round = 0; round < 8; round++) {
         bool any = false;
         for (size_t i = 0; i < plim__pass_count; i++) {
-            if ((training && plim__passes[i].inference_only) || plim__pass_listed(without, plim__passes[i].name))
-                continue;
+            plim__pass_where other = training ? PLIM__PASS_INFERENCE : PLIM__PASS_TRAINING;
+            if (plim__passes[i].where == other || plim__pass_listed(without, plim__passes[i].name)) continue;
             bool changed = false;
             plim_status status = plim__passes[i].run(g, &changed, error);
             PLIM_TRY(plim_graph_status(g, error)); /* what went wrong in the graph itself says more */

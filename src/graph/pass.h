@@ -5,11 +5,17 @@
 
 #include "graph/graph.h"
 
+typedef enum plim__pass_where {
+    PLIM__PASS_ALWAYS,
+    PLIM__PASS_INFERENCE, /* needs weights that no longer change */
+    PLIM__PASS_TRAINING,  /* worth it for what the backward pass no longer keeps */
+} plim__pass_where;
+
 typedef struct plim__pass {
     const char *name;
     const char *summary;
     plim_status (*run)(plim_graph *g, bool *changed, plim_error *error);
-    bool inference_only; /* needs weights that no longer change */
+    plim__pass_where where;
 } plim__pass;
 
 extern const plim__pass plim__passes[];

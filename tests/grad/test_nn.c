@@ -64,6 +64,21 @@ static void transposed_convolutions(void **state) {
     }
 }
 
+/* By parts: the pass has split the weights, so their gradient comes from the parts' own. */
+static void convolution_of_joined_channels(void **state) {
+    (void)state;
+    plim_graph *g = plim_graph_create();
+    plim_value parts[] = {real_input(g, "a", DIMS(2, 16, 5, 4)), real_input(g, "b", DIMS(2, 32, 5, 4))};
+    int32_t concat = plim_graph_node(g, "Concat", NULL, parts, 2, 1);
+    plim_graph_set_int(g, concat, "axis", 1);
+    int64_t out = 16;
+    plim_value inputs[] = {plim_graph_node_output(g, concat, 0), real_input(g, "w", DIMS(16, 48, 3, 3)),
+                           real_input(g, "bias", 1, &out)};
+    int32_t n = plim_graph_node(g, "Conv", NULL, inputs, 3, 1);
+    set_window(g, n, 2, 3, 1, 1, 1, 1);
+    expect_right("Conv of joined channels", g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
+}
+
 static void pools(void **state) {
     (void)state;
     static const char *const ops[] = {"MaxPool", "AveragePool", "AveragePool"};
@@ -266,6 +281,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions),
         cmocka_unit_test(transposed_convolutions),
+        cmocka_unit_test(convolution_of_joined_channels),
         cmocka_unit_test(pools),
         cmocka_unit_test(batch_norm_in_training_and_with_fixed_statistics),
         cmocka_unit_test(the_other_norms),

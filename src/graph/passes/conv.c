@@ -14,19 +14,6 @@ static plim_value residual_of(const plim_graph *g, plim_value y, plim_value *sum
     return other;
 }
 
-static plim_status copy_attributes(plim_graph *g, int32_t from, int32_t to) {
-    static const char *const lists[] = {"kernel_shape", "strides", "dilations", "pads"};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        size_t count;
-        const int64_t *values = plim__node_ints(&g->nodes.items[from], lists[i], &count);
-        if (values) plim_graph_set_ints(g, to, lists[i], values, count);
-    }
-    plim_graph_set_int(g, to, "group", plim__node_int(&g->nodes.items[from], "group", 1));
-    const char *mode = plim__node_string(&g->nodes.items[from], "auto_pad", NULL);
-    if (mode) plim_graph_set_string(g, to, "auto_pad", mode);
-    return g->failure.status;
-}
-
 static plim_status fuse(plim_graph *g, int32_t n, bool *changed) {
     const plim__node *conv = &g->nodes.items[n];
     plim_value y = conv->outputs.items[0], last = y;
@@ -38,7 +25,7 @@ static plim_status fuse(plim_graph *g, int32_t n, bool *changed) {
     plim_value inputs[4] = {conv->inputs.items[0], conv->inputs.items[1], plim__node_in(conv, 2), residual};
     if (activated) last = activation.output;
     int32_t made = plim__match_build(g, "plimsoll", "FusedConv", 1, conv->name, inputs, residual >= 0 ? 4 : 3, last);
-    if (made < 0 || copy_attributes(g, n, made) != PLIM_OK) return g->failure.status;
+    if (made < 0 || plim__match_copy_window(g, n, made) != PLIM_OK) return g->failure.status;
     if (activated) plim__activation_set(g, made, &activation);
     *changed = true;
     return plim__match_replace(g, last, made);
