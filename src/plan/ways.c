@@ -219,6 +219,29 @@ static size_t least_kept(const plim__ways *ways, const struct plim__candidate *c
     return most > c->window ? c->kept_bytes + c->window - most : c->kept_bytes;
 }
 
+/* What some step holds at once, whatever the order: no schedule has less. */
+static size_t least_passing(const plim__depend *d) {
+    int64_t most = 0;
+    for (size_t s = 0; s < d->step_count; s++) {
+        int64_t bytes = d->scratch[s] - (d->over[s] >= 0 ? d->bytes[d->onto[s]] : 0);
+        for (int32_t i = d->reads.start[s]; i < d->reads.start[s + 1]; i++) bytes += d->bytes[d->reads.items[i]];
+        for (int32_t i = d->makes.start[s]; i < d->makes.start[s + 1]; i++) bytes += d->bytes[d->makes.items[i]];
+        if (bytes > most) most = bytes;
+    }
+    return (size_t)most;
+}
+
+/* Whether any point of a candidate could be one that keep_best keeps: with sums of gradients beside everything else,
+ * micro-batches are often larger and slower than what is there already. */
+static bool could_win(const plim__ways *ways, const struct plim__candidate *c) {
+    size_t least = c->kept_bytes + least_passing(c->depend);
+    for (size_t i = 0; i < ways->points.count; i++) {
+        const plim__way_point *p = &ways->points.items[i];
+        if (p->seconds <= c->update_seconds && p->class <= c->class && arena_of(p) <= least) return false;
+    }
+    return true;
+}
+
 /* Builds a candidate; its frontier is only explored when it could be faster than what fits already. */
 static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim_error *error) {
     struct plim__candidate *c;
@@ -227,7 +250,7 @@ static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim
     bool found = false;
     plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &found, &best, error);
     bool useful = status == PLIM_OK && c->class <= ways->task.allow && least_kept(ways, c) < limit &&
-                  (!found || c->update_seconds < best.seconds);
+                  (!found || c->update_seconds < best.seconds) && could_win(ways, c);
     /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
     int effort = levers.micro_batch < ways->task.most_samples ? -1 : ways->task.effort;
     if (useful) status = explore(c, effort, error);
