@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/trace_script.h"
 #include "plimsoll/plimsoll.h"
 #include "report/report.h"
 #include "run/saved_plan.h"
@@ -120,10 +121,27 @@ static void damaged_files_are_refused(void **state) {
     free_plan(&s);
 }
 
+static void an_older_form_is_refused_by_its_number(void **state) {
+    (void)state;
+    saved s;
+    plim_trainer *trainer;
+    plim__timeline timeline;
+    make_plan(&s);
+    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
+    timeline.plan = plim__strdup("{\"plimsoll_plan\": 1, \"budget_bytes\": 1000}");
+    assert_int_equal(plim__trace_write_timeline(&timeline, s.path, &s.error), PLIM_OK);
+    plim__timeline_free(&timeline);
+    assert_int_equal(plim_trainer_create(s.model, &s.options, &trainer, &s.error), PLIM_UNSUPPORTED);
+    assert_non_null(strstr(s.error.message, s.path));
+    assert_non_null(strstr(s.error.message, "form 1"));
+    free_plan(&s);
+}
+
 int main(void) {
     setenv("PLIMSOLL_COSTS", "default", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_plan_is_made_again), cmocka_unit_test(a_report_opens_a_saved_plan),
-        cmocka_unit_test(a_plan_for_something_else_is_refused_by_name), cmocka_unit_test(damaged_files_are_refused)};
+        cmocka_unit_test(a_plan_for_something_else_is_refused_by_name), cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(an_older_form_is_refused_by_its_number)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
