@@ -9,7 +9,8 @@
 struct plim__candidate {
     plim__levers levers; /* without a limit */
     plim_class class;
-    plim__variant *variant;
+    plim__variant *variant; /* NULL: made again when it is needed */
+    plim__spill_list spillable;
     plim__depend *depend;
     double *seconds; /* of each lowered step */
     plim__frontier *frontier;
@@ -55,6 +56,7 @@ static void candidate_free(struct plim__candidate *c) {
     plim__depend_free(c->depend);
     plim__free(c->seconds);
     plim__variant_free(c->variant);
+    plim__spill_list_free(&c->spillable);
     plim__free(c);
 }
 
@@ -66,6 +68,7 @@ static plim_status build(struct plim__candidate *c, const plim__task *task, plim
     c->runs = (task->training.batch + c->levers.micro_batch - 1) / c->levers.micro_batch;
     c->kept_bytes = kept_bytes(c->variant->lowered);
     c->window = plim__spill_window_bytes(c->variant->lowered);
+    PLIM_TRY(plim__spill_list_make(c->variant->lowered, &c->spillable, error));
     c->update_seconds = sum_seconds(c->variant->lowered, c->seconds, c->runs);
     bool splits = c->runs > 1;
     c->class = splits && c->variant->training->couples ? PLIM_LOSSY
@@ -141,9 +144,28 @@ static const plim__frontier_point *frontier_point(const struct plim__candidate *
     return plim__frontier_find(c->frontier, point->levers.passing_limit);
 }
 
+/* Making a program is quick beside the search. */
+static plim_status revive(struct plim__candidate *c, const plim__task *task, plim_error *error) {
+    plim__training_options options = options_of(task, &c->levers);
+    return c->variant ? PLIM_OK : plim__variant_create(task->model, &options, task->threads, NULL, &c->variant, error);
+}
+
+void plim__ways_rest(plim__ways *ways) {
+    for (size_t i = 0; i < ways->candidates.count; i++) {
+        struct plim__candidate *c = ways->candidates.items[i];
+        plim__depend_free(c->depend);
+        plim__free(c->seconds);
+        plim__variant_free(c->variant);
+        c->depend = NULL;
+        c->seconds = NULL;
+        c->variant = NULL;
+    }
+}
+
 static plim_status pack(plim__ways *ways, plim__way_point *point, plim_error *error) {
     struct plim__candidate *c = ways->candidates.items[point->candidate];
     if (point->arena_bytes) return PLIM_OK;
+    PLIM_TRY(revive(c, &ways->task, error));
     PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, 0, NULL, 0, error));
     point->arena_bytes = c->variant->plan->arena_bytes;
     return PLIM_OK;
@@ -167,7 +189,7 @@ static bool within(const plim__ways *ways, const plim__way_point *point, size_t 
     const struct plim__candidate *c = ways->candidates.items[point->candidate];
     size_t arena = point->arena_bytes ? point->arena_bytes : arena_of(point), spill = 0;
     if (arena > limit) {
-        spill = plim__spill_list_sum(&c->variant->spillable, arena - limit + c->window);
+        spill = plim__spill_list_sum(&c->spillable, arena - limit + c->window);
         if (!spill || spill > ways->task.spill_room) return false;
     }
     *with = spilled(ways, point, spill);
@@ -199,7 +221,7 @@ plim_status plim__ways_smallest(plim__ways *ways, bool *found, plim__way_point *
     plim__way_point *point = &ways->points.items[ways->points.count - 1];
     const struct plim__candidate *c = ways->candidates.items[point->candidate];
     PLIM_TRY(pack(ways, point, error));
-    size_t most = plim__spill_list_most(&c->variant->spillable, ways->task.spill_room);
+    size_t most = plim__spill_list_most(&c->spillable, ways->task.spill_room);
     *smallest = spilled(ways, point, most > c->window ? most : 0);
     return PLIM_OK;
 }
@@ -215,7 +237,7 @@ plim_status plim__ways_fastest(plim__ways *ways, bool *found, plim__way_point *f
 /* --- the search ----------------------------------------------------------------------------------------------- */
 
 static size_t least_kept(const plim__ways *ways, const struct plim__candidate *c) {
-    size_t most = plim__spill_list_most(&c->variant->spillable, ways->task.spill_room);
+    size_t most = plim__spill_list_most(&c->spillable, ways->task.spill_room);
     return most > c->window ? c->kept_bytes + c->window - most : c->kept_bytes;
 }
 
@@ -249,8 +271,9 @@ static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim
     plim__way_point best;
     bool found = false;
     plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &found, &best, error);
-    bool useful = status == PLIM_OK && c->class <= ways->task.allow && least_kept(ways, c) < limit &&
-                  (!found || c->update_seconds < best.seconds) && could_win(ways, c);
+    bool useful = status == PLIM_OK && c->class <= ways->task.allow && could_win(ways, c);
+    if (useful && (least_kept(ways, c) >= limit || (found && c->update_seconds >= best.seconds)))
+        useful = ways->complete = false;
     /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
     int effort = levers.micro_batch < ways->task.most_samples ? -1 : ways->task.effort;
     if (useful) status = explore(c, effort, error);
@@ -300,7 +323,7 @@ static plim_status find(plim__ways *ways, size_t limit, plim_error *error) {
 }
 
 plim_status plim__ways_find(const plim__task *task, size_t limit, plim__ways *ways, plim_error *error) {
-    *ways = (plim__ways){.task = *task};
+    *ways = (plim__ways){.task = *task, .complete = true};
     plim_status status = find(ways, limit ? limit : SIZE_MAX, error);
     if (status != PLIM_OK) plim__ways_free(ways);
     return status;
@@ -318,6 +341,7 @@ void plim__ways_free(plim__ways *ways) {
 plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, plim__variant **variant,
                             plim_error *error) {
     struct plim__candidate *c = ways->candidates.items[point->candidate];
+    PLIM_TRY(revive(c, &ways->task, error));
     PLIM_TRY(plim__variant_pack(c->variant, &frontier_point(c, point)->schedule, point->levers.spill, NULL, 0, error));
     *variant = c->variant;
     c->variant = NULL;

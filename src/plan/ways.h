@@ -49,6 +49,7 @@ typedef struct plim__ways {
     plim__task task;
     PLIM_VEC(struct plim__candidate *) candidates;
     PLIM_VEC(plim__way_point) points; /* from the fastest to the smallest: none is slower and larger than another */
+    bool complete; /* nothing was left out for the sake of the limit: another one needs no other search */
 } plim__ways;
 
 /* Finds ways. `limit` (bytes of the arena; 0 for none) steers the search: it goes no further than needed to know the
@@ -62,7 +63,9 @@ plim_status plim__ways_smallest(plim__ways *ways, bool *found, plim__way_point *
 /* The one that nothing is faster than, packed. */
 plim_status plim__ways_fastest(plim__ways *ways, bool *found, plim__way_point *fastest, plim_error *error);
 
-/* The variant of a way, packed. Its candidate is used up. */
+/* Gives back everything but what was found: programs are made again when a way is asked for. */
+void plim__ways_rest(plim__ways *ways);
+/* The variant of a way, packed. It is the caller's. */
 plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, plim__variant **variant, plim_error *error);
 
 /* A variant by levers. With `like` (may be NULL) weights and state are those of that variant, and what only this one

@@ -31,6 +31,10 @@
 #define LEAST_PACKED 192 /* fewer rows or columns are multiplied as they lie */
 /* A plan stays so far below its budget: the kernel's own bookkeeping, and what differs from run to run. */
 static size_t margin(size_t budget) { return ((size_t)1 << 20) + budget / 256; }
+/* What that leaves for the arena. */
+static size_t limit_of(size_t budget, size_t besides) {
+    return budget > besides + margin(budget) ? budget - besides - margin(budget) : 1;
+}
 
 plim__task plim__trainer_task(const plim_trainer *t) {
     return (plim__task){.model = t->model,
@@ -112,13 +116,21 @@ static double operand_numbers(const plim__program *program, const plim__step *st
     return buffer < 0 ? 0 : (double)program->buffers.items[buffer].bytes / sizeof(float);
 }
 
-static double packed_by(const plim__program *program, const plim__step *step, int threads) {
+/* Rows of the products inside a step: a loss in chunks multiplies so many at a time. */
+static double inner_rows(const plim__step *step, double numbers, int64_t loss_rows) {
+    double rows = numbers / MOST_DEPTH;
+    return loss_rows > 0 && strncmp(step->label, "LinearCross", 11) == 0 ? fmin(rows, (double)loss_rows) : rows;
+}
+
+static double packed_by(const plim__program *program, const plim__step *step, int threads, int64_t loss_rows) {
     static const char *const products[] = {"MatMul", "Gemm", "Linear", "Einsum", NULL}, *const inside[] = {
                                                                                             "LinearCross", "LSTM",
                                                                                             "GRU", "RNN", NULL};
     double a = operand_numbers(program, step, 0), b = operand_numbers(program, step, 1);
     if (begins_with_any(step->label, inside)) /* of their factors only the sizes are known here */
-        return a / MOST_DEPTH < LEAST_PACKED ? 0 : packed_block(a / MOST_DEPTH, b / MOST_DEPTH, MOST_DEPTH, threads);
+        return inner_rows(step, a, loss_rows) < LEAST_PACKED
+                   ? 0
+                   : packed_block(inner_rows(step, a, loss_rows), b / MOST_DEPTH, MOST_DEPTH, threads);
     double c = operand_numbers(program, step, step->in_count);
     if (!begins_with_any(step->label, products) || a <= 0 || b <= 0 || c <= 0) return 0;
     double k = sqrt(a * b / c); /* (m k) (k n) / (m n) */
@@ -127,10 +139,10 @@ static double packed_by(const plim__program *program, const plim__step *step, in
 }
 
 /* The most that a step takes from the heap while it runs. */
-static size_t packed_bytes(const plim__program *program, int threads) {
+static size_t packed_bytes(const plim__program *program, int threads, int64_t loss_rows) {
     double most = 0;
     for (size_t s = 0; s < program->steps.count; s++)
-        most = fmax(most, packed_by(program, &program->steps.items[s], threads));
+        most = fmax(most, packed_by(program, &program->steps.items[s], threads, loss_rows));
     return (size_t)most * (size_t)threads;
 }
 
@@ -138,8 +150,8 @@ static size_t packed_bytes(const plim__program *program, int threads) {
 static size_t overhead_now(const plim_trainer *t) {
     plim__machine_forget();
     malloc_trim(0);
-    return plim__resident_now() + RUNNING_BYTES + packed_bytes(t->main->program, t->options.threads) +
-           plim__trainer_data_bytes(t);
+    return plim__resident_now() + RUNNING_BYTES +
+           packed_bytes(t->main->program, t->options.threads, t->way.levers.loss_rows) + plim__trainer_data_bytes(t);
 }
 
 static size_t least_budget(size_t arena, size_t besides) {
@@ -159,36 +171,6 @@ static void name_largest(const plim__variant *v, plim__str *text) {
                        buffer->value < 0 ? "workspace" : v->training->graph->values.items[buffer->value].name,
                        plim_bytes_format(buffer->bytes, bytes));
     }
-}
-
-static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, plim_error *error) {
-    plim__way_point smallest;
-    char budget[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
-    char file[PLIM_BYTES_TEXT];
-    plim__variant *v = NULL;
-    plim__str names = {0}, spilled = {0};
-    bool found;
-    PLIM_TRY(plim__ways_smallest(ways, &found, &smallest, error));
-    t->refused = !found;
-    PLIM_TRY(found ? plim__ways_take(ways, &smallest, &v, error)
-                   : plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself"));
-    name_largest(v, &names);
-    if (smallest.levers.spill)
-        plim__str_addf(&spilled, " besides %s that can go to a file", plim_bytes_format(smallest.levers.spill, file));
-    size_t smallest_budget = least_budget(v->plan->arena_bytes, besides);
-    if (!t->least_budget || smallest_budget < t->least_budget) t->least_budget = smallest_budget;
-    plim__fail(
-        error, PLIM_NO_MEMORY,
-        "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
-        "(largest: %s). The smallest budget that works is %zu MiB",
-        plim_bytes_format(t->options.budget, budget), plim_bytes_format(v->plan->persistent_bytes, kept),
-        plim__str_text(&spilled), plim_bytes_format(plim__variant_passing_bytes(v), passing),
-        plim_bytes_format(besides, rest), plim__str_text(&names), t->least_budget >> 20);
-    t->refused = true;
-    plim__str_free(&names);
-    plim__str_free(&spilled);
-    plim__variant_free(v);
-    return PLIM_NO_MEMORY;
 }
 
 static plim_status add_row(plim_trainer *t, const plim__way_point *way, size_t besides, plim_error *error) {
@@ -225,6 +207,49 @@ static plim_status list_rows(plim_trainer *t, plim__ways *ways, size_t besides, 
     return PLIM_OK;
 }
 
+/* What the program takes besides the arena once this variant is made. */
+static size_t overhead_with(plim_trainer *t, plim__variant *v) {
+    t->main = v;
+    size_t bytes = overhead_now(t);
+    t->main = NULL;
+    return bytes;
+}
+
+static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, plim_error *error) {
+    plim__way_point smallest;
+    char budget[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
+    char file[PLIM_BYTES_TEXT];
+    plim__variant *v = NULL;
+    plim__str names = {0}, spilled = {0};
+    bool found;
+    PLIM_TRY(plim__ways_smallest(ways, &found, &smallest, error));
+    t->refused = !found;
+    PLIM_TRY(found ? plim__ways_take(ways, &smallest, &v, error)
+                   : plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself"));
+    name_largest(v, &names);
+    if (smallest.levers.spill)
+        plim__str_addf(&spilled, " besides %s that can go to a file", plim_bytes_format(smallest.levers.spill, file));
+    plim__ways_rest(ways);
+    t->way = smallest;
+    size_t now = overhead_with(t, v);
+    if (now > besides) besides = now;
+    size_t smallest_budget = least_budget(v->plan->arena_bytes, besides);
+    if (!t->least_budget || smallest_budget < t->least_budget) t->least_budget = smallest_budget;
+    plim__fail(
+        error, PLIM_NO_MEMORY,
+        "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
+        "(largest: %s). The smallest budget that works is %zu MiB",
+        plim_bytes_format(t->options.budget, budget), plim_bytes_format(v->plan->persistent_bytes, kept),
+        plim__str_text(&spilled), plim_bytes_format(plim__variant_passing_bytes(v), passing),
+        plim_bytes_format(besides, rest), plim__str_text(&names), t->least_budget >> 20);
+    t->refused = true;
+    plim__str_free(&names);
+    plim__str_free(&spilled);
+    plim__variant_free(v);
+    if (t->explore) PLIM_TRY(list_rows(t, ways, besides, error));
+    return PLIM_NO_MEMORY;
+}
+
 /* The fastest way within `limit`, as the main variant; none when there is none. */
 static plim_status take_best(plim_trainer *t, plim__ways *ways, size_t limit, plim_error *error) {
     plim__way_point best;
@@ -235,46 +260,53 @@ static plim_status take_best(plim_trainer *t, plim__ways *ways, size_t limit, pl
     return plim__ways_take(ways, &best, &t->main, error);
 }
 
+static plim_status search_again(const plim__task *task, plim__ways *ways, size_t limit, plim_error *error) {
+    plim__ways_free(ways);
+    return plim__ways_find(task, limit, ways, error);
+}
+
 static plim_status choose(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t limit, size_t besides,
                           plim_error *error) {
-    if (t->explore) PLIM_TRY(list_rows(t, ways, besides, error));
     PLIM_TRY(take_best(t, ways, limit, error));
     if (t->main) return PLIM_OK;
     if (t->effort < 0) { /* only asked whether something fits */
         t->refused = true;
         return plim__fail(error, PLIM_NO_MEMORY, "nothing fits");
     }
-    if (!t->explore) { /* the search stopped where nothing could fit: how low does it go? */
-        plim__ways_free(ways);
-        PLIM_TRY(plim__ways_find(task, SIZE_MAX, ways, error));
+    if (!ways->complete) { /* the search stopped where nothing could fit: how low does it go? */
+        PLIM_TRY(search_again(task, ways, SIZE_MAX, error));
         PLIM_TRY(take_best(t, ways, limit, error));
     }
     return t->main ? PLIM_OK : refuse(t, ways, besides, error);
 }
 
-/* Plans within `limit` bytes of arena. */
-static plim_status fit_arena(plim_trainer *t, size_t limit, size_t besides, plim_error *error) {
-    plim__task task = plim__trainer_task(t);
-    plim__ways ways;
-    PLIM_TRY(plim__ways_find(&task, t->explore ? SIZE_MAX : limit, &ways, error));
-    plim_status status = choose(t, &task, &ways, limit, besides, error);
-    plim__ways_free(&ways);
-    return status;
-}
-
 /* Takes the fastest way within what the budget leaves; again with less when the plan itself turned out larger. */
-static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
+static plim_status fit_ways(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t besides,
+                            plim_error *error) {
     size_t budget = t->options.budget;
     for (int round = 0;; round++) {
-        size_t limit = budget > besides + margin(budget) ? budget - besides - margin(budget) : 1;
-        PLIM_TRY(fit_arena(t, limit, besides, error));
+        size_t limit = limit_of(budget, besides);
+        if (round > 0 && !ways->complete) PLIM_TRY(search_again(task, ways, limit, error));
+        PLIM_TRY(choose(t, task, ways, limit, besides, error));
+        plim__ways_rest(ways);
         size_t now = overhead_now(t), arena = t->main->plan->arena_bytes;
         t->planned_process = now + arena;
-        if (now + arena + margin(budget) <= budget || round == 2) return PLIM_OK;
-        besides = now + ((size_t)1 << 20);
+        if (now > besides) besides = now;
+        if (now + arena + margin(budget) <= budget || round == 2)
+            return t->explore ? list_rows(t, ways, besides, error) : PLIM_OK;
+        besides += (size_t)1 << 20;
         plim__variant_free(t->main);
         t->main = NULL;
     }
+}
+
+static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
+    plim__task task = plim__trainer_task(t);
+    plim__ways ways;
+    PLIM_TRY(plim__ways_find(&task, t->explore ? SIZE_MAX : limit_of(t->options.budget, besides), &ways, error));
+    plim_status status = fit_ways(t, &task, &ways, besides, error);
+    plim__ways_free(&ways);
+    return status;
 }
 
 static plim_status plan_within(plim_trainer *t, plim_error *error) {
