@@ -75,6 +75,7 @@ plim_status plim__trainer_record_end(plim_trainer *t, plim_error *error) {
     plim_status closed = plim__trace_close(r->trace, status == PLIM_OK ? error : NULL);
     r->trace = NULL;
     plim__recording_free(t);
+    if (t->options.budget) plim__arena_lend(&t->arena); /* a page of the record is made beside it, within the budget */
     return status == PLIM_OK ? closed : status;
 }
 

@@ -183,7 +183,9 @@ static plim_status add_row(plim_trainer *t, const plim__way_point *way, size_t b
                          .spilled = way->levers.spill,
                          .seconds = way->seconds,
                          .class_ = way->class};
-    if (!plim__vec_push(&t->rows, row)) return plim__fail_memory(error, "a plan", sizeof row);
+    /* rows become slower: a budget that a faster one needs already, in whole MiB, is no alternative */
+    bool useless = t->rows.count > 0 && t->rows.items[t->rows.count - 1].budget_bytes <= row.budget_bytes;
+    if (!useless && !plim__vec_push(&t->rows, row)) return plim__fail_memory(error, "a plan", sizeof row);
     if (!t->least_budget || row.budget_bytes < t->least_budget) t->least_budget = row.budget_bytes;
     return PLIM_OK;
 }

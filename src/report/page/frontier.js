@@ -2,7 +2,7 @@
 
 function buildFrontier(element, select) {
   const points = summary.frontier.slice().sort((a, b) => a.budget_bytes - b.budget_bytes);
-  const W = element.clientWidth && element.clientWidth < 640 ? Math.max(320, element.clientWidth) : 760, H = W < 640 ? 280 : 340, left = 64, bottom = 44, top = 14, right = 18;
+  const W = element.clientWidth && element.clientWidth < 640 ? Math.max(320, element.clientWidth) : 760, H = W < 640 ? 280 : 340, left = 64, bottom = 44, top = 30, right = 18;
   const maxX = Math.max(...points.map((p) => p.budget_bytes)) * 1.05, minX = Math.min(...points.map((p) => p.budget_bytes)) * 0.9;
   const maxY = Math.max(...points.map((p) => p.seconds)) * 1.08;
   const x = (b) => left + (b - minX) / (maxX - minX) * (W - left - right), y = (s) => top + (1 - s / maxY) * (H - top - bottom);
@@ -18,7 +18,7 @@ function buildFrontier(element, select) {
     picture.append(svg('line', {class: 'grid-line', x1: left, x2: W - right, y1: y(s), y2: y(s)}), svg('text', {x: left - 8, y: y(s) + 4, 'text-anchor': 'end'}, s === 0 ? '0' : formatSeconds(s)));
   }
   for (let b = Math.ceil(minX / stepX) * stepX; b <= maxX; b += stepX) picture.append(svg('text', {x: x(b), y: H - bottom + 20, 'text-anchor': 'middle'}, formatBytes(b).replace('.0 ', ' ')));
-  picture.append(svg('text', {x: W - right, y: H - 4, 'text-anchor': 'end'}, 'memory budget →'), svg('text', {x: left + 6, y: top + 10}, 'time of a step'));
+  picture.append(svg('text', {x: W - right, y: H - 4, 'text-anchor': 'end'}, 'memory budget →'), svg('text', {x: left, y: 14}, 'time of a step'));
   if (summary.budget_bytes >= minX && summary.budget_bytes <= maxX) picture.append(svg('line', {class: 'budget', x1: x(summary.budget_bytes), x2: x(summary.budget_bytes), y1: top, y2: H - bottom}));
   picture.append(svg('path', {class: 'path', d: points.map((p, i) => `${i ? `H${x(p.budget_bytes)}V` : `M${x(p.budget_bytes)} `}${y(p.seconds)}`).join('')}));
   const detail = make('div', {'aria-live': 'polite'}), dots = [];
