@@ -4,14 +4,19 @@
 #include "kernel/copies.h"
 #include "ops/movement.h"
 
+/* A copy in one piece from the input, as it lies, to the output. */
+static plim_status begin_copy(plim__lower *l, plim__layout *x, plim__copies **copies) {
+    PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, x));
+    PLIM_TRY(plim__lower_output(l, 0, NULL));
+    return plim__copies_create(l, x->dtype, 1, copies);
+}
+
 /* The output is [r0, d0, r1, d1, ..]; along the repeats the source stands still. */
 plim_status plim__lower_tile(plim__lower *l) {
     plim__layout x;
     plim__copies *copies;
     if (plim__shape_equal(plim__lower_input_shape(l, 0), plim__lower_output_shape(l, 0))) return plim__lower_forward(l);
-    PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
-    PLIM_TRY(plim__lower_output(l, 0, NULL));
-    PLIM_TRY(plim__copies_create(l, x.dtype, 1, &copies));
+    PLIM_TRY(begin_copy(l, &x, &copies));
     plim__piece *p = &copies->pieces[0];
     for (int i = 0; i < x.shape.rank; i++) {
         int64_t dim = x.shape.dims[i];
@@ -39,9 +44,7 @@ plim_status plim__lower_depth_to_space(plim__lower *l) {
     const plim__shape *y = plim__lower_output_shape(l, 0);
     plim__layout x;
     plim__copies *copies;
-    PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
-    PLIM_TRY(plim__lower_output(l, 0, NULL));
-    PLIM_TRY(plim__copies_create(l, x.dtype, 1, &copies));
+    PLIM_TRY(begin_copy(l, &x, &copies));
     plim__piece *p = &copies->pieces[0];
     int64_t height = x.shape.dims[2], width = x.shape.dims[3], channels = y->dims[1], row = y->dims[3],
             plane = y->dims[2] * row;
@@ -60,9 +63,7 @@ plim_status plim__lower_space_to_depth(plim__lower *l) {
     const plim__shape *y = plim__lower_output_shape(l, 0);
     plim__layout x;
     plim__copies *copies;
-    PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
-    PLIM_TRY(plim__lower_output(l, 0, NULL));
-    PLIM_TRY(plim__copies_create(l, x.dtype, 1, &copies));
+    PLIM_TRY(begin_copy(l, &x, &copies));
     plim__piece *p = &copies->pieces[0];
     int64_t channels = x.shape.dims[1], plane = y->dims[2] * y->dims[3];
     set_axis(p, 0, y->dims[0], y->dims[1] * plane, x.strides[0]);

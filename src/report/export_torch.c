@@ -120,11 +120,16 @@ static void put_frame_text(pickle *p, const char *text) {
         put_frame(p, "", 0, 0, text);
 }
 
+/* Of nobody, when `life` is NULL. */
 static void put_frames(pickle *p, const plim__timeline_life *life) {
     const plim__timeline *timeline = p->timeline;
+    put_key(p, "frames");
+    if (!life) {
+        op(p, ']');
+        return;
+    }
     const plim__timeline_tensor *tensor = &timeline->tensors.items[life->tensor];
     uint32_t *memo = life->stack ? &p->stack_memo[life->stack] : &p->tensor_memo[life->tensor];
-    put_key(p, "frames");
     if (*memo) {
         put_memo(p, 'j', *memo - 1);
         return;
@@ -157,12 +162,7 @@ static void put_event(pickle *p, const char *action, uint64_t address, uint64_t 
     put_pair_number(p, "stream", 0);
     double time = tick < timeline->seconds.count ? timeline->seconds.items[tick] * 1e6 : (double)tick;
     put_pair_number(p, "time_us", time > 0 ? (uint64_t)time : 0);
-    if (life) {
-        put_frames(p, life);
-    } else {
-        put_key(p, "frames");
-        op(p, ']');
-    }
+    put_frames(p, life);
     op(p, 'u');
 }
 
@@ -176,8 +176,7 @@ static void put_refusals(pickle *p, uint32_t before, size_t *next) {
         put_pair_number(p, "device_free", 0);
         put_pair_number(p, "size", mark->value);
         put_pair_number(p, "stream", 0);
-        put_key(p, "frames");
-        op(p, ']');
+        put_frames(p, NULL);
         op(p, 'u');
     }
 }
@@ -227,12 +226,7 @@ static void put_block(pickle *p, uint64_t address, uint64_t bytes, const plim__t
     put_pair_number(p, "size", bytes);
     put_pair_number(p, "requested_size", life ? bytes : 0);
     put_pair_word(p, "state", life ? "active_allocated" : "inactive");
-    if (life) {
-        put_frames(p, life);
-    } else {
-        put_key(p, "frames");
-        op(p, ']');
-    }
+    put_frames(p, life);
     op(p, 'u');
 }
 

@@ -47,14 +47,7 @@ class Chart extends Plot {
     this.pixels.fill(0);
     if (this.model.count) this.state.mode === 'tensor' ? this.paintTensors() : this.paintKinds();
     this.drawBytesAxis(g, 0, this.top);
-    // pixels go on a canvas of their own, so that they lie over the grid without erasing it
-    if (!this.sheet) this.sheet = document.createElement('canvas');
-    if (this.sheet.width !== this.pixelWidth || this.sheet.height !== this.pixelHeight) {
-      this.sheet.width = this.pixelWidth;
-      this.sheet.height = this.pixelHeight;
-    }
-    this.sheet.getContext('2d').putImageData(this.image, 0, 0);
-    g.drawImage(this.sheet, this.left, MARGIN.top, this.plotWidth, this.plotHeight);
+    this.drawPixels(g);
     this.drawHorizontalAxis(g);
     this.drawPhases(g);
     this.drawSeries(g);

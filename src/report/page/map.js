@@ -28,13 +28,7 @@ class AddressMap extends Plot {
     const g = this.context(this.under);
     this.paint();
     this.drawBytesAxis(g, this.low, this.high);
-    if (!this.sheet) this.sheet = document.createElement('canvas');
-    if (this.sheet.width !== this.pixelWidth || this.sheet.height !== this.pixelHeight) {
-      this.sheet.width = this.pixelWidth;
-      this.sheet.height = this.pixelHeight;
-    }
-    this.sheet.getContext('2d').putImageData(this.image, 0, 0);
-    g.drawImage(this.sheet, this.left, MARGIN.top, this.plotWidth, this.plotHeight);
+    this.drawPixels(g);
     this.drawHorizontalAxis(g);
     this.drawOver();
   }

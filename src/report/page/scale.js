@@ -88,6 +88,17 @@ class Plot {
   positionAt(x) { return this.axis.from + (x - this.left) / this.plotWidth * (this.axis.to - this.axis.from); }
   inside(x, y) { return x >= this.left && x <= this.left + this.plotWidth && y >= MARGIN.top && y <= MARGIN.top + this.plotHeight; }
 
+  // Pixels go on a canvas of their own, so that they lie over the grid without erasing it.
+  drawPixels(g) {
+    if (!this.sheet) this.sheet = document.createElement('canvas');
+    if (this.sheet.width !== this.pixelWidth || this.sheet.height !== this.pixelHeight) {
+      this.sheet.width = this.pixelWidth;
+      this.sheet.height = this.pixelHeight;
+    }
+    this.sheet.getContext('2d').putImageData(this.image, 0, 0);
+    g.drawImage(this.sheet, this.left, MARGIN.top, this.plotWidth, this.plotHeight);
+  }
+
   drawHorizontalAxis(g) {
     const base = MARGIN.top + this.plotHeight + this.lane;
     g.fillStyle = palette.soft;
