@@ -18,8 +18,8 @@ typedef struct plim_evaluation {
 } plim_evaluation;
 
 /* Runs one epoch of `data` through a session that was made with a loss. The session takes plim_evaluation_batch samples
- * at a time. Fields feed the model's inputs by name, or by order where the names differ. A label outside the classes is
- * PLIM_INVALID and named. */
+ * at a time; with less, batches go through in pieces. Fields feed the model's inputs by name, or by order where the names
+ * differ. A label outside the classes is PLIM_INVALID and named. */
 PLIM_API plim_status plim_evaluate(plim_session *session, plim_data *data, plim_evaluation *result, plim_error *error);
 
 /* The batch that a session needs to evaluate this data: that of the data; less where the model has its own loss, which

@@ -115,7 +115,13 @@ typedef struct plim_trainer_options {
     const char *plan; /* a file of plim_plan_save: makes exactly this plan, with its budget. A plan for another model,
                           * machine, number of threads, version or other options is PLIM_INVALID; NULL: plans itself */
     int alternatives; /* with a budget: find other plans too, for the page of the run; planning takes longer */
-    uint64_t data_bytes; /* that the process holds besides for reading data; default: three batches */
+    uint64_t data_bytes;      /* that the process holds besides for reading data; default: three batches */
+    uint64_t data_held_bytes; /* of these, what is there already: data sets that are open */
+    /* Sizes that will come. What they need is planned and reserved with the rest, and nothing is allocated when they
+     * come. Others work too: their programs are made when they come, in memory that no plan knows of. */
+    int64_t samples; /* of an epoch, whose last batch may be short; 0: all batches are whole */
+    int64_t
+        evaluates; /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
     /* Under a budget, optimizer state that memory has no room for goes to a file: read and written back at each update,
      * the numbers are the same. The file has no name and ends with the trainer. */
     const char *spill; /* the folder for it; NULL: $TMPDIR, else /var/tmp, where that is a disk that can be written */
@@ -165,13 +171,14 @@ PLIM_API plim_batch plim_feed_batch(const plim_trainer *trainer, const plim_feed
 /* Fields of synthetic data that fit the model, inputs first. Returns how many. */
 PLIM_API int plim_trainer_fields(const plim_trainer *trainer, plim_data_field fields[PLIM_MOST_INPUTS + 1]);
 
-/* Loss and accuracy over one epoch of `data`, with the weights as they are now, in the memory of training. */
+/* Loss and accuracy over one epoch of `data`, with the weights as they are now, in the memory of training: in pieces that
+ * fit into it. */
 PLIM_API plim_status plim_trainer_evaluate(plim_trainer *trainer, plim_data *data, plim_evaluation *result,
                                            plim_error *error);
 
 typedef struct plim_trainer_stats {
     int64_t batch, micro_batch, accumulate;
-    size_t arena_bytes; /* all that training uses besides the program itself and data */
+    size_t arena_bytes; /* all that training and evaluation use besides the program itself and data */
     size_t weight_bytes, gradient_bytes, optimizer_bytes, activation_bytes, workspace_bytes,
         data_bytes;      /* at the peak */
     size_t parameters;   /* numbers that are trained */

@@ -6,7 +6,7 @@
 #include "cli/budget_options.h"
 #include "cli/format.h"
 #include "cli/terminal.h"
-#include "cli/train_options.h"
+#include "cli/train_data.h"
 #include "core/clock.h"
 #include "mem/spill.h"
 #include "report/report.h"
@@ -199,14 +199,25 @@ static int write_files(const plim__args *args, const plim_plan *plan) {
 
 /* --- the command ---------------------------------------------------------------------------------------------- */
 
-static int plan(plim__args *args, plim__train_settings *settings) {
+/* The data set, if one is named: short batches, validation and buffers are part of the plan. */
+static plim_status open_data(const plim__args *args, const plim_graph *model, plim__train_settings *settings,
+                             plim__data_settings *data, plim__train_data *made, plim_error *error) {
+    *made = (plim__train_data){0};
+    if (!plim__args_has(args, "data")) return PLIM_OK;
+    plim__train_data_follow(args, model, settings, data);
+    return plim__train_data_open(args, 0, true, settings, data, made, error);
+}
+
+static int plan(plim__args *args, plim__train_settings *settings, plim__data_settings *data_settings) {
     plim_error error;
     plim_graph *model;
     plim_plan *made;
+    plim__train_data data;
     if (plim_onnx_load(plim__args_at(args, 0), &model, &error) != PLIM_OK) return plim__say_error(args, &error);
     plim__budget_measure_costs(args);
+    plim_status status = open_data(args, model, settings, data_settings, &data, &error);
     double start = plim__clock_seconds();
-    plim_status status = plim_plan_create(model, &settings->options, &made, &error);
+    if (status == PLIM_OK) status = plim_plan_create(model, &settings->options, &made, &error);
     double seconds = plim__clock_seconds() - start;
     int code;
     if (status != PLIM_OK) {
@@ -223,17 +234,21 @@ static int plan(plim__args *args, plim__train_settings *settings) {
         if (code == PLIM_EXIT_OK && !report->fits) code = PLIM_EXIT_FAILURE;
         plim_plan_free(made);
     }
+    plim__train_data_free(&data);
     plim_graph_free(model);
     return code;
 }
 
 static int run(plim__args *args) {
     static plim__train_settings settings;
+    static plim__data_settings data;
     if (!plim__args_at(args, 0)) return plim__say_usage(args, "which model?");
     if (!plim__train_options_read(args, &settings) || !plim__budget_options_read(args, &settings.options) ||
-        !plim__args_bytes(args, "device-memory", &settings.options.budget))
+        !plim__args_bytes(args, "device-memory", &settings.options.budget) || !plim__data_options_read(args, &data))
         return PLIM_EXIT_USAGE;
-    return plan(args, &settings);
+    if (plim__args_has(args, "val") && !plim__args_has(args, "data"))
+        return plim__say_usage(args, "--val needs --data PATH");
+    return plan(args, &settings, &data);
 }
 
 static const plim__option options[] = {
@@ -241,7 +256,10 @@ static const plim__option options[] = {
     {"device-memory", 0, "SIZE", "plan for another machine, which has so much memory for the process"},
     {"report", 0, "FILE.html", "write the plan as a page: memory over the step, where everything lies, other budgets"},
     {"save", 0, "FILE", "write the plan to this file, for train --plan and for report"},
+    {"data", 'd', "PATH", "plan for this data set too: the short batch at the end of an epoch, validation, buffers"},
     PLIM__TRAIN_OPTIONS,
+    PLIM__TRAIN_DATA_OPTIONS,
+    PLIM__DATA_OPTIONS,
     {0},
 };
 

@@ -24,7 +24,7 @@ struct train {
     plim_fit_options fit;
     plim_graph *model;
     plim_trainer *trainer;
-    plim_data *data, *validation;
+    plim__train_data data;
     plim__train_budget budget;
     plim__train_log log;
     plim__train_report report;
@@ -120,9 +120,10 @@ static void say_text(struct train *t, const plim_fit_result *r) {
     const char *out;
     for (size_t i = 0; (out = plim__args_get_nth(t->args, "out", i)) && !r->stopped; i++) printf("wrote %s\n", out);
     plim_data_stats data;
-    plim_data_stats_get(t->data, &data);
+    plim_data_stats_get(t->data.data, &data);
     if (data.skipped)
-        printf("%lld bad samples were left out; the last: %s\n", (long long)data.skipped, plim_data_last_bad(t->data));
+        printf("%lld bad samples were left out; the last: %s\n", (long long)data.skipped,
+               plim_data_last_bad(t->data.data));
     if (!plim__args_has(t->args, "profile")) return;
     plim__profile profile;
     fill_profile(t->trainer, &profile);
@@ -156,9 +157,9 @@ static int run_training(struct train *t) {
     plim_fit_result result;
     t->fit.seen = between_steps;
     t->fit.context = t;
-    t->fit.validation = t->validation;
+    t->fit.validation = t->data.validation;
     catch_signals();
-    plim_status status = plim_fit(t->trainer, t->data, &t->fit, &result, &error);
+    plim_status status = plim_fit(t->trainer, t->data.data, &t->fit, &result, &error);
     plim__progress_clear(&t->progress);
     if (status == PLIM_OK && t->failure.status != PLIM_OK) {
         error = t->failure;
@@ -201,12 +202,12 @@ static plim_status make(struct train *t, const char *path, plim_error *error) {
     plim__train_data_follow(t->args, t->model, &t->settings, &t->data_settings);
     if (t->settings.options.budget) plim__budget_measure_costs(t->args);
     t->idle_bytes = plim__resident_now();
-    status = plim_trainer_create(t->model, &t->settings.options, &t->trainer, error);
+    status = plim__train_data_open(t->args, t->fit.steps, t->settings.options.budget > 0, &t->settings,
+                                   &t->data_settings, &t->data, error);
+    if (status == PLIM_OK) status = plim_trainer_create(t->model, &t->settings.options, &t->trainer, error);
     if (status == PLIM_OK)
-        status = plim__train_data_open(t->args, t->trainer, &t->settings, &t->data_settings, &t->data, error);
-    if (status == PLIM_OK)
-        status = plim__train_data_open_validation(t->args, t->trainer, &t->data_settings, &t->validation, error);
-    if (status == PLIM_OK && gradients) status = plim__gradients_dump(t->trainer, t->data, gradients, error);
+        status = plim__train_data_follow_trainer(t->args, t->trainer, &t->data_settings, &t->data, error);
+    if (status == PLIM_OK && gradients) status = plim__gradients_dump(t->trainer, t->data.data, gradients, error);
     if (status == PLIM_OK) status = plim__train_log_open(&t->log, plim__args_get(t->args, "log"), t->fit.resume, error);
     if (status == PLIM_OK) status = plim__train_report_begin(&t->report, t->trainer, t->args, error);
     return status;
@@ -259,8 +260,7 @@ static int run(plim__args *args) {
     int code = train(&t, path);
     plim_error unused;
     plim__train_log_close(&t.log, &unused);
-    plim_data_free(t.validation);
-    plim_data_free(t.data);
+    plim__train_data_free(&t.data);
     plim_trainer_free(t.trainer);
     plim_graph_free(t.model);
     return code;

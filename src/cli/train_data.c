@@ -52,43 +52,93 @@ void plim__train_data_follow(const plim__args *args, const plim_graph *model, pl
     if (rank == 4) follow_image(args, model, dims, settings, &data->options);
 }
 
-plim_status plim__train_data_open(const plim__args *args, const plim_trainer *trainer,
-                                  const plim__train_settings *settings, plim__data_settings *data, plim_data **made,
-                                  plim_error *error) {
-    plim_data_options *o = &data->options;
-    const char *source = plim__args_get(args, "data");
-    plim_data_field fields[PLIM_MOST_INPUTS + 1];
+/* Batches that are ready while one is used, where every byte is counted. */
+#define DEPTH            2
+#define VALIDATION_DEPTH 1
+/* Bytes that a batch for validation may have, where it holds more than one sample. */
+#define VALIDATION_BYTES ((size_t)4 << 20)
+#define SYNTHETIC        65536 /* samples, as plim_data_options has them */
+
+static bool is_synthetic(const plim__args *args) { return strcmp(plim__args_get(args, "data"), "synthetic") == 0; }
+
+static void fill_in(const plim__args *args, const plim__train_settings *settings, bool counted, plim_data_options *o) {
     o->batch = settings->options.batch;
     o->seed = settings->options.seed;
     o->drop_last = plim__args_has(args, "drop-last");
-    if (strcmp(source, "synthetic") == 0) {
-        o->field_count = plim_trainer_fields(trainer, fields);
-        o->fields = fields;
-    }
-    if (settings->options.budget && !o->buffer_limit) { /* what the plan reckons with */
-        plim_trainer_stats stats;
-        plim_trainer_stats_get(trainer, &stats);
-        o->buffer_limit = stats.data_buffer_bytes;
-    }
-    plim_status status = plim_data_open(source, o, made, error);
-    o->fields = NULL;
-    o->field_count = 0;
-    return status;
+    if (counted && !o->buffer_limit && !o->depth) o->depth = DEPTH;
 }
 
-/* In order, unchanged, in batches as large as those that training computes at once. */
-plim_status plim__train_data_open_validation(const plim__args *args, const plim_trainer *trainer,
-                                             const plim__data_settings *data, plim_data **made, plim_error *error) {
+/* Samples like those of training, which may not be there. */
+static int64_t validation_batch(const plim_data *training, int64_t batch) {
+    const plim_data_field *field;
+    size_t sample = 1;
+    for (int i = 0; training && (field = plim_data_field_at(training, i)); i++) sample += field->bytes;
+    int64_t most = (int64_t)(VALIDATION_BYTES / sample);
+    return most < 1 ? 1 : most < batch ? most : batch;
+}
+
+/* In order, unchanged, in batches of a few megabytes: evaluation takes them in pieces that fit. */
+static plim_status open_validation(const plim__args *args, int64_t batch, bool counted, const plim__data_settings *data,
+                                   plim__train_data *made, plim_error *error) {
     const char *path = plim__args_get(args, "val");
     plim_data_options o = data->options;
-    *made = NULL;
     if (!path && !(o.validation > 0)) return PLIM_OK;
-    plim_trainer_stats stats;
-    plim_trainer_stats_get(trainer, &stats);
-    o.batch = stats.micro_batch;
     o.epochs = o.in_order = 1;
     o.drop_last = o.random_crop = o.random_flip = 0;
     o.split = path ? "test" : "validation";
     if (path) o.validation = 0;
-    return plim_data_open(path ? path : plim__args_get(args, "data"), &o, made, error);
+    if (counted && !plim__args_has(args, "data-depth") && !o.buffer_limit) o.depth = VALIDATION_DEPTH;
+    o.batch = validation_batch(made->data, batch);
+    return plim_data_open(path ? path : plim__args_get(args, "data"), &o, &made->validation, error);
+}
+
+/* What a plan has to know of an open data set. */
+static void count_bytes(const plim_data *data, plim_trainer_options *options) {
+    plim_data_info info;
+    plim_data_stats stats;
+    if (!data) return;
+    plim_data_info_get(data, &info);
+    plim_data_stats_get(data, &stats);
+    options->data_bytes += info.most_bytes;
+    options->data_held_bytes += info.held_bytes + stats.buffer_bytes;
+}
+
+static void announce(const plim__args *args, int64_t steps, const plim__train_data *d, plim_trainer_options *options) {
+    plim_data_info info = {.samples = SYNTHETIC};
+    if (d->data) plim_data_info_get(d->data, &info);
+    int64_t batches = (info.samples + options->batch - 1) / options->batch;
+    bool ends = steps == 0 || steps >= batches; /* an epoch does, within the run */
+    options->samples = ends && !plim__args_has(args, "drop-last") ? info.samples : 0;
+    if (d->validation) options->evaluates = plim_evaluation_batch(&options->loss, d->validation);
+}
+
+plim_status plim__train_data_open(const plim__args *args, int64_t steps, bool counted, plim__train_settings *settings,
+                                  plim__data_settings *data, plim__train_data *made, plim_error *error) {
+    *made = (plim__train_data){0};
+    fill_in(args, settings, counted, &data->options);
+    plim_status status = PLIM_OK;
+    if (!is_synthetic(args)) status = plim_data_open(plim__args_get(args, "data"), &data->options, &made->data, error);
+    if (status == PLIM_OK) status = open_validation(args, settings->options.batch, counted, data, made, error);
+    if (status != PLIM_OK) return status;
+    announce(args, steps, made, &settings->options);
+    if (!made->data) return PLIM_OK; /* what is made up for the model: three batches, as the trainer reckons */
+    count_bytes(made->data, &settings->options);
+    count_bytes(made->validation, &settings->options);
+    return PLIM_OK;
+}
+
+plim_status plim__train_data_follow_trainer(const plim__args *args, const plim_trainer *trainer,
+                                            plim__data_settings *data, plim__train_data *made, plim_error *error) {
+    if (made->data) return PLIM_OK;
+    plim_data_options o = data->options;
+    plim_data_field fields[PLIM_MOST_INPUTS + 1];
+    o.field_count = plim_trainer_fields(trainer, fields);
+    o.fields = fields;
+    return plim_data_open(plim__args_get(args, "data"), &o, &made->data, error);
+}
+
+void plim__train_data_free(plim__train_data *data) {
+    plim_data_free(data->validation);
+    plim_data_free(data->data);
+    *data = (plim__train_data){0};
 }

@@ -2,6 +2,7 @@
 #include "mem/arena.h"
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,34 +20,37 @@ static void unmap(char *memory, size_t bytes) {
 }
 
 plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error) {
-    *arena = (plim__arena){.kept_bytes = kept_bytes};
-    arena->kept = map(kept_bytes);
+    *arena = (plim__arena){.kept = map(kept_bytes), .kept_bytes = kept_bytes};
     if (!arena->kept) return plim__fail_memory(error, "weights and state", kept_bytes);
-    plim_status status = plim__arena_resize(arena, passing_bytes, error);
-    if (status != PLIM_OK) plim__arena_release(arena);
-    return status;
+    arena->passing = map(passing_bytes);
+    arena->passing_bytes = passing_bytes;
+    if (arena->passing) return PLIM_OK;
+    plim__arena_release(arena);
+    return plim__fail_memory(error, "the arena", passing_bytes);
 }
 
 plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, plim_error *error) {
     return plim__spill_create(folder, bytes, &arena->spill, error);
 }
 
-plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_error *error) {
-    unmap(arena->passing, arena->passing_bytes);
-    arena->passing_bytes = passing_bytes;
-    arena->passing = map(passing_bytes);
-    return arena->passing ? PLIM_OK : plim__fail_memory(error, "the arena", passing_bytes);
+/* Pages move, they are not copied: nothing is resident twice, and on failure all is as it was. */
+static bool grow(char **memory, size_t *bytes, size_t wanted) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), old = *bytes;
+    if (wanted <= old) return true;
+    void *moved = mremap(*memory, old ? old : 1, wanted, MREMAP_MAYMOVE);
+    if (moved == MAP_FAILED) return false;
+    *memory = moved;
+    *bytes = wanted;
+    for (size_t at = (old + page - 1) / page * page; at < wanted; at += page) *(volatile char *)(*memory + at) = 0;
+    return true;
 }
 
-plim_status plim__arena_grow_kept(plim__arena *arena, size_t kept_bytes, plim_error *error) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), old = arena->kept_bytes;
-    void *kept = mremap(arena->kept, old ? old : 1, kept_bytes ? kept_bytes : 1, MREMAP_MAYMOVE);
-    if (kept == MAP_FAILED) return plim__fail_memory(error, "weights and state", kept_bytes);
-    arena->kept = kept;
-    arena->kept_bytes = kept_bytes;
-    for (size_t at = (old + page - 1) / page * page; at < kept_bytes; at += page)
-        *(volatile char *)(arena->kept + at) = 0;
-    return PLIM_OK;
+plim_status plim__arena_grow(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error) {
+    if (!grow(&arena->kept, &arena->kept_bytes, kept_bytes))
+        return plim__fail_memory(error, "weights and state", kept_bytes);
+    return grow(&arena->passing, &arena->passing_bytes, passing_bytes)
+               ? PLIM_OK
+               : plim__fail_memory(error, "the arena", passing_bytes);
 }
 
 void plim__arena_lend(plim__arena *arena) {

@@ -17,10 +17,9 @@ typedef struct plim__arena {
 plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error);
 /* Adds the file: space in `folder`, all zero. It ends with the arena. */
 plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, plim_error *error);
-/* Another size for what passes; its contents are lost, what is kept stays. On failure there is no such memory. */
-plim_status plim__arena_resize(plim__arena *arena, size_t passing_bytes, plim_error *error);
-/* More room for what is kept, which stays as it is but may move. It is never resident twice. */
-plim_status plim__arena_grow_kept(plim__arena *arena, size_t kept_bytes, plim_error *error);
+/* At least so much. Contents stay but may move, and are never resident twice. On failure each part is as it was, or
+ * has grown. */
+plim_status plim__arena_grow(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error);
 /* Between steps: gives the pages of what passes back for a while, for work that needs memory of its own; and takes them
  * again. Addresses stay. */
 void plim__arena_lend(plim__arena *arena);

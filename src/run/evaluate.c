@@ -80,8 +80,8 @@ static void feed_input(const struct work *w, plim_value input, const void *field
     memset(memory + (size_t)count * sample, 0, (size_t)(w->wants.samples - count) * sample);
 }
 
-static plim_status feed_classes(struct work *w, const plim_data_batch *batch, int64_t count) {
-    const int64_t *labels = batch->fields[w->feed.target];
+static plim_status feed_classes(struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
+    const int64_t *labels = (const int64_t *)batch->fields[w->feed.target] + from * w->target_elements;
     int64_t *target = plim_session_input(w->session, PLIM__TARGET_NAME), ignored = w->evaluated->ignored,
             places = count * w->target_elements, all = w->wants.samples * w->target_elements;
     for (int64_t i = 0; i < all; i++) {
@@ -89,20 +89,21 @@ static plim_status feed_classes(struct work *w, const plim_data_batch *batch, in
         if (target[i] == ignored) continue;
         if (target[i] < 0 || target[i] >= w->evaluated->classes)
             return plim__fail(w->error, PLIM_INVALID, "label %lld of sample %lld lies outside the model's %lld classes",
-                              (long long)target[i], (long long)(batch->position + i / w->target_elements),
+                              (long long)target[i], (long long)(batch->position + from + i / w->target_elements),
                               (long long)w->evaluated->classes);
         w->result->count++;
     }
     return PLIM_OK;
 }
 
-static plim_status feed_target(struct work *w, const plim_data_batch *batch, int64_t count) {
+static plim_status feed_target(struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
     if (w->wants.target < 0) {
         w->result->count += count;
         return PLIM_OK;
     }
-    if (w->evaluated->classes > 0) return feed_classes(w, batch, count);
-    feed_input(w, w->wants.target, batch->fields[w->feed.target], (size_t)w->target_elements * sizeof(float), 0, count);
+    if (w->evaluated->classes > 0) return feed_classes(w, batch, from, count);
+    feed_input(w, w->wants.target, batch->fields[w->feed.target], (size_t)w->target_elements * sizeof(float), from,
+               count);
     *(int64_t *)plim_session_input(w->session, PLIM__COUNT_NAME) = count * w->target_elements;
     w->result->count += count * w->target_elements;
     return PLIM_OK;
@@ -116,7 +117,7 @@ static double number(const struct work *w, const char *output) {
 static plim_status run_part(struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
     for (size_t i = 0; i < w->wants.count; i++)
         feed_input(w, w->wants.inputs[i], batch->fields[w->feed.inputs[i]], w->sample_bytes[i], from, count);
-    PLIM_TRY(feed_target(w, batch, count));
+    PLIM_TRY(feed_target(w, batch, from, count));
     PLIM_TRY(plim_session_run(w->session, w->error));
     double weight = w->evaluated->classes > 0 ? number(w, PLIM__WEIGHT_NAME)
                     : w->wants.target >= 0    ? (double)(count * w->target_elements)
@@ -127,15 +128,16 @@ static plim_status run_part(struct work *w, const plim_data_batch *batch, int64_
     return PLIM_OK;
 }
 
+/* In pieces as large as the session takes. */
 static plim_status run_batch(struct work *w, const plim_data_batch *batch) {
     int64_t size = w->wants.samples;
-    bool whole = w->wants.target < 0;
-    if (whole ? batch->count % size != 0 : batch->count > size)
-        return plim__fail(w->error, PLIM_SHAPE, "a batch of %lld samples came to a session that takes %lld%s",
-                          (long long)batch->count, (long long)size,
-                          whole ? ", and the model's own loss wants all" : "");
+    if (w->wants.target < 0 && batch->count % size != 0)
+        return plim__fail(
+            w->error, PLIM_SHAPE,
+            "a batch of %lld samples came to a session that takes %lld, and the model's own loss wants all",
+            (long long)batch->count, (long long)size);
     for (int64_t from = 0; from < batch->count; from += size)
-        PLIM_TRY(run_part(w, batch, from, whole ? size : batch->count));
+        PLIM_TRY(run_part(w, batch, from, batch->count - from < size ? batch->count - from : size));
     w->result->samples += batch->count;
     return PLIM_OK;
 }

@@ -37,6 +37,17 @@ static plim_status name_batch(const plim__fit *f, const plim_data_batch *batch, 
                               (long long)(batch->position + batch->count - 1));
 }
 
+/* When there is no room for more, every second one goes. */
+static void note_seconds(plim__fit *f, float seconds) {
+    if (f->steps++ % f->stride != 0) return;
+    if (f->second_count == PLIM__FIT_TIMES) {
+        for (size_t i = 0; i < PLIM__FIT_TIMES / 2; i++) f->seconds[i] = f->seconds[2 * i];
+        f->second_count = PLIM__FIT_TIMES / 2;
+        f->stride *= 2;
+    }
+    f->seconds[f->second_count++] = seconds;
+}
+
 static plim_status one_step(plim__fit *f, const plim_data_batch *batch) {
     plim_batch feed = plim_feed_batch(f->trainer, &f->feed, batch);
     plim_status status = plim_trainer_step(f->trainer, &feed, &f->event.step, f->error);
@@ -49,9 +60,8 @@ static plim_status one_step(plim__fit *f, const plim_data_batch *batch) {
     f->event.position = batch->position + batch->count;
     f->event.updates = f->event.step.update;
     f->unvalidated = true;
-    return plim__vec_push(&f->seconds, (float)f->event.step.seconds)
-               ? PLIM_OK
-               : plim__fail_memory(f->error, "the times of steps", f->seconds.count * sizeof(float));
+    note_seconds(f, (float)f->event.step.seconds);
+    return PLIM_OK;
 }
 
 /* --- validation ----------------------------------------------------------------------------------------------- */
@@ -142,9 +152,9 @@ static int by_size(const void *a, const void *b) {
 
 /* The median, without the first three steps where there are more. */
 static double median_seconds(plim__fit *f) {
-    size_t skip = f->seconds.count > 3 ? 3 : 0, count = f->seconds.count - skip;
+    size_t skip = f->second_count > 3 ? 3 : 0, count = f->second_count - skip;
     if (count == 0) return 0;
-    float *from = f->seconds.items + skip;
+    float *from = f->seconds + skip;
     qsort(from, count, sizeof *from, by_size);
     return count % 2 ? (double)from[count / 2] : ((double)from[count / 2 - 1] + (double)from[count / 2]) / 2;
 }
@@ -178,14 +188,36 @@ static void sum_up(plim__fit *f, plim_fit_result *result) {
     };
 }
 
+/* Programs for short batches and for validation are there before the first step. Those that the trainer was not made
+ * for are made now. */
+static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
+    plim_trainer_options *o = &f->trainer->options;
+    int64_t usual = f->trainer->main->samples, last = info->samples - (info->batches - 1) * info->batch;
+    bool reaches = f->event.total_updates == 0 || f->event.total_updates >= info->batches;
+    if (last > info->batch) last = info->batch; /* short ones are left out */
+    PLIM_TRY(plim__trainer_need_tail(f->trainer, info->batch % usual, f->error));
+    if (reaches && last < o->batch) {
+        o->samples = last;
+        PLIM_TRY(plim__trainer_need_tail(f->trainer, last % usual, f->error));
+    }
+    if (!f->options->validation) return PLIM_OK;
+    if (o->evaluates == 0) o->evaluates = plim_evaluation_batch(&o->loss, f->options->validation);
+    plim_data_batch unused; /* its threads start now, and take what they need; each validation begins anew */
+    (void)plim_data_next(f->options->validation, &unused, NULL);
+    return plim__trainer_need_evaluation(f->trainer, o->evaluates, f->error);
+}
+
 static plim_status prepare(plim__fit *f) {
     plim_data_info info;
     plim_data_info_get(f->data, &info);
+    f->seconds = plim__alloc_array(PLIM__FIT_TIMES, sizeof *f->seconds);
+    if (!f->seconds) return plim__fail_memory(f->error, "the times of steps", PLIM__FIT_TIMES * sizeof *f->seconds);
     f->event.epoch_samples = info.samples;
     f->event.total_updates = planned_updates(f, &info);
     plim_schedule *schedule = &f->trainer->options.schedule;
     if (schedule->total == 0) schedule->total = f->event.total_updates;
     PLIM_TRY(plim_trainer_match(f->trainer, f->data, &f->feed, f->error));
+    PLIM_TRY(prepare_trainer(f, &info));
     if (f->options->resume && f->options->checkpoint) PLIM_TRY(plim__fit_resume(f));
     f->event.updates = plim_trainer_progress(f->trainer).updates;
     f->event.epoch = f->position.epoch;
@@ -206,11 +238,12 @@ plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_opti
                                                   : 1,
                    .position = plim_data_tell(data),
                    .start = plim__clock_seconds(),
+                   .stride = 1,
                    .saved = -1};
     plim_status status = prepare(&f);
     if (status == PLIM_OK) status = loop(&f);
     plim_fit_result ignored;
     sum_up(&f, result ? result : &ignored);
-    plim__vec_free(&f.seconds);
+    plim__free(f.seconds);
     return status;
 }

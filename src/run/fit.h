@@ -2,10 +2,12 @@
 #ifndef PLIM_RUN_FIT_H
 #define PLIM_RUN_FIT_H
 
-#include "core/vec.h"
+#include <stdbool.h>
+
 #include "plimsoll/fit.h"
 
-#define PLIM__FIT_RECENT 100 /* steps that the metric is taken over */
+#define PLIM__FIT_RECENT 100  /* steps that the metric is taken over */
+#define PLIM__FIT_TIMES  4096 /* of which the median is taken */
 
 typedef struct plim__fit {
     plim_trainer *trainer;
@@ -16,7 +18,9 @@ typedef struct plim__fit {
     plim_fit_event event;
     plim_data_position position; /* the first sample that was not learned from */
     int64_t epochs;              /* to make; 0: .steps bounds the run alone */
-    PLIM_VEC(float) seconds;     /* of each step */
+    float *seconds;              /* of every stride-th step: PLIM__FIT_TIMES at most, so that steps allocate nothing */
+    size_t second_count;
+    int64_t stride, steps; /* steps: of this run */
     double recent_correct[PLIM__FIT_RECENT], recent_targets[PLIM__FIT_RECENT];
     double samples, start;
     bool stopped;

@@ -22,14 +22,13 @@ static plim_status add_always(plim__timeline *timeline, const char *name, plim__
 static plim_status add_process(const plim_trainer *t, plim__timeline *timeline, plim_error *error) {
     if (!t->planned_process) return PLIM_OK;
     plim_plan_way way = plim__trainer_way(t);
-    const plim__plan *plan = t->main->plan;
     PLIM_TRY(add_always(timeline, "program, libraries and stacks", PLIM__KIND_PROCESS, way.program, error));
     PLIM_TRY(add_always(timeline, "data buffers", PLIM__KIND_DATA, plim__trainer_data_bytes(t), error));
-    if (plan->window >= 0)
+    if (t->main->plan->window >= 0)
         PLIM_TRY(add_always(timeline, "window to what is spilled", PLIM__KIND_WORKSPACE,
                             plim__spill_window_bytes(t->main->program), error));
-    return add_always(timeline, "room that packing leaves", PLIM__KIND_OTHER,
-                      plan->arena_bytes - plan->lower_bound_bytes, error);
+    return add_always(timeline, "room that packing and other batches leave", PLIM__KIND_OTHER,
+                      t->planned_arena - t->main->plan->lower_bound_bytes, error);
 }
 
 static plim_status add_fact(plim__timeline *timeline, const char *name, plim_error *error, const char *format, ...)

@@ -115,8 +115,12 @@ static plim_status plan_unconstrained(const plim_graph *model, const plim_traine
     o.budget = ENDLESS;
     PLIM_TRY(make_trainer(model, &o, false, 0, &plan->trainer, error));
     plan->report.unconstrained = plim__trainer_way(plan->trainer);
-    list_peak(plan->trainer->main, &plan->report);
     return PLIM_OK;
+}
+
+static void forget_trainer(plim_plan *plan) {
+    plim_trainer_free(plan->trainer);
+    plan->trainer = NULL;
 }
 
 static plim_status plan_chosen(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
@@ -133,9 +137,6 @@ static plim_status plan_chosen(const plim_graph *model, const plim_trainer_optio
     report->minimum_budget_bytes = t ? t->least_budget : 0;
     if (status == PLIM_OK) {
         report->chosen = plim__trainer_way(t);
-        report->peak_count = 0;
-        list_peak(t->main, report);
-        plim_trainer_free(plan->trainer);
         plan->trainer = t;
         return PLIM_OK;
     }
@@ -152,7 +153,10 @@ static plim_status make(const plim_graph *model, const plim_trainer_options *opt
     plim_plan_report *report = &plan->report;
     report->budget_bytes = options->budget;
     PLIM_TRY(plan_unconstrained(model, options, plan, error));
+    forget_trainer(plan); /* it must not be resident while memory is measured for the chosen one */
     PLIM_TRY(plan_chosen(model, options, plan, error));
+    if (!plan->trainer) PLIM_TRY(plan_unconstrained(model, options, plan, error)); /* nothing fits: that one is shown */
+    list_peak(plan->trainer->main, report);
     plim_trainer_options limited = *options;
     if (!limited.budget) {
         plim__limits limits;

@@ -57,12 +57,11 @@ plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *
 }
 
 static plim_status compare(const plim_trainer *t, plim__trace *trace, plim_error *error) {
-    const plim__plan *plan = t->main->plan;
-    size_t kept = plan->persistent_bytes, passing = plan->arena_bytes - kept;
-    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", kept, t->arena.kept_bytes, error));
-    PLIM_TRY(plim__trace_add_comparison(trace, "everything else in the arena", passing, t->arena.passing_bytes, error));
-    PLIM_TRY(plim__trace_add_comparison(trace, "arena", plan->arena_bytes, t->arena.kept_bytes + t->arena.passing_bytes,
-                                        error));
+    size_t used = t->arena.kept_bytes + t->arena.passing_bytes;
+    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->planned_kept, t->arena.kept_bytes, error));
+    PLIM_TRY(plim__trace_add_comparison(trace, "everything else in the arena", t->planned_arena - t->planned_kept,
+                                        t->arena.passing_bytes, error));
+    PLIM_TRY(plim__trace_add_comparison(trace, "arena", t->planned_arena, used, error));
     return t->planned_process ? plim__trace_add_comparison(trace, "process, at its highest", t->planned_process,
                                                            plim__resident_peak(), error)
                               : PLIM_OK;

@@ -6,7 +6,6 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "run/parts.h"
 #include "run/recording.h"
 
 plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums) {
@@ -78,11 +77,12 @@ static plim_status list_tensors(plim_trainer *t, plim_error *error) {
 }
 
 static plim_status start(plim_trainer *t, plim_error *error) {
-    PLIM_TRY(plim__arena_reserve(&t->arena, t->kept_bytes, plim__variant_passing_bytes(t->main), error));
+    PLIM_TRY(plim__arena_reserve(&t->arena, t->kept_bytes, t->passing_bytes, error));
     if (t->main->plan->window >= 0)
         PLIM_TRY(plim__arena_spill(&t->arena, plim__trainer_spill_folder(t), plim__spill_file_bytes(t->main->program),
                                    error));
     PLIM_TRY(plim__variant_start(t->main, &t->arena, error));
+    PLIM_TRY(plim__trainer_start_others(t, error));
     if (!t->options.measure) return PLIM_OK;
     size_t steps = t->main->program->steps.count;
     t->updates = 0;
@@ -108,20 +108,13 @@ plim_status plim__trainer_begin(plim_trainer *t, plim_error *error) {
 }
 
 plim_status plim__trainer_start(plim_trainer *t, plim_error *error) {
-    t->kept_bytes = t->main->plan->persistent_bytes;
     PLIM_TRY(list_tensors(t, error));
     return t->options.plan_only ? PLIM_OK : start(t, error);
 }
 
 void plim__trainer_end(plim_trainer *t) {
     plim__recording_forget(t);
-    plim_session_free(t->evaluation);
-    t->evaluation = NULL;
-    for (size_t i = 0; i < t->tails.count; i++) {
-        plim__variant_stop(t->tails.items[i]);
-        plim__variant_free(t->tails.items[i]);
-    }
-    t->tails.count = 0;
+    plim__trainer_end_others(t);
     plim__variant_stop(t->main);
     plim__variant_free(t->main);
     t->main = NULL;
@@ -161,46 +154,6 @@ void plim_trainer_free(plim_trainer *t) {
     plim__vec_free(&t->tensors);
     plim__vec_free(&t->rows);
     plim__free(t);
-}
-
-/* --- variants for what is left of a batch --------------------------------------------------------------------- */
-
-static plim__variant *find_variant(const plim_trainer *t, int64_t samples) {
-    if (t->main->samples == samples) return t->main;
-    for (size_t i = 0; i < t->tails.count; i++)
-        if (t->tails.items[i]->samples == samples) return t->tails.items[i];
-    return NULL;
-}
-
-plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, plim_error *error) {
-    size_t passing = plan->arena_bytes - plan->persistent_bytes;
-    if (plan->persistent_bytes > t->arena.kept_bytes)
-        PLIM_TRY(plim__arena_grow_kept(&t->arena, plan->persistent_bytes, error));
-    if (passing > t->arena.passing_bytes) PLIM_TRY(plim__arena_resize(&t->arena, passing, error));
-    plim__runner_resolve(t->main->runner);
-    for (size_t i = 0; i < t->tails.count; i++) plim__runner_resolve(t->tails.items[i]->runner);
-    if (t->evaluation && plim__session_runner(t->evaluation)) plim__runner_resolve(plim__session_runner(t->evaluation));
-    return PLIM_OK;
-}
-
-static plim_status add_variant(plim_trainer *t, int64_t samples, plim__variant **out, plim_error *error) {
-    plim__task task = plim__trainer_task(t);
-    plim__levers levers = t->way.levers; /* what passes may be as large as it is for the usual size */
-    levers.micro_batch = samples;
-    if (levers.passing_limit < INT64_MAX) levers.passing_limit = (int64_t)plim__variant_passing_bytes(t->main);
-    plim__variant *v;
-    PLIM_TRY(plim__levers_apply(&task, &levers, t->main, t->kept_bytes, &v, error));
-    plim_status status = plim__trainer_fit_arena(t, v->plan, error);
-    if (status == PLIM_OK) status = plim__variant_start(v, &t->arena, error);
-    if (status == PLIM_OK && !plim__vec_push(&t->tails, v)) status = plim__fail_memory(error, "a trainer", sizeof v);
-    if (status != PLIM_OK) {
-        plim__variant_stop(v);
-        plim__variant_free(v);
-        return status;
-    }
-    t->kept_bytes = v->plan->persistent_bytes;
-    *out = v;
-    return PLIM_OK;
 }
 
 /* --- the step ------------------------------------------------------------------------------------------------- */
@@ -294,9 +247,7 @@ static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch
 
 /* The variants that a batch needs exist before anything of it runs. */
 static plim_status prepare(plim_trainer *t, int64_t count, plim_error *error) {
-    plim__variant *v;
-    int64_t rest = count % t->main->samples;
-    return rest == 0 || find_variant(t, rest) ? PLIM_OK : add_variant(t, rest, &v, error);
+    return plim__trainer_need_tail(t, count % t->main->samples, error);
 }
 
 plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_step_result *result, plim_error *error) {
@@ -311,7 +262,8 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     if (t->recording) PLIM_TRY(plim__recording_begin(t, batch->count, error));
     for (int64_t from = 0; from < batch->count;) {
         int64_t left = batch->count - from, size = left < t->main->samples ? left : t->main->samples;
-        plim_status status = run_micro(t, find_variant(t, size), batch, from, size == left, rate, &sums, error);
+        plim__variant *v = plim__trainer_variant(t, size);
+        plim_status status = run_micro(t, v, batch, from, size == left, rate, &sums, error);
         if (status != PLIM_OK && t->recording) plim__recording_failed(t, error);
         PLIM_TRY(status);
         from += size;

@@ -15,11 +15,12 @@ struct plim_trainer {
     float *class_weights;
     char *loss_output, *plan_path, *spill_folder;
     plim__arena arena;
-    size_t kept_bytes;               /* of all variants */
-    plim__variant *main;             /* of micro-batches of the usual size */
-    PLIM_VEC(plim__variant *) tails; /* of other sizes: what is left at the end of an epoch */
-    plim_session *evaluation;        /* NULL until it is asked for */
-    PLIM_VEC(int32_t) tensors;       /* loads of main->program that are parameters, statistics or optimizer state */
+    size_t kept_bytes, passing_bytes;   /* of all programs: what the arena must have */
+    size_t planned_kept, planned_arena; /* of those that were planned ahead */
+    plim__variant *main;                /* of micro-batches of the usual size */
+    PLIM_VEC(plim__variant *) tails;    /* of other sizes: what is left at the end of an epoch */
+    plim_session *evaluation;           /* NULL until it is planned or asked for */
+    PLIM_VEC(int32_t) tensors;          /* loads of main->program that are parameters, statistics or optimizer state */
     plim_progress progress;
     double *times;   /* of each step of the main program in all its runs; NULL unless measured */
     int64_t updates; /* made by it; what `times` is divided by */
@@ -32,12 +33,13 @@ struct plim_trainer {
     PLIM_VEC(plim_plan_way) rows;
     size_t least_budget;    /* after a refusal, or with .explore */
     size_t planned_process; /* resident bytes of the whole process at their highest; 0 without a budget */
+    bool smallest;          /* the main variant is the smallest way: nothing else fits */
     bool refused;           /* nothing fits the budget; else PLIM_NO_MEMORY is an allocation that failed */
     int64_t replans;
     struct plim__recording *recording; /* src/run/recording.h; NULL: none */
 };
 
-/* Plans the main variant, within the budget when there is one. */
+/* Plans all variants, within the budget when there is one. */
 plim_status plim__trainer_plan(plim_trainer *t, plim_error *error);
 plim__task plim__trainer_task(const plim_trainer *t);
 /* Where state is spilled to. */
@@ -55,8 +57,17 @@ const plim_trainer *plim__plan_trainer(const plim_plan *plan);
 /* Bytes of data buffers that the process will hold. */
 size_t plim__trainer_data_bytes(const plim_trainer *t);
 
-/* Makes the arena as large as this plan needs, where it is not. */
-plim_status plim__trainer_fit_arena(plim_trainer *t, const plim__plan *plan, plim_error *error);
+/* Programs besides the main one (trainer_variants.c). plan_others plans all whose sizes are announced, after the main
+ * variant; sets kept_bytes and passing_bytes. */
+plim_status plim__trainer_plan_others(plim_trainer *t, plim_error *error);
+plim_status plim__trainer_start_others(plim_trainer *t, plim_error *error); /* once the arena is reserved */
+void plim__trainer_end_others(plim_trainer *t);
+/* The variant for runs of so many samples; NULL when there is none. */
+plim__variant *plim__trainer_variant(const plim_trainer *t, int64_t samples);
+/* Makes what was not announced, where it is not there. On failure everything is as before. */
+plim_status plim__trainer_need_tail(plim_trainer *t, int64_t samples, plim_error *error);
+plim_status plim__trainer_need_evaluation(plim_trainer *t, int64_t batch, plim_error *error);
+
 plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums);
 /* "update 12: the loss is NaN: ...", when it or the data is not finite: what made it so. Inputs are those of `batch`, from
  * sample `from` on. */

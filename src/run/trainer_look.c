@@ -3,7 +3,6 @@
 
 #include "core/error.h"
 #include "plan/peak.h"
-#include "run/parts.h"
 #include "run/trainer.h"
 
 /* --- sizes ---------------------------------------------------------------------------------------------------- */
@@ -27,11 +26,11 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
         .batch = t->options.batch,
         .micro_batch = v->samples,
         .accumulate = (t->options.batch + v->samples - 1) / v->samples,
-        .arena_bytes = v->runner ? t->arena.kept_bytes + t->arena.passing_bytes : v->plan->arena_bytes,
+        .arena_bytes = v->runner ? t->arena.kept_bytes + t->arena.passing_bytes : t->planned_arena,
         .frozen = v->training->frozen_count,
         .steps = v->program->steps.count,
         .couples = v->training->couples,
-        .planned_arena_bytes = v->plan->arena_bytes,
+        .planned_arena_bytes = t->planned_arena,
         .data_buffer_bytes = plim__trainer_data_bytes(t),
         .process_bytes = t->planned_process,
         .seconds = t->way.seconds,
@@ -179,30 +178,8 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
 
 /* --- evaluation ----------------------------------------------------------------------------------------------- */
 
-static plim_status make_evaluation(plim_trainer *t, int64_t batch, plim_error *error) {
-    plim_session_options options = {.threads = t->options.threads,
-                                    .batch = batch,
-                                    .sizes = t->options.sizes,
-                                    .size_count = t->options.size_count,
-                                    .loss = &t->options.loss};
-    plim__shared shared = {t->main->program, t->main->plan, t->kept_bytes};
-    PLIM_TRY(plim__session_create_shared(t->model, &options, &shared, &t->evaluation, error));
-    const plim__plan *plan = plim__session_plan(t->evaluation);
-    PLIM_TRY(plim__trainer_fit_arena(t, plan, error));
-    PLIM_TRY(plim__session_start(t->evaluation, &t->arena, error));
-    t->kept_bytes = plan->persistent_bytes;
-    return PLIM_OK;
-}
-
 plim_status plim_trainer_evaluate(plim_trainer *t, plim_data *data, plim_evaluation *result, plim_error *error) {
     PLIM_TRY(need_memory(t, error));
-    if (!t->evaluation) {
-        plim_status status = make_evaluation(t, plim_evaluation_batch(&t->options.loss, data), error);
-        if (status != PLIM_OK) {
-            plim_session_free(t->evaluation);
-            t->evaluation = NULL;
-            return status;
-        }
-    }
+    PLIM_TRY(plim__trainer_need_evaluation(t, plim_evaluation_batch(&t->options.loss, data), error));
     return plim_evaluate(t->evaluation, data, result, error);
 }

@@ -146,12 +146,18 @@ static size_t packed_bytes(const plim__program *program, int threads, int64_t lo
     return (size_t)most * (size_t)threads;
 }
 
-/* Resident bytes of everything but the arena, once the plans are made. */
+/* Data buffers that are not there yet. */
+static size_t data_to_come(const plim_trainer *t) {
+    size_t bytes = plim__trainer_data_bytes(t);
+    return bytes > t->options.data_held_bytes ? bytes - (size_t)t->options.data_held_bytes : 0;
+}
+
+/* Resident bytes of everything but the arena, once all programs are made. */
 static size_t overhead_now(const plim_trainer *t) {
     plim__machine_forget();
     malloc_trim(0);
     return plim__resident_now() + RUNNING_BYTES +
-           packed_bytes(t->main->program, t->options.threads, t->way.levers.loss_rows) + plim__trainer_data_bytes(t);
+           packed_bytes(t->main->program, t->options.threads, t->way.levers.loss_rows) + data_to_come(t);
 }
 
 static size_t least_budget(size_t arena, size_t besides) {
@@ -171,6 +177,28 @@ static void name_largest(const plim__variant *v, plim__str *text) {
                        buffer->value < 0 ? "workspace" : v->training->graph->values.items[buffer->value].name,
                        plim_bytes_format(buffer->bytes, bytes));
     }
+}
+
+/* The main variant is the smallest way, with everything that comes besides it; `besides`: resident then. */
+static plim_status refuse(plim_trainer *t, size_t besides, plim_error *error) {
+    char budget[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
+    char file[PLIM_BYTES_TEXT];
+    plim__str names = {0}, spilled = {0};
+    name_largest(t->main, &names);
+    if (t->way.levers.spill)
+        plim__str_addf(&spilled, " besides %s that can go to a file", plim_bytes_format(t->way.levers.spill, file));
+    t->least_budget = least_budget(t->kept_bytes + t->passing_bytes, besides);
+    plim__fail(
+        error, PLIM_NO_MEMORY,
+        "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
+        "(largest: %s). The smallest budget that works is %zu MiB",
+        plim_bytes_format(t->options.budget, budget), plim_bytes_format(t->kept_bytes, kept), plim__str_text(&spilled),
+        plim_bytes_format(t->passing_bytes, passing), plim_bytes_format(besides, rest), plim__str_text(&names),
+        t->least_budget >> 20);
+    t->refused = true;
+    plim__str_free(&names);
+    plim__str_free(&spilled);
+    return PLIM_NO_MEMORY;
 }
 
 static plim_status add_row(plim_trainer *t, const plim__way_point *way, size_t besides, plim_error *error) {
@@ -209,49 +237,6 @@ static plim_status list_rows(plim_trainer *t, plim__ways *ways, size_t besides, 
     return PLIM_OK;
 }
 
-/* What the program takes besides the arena once this variant is made. */
-static size_t overhead_with(plim_trainer *t, plim__variant *v) {
-    t->main = v;
-    size_t bytes = overhead_now(t);
-    t->main = NULL;
-    return bytes;
-}
-
-static plim_status refuse(plim_trainer *t, plim__ways *ways, size_t besides, plim_error *error) {
-    plim__way_point smallest;
-    char budget[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
-    char file[PLIM_BYTES_TEXT];
-    plim__variant *v = NULL;
-    plim__str names = {0}, spilled = {0};
-    bool found;
-    PLIM_TRY(plim__ways_smallest(ways, &found, &smallest, error));
-    t->refused = !found;
-    PLIM_TRY(found ? plim__ways_take(ways, &smallest, &v, error)
-                   : plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself"));
-    name_largest(v, &names);
-    if (smallest.levers.spill)
-        plim__str_addf(&spilled, " besides %s that can go to a file", plim_bytes_format(smallest.levers.spill, file));
-    plim__ways_rest(ways);
-    t->way = smallest;
-    size_t now = overhead_with(t, v);
-    if (now > besides) besides = now;
-    size_t smallest_budget = least_budget(v->plan->arena_bytes, besides);
-    if (!t->least_budget || smallest_budget < t->least_budget) t->least_budget = smallest_budget;
-    plim__fail(
-        error, PLIM_NO_MEMORY,
-        "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
-        "(largest: %s). The smallest budget that works is %zu MiB",
-        plim_bytes_format(t->options.budget, budget), plim_bytes_format(v->plan->persistent_bytes, kept),
-        plim__str_text(&spilled), plim_bytes_format(plim__variant_passing_bytes(v), passing),
-        plim_bytes_format(besides, rest), plim__str_text(&names), t->least_budget >> 20);
-    t->refused = true;
-    plim__str_free(&names);
-    plim__str_free(&spilled);
-    plim__variant_free(v);
-    if (t->explore) PLIM_TRY(list_rows(t, ways, besides, error));
-    return PLIM_NO_MEMORY;
-}
-
 /* The fastest way within `limit`, as the main variant; none when there is none. */
 static plim_status take_best(plim_trainer *t, plim__ways *ways, size_t limit, plim_error *error) {
     plim__way_point best;
@@ -267,8 +252,18 @@ static plim_status search_again(const plim__task *task, plim__ways *ways, size_t
     return plim__ways_find(task, limit, ways, error);
 }
 
-static plim_status choose(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t limit, size_t besides,
-                          plim_error *error) {
+/* What was reckoned with besides the arena was that of a larger way, perhaps: the smallest is tried before all is
+ * refused. */
+static plim_status take_smallest(plim_trainer *t, plim__ways *ways, plim_error *error) {
+    bool found;
+    PLIM_TRY(plim__ways_smallest(ways, &found, &t->way, error));
+    t->smallest = true;
+    if (found) return plim__ways_take(ways, &t->way, &t->main, error);
+    t->refused = true;
+    return plim__fail(error, PLIM_NO_MEMORY, "the budget is smaller than the program itself");
+}
+
+static plim_status choose(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t limit, plim_error *error) {
     PLIM_TRY(take_best(t, ways, limit, error));
     if (t->main) return PLIM_OK;
     if (t->effort < 0) { /* only asked whether something fits */
@@ -279,7 +274,13 @@ static plim_status choose(plim_trainer *t, const plim__task *task, plim__ways *w
         PLIM_TRY(search_again(task, ways, SIZE_MAX, error));
         PLIM_TRY(take_best(t, ways, limit, error));
     }
-    return t->main ? PLIM_OK : refuse(t, ways, besides, error);
+    return t->main ? PLIM_OK : take_smallest(t, ways, error);
+}
+
+static void forget_plan(plim_trainer *t) {
+    plim__trainer_end_others(t);
+    plim__variant_free(t->main);
+    t->main = NULL;
 }
 
 /* Takes the fastest way within what the budget leaves; again with less when the plan itself turned out larger. */
@@ -289,16 +290,20 @@ static plim_status fit_ways(plim_trainer *t, const plim__task *task, plim__ways 
     for (int round = 0;; round++) {
         size_t limit = limit_of(budget, besides);
         if (round > 0 && !ways->complete) PLIM_TRY(search_again(task, ways, limit, error));
-        PLIM_TRY(choose(t, task, ways, limit, besides, error));
+        PLIM_TRY(round < 3 ? choose(t, task, ways, limit, error) : take_smallest(t, ways, error));
         plim__ways_rest(ways);
-        size_t now = overhead_now(t), arena = t->main->plan->arena_bytes;
+        PLIM_TRY(plim__trainer_plan_others(t, error));
+        size_t now = overhead_now(t), arena = t->kept_bytes + t->passing_bytes;
         t->planned_process = now + arena;
-        if (now > besides) besides = now;
-        if (now + arena + margin(budget) <= budget || round == 2)
-            return t->explore ? list_rows(t, ways, besides, error) : PLIM_OK;
+        if (t->planned_process - t->main->plan->arena_bytes > besides)
+            besides = t->planned_process - t->main->plan->arena_bytes;
+        if (t->planned_process + margin(budget) <= budget || t->smallest) {
+            plim_status status = t->planned_process <= budget ? PLIM_OK : refuse(t, now, error);
+            if (t->explore) PLIM_TRY(list_rows(t, ways, besides, error));
+            return status;
+        }
         besides += (size_t)1 << 20;
-        plim__variant_free(t->main);
-        t->main = NULL;
+        forget_plan(t);
     }
 }
 
@@ -313,32 +318,46 @@ static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
 
 static plim_status plan_within(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plan_freely(t, error)); /* what it would need, and what the plan itself takes */
-    size_t besides = overhead_now(t), arena = t->main->plan->arena_bytes;
+    PLIM_TRY(plim__trainer_plan_others(t, error));
+    size_t besides = overhead_now(t), arena = t->kept_bytes + t->passing_bytes;
     t->planned_process = arena + besides;
     if (!t->explore && arena + besides + margin(t->options.budget) <= t->options.budget) return PLIM_OK;
-    plim__variant_free(t->main);
-    t->main = NULL;
+    forget_plan(t);
     return fit(t, besides, error);
 }
 
 static plim_status plan_saved(plim_trainer *t, plim_error *error) {
     prepare_process(t->options.threads);
     PLIM_TRY(plim__saved_plan_take(t, error));
-    if (t->options.budget) t->planned_process = overhead_now(t) + t->main->plan->arena_bytes;
-    return PLIM_OK;
+    PLIM_TRY(plim__trainer_plan_others(t, error));
+    if (!t->options.budget) return PLIM_OK;
+    size_t besides = overhead_now(t);
+    t->planned_process = besides + t->kept_bytes + t->passing_bytes;
+    return t->planned_process <= t->options.budget ? PLIM_OK : refuse(t, besides, error);
 }
 
-plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
+static plim_status plan_any(plim_trainer *t, plim_error *error) {
     t->costs = plim__alloc(sizeof *t->costs);
     if (!t->costs) return plim__fail_memory(error, "a plan", sizeof *t->costs);
     *t->costs = plim__costs_default(t->options.threads);
     t->planned_process = 0;
+    t->smallest = false;
     PLIM_TRY(find_spill_room(t, error));
     if (t->options.plan) return plan_saved(t, error);
-    if (!t->options.budget) return plan_freely(t, error);
+    if (!t->options.budget) {
+        PLIM_TRY(plan_freely(t, error));
+        return plim__trainer_plan_others(t, error);
+    }
     PLIM_TRY(plim__costs_get(t->options.threads, t->costs, error));
     prepare_process(t->options.threads);
     return plan_within(t, error);
+}
+
+plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
+    PLIM_TRY(plan_any(t, error));
+    t->planned_kept = t->kept_bytes;
+    t->planned_arena = t->kept_bytes + t->passing_bytes;
+    return PLIM_OK;
 }
 
 plim_plan_way plim__trainer_way(const plim_trainer *t) {

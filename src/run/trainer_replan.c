@@ -89,17 +89,20 @@ static plim_status restore(plim_trainer *t, int fd, const struct saved *list, si
     return PLIM_OK;
 }
 
-/* Whether the budget can be met, before anything is given up. */
-static plim_status try_plan(const plim_trainer *t, uint64_t budget, plim_error *error) {
+/* Whether the budget can be met, before anything is given up. What passes is not needed meanwhile: its pages are
+ * there for planning. */
+static plim_status try_plan(plim_trainer *t, uint64_t budget, plim_error *error) {
     plim_trainer_options options = t->options;
     options.plan_only = 1;
     options.plan = NULL;
     options.alternatives = 0;
-    /* the old arena is still resident; no budget stays none */
-    options.budget = budget ? budget + t->arena.kept_bytes + t->arena.passing_bytes : 0;
+    options.data_held_bytes = UINT64_MAX;                       /* all data buffers are there by now */
+    options.budget = budget ? budget + t->arena.kept_bytes : 0; /* the weights still are; no budget stays none */
     plim_trainer *trial;
+    plim__arena_lend(&t->arena);
     plim_status status = plim_trainer_create(t->model, &options, &trial, error);
     plim_trainer_free(trial);
+    if (status != PLIM_OK) plim__arena_take_back(&t->arena);
     return status;
 }
 
@@ -108,6 +111,7 @@ static plim_status begin_again(plim_trainer *t, uint64_t budget, int fd, const s
     plim__trainer_end(t);
     t->options.budget = budget;
     t->options.plan = NULL;
+    t->options.data_held_bytes = UINT64_MAX;
     t->explore = false; /* training waits */
     PLIM_TRY(plim__trainer_begin(t, error));
     return restore(t, fd, list, count, error);

@@ -246,6 +246,7 @@ static struct run begin_lean(const plim_graph *model, const plim_trainer_options
     task.costs = &costs;
     plim__trainer_end(r.trainer);
     must(plim__levers_apply(&task, &levers, NULL, 0, &r.trainer->main, &error), &error);
+    must(plim__trainer_plan_others(r.trainer, &error), &error);
     must(plim__trainer_start(r.trainer, &error), &error);
     return r;
 }

@@ -1,0 +1,85 @@
+#!/bin/bash
+# Budgets with real data: files, a short batch at the end of each epoch, validation after it, in a memory cgroup whose
+# limit is the budget. The peak stays below it, the arena is as planned to the byte, the process within 2 % of its plan;
+# also by the plan that `plan --data` has saved.   test_budget_data.sh PLIMSOLL SOURCE
+program=$(realpath "$1")
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+if grep -q __asan_init "$program" 2>/dev/null; then echo "skipped: sanitizers have memory of their own"; exit 77; fi
+export PLIMSOLL_COSTS=default OMP_WAIT_POLICY=passive
+group= limit=
+if [ -w /sys/fs/cgroup/memory/memory.limit_in_bytes ]; then
+    group=/sys/fs/cgroup/memory/plimsoll-data-$$ limit=memory.limit_in_bytes
+elif [ -w /sys/fs/cgroup/cgroup.procs ] && grep -qw memory /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; then
+    group=/sys/fs/cgroup/plimsoll-data-$$ limit=memory.max
+fi
+[ -n "$group" ] && mkdir "$group" 2>/dev/null || { echo "no memory cgroup can be made here: runs are not held inside one"; group=; }
+work=$(mktemp -d)
+trap '[ -z "$group" ] || { sleep 0.1; rmdir "$group"; }; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+fail() { echo "FAILED: $*"; cat err 2>/dev/null; exit 1; }
+inside() {
+    [ -n "$group" ] || { "$@"; return; }
+    sh -c 'echo $$ > "$0/cgroup.procs"; exec "$@"' "$group" "$@"
+}
+
+# Images as NPZ files, which Python writes without NumPy: x (N, C, H, W) of bytes, y (N) of classes.
+cat > make.py <<'PY'
+import random, struct, sys, zipfile
+path, count, channels, size = sys.argv[1], *map(int, sys.argv[2:])
+def npy(kind, shape, data):
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + data
+random.seed(count)
+with zipfile.ZipFile(path, "w") as file:
+    file.writestr("x.npy", npy("|u1", (count, channels, size, size), random.randbytes(count * channels * size * size)))
+    file.writestr("y.npy", npy("<i8", (count,), struct.pack(f"<{count}q", *(i % 10 for i in range(count)))))
+PY
+
+cat > check.py <<'PY'
+import json, sys
+r, plan, model, budget = json.load(open("run.json")), json.load(open("planned.json")), sys.argv[1], int(sys.argv[2])
+peak, planned = r["peak_resident_bytes"], r["planned_process_bytes"]
+print(f"{model}: budget {budget / 1e6:.1f} MB, peak {peak / 1e6:.1f}, planned {planned / 1e6:.1f}, {r['class']}, "
+      f"micro-batch {r['micro_batch']} x {r['accumulate']}, {r['recomputed']} recomputed ({sys.argv[4]})")
+assert r["steps"] == int(sys.argv[3]) and r["validation_loss"] > 0 and r["budget_bytes"] == budget
+assert peak <= budget, "the budget is exceeded"
+assert r["arena_bytes"] == r["planned_arena_bytes"], "the arena is not as planned"
+assert abs(planned - peak) <= 0.02 * peak, "the plan is off by more than 2 %"
+if sys.argv[4] == "--plan": # which needs no search, and holds nothing that a search leaves behind
+    assert r["arena_bytes"] == plan["arena_bytes"], "the arena is not that of the saved plan"
+    assert peak <= 1.02 * plan["process_bytes"], "more than the saved plan says"
+elif r["arena_bytes"] == plan["arena_bytes"]:
+    assert abs(plan["process_bytes"] - peak) <= 0.02 * peak, "plan --data is off by more than 2 %"
+PY
+
+hold() { # model batch training validation channels size zoo-options...
+    model=$1 batch=$2 training=$3 validation=$4 channels=$5 size=$6
+    shift 6
+    [ $((training % batch)) -ne 0 ] || fail "$training samples leave no short batch"
+    python3 make.py train.npz "$training" "$channels" "$size" && python3 make.py val.npz "$validation" "$channels" "$size" ||
+        fail "no data"
+    "$program" zoo "$model" "$@" -o model.onnx > /dev/null || fail "zoo $model"
+    data=(--data train.npz --val val.npz --batch "$batch")
+    "$program" plan model.onnx "${data[@]}" --budget 64GiB --json > plan.json 2> err || fail "plan $model"
+    budgets=$(python3 -c 'import json; p = json.load(open("plan.json")); a = p["minimum_budget_bytes"]
+b = max(a, int(p["unconstrained"]["process_bytes"] * 1.02) + (2 << 20))
+print(*(a + (b - a) * k // 2 for k in range(3)))')
+    for budget in $budgets; do
+        "$program" plan model.onnx "${data[@]}" --budget "$budget" --save saved.plan --json > planned.json 2> err || fail "plan $model"
+        [ -z "$group" ] || echo "$budget" > "$group/$limit" || fail "cannot set the limit of $group"
+        for how in --budget --plan; do
+            what=$budget
+            [ $how = --budget ] || what=saved.plan
+            inside "$program" train model.onnx "${data[@]}" --epochs 2 $how "$what" --json > run.json 2> err
+            code=$?
+            [ $code -eq 0 ] || fail "$model within $budget ($how): exit code $code"
+            python3 check.py "$model" "$budget" $(((training + batch - 1) / batch * 2)) $how || fail "$model within $budget ($how)"
+        done
+    done
+}
+
+hold lenet 200 500 300 1 28 --width 64
+hold resnet18 24 64 20 3 96 --image 96 --width 24 --classes 10
+hold vit-tiny 100 250 90 3 32 --layers 4
+echo "budgets hold for data"
