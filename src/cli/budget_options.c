@@ -17,8 +17,8 @@ extern char **environ;
 uint64_t plim__budget_auto(const char **limit) {
     plim__limits limits;
     if (plim__limits_read("", 0, &limits, NULL) != PLIM_OK) return 0;
-    if (limit) *limit = plim__limiter_name(&limits);
-    return limits.available == UINT64_MAX ? 0 : limits.available + plim__resident_now();
+    uint64_t allowed = plim__limits_allowance(&limits, plim__resident_now(), limit);
+    return allowed == PLIM_NO_LIMIT ? 0 : allowed;
 }
 
 static void warn_if_too_large(const plim__args *args, uint64_t budget) {

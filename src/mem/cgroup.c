@@ -8,13 +8,14 @@
 
 /* The names of the same thing in the two versions. */
 typedef struct file_names {
-    const char *limit, *high, *usage, *peak, *swap_limit, *swap_usage, *events, *inactive;
+    const char *limit, *high, *soft, *usage, *peak, *swap_limit, *swap_usage, *events, *inactive;
 } file_names;
 
 static const file_names version_names[3] = {
-    [1] = {"memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "memory.max_usage_in_bytes",
-           "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes", "memory.oom_control", "total_inactive_file"},
-    [2] = {"memory.max", "memory.high", "memory.current", "memory.peak", "memory.swap.max", "memory.swap.current",
+    [1] = {"memory.limit_in_bytes", NULL, "memory.soft_limit_in_bytes", "memory.usage_in_bytes",
+           "memory.max_usage_in_bytes", "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes",
+           "memory.oom_control", "total_inactive_file"},
+    [2] = {"memory.max", "memory.high", NULL, "memory.current", "memory.peak", "memory.swap.max", "memory.swap.current",
            "memory.events", "inactive_file"},
 };
 
@@ -158,11 +159,18 @@ static uint64_t number_or(uint64_t otherwise, const char *folder, const char *na
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
+/* The least that any bound leaves, and the most by which any is exceeded. */
+static void bind(uint64_t bound, uint64_t used, uint64_t *available, uint64_t *excess) {
+    if (bound == PLIM_NO_LIMIT) return;
+    if (minus(bound, used) < *available) *available = minus(bound, used);
+    if (minus(used, bound) > *excess) *excess = minus(used, bound);
+}
+
 /* Adds what one level, the own group or one above, says about limits. */
 static void read_level(plim__cgroup_state *state, const char *folder, const file_names *names, int version,
                        bool topmost) {
     uint64_t limit = number_or(PLIM_NO_LIMIT, folder, names->limit), usage = number_or(0, folder, names->usage);
-    uint64_t high = number_or(PLIM_NO_LIMIT, folder, names->high),
+    uint64_t high = number_or(PLIM_NO_LIMIT, folder, names->high), soft = number_or(PLIM_NO_LIMIT, folder, names->soft),
              swap = number_or(PLIM_NO_LIMIT, folder, names->swap_limit);
     char stat[16384];
     uint64_t inactive = 0, hierarchical = PLIM_NO_LIMIT;
@@ -179,18 +187,21 @@ static void read_level(plim__cgroup_state *state, const char *folder, const file
         state->limit_folder[0] = 0;
     }
     if (high < state->high) state->high = high;
-    uint64_t bound = limit < high ? limit : high;
-    if (bound != PLIM_NO_LIMIT) {
-        uint64_t room = minus(bound, minus(usage, inactive));
-        if (room < state->available) state->available = room;
-    }
+    uint64_t used = minus(usage, inactive);
+    bind(limit < high ? limit : high, used, &state->available, &state->excess);
+    bind(soft, used, &state->soft_available, &state->soft_excess);
+    if (soft < state->soft) state->soft = soft;
     if (version == 1 && swap != PLIM_NO_LIMIT) swap = minus(swap, limit == PLIM_NO_LIMIT ? swap : limit);
     if (swap < state->swap_limit) state->swap_limit = swap;
 }
 
 void plim__cgroup_read(const plim__cgroup *group, plim__cgroup_state *state) {
-    *state = (plim__cgroup_state){
-        .limit = PLIM_NO_LIMIT, .high = PLIM_NO_LIMIT, .swap_limit = PLIM_NO_LIMIT, .available = PLIM_NO_LIMIT};
+    *state = (plim__cgroup_state){.limit = PLIM_NO_LIMIT,
+                                  .high = PLIM_NO_LIMIT,
+                                  .soft = PLIM_NO_LIMIT,
+                                  .swap_limit = PLIM_NO_LIMIT,
+                                  .available = PLIM_NO_LIMIT,
+                                  .soft_available = PLIM_NO_LIMIT};
     if (group->version != 1 && group->version != 2) return;
     const file_names *names = &version_names[group->version];
     char folder[PATH_MAX];

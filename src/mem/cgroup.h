@@ -29,9 +29,12 @@ typedef struct plim__cgroup_state {
     uint64_t limit;                  /* the tightest hard limit of the group and those above */
     char limit_folder[PATH_MAX];     /* the group that sets it; "" for none, or one that can't be seen from here */
     uint64_t high;                   /* version 2: above this the kernel slows the group down and reclaims */
+    uint64_t soft;                   /* version 1: a wish, which nothing enforces while memory is plenty */
     uint64_t swap_limit, swap_usage; /* swap alone: version 1's memory+swap less memory */
     uint64_t available; /* what can still be charged before a limit: over all levels, with reclaimable file pages */
-    uint64_t oom_kills; /* processes the kernel killed for memory, in the group (version 2: and below) */
+    uint64_t soft_available;      /* the same before the wish is no longer met */
+    uint64_t excess, soft_excess; /* what must be given back until a limit that fell is met: 0 while it is */
+    uint64_t oom_kills;           /* processes the kernel killed for memory, in the group (version 2: and below) */
 } plim__cgroup_state;
 
 void plim__cgroup_read(const plim__cgroup *group, plim__cgroup_state *state);

@@ -132,3 +132,13 @@ uint64_t plim__limits_ceiling(const plim__limits *limits, plim__limiter *limiter
     if (limiter) *limiter = all[best].limiter;
     return all[best].bytes;
 }
+
+uint64_t plim__limits_allowance(const plim__limits *limits, uint64_t resident, const char **name) {
+    const plim__cgroup_state *group = &limits->cgroup_state;
+    bool soft = group->soft_available < limits->available || group->soft_excess > group->excess;
+    uint64_t left = soft ? group->soft_available : limits->available,
+             excess = soft ? group->soft_excess : group->excess;
+    if (name) *name = soft ? "the cgroup's memory.soft_limit_in_bytes" : plim__limiter_name(limits);
+    if (left == PLIM_NO_LIMIT) return PLIM_NO_LIMIT;
+    return minus(left + resident, excess);
+}

@@ -43,6 +43,11 @@ typedef struct plim__limits {
  * read is left as no limit; only a machine without /proc is an error. */
 plim_status plim__limits_read(const char *root, pid_t pid, plim__limits *limits, plim_error *error);
 
+/* What a process that plans its memory may hold in all, when it holds `resident` bytes now: within every limit, and
+ * within what the cgroup's soft limit wishes for, so that an administrator can ask for memory before a hard limit falls.
+ * Less than `resident` when a limit has fallen below what is used. *name (may be NULL) is what bounds it. */
+uint64_t plim__limits_allowance(const plim__limits *limits, uint64_t resident, const char **name);
+
 /* "the cgroup's memory.limit_in_bytes", "MemAvailable", "ulimit -v": what to tell a person. Never NULL. */
 const char *plim__limiter_name(const plim__limits *limits);
 /* "cgroup", "physical", "rlimit_as": for JSON. */

@@ -12,8 +12,9 @@
 /* What the machine leaves to this process in all. */
 static uint64_t allowed_now(void) {
     plim__limits limits;
-    if (plim__limits_read("", 0, &limits, NULL) != PLIM_OK || limits.available == UINT64_MAX) return UINT64_MAX;
-    return limits.available + plim__resident_now();
+    return plim__limits_read("", 0, &limits, NULL) == PLIM_OK
+               ? plim__limits_allowance(&limits, plim__resident_now(), NULL)
+               : UINT64_MAX;
 }
 
 static plim_status change(plim__budget_watch *watch, plim_trainer *trainer, uint64_t budget, const char *why,

@@ -132,6 +132,41 @@ static void v1_group_binds(void **state) {
     assert_string_equal(plim__limiter_name(&limits), "the cgroup's memory.limit_in_bytes");
 }
 
+static void v1_soft_limit_is_a_wish(void **state) {
+    (void)state;
+    const char *name;
+    mount_v1("/");
+    put("/proc/self/cgroup", "4:memory:/jobs/one\n");
+    group_v1("", "9223372036854771712", 9000 * MIB);
+    group_v1("/jobs/one", "1073741824", 500 * MIB);
+    put("/sys/fs/cgroup/memory/jobs/one/memory.soft_limit_in_bytes", "9223372036854771712\n");
+    plim__limits limits = read_limits();
+    assert_true(plim__limits_allowance(&limits, 400 * MIB, &name) == (1024 - 90) * MIB);
+    assert_string_equal(name, "the cgroup's memory.limit_in_bytes");
+    put("/sys/fs/cgroup/memory/jobs/one/memory.soft_limit_in_bytes", "%llu\n", 600 * MIB);
+    limits = read_limits();
+    assert_true(limits.cgroup_state.soft == 600 * MIB && limits.available == (1024 - 490) * MIB); /* none is enforced */
+    assert_true(plim__limits_allowance(&limits, 400 * MIB, &name) == (600 - 90) * MIB);
+    assert_string_equal(name, "the cgroup's memory.soft_limit_in_bytes");
+    /* below what is used: so much has to go */
+    put("/sys/fs/cgroup/memory/jobs/one/memory.soft_limit_in_bytes", "%llu\n", 200 * MIB);
+    limits = read_limits();
+    assert_true(plim__limits_allowance(&limits, 400 * MIB, NULL) == (200 - 90) * MIB);
+    put("/sys/fs/cgroup/memory/jobs/one/memory.soft_limit_in_bytes", "%llu\n", 50 * MIB); /* others use more */
+    limits = read_limits();
+    assert_true(plim__limits_allowance(&limits, 400 * MIB, NULL) == 0);
+}
+
+static void a_limit_that_fell_below_what_is_used_leaves_less(void **state) {
+    (void)state;
+    mount_v2("/", "/sys/fs/cgroup");
+    put("/proc/self/cgroup", "0::/jobs\n");
+    group_v2("/jobs", "max", "1073741824", 1200 * MIB);
+    plim__limits limits = read_limits();
+    assert_true(limits.available == 0);
+    assert_true(plim__limits_allowance(&limits, 1100 * MIB, NULL) == (1100 - 166) * MIB);
+}
+
 static void v1_parent_binds_before_its_child(void **state) {
     (void)state;
     mount_v1("/");
@@ -318,6 +353,8 @@ int main(void) {
         TEST(v1_limit_of_a_hidden_parent_counts),
         TEST(v2_group_and_parents_bind),
         TEST(v2_high_binds_before_max),
+        TEST(v1_soft_limit_is_a_wish),
+        TEST(a_limit_that_fell_below_what_is_used_leaves_less),
         TEST(v2_namespace_root_is_the_mount),
         TEST(v2_without_limits_is_none),
         TEST(hybrid_takes_the_hierarchy_that_has_memory),
