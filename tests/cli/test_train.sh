@@ -28,6 +28,14 @@ above "$(field metric result.json)" 0.70 || fail "it did not learn: $(field metr
 [ "$(field metric result.json)" = "$(field accuracy evaluated.json)" ] ||
     fail "validation says $(field metric result.json), evaluation $(field accuracy evaluated.json)"
 cmp -s trained.onnx best.onnx || fail "the only validation was not the best"
+loss="--label-smoothing 0.1 --ignore-index 3 --class-weights 1,1,1,1,1,1,1,1,1,5"
+train --steps 20 --val $data $loss --json --out smooth.onnx >result.json || fail "train with $loss"
+"$program" evaluate smooth.onnx --data $data --batch 48 $loss --json >evaluated.json || fail "evaluate with $loss"
+[ "$(field count evaluated.json)" = 9000 ] || fail "class 3 was not ignored: $(cat evaluated.json)"
+awk "BEGIN { d = $(field validation_loss result.json) - $(field loss evaluated.json); exit !(d * d < 1e-10) }" ||
+    fail "validation says $(field validation_loss result.json), evaluation $(field loss evaluated.json)"
+"$program" train $settings --steps 1 --optimizer adam --alpha 0.9 >/dev/null 2>errors && fail "adam has no alpha"
+grep -q -- "--alpha is for rmsprop" errors || fail "whose is --alpha? $(cat errors)"
 [ -s trained.safetensors ] || fail "no safetensors"
 
 # Lines, when nobody looks; nothing with --quiet but the end.
