@@ -9,6 +9,12 @@
 
 #include "core/utf8.h"
 
+/* the functions themselves */
+#undef plim__fail
+#undef plim__fail_memory
+#undef plim__fail_errno
+#undef plim__fail_context
+
 const char *plim_status_name(plim_status status) {
     static const char *const names[] = {
 #define NAME(name, sentence) #name,

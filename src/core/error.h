@@ -21,6 +21,18 @@ plim_status plim__fail_context(plim_error *error, plim_status status, const char
  * become '?'. Every message here went through it; names in files can hold anything. */
 void plim__error_clean(char *text);
 
+/* The analyzer looks at one file at a time: it is told that what fails never gives PLIM_OK. */
+#ifdef __clang_analyzer__
+static inline plim_status plim__failed(plim_status said, plim_status known) {
+    (void)said;
+    return known;
+}
+#define plim__fail(error, status, ...)         plim__failed(plim__fail(error, status, __VA_ARGS__), status)
+#define plim__fail_memory(error, what, bytes)  plim__failed(plim__fail_memory(error, what, bytes), PLIM_NO_MEMORY)
+#define plim__fail_errno(error, errnum, ...)   plim__failed(plim__fail_errno(error, errnum, __VA_ARGS__), PLIM_IO)
+#define plim__fail_context(error, status, ...) plim__failed(plim__fail_context(error, status, __VA_ARGS__), status)
+#endif
+
 /* Returns early with the status of an expression that failed. */
 #define PLIM_TRY(expression)                                                                                           \
     do {                                                                                                               \
