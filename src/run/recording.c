@@ -30,12 +30,29 @@ struct plim__recording {
 
 /* --- beginning and end ---------------------------------------------------------------------------------------- */
 
+/* A run by a saved plan has not looked for others: those that were saved with it are shown. */
+static plim_status add_saved_ways(const char *path, plim__timeline *head, plim_error *error) {
+    plim__timeline saved;
+    plim__timeline_init(&saved, PLIM__SOURCE_PLAN);
+    plim_status status = plim__trace_read(path, &saved, error);
+    for (size_t i = 0; status == PLIM_OK && i < saved.frontier.count; i++) {
+        const plim__timeline_plan *way = &saved.frontier.items[i];
+        status = plim__timeline_add_frontier(head, way->budget, way->peak, way->seconds,
+                                             plim__timeline_get(&saved, way->label),
+                                             plim__timeline_get(&saved, way->command), way->chosen, error);
+    }
+    plim__timeline_free(&saved);
+    return status;
+}
+
 static plim_status write_head(const plim_trainer *t, struct plim__recording *r, const char *title, const char *command,
                               plim_error *error) {
     plim__timeline head;
     plim__timeline_init(&head, PLIM__SOURCE_RUN);
     plim_status status = plim__trainer_picture_head(t, title, &head, error);
-    if (status == PLIM_OK) status = plim__trainer_picture_ways(t, command, &head, error);
+    if (status == PLIM_OK)
+        status = t->options.plan ? add_saved_ways(t->options.plan, &head, error)
+                                 : plim__trainer_picture_ways(t, command, &head, error);
     if (status == PLIM_OK) status = plim__trace_write_head(r->trace, &head, error);
     plim__timeline_free(&head);
     PLIM_TRY(status);
@@ -161,6 +178,7 @@ plim_status plim__recording_begin(plim_trainer *t, int64_t count, plim_error *er
             if (t->tails.items[i]->samples == rest) PLIM_TRY(know_variant(r, t->tails.items[i], error));
         if (!r->held) PLIM_TRY(hold(t, r, error));
         plim__trace_step(r->trace, (uint32_t)(t->progress.updates + 1));
+        plim__trace_phase(r->trace, PLIM__PHASE_DATA); /* the batch is copied in; forward begins with the first step */
         const plim__trace_script *script = &r->variants.items[0].script;
         r->events += script->first[script->ticks] * (uint64_t)((count + t->main->samples - 1) / t->main->samples);
     }

@@ -251,6 +251,39 @@ static void a_run_shows_what_other_budgets_would_cost(void **state) {
     end(&r);
 }
 
+static void a_run_by_a_saved_plan_shows_what_was_saved_with_it(void **state) {
+    (void)state;
+    run r;
+    plim__timeline timeline;
+    plim__summary summary;
+    start(&r, 1, 0);
+    plim_trainer_free(r.trainer);
+    r.trainer = NULL;
+    plim_trainer_options options = {.loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
+                                    .optimizer = plim_optimizer_default(PLIM_ADAMW),
+                                    .batch = 8 * BATCH,
+                                    .budget = (uint64_t)1 << 32};
+    plim_plan *plan;
+    char path[] = "/tmp/plimsoll-recording-plan-XXXXXX";
+    close(mkstemp(path));
+    assert_int_equal(plim_plan_create(r.model, &options, &plan, &r.error), PLIM_OK);
+    assert_int_equal(plim_plan_save(plan, "lenet", path, &r.error), PLIM_OK);
+    double seconds = plim_plan_get(plan)->chosen.seconds;
+    plim_plan_free(plan);
+    options.plan = path;
+    assert_int_equal(plim_trainer_create(r.model, &options, &r.trainer, &r.error), PLIM_OK);
+    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", NULL, 0, &r.error), PLIM_OK);
+    step(&r, BATCH);
+    read_back(&r, &timeline, &summary);
+    assert_true(timeline.frontier.count > 1);
+    assert_true(timeline.frontier.items[0].chosen);
+    assert_true(timeline.frontier.items[0].seconds == seconds);
+    plim__summary_free(&summary);
+    plim__timeline_free(&timeline);
+    unlink(path);
+    end(&r);
+}
+
 static void a_path_that_cannot_be_written_is_told_before_training(void **state) {
     (void)state;
     run r;
@@ -270,6 +303,7 @@ int main(void) {
                                        cmocka_unit_test(recording_goes_on_after_another_budget),
                                        cmocka_unit_test(an_update_that_fails_leaves_nothing_open),
                                        cmocka_unit_test(a_run_shows_what_other_budgets_would_cost),
+                                       cmocka_unit_test(a_run_by_a_saved_plan_shows_what_was_saved_with_it),
                                        cmocka_unit_test(a_path_that_cannot_be_written_is_told_before_training)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
