@@ -9,10 +9,12 @@
 #include "plan/search.h"
 
 #define STEP_DOWN      0.93  /* from one target to the next */
+#define LONG_STEP      0.8   /* where only the lowest is of interest */
 #define FLOOR_TRIES    3     /* how often the lowest point is tried to be lowered further */
 #define SMALL_STEPS    64    /* programs up to this size are searched exactly ... */
 #define STATES         20000 /* ... as far as so many states go for one target, */
 #define STATES_OF_MANY 1500  /* ... and for each point of a whole frontier */
+#define IMPROVEMENTS   2000  /* rounds times steps, at each point */
 #define LEAST_SECONDS  1e-9  /* of a step: keeps scores finite */
 
 /* --- the frontier ----------------------------------------------------------------------------------------------- */
@@ -40,10 +42,14 @@ static plim_status add_point(plim__frontier *f, const plim__draft *draft, int64_
     return PLIM_OK;
 }
 
+static void free_points(plim__frontier *f) {
+    for (size_t i = 0; i < f->points.count; i++) plim__schedule_free(&f->points.items[i].schedule);
+    plim__vec_free(&f->points);
+}
+
 void plim__frontier_free(plim__frontier *frontier) {
     if (!frontier) return;
-    for (size_t i = 0; i < frontier->points.count; i++) plim__schedule_free(&frontier->points.items[i].schedule);
-    plim__vec_free(&frontier->points);
+    free_points(frontier);
     plim__free(frontier);
 }
 
@@ -60,6 +66,7 @@ struct explorer {
     plim__frontier *frontier;
     double base; /* seconds of all steps, once each */
     int rounds;
+    bool direct; /* to the lowest target, in long steps */
     plim_error *error;
 };
 
@@ -95,7 +102,7 @@ static plim_status descend(struct explorer *x, const plim__schedule *order, int6
     PLIM_TRY(record(x));
     int64_t target = peak_now(x);
     for (bool reached = true; reached && target > least;) {
-        target = (int64_t)((double)target * STEP_DOWN);
+        target = (int64_t)((double)target * (x->direct ? LONG_STEP : STEP_DOWN));
         if (target < least) target = least;
         PLIM_TRY(reach(x, target, &reached));
     }
@@ -146,16 +153,62 @@ static plim_status solve_all(struct explorer *x, const plim__schedule *order, in
     return PLIM_OK;
 }
 
-static plim_status explore(struct explorer *x, int64_t least) {
+/* One order, searched from by itself. */
+struct side {
+    struct explorer explorer;
+    plim__frontier frontier;
+    plim_error error;
+    plim_status status;
+};
+
+static void explore_side(struct side *side, plim__order_kind kind, int64_t least) {
+    struct explorer *x = &side->explorer;
+    plim__schedule order = {0};
+    side->status = plim__schedule_create(x->search->depend, &order, &side->error);
+    if (side->status == PLIM_OK) side->status = plim__order(x->search->depend, kind, &order, &side->error);
+    if (side->status == PLIM_OK) side->status = descend(x, &order, least);
+    plim__schedule_free(&order);
+}
+
+static plim_status take_points(struct explorer *x, const struct side *side) {
+    plim_status status = side->status;
+    if (status != PLIM_OK && x->error) *x->error = side->error;
+    for (size_t i = 0; status == PLIM_OK && i < side->frontier.points.count; i++) {
+        const plim__frontier_point *point = &side->frontier.points.items[i];
+        plim__draft draft = {point->schedule.steps, point->schedule.count};
+        status = add_point(x->frontier, &draft, point->peak_bytes, point->extra_seconds, x->error);
+    }
+    return status;
+}
+
+/* Both orders at the same time, where there are threads: what is found does not depend on it. */
+static plim_status explore_sides(struct explorer *x, int64_t least, int threads) {
+    static const plim__order_kind kinds[2] = {PLIM__ORDER_NEAR, PLIM__ORDER_LOWEST};
+    struct side sides[2] = {0};
+    plim_status status = PLIM_OK;
+    for (int i = 0; status == PLIM_OK && i < 2; i++) {
+        sides[i].explorer = *x;
+        sides[i].explorer.frontier = &sides[i].frontier;
+        sides[i].explorer.error = &sides[i].error;
+        sides[i].explorer.search = NULL;
+        status = plim__search_create(x->search->depend, x->search->seconds, &sides[i].explorer.search, x->error);
+    }
+    if (status == PLIM_OK) {
+#pragma omp parallel for num_threads(2) if (threads > 1) schedule(static, 1)
+        for (int i = 0; i < 2; i++) explore_side(&sides[i], kinds[i], least);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (status == PLIM_OK) status = take_points(x, &sides[i]);
+        free_points(&sides[i].frontier);
+        plim__search_free(sides[i].explorer.search);
+    }
+    return status;
+}
+
+static plim_status explore(struct explorer *x, int64_t least, int threads) {
     const plim__depend *d = x->search->depend;
     plim__schedule order = {0};
-    plim_status status = PLIM_OK;
-    for (int kind = 0; status == PLIM_OK && kind < 2; kind++) {
-        status = plim__schedule_create(d, &order, x->error);
-        if (status == PLIM_OK) status = plim__order(d, kind ? PLIM__ORDER_LOWEST : PLIM__ORDER_NEAR, &order, x->error);
-        if (status == PLIM_OK) status = descend(x, &order, least);
-        plim__schedule_free(&order);
-    }
+    plim_status status = explore_sides(x, least, threads);
     if (status == PLIM_OK) status = ascend(x);
     for (int kind = 0; status == PLIM_OK && kind < 2; kind++) {
         status = plim__schedule_create(d, &order, x->error);
@@ -194,12 +247,13 @@ static plim_status run(const plim__depend *depend, const plim__recompute_options
     double *seconds = make_seconds(depend, options, error);
     if (!seconds) return PLIM_NO_MEMORY;
     struct explorer x = {.frontier = frontier, .error = error, .rounds = options->effort};
-    if (x.rounds == 0) x.rounds = (int)(4000 / depend->step_count) + 1;
+    x.direct = options->effort < 0 && options->least > 0;
+    if (x.rounds == 0) x.rounds = (int)(IMPROVEMENTS / depend->step_count) + 1;
     if (x.rounds < 0) x.rounds = 0;
     if (x.rounds > 60 && options->effort == 0) x.rounds = 60;
     for (size_t s = 0; s < depend->step_count; s++) x.base += seconds[s];
     plim_status status = plim__search_create(depend, seconds, &x.search, error);
-    if (status == PLIM_OK) status = explore(&x, target < 0 ? options->least : target);
+    if (status == PLIM_OK) status = explore(&x, target < 0 ? options->least : target, options->threads);
     plim__search_free(x.search);
     plim__free(seconds);
     return status;
@@ -229,7 +283,6 @@ plim_status plim__recompute(const plim__depend *depend, const plim__recompute_op
         *point = *found;
         frontier.points.items[found - frontier.points.items].schedule = (plim__schedule){0};
     }
-    for (size_t i = 0; i < frontier.points.count; i++) plim__schedule_free(&frontier.points.items[i].schedule);
-    plim__vec_free(&frontier.points);
+    free_points(&frontier);
     return status;
 }

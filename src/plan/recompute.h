@@ -18,7 +18,9 @@ typedef struct plim__recompute_options {
     const double *seconds; /* that each step of the program takes; NULL: an estimate from what it computes and moves */
     int effort;            /* rounds of improvement at each point: more find cheaper schedules; default by size, a
                             * second or two in all for a thousand steps; -1: none */
-    int64_t least;         /* of interest: points below it are not searched for */
+    int threads;           /* 2 or more: both orders are searched from at the same time, to the same answer */
+    int64_t least;         /* of interest: points below it are not searched for; with an effort of -1 it is the only
+                            * one that is */
 } plim__recompute_options;
 
 typedef struct plim__frontier_point {

@@ -90,11 +90,9 @@ static plim_status candidate_create(const plim__task *task, plim__levers levers,
     return status;
 }
 
-static plim_status explore(struct plim__candidate *c, int effort, plim_error *error) {
-    return c->frontier
-               ? PLIM_OK
-               : plim__frontier_create(c->depend, &(plim__recompute_options){.seconds = c->seconds, .effort = effort},
-                                       &c->frontier, error);
+static plim_status explore(struct plim__candidate *c, int effort, int threads, int64_t least, plim_error *error) {
+    plim__recompute_options options = {.seconds = c->seconds, .effort = effort, .threads = threads, .least = least};
+    return c->frontier ? PLIM_OK : plim__frontier_create(c->depend, &options, &c->frontier, error);
 }
 
 /* --- points --------------------------------------------------------------------------------------------------- */
@@ -276,7 +274,10 @@ static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim
         useful = ways->complete = false;
     /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
     int effort = levers.micro_batch < ways->task.most_samples ? -1 : ways->task.effort;
-    if (useful) status = explore(c, effort, error);
+    /* only asked whether something fits: no further than there, and lower by what packing may add */
+    bool fits_only = useful && ways->task.effort < 0 && limit < SIZE_MAX;
+    int64_t least = fits_only ? (int64_t)((double)(limit - least_kept(ways, c)) * 0.9) : 0;
+    if (useful) status = explore(c, effort, ways->task.threads, least, error);
     if (status != PLIM_OK || !useful) {
         candidate_free(c);
         return status;
@@ -357,8 +358,8 @@ static plim_status schedule_for(const plim__task *task, const plim__levers *leve
     if (status == PLIM_OK)
         status = plim__depend_create(v->lowered, &(plim__depend_options){.update_in_backward = !sums}, &depend, error);
     if (status == PLIM_OK)
-        status = plim__recompute(depend, &(plim__recompute_options){.seconds = seconds}, levers->passing_limit, point,
-                                 error);
+        status = plim__recompute(depend, &(plim__recompute_options){.seconds = seconds, .threads = task->threads},
+                                 levers->passing_limit, point, error);
     plim__depend_free(depend);
     plim__free(seconds);
     return status;
