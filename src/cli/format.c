@@ -6,9 +6,8 @@
 #include <string.h>
 
 const char *plim__format_shape(const plim_graph *graph, int rank, const int64_t *dims, char text[PLIM_SHAPE_WORDS]) {
-    if (rank < 0) return strcpy(text, "?");
-    if (rank == 0) return strcpy(text, "scalar");
     size_t used = 0;
+    if (rank <= 0) snprintf(text, PLIM_SHAPE_WORDS, "%s", rank < 0 ? "?" : "scalar");
     for (int i = 0; i < rank && used < PLIM_SHAPE_WORDS - 32; i++) {
         const char *symbol = graph ? plim_graph_symbol_name(graph, dims[i]) : NULL;
         int wrote = symbol ? snprintf(text + used, PLIM_SHAPE_WORDS - used, "%s%.16s", i ? "x" : "", symbol)
