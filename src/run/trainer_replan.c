@@ -1,6 +1,7 @@
 /* Another budget for a run that is under way: what is learned goes to a file without a name, everything else is made
  * anew, and training goes on where it was. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,11 @@
 #include "core/file.h"
 #include "run/trainer.h"
 
-static plim_status open_unnamed(int *fd, plim_error *error) {
-    const char *folder = getenv("TMPDIR");
+/* Where state is spilled to: /tmp is memory on many machines, and memory is what is short. */
+static plim_status open_unnamed(const char *folder, int *fd, plim_error *error) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/plimsoll-XXXXXX", folder && *folder ? folder : "/tmp");
-    *fd = mkstemp(path);
+    snprintf(path, sizeof path, "%s/plimsoll-XXXXXX", folder);
+    *fd = mkostemp(path, O_CLOEXEC);
     if (*fd < 0) return plim__fail(error, PLIM_IO, "cannot make a file in '%s': %s", path, strerror(errno));
     unlink(path);
     return PLIM_OK;
@@ -139,7 +140,7 @@ plim_status plim_trainer_set_budget(plim_trainer *t, uint64_t budget, plim_error
     if (!t->main || !t->main->runner) return plim__fail(error, PLIM_INVALID, "this trainer only plans");
     PLIM_TRY(try_plan(t, budget, error));
     int fd;
-    PLIM_TRY(open_unnamed(&fd, error));
+    PLIM_TRY(open_unnamed(plim__trainer_spill_folder(t), &fd, error));
     size_t count = t->tensors.count;
     struct saved *list = plim__alloc_zero(count, sizeof *list);
     plim_status status = list ? change(t, budget, fd, list, error)
