@@ -20,6 +20,9 @@
 
 /* What the first step adds to resident memory: pages of oneDNN and the C library, stacks of threads. */
 #define RUNNING_BYTES ((size_t)700 << 10)
+/* How often a way is chosen at most, and how much less it must take to look for one that uses the rest. */
+#define MOST_ROUNDS 4
+#define CLEARLY     ((size_t)4 << 20)
 /* Batches that the pipeline holds at a time, and what it aligns each by. */
 #define DATA_SLOTS   3
 #define DATA_PADDING 4096
@@ -283,26 +286,28 @@ static void forget_plan(plim_trainer *t) {
     t->main = NULL;
 }
 
-/* Takes the fastest way within what the budget leaves; again with less when the plan itself turned out larger. */
+/* Takes the fastest way within what the budget leaves; again when the plan itself turned out larger, or, once, clearly
+ * smaller. */
 static plim_status fit_ways(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t besides,
                             plim_error *error) {
-    size_t budget = t->options.budget;
+    size_t budget = t->options.budget, most = besides, searched = limit_of(budget, besides);
     for (int round = 0;; round++) {
         size_t limit = limit_of(budget, besides);
-        if (round > 0 && !ways->complete) PLIM_TRY(search_again(task, ways, limit, error));
-        PLIM_TRY(round < 3 ? choose(t, task, ways, limit, error) : take_smallest(t, ways, error));
+        if (limit < searched && !ways->complete) PLIM_TRY(search_again(task, ways, searched = limit, error));
+        PLIM_TRY(round < MOST_ROUNDS ? choose(t, task, ways, limit, error) : take_smallest(t, ways, error));
         plim__ways_rest(ways);
         PLIM_TRY(plim__trainer_plan_others(t, error));
-        size_t now = overhead_now(t), arena = t->kept_bytes + t->passing_bytes;
-        t->planned_process = now + arena;
-        if (t->planned_process - t->main->plan->arena_bytes > besides)
-            besides = t->planned_process - t->main->plan->arena_bytes;
-        if (t->planned_process + margin(budget) <= budget || t->smallest) {
+        size_t now = overhead_now(t);
+        t->planned_process = now + t->kept_bytes + t->passing_bytes;
+        size_t beside = t->planned_process - t->main->plan->arena_bytes;
+        if (beside > most) most = beside;
+        bool fits = t->planned_process + margin(budget) <= budget, room = round == 0 && beside + CLEARLY < besides;
+        if ((fits && !room) || t->smallest) {
             plim_status status = t->planned_process <= budget ? PLIM_OK : refuse(t, now, error);
-            if (t->explore) PLIM_TRY(list_rows(t, ways, besides, error));
+            if (t->explore) PLIM_TRY(list_rows(t, ways, most, error));
             return status;
         }
-        besides += (size_t)1 << 20;
+        besides = beside + ((size_t)1 << 20);
         forget_plan(t);
     }
 }
