@@ -370,7 +370,7 @@ plim_status plim__gradient_attention(plim__gradient *d) {
 /* Dropped elements have no slope, the others that of the scale. Without a training mode nothing is dropped. */
 plim_status plim__gradient_dropout(plim__gradient *d);
 plim_status plim__gradient_dropout(plim__gradient *d) {
-    plim_value dy = plim__gradient_of_output(d, 0), mask = plim__gradient_output(d, 1);
+    plim_value dy = plim__gradient_of_output(d, 0);
     plim__tensor *training = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 2)),
                  *ratio = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 1));
     bool drops = training && plim__tensor_load(training, d->error) == PLIM_OK && plim__tensor_at(training, 0) != 0;
@@ -378,7 +378,7 @@ plim_status plim__gradient_dropout(plim__gradient *d) {
     if (ratio && plim__tensor_load(ratio, d->error) == PLIM_OK) share = plim__tensor_at(ratio, 0);
     if (!drops || share == 0) return plim__gradient_set(d, 0, dy);
     plim__shape shape = plim__gradient_shape(d, dy);
-    mask = plim__gradient_need_output(d, 1, PLIM_BOOL, &shape);
+    plim_value mask = plim__gradient_need_output(d, 1, PLIM_BOOL, &shape);
     plim_value none = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0),
                kept = plim__gradient_scale(d, dy, 1 / (1 - share));
     return plim__gradient_set(d, 0, plim__gradient_choose(d, mask, kept, none));

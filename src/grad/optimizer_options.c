@@ -125,9 +125,10 @@ double plim_schedule_factor(const plim_schedule *s, int64_t update) {
     if (update < 0) update = 0;
     if (update < s->warmup) return (double)(update + 1) / (double)s->warmup;
     int64_t warmup = s->warmup > 0 ? s->warmup : 0, since = update - warmup, length = s->total - warmup;
+    int64_t reductions = s->every > 0 ? since / s->every : 0;
     double share = length > 0 && since < length ? (double)since / (double)length : 1; /* of the way to the end */
     switch (s->kind) {
-    case PLIM_STEP: return s->every > 0 ? pow(s->gamma == 0 ? 0.1 : s->gamma, (double)(since / s->every)) : 1;
+    case PLIM_STEP: return s->every > 0 ? pow(s->gamma == 0 ? 0.1 : s->gamma, (double)reductions) : 1;
     case PLIM_COSINE: return s->total > 0 ? s->least + (1 - s->least) * (1 + cos(pi * share)) / 2 : 1;
     case PLIM_LINEAR: return s->total > 0 ? 1 + (s->least - 1) * share : 1;
     default: return 1;
