@@ -31,6 +31,7 @@ hold() { # model batch zoo-options...
     budgets=$(python3 -c 'import json; p = json.load(open("plan.json")); a = p["minimum_budget_bytes"]
 b = max(a, int(p["unconstrained"]["process_bytes"] * 1.02) + (2 << 20))
 print(*(a + (b - a) * k // 5 for k in range(6)))')
+    : > plans
     for budget in $budgets; do
         [ -z "$group" ] || echo "$budget" > "$group/$limit" || fail "cannot set the limit of $group"
         inside "$program" train model.onnx --batch "$batch" --data synthetic --steps 4 --budget "$budget" --json > run.json 2> err
@@ -46,21 +47,23 @@ assert r["budget_bytes"] == budget
 assert peak <= budget, "the budget is exceeded"
 assert r["arena_bytes"] == r["planned_arena_bytes"], "the arena is not as planned"
 assert abs(plan - peak) <= 0.02 * peak, "the plan is off by more than 2 %"
+print(r["arena_bytes"], file=open("plans", "a"))
 PY
     done
+    [ "$(sort -u plans | wc -l)" -ge 3 ] || fail "$model: six budgets, and not three plans: they ask for too little"
 }
 
 spilled() { # the smallest budget of a model that keeps much state asks for a file
     python3 -c 'import json, sys; sys.exit(json.load(open("plan.json"))["frontier"][-1]["spilled_bytes"] < 10e6)' || fail "$model spills too little"
 }
 
-hold lenet 64
-hold resnet18 8 --image 64 --width 32 --classes 10
+hold lenet 200 --width 64
+hold resnet18 16 --image 96 --width 32 --classes 10
 spilled
-hold mobilenet_v2 8 --image 64 --classes 10
-hold gpt2-tiny 4 --layers 2
-hold vit-tiny 16 --layers 2
-hold lstm 16 --layers 1
+hold mobilenet_v2 16 --image 64 --classes 10
+hold gpt2-tiny 16 --layers 4
+hold vit-tiny 32 --layers 2
+hold lstm 32 --layers 1
 if [ -n "$PLIM_TEST_LARGE" ]; then
     hold resnet50 16
     hold unet 8
