@@ -78,6 +78,7 @@ plim_status plim_graph_status(const plim_graph *g, plim_error *error) {
     return g->failure.status;
 }
 
+#undef plim__graph_fail
 plim_status plim__graph_fail(plim_graph *g, plim_status status, const char *format, ...) {
     if (g->failure.status != PLIM_OK) return g->failure.status;
     va_list args;

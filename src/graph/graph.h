@@ -136,6 +136,10 @@ int plim__graph_opset(const plim_graph *g, const char *domain);
 bool plim__graph_set_opset(plim_graph *g, const char *domain, int64_t version);
 /* Remembers the first failure; returns its status. */
 plim_status plim__graph_fail(plim_graph *g, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
+#ifdef __clang_analyzer__ /* core/error.h */
+#include "core/error.h"
+#define plim__graph_fail(g, status, ...) plim__failed(plim__graph_fail(g, status, __VA_ARGS__), status)
+#endif
 
 /* --- reading attributes --------------------------------------------------------------------------------------- */
 

@@ -42,6 +42,7 @@ plim__tensor *plim__lower_constant(plim__lower *l, size_t i) {
     return tensor && plim__tensor_load(tensor, l->error) == PLIM_OK ? tensor : NULL;
 }
 
+#undef plim__lower_fail
 plim_status plim__lower_fail(plim__lower *l, plim_status status, const char *format, ...) {
     char text[512];
     va_list args;

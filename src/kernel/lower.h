@@ -56,6 +56,10 @@ plim__tensor *plim__lower_constant(plim__lower *l, size_t i);
 const plim__layout *plim__lower_peek(const plim__lower *l, size_t i);
 /* "node 'x' (Op): ..." */
 plim_status plim__lower_fail(plim__lower *l, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
+#ifdef __clang_analyzer__ /* core/error.h */
+#include "core/error.h"
+#define plim__lower_fail(l, status, ...) plim__failed(plim__lower_fail(l, status, __VA_ARGS__), status)
+#endif
 /* For operators and types that have no kernel: "unsupported: operator Op with float16 ...". */
 plim_status plim__lower_unsupported(plim__lower *l, const char *why);
 

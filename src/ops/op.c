@@ -70,6 +70,7 @@ plim_status plim__ops_resolve(plim_graph *g, plim_error *error) {
     return PLIM_OK;
 }
 
+#undef plim__infer_fail
 plim_status plim__infer_fail(plim__infer *ctx, plim_status status, const char *format, ...) {
     if (!ctx->error) return status;
     char text[sizeof ctx->error->message];

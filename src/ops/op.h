@@ -84,6 +84,10 @@ plim_status plim__infer_axes(plim__infer *ctx, const char *name, size_t i, int r
                              int *count);
 /* "node 'conv1' (Conv): ..." */
 plim_status plim__infer_fail(plim__infer *ctx, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
+#ifdef __clang_analyzer__ /* core/error.h */
+#include "core/error.h"
+#define plim__infer_fail(ctx, status, ...) plim__failed(plim__infer_fail(ctx, status, __VA_ARGS__), status)
+#endif
 
 /* Common shapes of answers, usable as `infer` in a row. */
 plim_status plim__infer_same(plim__infer *ctx);      /* outputs: type of input 0 */
