@@ -285,9 +285,9 @@ def load(name, onnx_path):
     import onnx
     from onnx import numpy_helper
 
-    with torch.device("meta"):
-        model = MAKERS[name]()
     weights = {t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in onnx.load(onnx_path).graph.initializer}
+    with torch.device("meta"):
+        model = UNet(width=len(weights["down1.conv1.weight"])) if name == "unet" else MAKERS[name]()
     if hasattr(model, "onnx_tensors"):
         weights = model.onnx_tensors(weights)
     expected = [k for k in model.state_dict() if not k.endswith("num_batches_tracked")]

@@ -26,11 +26,14 @@ LOSS_LIMIT, GRADIENT_LIMIT = 1e-3, 1e-4
 
 # model, options of the zoo, shape of a sample, batch, optimizer, learning rate. Networks of ReLU and max pools leap where a
 # value crosses a kink: the rates of those are low enough for PyTorch to agree with itself when its weights are disturbed.
+# In unet as wide as it is, some value lies at a kink in most batches, and PyTorch's first gradients in float32 differ from
+# those in float64 by more than the limit; so it is there in a narrow form too, where that is rare.
 CASES = [
     ("lenet", [], (1, 28, 28), 64, "sgd", 1e-3),
     ("resnet18", ["--image", "32"], (3, 32, 32), 32, "sgd", 1e-5),
     ("gpt2-tiny", [], (128,), 8, "adamw", 1e-3),
     ("unet", ["--image", "64"], (3, 64, 64), 2, "sgd", 1e-3),
+    ("unet", ["--image", "64", "--width", "8"], (3, 64, 64), 2, "sgd", 1e-3),
     ("lstm", [], (64,), 8, "adamw", 1e-3),
 ]
 
@@ -142,7 +145,7 @@ def compare(args, case):
         path = os.path.join(folder, "model.onnx")
         subprocess.run([args.plimsoll, "zoo", name, *options, "-o", path], check=True, stdout=subprocess.DEVNULL)
         theirs, expected = torch_run(models.load(name, path), x, y, batch, args.steps, kind, rate)
-        row = {"model": name, "batch": batch, "optimizer": kind, "rate": rate, "steps": args.steps, "first_loss": float(theirs[0]), "last_loss": float(theirs[-1])}
+        row = {"model": " ".join([name, *options]), "batch": batch, "optimizer": kind, "rate": rate, "steps": args.steps, "first_loss": float(theirs[0]), "last_loss": float(theirs[-1])}
         if args.noise:
             model = models.load(name, path)
             with torch.no_grad():
