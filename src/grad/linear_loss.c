@@ -103,7 +103,8 @@ plim_status plim__linear_losses_fuse(plim_graph *g, int64_t chunk_rows, plim_err
         const plim__shape *shape = &g->values.items[node->inputs.items[0]].shape;
         plim_value scores = scores_of(g, node->inputs.items[0], (int32_t)n);
         struct layer layer;
-        if (plim__node_int(node, "axis", 1) != shape->rank - 1 || scores < 0 || !find_layer(g, scores, &layer)) continue;
+        if (plim__node_int(node, "axis", 1) != shape->rank - 1 || scores < 0 || !find_layer(g, scores, &layer))
+            continue;
         PLIM_TRY(become_linear(g, (int32_t)n, &layer, chunk_rows, error));
     }
     return PLIM_OK;

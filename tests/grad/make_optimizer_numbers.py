@@ -97,7 +97,7 @@ def network(name):
     return p
 
 out = ["/* Made by make_optimizer_numbers.py with PyTorch " + torch.__version__.split("+")[0] + ": of each parameter x after 20 updates",
-       " * the square root of the sum of squares and the sum of x[k] cos(0.11 k). */"]
+       " * the square root of the sum of squares and the sum of x[k] cos(0.11 k). */", "/* clang-format off */"]
 for run in (fed, network):
     for name in CASES:
         if run is network and name == "adafactor_fast": continue  # it wanders: rounding decides where it ends

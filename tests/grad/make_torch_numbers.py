@@ -111,7 +111,7 @@ def gpt():
 
 ENTRIES = 24
 out = ["/* Made by make_torch_numbers.py with PyTorch " + torch.__version__.split("+")[0] + ", in double precision: loss, and of each",
-       " * gradient g the square root of the sum of squares, the sum of g[k] cos(0.11 k), the largest |g[k]|, and entries", " * g[(7919 j + 13) 104729 mod n], j = 0, 1, ... */", f"#define ENTRIES {ENTRIES}"]
+       " * gradient g the square root of the sum of squares, the sum of g[k] cos(0.11 k), the largest |g[k]|, and entries", " * g[(7919 j + 13) 104729 mod n], j = 0, 1, ... */", "/* clang-format off */", f"#define ENTRIES {ENTRIES}"]
 for model in (lenet, residual, gpt, resnet18, unet, lstm):
     weights = {}
     loss = model()

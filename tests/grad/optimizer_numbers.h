@@ -1,5 +1,6 @@
 /* Made by make_optimizer_numbers.py with PyTorch 2.13.0: of each parameter x after 20 updates
  * the square root of the sum of squares and the sum of x[k] cos(0.11 k). */
+/* clang-format off */
 static const struct numbers fed_sgd[] = {
     {"vector", 2.1705757, 0.787618548},
     {"filter", 4.21053184, 0.801965105},

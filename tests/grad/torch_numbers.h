@@ -1,6 +1,7 @@
 /* Made by make_torch_numbers.py with PyTorch 2.13.0, in double precision: loss, and of each
  * gradient g the square root of the sum of squares, the sum of g[k] cos(0.11 k), the largest |g[k]|, and entries
  * g[(7919 j + 13) 104729 mod n], j = 0, 1, ... */
+/* clang-format off */
 #define ENTRIES 24
 static const double lenet_loss = 2.32646064;
 static const struct numbers lenet_numbers[] = {
