@@ -82,8 +82,8 @@ if budget:
     for r in budget["rows"]:
         base = r["pytorch"][0]
         for p in r["pytorch"]:
-            print("| %s | %d | PyTorch%s | %s | %.2f | %.2f s | %.2f | %s |" % (
-                r["model"], r["batch"], ", checkpoint" if p["checkpoint"] else "", mib(p["bytes"]), p["bytes"] / base["bytes"], p["seconds"], p["seconds"] / base["seconds"],
+            print("| %s | %d | PyTorch%s%s | %s | %.2f | %.2f s | %.2f | %s |" % (
+                r["model"], r["batch"], ", " + r["variant"] if r["variant"] else "", ", checkpoint" if p["checkpoint"] else "", mib(p["bytes"]), p["bytes"] / base["bytes"], p["seconds"], p["seconds"] / base["seconds"],
                 "%d blocks recomputed" % p["recomputed"] if p["checkpoint"] else ""))
         for p in r["plimsoll"]:
             label = "no budget" if p["share"] is None else "the least budget" if p["share"] == "least" else "budget %.3g" % p["share"]
@@ -92,8 +92,8 @@ if budget:
             if "failed" in p:
                 print("| %s | %d | Plimsoll, %s | | | | | %s |" % (r["model"], r["batch"], label, p["failed"].replace("|", "/")))
                 continue
-            how = "" if p["share"] is None else "%s, micro-batch %s × %s, %s recomputed%s" % (
-                p["class"], p["micro_batch"], p["accumulate"], p["recomputed"], "" if p["held"] else "; **above its budget**")
+            how = "" if p["share"] is None else "%s, micro-batch %s × %s, %s recomputed, %s spilled; process %s, planned %s%s" % (
+                p["class"], p["micro_batch"], p["accumulate"], p["recomputed"], mib(p["spilled_bytes"] or 0), mib(p["peak_resident_bytes"]), mib(p["planned_process_bytes"]), "" if p["held"] else "; **above its budget**")
             print("| %s | %d | Plimsoll, %s | %s | %.2f | %.2f s | **%.2f** | %s |" % (
                 r["model"], r["batch"], label, mib(p["bytes"]), p["bytes"] / base["bytes"], p["seconds"], p["seconds"] / base["seconds"], how))
 recording = read("recording.json")
