@@ -26,7 +26,7 @@ static plim_status change(plim__budget_watch *watch, plim_trainer *trainer, uint
     if (status == PLIM_NO_MEMORY) {
         snprintf(watch->notice, sizeof watch->notice, "%s %s, but: %.160s", why, plim_bytes_format(budget, text),
                  detail.message);
-        watch->next = plim__clock_seconds() + 10;
+        watch->patience = plim__clock_seconds() + 10;
         return PLIM_OK;
     }
     if (status != PLIM_OK) {
@@ -51,7 +51,7 @@ plim_status plim__budget_watch_poll(plim__budget_watch *watch, plim_trainer *tra
     watch->next = now + 1;
     if (plim__budget_request_take(&wanted))
         return change(watch, trainer, wanted, "asked for a budget of", changed, error);
-    if (!watch->automatic) return PLIM_OK;
+    if (!watch->automatic || now < watch->patience) return PLIM_OK;
     plim_trainer_stats stats;
     plim_trainer_stats_get(trainer, &stats);
     uint64_t allowed = allowed_now();

@@ -9,6 +9,7 @@
 typedef struct plim__budget_watch {
     bool automatic;   /* follows what the machine allows */
     double next;      /* when to look again */
+    double patience;  /* until when a limit that cannot be met is left alone; who asks is heard at once */
     uint64_t budget;  /* that the trainer has now */
     char notice[256]; /* what happened last: one line, "" when nothing did */
 } plim__budget_watch;
