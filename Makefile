@@ -29,7 +29,7 @@ test-plain: setup-tests build
 test-sanitized: setup-tests
 	@$(CMAKE) -S . -B $(BUILD)/sanitized -DPLIM_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	@cmake --build $(BUILD)/sanitized
-	ctest --test-dir $(BUILD)/sanitized --output-on-failure
+	ctest --test-dir $(BUILD)/sanitized -j $$(nproc) --output-on-failure
 
 bench: build
 	@bench/run.sh $(abspath $(BUILD)/plimsoll)
