@@ -5,6 +5,9 @@ usage: parity.py PLIMSOLL [--out OUT.json] [--only MODEL] [--threads N] [--steps
 The losses of the first steps must agree within 1e-3 relative, the first gradient of every parameter within 1e-4 of its
 largest entry; exits 1 when one does not. --noise shows beside them how far PyTorch's losses move when its weights are
 disturbed by 1e-7 relative, and how far its first gradients are from those it computes in float64.
+
+The first batch is one at which gradients are well defined: PyTorch's own stay within half the limit when its weights are
+disturbed by 1e-7. In deep networks of ReLU and max pools most batches are not like that: some value lies at a kink.
 """
 import argparse
 import json
@@ -23,17 +26,15 @@ import models  # noqa: E402
 from torch_step import loss_of  # noqa: E402
 
 LOSS_LIMIT, GRADIENT_LIMIT = 1e-3, 1e-4
+NOISE, DISTURBED, MOST_DRAWN = 1e-7, 3, 60
 
 # model, options of the zoo, shape of a sample, batch, optimizer, learning rate. Networks of ReLU and max pools leap where a
 # value crosses a kink: the rates of those are low enough for PyTorch to agree with itself when its weights are disturbed.
-# In unet as wide as it is, some value lies at a kink in most batches, and PyTorch's first gradients in float32 differ from
-# those in float64 by more than the limit; so it is there in a narrow form too, where that is rare.
 CASES = [
     ("lenet", [], (1, 28, 28), 64, "sgd", 1e-3),
     ("resnet18", ["--image", "32"], (3, 32, 32), 32, "sgd", 1e-5),
     ("gpt2-tiny", [], (128,), 8, "adamw", 1e-3),
     ("unet", ["--image", "64"], (3, 64, 64), 2, "sgd", 1e-3),
-    ("unet", ["--image", "64", "--width", "8"], (3, 64, 64), 2, "sgd", 1e-3),
     ("lstm", [], (64,), 8, "adamw", 1e-3),
 ]
 
@@ -62,8 +63,8 @@ def make_tokens(rng, count, seq, vocabulary):
     return walk[:, :-1].copy(), walk[:, 1:].copy()
 
 
-def make_data(name, shape, samples):
-    rng = np.random.default_rng(0)
+def make_data(name, shape, samples, seed=0):
+    rng = np.random.default_rng(seed)
     if len(shape) == 1:
         return make_tokens(rng, samples, shape[0], models.CLASSES[name])
     return make_images(rng, samples, shape, name == "unet")
@@ -96,6 +97,29 @@ def double_gradients(model, x, y, batch):
     inputs = torch.from_numpy(x[:batch])
     loss_of(model(inputs.double() if inputs.is_floating_point() else inputs), torch.from_numpy(y[:batch])).backward()
     return {k: p.grad for k, p in model.named_parameters()}
+
+
+def disturbed(model):
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(1 + NOISE * torch.randn_like(p))
+    return model
+
+
+def is_steady(name, path, x, y, batch):
+    """Whether rounding leaves the gradients as they are: not where some value lies at a kink of a ReLU or max pool, and
+    float32 cannot tell on which side. Asks PyTorch alone: float64 against float32 with its weights disturbed."""
+    right = double_gradients(models.load(name, path), x, y, batch)
+    return all(farthest_gradient(torch_run(disturbed(models.load(name, path)), x, y, batch, 1, "sgd", 0)[1], right)[0] < GRADIENT_LIMIT / 2 for _ in range(DISTURBED))
+
+
+def steady_batch(name, path, shape, batch):
+    """The first batch of those drawn that is steady, and how many were drawn; the last one where none is."""
+    for drawn in range(1, MOST_DRAWN + 1):
+        x, y = make_data(name, shape, batch, drawn)
+        if is_steady(name, path, x, y, batch):
+            break
+    return x, y, drawn
 
 
 def read_safetensors(path):
@@ -144,14 +168,12 @@ def compare(args, case):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
         subprocess.run([args.plimsoll, "zoo", name, *options, "-o", path], check=True, stdout=subprocess.DEVNULL)
+        torch.manual_seed(0)
+        x[:batch], y[:batch], drawn = steady_batch(name, path, shape, batch)
         theirs, expected = torch_run(models.load(name, path), x, y, batch, args.steps, kind, rate)
-        row = {"model": " ".join([name, *options]), "batch": batch, "optimizer": kind, "rate": rate, "steps": args.steps, "first_loss": float(theirs[0]), "last_loss": float(theirs[-1])}
+        row = {"model": name, "drawn": drawn, "batch": batch, "optimizer": kind, "rate": rate, "steps": args.steps, "first_loss": float(theirs[0]), "last_loss": float(theirs[-1])}
         if args.noise:
-            model = models.load(name, path)
-            with torch.no_grad():
-                for p in model.parameters():
-                    p.mul_(1 + 1e-7 * torch.randn_like(p))
-            row["noise_loss"] = farthest_loss(torch_run(model, x, y, batch, args.steps, kind, rate)[0], theirs)
+            row["noise_loss"] = farthest_loss(torch_run(disturbed(models.load(name, path)), x, y, batch, args.steps, kind, rate)[0], theirs)
             row["noise_gradient"], row["noise_worst"] = farthest_gradient(expected, double_gradients(models.load(name, path), x, y, batch))
         if args.plimsoll_trains:
             ours, gradients = our_run(args.plimsoll, folder, path, x, y, batch, args.steps, kind, rate, args.threads)
@@ -182,7 +204,7 @@ def main():
         if args.only in (None, case[0]):
             row = compare(args, case)
             rows.append(row)
-            text = "%-10s loss %.4f to %.4f" % (row["model"], row["first_loss"], row["last_loss"])
+            text = "%-10s batch %2d of those drawn   loss %.4f to %.4f" % (row["model"], row["drawn"], row["first_loss"], row["last_loss"])
             if "agrees" in row:
                 text += "   differ by %.1e   first gradients by %.1e (%s)" % (row["loss_difference"], row["gradient_difference"], row["worst_gradient"])
                 text += "" if row["agrees"] else "   TOO FAR"
