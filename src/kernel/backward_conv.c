@@ -100,13 +100,20 @@ plim_status plim__lower_conv_grad_weight(plim__lower *l) {
     PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_input_shape(l, 1), plim__lower_output_shape(l, 0),
                              plim__lower_input_shape(l, 0), false, &s));
     PLIM_TRY(describe_weight(l, &s, bias, &pd));
+    bool done;
+    plim_status status = plim__lower_few_channels(l, &s, dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
+                                                  dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), &done);
+    if (status != PLIM_OK || done) {
+        dnnl_primitive_desc_destroy(pd);
+        return status;
+    }
     plim__argument arguments[] = {
         {DNNL_ARG_DIFF_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), 0},
         {DNNL_ARG_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0), 1},
         {DNNL_ARG_DIFF_WEIGHTS, *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0), PLIM__OUT(0)},
         {.id = DNNL_ARG_DIFF_BIAS, .operand = PLIM__OUT(1)}};
     if (bias) arguments[3].md = *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 1);
-    plim_status status = plim__lower_input_md(l, 0, &arguments[0].md);
+    status = plim__lower_input_md(l, 0, &arguments[0].md);
     if (status == PLIM_OK) status = plim__lower_input_md(l, 1, &arguments[1].md);
     if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
     if (status == PLIM_OK && bias) status = plim__lower_output(l, 1, NULL);

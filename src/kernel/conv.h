@@ -15,5 +15,9 @@ plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const 
                             bool transposed, plim__conv_geometry *s);
 /* A transposed convolution whose windows do not overlap, where that is faster done in another way; else not `done`. */
 plim_status plim__lower_upsample(plim__lower *l, const plim__conv_geometry *s, bool *done);
+/* The weight gradient of a convolution that reads few channels, where oneDNN, in its layouts of x and dy, would mostly
+ * compute with padding; else not `done`. */
+plim_status plim__lower_few_channels(plim__lower *l, const plim__conv_geometry *s, const dnnl_memory_desc_t *x,
+                                     const dnnl_memory_desc_t *dy, bool *done);
 
 #endif
