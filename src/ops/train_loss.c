@@ -1,4 +1,6 @@
 /* Losses that training adds to a model: shapes. */
+#include <math.h>
+
 #include "ops/op.h"
 
 /* scores with classes on attribute "axis", targets without that axis, weights (C) → loss, weight, correct: scalars;
@@ -74,20 +76,24 @@ plim_status plim__infer_linear_cross_entropy_train(plim__infer *ctx) {
     return PLIM_OK;
 }
 
-/* One product for s, which backward computes again, and one for each of dx and dw. */
+/* One product for s, which backward computes again, and one for each of dx and dw. Every chunk of rows reads w again, and
+ * reads and writes dw. */
 void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
     const plim__shape *x = &g->values.items[node->inputs.items[0]].shape,
                       *w = &g->values.items[node->inputs.items[1]].shape;
-    double products = 1;
+    double products = 1, passes = 1, rows = (double)plim__shape_product(x, 0, x->rank - 1);
+    double chunks = ceil(rows / fmax(1, (double)plim__node_int(node, "chunk", 1)));
     for (size_t i = 0; i < node->outputs.count; i++) { /* dx and dw are the outputs like x and w */
         plim_value v = node->outputs.items[i];
         if (v < 0) continue;
-        const plim__shape *shape = &g->values.items[v].shape;
-        products += plim__shape_equal(shape, x) || plim__shape_equal(shape, w);
+        bool dx = plim__shape_equal(&g->values.items[v].shape, x), dw = plim__shape_equal(&g->values.items[v].shape, w);
+        products += dx || dw;
+        passes += dw ? 2 : dx;
     }
-    cost->flops = products * 2 * (double)plim__shape_product(x, 0, x->rank - 1) * (double)plim__shape_elements(w);
+    cost->flops = products * 2 * rows * (double)plim__shape_elements(w);
+    cost->bytes += fmax(0, chunks - 1) * passes * (double)plim__shape_elements(w) * sizeof(float);
 }
 
 /* scores and targets of the same shape, how many of the elements count (int64, all where it is not given) → a scalar. */

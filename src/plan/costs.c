@@ -7,10 +7,12 @@
 
 #include "core/alloc.h"
 
+#define STEP 15e-6 /* entering a step, and waking the threads */
+
 plim__costs plim__costs_default(int threads) {
     double share = threads > 0 ? (double)threads : 1;
     return (plim__costs){
-        .flops = 50e9 * share, .bytes = 8e9 * (share < 2 ? share : 2), .step = 15e-6, .disk = PLIM__DEFAULT_DISK};
+        .flops = 50e9 * share, .bytes = 8e9 * (share < 2 ? share : 2), .step = STEP, .disk = PLIM__DEFAULT_DISK};
 }
 
 static const plim__rate *find(const plim__costs *costs, const char *label) {
@@ -19,13 +21,63 @@ static const plim__rate *find(const plim__costs *costs, const char *label) {
     return NULL;
 }
 
+static double time_of(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
+
 double plim__costs_seconds(const plim__costs *costs, const plim__step *step) {
     const plim__rate *rate = find(costs, step->label);
-    double flops = rate && rate->flops > 0 ? rate->flops : costs->flops;
-    double bytes = rate && rate->bytes > 0 ? rate->bytes : costs->bytes;
-    /* arithmetic that is dense counts by its operations, the rest by the memory it moves */
-    bool dense = step->cost.flops > 8 * step->cost.bytes;
-    return costs->step + (dense ? step->cost.flops / flops : step->cost.bytes / bytes);
+    double flops = rate ? rate->flops : costs->flops, bytes = rate ? rate->bytes : costs->bytes;
+    return costs->step + time_of(step->cost.flops, flops) + time_of(step->cost.bytes, bytes);
+}
+
+/* --- rates from times ----------------------------------------------------------------------------------------- */
+
+/* Sums over steps, each weighted by 1 / its seconds: a long step counts for more than a short one, but does not drown
+ * it. */
+struct sums {
+    double ff, fb, bb, ft, bt;
+};
+
+static void add(struct sums *sums, const plim__timed *s) {
+    double seconds = s->seconds > 2 * STEP ? s->seconds - STEP : s->seconds / 2;
+    if (seconds <= 0) return;
+    sums->ff += s->flops * s->flops / seconds;
+    sums->fb += s->flops * s->bytes / seconds;
+    sums->bb += s->bytes * s->bytes / seconds;
+    sums->ft += s->flops;
+    sums->bt += s->bytes;
+}
+
+/* Least squares for seconds = flops · f + bytes · b, neither below zero. */
+static void solve(const struct sums *s, double *flops, double *bytes) {
+    double d = s->ff * s->bb - s->fb * s->fb, f = 0, b = 0;
+    if (d > 1e-6 * s->ff * s->bb) {
+        f = (s->ft * s->bb - s->bt * s->fb) / d;
+        b = (s->bt * s->ff - s->ft * s->fb) / d;
+    }
+    if (f <= 0 || b <= 0) { /* one alone: whichever explains more */
+        double by_flops = s->ff > 0 ? s->ft * s->ft / s->ff : 0, by_bytes = s->bb > 0 ? s->bt * s->bt / s->bb : 0;
+        f = by_flops > by_bytes ? s->ft / s->ff : 0;
+        b = by_flops > by_bytes || s->bb <= 0 ? 0 : s->bt / s->bb;
+    }
+    *flops = f > 0 ? 1 / f : 0;
+    *bytes = b > 0 ? 1 / b : 0;
+}
+
+void plim__costs_fit(plim__costs *costs, const plim__timed *timed, size_t count) {
+    struct sums all = {0};
+    costs->count = 0;
+    costs->step = STEP;
+    for (size_t i = 0; i < count; i++) {
+        add(&all, &timed[i]);
+        if (find(costs, timed[i].label) || costs->count == PLIM__MOST_RATES) continue;
+        plim__rate *rate = &costs->rates[costs->count++];
+        struct sums one = {0};
+        memcpy(rate->label, timed[i].label, sizeof rate->label);
+        for (size_t j = i; j < count; j++)
+            if (strcmp(timed[j].label, timed[i].label) == 0) add(&one, &timed[j]);
+        solve(&one, &rate->flops, &rate->bytes);
+    }
+    solve(&all, &costs->flops, &costs->bytes);
 }
 
 double *plim__costs_of(const plim__costs *costs, const plim__program *program) {
@@ -63,7 +115,7 @@ bool plim__costs_read(plim__costs *costs, const char *text) {
     bool good = root && json_is_array(rates) && json_array_size(rates) <= PLIM__MOST_RATES &&
                 json_unpack(root, "{s:F, s:F, s:F, s?F}", "flops", &read.flops, "bytes", &read.bytes, "step",
                             &read.step, "disk", &read.disk) == 0 &&
-                read.flops > 0 && read.bytes > 0 && read.step >= 0 && read.disk >= 0;
+                read.flops >= 0 && read.bytes >= 0 && read.step >= 0 && read.disk >= 0;
     for (size_t i = 0; good && i < json_array_size(rates); i++)
         good = read_rate(json_array_get(rates, i), &read.rates[read.count++]);
     json_decref(root);

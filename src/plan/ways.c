@@ -266,6 +266,9 @@ static bool could_win(const plim__ways *ways, const struct plim__candidate *c) {
 static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim_error *error) {
     struct plim__candidate *c;
     PLIM_TRY(candidate_create(&ways->task, levers, &c, error));
+    /* parts are never faster than the whole, which is tried first, whatever the rates make of their sizes */
+    if (ways->candidates.count > 0)
+        c->update_seconds = fmax(c->update_seconds, ways->candidates.items[0]->update_seconds);
     plim__way_point best;
     bool found = false;
     plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &found, &best, error);
@@ -291,13 +294,29 @@ static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim
     return PLIM_OK;
 }
 
-/* Rows of scores that make about 8 MiB. */
-static int64_t chunk_rows(const plim__variant *v) {
-    int64_t rows = v->training->classes > 0 ? (int64_t)(8 << 20) / (v->training->classes * 4) : 0;
+/* Rows of scores that make about so many MiB. Every chunk reads the weights of the last layer again: with many rows they
+ * cost next to nothing, with few they need the least memory. */
+static const int chunk_sizes[] = {64, 8};
+#define CHUNK_SIZES (sizeof chunk_sizes / sizeof *chunk_sizes)
+
+static int64_t chunk_rows(const plim__variant *v, int mebibytes) {
+    int64_t rows = v->training->classes > 0 ? ((int64_t)mebibytes << 20) / (v->training->classes * 4) : 0;
     return rows < 8 ? 8 : rows;
 }
 
 static bool wants_chunks(const plim__variant *v) { return v->training->classes >= 4096; }
+
+/* A size of micro-batches, with the scores of the last layer as a whole and in chunks. */
+static plim_status try_with_chunks(plim__ways *ways, int64_t micro, const int64_t *rows, size_t chunks, size_t limit,
+                                   plim_error *error) {
+    plim__levers levers = {.micro_batch = micro, .passing_limit = INT64_MAX};
+    if (micro < ways->task.most_samples) PLIM_TRY(try(ways, levers, limit, error));
+    for (size_t i = 0; i < chunks; i++) {
+        levers.loss_rows = rows[i];
+        PLIM_TRY(try(ways, levers, limit, error));
+    }
+    return PLIM_OK;
+}
 
 static plim_status find(plim__ways *ways, size_t limit, plim_error *error) {
     int64_t batch = ways->task.most_samples;
@@ -305,20 +324,16 @@ static plim_status find(plim__ways *ways, size_t limit, plim_error *error) {
     PLIM_TRY(try(ways, whole, limit, error));
     if (ways->candidates.count == 0) return PLIM_OK; /* what is kept alone is too much */
     const plim__variant *first = ways->candidates.items[0]->variant;
-    bool chunks = wants_chunks(first) && ways->task.allow >= PLIM_REORDERED;
+    size_t chunks = wants_chunks(first) && ways->task.allow >= PLIM_REORDERED ? CHUNK_SIZES : 0;
     bool splits = ways->task.allow >= (first->training->couples ? PLIM_LOSSY : PLIM_REORDERED);
-    int64_t rows = chunk_rows(first), last = batch;
-    if (chunks)
-        PLIM_TRY(try(ways, (plim__levers){.micro_batch = batch, .loss_rows = rows, .passing_limit = INT64_MAX}, limit,
-                     error));
+    int64_t rows[CHUNK_SIZES], last = batch;
+    for (size_t i = 0; i < chunks; i++) rows[i] = chunk_rows(first, chunk_sizes[i]);
+    PLIM_TRY(try_with_chunks(ways, batch, rows, chunks, limit, error));
     for (int64_t runs = 2; splits && runs / 2 < batch; runs *= 2) {
         int64_t micro = (batch + runs - 1) / runs;
         if (micro == last) continue;
         last = micro;
-        PLIM_TRY(try(ways, (plim__levers){.micro_batch = micro, .passing_limit = INT64_MAX}, limit, error));
-        if (chunks)
-            PLIM_TRY(try(ways, (plim__levers){.micro_batch = micro, .loss_rows = rows, .passing_limit = INT64_MAX},
-                         limit, error));
+        PLIM_TRY(try_with_chunks(ways, micro, rows, chunks, limit, error));
     }
     return PLIM_OK;
 }

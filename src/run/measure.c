@@ -14,33 +14,18 @@
 #include "run/trainer.h"
 
 #define ROUNDS 3 /* the fastest counts */
-
-struct sample {
-    char label[PLIM__RATE_LABEL]; /* a copy: the program it is of goes before the rates are drawn up */
-    double seconds, flops, bytes;
-};
+#define FORM   2 /* of the file: rates of an earlier form mean something else */
 
 struct samples {
-    PLIM_VEC(struct sample) items;
+    PLIM_VEC(plim__timed) items;
 };
-
-static struct sample *find(struct samples *all, const char *label) {
-    struct sample new = {0};
-    snprintf(new.label, sizeof new.label, "%s", label);
-    for (size_t i = 0; i < all->items.count; i++)
-        if (strcmp(all->items.items[i].label, new.label) == 0) return &all->items.items[i];
-    if (!plim__vec_push(&all->items, new)) return NULL;
-    return &all->items.items[all->items.count - 1];
-}
 
 static bool collect(const plim__program *program, const double *least, struct samples *all) {
     for (size_t s = 0; s < program->steps.count; s++) {
         const plim__step *step = &program->steps.items[s];
-        struct sample *sample = find(all, step->label);
-        if (!sample) return false;
-        sample->seconds += least[s];
-        sample->flops += step->cost.flops;
-        sample->bytes += step->cost.bytes;
+        plim__timed timed = {.seconds = least[s], .flops = step->cost.flops, .bytes = step->cost.bytes};
+        snprintf(timed.label, sizeof timed.label, "%s", step->label);
+        if (!plim__vec_push(&all->items, timed)) return false;
     }
     return true;
 }
@@ -88,43 +73,39 @@ static plim_status measure_one(const char *name, const plim_zoo_options *zoo, in
     return status;
 }
 
-static void conclude(const struct samples *all, plim__costs *costs) {
-    struct sample sum = {0};
-    *costs = (plim__costs){.step = 15e-6};
-    for (size_t i = 0; i < all->items.count; i++) {
-        const struct sample *s = &all->items.items[i];
-        sum.seconds += s->seconds;
-        sum.bytes += s->bytes;
-        if (costs->count == PLIM__MOST_RATES || s->seconds <= 0) continue;
-        plim__rate *rate = &costs->rates[costs->count++];
-        memcpy(rate->label, s->label, sizeof rate->label);
-        rate->flops = s->flops / s->seconds;
-        rate->bytes = s->bytes / s->seconds;
-        if (rate->flops > costs->flops) costs->flops = rate->flops;
-    }
-    costs->bytes = sum.seconds > 0 ? sum.bytes / sum.seconds : 8e9;
-    if (costs->flops <= 0) costs->flops = 50e9;
-}
-
 /* Where state would be spilled to; where that cannot be, nothing depends on it. */
 static void measure_disk(plim__costs *costs) {
     costs->disk = PLIM__DEFAULT_DISK;
     plim__spill_rate(plim__spill_default_folder(), &costs->disk, NULL);
 }
 
+/* Each kind once in the caches and once far beyond them. */
+static const struct {
+    const char *name;
+    plim_zoo_options options;
+    int64_t batch;
+} networks[] = {
+    {"resnet18", {.image = 112, .classes = 10, .width = 32}, 4},
+    {"resnet18", {.image = 160, .classes = 100}, 4},
+    {"gpt2-tiny", {.width = 256, .heads = 4, .layers = 1, .seq = 128}, 4},
+    {"gpt2-tiny", {.width = 768, .heads = 12, .layers = 1, .seq = 256, .classes = 8192}, 2},
+    {"unet", {.image = 64, .width = 16}, 2},
+    {"unet", {.image = 128, .width = 32}, 2},
+    {"mobilenet_v2", {.image = 64, .classes = 10}, 4},
+    {"mobilenet_v2", {.image = 128, .classes = 10}, 8},
+    {"lenet", {0}, 64},
+    {"lstm", {0}, 16},
+};
+
 plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *error) {
     struct samples all = {0};
-    plim_status status =
-        measure_one("resnet18", &(plim_zoo_options){.image = 112, .classes = 10, .width = 32}, 4, threads, &all, error);
-    if (status == PLIM_OK)
-        status = measure_one("gpt2-tiny", &(plim_zoo_options){.width = 256, .heads = 4, .layers = 1, .seq = 128}, 4,
-                             threads, &all, error);
-    if (status == PLIM_OK)
-        status = measure_one("unet", &(plim_zoo_options){.image = 64, .width = 16}, 2, threads, &all, error);
-    if (status == PLIM_OK)
-        status = measure_one("mobilenet_v2", &(plim_zoo_options){.image = 64, .classes = 10}, 4, threads, &all, error);
-    if (status == PLIM_OK) conclude(&all, costs);
-    if (status == PLIM_OK) measure_disk(costs);
+    plim_status status = PLIM_OK;
+    for (size_t i = 0; status == PLIM_OK && i < sizeof networks / sizeof *networks; i++)
+        status = measure_one(networks[i].name, &networks[i].options, networks[i].batch, threads, &all, error);
+    if (status == PLIM_OK) {
+        plim__costs_fit(costs, all.items.items, all.items.count);
+        measure_disk(costs);
+    }
     plim__vec_free(&all.items);
     return status;
 }
@@ -145,7 +126,7 @@ void plim__processor_name(char *name, size_t size) {
     if (file) fclose(file);
 }
 
-/* "…/plimsoll/costs-<hash of processor, threads and version>.json"; NULL when there is no home. */
+/* "…/plimsoll/costs-<form>-<hash of processor and version>-<threads>.json"; NULL when there is no home. */
 static char *cache_path(int threads, bool make) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char cpu[128];
@@ -163,7 +144,7 @@ static char *cache_path(int threads, bool make) {
     if (make) mkdir(plim__str_text(&path), 0700);
     plim__str_add(&path, "/plimsoll");
     if (make) mkdir(plim__str_text(&path), 0755);
-    plim__str_addf(&path, "/costs-%016llx-%d.json", (unsigned long long)hash, threads);
+    plim__str_addf(&path, "/costs-%d-%016llx-%d.json", FORM, (unsigned long long)hash, threads);
     char *text = path.failed ? NULL : plim__strdup(path.data);
     plim__str_free(&path);
     return text;

@@ -17,7 +17,7 @@ static void every_rate_has_the_name_of_an_operator(void **state) {
     (void)state;
     static plim__costs costs;
     plim_error error;
-    assert_int_equal(plim__costs_measure(1, &costs, &error), PLIM_OK);
+    assert_int_equal(plim__costs_measure(2, &costs, &error), PLIM_OK);
     assert_true(costs.count > 10 && costs.count <= PLIM__MOST_RATES);
     for (size_t i = 0; i < costs.count; i++) {
         const char *label = costs.rates[i].label;
