@@ -100,6 +100,20 @@ static int name_file(plim__file_writer *writer) {
     return linkat(AT_FDCWD, link, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW);
 }
 
+/* A file that a rename can replace. What is no regular file (/dev/null, a pipe) is written as it is: a rename would put a
+ * file in its place. */
+static int open_target(plim__file_writer *writer, size_t length) {
+    struct stat info;
+    if (stat(writer->path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        writer->special = true;
+        return open(writer->path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* EISDIR for a folder */
+    }
+    int fd = open_unnamed(writer->path);
+    if (fd >= 0) return fd;
+    snprintf(writer->temporary, length, "%s.XXXXXX", writer->path);
+    return open_named(writer->temporary);
+}
+
 plim_status plim__file_writer_open(plim__file_writer *writer, const char *path, plim_error *error) {
     *writer = (plim__file_writer){0};
     size_t length = strlen(path) + TEMPORARY_TEXT;
@@ -110,11 +124,7 @@ plim_status plim__file_writer_open(plim__file_writer *writer, const char *path, 
         plim__file_writer_discard(writer);
         return plim__fail_memory(error, path, length);
     }
-    int fd = open_unnamed(path);
-    if (fd < 0) {
-        snprintf(writer->temporary, length, "%s.XXXXXX", path);
-        fd = open_named(writer->temporary);
-    }
+    int fd = open_target(writer, length);
     if (fd >= 0) writer->stream = fdopen(fd, "wb");
     if (!writer->stream) {
         int saved = errno;
@@ -146,26 +156,29 @@ static void sync_folder(const char *path) {
     plim__free(copy);
 }
 
+static bool flush_to_disk(plim__file_writer *writer) {
+    return fflush(writer->stream) == 0 && (writer->special || fsync(fileno(writer->stream)) == 0);
+}
+
 plim_status plim__file_writer_flush(plim__file_writer *writer, plim_error *error) {
-    if (fflush(writer->stream) == 0 && fsync(fileno(writer->stream)) == 0) return PLIM_OK;
+    if (flush_to_disk(writer)) return PLIM_OK;
     return plim__fail_errno(error, errno, "cannot write '%s'", writer->path);
 }
 
 plim_status plim__file_writer_commit(plim__file_writer *writer, plim_error *error) {
-    bool written = fflush(writer->stream) == 0 && fsync(fileno(writer->stream)) == 0 &&
-                   (writer->temporary[0] || name_file(writer) == 0);
+    bool written = flush_to_disk(writer) && (writer->special || writer->temporary[0] || name_file(writer) == 0);
     int saved = errno;
     if (fclose(writer->stream) != 0 && written) {
         written = false;
         saved = errno;
     }
     writer->stream = NULL;
-    if (written && rename(writer->temporary, writer->path) != 0) {
+    if (written && !writer->special && rename(writer->temporary, writer->path) != 0) {
         written = false;
         saved = errno;
     }
     if (!written) return plim__fail_errno(error, saved, "cannot write '%s'", writer->path);
-    sync_folder(writer->path);
+    if (!writer->special) sync_folder(writer->path);
     writer->temporary[0] = 0;
     plim__file_writer_discard(writer);
     return PLIM_OK;

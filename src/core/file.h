@@ -21,6 +21,7 @@ plim_status plim__file_read_at(int fd, void *data, size_t size, uint64_t offset,
 typedef struct plim__file_writer {
     FILE *stream;
     char *path, *temporary;
+    bool special; /* a device or a pipe: written as it is */
 } plim__file_writer;
 
 plim_status plim__file_writer_open(plim__file_writer *writer, const char *path, plim_error *error);
