@@ -38,6 +38,8 @@ plim_status plim__trace_add_frontier(plim__trace *trace, uint64_t budget, uint64
                                      const char *label, const char *command, bool chosen, plim_error *error);
 plim_status plim__trace_add_comparison(plim__trace *trace, const char *what, uint64_t planned, uint64_t measured,
                                        plim_error *error);
+/* Of a plan: the time of the events that follow, in place of the clock. Never falling. */
+void plim__trace_expect(plim__trace *trace, double seconds);
 /* How to make the plan again: any length. */
 void plim__trace_add_plan(plim__trace *trace, const char *text);
 

@@ -29,7 +29,7 @@ typedef struct reader {
     uint32_t spare; /* list of unused items of `open` */
     PLIM_VEC(uint32_t) operations;
     double now;
-    bool ended;
+    bool ended, expected; /* expected: the times of a plan mean something */
     unsigned char record[LONGEST_RECORD];
 } reader;
 
@@ -111,6 +111,7 @@ static plim_status take_definition(reader *r, const plim__trace_record *record, 
     case PLIM__TRACE_NUMBER:
         if (record->argument == PLIM__TRACE_BUDGET) timeline->budget = number_at(r, 8);
         if (record->argument == PLIM__TRACE_CAPACITY) timeline->capacity = number_at(r, 8);
+        if (record->argument == PLIM__TRACE_EXPECTED) r->expected = true;
         return PLIM_OK;
     case PLIM__TRACE_FACT:
         memcpy(&value, r->record + 8, sizeof value);
@@ -268,7 +269,7 @@ static plim_status read_file(reader *r, plim_error *error) {
     r->position = sizeof header;
     if (!plim__vec_push(&r->texts, 0)) return no_memory(r, error);
     PLIM_TRY(read_records(r, error));
-    if (r->timeline->source == PLIM__SOURCE_PLAN) r->timeline->seconds.count = 0; /* nothing has run yet */
+    if (r->timeline->source == PLIM__SOURCE_PLAN && !r->expected) r->timeline->seconds.count = 0; /* nothing has run */
     return plim__timeline_finish(r->timeline, error);
 }
 

@@ -30,7 +30,7 @@ enum plim__trace_type {
     PLIM__TRACE_END = 31 /* id: 0; u64 time; the file is whole */
 };
 
-enum plim__trace_number { PLIM__TRACE_BUDGET = 1, PLIM__TRACE_CAPACITY };
+enum plim__trace_number { PLIM__TRACE_BUDGET = 1, PLIM__TRACE_CAPACITY, PLIM__TRACE_EXPECTED };
 
 typedef struct plim__trace_header {
     char magic[8];

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
@@ -167,24 +168,35 @@ static plim_status write_all(plim__trace *trace, const plim__timeline *timeline,
     PLIM_TRY(plim__trace_write_head(trace, timeline, error));
     plim_status status = plim__trace_script_make(trace, timeline, &script, error);
     if (status == PLIM_OK) {
+        if (timeline->seconds.count) plim__trace_expect(trace, 0);
         plim__trace_script_keep(trace, &script);
-        for (uint32_t t = 0; t < script.ticks; t++) plim__trace_script_play(trace, &script, t);
+        for (uint32_t t = 0; t < script.ticks; t++) {
+            if (t < timeline->seconds.count) plim__trace_expect(trace, timeline->seconds.items[t]);
+            plim__trace_script_play(trace, &script, t);
+        }
     }
     plim__trace_script_free(&script);
     return status;
 }
 
+/* A device or a pipe is written as it is: a rename would put a file in its place. */
+static bool is_special(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
 /* Written beside it and renamed, so that it is there as a whole or not at all. */
 plim_status plim__trace_write_timeline(const plim__timeline *timeline, const char *path, plim_error *error) {
     char part[4096];
-    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
+    bool whole = !is_special(path);
+    if (snprintf(part, sizeof part, whole ? "%s.part" : "%s", path) >= (int)sizeof part)
         return plim__fail(error, PLIM_INVALID, "the name '%.64s...' is too long", path);
     plim__trace *trace;
     PLIM_TRY(plim__trace_open(part, timeline->source, &trace, error));
     plim_status status = write_all(trace, timeline, error), closed = plim__trace_close(trace, status ? NULL : error);
     if (status == PLIM_OK) status = closed;
-    if (status == PLIM_OK && rename(part, path) != 0)
+    if (status == PLIM_OK && whole && rename(part, path) != 0)
         status = plim__fail_errno(error, errno, "cannot write '%s'", path);
-    if (status != PLIM_OK) unlink(part);
+    if (status != PLIM_OK && whole) unlink(part);
     return status;
 }

@@ -21,6 +21,8 @@ struct plim__trace {
     char *path;
     int fd, failure; /* failure: the errno of the first write that failed; nothing is recorded after it */
     uint64_t start;
+    uint64_t expected; /* nanoseconds that a plan expects from its start to here */
+    bool planned;      /* so much is written instead of the clock */
     uint32_t texts, buffers, operations, series;
     size_t pending;
     plim__map text_ids;     /* texts are written once */
@@ -92,8 +94,8 @@ static void record_event(plim__trace *trace, enum plim__trace_type type, uint8_t
                          uint64_t first, uint64_t second) {
     if (trace->failure) return;
     size_t size = 16 + values * 8;
-    plim__trace_event event = {
-        record_of(type, argument, size, id), nanoseconds(CLOCK_MONOTONIC) - trace->start, {first, second}};
+    uint64_t time = trace->planned ? trace->expected : nanoseconds(CLOCK_MONOTONIC) - trace->start;
+    plim__trace_event event = {record_of(type, argument, size, id), time, {first, second}};
     memcpy(reserve(trace, size), &event, size);
 }
 
@@ -236,6 +238,12 @@ plim_status plim__trace_set_budget(plim__trace *trace, uint64_t budget, plim_err
 plim_status plim__trace_set_capacity(plim__trace *trace, uint64_t capacity, plim_error *error) {
     (void)error;
     return write_number(trace, PLIM__TRACE_CAPACITY, capacity);
+}
+
+void plim__trace_expect(plim__trace *trace, double seconds) {
+    if (!trace->planned) write_number(trace, PLIM__TRACE_EXPECTED, 1);
+    trace->planned = true;
+    trace->expected = seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * 1e9) : trace->expected;
 }
 
 plim_status plim__trace_add_fact(plim__trace *trace, const char *name, const char *value, plim_error *error) {

@@ -20,7 +20,7 @@
 
 struct plim__gradient {
     plim_graph *graph;
-    int32_t node; /* index, since nodes move while new ones are added */
+    int32_t node; /* index, since nodes move while new ones are added; -1: what is built is no node's gradient */
     plim_error *error;
     PLIM_VEC(plim_value) of; /* gradient of each value so far, PLIM_NO_VALUE for none */
     const bool *needed;      /* by value of the forward pass: whether anybody wants its gradient */

@@ -187,7 +187,7 @@ static plim_status settle_points(struct request *r) {
 static plim_status sum_up(struct request *r) {
     plim_graph *g = r->g;
     if (plim__shape_elements(&g->values.items[r->y].shape) == 1) return PLIM_OK;
-    plim__gradient d = {.graph = g, .error = r->error};
+    plim__gradient d = {.graph = g, .node = -1, .error = r->error};
     int32_t node = plim__gradient_begin(&d, "", "ReduceSum", &r->y, 1, 1);
     plim_graph_set_int(g, node, "keepdims", 0);
     r->y = plim__gradient_end(&d, node);
@@ -197,7 +197,7 @@ static plim_status sum_up(struct request *r) {
 /* The operator's outputs are the gradients; zeros where y does not depend on an x. */
 static plim_status connect(struct request *r) {
     plim_graph *g = r->g;
-    plim__gradient d = {.graph = g, .error = r->error};
+    plim__gradient d = {.graph = g, .node = -1, .error = r->error};
     for (size_t i = 0; i < self(r)->outputs.count; i++) {
         plim_value to = plim__node_out(self(r), i);
         if (to < 0) continue;

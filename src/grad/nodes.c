@@ -19,7 +19,9 @@ plim__infer plim__gradient_reading(const plim__gradient *d) {
 int32_t plim__gradient_begin(plim__gradient *d, const char *domain, const char *op, const plim_value *inputs,
                              size_t count, size_t outputs) {
     plim_graph *g = d->graph;
-    int32_t node = plim__graph_add_node(g, domain, op, NULL, *domain ? 1 : PLIM__GRADIENT_OPSET);
+    /* named after the node whose gradient it is part of: reports and messages tell the layer */
+    const char *layer = d->node >= 0 ? plim__gradient_self(d)->name : NULL;
+    int32_t node = plim__graph_add_node(g, domain, op, layer, *domain ? 1 : PLIM__GRADIENT_OPSET);
     if (node >= 0) g->nodes.items[node].phase = PLIM__BACKWARD;
     for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
     for (size_t i = 0; node >= 0 && i < outputs; i++)

@@ -18,7 +18,11 @@ struct maker {
 
 static int32_t begin(const struct maker *m, const char *op, const plim_value *inputs, size_t count, size_t outputs) {
     plim_graph *g = m->graph;
-    int32_t node = plim__graph_add_node(g, PLIM__DOMAIN, op, NULL, 1);
+    const char *parameter = NULL; /* what is updated names the node */
+    for (size_t i = 0; i < count && !parameter; i++)
+        if (inputs[i] >= 0 && g->values.items[inputs[i]].kind == PLIM__VALUE_PARAMETER)
+            parameter = g->values.items[inputs[i]].name;
+    int32_t node = plim__graph_add_node(g, PLIM__DOMAIN, op, parameter, 1);
     if (node < 0) return node;
     g->nodes.items[node].phase = PLIM__UPDATE;
     for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);

@@ -156,7 +156,7 @@ static plim_status add_backward(struct work *w) {
     plim__training *made = w->made;
     plim_value objective = made->loss;
     if (w->options->sums) {
-        plim__gradient d = {.graph = w->g, .error = w->error};
+        plim__gradient d = {.graph = w->g, .node = -1, .error = w->error};
         objective = plim__gradient_two(&d, "Mul", made->loss, made->weight);
         PLIM_TRY(plim_graph_status(w->g, w->error));
     }

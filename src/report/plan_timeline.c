@@ -1,6 +1,8 @@
 /* From buffers, steps and offsets to lives and marks. */
 #include "report/plan_timeline.h"
 
+#include <string.h>
+
 #include "core/error.h"
 #include "core/str.h"
 
@@ -31,6 +33,23 @@ static plim__memory_phase phase_of(const plim__program *program, const plim__ste
                                            : PLIM__PHASE_FORWARD;
 }
 
+/* "layer1.conv2, ConvGradInput": in the backward pass the layer alone would be that of the forward pass. */
+static const char *tell_step(const plim_graph *g, const plim__program *program, const plim__step *step,
+                             plim__str *into) {
+    const char *name = step->node >= 0 ? g->nodes.items[step->node].name : NULL;
+    bool again = is_again(program, step), forward = step->phase == PLIM__FORWARD;
+    plim__str_clear(into);
+    if (name && *name) plim__str_add(into, name);
+    if (!into->length || !forward) plim__str_addf(into, "%s%s", into->length ? ", " : "", step->label);
+    if (again) plim__str_add(into, " (again)");
+    return plim__str_text(into);
+}
+
+/* Values that nobody named have a letter and a number; what made them tells more. */
+static bool is_made_up(const char *name) {
+    return name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")];
+}
+
 static const char *name_of_step(const plim_graph *g, const plim__step *step) {
     const char *name = step->node >= 0 ? g->nodes.items[step->node].name : NULL;
     return name && *name ? name : step->label;
@@ -39,7 +58,7 @@ static const char *name_of_step(const plim_graph *g, const plim__step *step) {
 /* What is known about a buffer: from the value it holds, and from the step that uses it first: a weight belongs to
  * that layer, and scratch has no other name. */
 static void describe(const plim_graph *g, const plim__program *program, size_t index, int32_t user,
-                     plim__timeline_buffer *out) {
+                     plim__timeline_buffer *out, plim__str *made_up) {
     const plim__buffer *buffer = &program->buffers.items[index];
     out->kind = kind_of(g, buffer);
     if (user >= 0 && !buffer->kept) out->phase = phase_of(program, &program->steps.items[user]);
@@ -52,6 +71,10 @@ static void describe(const plim_graph *g, const plim__program *program, size_t i
         if (value->producer >= 0) {
             out->layer = g->nodes.items[value->producer].name;
             out->operation = g->nodes.items[value->producer].op_name;
+            if (!is_made_up(value->name) || !*out->layer) return;
+            plim__str_clear(made_up);
+            plim__str_addf(made_up, "%s, %s", out->layer, out->operation);
+            if (!made_up->failed) out->name = plim__str_text(made_up);
             return;
         }
     }
@@ -77,7 +100,9 @@ static int32_t *find_users(const plim__program *program) {
 
 static plim_status add_lives(const plim_graph *g, const plim__program *program, const plim__plan *plan,
                              const int32_t *users, plim__timeline *timeline, plim_error *error) {
-    for (size_t b = 0; b < plan->buffer_count; b++) {
+    plim__str made_up = {0};
+    plim_status status = PLIM_OK;
+    for (size_t b = 0; status == PLIM_OK && b < plan->buffer_count; b++) {
         const plim__buffer *buffer = &program->buffers.items[b];
         bool kept = buffer->kept;
         /* a buffer that is written over another one has no memory of its own */
@@ -89,10 +114,11 @@ static plim_status add_lives(const plim_graph *g, const plim__program *program, 
             .born = kept ? 0 : (uint32_t)plan->lives[b].born,
             .died = kept ? PLIM__NEVER : (uint32_t)plan->lives[b].died + 1,
         };
-        describe(g, program, b, users[b], &out);
-        PLIM_TRY(plim__timeline_add(timeline, &out, error));
+        describe(g, program, b, users[b], &out, &made_up);
+        status = plim__timeline_add(timeline, &out, error);
     }
-    return PLIM_OK;
+    plim__str_free(&made_up);
+    return status;
 }
 
 /* Where each phase begins. An update within the backward pass is part of it; what is done again stands out. */
@@ -113,19 +139,12 @@ static plim_status add_phases(const plim__program *program, plim__timeline *time
 
 static plim_status add_operators(const plim_graph *g, const plim__program *program, plim__timeline *timeline,
                                  plim_error *error) {
-    plim__str again = {0};
+    plim__str text = {0};
     plim_status status = PLIM_OK;
-    for (uint32_t s = 0; status == PLIM_OK && s < program->steps.count; s++) {
-        const plim__step *step = &program->steps.items[s];
-        const char *name = name_of_step(g, step);
-        if (is_again(program, step)) {
-            plim__str_clear(&again);
-            plim__str_addf(&again, "%s (again)", name);
-            name = plim__str_text(&again);
-        }
-        status = plim__timeline_add_mark(timeline, PLIM__MARK_OPERATOR, s, 0, name, error);
-    }
-    plim__str_free(&again);
+    for (uint32_t s = 0; status == PLIM_OK && s < program->steps.count; s++)
+        status = plim__timeline_add_mark(timeline, PLIM__MARK_OPERATOR, s, 0,
+                                         tell_step(g, program, &program->steps.items[s], &text), error);
+    plim__str_free(&text);
     return status;
 }
 

@@ -67,12 +67,28 @@ plim_status plim__trainer_picture_head(const plim_trainer *t, const char *title,
     return add_facts(t, timeline, error);
 }
 
+/* When each step is expected to begin. A timeline without times would still be right, so none is lost for this. */
+static void add_times(const plim_trainer *t, plim__timeline *timeline) {
+    const plim__program *program = t->main->program;
+    double *costs = t->costs ? plim__costs_of(t->costs, program) : NULL, at = 0;
+    for (uint32_t tick = 0; costs && tick < timeline->ticks; tick++) {
+        if (!plim__vec_push(&timeline->seconds, at)) {
+            timeline->seconds.count = 0;
+            break;
+        }
+        if (tick < program->steps.count) at += costs[tick];
+    }
+    plim__free(costs);
+}
+
 plim_status plim__trainer_picture(const plim_trainer *t, const char *title, plim__timeline *timeline,
                                   plim_error *error) {
     const plim__variant *v = t->main;
     PLIM_TRY(plim__trainer_picture_head(t, title, timeline, error));
     PLIM_TRY(add_process(t, timeline, error));
-    return plim__plan_timeline(v->training->graph, v->program, v->plan, timeline, error);
+    PLIM_TRY(plim__plan_timeline(v->training->graph, v->program, v->plan, timeline, error));
+    add_times(t, timeline);
+    return PLIM_OK;
 }
 
 /* --- with the alternatives ------------------------------------------------------------------------------------ */

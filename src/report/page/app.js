@@ -4,7 +4,7 @@ const VIEWS = [['table', 'Tensors and layers'], ['frontier', 'Frontier'], ['comp
 
 const state = {
   mode: 'kind', view: 'table', group: 'tensor', query: '', sort: {key: 'share', down: true}, hidden: new Set(),
-  pin: null, life: -1, hoverLife: -1, cursor: null, marker: null, point: -1,
+  pin: null, life: -1, hoverLife: -1, cursor: null, marker: null, point: -1, alternative: 0,
   livesOf: () => [], changed: () => {},
 };
 
@@ -25,6 +25,10 @@ function start(model) {
     }
     return byOwner.get(tensor) || [];
   };
+
+  // What a link need not say. One kind alone would be one colour; in a plan the many small steps between the long ones
+  // would fill the picture, in a run most updates are not recorded and would be gaps.
+  const usual = {mode: model.kindsUsed.length > 1 ? 'kind' : 'tensor', unit: summary.source === 'plan' && model.times.length ? 'time' : 'event'};
 
   // --- drawing, at most once a frame ---
   const pending = {all: false, over: false};
@@ -65,13 +69,16 @@ function start(model) {
     linking = 0;
     const words = new URLSearchParams();
     if (state.view !== 'table') words.set('view', state.view);
-    if (state.mode !== 'kind') words.set('stack', state.mode);
-    if (axis.unit !== 'event') words.set('axis', axis.unit);
+    if (state.mode !== usual.mode) words.set('stack', state.mode);
+    if (axis.unit !== usual.unit) words.set('axis', axis.unit);
     if (!axis.whole) words.set('x', `${axis.tickAt(axis.from)}-${Math.ceil(axis.unit === 'time' ? axis.tickAt(axis.to) : axis.to)}`);
     if (state.pin != null) words.set('pin', state.pin);
     if (state.query) words.set('q', state.query);
     if (state.group !== 'tensor') words.set('rows', state.group);
     if (state.sort.key !== 'share' || !state.sort.down) words.set('sort', `${state.sort.down ? '-' : ''}${state.sort.key}`);
+    if (map.low > 0 || map.high < model.extent) words.set('y', `${Math.round(map.low)}-${Math.round(map.high)}`);
+    if (state.marker != null) words.set('at', state.marker);
+    if (state.point >= 0) words.set('point', state.point);
     if (state.hidden.size) words.set('hide', [...state.hidden].map((k) => KINDS[k]).join(','));
     const link = words.toString();
     if (link !== location.hash.slice(1)) history.replaceState(null, '', link ? `#${link}` : location.pathname + location.search);
@@ -79,7 +86,7 @@ function start(model) {
   function readLink() {
     const words = new URLSearchParams(location.hash.slice(1)), has = (list, v, otherwise) => (list.includes(v) ? v : otherwise);
     state.view = has(VIEWS.map((v) => v[0]), words.get('view'), 'table');
-    state.mode = has(['kind', 'tensor'], words.get('stack'), 'kind');
+    state.mode = has(['kind', 'tensor'], words.get('stack'), usual.mode);
     state.group = has(['tensor', 'layer', 'operation', 'kind', 'stack'], words.get('rows'), 'tensor');
     state.query = words.get('q') || '';
     const sort = words.get('sort') || '-share', key = sort.replace(/^-/, '');
@@ -87,8 +94,15 @@ function start(model) {
     state.hidden = new Set((words.get('hide') || '').split(',').map((k) => KINDS.indexOf(k)).filter((k) => k >= 0));
     const tensor = parseInt(words.get('pin'), 10);
     state.pin = tensor >= 0 && tensor < model.tensor.name.length ? tensor : null;
-    const unit = words.get('axis') === 'time' && model.times.length ? 'time' : 'event';
-    axis.setUnit(unit);
+    const number = (word) => (/^\d+$/.test(words.get(word) || '') ? +words.get(word) : -1), addresses = /^(\d+)-(\d+)$/.exec(words.get('y') || '');
+    state.marker = number('at') >= 0 && number('at') < model.ticks ? number('at') : null;
+    state.point = number('point') < summary.frontier.length ? number('point') : -1;
+    state.alternative = state.point >= 0 && !frontierPoints[state.point].chosen ? frontierPoints[state.point].budget_bytes : 0;
+    showPoint?.(state.point);
+    map.low = 0;
+    map.high = Math.max(1, model.extent);
+    if (addresses && +addresses[1] < +addresses[2] && +addresses[2] <= model.extent) [map.low, map.high] = [+addresses[1], +addresses[2]];
+    axis.setUnit(model.times.length ? has(['event', 'time'], words.get('axis'), usual.unit) : 'event');
     const range = /^(\d+)-(\d+)$/.exec(words.get('x') || '');
     if (range) axis.show(axis.position(+range[1]), axis.position(+range[2]));
     else axis.reset();
@@ -110,6 +124,7 @@ function start(model) {
     state.life = life;
     chart.bandKey = null;
     if (table) table.rows();
+    if (segments) segments.draw();
     updateDetail();
     schedule('all');
     say(tensor == null ? 'Nothing is pinned.' : `Pinned ${model.tensorName(tensor)}.`);
@@ -192,6 +207,7 @@ function start(model) {
       else {
         if (state.pin != null) pin(null);
         updateDetail();
+        state.changed();
       }
       if (event.pointerType !== 'mouse') this.hover(x, y, event);
     },
@@ -250,6 +266,13 @@ function start(model) {
     state.changed();
     event.stopPropagation();
   });
+  // An alternative's budget is a line in the chart too.
+  function choosePoint(index, point) {
+    state.point = index;
+    state.alternative = index < 0 ? 0 : point.budget_bytes;
+    schedule('all');
+    state.changed();
+  }
   function showView(view) {
     if (!available.some(([key]) => key === view)) view = 'table';
     state.view = view;
@@ -260,8 +283,8 @@ function start(model) {
       tab.tabIndex = own ? 0 : -1;
     }
     if (view === 'table' && table) table.rows();
-    if (view === 'segments') (segments ||= new Segments(byId('segments-panel'), model, showTip)).draw();
-    if (view === 'frontier') showPoint ||= buildFrontier(byId('frontier-panel'), (i) => { state.point = i; });
+    if (view === 'segments') (segments ||= new Segments(byId('segments-panel'), model, state, {tip: showTip, say, pin})).draw();
+    if (view === 'frontier') showPoint ||= buildFrontier(byId('frontier-panel'), state.point, choosePoint);
   }
   if (summary.planned_and_measured.length) buildCompare(byId('compare-panel'));
   if (available.some(([key]) => key === 'leaks')) buildLeaks(byId('leaks-panel'), (life) => pin(model.owner[life], life));
@@ -295,6 +318,7 @@ function start(model) {
     if (axis.position(next) < axis.from || axis.position(next) > axis.to) axis.pan(by > 0 ? 0.5 : -0.5);
     updateDetail();
     schedule('over');
+    state.changed();
     say(`${formatBytes(model.totals[next])} at ${when(next)}`);
   }
   const keys = {

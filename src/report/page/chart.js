@@ -43,6 +43,7 @@ class Chart extends Plot {
 
   draw() {
     const g = this.context(this.under);
+    this.taken = [];
     this.findColumns();
     this.pixels.fill(0);
     if (this.model.count) this.state.mode === 'tensor' ? this.paintTensors() : this.paintKinds();
@@ -52,7 +53,9 @@ class Chart extends Plot {
     this.drawPhases(g);
     this.drawSeries(g);
     this.drawBudget(g);
+    this.drawAlternative(g);
     this.drawPeak(g);
+    this.nameAllSeries(g);
     this.drawOver();
   }
 
@@ -167,7 +170,48 @@ class Chart extends Plot {
     g.lineWidth = 1;
     g.textAlign = 'right';
     g.textBaseline = 'bottom';
-    this.label(g, `${summary.budget_bytes ? 'budget' : 'capacity'} ${formatBytes(budget)}`, right - 28, y - 3);
+    this.taken.push([right - 24, y - 8, right - 8, y + 8], [this.left, y - 2, right, y + 2]);
+    this.tag(g, `${summary.budget_bytes ? 'budget' : 'capacity'} ${formatBytes(budget)}`, palette.danger, [[right - 28, y - 12, 1], [right - 28, y + 12, 1]]);
+  }
+
+  // The budget of the plan that is chosen in the frontier, where it is another one.
+  drawAlternative(g) {
+    const {alternative} = this.state;
+    if (!alternative || alternative > this.top) return;
+    const y = Math.round(this.y(alternative)) + 0.5;
+    g.strokeStyle = g.fillStyle = palette.accent;
+    g.lineWidth = 1.5;
+    g.setLineDash([2, 3]);
+    g.beginPath();
+    g.moveTo(this.left, y);
+    g.lineTo(this.left + this.plotWidth, y);
+    g.stroke();
+    g.setLineDash([]);
+    g.lineWidth = 1;
+    g.textAlign = 'left';
+    g.textBaseline = 'bottom';
+    this.tag(g, `alternative ${formatBytes(alternative)}`, palette.accent, [[this.left + 8, y - 12, 0], [this.left + 8, y + 12, 0]]);
+  }
+
+  // A label on a ground of its own at the first of some places [x, y, share of its width left of x] that is free and
+  // inside; at the first one where none is.
+  tag(g, text, colour, places) {
+    const wide = g.measureText(text).width + 10, tall = 18;
+    const boxes = places.map(([x, y, share]) => [x - wide * share, y - tall / 2, x + wide * (1 - share), y + tall / 2]);
+    const inside = (b) => b[0] >= this.left && b[1] >= 0 && b[2] <= this.left + this.plotWidth && b[3] <= MARGIN.top + this.plotHeight;
+    const free = (b) => this.taken.every((t) => b[2] <= t[0] || b[0] >= t[2] || b[3] <= t[1] || b[1] >= t[3]);
+    const box = boxes.find((b) => inside(b) && free(b)) || boxes.find(inside) || boxes[0];
+    this.taken.push(box);
+    g.globalAlpha = 0.86;
+    g.fillStyle = palette.card;
+    g.beginPath();
+    g.roundRect(box[0], box[1], wide, tall, 5);
+    g.fill();
+    g.globalAlpha = 1;
+    g.fillStyle = colour;
+    g.textAlign = 'center';
+    g.textBaseline = 'middle';
+    g.fillText(text, (box[0] + box[2]) / 2, (box[1] + box[3]) / 2 + 0.5);
   }
 
   label(g, text, x, y) {
@@ -197,10 +241,8 @@ class Chart extends Plot {
     g.fill();
     g.stroke();
     g.lineWidth = 1;
-    const text = `peak ${formatBytes(this.model.peak)}`, half = g.measureText(text).width / 2 + 4;
-    g.textAlign = 'center';
-    g.textBaseline = 'top';
-    this.label(g, text, Math.min(Math.max(x, this.left + half), this.left + this.plotWidth - half), y + 9);
+    this.taken.push([x - 6, y - 6, x + 6, y + 6]);
+    this.tag(g, `peak ${formatBytes(this.model.peak)}`, palette.ink, [[x + 9, y, 0], [x - 9, y, 1], [x, y + 18, 0.5], [x + 9, y + 18, 0], [x - 9, y + 18, 1], [x, y + 38, 0.5]]);
   }
 
   // Phases as a strip under the picture, steps as lines.
@@ -260,9 +302,7 @@ class Chart extends Plot {
       g.moveTo(x, MARGIN.top);
       g.lineTo(x, base);
       g.stroke();
-      g.textAlign = x > this.width / 2 ? 'right' : 'left';
-      g.textBaseline = 'top';
-      this.label(g, 'out of memory', x + (x > this.width / 2 ? -5 : 5), MARGIN.top + 2);
+      this.tag(g, 'out of memory', palette.danger, [0, 20, 40].flatMap((down) => [[x - 5, MARGIN.top + 11 + down, 1], [x + 5, MARGIN.top + 11 + down, 0]]));
     }
   }
 
@@ -292,18 +332,17 @@ class Chart extends Plot {
       g.restore();
       g.setLineDash([]);
       g.lineWidth = 1;
-      if (to > from) this.nameSeries(g, series, to - 1);
     }
   }
 
-  // Below its line where that is inside the picture; the line ends at the right.
-  nameSeries(g, series, last) {
-    const y = this.y(series.bytes[last]);
-    if (y < MARGIN.top || y > MARGIN.top + this.plotHeight) return;
-    g.fillStyle = palette.ink;
-    g.textAlign = 'right';
-    g.textBaseline = 'top';
-    this.label(g, series.name, this.left + this.plotWidth - 6, y + 4);
+  // Beside its line at the right, where it ends, or further to the left where there is room.
+  nameAllSeries(g) {
+    for (const series of this.model.series) {
+      const last = upperBound(series.tick, this.axis.tickAt(this.axis.to)) - 1, y = last < 0 ? -1 : this.y(series.bytes[last]);
+      if (y < MARGIN.top || y > MARGIN.top + this.plotHeight) continue;
+      const right = this.left + this.plotWidth - 6;
+      this.tag(g, series.name, palette.ink, [[right, y - 12, 1], [right, y + 12, 1], [right - 150, y - 12, 1], [right - 150, y + 12, 1], [right, y + 32, 1]]);
+    }
   }
 
   drawOver() {

@@ -131,7 +131,7 @@ class Plot {
       g.stroke();
       g.globalAlpha = 1;
       g.fillStyle = palette.soft;
-      g.fillText(b === 0 ? '0' : formatBytes(b).replace('.0 ', ' '), this.left - 8, y);
+      g.fillText(axisBytes(b, step), this.left - 8, y);
     }
   }
 }
@@ -146,6 +146,12 @@ function byteStep(raw) {
   const power = 1024 ** Math.floor(Math.log(Math.max(raw, 1)) / Math.log(1024)), unit = raw / power;
   for (const n of [1, 2, 4, 5, 8, 10, 16, 20, 25, 32, 50, 64, 100, 128, 200, 256, 500, 512]) if (unit <= n) return n * power;
   return 1024 * power;
+}
+
+// In the unit of the step, so that labels are exact and of one kind.
+function axisBytes(bytes, step) {
+  const power = Math.floor(Math.log(step) / Math.log(1024) + 1e-9);
+  return bytes === 0 ? '0' : `${groupDigits(bytes / 1024 ** power)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'][power]}`;
 }
 
 // Drag pans, two fingers and the wheel zoom, a click pins; `plot.hover(x, y)` follows the pointer.
