@@ -104,6 +104,12 @@ class Page(unittest.TestCase):
         self.assertLessEqual({2, 3, 6}, set(phases), "forward, backward, recompute")
         again = b.run("const m = plimsoll.model; return Array.from(m.mark.type, (t, i) => t === 2 && m.texts[m.mark.text[i]].endsWith('(again)')).filter(Boolean).length")
         self.assertEqual(again, plan["recomputed"])
+        told = b.run("const m = plimsoll.model; return Array.from(m.mark.type, (t, i) => t === 2 ? m.texts[m.mark.text[i]] : '').filter((t) => t.includes('ConvGrad'))")
+        self.assertGreater(len(told), 50)
+        self.assertEqual([t for t in told if not re.match(r"\S*conv\S*, ConvGrad", t)], [], "steps of the backward pass name their layer")
+        self.assertEqual(b.value("[plimsoll.axis.unit, plimsoll.model.times.length === plimsoll.model.ticks]"), ["time", True])
+        expected = b.value("plimsoll.model.times.at(-1)")
+        self.assertLess(abs(expected / plan["seconds_per_step"] - 1), 0.1, "the axis is the time that the plan expects")
         self.assert_calm()
 
     def test_the_frontier_of_a_training_plan_has_the_chosen_one_and_the_others(self):
@@ -287,6 +293,12 @@ class Page(unittest.TestCase):
         b.click(".dot:not(.chosen)")
         self.assertIn("An alternative", b.value(panel))
         self.assertIn("--budget", b.value(panel))
+        link = b.value("location.hash")
+        b.open(self.page, link)
+        self.assertIn("An alternative", b.value(panel), "the link does not lead to it: " + link)
+        self.assertEqual(b.value("plimsoll.state.alternative"), b.value("Math.min(...plimsoll.summary.frontier.map((p) => p.budget_bytes))"))
+        b.click(".dot.chosen")
+        self.assertEqual(b.value("[plimsoll.state.alternative, location.hash]"), [0, "#view=frontier"])
 
     def test_keyboard_alone_reaches_everything(self):
         b = self.show(self.page)
@@ -303,6 +315,45 @@ class Page(unittest.TestCase):
         self.assertEqual(b.value("document.activeElement.id"), "search")
         b.keys("\ue00c", "?")
         self.assertTrue(b.value("document.getElementById('keys').open"))
+        self.assert_calm()
+
+    def test_the_table_keeps_the_keyboard(self):
+        b = self.show(self.page)
+        focused = "+document.activeElement.dataset.row"
+        self.assertEqual(b.value("document.querySelectorAll('tbody [tabindex=\"0\"]').length"), 1)
+        b.run("document.querySelector('tbody [tabindex=\"0\"]').focus()")
+        b.keys("\ue015", "\ue015", "\ue015")
+        self.assertEqual(b.value(focused), 3)
+        b.keys("\ue007")
+        self.assertEqual(b.value("document.querySelector(\"tr[aria-selected='true']\").dataset.row"), "3")
+        b.keys("\ue015")
+        self.assertEqual(b.value(focused), 4, "pinning lost the place in the table")
+        for _ in range(3):
+            b.keys("\ue00f")
+        self.assertGreater(b.value(focused), 20)
+        self.assertTrue(b.run("const r = document.activeElement.getBoundingClientRect(), g = document.querySelector('.grid').getBoundingClientRect(); return r.top >= g.top && r.bottom <= g.bottom + 1"))
+        b.keys("\ue011")
+        self.assertEqual(b.value(focused), 0)
+
+    def test_holders_keep_the_keyboard(self):
+        b = self.show(self.page)
+        b.run("document.querySelector('.holders button').focus()")
+        b.keys("\ue007")
+        self.assertEqual(b.value("document.activeElement.id"), "unpin")
+        b.keys("\ue007")
+        self.assertTrue(b.value("document.activeElement.closest('.holders') !== null"))
+
+    def test_the_link_holds_moment_and_addresses_too(self):
+        b = self.show(self.page)
+        b.click("#chart", 0.3, 0.5)
+        marker = b.value("plimsoll.state.marker")
+        b.run("plimsoll.map.showAddresses(1048576, 4194304)")
+        b.frame()
+        link = b.value("location.hash")
+        b.open(self.page, link)
+        self.assertEqual(b.value("[plimsoll.state.marker, plimsoll.map.low, plimsoll.map.high]"), [marker, 1048576, 5242880], link)
+        b.open(self.page, "#y=9-3&at=99999999&point=77")
+        self.assertEqual(b.value("[plimsoll.state.marker, plimsoll.map.low, plimsoll.state.point]"), [None, 0, -1])
         self.assert_calm()
 
     def test_everything_that_can_be_used_has_a_name(self):
@@ -358,6 +409,16 @@ class Page(unittest.TestCase):
         b.hover(".segments canvas", 0.3, 0.05)
         self.assertRegex(b.value("document.getElementById('tip').innerText"), r"Free|In use")
         b.screenshot(os.path.join(out, "leaking.png"))
+        b.click(".segments canvas", 0.3, 0.35)  # a segment that is in use
+        pinned = b.value("plimsoll.state.pin")
+        self.assertIsNotNone(pinned, "a block is pinned by a click")
+        self.assertEqual(b.value("document.getElementById('detail-title').textContent"), b.value("plimsoll.model.tensorName(plimsoll.state.pin)"))
+        self.assertTrue(b.value("document.querySelector('.stack').innerText"))
+        b.keys("\ue00c")
+        b.run("document.querySelector('.segments').focus()")
+        b.keys("\ue015", "\ue014", "\ue007")
+        self.assertRegex(b.value("document.getElementById('tip').innerText"), r"Free|In use")
+        self.assertIsNotNone(b.value("plimsoll.state.pin"), "and by the keyboard")
         self.assert_calm()
 
     def test_a_million_events_are_small_and_smooth(self):

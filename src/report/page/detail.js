@@ -34,7 +34,9 @@ function buildDetail(element, model, state, pin) {
   };
 
   return () => {
+    const inside = element.contains(document.activeElement);
     if (!model.count) element.replaceChildren(make('h2', {id: 'detail-title', text: 'Nothing was recorded'}));
     else element.replaceChildren(...(state.pin != null ? pinned(state.pin) : holders(state.marker ?? model.peakTick)));
+    if (inside) element.querySelector('button')?.focus({preventScroll: true}); // the button that was used is gone
   };
 }

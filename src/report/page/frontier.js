@@ -1,7 +1,11 @@
 // Time against budget: every plan that was found, the chosen one filled.
 
-function buildFrontier(element, select) {
-  const points = summary.frontier.slice().sort((a, b) => a.budget_bytes - b.budget_bytes);
+// A command breaks between its words, not at the dashes within them.
+const commandText = (command) => make('code', {}, ...command.split(' ').flatMap((word, i) => [i ? ' ' : '', make('span', {class: 'word', text: word})]));
+const frontierPoints = summary.frontier.slice().sort((a, b) => a.budget_bytes - b.budget_bytes);
+
+function buildFrontier(element, first, select) {
+  const points = frontierPoints;
   const W = element.clientWidth && element.clientWidth < 640 ? Math.max(320, element.clientWidth) : 760, H = W < 640 ? 280 : 340, left = 64, bottom = 44, top = 30, right = 18;
   const maxX = Math.max(...points.map((p) => p.budget_bytes)) * 1.05, minX = Math.min(...points.map((p) => p.budget_bytes)) * 0.9;
   const maxY = Math.max(...points.map((p) => p.seconds)) * 1.08;
@@ -17,7 +21,7 @@ function buildFrontier(element, select) {
   for (let s = 0; s <= maxY; s += stepY) {
     picture.append(svg('line', {class: 'grid-line', x1: left, x2: W - right, y1: y(s), y2: y(s)}), svg('text', {x: left - 8, y: y(s) + 4, 'text-anchor': 'end'}, s === 0 ? '0' : formatSeconds(s)));
   }
-  for (let b = Math.ceil(minX / stepX) * stepX; b <= maxX; b += stepX) picture.append(svg('text', {x: x(b), y: H - bottom + 20, 'text-anchor': 'middle'}, formatBytes(b).replace('.0 ', ' ')));
+  for (let b = Math.ceil(minX / stepX) * stepX; b <= maxX; b += stepX) picture.append(svg('text', {x: x(b), y: H - bottom + 20, 'text-anchor': 'middle'}, axisBytes(b, stepX)));
   picture.append(svg('text', {x: W - right, y: H - 4, 'text-anchor': 'end'}, 'memory budget →'), svg('text', {x: left, y: 14}, 'time of a step'));
   if (summary.budget_bytes >= minX && summary.budget_bytes <= maxX) picture.append(svg('line', {class: 'budget', x1: x(summary.budget_bytes), x2: x(summary.budget_bytes), y1: top, y2: H - bottom}));
   picture.append(svg('path', {class: 'path', d: points.map((p, i) => `${i ? `H${x(p.budget_bytes)}V` : `M${x(p.budget_bytes)} `}${y(p.seconds)}`).join('')}));
@@ -28,8 +32,8 @@ function buildFrontier(element, select) {
     detail.replaceChildren(make('h3', {text: p.chosen ? 'The chosen plan' : 'An alternative'}), make('p', {class: 'verdict', text: p.plan}),
       make('table', {class: 'plain'}, ...[['Budget', `${formatBytes(p.budget_bytes)}`], ['Peak', `${formatBytes(p.peak_bytes)} (${exactBytes(p.peak_bytes)})`], ['Time of a step', formatSeconds(p.seconds)]]
         .map(([k, v]) => make('tr', {}, make('td', {text: k}), make('td', {class: 'right', text: v})))));
-    if (p.command) detail.append(make('p', {}, 'Ask for it with ', make('code', {text: p.command})));
-    select(i);
+    if (p.command) detail.append(make('p', {}, 'Ask for it with ', commandText(p.command)));
+    select(p.chosen ? -1 : i, p);
   };
   points.forEach((p, i) => {
     const dot = svg('circle', {class: `dot${p.chosen ? ' chosen' : ''}`, cx: x(p.budget_bytes), cy: y(p.seconds), r: p.chosen ? 8 : 6, tabindex: 0, role: 'button',
@@ -40,7 +44,7 @@ function buildFrontier(element, select) {
     picture.append(dot);
   });
   element.append(make('div', {class: 'split frontier'}, picture, detail));
-  const chosen = points.findIndex((p) => p.chosen);
-  show(chosen >= 0 ? chosen : 0);
-  return show;
+  const usual = Math.max(0, points.findIndex((p) => p.chosen)), pick = (i) => show(i >= 0 && i < points.length ? i : usual);
+  pick(first);
+  return pick;
 }

@@ -10,7 +10,7 @@ const COLUMNS = [
   {key: 'shape', single: true, title: 'Shape', width: '13.5rem', wide: true},
   {key: 'lives', title: 'Lives', width: '5.5rem', right: true, wide: true},
   {key: 'bytes', title: 'Bytes', width: '6.6rem', right: true},
-  {key: 'share', title: 'Share of peak', width: 'var(--share-width, 9.5rem)', right: true},
+  {key: 'share', title: 'Share', more: ' of peak', width: 'var(--share-width, 9.5rem)', right: true},
 ];
 
 class Table {
@@ -24,7 +24,7 @@ class Table {
   }
 
   build(element) {
-    this.search = make('input', {type: 'search', placeholder: 'Search name, layer, operator, shape, stack…', 'aria-label': 'Search the table', id: 'search', value: this.state.query,
+    this.search = make('input', {type: 'search', placeholder: 'Search names, layers, stacks…', 'aria-label': 'Search the table', id: 'search', value: this.state.query,
       oninput: () => {
         this.state.query = this.search.value;
         this.refresh();
@@ -40,10 +40,11 @@ class Table {
         this.state.changed();
       }})));
     this.head = make('tr', {}, ...COLUMNS.map((c) => make('th', {scope: 'col', class: `${c.right ? 'right' : ''} ${c.wide ? 'wide' : ''}`, style: `width:${c.width}`},
-      make('button', {type: 'button', 'data-sort': c.key, text: c.title, onclick: () => this.sortBy(c.key)}))));
+      make('button', {type: 'button', 'data-sort': c.key, onclick: () => this.sortBy(c.key)}))));
     this.body = make('tbody');
-    this.grid = make('div', {class: 'grid', tabindex: 0, role: 'region', 'aria-label': 'Tensors and layers', onscroll: () => this.rows()},
-      make('table', {}, make('thead', {}, this.head), this.body));
+    this.current = 0; // the row that the tab key goes to
+    this.grid = make('div', {class: 'grid', onscroll: () => this.rows()},
+      this.table = make('table', {role: 'grid', 'aria-label': 'Tensors and layers'}, make('thead', {}, this.head), this.body));
     element.append(make('div', {class: 'tablebar'}, this.search, this.groups, this.sum), this.grid);
   }
 
@@ -99,13 +100,15 @@ class Table {
       th.hidden = !this.columns.some((c) => c.key === th.firstChild.dataset.sort);
       const own = th.firstChild.dataset.sort === key, column = COLUMNS.find((c) => c.key === th.firstChild.dataset.sort);
       th.setAttribute('aria-sort', own ? (down ? 'descending' : 'ascending') : 'none');
-      th.firstChild.textContent = column.title + (own ? (down ? ' ↓' : ' ↑') : '');
+      th.firstChild.replaceChildren(column.title, column.more ? make('span', {class: 'wide', text: column.more}) : '', own ? (down ? ' ↓' : ' ↑') : '');
     }
     for (const button of this.groups.children) button.setAttribute('aria-pressed', String(button.dataset.group === state.group));
     this.search.value = state.query;
     const bytes = this.list.reduce((sum, row) => sum + row.atPeak, 0);
     this.sum.textContent = `${groupDigits(this.list.length)}${words.length ? ` of ${groupDigits(all.length)}` : ''} rows, ${formatBytes(bytes)} at the peak`;
     this.mostShare = all.reduce((most, row) => Math.max(most, row.share), 0);
+    this.table.setAttribute('aria-rowcount', this.list.length + 1);
+    this.current = 0;
     this.grid.scrollTop = 0;
     this.rows();
   }
@@ -119,10 +122,22 @@ class Table {
   rows() {
     const first = Math.max(0, Math.floor(this.grid.scrollTop / ROW) - 6), last = Math.min(this.list.length, first + Math.ceil(this.grid.clientHeight / ROW) + 14);
     const spacer = (n) => make('tr', {class: 'spacer', 'aria-hidden': 'true'}, make('td', {style: `height:${n * ROW}px`}));
-    const rows = [spacer(first)];
+    const rows = [spacer(first)], focused = this.body.contains(document.activeElement);
+    if (this.current < first || this.current >= last) this.current = Math.min(last - 1, Math.ceil(this.grid.scrollTop / ROW));
     for (let i = first; i < last; i++) rows.push(this.row(this.list[i], i));
     rows.push(spacer(this.list.length - last));
     this.body.replaceChildren(...rows);
+    if (focused) this.body.querySelector('[tabindex="0"]')?.focus({preventScroll: true});
+  }
+
+  // Moves the focus to a row and brings it into sight.
+  goTo(index) {
+    const {grid} = this, head = this.head.getBoundingClientRect().height;
+    this.current = Math.min(this.list.length - 1, Math.max(0, index));
+    const top = this.current * ROW;
+    if (top < grid.scrollTop) grid.scrollTop = top;
+    if (top + ROW + head > grid.scrollTop + grid.clientHeight) grid.scrollTop = top + ROW + head - grid.clientHeight;
+    this.rows();
   }
 
   row(row, index) {
@@ -136,9 +151,19 @@ class Table {
       else Object.assign(td, {textContent: row[c.key], title: row[c.key]});
       return td;
     };
-    const open = () => this.open(row);
-    return make('tr', {'data-row': index, tabindex: 0, 'aria-selected': String(selected), onclick: open,
-      onkeydown: (event) => { if (event.key === 'Enter') open(); }}, ...this.columns.map(cell));
+    const open = () => {
+      this.current = index;
+      this.open(row);
+    };
+    const page = Math.max(1, Math.floor(this.grid.clientHeight / ROW) - 2), moves = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -index, End: this.list.length};
+    return make('tr', {'data-row': index, tabindex: index === this.current ? 0 : -1, 'aria-selected': String(selected), 'aria-rowindex': index + 2, onclick: open,
+      onkeydown: (event) => {
+        if (event.key === 'Enter') open();
+        else if (moves[event.key]) this.goTo(index + moves[event.key]);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}, ...this.columns.map(cell));
   }
 
   // A tensor is pinned; a group is opened: its tensors, found by its name.
