@@ -163,6 +163,9 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
                (long long)r->largest_batch);
     printf("\n");
     if (!r->fits) printf("\n%s\n", r->why);
+    const char *page = plim__args_get(args, "report"), *file = plim__args_get(args, "save");
+    if (page) printf("\nWrote %s\n", page);
+    if (file && r->fits) printf("%sWrote %s\n", page ? "" : "\n", file);
 }
 
 /* --- the page ------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* plimsoll report: memory over time as a page, a chart in the terminal, JSON, or another tool's format. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -30,15 +31,29 @@ static int print_text(job *j) {
     return code;
 }
 
+/* A record that took hours is not to be replaced by its own page. */
+static bool is_input(const job *j, const char *path) {
+    struct stat in, out;
+    return stat(plim__args_at(j->args, 0), &in) == 0 && stat(path, &out) == 0 && in.st_dev == out.st_dev &&
+           in.st_ino == out.st_ino;
+}
+
+static int refuse_input(const job *j, const char *path) {
+    return plim__say_failure(j->args, "'%s' is the file to read: give another with -o", path);
+}
+
 static int export_to(job *j, const char *format, const char *path) {
     plim_status status = PLIM_OK;
+    if (is_input(j, path)) return refuse_input(j, path);
     if (strcmp(format, "torch-snapshot") == 0)
         status = plim__export_torch(&j->timeline, path, &j->error);
     else if (strcmp(format, "perfetto") == 0)
         status = plim__export_perfetto(&j->timeline, path, &j->error);
     else
         status = plim__export_csv(&j->timeline, &j->summary, path, &j->error);
-    return status == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(j->args, &j->error);
+    if (status != PLIM_OK) return plim__say_error(j->args, &j->error);
+    if (!plim__args_json(j->args)) printf("wrote %s\n", path);
+    return PLIM_EXIT_OK;
 }
 
 /* "runs/run.trace" gives "run.html" in the current folder. */
@@ -51,6 +66,7 @@ static char *page_path(const char *file) {
 }
 
 static int write_page(job *j, const char *path) {
+    if (is_input(j, path)) return refuse_input(j, path);
     if (plim__report_html(&j->timeline, &j->summary, path, &j->error) != PLIM_OK)
         return plim__say_error(j->args, &j->error);
     if (plim__args_json(j->args)) return PLIM_EXIT_OK;

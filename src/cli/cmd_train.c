@@ -119,6 +119,8 @@ static void say_text(struct train *t, const plim_fit_result *r) {
     if (t->settings.options.budget) plim__train_budget_say(&t->budget, t->trainer);
     const char *out;
     for (size_t i = 0; (out = plim__args_get_nth(t->args, "out", i)) && !r->stopped; i++) printf("wrote %s\n", out);
+    if (t->report.trace) printf("wrote %s\n", t->report.trace);
+    if (t->report.page) printf("wrote %s\n", t->report.page);
     plim_data_stats data;
     plim_data_stats_get(t->data.data, &data);
     if (data.skipped)

@@ -67,10 +67,13 @@ static void add_bytes(writer *w, const char *before, uint64_t bytes) {
 static void add_head(writer *w) {
     const plim__timeline *timeline = w->timeline;
     plim__str_add(&w->line, plim__timeline_get(timeline, timeline->title));
-    for (size_t i = 0; i < timeline->facts.count; i++)
-        plim__str_addf(&w->line, "%s%s %s", w->line.length ? "  " : "",
-                       plim__timeline_get(timeline, timeline->facts.items[i].name),
-                       plim__timeline_get(timeline, timeline->facts.items[i].value));
+    for (size_t i = 0; i < timeline->facts.count; i++) {
+        const char *name = plim__timeline_get(timeline, timeline->facts.items[i].name);
+        const char *value = plim__timeline_get(timeline, timeline->facts.items[i].value);
+        size_t used = columns_of(plim__str_text(&w->line));
+        if (used && used + 3 + columns_of(name) + columns_of(value) > w->width) end_line(w);
+        plim__str_addf(&w->line, "%s%s %s", w->line.length ? "  " : "", name, value);
+    }
     if (w->line.length) end_line(w);
     if (timeline->cut) {
         plim__str_addf(&w->line, "note: %s", plim__timeline_get(timeline, timeline->cut));

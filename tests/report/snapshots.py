@@ -351,6 +351,24 @@ class BadInput(unittest.TestCase):
             self.refuse([path("empty.trace"), "--export", format, "-o", path("no/such/folder/x")], "no/such/folder/x")
         self.assertFalse(os.path.exists(path("no")))
 
+    def test_the_file_that_is_read_is_never_written_over(self):
+        samples.Trace(path("only.trace")).close()
+        samples.Trace(path("only.html")).close()  # without -o the page would have this very name
+        with open(path("only.trace"), "rb") as f:
+            before = f.read()
+        self.refuse([path("only.trace"), "-o", path("only.trace")], "only.trace")
+        self.refuse([path("only.trace"), "--export", "csv", "-o", os.path.join(out, ".", "only.trace")], "only.trace")
+        here = os.getcwd()
+        os.chdir(out)
+        try:
+            done = subprocess.run([os.path.join(here, program), "report", "only.html"], capture_output=True, text=True)
+        finally:
+            os.chdir(here)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        for name in ("only.trace", "only.html"):
+            with open(path(name), "rb") as f:
+                self.assertEqual(f.read()[:8], before[:8])
+
     def test_wrong_command_lines_are_usage_errors(self):
         self.refuse([], "give one file", code=2)
         self.refuse([path("empty.trace"), "--export", "pdf", "-o", "x"], "torch-snapshot", code=2)
