@@ -10,6 +10,8 @@
 
 /* Whole updates are recorded until there were so many births, deaths and operators: 16 bytes each. */
 #define MOST_EVENTS ((uint64_t)4 << 20)
+/* Bytes that a page of the record takes for each of them while it is made. */
+#define PAGE_BYTES 48
 /* So many updates are all sampled, then every second one, every third ... */
 #define ALL_SAMPLED 4096
 
@@ -157,6 +159,14 @@ static plim_status hold(plim_trainer *t, struct plim__recording *r, plim_error *
     return PLIM_OK;
 }
 
+/* A page of the record is made where the arena was, within the budget. */
+static uint64_t most_events(const plim_trainer *t) {
+    if (!t->options.budget) return MOST_EVENTS;
+    uint64_t room = t->planned_arena - t->planned_kept;
+    if (t->options.budget > t->planned_process) room += t->options.budget - t->planned_process;
+    return room / PAGE_BYTES < MOST_EVENTS ? room / PAGE_BYTES : MOST_EVENTS;
+}
+
 /* --- updates -------------------------------------------------------------------------------------------------- */
 
 static void arm(struct plim__recording *r, bool on) {
@@ -171,7 +181,7 @@ static void arm(struct plim__recording *r, bool on) {
 plim_status plim__recording_begin(plim_trainer *t, int64_t count, plim_error *error) {
     struct plim__recording *r = t->recording;
     int64_t number = r->updates + 1, rest = count % t->main->samples;
-    bool whole = (number <= 3 || number % r->every == 0) && r->events < MOST_EVENTS;
+    bool whole = (number <= 3 || number % r->every == 0) && r->events < most_events(t);
     if (whole) {
         PLIM_TRY(know_variant(r, t->main, error));
         for (size_t i = 0; i < t->tails.count; i++)

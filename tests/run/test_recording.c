@@ -124,6 +124,28 @@ static void micro_batches_and_what_is_left_of_a_batch_are_recorded(void **state)
     end(&r);
 }
 
+/* It is made in the process that trains, in place of what the arena held between updates. */
+static void within_a_budget_no_more_is_recorded_than_a_page_has_room_for(void **state) {
+    (void)state;
+    run r;
+    plim__timeline timeline;
+    plim__summary summary;
+    start(&r, 1, (uint64_t)1 << 32);
+    r.trainer->options.budget = r.trainer->planned_process; /* nothing to spare, and little between updates */
+    r.trainer->planned_kept = r.trainer->planned_arena - 96000;
+    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", NULL, 1, &r.error), PLIM_OK);
+    size_t room = 96000 / 48;
+    for (int i = 0; i < 60; i++) step(&r, BATCH);
+    read_back(&r, &timeline, &summary);
+    size_t whole = count_marks(&timeline, PLIM__MARK_STEP), events = timeline.ticks + timeline.marks.count;
+    assert_in_range(whole, 4, 59);
+    assert_in_range(events, room / 2, room + 2 * events / whole);
+    assert_int_equal(timeline.series.items[0].samples.count, 60);
+    plim__summary_free(&summary);
+    plim__timeline_free(&timeline);
+    end(&r);
+}
+
 static void recording_goes_on_after_another_budget(void **state) {
     (void)state;
     run r;
@@ -300,6 +322,7 @@ int main(void) {
     setenv("PLIMSOLL_COSTS", "default", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_recorded_peak_and_arena_are_the_plans),
                                        cmocka_unit_test(micro_batches_and_what_is_left_of_a_batch_are_recorded),
+                                       cmocka_unit_test(within_a_budget_no_more_is_recorded_than_a_page_has_room_for),
                                        cmocka_unit_test(recording_goes_on_after_another_budget),
                                        cmocka_unit_test(an_update_that_fails_leaves_nothing_open),
                                        cmocka_unit_test(a_run_shows_what_other_budgets_would_cost),
