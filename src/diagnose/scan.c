@@ -130,7 +130,7 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
         scan->word_of = plim__alloc_array(made, sizeof *scan->word_of);
         scan->shorter = plim__alloc_array(made, sizeof *scan->shorter);
     }
-    bool good = scan->next && scan->word_of && scan->shorter;
+    bool good = nodes && order && scan->next && scan->word_of && scan->shorter;
     if (good) fill_table(scan, nodes, order, made);
     plim__free(nodes), plim__free(order);
     if (good) return PLIM_OK;

@@ -36,7 +36,7 @@ struct plim__gpus {
 };
 
 /* dlsym gives an object pointer; copying its bytes is the way to a function pointer that ISO C allows. */
-static bool bind(void *library, const char *name, void *function) {
+static bool look_up(void *library, const char *name, void *function) {
     void *symbol = dlsym(library, name);
     memcpy(function, &symbol, sizeof symbol);
     return symbol != NULL;
@@ -44,15 +44,15 @@ static bool bind(void *library, const char *name, void *function) {
 
 static bool bind_all(plim__gpus *gpus) {
     void *library = gpus->library;
-    bool good = bind(library, "nvmlInit_v2", &gpus->init) && bind(library, "nvmlShutdown", &gpus->shutdown) &&
-                bind(library, "nvmlDeviceGetCount_v2", &gpus->count) &&
-                bind(library, "nvmlDeviceGetHandleByIndex_v2", &gpus->handle) &&
-                bind(library, "nvmlDeviceGetMemoryInfo", &gpus->memory);
-    bind(library, "nvmlDeviceGetName", &gpus->name);
-    if (!bind(library, "nvmlDeviceGetComputeRunningProcesses_v3", &gpus->compute))
-        bind(library, "nvmlDeviceGetComputeRunningProcesses_v2", &gpus->compute);
-    if (!bind(library, "nvmlDeviceGetGraphicsRunningProcesses_v3", &gpus->graphics))
-        bind(library, "nvmlDeviceGetGraphicsRunningProcesses_v2", &gpus->graphics);
+    bool good = look_up(library, "nvmlInit_v2", &gpus->init) && look_up(library, "nvmlShutdown", &gpus->shutdown) &&
+                look_up(library, "nvmlDeviceGetCount_v2", &gpus->count) &&
+                look_up(library, "nvmlDeviceGetHandleByIndex_v2", &gpus->handle) &&
+                look_up(library, "nvmlDeviceGetMemoryInfo", &gpus->memory);
+    look_up(library, "nvmlDeviceGetName", &gpus->name);
+    if (!look_up(library, "nvmlDeviceGetComputeRunningProcesses_v3", &gpus->compute))
+        look_up(library, "nvmlDeviceGetComputeRunningProcesses_v2", &gpus->compute);
+    if (!look_up(library, "nvmlDeviceGetGraphicsRunningProcesses_v3", &gpus->graphics))
+        look_up(library, "nvmlDeviceGetGraphicsRunningProcesses_v2", &gpus->graphics);
     return good;
 }
 

@@ -73,7 +73,7 @@ bool plim__axis_normalize(int64_t axis, int rank, int *normal) {
 }
 
 const char *plim__shape_text(const plim__shape *shape, const plim_graph *graph, char text[PLIM_SHAPE_TEXT]) {
-    if (shape->rank < 0) return strcpy(text, "[?]");
+    if (shape->rank < 0) return memcpy(text, "[?]", sizeof "[?]");
     size_t used = 0;
     text[used++] = '[';
     for (int i = 0; i < shape->rank; i++) {

@@ -126,7 +126,7 @@ plim_status plim__infer_ints(plim__infer *ctx, size_t i, int64_t *values, size_t
 
 plim_status plim__infer_axes(plim__infer *ctx, const char *name, size_t i, int rank, int axes[PLIM_MAX_RANK],
                              int *count) {
-    int64_t raw[PLIM_MAX_RANK];
+    int64_t raw[PLIM_MAX_RANK] = {0};
     size_t given = 0;
     const int64_t *attribute = plim__node_ints(ctx->node, name, &given);
     *count = 0;

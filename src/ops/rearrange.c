@@ -76,7 +76,7 @@ static plim_status pad_mode(plim__infer *ctx, plim__pad_mode *mode) {
 
 plim_status plim__pad_read(plim__infer *ctx, plim__pad *pad) {
     const plim__shape *in = plim__infer_shape(ctx, 0);
-    int64_t given[2 * PLIM_MAX_RANK];
+    int64_t given[2 * PLIM_MAX_RANK] = {0};
     int axes[PLIM_MAX_RANK], count = 0;
     size_t length = 0;
     *pad = (plim__pad){.value = plim__node_float(ctx->node, "value", 0), .value_is_input = plim__infer_has(ctx, 2)};

@@ -14,7 +14,7 @@ static bool read_list(const plim__node *node, const char *name, int count, int64
 static plim_status read_common(const plim__node *node, const plim__shape *x, const int64_t *kernel, plim__window *w,
                                const char **why) {
     *w = (plim__window){.axes = x->rank - 2};
-    int64_t pads[2 * PLIM__MAX_SPATIAL];
+    int64_t pads[2 * PLIM__MAX_SPATIAL] = {0};
     *why = "the input needs a batch axis, a channel axis and spatial axes";
     if (x->rank < 3) return PLIM_SHAPE;
     *why = "kernel_shape, strides, dilations and pads must fit the spatial axes";
@@ -77,7 +77,7 @@ plim_status plim__window_read_transposed(const plim__node *node, const plim__sha
     const char *ignored;
     if (!why) why = &ignored;
     PLIM_TRY(read_common(node, x, kernel, w, why));
-    int64_t extra[PLIM__MAX_SPATIAL], shape[PLIM_MAX_RANK];
+    int64_t extra[PLIM__MAX_SPATIAL] = {0}, shape[PLIM_MAX_RANK];
     size_t given;
     const int64_t *wanted = plim__node_ints(node, "output_shape", &given);
     *why = "output_padding or output_shape does not fit the spatial axes";

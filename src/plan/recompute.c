@@ -145,9 +145,9 @@ static plim_status solve(struct explorer *x, const plim__schedule *order, int64_
 static plim_status solve_all(struct explorer *x, const plim__schedule *order, int64_t target) {
     if (order->count > SMALL_STEPS || x->frontier->points.count == 0) return PLIM_OK;
     if (target > 0) return solve(x, order, target, STATES);
-    int64_t most = x->frontier->points.items[0].peak_bytes, least = most;
+    int64_t most = x->frontier->points.items[0].peak_bytes;
     for (int k = 0; k < 12; k++) {
-        least = x->frontier->points.items[x->frontier->points.count - 1].peak_bytes;
+        int64_t least = x->frontier->points.items[x->frontier->points.count - 1].peak_bytes;
         PLIM_TRY(solve(x, order, k < 2 ? least - 1 : least + (most - least) * (k - 2) / 10, STATES_OF_MANY));
     }
     return PLIM_OK;

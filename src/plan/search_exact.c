@@ -97,8 +97,9 @@ static size_t slot_of(const struct exact *e, const mask *there, int32_t done) {
     uint64_t hash = (uint64_t)done * 0x9e3779b97f4a7c15u;
     for (int w = 0; w < MASK_WORDS; w++) hash = (hash ^ there->words[w]) * 0xff51afd7ed558ccdu ^ hash >> 29;
     size_t slot = (size_t)hash & (e->table_size - 1);
-    while (e->table[slot] != NO_NODE) {
-        const struct node *n = &e->nodes.items[e->table[slot]];
+    const struct node *nodes = e->nodes.items; /* NULL before the first one: then the table is empty too */
+    while (nodes && e->table[slot] != NO_NODE) {
+        const struct node *n = &nodes[e->table[slot]];
         if (n->done == done && memcmp(&n->there, there, sizeof *there) == 0) break;
         slot = (slot + 1) & (e->table_size - 1);
     }
@@ -166,8 +167,9 @@ static int64_t bytes_of(const struct exact *e, const mask *m) {
 static void reach(struct exact *e, mask there, int32_t done, int32_t parent, int32_t step, double cost) {
     for (int w = 0; w < MASK_WORDS; w++) there.words[w] &= e->useful[done].words[w];
     size_t slot = slot_of(e, &there, done);
-    int32_t old = e->table[slot];
-    if (old != NO_NODE && e->nodes.items[old].cost <= cost) return;
+    const struct node *nodes = e->nodes.items;
+    int32_t old = nodes ? e->table[slot] : NO_NODE;
+    if (old != NO_NODE && nodes[old].cost <= cost) return;
     double bound = cost + certain(e, &there, done);
     if (!(bound < e->limit)) return;
     struct node n = {there, done, parent, step, bytes_of(e, &there), cost, bound, false};

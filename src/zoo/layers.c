@@ -84,13 +84,14 @@ static void set_window(plim__maker *m, int32_t node, int64_t kernel, int64_t str
 }
 
 plim_value plim__make_conv(plim__maker *m, plim_value x, const char *name, plim__conv c) {
-    int64_t group = c.group ? c.group : 1, area = c.kernel * c.kernel, fan_in = c.in / group * area;
+    int64_t group = c.group ? c.group : 1, area = c.kernel * c.kernel, fan_in = c.in / group * area,
+            fan_out = c.out / group * area;
     int64_t dims[] = {c.out, c.in / group, c.kernel, c.kernel};
     double bound = 1 / sqrt((double)fan_in); /* kaiming_uniform with a = √5 */
     plim_value inputs[3] = {x, PLIM_NO_VALUE, PLIM_NO_VALUE};
-    inputs[1] = c.fan_out ? plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_NORMAL,
-                                              sqrt(2.0 / (double)(c.out / group * area)))
-                          : plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_UNIFORM, bound);
+    inputs[1] = c.fan_out
+                    ? plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_NORMAL, sqrt(2.0 / (double)fan_out))
+                    : plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_UNIFORM, bound);
     if (c.bias) inputs[2] = plim__make_weight(m, name, "bias", 1, dims, PLIM__INIT_UNIFORM, bound);
     int32_t node = plim_graph_node(m->g, "Conv", name, inputs, c.bias ? 3 : 2, 1);
     set_window(m, node, c.kernel, c.stride ? c.stride : 1, c.pad);
