@@ -43,14 +43,16 @@ parity = read("parity.json")
 if parity:
     print("\n## Training computes what PyTorch computes\n\nFrom the same weights and batches: the largest relative difference of the losses of the first steps (at most 1e-3), and of any parameter's first gradient\n"
           "relative to its largest entry (at most 1e-4). \"PyTorch itself\": how far its losses move when its weights are disturbed by 1e-7 relative, and how far its gradients are from\n"
-          "those it computes in float64. With ReLU and max pools that grows with the learning rate, faster than rounding: at higher rates PyTorch does not repeat itself within 1e-3. The first batch is\n"
-          "the first of those drawn (\"of which\") at which no value lies at a kink, as far as PyTorch disturbed by 1e-7 shows it: at others gradients in float32 are a matter of chance. %s\n" % when(parity))
-    print("| model | batch | of which | optimizer, rate | steps | loss, first to last | losses differ by | PyTorch itself | first gradients differ by | PyTorch itself | |\n|---|---|---|---|---|---|---|---|---|---|---|")
+          "those it computes in float64. With ReLU and max pools the former grows with the learning rate, faster than rounding: at higher rates PyTorch does not repeat itself within 1e-3.\n\n"
+          "The first batch is the first of those drawn (\"draw\") at which float32 can tell the gradients: in PyTorch's float64, no value that enters a ReLU is so near to 0, and no two that compete in a max\n"
+          "pool so near to each other, that three standard deviations of its float32's errors in that channel reach across (\"near\": how many do). At other batches rounding decides which way a gradient\n"
+          "goes, and PyTorch's own float32 can be 3e-2 from its float64. Plimsoll's answer has no part in the choice. unet is the zoo's, at full width; the more pixels, the more values lie at kinks. %s\n" % when(parity))
+    print("| model | sample | batch | draw | near | optimizer, rate | steps | loss, first to last | losses differ by | PyTorch itself | first gradients differ by | PyTorch itself | |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for r in parity["rows"]:
         if "agrees" in r:
             own = ["%.1e" % r[k] if k in r else "" for k in ("noise_loss", "noise_gradient")]
-            print("| %s | %d | %d | %s, %g | %d | %.4f to %.4f | %.1e | %s | %.1e (%s) | %s | %s |" % (
-                r["model"], r["batch"], r["drawn"], r["optimizer"], r["rate"], r["steps"], r["first_loss"], r["last_loss"], r["loss_difference"], own[0], r["gradient_difference"],
+            print("| %s | %s | %d | %d | %d | %s, %g | %d | %.4f to %.4f | %.1e | %s | %.1e (%s) | %s | %s |" % (
+                r["model"], "×".join(map(str, r["sample"])), r["batch"], r["drawn"], r["undecided"], r["optimizer"], r["rate"], r["steps"], r["first_loss"], r["last_loss"], r["loss_difference"], own[0], r["gradient_difference"],
                 r["worst_gradient"], own[1], "agrees" if r["agrees"] else "**too far**"))
 train = read("train.json")
 if train:
