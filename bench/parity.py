@@ -34,6 +34,7 @@ NEAR, MOST_DRAWN = 3, 300  # standard deviations of the rounding errors of a cha
 
 # model, options of the zoo, shape of a sample, batch, optimizer, learning rate. Networks of ReLU and max pools leap where a
 # value crosses a kink: the rates of those are low enough for PyTorch to agree with itself when its weights are disturbed.
+# unet has small images: at 64x64, six of six batches had 11 values or more so near to kinks that rounding decides.
 CASES = [
     ("lenet", [], (1, 28, 28), 64, "sgd", 1e-3),
     ("resnet18", ["--image", "32"], (3, 32, 32), 32, "sgd", 1e-5),
