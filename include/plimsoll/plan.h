@@ -57,6 +57,11 @@ typedef struct plim_plan_report {
 
 typedef struct plim_plan plim_plan;
 
+/* Measures what operators cost on this machine, unless that is known already, and keeps it in the user's cache folder.
+ * It takes some seconds and 256 MiB; planning never does it by itself, but takes rates of an average machine where there
+ * are no measured ones. Memory is counted either way. */
+PLIM_API plim_status plim_machine_measure(int threads, plim_error *error);
+
 /* options->plan_only is implied. A budget that nothing fits is no failure: report.fits is 0. */
 PLIM_API plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
                                       plim_error *error);

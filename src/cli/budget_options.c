@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "mem/limits.h"
 #include "mem/resident.h"
@@ -101,9 +102,26 @@ void plim__budget_repeat_command(const plim__args *args, plim__str *command) {
     plim__str_add(command, " --budget");
 }
 
+static bool may_measure(const plim__args *args) {
+    const char *limit = "", *name = plim__args_command(args)->name;
+    char need[PLIM_BYTES_TEXT], has[PLIM_BYTES_TEXT];
+    uint64_t allowed = plim__budget_auto(&limit);
+    bool enough = !allowed || allowed >= plim__resident_now() + PLIM__MEASURING_BYTES;
+    if (!enough)
+        fprintf(
+            stderr,
+            "plimsoll %s: expected times are those of a machine that nobody measured: measuring needs %s, %s leaves "
+            "%s (plimsoll costs)\n",
+            name, plim_bytes_format(PLIM__MEASURING_BYTES, need), limit, plim_bytes_format(allowed, has));
+    else if (isatty(2))
+        fprintf(stderr, "plimsoll %s: measuring what operators cost on this machine, once, for a few seconds\n", name);
+    return enough;
+}
+
 void plim__budget_measure_costs(const plim__args *args) {
     char threads[32];
-    if (plim__costs_are_known(plim__args_threads(args))) return;
+    plim__costs known;
+    if (plim__costs_known(plim__args_threads(args), &known) || !may_measure(args)) return;
     snprintf(threads, sizeof threads, "%d", plim__args_threads(args));
     char *argv[] = {"plimsoll", "costs", "--threads", threads, "--json", NULL};
     posix_spawn_file_actions_t actions;

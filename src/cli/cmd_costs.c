@@ -8,9 +8,8 @@ static int run(plim__args *args) {
     plim__costs costs;
     plim_error error;
     int threads = plim__args_threads(args);
-    plim_status status = plim__args_has(args, "again") ? plim__costs_renew(threads, &costs, &error)
-                                                       : plim__costs_get(threads, &costs, &error);
-    if (status != PLIM_OK) return plim__say_error(args, &error);
+    bool known = plim__costs_known(threads, &costs) && !plim__args_has(args, "again");
+    if (!known && plim__costs_renew(threads, &costs, &error) != PLIM_OK) return plim__say_error(args, &error);
     if (plim__args_json(args)) {
         json_t *rates = json_array();
         for (size_t i = 0; i < costs.count; i++)

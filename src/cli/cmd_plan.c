@@ -111,7 +111,7 @@ static void print_way(const plim_plan_way *way, const plim_plan_way *base, const
            plim_bytes_format(way->arena_bytes, arena), plim_class_name(way->class_));
     printf("  micro-batch %lld x %lld, %llu steps recomputed, %.3g s an update expected", (long long)way->micro_batch,
            (long long)way->accumulate, (unsigned long long)way->recomputed, way->seconds);
-    if (base && base->seconds > 0) printf(" (%+.1f %%)", 100 * (way->seconds / base->seconds - 1));
+    if (base && base->seconds > 0) printf(" (+%.1f %%)", fmax(0, 100 * (way->seconds / base->seconds - 1)));
     printf("\n");
     if (way->spilled)
         printf("  spilled: %s of optimizer state to %s\n", plim_bytes_format(way->spilled, arena),

@@ -113,9 +113,9 @@ bool plim__costs_read(plim__costs *costs, const char *text) {
     json_t *root = json_loads(text, 0, NULL), *rates = root ? json_object_get(root, "rates") : NULL;
     plim__costs read = {0};
     bool good = root && json_is_array(rates) && json_array_size(rates) <= PLIM__MOST_RATES &&
-                json_unpack(root, "{s:F, s:F, s:F, s?F}", "flops", &read.flops, "bytes", &read.bytes, "step",
+                json_unpack(root, "{s:F, s:F, s:F, s:F}", "flops", &read.flops, "bytes", &read.bytes, "step",
                             &read.step, "disk", &read.disk) == 0 &&
-                read.flops >= 0 && read.bytes >= 0 && read.step >= 0 && read.disk >= 0;
+                read.flops >= 0 && read.bytes >= 0 && read.step >= 0 && read.disk > 0;
     for (size_t i = 0; good && i < json_array_size(rates); i++)
         good = read_rate(json_array_get(rates, i), &read.rates[read.count++]);
     json_decref(root);

@@ -39,8 +39,7 @@ void plim__costs_fit(plim__costs *costs, const plim__timed *timed, size_t count)
 double plim__costs_seconds(const plim__costs *costs, const plim__step *step);
 /* Seconds of each step of a program (plim__free it); NULL when memory is short. */
 double *plim__costs_of(const plim__costs *costs, const plim__program *program);
-/* As text for a file, and back; the text is plim__free'd by the caller. False when it is of another form. A file of
- * before there was one has no rate of the disk: 0. */
+/* As text for a file, and back; the text is plim__free'd by the caller. False when it is of another form. */
 char *plim__costs_write(const plim__costs *costs);
 bool plim__costs_read(plim__costs *costs, const char *text);
 

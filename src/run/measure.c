@@ -10,11 +10,11 @@
 #include "core/file.h"
 #include "core/str.h"
 #include "mem/spill.h"
+#include "plimsoll/plan.h"
 #include "plimsoll/zoo.h"
 #include "run/trainer.h"
 
-#define ROUNDS 3 /* the fastest counts */
-#define FORM   2 /* of the file: rates of an earlier form mean something else */
+#define FORM 2 /* of the file: rates of an earlier form mean something else */
 
 struct samples {
     PLIM_VEC(plim__timed) items;
@@ -30,7 +30,8 @@ static bool collect(const plim__program *program, const double *least, struct sa
     return true;
 }
 
-static plim_status run_rounds(plim_trainer *t, double *least, plim_error *error) {
+/* The fastest of a few rounds counts. */
+static plim_status run_rounds(plim_trainer *t, int rounds, double *least, plim_error *error) {
     plim_data_field fields[PLIM_MOST_INPUTS + 1];
     int count = plim_trainer_fields(t, fields);
     plim_data *data;
@@ -40,7 +41,7 @@ static plim_status run_rounds(plim_trainer *t, double *least, plim_error *error)
     PLIM_TRY(plim_data_open("synthetic", &options, &data, error));
     plim_status status = plim_trainer_match(t, data, &feed, error);
     if (status == PLIM_OK) status = plim_data_next(data, &batch, error);
-    for (int round = 0; status == PLIM_OK && round < ROUNDS; round++) {
+    for (int round = 0; status == PLIM_OK && round < rounds; round++) {
         plim_batch given = plim_feed_batch(t, &feed, &batch);
         status = plim_trainer_step(t, &given, NULL, error);
         for (size_t s = 0; status == PLIM_OK && s < t->main->program->steps.count; s++)
@@ -50,12 +51,30 @@ static plim_status run_rounds(plim_trainer *t, double *least, plim_error *error)
     return status;
 }
 
-static plim_status measure_one(const char *name, const plim_zoo_options *zoo, int64_t batch, int threads,
-                               struct samples *all, plim_error *error) {
+/* Each kind once in the caches and once far beyond them. */
+static const struct network {
+    const char *name;
+    plim_zoo_options options;
+    int64_t batch;
+    int rounds;
+} networks[] = {
+    {"resnet18", {.image = 112, .classes = 10, .width = 32}, 4, 3},
+    {"resnet18", {.image = 128, .classes = 10}, 4, 2},
+    {"gpt2-tiny", {.width = 256, .heads = 4, .layers = 1, .seq = 128}, 4, 3},
+    {"gpt2-tiny", {.width = 512, .heads = 8, .layers = 1, .seq = 256, .classes = 4096}, 3, 2},
+    {"unet", {.image = 64, .width = 16}, 2, 3},
+    {"unet", {.image = 96, .width = 32}, 2, 2},
+    {"mobilenet_v2", {.image = 64, .classes = 10}, 4, 3},
+    {"mobilenet_v2", {.image = 128, .classes = 10}, 8, 2},
+    {"lenet", {0}, 64, 3},
+    {"lstm", {.width = 64, .seq = 32}, 8, 2},
+};
+
+static plim_status measure_one(const struct network *n, int threads, struct samples *all, plim_error *error) {
     plim_graph *model;
     plim_trainer *t;
-    PLIM_TRY(plim_zoo_create(name, zoo, &model, error));
-    plim_trainer_options options = {.batch = batch,
+    PLIM_TRY(plim_zoo_create(n->name, &n->options, &model, error));
+    plim_trainer_options options = {.batch = n->batch,
                                     .threads = threads,
                                     .measure = 1,
                                     .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
@@ -63,7 +82,7 @@ static plim_status measure_one(const char *name, const plim_zoo_options *zoo, in
     plim_status status = plim_trainer_create(model, &options, &t, error);
     if (status == PLIM_OK) {
         double *least = plim__alloc_array(t->main->program->steps.count, sizeof *least);
-        status = least ? run_rounds(t, least, error) : plim__fail_memory(error, "measuring", sizeof *least);
+        status = least ? run_rounds(t, n->rounds, least, error) : plim__fail_memory(error, "measuring", sizeof *least);
         if (status == PLIM_OK && !collect(t->main->program, least, all))
             status = plim__fail_memory(error, "measuring", sizeof *least);
         plim__free(least);
@@ -79,29 +98,11 @@ static void measure_disk(plim__costs *costs) {
     plim__spill_rate(plim__spill_default_folder(), &costs->disk, NULL);
 }
 
-/* Each kind once in the caches and once far beyond them. */
-static const struct {
-    const char *name;
-    plim_zoo_options options;
-    int64_t batch;
-} networks[] = {
-    {"resnet18", {.image = 112, .classes = 10, .width = 32}, 4},
-    {"resnet18", {.image = 160, .classes = 100}, 4},
-    {"gpt2-tiny", {.width = 256, .heads = 4, .layers = 1, .seq = 128}, 4},
-    {"gpt2-tiny", {.width = 768, .heads = 12, .layers = 1, .seq = 256, .classes = 8192}, 2},
-    {"unet", {.image = 64, .width = 16}, 2},
-    {"unet", {.image = 128, .width = 32}, 2},
-    {"mobilenet_v2", {.image = 64, .classes = 10}, 4},
-    {"mobilenet_v2", {.image = 128, .classes = 10}, 8},
-    {"lenet", {0}, 64},
-    {"lstm", {0}, 16},
-};
-
 plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *error) {
     struct samples all = {0};
     plim_status status = PLIM_OK;
     for (size_t i = 0; status == PLIM_OK && i < sizeof networks / sizeof *networks; i++)
-        status = measure_one(networks[i].name, &networks[i].options, networks[i].batch, threads, &all, error);
+        status = measure_one(&networks[i], threads, &all, error);
     if (status == PLIM_OK) {
         plim__costs_fit(costs, all.items.items, all.items.count);
         measure_disk(costs);
@@ -171,9 +172,9 @@ static bool wants_default(void) {
     return wish && strcmp(wish, "default") == 0;
 }
 
-bool plim__costs_are_known(int threads) {
-    plim__costs costs;
-    return wants_default() || read_cache(threads, &costs);
+bool plim__costs_known(int threads, plim__costs *costs) {
+    *costs = plim__costs_default(threads);
+    return wants_default() || read_cache(threads, costs);
 }
 
 plim_status plim__costs_renew(int threads, plim__costs *costs, plim_error *error) {
@@ -182,14 +183,8 @@ plim_status plim__costs_renew(int threads, plim__costs *costs, plim_error *error
     return PLIM_OK;
 }
 
-plim_status plim__costs_get(int threads, plim__costs *costs, plim_error *error) {
-    *costs = plim__costs_default(threads);
-    if (wants_default()) return PLIM_OK;
-    if (read_cache(threads, costs)) {
-        if (costs->disk > 0) return PLIM_OK;
-        measure_disk(costs);
-        write_cache(threads, costs);
-        return PLIM_OK;
-    }
-    return plim__costs_renew(threads, costs, error);
+plim_status plim_machine_measure(int threads, plim_error *error) {
+    plim__costs costs;
+    if (threads < 1) threads = 1;
+    return plim__costs_known(threads, &costs) ? PLIM_OK : plim__costs_renew(threads, &costs, error);
 }

@@ -353,7 +353,7 @@ static plim_status plan_any(plim_trainer *t, plim_error *error) {
         PLIM_TRY(plan_freely(t, error));
         return plim__trainer_plan_others(t, error);
     }
-    PLIM_TRY(plim__costs_get(t->options.threads, t->costs, error));
+    plim__costs_known(t->options.threads, t->costs);
     prepare_process(t->options.threads);
     return plan_within(t, error);
 }
