@@ -102,12 +102,12 @@ if budget:
                 r["model"], r["batch"], label, mib(p["bytes"]), p["bytes"] / base["bytes"], p["seconds"], p["seconds"] / base["seconds"], how))
 recording = read("recording.json")
 if recording:
-    print("\n## What recording costs\n\nAn update that is recorded whole beside one that is only sampled, within one run; and a run with `--trace`, which records one update in a hundred whole, beside one\n"
-          "without, in fresh processes that take turns. Medians of %d rounds, %d threads. %s\n" % (recording["turns"], recording["threads"], when(recording)))
-    print("| model | batch | a step | an update recorded whole | a run recorded as usual | an update in the file |\n|---|---|---|---|---|---|")
+    print("\n## What recording costs\n\nIn one run every other update is recorded whole (`--trace-every 2`), and compared with the two beside it, which are only sampled: the median, and where it lies in 95 of 100\n"
+          "cases. A run recorded as usual has one whole update in a hundred. %d threads. %s\n" % (recording["threads"], when(recording)))
+    print("| model | batch | an update | recorded whole | 95 % | updates | in the file |\n|---|---|---|---|---|---|---|")
     for r in recording["rows"]:
-        print("| %s | %d | %.2f ms | **%+.2f %%** | %+.2f %% | %.1f KiB |" % (
-            r["model"], r["batch"], r["seconds"] * 1e3, 100 * (r["whole_ratio"] - 1), 100 * (r["usual_ratio"] - 1), r["bytes_per_update"] / 1024))
+        print("| %s | %d | %.2f ms | **%+.2f %%** | %+.2f to %+.2f %% | %d | %.1f KiB |" % (
+            r["model"], r["batch"], r["seconds"] * 1e3, *(100 * (r[k] - 1) for k in ("ratio", "low", "high")), r["updates"], r["bytes_per_update"] / 1024))
 packing = read("packing.json")
 if packing:
     print("\n## Packing\n\nReal instances of an accelerator compiler at their known capacity (units of the file), and a large made-up training step.\n")
