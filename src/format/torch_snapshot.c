@@ -231,7 +231,9 @@ static plim__pickle_verdict fold_event(plim__torch_reader *reader, plim__pickle_
     *token = reader->events;
     if (!act(reader, event, seconds, error)) return out_of_memory(reader, error);
     reader->is_snapshot = true;
-    return back || reader->seen++ % EVERY == 0 ? PLIM__PICKLE_FOLD : PLIM__PICKLE_DROP;
+    bool listed = back || reader->seen % EVERY == 0;
+    reader->seen++;
+    return listed ? PLIM__PICKLE_FOLD : PLIM__PICKLE_DROP;
 }
 
 /* A list of events: one device's trace. Which device is known when device_traces itself is complete, and where

@@ -88,6 +88,15 @@ class Snapshots(unittest.TestCase):
             pickle._Pickler(f, 2).dump(memory.snapshot())
         self.check("s.pickle", memory.snapshot())
 
+    def test_times_are_those_of_the_events(self):
+        memory = samples.run_loop("healthy")
+        with open(path("s.pickle"), "wb") as f:
+            pickle.dump(memory.snapshot(), f)
+        ticks = [e["time_us"] for e in memory.events if e["action"] in ("alloc", "free_completed")]
+        got = read("s.pickle")
+        self.assertAlmostEqual(got["seconds"], (ticks[-1] - ticks[0]) * 1e-6, places=9)
+        self.assertAlmostEqual(got["peak"]["seconds"], (ticks[got["peak"]["tick"]] - ticks[0]) * 1e-6, places=9)
+
     def test_the_old_form_is_read(self):
         memory = samples.run_loop("leaking")
         with open(path("old.pickle"), "wb") as f:
