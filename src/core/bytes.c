@@ -25,10 +25,11 @@ static double factor_of(const char *unit) {
 
 plim_status plim_bytes_parse(const char *text, uint64_t *bytes, plim_error *error) {
     while (isspace((unsigned char)*text)) text++;
+    static const char what[] = "'%s' is not a number of bytes; write it like 700MiB or 12GB";
+    if (!isdigit((unsigned char)*text) && *text != '.') return plim__fail(error, PLIM_INVALID, what, text);
     char *end;
-    double number = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : -1;
-    if (number < 0 || !isfinite(number))
-        return plim__fail(error, PLIM_INVALID, "'%s' is not a number of bytes; write it like 700MiB or 12GB", text);
+    double number = strtod(text, &end);
+    if (!isfinite(number)) return plim__fail(error, PLIM_INVALID, what, text);
     while (isspace((unsigned char)*end)) end++;
     double factor = factor_of(end);
     if (factor == 0)

@@ -52,7 +52,7 @@ static dnnl_status_t again(const plim__backward_pass *p) {
             float *c = p->part + row * h;
             if (plim__backward_runs(p, t, b))
                 cell_forward(p, p->gates + row * 4 * h, last, c);
-            else if (last)
+            else if (k || p->c0)
                 memcpy(c, last, (size_t)h * sizeof *c);
             else
                 memset(c, 0, (size_t)h * sizeof *c);

@@ -50,7 +50,7 @@ static plim_status read_rows(plim__lower *l, size_t i, size_t k, struct rows *s)
 
 plim_status plim__lower_layer_norm_train(plim__lower *l);
 plim_status plim__lower_layer_norm_train(plim__lower *l) {
-    struct rows s;
+    struct rows s = {0};
     bool bias = plim__lower_has_input(l, 2);
     PLIM_TRY(read_rows(l, 0, 1, &s));
     for (size_t i = 0; i < (bias ? 3u : 2u); i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));

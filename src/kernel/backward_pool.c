@@ -68,6 +68,7 @@ static int64_t block_of(const plim__layout *like, const struct window *w) {
 
 static plim_status make_planes(plim__lower *l, const plim__shape *x, const plim__shape *y, const struct window *w,
                                int64_t block, struct planes **s) {
+    if (block == 0) return plim__lower_fail(l, PLIM_INTERNAL, "its layout is not known");
     PLIM_TRY(plim__lower_state(l, sizeof **s, s));
     (*s)->block = block;
     (*s)->count = x->dims[0] * ((x->dims[1] + block - 1) / block);

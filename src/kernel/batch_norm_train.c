@@ -144,7 +144,7 @@ static plim_status backward_operands(plim__lower *l, const plim__layout *layout)
 static plim_status lower_batch(plim__lower *l, size_t x, const char *label, plim__kernel run,
                                plim_status (*operands)(plim__lower *, const plim__layout *)) {
     plim__layout layout;
-    struct batch *s;
+    struct batch *s = NULL;
     PLIM_TRY(read_batch(l, x, &layout, &s));
     plim_status status = operands(l, &layout);
     if (status == PLIM_OK) return plim__lower_emit(l, label, run, s, plim__free);

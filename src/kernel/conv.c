@@ -105,7 +105,7 @@ static plim_status lower(plim__lower *l, bool transposed) {
     bool done = false;
     if (transposed) PLIM_TRY(plim__lower_upsample(l, &s, &done));
     if (done) return PLIM_OK;
-    dnnl_primitive_desc_t pd;
+    dnnl_primitive_desc_t pd = NULL;
     PLIM_TRY(describe(l, &s, transposed, bias, &pd));
     plim__argument arguments[4] = {
         {DNNL_ARG_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0), 0},

@@ -138,7 +138,7 @@ static void forward_strip(const struct scores *k, const plim__entropy_parts *p, 
                           const float *x) {
     const plim__entropy *s = &k->entropy;
     int64_t at = n * k->inner + first;
-    float dots[STRIP];
+    float dots[STRIP] = {0};
     int32_t best[STRIP];
     p->loops->normalizers(x, s->classes, k->inner, width, p->peaks + at, p->sums + at, best);
     if (s->smoothing > 0) p->loops->dots(x, p->w, s->classes, k->inner, width, dots);
@@ -176,19 +176,20 @@ static void backward_strip(const struct scores *k, const plim__entropy_parts *p,
 
 /* --- the steps ------------------------------------------------------------------------------------------------ */
 
-/* dx is NULL in the forward pass. */
+/* Only the forward pass has values; dx is NULL there. */
 static void run(const struct scores *k, const plim__entropy_parts *p, const float *x, float *dx) {
     int64_t strips = (k->inner + STRIP - 1) / STRIP, classes = k->entropy.classes;
     int threads = plim__loop_threads(k->entropy.count * classes * 4);
+    bool forward = p->values != NULL;
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t t = 0; t < k->outer * strips; t++) {
         int64_t n = t / strips, first = t % strips * STRIP, at = n * classes * k->inner + first;
         int64_t width = k->inner - first < STRIP ? k->inner - first : STRIP;
-        if (k->inner == 1 && dx)
+        if (k->inner == 1 && !forward)
             plim__entropy_row_backward(&k->entropy, p, t, x + at, dx + at);
         else if (k->inner == 1)
             plim__entropy_row(&k->entropy, p, t, x + at);
-        else if (dx)
+        else if (!forward)
             backward_strip(k, p, n, first, width, x + at, dx + at);
         else
             forward_strip(k, p, n, first, width, x + at);

@@ -26,7 +26,7 @@ void plim__einsum_term(const plim__einsum *e, int input, const int64_t *strides,
 
 /* An axis of one element that stands for a longer one does not move. */
 static void term_of_layout(const plim__einsum *e, int input, const plim__layout *x, plim__term *t) {
-    int64_t strides[PLIM_MAX_RANK];
+    int64_t strides[PLIM_MAX_RANK] = {0};
     for (int i = 0; i < x->shape.rank; i++)
         strides[i] = x->shape.dims[i] == 1 && e->size[e->labels[input][i]] != 1 ? 0 : x->strides[i];
     plim__einsum_term(e, input, strides, t);

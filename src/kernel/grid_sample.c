@@ -190,7 +190,7 @@ static plim_status read_sample(plim__lower *l, size_t first, const plim__shape *
 }
 
 plim_status plim__lower_grid_sample(plim__lower *l) {
-    struct grid_sample *s;
+    struct grid_sample *s = NULL;
     PLIM_TRY(read_sample(l, 0, plim__lower_output_shape(l, 0), &s));
     return plim__lower_emit(l, "GridSample", run_grid_sample, s, plim__free);
 }
@@ -240,7 +240,7 @@ static plim_status run_grid_sample_grad(const plim__call *call) {
 
 plim_status plim__lower_grid_sample_grad(plim__lower *l);
 plim_status plim__lower_grid_sample_grad(plim__lower *l) {
-    struct grid_sample *s;
+    struct grid_sample *s = NULL;
     PLIM_TRY(read_sample(l, 1, plim__lower_input_shape(l, 0), &s));
     return plim__lower_emit(l, "GridSampleGrad", run_grid_sample_grad, s, plim__free);
 }

@@ -69,7 +69,8 @@ plim_status plim__lower_dnnl(plim__lower *l, dnnl_status_t status, const char *w
 /* --- buffers and places --------------------------------------------------------------------------------------- */
 
 static plim_status no_memory(plim__lower *l) {
-    return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+    plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+    return PLIM_NO_MEMORY;
 }
 
 plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind kind, plim_value value,

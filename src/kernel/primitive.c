@@ -86,7 +86,8 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
     dnnl_primitive_desc_destroy(pd);
     if (status != dnnl_success) {
         release_primitive(p);
-        return plim__lower_dnnl(l, status, "primitive");
+        plim_status failed = plim__lower_dnnl(l, status, "primitive");
+        return failed != PLIM_OK ? failed : PLIM_INTERNAL;
     }
     *made = (plim__rearrangement){.run = run_primitive, .state = p, .release = release_primitive, .scratch = scratch};
     return PLIM_OK;

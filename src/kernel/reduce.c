@@ -258,7 +258,7 @@ bool plim__lower_fold_axes(plim__lower *l, bool axes[PLIM_MAX_RANK]) {
     plim__tensor *tensor = plim__lower_has_input(l, 1) ? plim__lower_constant(l, 1) : NULL;
     if (!given && tensor && plim__tensor_ints(tensor, values, PLIM_MAX_RANK, &count, plim__lower_error(l)) == PLIM_OK)
         given = values;
-    if (count == 0) {
+    if (!given || count == 0) {
         bool all = !plim__node_int(node, "noop_with_empty_axes", 0);
         for (int i = 0; i < rank; i++) axes[i] = all;
         return all;
