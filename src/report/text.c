@@ -64,6 +64,18 @@ static void add_bytes(writer *w, const char *before, uint64_t bytes) {
 
 /* --- figures -------------------------------------------------------------------------------------------------- */
 
+/* As many lines as it needs: what is missing must not be cut off too. */
+static void add_note(writer *w, const char *text) {
+    plim__str_add(&w->line, "note:");
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (columns_of(plim__str_text(&w->line)) + 1 + length > w->width) end_line(w);
+        plim__str_addf(&w->line, "%s%.*s", w->line.length ? " " : "", (int)length, text);
+        text += length + strspn(text + length, " ");
+    }
+    end_line(w);
+}
+
 static void add_head(writer *w) {
     const plim__timeline *timeline = w->timeline;
     plim__str_add(&w->line, plim__timeline_get(timeline, timeline->title));
@@ -75,10 +87,7 @@ static void add_head(writer *w) {
         plim__str_addf(&w->line, "%s%s %s", w->line.length ? "  " : "", name, value);
     }
     if (w->line.length) end_line(w);
-    if (timeline->cut) {
-        plim__str_addf(&w->line, "note: %s", plim__timeline_get(timeline, timeline->cut));
-        end_line(w);
-    }
+    if (timeline->cut) add_note(w, plim__timeline_get(timeline, timeline->cut));
     add_bytes(w, "peak ", w->summary->peak);
     end_line(w);
     plim__str_add(&w->line, "at ");
