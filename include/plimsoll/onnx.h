@@ -5,7 +5,8 @@
  * as plim_onnx_save does, is fine).
  *
  * Not kept when a model is written back: doc strings of nodes and values, quantization annotations, training
- * info, model-local functions (a model that uses one is refused), initializers that nothing uses. */
+ * info, model-local functions (a model that uses one is refused), initializers that nothing uses, and an If whose
+ * condition the file tells: its branch takes its place when it is read. */
 #ifndef PLIMSOLL_ONNX_H
 #define PLIMSOLL_ONNX_H
 

@@ -35,7 +35,10 @@ static void print_rows(const char *domain) {
 static void print_markdown(void) {
     puts("# Operators\n\nMade by `plimsoll ops --markdown` from the operator table (`src/ops/*.def`). The domain "
          "`plimsoll` holds what passes and\n"
-         "gradients make; files of others never have it.");
+         "gradients make; files of others never have it.\n\n"
+         "`If` needs a condition that the file or the shapes tell: its branch then takes its place. Weights inside a "
+         "branch that shapes\n"
+         "select are used, but not trained.");
     for (size_t i = 0; i < plim__op_count; i++) {
         size_t first = 0;
         while (strcmp(plim__ops[first].domain, plim__ops[i].domain) != 0) first++;

@@ -2,7 +2,10 @@
  * that building a graph wants (weights, inputs, nodes, outputs), which is not the order of the file.
  *
  * Node inputs may name values that come later: such a value is made when it is first named, gets its producer when
- * that node is reached, and is an error when it has none in the end. */
+ * that node is reached, and is an error when it has none in the end. In a subgraph, such a value is one of the graph
+ * around it, and becomes an input of both.
+ *
+ * An If whose condition the file tells is replaced by its branch. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,12 +15,17 @@
 #include "format/onnx_read.h"
 #include "onnx/onnx.pb-c.h"
 
-enum { MOST_ATTRIBUTES = 1024, MOST_OPSETS = 256 }; /* of a node, of a model: both are searched one by one */
+enum {
+    MOST_ATTRIBUTES = 1024, /* of a node */
+    MOST_OPSETS = 256,      /* of a model: like attributes, they are searched one by one */
+    MOST_NESTED = 16,       /* subgraphs in subgraphs */
+};
 
 typedef PLIM_VEC(plim__span) span_list;
 
 typedef struct loader {
     plim__onnx_reader *reader;
+    int depth; /* 0 for the model's graph, more for subgraphs */
     plim_graph *g;
     span_list graphs, nodes, initializers, sparse, inputs, outputs, value_infos, functions;
     plim__map
@@ -225,7 +233,7 @@ static plim_status add_input(loader *l, plim__span span, plim__onnx_value *decla
     plim_value known = plim_graph_find(l->g, declared->name);
     if (known != PLIM_NO_VALUE && l->g->values.items[known].tensor)
         return check_weight(l, declared, &l->g->values.items[known]);
-    if (declared->dtype == PLIM_DTYPE_NONE)
+    if (declared->dtype == PLIM_DTYPE_NONE && l->depth == 0)
         return plim__fail(l->error, PLIM_CORRUPT, "the input '%s' has no element type", declared->name);
     plim_value value =
         plim__graph_add_value(l->g, declared->name, PLIM__VALUE_INPUT, declared->dtype, &declared->shape);
@@ -264,6 +272,9 @@ static plim_status connect_output(loader *l, int32_t node, const char *name) {
     return plim_graph_status(l->g, l->error);
 }
 
+/* Below: nodes have graphs that have nodes. */
+static plim_status read_graph_attribute(loader *l, plim__span span, int32_t node, plim__attribute *attribute);
+
 static plim_status read_attributes(loader *l, plim__span span, int32_t node) {
     for (uint64_t at = span.at; at < span.end;) {
         plim__wire_field field;
@@ -271,6 +282,8 @@ static plim_status read_attributes(loader *l, plim__span span, int32_t node) {
         if (field.number != 5 || field.type != PLIM__WIRE_BYTES) continue;
         plim__attribute attribute;
         plim_status status = plim__onnx_read_attribute(l->reader, field.body, &attribute, l->error);
+        if (status == PLIM_OK && attribute.type == PLIM__ATTRIBUTE_GRAPH)
+            status = read_graph_attribute(l, field.body, node, &attribute);
         if (status == PLIM_OK && plim__node_attribute(&l->g->nodes.items[node], attribute.name))
             status = plim__fail(l->error, PLIM_CORRUPT, "the attribute '%s' is there twice", attribute.name);
         if (status == PLIM_OK && l->g->nodes.items[node].attributes.count >= MOST_ATTRIBUTES)
@@ -343,6 +356,8 @@ static void set_hint(plim__value *value, const plim__onnx_value *declared) {
 static plim_status add_output(loader *l, plim__span span, plim__onnx_value *declared) {
     PLIM_TRY(plim__onnx_read_value(l->reader, span, true, declared, l->error));
     plim_value value = plim_graph_find(l->g, declared->name);
+    if (value == PLIM_NO_VALUE && l->depth && *declared->name) /* a subgraph may hand on what it captures */
+        value = plim__graph_add_value(l->g, declared->name, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
     const char *other = declared->other ? declared->other : not_tensor(l, declared->name);
     int32_t producer = value == PLIM_NO_VALUE ? -1 : l->g->values.items[value].producer;
     if (other)
@@ -377,20 +392,124 @@ static plim_status each_value(loader *l, const span_list *list,
     return PLIM_OK;
 }
 
+/* --- subgraphs ------------------------------------------------------------------------------------------------ */
+
+/* The parts of a graph whose opsets and functions are known. */
+static plim_status read_graph(loader *l) {
+    PLIM_TRY(read_initializers(l, &l->initializers, false));
+    PLIM_TRY(read_initializers(l, &l->sparse, true));
+    PLIM_TRY(each_value(l, &l->inputs, add_input));
+    for (size_t i = 0; i < l->nodes.count; i++) PLIM_TRY(read_node(l, l->nodes.items[i], i));
+    return PLIM_OK;
+}
+
+static void free_lists(loader *l) {
+    span_list *lists[] = {&l->graphs, &l->nodes,   &l->initializers, &l->sparse,
+                          &l->inputs, &l->outputs, &l->value_infos,  &l->functions};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) plim__vec_free(lists[i]);
+    plim__map_free(&l->not_tensors);
+    plim__map_free(&l->output_names);
+}
+
+/* What the subgraph uses and does not make comes from around it. */
+static plim_status capture(loader *l, size_t *captured) {
+    for (size_t v = 0; v < l->g->values.count; v++) {
+        plim__value *value = &l->g->values.items[v];
+        if (value->kind != PLIM__VALUE_NODE || value->producer >= 0) continue;
+        value->kind = PLIM__VALUE_INPUT;
+        if (!plim__vec_push(&l->g->inputs, (plim_value)v)) return plim__fail_memory(l->error, "an input", sizeof v);
+        ++*captured;
+    }
+    return PLIM_OK;
+}
+
+static plim_status read_inside(loader *l, plim__span span, size_t *captured) {
+    if (l->depth > MOST_NESTED)
+        return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: subgraphs that nest deeper than %d", MOST_NESTED);
+    PLIM_TRY(index_graph(l, span));
+    PLIM_TRY(read_graph(l));
+    PLIM_TRY(each_value(l, &l->outputs, add_output));
+    PLIM_TRY(capture(l, captured));
+    return plim__graph_sort(l->g, l->error);
+}
+
+/* Symbols of a subgraph are its own. What the program does not know about matters only if the subgraph is needed, so the
+ * graph keeps that failure. */
+static plim_status read_subgraph(loader *outer, plim__span span, plim__attribute *attribute) {
+    plim__onnx_reader *reader = outer->reader;
+    plim_error error = {0};
+    loader l = {.reader = reader, .depth = outer->depth + 1, .function_names = outer->function_names, .error = &error};
+    l.g = attribute->graph = plim_graph_create();
+    if (!l.g) return plim__fail_memory(outer->error, "a graph", sizeof *l.g);
+    for (size_t i = 0; i < outer->g->info.opsets.count; i++)
+        if (!plim__graph_set_opset(l.g, outer->g->info.opsets.items[i].domain, outer->g->info.opsets.items[i].version))
+            return plim__fail_memory(outer->error, "an opset", sizeof(int64_t));
+    plim__map symbols = reader->symbol_names;
+    reader->symbol_names = (plim__map){0};
+    reader->g = l.g;
+    plim_status status = read_inside(&l, span, &attribute->captured);
+    plim__map_free(&reader->symbol_names);
+    reader->symbol_names = symbols;
+    reader->g = outer->g;
+    free_lists(&l);
+    if (status == PLIM_UNSUPPORTED) {
+        plim__graph_fail(l.g, status, "%s", error.message);
+        attribute->captured = 0;
+        return PLIM_OK;
+    }
+    if (status != PLIM_OK && outer->error) *outer->error = error;
+    return status;
+}
+
+/* `span` is the attribute's. */
+static plim_status read_graph_attribute(loader *l, plim__span span, int32_t node, plim__attribute *attribute) {
+    for (uint64_t at = span.at; at < span.end;) {
+        plim__wire_field field;
+        PLIM_TRY(plim__wire_next(&l->reader->wire, &at, span.end, &field, l->error));
+        if (field.number != 6 || field.type != PLIM__WIRE_BYTES || attribute->graph) continue;
+        plim_status status = read_subgraph(l, field.body, attribute);
+        if (status != PLIM_OK) return plim__fail_context(l->error, status, "%.100s", attribute->name);
+    }
+    for (size_t i = 0; i < attribute->captured; i++) {
+        const plim_graph *inner = attribute->graph;
+        size_t own = inner->inputs.count - attribute->captured;
+        PLIM_TRY(connect_input(l, node, inner->values.items[inner->inputs.items[own + i]].name));
+    }
+    return PLIM_OK;
+}
+
+/* The tensor of a value that the file tells: an initializer, or what a Constant node holds. */
+static plim__tensor *told(const plim_graph *g, plim_value value) {
+    int32_t producer = value < 0 ? -1 : g->values.items[value].producer;
+    if (producer < 0) return value < 0 ? NULL : plim__graph_constant_tensor(g, value);
+    const plim__node *node = &g->nodes.items[producer];
+    const plim__attribute *a = plim__node_attribute(node, "value");
+    return strcmp(node->op_name, "Constant") == 0 && !*node->domain && a ? a->tensor : NULL;
+}
+
+/* Nodes of a branch come at the end, so those in it are looked at too. */
+static plim_status take_told_branches(loader *l) {
+    for (size_t n = 0; n < l->g->nodes.count; n++) {
+        const plim__node *node = &l->g->nodes.items[n];
+        if (strcmp(node->op_name, "If") != 0 || *node->domain) continue;
+        plim__tensor *condition = told(l->g, plim__node_in(node, 0));
+        if (condition) PLIM_TRY(plim__graph_take_branch(l->g, (int32_t)n, condition, false, l->error));
+    }
+    return PLIM_OK;
+}
+
 /* --- all of it ------------------------------------------------------------------------------------------------ */
 
 static plim_status load(loader *l) {
     PLIM_TRY(index_model(l));
     PLIM_TRY(read_info(l));
     PLIM_TRY(read_functions(l));
-    PLIM_TRY(read_initializers(l, &l->initializers, false));
-    PLIM_TRY(read_initializers(l, &l->sparse, true));
-    PLIM_TRY(each_value(l, &l->inputs, add_input));
-    for (size_t i = 0; i < l->nodes.count; i++) PLIM_TRY(read_node(l, l->nodes.items[i], i));
+    PLIM_TRY(read_graph(l));
     PLIM_TRY(check_producers(l));
     PLIM_TRY(each_value(l, &l->outputs, add_output));
     if (l->outputs.count == 0) return plim__fail(l->error, PLIM_CORRUPT, "the graph has no outputs");
     PLIM_TRY(each_value(l, &l->value_infos, add_hint));
+    PLIM_TRY(take_told_branches(l));
     return plim__graph_sort(l->g, l->error);
 }
 
@@ -399,12 +518,8 @@ static plim_status load_from(plim__onnx_reader *reader, plim_graph **graph, plim
     if (!l.g) return plim__fail_memory(error, "a graph", sizeof *l.g);
     reader->g = l.g;
     plim_status status = load(&l);
-    span_list *lists[] = {&l.graphs, &l.nodes,   &l.initializers, &l.sparse,
-                          &l.inputs, &l.outputs, &l.value_infos,  &l.functions};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) plim__vec_free(lists[i]);
-    plim__map_free(&l.not_tensors);
+    free_lists(&l);
     plim__map_free(&l.function_names);
-    plim__map_free(&l.output_names);
     if (status == PLIM_OK)
         *graph = l.g;
     else

@@ -236,7 +236,7 @@ static void put_names(sink *out, const saver *s, uint32_t number, const plim_val
 
 static void put_node(sink *out, const saver *s, const void *what) {
     const plim__node *node = what;
-    put_names(out, s, 1, node->inputs.items, node->inputs.count);
+    put_names(out, s, 1, node->inputs.items, node->inputs.count - plim__node_captured(node));
     put_names(out, s, 2, node->outputs.items, node->outputs.count);
     Onnx__NodeProto proto = ONNX__NODE_PROTO__INIT;
     proto.name = *node->name ? node->name : NULL;

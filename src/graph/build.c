@@ -26,6 +26,7 @@ void plim__attribute_free(plim__attribute *a) {
     for (size_t i = 0; a->strings && i < a->length; i++) plim__free(a->strings[i]);
     plim__free(a->strings);
     plim__tensor_release(a->tensor);
+    plim_graph_free(a->graph);
     *a = (plim__attribute){0};
 }
 

@@ -44,7 +44,7 @@ typedef enum plim__attribute_type {
     PLIM__ATTRIBUTE_INTS,
     PLIM__ATTRIBUTE_FLOATS,
     PLIM__ATTRIBUTE_STRINGS,
-    PLIM__ATTRIBUTE_GRAPH, /* a subgraph; kept as the file's bytes so that it can be written back */
+    PLIM__ATTRIBUTE_GRAPH, /* a subgraph; its bytes are kept too, so that it can be written back */
     PLIM__ATTRIBUTE_OTHER, /* sparse tensors, types, ...: kept as bytes likewise */
 } plim__attribute_type;
 
@@ -59,6 +59,11 @@ typedef struct plim__attribute {
     float *floats;
     char **strings;
     plim__tensor *tensor;
+    plim_graph
+        *graph;      /* GRAPH: its inputs end with the values that it captures. One that cannot be understood has failed
+                        * (plim_graph_status) */
+    size_t captured; /* values around the node that the graph uses by name: they are inputs of the node too, after its
+                        * own, in the order of its attributes */
 } plim__attribute;
 
 typedef struct plim__op plim__op;
@@ -131,6 +136,9 @@ void plim__attribute_free(plim__attribute *attribute);
 /* Copies of all attributes of a node (of any graph); false when memory is short. */
 bool plim__node_copy_attributes(plim_graph *g, int32_t to, const plim__node *from);
 
+/* How many of its last inputs the node does not list in the file, since its subgraphs capture them. */
+size_t plim__node_captured(const plim__node *node);
+
 /* The opset that the graph declares for a domain; 0 when it declares none. */
 int plim__graph_opset(const plim_graph *g, const char *domain);
 bool plim__graph_set_opset(plim_graph *g, const char *domain, int64_t version);
@@ -172,6 +180,10 @@ plim_status plim__graph_swap_names(plim_graph *g, plim_value a, plim_value b);
 int32_t *plim__graph_uses(const plim_graph *g);
 /* The only live node that uses the value; -1 when there are none, several, or it is a graph output. */
 int32_t plim__graph_only_user(const plim_graph *g, plim_value value);
+/* The branch of an If node that `condition` (one bool) selects takes the node's place; its nodes come at the end, to be
+ * sorted. With `fixed` its weights are constants: nobody who looks at the graph that was loaded would find them. */
+plim_status plim__graph_take_branch(plim_graph *g, int32_t node, plim__tensor *condition, bool fixed,
+                                    plim_error *error);
 /* Orders nodes topologically; a cycle or a value without a producer is PLIM_CORRUPT and is named. */
 plim_status plim__graph_sort(plim_graph *g, plim_error *error);
 /* Marks nodes dead whose outputs nobody needs, and forgets dead nodes. Values stay where they are. */

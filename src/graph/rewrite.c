@@ -166,7 +166,8 @@ plim_status plim__graph_bind(plim_graph *g, const char *symbol, int64_t size, pl
 }
 
 static bool clone_attribute(const plim__attribute *from, plim__attribute *to) {
-    *to = (plim__attribute){.type = from->type, .i = from->i, .f = from->f, .length = from->length};
+    *to = (plim__attribute){
+        .type = from->type, .i = from->i, .f = from->f, .length = from->length, .captured = from->captured};
     bool ok = (to->name = plim__strdup(from->name)) != NULL;
     if (from->s) ok &= (to->s = plim__strndup(from->s, from->length)) != NULL;
     if (from->ints && (to->ints = plim__alloc_array(from->length, sizeof *to->ints))) {
@@ -178,6 +179,7 @@ static bool clone_attribute(const plim__attribute *from, plim__attribute *to) {
     if (from->strings && (to->strings = plim__alloc_zero(from->length, sizeof *to->strings)))
         for (size_t i = 0; i < from->length; i++) ok &= (to->strings[i] = plim__strdup(from->strings[i])) != NULL;
     ok &= (!from->ints || to->ints) && (!from->floats || to->floats) && (!from->strings || to->strings);
+    if (from->graph) ok &= (to->graph = plim_graph_clone(from->graph)) != NULL;
     to->tensor = plim__tensor_retain(from->tensor);
     if (!ok) plim__attribute_free(to);
     return ok;

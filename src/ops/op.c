@@ -189,6 +189,8 @@ static plim_status infer_node(plim_graph *g, int32_t n, plim__fold fold, void *c
     PLIM_TRY(check_inputs(g, node, error));
     plim__infer ctx = {g, node, error};
     PLIM_TRY(node->op->infer(&ctx));
+    node = &g->nodes.items[n];                    /* nodes may have been added */
+    if (node->dead) return PLIM_OK;               /* they have taken its place */
     if (node->outputs.count == 0) return PLIM_OK; /* it writes to what is kept */
     bool outputs_known = all_constant(g, node->outputs.items, node->outputs.count);
     if (!outputs_known && fold && !(node->op->flags & PLIM__OP_RANDOM) &&
@@ -207,8 +209,13 @@ static plim_status infer_node(plim_graph *g, int32_t n, plim__fold fold, void *c
 plim_status plim__infer_graph(plim_graph *g, plim__fold fold, void *context, plim_error *error) {
     PLIM_TRY(plim__ops_resolve(g, error));
     PLIM_TRY(plim__graph_sort(g, error));
-    for (size_t n = 0; n < g->nodes.count; n++)
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        size_t count = g->nodes.count;
         if (!g->nodes.items[n].dead) PLIM_TRY(infer_node(g, (int32_t)n, fold, context, error));
+        if (g->nodes.count == count) continue;
+        PLIM_TRY(plim__ops_resolve(g, error));
+        PLIM_TRY(plim__graph_sort(g, error)); /* those up to n stay: they need nothing that comes later */
+    }
     return PLIM_OK;
 }
 

@@ -90,6 +90,7 @@ static const struct {
      "BitwiseNot BitwiseAnd BitwiseOr BitwiseXor BitShift MatMulInteger QLinearMatMul "
      "ConvInteger QLinearConv ConstantOfShape HannWindow HammingWindow BlackmanWindow"},
     {"constants by the time gradients are built: their sizes depend on what is in them", "Unique Range Constant"},
+    {"its branch has taken its place by the time gradients are built", "If"},
     {"weights that are stored as integers are not trained", "DequantizeLinear"},
     {"fused for inference only: training graphs do not have them", "plimsoll::FusedConv plimsoll::FusedBatchNorm"},
     {"made by gradients: there are no second ones",
