@@ -429,6 +429,11 @@ class Page(unittest.TestCase):
         b = self.show(page)
         self.assertEqual(b.value("plimsoll.summary.events"), 1000000)
         ready = b.value("plimsoll.readyAfter")
+        # the address map is one picture, zoomed, while most buffers are smaller than a pixel, and exact where they are not
+        look = "[plimsoll.map.aggregated, new Set(new Uint32Array(plimsoll.map.under.getContext('2d').getImageData(300, 60, 200, 100).data.buffer)).size > 20]"
+        self.assertEqual(b.value(look), [True, True])
+        b.open(page, "#x=400000-410000")
+        self.assertEqual(b.value(look), [False, True])
         times = {}
         for mode in ("kind", "tensor"):
             b.open(page, f"#stack={mode}")

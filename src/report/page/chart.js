@@ -55,6 +55,7 @@ class Chart extends Plot {
     this.drawBudget(g);
     this.drawAlternative(g);
     this.drawPeak(g);
+    this.drawRefused(g);
     this.nameAllSeries(g);
     this.drawOver();
   }
@@ -81,7 +82,7 @@ class Chart extends Plot {
     if (this.bandKey === key) return;
     this.bandKey = key;
     const weight = new Float64Array(model.tensor.name.length), end = model.births[Math.min(to, model.ticks)];
-    for (let i = 0; i < end; i++) {
+    for (let i = model.skip(0, from); i < end; i = model.skip(i + 1, from)) {
       if (model.died[i] <= from) continue;
       weight[model.owner[i]] += model.size[i] * (Math.min(model.died[i], to) - Math.max(model.born[i], from));
     }
@@ -101,7 +102,7 @@ class Chart extends Plot {
     if (pinned != null && !order.includes(pinned) && weight[pinned] > 0) order.push(pinned);
     const first = new Map(), band = this.bandOf = new Int16Array(weight.length).fill(-1);
     for (const t of order) band[t] = 0;
-    for (let i = 0; i < end; i++) if (band[model.owner[i]] === 0 && !first.has(model.owner[i])) first.set(model.owner[i], model.born[i]);
+    for (let i = model.skip(0, from); i < end; i = model.skip(i + 1, from)) if (model.died[i] > from && band[model.owner[i]] === 0 && !first.has(model.owner[i])) first.set(model.owner[i], model.born[i]);
     order.sort((a, b) => (first.get(a) ?? 0) - (first.get(b) ?? 0) || a - b);
     order.forEach((t, i) => { band[t] = i; });
     this.bands = order;
@@ -113,7 +114,7 @@ class Chart extends Plot {
     const {model, ticks, bands, bandOf} = this, w = ticks.length, stride = w + 1;
     const sums = this.sums = new Float64Array(bands.length * stride);
     const end = model.births[Math.min(ticks[w - 1] + 1, model.ticks)];
-    for (let i = 0; i < end; i++) {
+    for (let i = model.skip(0, ticks[0]); i < end; i = model.skip(i + 1, ticks[0])) {
       const band = bandOf[model.owner[i]];
       if (band < 0 || model.died[i] <= ticks[0]) continue;
       const from = model.born[i] <= ticks[0] ? 0 : upperBound(ticks, model.born[i] - 1), to = model.died[i] > ticks[w - 1] ? w : upperBound(ticks, model.died[i] - 1);
@@ -194,13 +195,14 @@ class Chart extends Plot {
   }
 
   // A label on a ground of its own at the first of some places [x, y, share of its width left of x] that is free and
-  // inside; at the first one where none is.
-  tag(g, text, colour, places) {
+  // inside; where none is, at the first one, or nowhere.
+  tag(g, text, colour, places, always = true) {
     const wide = g.measureText(text).width + 10, tall = 18;
     const boxes = places.map(([x, y, share]) => [x - wide * share, y - tall / 2, x + wide * (1 - share), y + tall / 2]);
     const inside = (b) => b[0] >= this.left && b[1] >= 0 && b[2] <= this.left + this.plotWidth && b[3] <= MARGIN.top + this.plotHeight;
     const free = (b) => this.taken.every((t) => b[2] <= t[0] || b[0] >= t[2] || b[3] <= t[1] || b[1] >= t[3]);
-    const box = boxes.find((b) => inside(b) && free(b)) || boxes.find(inside) || boxes[0];
+    const box = boxes.find((b) => inside(b) && free(b)) || (always ? boxes.find(inside) || boxes[0] : null);
+    if (!box) return;
     this.taken.push(box);
     g.globalAlpha = 0.86;
     g.fillStyle = palette.card;
@@ -294,15 +296,20 @@ class Chart extends Plot {
       g.setLineDash([]);
       g.globalAlpha = 1;
     }
+  }
+
+  // Refused allocations: a line each, and a word where there is room for it.
+  drawRefused(g) {
+    const base = MARGIN.top + this.plotHeight, right = this.left + this.plotWidth;
     for (const i of this.model.marksOf[MARK.oom].index) {
       const x = this.x(this.axis.position(this.model.mark.tick[i]));
       if (x < this.left || x > right) continue;
-      g.strokeStyle = g.fillStyle = palette.danger;
+      g.strokeStyle = palette.danger;
       g.beginPath();
       g.moveTo(x, MARGIN.top);
       g.lineTo(x, base);
       g.stroke();
-      this.tag(g, 'out of memory', palette.danger, [0, 20, 40].flatMap((down) => [[x - 5, MARGIN.top + 11 + down, 1], [x + 5, MARGIN.top + 11 + down, 0]]));
+      this.tag(g, 'out of memory', palette.danger, [[x - 5, MARGIN.top + 11, 1], [x + 5, MARGIN.top + 11, 0]], false);
     }
   }
 

@@ -1,6 +1,9 @@
 // The address map: every life is a rectangle, from birth to death and from its first byte to its last. Drawn
 // pixel by pixel: lives smaller than a pixel tint it by how much of it they cover.
 
+const MANY = 60000; // lives in sight from which on the map is aggregated
+const FINER = 4; // columns of the picture of everything for each one of the screen
+
 class AddressMap extends Plot {
   constructor(element, axis, model, state) {
     super(element, axis);
@@ -25,12 +28,31 @@ class AddressMap extends Plot {
   y(address) { return MARGIN.top + (this.high - address) / (this.high - this.low) * this.plotHeight; }
 
   draw() {
-    const g = this.context(this.under);
-    this.paint();
+    const g = this.context(this.under), {axis, model} = this;
+    this.aggregated = model.births[Math.min(axis.tickAt(axis.to) + 1, model.ticks)] - model.births[axis.tickAt(axis.from)] > MANY;
+    if (!this.aggregated) this.paint({pixels: this.pixels, width: this.pixelWidth, height: this.pixelHeight, from: axis.from, to: axis.to, low: this.low, high: this.high});
     this.drawBytesAxis(g, this.low, this.high);
-    this.drawPixels(g);
+    if (this.aggregated) this.drawPart(g);
+    else this.drawPixels(g);
     this.drawHorizontalAxis(g);
     this.drawOver();
+  }
+
+  // So many lives at once that most are smaller than a pixel: a part of one picture of everything, finer than the screen,
+  // that is made once.
+  drawPart(g) {
+    const {axis, model} = this, width = this.pixelWidth * FINER, height = this.pixelHeight, whole = Math.max(1, model.extent);
+    const key = [width, height, axis.unit, document.documentElement.dataset.theme, this.state.mode, ...this.state.hidden].join();
+    if (this.everythingKey !== key) {
+      this.everythingKey = key;
+      this.everything ||= document.createElement('canvas');
+      Object.assign(this.everything, {width, height});
+      const image = new ImageData(width, height);
+      this.paint({pixels: new Uint32Array(image.data.buffer), width, height, from: 0, to: axis.end, low: 0, high: whole});
+      this.everything.getContext('2d').putImageData(image, 0, 0);
+    }
+    g.drawImage(this.everything, axis.from / axis.end * width, (whole - this.high) / whole * height, (axis.to - axis.from) / axis.end * width, (this.high - this.low) / whole * height,
+      this.left, MARGIN.top, this.plotWidth, this.plotHeight);
   }
 
   // A life's pixels: left, right, top, bottom as fractions.
@@ -43,19 +65,23 @@ class AddressMap extends Plot {
     return out;
   }
 
-  paint() {
-    const {model, axis, pixelWidth: w, pixelHeight: h, pixels} = this, hidden = this.state.hidden, box = new Float64Array(4);
-    const background = packColour(mix(palette.cardColour, parseColour(palette.ink), 0.035));
-    pixels.fill(background);
-    const to = Math.min(axis.tickAt(axis.to) + 1, model.ticks), from = axis.tickAt(axis.from), end = model.births[to];
-    const colours = this.colours();
-    for (let i = 0; i < end; i++) {
-      if (model.died[i] <= from || model.offset[i] < 0 || !model.size[i]) continue;
-      const tensor = model.owner[i];
+  // The lives of a range of the axis and of addresses, into pixels.
+  paint(view) {
+    const {model, axis} = this, {born, died, offset, size, owner} = model, {width: w, height: h, high} = view, hidden = this.state.hidden, box = new Float64Array(4);
+    view.pixels.fill(packColour(mix(palette.cardColour, parseColour(palette.ink), 0.035)));
+    const from = axis.tickAt(view.from), end = model.births[Math.min(axis.tickAt(view.to) + 1, model.ticks)], colours = this.colours();
+    const times = axis.unit === 'time' ? model.times : null, last = model.ticks - 1, sx = w / (view.to - view.from), sy = h / (high - view.low);
+    for (let i = model.skip(0, from); i < end; i = model.skip(i + 1, from)) {
+      if (died[i] <= from || offset[i] < 0 || !size[i]) continue;
+      const tensor = owner[i];
       if (hidden.size && hidden.has(model.tensor.kind[tensor])) continue;
-      this.rectangle(i, box);
+      // as rectangle() has it, without a call for each of a million
+      box[0] = ((times ? times[born[i]] : born[i]) - view.from) * sx;
+      box[1] = died[i] === NEVER ? w : ((times ? times[Math.min(died[i], last)] : died[i]) - view.from) * sx;
+      box[3] = (high - offset[i]) * sy;
+      box[2] = box[3] - size[i] * sy;
       if (box[1] < 0 || box[0] > w || box[3] < 0 || box[2] > h) continue;
-      this.fill(box, colours[tensor]);
+      this.fill(view, box, colours[tensor]);
     }
   }
 
@@ -69,8 +95,7 @@ class AddressMap extends Plot {
     return this.colourList;
   }
 
-  fill(box, colour) {
-    const {pixelWidth: w, pixelHeight: h, pixels} = this;
+  fill({pixels, width: w, height: h}, box, colour) {
     const x0 = Math.max(0, Math.round(box[0])), x1 = Math.min(w, Math.round(box[1])), y0 = Math.max(0, Math.round(box[2])), y1 = Math.min(h, Math.round(box[3]));
     if (x1 > x0 && y1 > y0) {
       const gap = y1 - y0 > 3 ? 1 : 0; // a line of background between neighbours

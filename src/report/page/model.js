@@ -3,7 +3,8 @@
 const NEVER = 0xffffffff;
 const KINDS = meta.layout.kinds, KIND_TITLES = meta.layout.kindTitles, PHASES = meta.layout.phases, DTYPES = meta.layout.dtypes;
 const MARK = {step: 0, phase: 1, operator: 2, oom: 3};
-const CHECKPOINT = 256; // ticks between stored sums of kinds
+const CHECKPOINT = 64; // ticks between stored sums of kinds
+const RUN = 9; // 2^RUN lives share one entry of the index of last deaths
 const BLOCK = 64; // ticks, and blocks of ticks, that share one entry of the index of peaks
 
 function upperBound(array, value, from = 0, to = array.length) {
@@ -54,6 +55,9 @@ class Model {
       births[t + 1] += births[t];
       deaths[t + 1] += deaths[t];
     }
+    // the last death of each run of lives: what is long gone is passed over in one step
+    this.lastDeath = new Uint32Array((this.count >> RUN) + 1);
+    for (let i = 0; i < this.count; i++) if (this.died[i] > this.lastDeath[i >> RUN]) this.lastDeath[i >> RUN] = this.died[i];
     const next = deaths.slice();
     this.dying = new Uint32Array(deaths[this.ticks]);
     for (let i = 0; i < this.count; i++) if (this.died[i] < this.ticks) this.dying[next[this.died[i]]++] = i;
@@ -127,10 +131,16 @@ class Model {
     return out;
   }
 
+  // The first life from i on that may still be there after a tick.
+  skip(i, tick) {
+    while ((i & (1 << RUN) - 1) === 0 && i < this.count && this.lastDeath[i >> RUN] <= tick) i += 1 << RUN;
+    return i;
+  }
+
   // Calls `see` with each life at a tick.
   eachAlive(tick, see) {
     const end = this.births[Math.min(tick + 1, this.ticks)];
-    for (let i = 0; i < end; i++) if (this.died[i] > tick) see(i);
+    for (let i = this.skip(0, tick); i < end; i = this.skip(i + 1, tick)) if (this.died[i] > tick) see(i);
   }
 
   largestAt(tick, most, filter = () => true) {

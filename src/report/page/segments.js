@@ -39,6 +39,7 @@ class Segments {
       if (found) this.choose(found.row, found.block);
     });
     this.box.addEventListener('keydown', (event) => this.key(event));
+    this.box.style.height = `${Math.min(420, this.order.length * SEGMENT_ROW + 16)}px`;
     element.append(meter, key, make('div', {class: 'tablebar'}, this.sorts), this.box);
   }
 
@@ -80,7 +81,7 @@ class Segments {
     for (let b = this.firstBlock[i]; b < this.firstBlock[i + 1]; b++) {
       const state = model.block.state[b], wide = model.block.bytes[b] * scale;
       if (state) {
-        g.fillStyle = state === 2 ? css(palette.kinds[KINDS.indexOf('workspace')]) : css(mix(palette.rotation[model.block.stack[b] % palette.rotation.length], palette.cardColour, 0.08));
+        g.fillStyle = state === 2 ? css(palette.kinds[KINDS.indexOf('workspace')]) : css(mix(palette.rotation[(model.block.stack[b] || model.block.name[b]) % palette.rotation.length], palette.cardColour, 0.08));
         g.fillRect(this.left + at * scale, y, Math.max(0.6, wide - (wide > 3 ? 1 : 0)), SEGMENT_ROW - 8);
       }
       if (b === this.chosen || state && s.offset[i] && this.pinned.has(s.offset[i] - 1 + at)) {
