@@ -154,6 +154,12 @@ class Page(unittest.TestCase):
         self.assertIn("Loss", b.value("document.getElementById('figures').innerText"))
         b.open(page, "#view=compare")
         self.assertIn("equal, to the byte", b.value("document.body.innerText"))
+        b.resize(390, 800)
+        b.open(page, "#view=compare")
+        wide, needed, there = b.run("const s = document.querySelector('#compare-panel .scroll'); return [s.querySelector('td').clientWidth, s.scrollWidth, s.clientWidth]")
+        self.assertGreater(wide, 150, "on a phone the words have room")
+        self.assertLessEqual(needed, there, "and nothing is cut")
+        b.resize(1440, 1000)
         points = told["frontier"]
         self.assertEqual([(p["budget_bytes"], p["peak_bytes"]) for p in points if p["chosen"]], [(1 << 30, train["planned_process_bytes"])])
         self.assertGreater(len(points), 2)

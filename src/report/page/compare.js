@@ -9,7 +9,7 @@ function buildCompare(element) {
       make('td', {class: 'right', text: groupDigits(r.planned_bytes)}), make('td', {class: 'right', text: groupDigits(r.measured_bytes)}),
       make('td', {class: `right${Math.abs(off) > 0.02 ? ' bad' : ''}`, text: r.planned_bytes === r.measured_bytes ? 'equal, to the byte' : `${off > 0 ? '+' : '−'}${(100 * Math.abs(off)).toFixed(2)}%`}));
   });
-  element.append(make('div', {class: 'scroll'}, make('table', {class: 'plain'},
+  element.append(make('div', {class: 'scroll'}, make('table', {class: 'plain stacked'},
     make('thead', {}, make('tr', {}, make('th', {scope: 'col', text: 'What'}), make('th', {scope: 'col', class: 'right', text: 'Planned, bytes'}), make('th', {scope: 'col', class: 'right', text: 'Measured, bytes'}), make('th', {scope: 'col', class: 'right', text: 'Difference'}))),
     make('tbody', {}, ...body))));
   if (meta.layout.series.length) element.append(make('p', {class: 'hint', style: 'margin-top:.8rem', text: `The line in the chart above is “${meta.layout.series[0].name}”.`}));

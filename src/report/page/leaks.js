@@ -16,6 +16,6 @@ function buildLeaks(element, pinLife) {
     make('td', {}, make('b', {text: leak.name || 'unnamed'}), ...(leak.stack || [leak.layer]).filter(Boolean).slice(0, 4).map((f) => make('div', {class: 'hint', text: f}))),
     make('td', {class: 'right', text: formatBytes(leak.bytes_per_step)}), make('td', {class: 'right', text: leak.buffers_per_step.toFixed(2)}),
     make('td', {class: 'right', text: groupDigits(leak.held_buffers)}), make('td', {class: 'right', text: formatBytes(leak.held_bytes)})));
-  element.append(make('div', {class: 'scroll'}, make('table', {class: 'plain'}, make('thead', {}, make('tr', {}, ...[['Where', ''], ['Bytes a step', 'right'], ['Buffers a step', 'right'], ['Held now', 'right'], ['Bytes held', 'right']].map(([t, c]) => make('th', {scope: 'col', class: c, text: t})))),
+  element.append(make('div', {class: 'scroll'}, make('table', {class: 'plain stacked'}, make('thead', {}, make('tr', {}, ...[['Where', ''], ['Bytes a step', 'right'], ['Buffers a step', 'right'], ['Held now', 'right'], ['Bytes held', 'right']].map(([t, c]) => make('th', {scope: 'col', class: c, text: t})))),
     make('tbody', {}, ...rows))));
 }
