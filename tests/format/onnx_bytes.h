@@ -10,12 +10,15 @@
 
 typedef struct bytes {
     unsigned char *data;
-    size_t size;
+    size_t size, capacity;
 } bytes;
 
 static inline void add_raw(bytes *b, const void *data, size_t size) {
-    b->data = realloc(b->data, b->size + size + 1);
-    if (!b->data) abort();
+    if (b->size + size + 1 > b->capacity) { /* a message of many parts is not moved for each of them */
+        b->capacity = 2 * (b->size + size + 1);
+        b->data = realloc(b->data, b->capacity);
+        if (!b->data) abort();
+    }
     if (size) memcpy(b->data + b->size, data, size);
     b->size += size;
 }
