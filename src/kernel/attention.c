@@ -148,6 +148,14 @@ plim_status plim__attention_read(plim__lower *l, size_t first, plim__attention *
     return PLIM_OK;
 }
 
+static plim_status list_products(plim__lower *l, const plim__attention *s) {
+    bool transposed = s->k.column != 1;
+    int64_t rows = s->queries < PLIM__ATTENTION_ROWS ? s->queries : PLIM__ATTENTION_ROWS, all = s->keys;
+    PLIM_TRY(plim__lower_product(l, (plim__product){'N', transposed ? 'T' : 'N', true, rows, all, s->depth, s->q.row,
+                                                    transposed ? s->k.column : s->k.row, all}));
+    return plim__lower_product(l, (plim__product){'N', 'N', true, rows, s->width, all, all, s->v.row, s->y.row});
+}
+
 plim_status plim__lower_attention(plim__lower *l) {
     plim__attention made;
     PLIM_TRY(plim__attention_read(l, 0, &made));
@@ -156,6 +164,7 @@ plim_status plim__lower_attention(plim__lower *l) {
     made.y = plim__matrices_of(&y);
     if (made.queries == 1) made.y.row = made.width;
     PLIM_TRY(plim__lower_scratch(l, made.scratch * sizeof(float) * (size_t)made.threads));
+    PLIM_TRY(list_products(l, &made));
     plim__attention *s = plim__alloc(sizeof *s);
     if (s) *s = made;
     return plim__lower_emit(l, "Attention", run_attention, s, plim__free);

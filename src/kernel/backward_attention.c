@@ -91,6 +91,21 @@ static plim_status keys_output(plim__lower *l, plim__matrices *m) {
     return plim__lower_output(l, 1, &layout);
 }
 
+/* As one_head makes them. */
+static plim_status list_products(plim__lower *l, const struct backward *b) {
+    const plim__attention *s = &b->forward;
+    bool transposed = s->k.column != 1;
+    int64_t rows = s->queries < PLIM__ATTENTION_ROWS ? s->queries : PLIM__ATTENTION_ROWS, all = s->keys;
+    int64_t k_row = transposed ? s->k.column : s->k.row;
+    const plim__product products[] = {{'N', transposed ? 'T' : 'N', true, rows, all, s->depth, s->q.row, k_row, all},
+                                      {'T', 'N', true, all, s->width, rows, all, b->dy.row, b->dv.row},
+                                      {'N', 'T', true, rows, all, s->width, b->dy.row, s->v.row, all},
+                                      {'N', transposed ? 'N' : 'T', true, rows, s->depth, all, all, k_row, b->dq.row},
+                                      {'T', 'N', true, all, s->depth, rows, all, s->q.row, b->dk.row}};
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) PLIM_TRY(plim__lower_product(l, products[i]));
+    return PLIM_OK;
+}
+
 plim_status plim__lower_attention_grad(plim__lower *l);
 plim_status plim__lower_attention_grad(plim__lower *l) {
     struct backward made;
@@ -100,6 +115,7 @@ plim_status plim__lower_attention_grad(plim__lower *l) {
     PLIM_TRY(keys_output(l, &made.dk));
     PLIM_TRY(rows_output(l, 2, &made.dv));
     PLIM_TRY(plim__lower_scratch(l, 2 * made.forward.scratch * sizeof(float) * (size_t)made.forward.threads));
+    PLIM_TRY(list_products(l, &made));
     struct backward *b = plim__alloc(sizeof *b);
     if (b) *b = made;
     return plim__lower_emit(l, "AttentionGrad", run_backward, b, plim__free);

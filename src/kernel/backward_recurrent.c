@@ -144,6 +144,17 @@ static plim_status plan_scratch(plim__lower *l, const plim__recurrent_grad *s) {
     return plim__lower_scratch(l, (size_t)(f->hidden * (f->steps * f->batch * each + 2 * f->batch)) * sizeof(float));
 }
 
+/* The large ones; of a GRU some are smaller. */
+static plim_status list_products(plim__lower *l, const plim__recurrent *f) {
+    int64_t rows = f->steps * f->batch, units = f->gates * f->hidden, h = f->hidden, in = f->inputs;
+    const plim__product all[] = {
+        {'N', 'T', false, rows, units, in, in, in, units},  {'N', 'T', false, rows, units, h, h, h, units},
+        {'N', 'N', false, f->batch, h, units, units, h, h}, {'N', 'N', false, rows, in, units, units, in, in},
+        {'T', 'N', false, units, in, rows, units, in, in},  {'T', 'N', false, units, h, rows, units, h, h}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) PLIM_TRY(plim__lower_product(l, all[i]));
+    return PLIM_OK;
+}
+
 static plim_status fill(plim__lower *l, plim__cell kind, plim__recurrent_grad *s) {
     PLIM_TRY(plim__recurrent_read(l, kind, PLIM__X, &s->forward));
     for (int d = 0; d < s->forward.directions; d++)
@@ -158,6 +169,7 @@ static plim_status fill(plim__lower *l, plim__cell kind, plim__recurrent_grad *s
         }
     for (size_t i = 0; i < PLIM__RECURRENT_IN; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     for (size_t i = 0; i < PLIM__RECURRENT_OUT; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
+    PLIM_TRY(list_products(l, &s->forward));
     return plan_scratch(l, s);
 }
 

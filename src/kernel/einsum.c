@@ -168,6 +168,10 @@ static plim_status einsum_chain(plim__lower *l, const plim__einsum *e, const pli
     c->result_at[0] = a + b;
     c->result_at[1] = a + b + results[0];
     plim_status status = plim__lower_output(l, 0, NULL);
+    for (int i = 0; status == PLIM_OK && i < c->count; i++) {
+        const plim__pair *p = &c->pairs[i];
+        status = plim__lower_product(l, (plim__product){'N', 'N', p->batch > 1, p->m, p->n, p->k, p->k, p->n, p->n});
+    }
     if (status == PLIM_OK) status = plim__lower_scratch(l, (size_t)(a + b + results[0] + results[1]) * sizeof(float));
     if (status == PLIM_OK) return plim__lower_emit(l, "Einsum", run_chain, c, plim__free);
     plim__free(c);

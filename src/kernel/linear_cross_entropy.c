@@ -158,10 +158,29 @@ static plim_status read_linear(plim__lower *l, struct linear *k) {
     return weight_input(l, k);
 }
 
+/* As chunk_scores and chunk_gradients make them. */
+static plim_status list_products(plim__lower *l, const struct linear *k, bool gradients) {
+    int64_t m = k->chunk, classes = k->entropy.classes, depth = k->depth;
+    bool turned = k->transposed;
+    PLIM_TRY(plim__lower_product(
+        l, (plim__product){'N', turned ? 'T' : 'N', false, m, classes, depth, depth, k->w_row, classes}));
+    if (!gradients) return PLIM_OK;
+    PLIM_TRY(plim__lower_product(
+        l, (plim__product){'N', turned ? 'N' : 'T', false, m, depth, classes, classes, k->w_row, depth}));
+    return plim__lower_product(l, turned
+                                      ? (plim__product){'T', 'N', false, classes, depth, m, classes, depth, depth}
+                                      : (plim__product){'T', 'N', false, depth, classes, m, depth, classes, classes});
+}
+
 static plim_status emit(plim__lower *l, const char *label, plim__kernel kernel, const struct linear *made) {
     struct linear *k;
     PLIM_TRY(plim__lower_state(l, sizeof *k, &k));
     *k = *made;
+    plim_status status = list_products(l, k, kernel != run_forward);
+    if (status != PLIM_OK) {
+        plim__free(k);
+        return status;
+    }
     return plim__lower_emit(l, label, kernel, k, plim__free);
 }
 

@@ -551,6 +551,12 @@ void plim__lower_may_spill(plim__lower *l) {
     if (l->out.count > 0 && l->out.count <= 32) l->spill |= 1u << (l->out.count - 1);
 }
 
+plim_status plim__lower_product(plim__lower *l, plim__product product) {
+    size_t i = 0, count = l->program->products.count;
+    while (i < count && !plim__product_equal(&l->program->products.items[i], &product)) i++;
+    return i < count || plim__vec_push(&l->program->products, product) ? PLIM_OK : no_memory(l);
+}
+
 plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state,
                              void (*release)(void *)) {
     plim__step step = {.run = run,

@@ -96,6 +96,8 @@ plim_status plim__lower_scratch(plim__lower *l, size_t bytes);
 void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand);
 /* The last out operand may be kept in a file: the kernel looks at call->places. */
 void plim__lower_may_spill(plim__lower *l);
+/* The step makes such a product: its memory is counted, see product.h. */
+plim_status plim__lower_product(plim__lower *l, plim__product product);
 /* Ends the step. Takes `state`, also on failure; release (may be NULL) frees it. */
 plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state, void (*release)(void *));
 

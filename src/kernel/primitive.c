@@ -93,6 +93,35 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
     return PLIM_OK;
 }
 
+/* A matrix that lies row by row, or transposed. */
+static void lies(const dnnl_memory_desc_t *md, char *t, int64_t *step) {
+    const dnnl_dim_t *dims = md->dims + md->ndims - 2, *strides = md->format_desc.blocking.strides + md->ndims - 2;
+    bool rows = strides[1] == 1 && (dims[1] > 1 || strides[0] != 1);
+    *t = rows ? 'N' : 'T';
+    *step = rows ? strides[0] : strides[1];
+    if (*step < dims[rows ? 1 : 0]) *step = dims[rows ? 1 : 0];
+}
+
+/* oneDNN makes most matrix products by its sgemm; several of them are shared out among threads. */
+static plim_status list_product(plim__lower *l, dnnl_primitive_desc_t pd) {
+    dnnl_primitive_kind_t kind;
+    const char *name = NULL;
+    if (dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind) != dnnl_success || kind != dnnl_matmul ||
+        dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) != dnnl_success || !strstr(name, "gemm"))
+        return PLIM_OK;
+    const dnnl_memory_desc_t *a = dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
+                             *b = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0),
+                             *c = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
+    int last = c->ndims - 1;
+    plim__product p = {.m = c->dims[last - 1], .n = c->dims[last], .k = a->dims[last]};
+    char unused;
+    for (int i = 0; i < last - 1; i++) p.alone |= c->dims[i] > 1;
+    lies(a, &p.ta, &p.lda);
+    lies(b, &p.tb, &p.ldb);
+    lies(c, &unused, &p.ldc);
+    return plim__lower_product(l, p);
+}
+
 plim_status plim__lower_attr(plim__lower *l, dnnl_primitive_attr_t *attr) {
     PLIM_TRY(plim__lower_dnnl(l, dnnl_primitive_attr_create(attr), "attribute"));
     return plim__lower_dnnl(l, dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user), "attribute");
@@ -106,11 +135,16 @@ plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primit
 plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
                                        const plim__argument *arguments, int count, int addend, size_t bytes) {
     plim__rearrangement made;
+    plim_status status = list_product(l, pd);
+    if (status != PLIM_OK) {
+        dnnl_primitive_desc_destroy(pd);
+        return status;
+    }
     PLIM_TRY(plim__primitive_create(l, pd, arguments, count, &made));
     ((struct primitive *)made.state)->addend = addend;
     ((struct primitive *)made.state)->addend_bytes = bytes;
     if (addend >= 0) plim__lower_inplace(l, addend, 0);
-    plim_status status = plim__lower_scratch(l, made.scratch);
+    status = plim__lower_scratch(l, made.scratch);
     if (status != PLIM_OK) {
         made.release(made.state);
         return status;

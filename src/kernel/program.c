@@ -131,7 +131,19 @@ void plim__program_free(plim__program *program) {
     plim__vec_free(&program->steps);
     plim__vec_free(&program->loads);
     plim__vec_free(&program->buffers);
+    plim__vec_free(&program->products);
     plim__free(program->values);
     if (!program->original) plim__machine_free(program->machine);
     plim__free(program);
+}
+
+plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error) {
+    if (program->original) program = program->original;
+    *bytes = 0;
+    for (size_t i = 0; i < program->products.count; i++) {
+        size_t packed;
+        PLIM_TRY(plim__product_packed(&program->products.items[i], program->machine->threads, &packed, error));
+        if (packed > *bytes) *bytes = packed;
+    }
+    return PLIM_OK;
 }

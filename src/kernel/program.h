@@ -13,6 +13,7 @@
 
 #include "core/vec.h"
 #include "graph/graph.h"
+#include "kernel/product.h"
 #include "ops/op.h"
 
 typedef enum plim__buffer_kind {
@@ -96,7 +97,8 @@ typedef struct plim__program {
     PLIM_VEC(plim__buffer) buffers;
     PLIM_VEC(plim__step) steps;
     PLIM_VEC(plim__load) loads;
-    plim__operand *values; /* where each value of the graph is; for inputs and outputs, dense row-major */
+    PLIM_VEC(plim__product) products; /* matrix products that its steps make; of a program that borrows: none */
+    plim__operand *values;            /* where each value of the graph is; for inputs and outputs, dense row-major */
     size_t value_count;
     struct plim__machine *machine;        /* the compute engine; src/kernel/machine.h */
     const struct plim__program *original; /* whose kernels, loads and machine it borrows (plan/schedule.h), or NULL */
@@ -108,6 +110,8 @@ typedef struct plim__program {
 plim_status plim__program_create(const plim_graph *g, int threads, const plim__program *like, plim__program **program,
                                  plim_error *error);
 void plim__program_free(plim__program *program);
+/* The most that matrix products of this program take from the heap (product.h). */
+plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error);
 /* Memory that steps need once any of their operands is spilled: theirs in turn. */
 size_t plim__spill_window_bytes(const plim__program *program);
 

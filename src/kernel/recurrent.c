@@ -157,7 +157,10 @@ static plim_status fill(plim__lower *l, plim__cell cell, plim__recurrent *s) {
     PLIM_TRY(packed_input(l, s, width));
     for (size_t i = 3; i < 8; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
-    return plan_scratch(l, s);
+    int64_t units = s->gates * s->hidden;
+    PLIM_TRY(plan_scratch(l, s));
+    return plim__lower_product(l, (plim__product){'N', 'T', false, s->chunk * s->batch, units, s->inputs,
+                                                  s->rows > 0 ? s->inputs : s->x_sample, s->inputs, units});
 }
 
 static plim_status lower_recurrent(plim__lower *l, plim__cell cell) {

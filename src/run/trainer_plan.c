@@ -1,20 +1,21 @@
 /* Planning a trainer: without a budget the step as it comes; with one, the fastest way to make it that fits.
  *
- *   process = resident now, plans made │ arena │ data buffers │ what running adds: pages of libraries, stacks, and
- *                                                               factors that oneDNN packs for a matrix product
+ *   process = resident now, plans made │ arena │ data buffers │ what running adds: factors that oneDNN packs for a
+ *                                                               matrix product, pages of libraries, stacks
  */
-#include <malloc.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/str.h"
 #include "kernel/machine.h"
+#include "mem/heap.h"
 #include "mem/resident.h"
 #include "mem/spill.h"
 #include "plan/peak.h"
 #include "plimsoll/bytes.h"
 #include "run/measure.h"
+#include "run/parts.h"
 #include "run/saved_plan.h"
 #include "run/trainer.h"
 
@@ -26,12 +27,6 @@
 /* Batches that the pipeline holds at a time, and what it aligns each by. */
 #define DATA_SLOTS   3
 #define DATA_PADDING 4096
-/* oneDNN's matrix product packs its factors in blocks, each thread its own, on the heap. The sizes of blocks were seen
- * in runs; from how many rows on it packs is fitted to what lenet, lstm, gpt2-tiny and vit-tiny were measured to take. */
-#define MOST_COLUMNS 9984
-#define MOST_DEPTH   384
-#define LEAST_ROWS   512
-#define LEAST_PACKED 192 /* fewer rows or columns are multiplied as they lie */
 /* A plan stays so far below its budget: the kernel's own bookkeeping, and what differs from run to run. */
 static size_t margin(size_t budget) { return ((size_t)1 << 20) + budget / 256; }
 /* What that leaves for the arena. */
@@ -92,61 +87,9 @@ static plim_status plan_freely(plim_trainer *t, plim_error *error) {
 
 /* --- with a budget -------------------------------------------------------------------------------------------- */
 
-/* A heap that keeps what was freed would grow by what differs from run to run: large blocks go back to the system at
- * once, and threads share one heap. */
 static void prepare_process(int threads) {
-    mallopt(M_ARENA_MAX, 1);
-    mallopt(M_MMAP_THRESHOLD, 256 << 10);
-    mallopt(M_TRIM_THRESHOLD, 256 << 10);
+    plim__heap_prepare();
     plim__machine_warm(threads);
-}
-
-static bool begins_with_any(const char *label, const char *const *names) {
-    for (; *names; names++)
-        if (strncmp(label, *names, strlen(*names)) == 0) return true;
-    return false;
-}
-
-/* Of one thread, for factors of (m, k) and (k, n). The first one is read as it lies where its depth is less than a
- * block. */
-static double packed_block(double m, double n, double k, int threads) {
-    double rows = k < MOST_DEPTH ? 0 : fmin(m, MOST_DEPTH);
-    return (fmin(n / threads, MOST_COLUMNS) + rows) * fmin(k, MOST_DEPTH) * sizeof(float);
-}
-
-static double operand_numbers(const plim__program *program, const plim__step *step, int32_t i) {
-    int32_t buffer = i < step->in_count + step->out_count ? step->operands[i].buffer : -1;
-    return buffer < 0 ? 0 : (double)program->buffers.items[buffer].bytes / sizeof(float);
-}
-
-/* Rows of the products inside a step: a loss in chunks multiplies so many at a time. */
-static double inner_rows(const plim__step *step, double numbers, int64_t loss_rows) {
-    double rows = numbers / MOST_DEPTH;
-    return loss_rows > 0 && strncmp(step->label, "LinearCross", 11) == 0 ? fmin(rows, (double)loss_rows) : rows;
-}
-
-static double packed_by(const plim__program *program, const plim__step *step, int threads, int64_t loss_rows) {
-    static const char *const products[] = {"MatMul", "Gemm", "Linear", "Einsum", NULL}, *const inside[] = {
-                                                                                            "LinearCross", "LSTM",
-                                                                                            "GRU", "RNN", NULL};
-    double a = operand_numbers(program, step, 0), b = operand_numbers(program, step, 1);
-    if (begins_with_any(step->label, inside)) /* of their factors only the sizes are known here */
-        return inner_rows(step, a, loss_rows) < LEAST_PACKED
-                   ? 0
-                   : packed_block(inner_rows(step, a, loss_rows), b / MOST_DEPTH, MOST_DEPTH, threads);
-    double c = operand_numbers(program, step, step->in_count);
-    if (!begins_with_any(step->label, products) || a <= 0 || b <= 0 || c <= 0) return 0;
-    double k = sqrt(a * b / c); /* (m k) (k n) / (m n) */
-    bool thin = a / k < LEAST_ROWS || b / k < LEAST_PACKED;
-    return thin ? 0 : packed_block(a / k, b / k, k, threads);
-}
-
-/* The most that a step takes from the heap while it runs. */
-static size_t packed_bytes(const plim__program *program, int threads, int64_t loss_rows) {
-    double most = 0;
-    for (size_t s = 0; s < program->steps.count; s++)
-        most = fmax(most, packed_by(program, &program->steps.items[s], threads, loss_rows));
-    return (size_t)most * (size_t)threads;
 }
 
 /* Data buffers that are not there yet. */
@@ -155,12 +98,27 @@ static size_t data_to_come(const plim_trainer *t) {
     return bytes > t->options.data_held_bytes ? bytes - (size_t)t->options.data_held_bytes : 0;
 }
 
+/* The most that oneDNN packs in a step of any variant. */
+static plim_status packed_now(const plim_trainer *t, size_t *most, plim_error *error) {
+    size_t bytes;
+    PLIM_TRY(plim__program_packed(t->main->program, most, error));
+    for (size_t i = 0; i < t->tails.count; i++) {
+        PLIM_TRY(plim__program_packed(t->tails.items[i]->program, &bytes, error));
+        if (bytes > *most) *most = bytes;
+    }
+    if (!t->evaluation) return PLIM_OK;
+    PLIM_TRY(plim__program_packed(plim__session_program(t->evaluation), &bytes, error));
+    if (bytes > *most) *most = bytes;
+    return PLIM_OK;
+}
+
 /* Resident bytes of everything but the arena, once all programs are made. */
-static size_t overhead_now(const plim_trainer *t) {
+static plim_status overhead_now(plim_trainer *t, size_t *bytes, plim_error *error) {
+    if (t->effort >= 0) PLIM_TRY(packed_now(t, &t->packed_bytes, error));
     plim__machine_forget();
-    malloc_trim(0);
-    return plim__resident_now() + RUNNING_BYTES +
-           packed_bytes(t->main->program, t->options.threads, t->way.levers.loss_rows) + data_to_come(t);
+    plim__heap_trim();
+    *bytes = plim__resident_now() + RUNNING_BYTES + t->packed_bytes + data_to_come(t);
+    return PLIM_OK;
 }
 
 static size_t least_budget(size_t arena, size_t besides) {
@@ -297,7 +255,8 @@ static plim_status fit_ways(plim_trainer *t, const plim__task *task, plim__ways 
         PLIM_TRY(round < MOST_ROUNDS ? choose(t, task, ways, limit, error) : take_smallest(t, ways, error));
         plim__ways_rest(ways);
         PLIM_TRY(plim__trainer_plan_others(t, error));
-        size_t now = overhead_now(t);
+        size_t now;
+        PLIM_TRY(overhead_now(t, &now, error));
         t->planned_process = now + t->kept_bytes + t->passing_bytes;
         size_t beside = t->planned_process - t->main->plan->arena_bytes;
         if (beside > most) most = beside;
@@ -324,7 +283,8 @@ static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
 static plim_status plan_within(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plan_freely(t, error)); /* what it would need, and what the plan itself takes */
     PLIM_TRY(plim__trainer_plan_others(t, error));
-    size_t besides = overhead_now(t), arena = t->kept_bytes + t->passing_bytes;
+    size_t besides, arena = t->kept_bytes + t->passing_bytes;
+    PLIM_TRY(overhead_now(t, &besides, error));
     t->planned_process = arena + besides;
     if (!t->explore && arena + besides + margin(t->options.budget) <= t->options.budget) return PLIM_OK;
     forget_plan(t);
@@ -336,7 +296,8 @@ static plim_status plan_saved(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plim__saved_plan_take(t, error));
     PLIM_TRY(plim__trainer_plan_others(t, error));
     if (!t->options.budget) return PLIM_OK;
-    size_t besides = overhead_now(t);
+    size_t besides;
+    PLIM_TRY(overhead_now(t, &besides, error));
     t->planned_process = besides + t->kept_bytes + t->passing_bytes;
     return t->planned_process <= t->options.budget ? PLIM_OK : refuse(t, besides, error);
 }

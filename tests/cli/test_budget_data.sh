@@ -3,24 +3,7 @@
 # limit is the budget. The peak stays below it, the arena is as planned to the byte, the process within 2 % of its plan;
 # also by the plan that `plan --data` has saved.   test_budget_data.sh PLIMSOLL SOURCE
 program=$(realpath "$1")
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-if grep -q __asan_init "$program" 2>/dev/null; then echo "skipped: sanitizers have memory of their own"; exit 77; fi
-export PLIMSOLL_COSTS=default OMP_WAIT_POLICY=passive
-group= limit=
-if [ -w /sys/fs/cgroup/memory/memory.limit_in_bytes ]; then
-    group=/sys/fs/cgroup/memory/plimsoll-data-$$ limit=memory.limit_in_bytes
-elif [ -w /sys/fs/cgroup/cgroup.procs ] && grep -qw memory /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; then
-    group=/sys/fs/cgroup/plimsoll-data-$$ limit=memory.max
-fi
-[ -n "$group" ] && mkdir "$group" 2>/dev/null || { echo "no memory cgroup can be made here: runs are not held inside one"; group=; }
-work=$(mktemp -d)
-trap '[ -z "$group" ] || { sleep 0.1; rmdir "$group"; }; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-fail() { echo "FAILED: $*"; cat err 2>/dev/null; exit 1; }
-inside() {
-    [ -n "$group" ] || { "$@"; return; }
-    sh -c 'echo $$ > "$0/cgroup.procs"; exec "$@"' "$group" "$@"
-}
+. "$(dirname "$0")/memory_group.sh" data
 
 # Images as NPZ files, which Python writes without NumPy: x (N, C, H, W) of bytes, y (N) of classes.
 cat > make.py <<'PY'
@@ -62,16 +45,12 @@ hold() { # model batch training validation channels size zoo-options...
     "$program" zoo "$model" "$@" -o model.onnx > /dev/null || fail "zoo $model"
     data=(--data train.npz --val val.npz --batch "$batch")
     "$program" plan model.onnx "${data[@]}" --budget 64GiB --json > plan.json 2> err || fail "plan $model"
-    budgets=$(python3 -c 'import json; p = json.load(open("plan.json")); a = p["minimum_budget_bytes"]
-b = max(a, int(p["unconstrained"]["process_bytes"] * 1.02) + (2 << 20))
-print(*(a + (b - a) * k // 2 for k in range(3)))')
-    for budget in $budgets; do
+    for budget in $(budgets 3); do
         "$program" plan model.onnx "${data[@]}" --budget "$budget" --save saved.plan --json > planned.json 2> err || fail "plan $model"
-        [ -z "$group" ] || echo "$budget" > "$group/$limit" || fail "cannot set the limit of $group"
         for how in --budget --plan; do
             what=$budget
             [ $how = --budget ] || what=saved.plan
-            inside "$program" train model.onnx "${data[@]}" --epochs 2 $how "$what" --json > run.json 2> err
+            within "$budget" "$program" train model.onnx "${data[@]}" --epochs 2 $how "$what" --json > run.json 2> err
             code=$?
             [ $code -eq 0 ] || fail "$model within $budget ($how): exit code $code"
             python3 check.py "$model" "$budget" $(((training + batch - 1) / batch * 2)) $how || fail "$model within $budget ($how)"

@@ -1,40 +1,18 @@
 #!/bin/bash
 # Training within budgets, in processes of their own: the peak stays below the budget, the arena is as planned to the
 # byte, the process within 2 % of its plan; in a memory cgroup whose limit is the budget nothing is killed. With
-# PLIM_TEST_LARGE set also at the sizes of the real models.
-program=$1
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-case $("$program" inspect --help 2>/dev/null) in "") echo "no program"; exit 1;; esac
-if grep -q __asan_init "$program" 2>/dev/null; then echo "skipped: sanitizers have memory of their own"; exit 77; fi
-export PLIMSOLL_COSTS=default OMP_WAIT_POLICY=passive
-group= limit=
-if [ -w /sys/fs/cgroup/memory/memory.limit_in_bytes ]; then
-    group=/sys/fs/cgroup/memory/plimsoll-budget-$$ limit=memory.limit_in_bytes
-elif [ -w /sys/fs/cgroup/cgroup.procs ] && grep -qw memory /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; then
-    group=/sys/fs/cgroup/plimsoll-budget-$$ limit=memory.max
-fi
-[ -n "$group" ] && mkdir "$group" 2>/dev/null || { echo "no memory cgroup can be made here: runs are not held inside one"; group=; }
-work=$(mktemp -d)
-trap '[ -z "$group" ] || { sleep 0.1; rmdir "$group"; }; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-fail() { echo "FAILED: $*"; cat err 2>/dev/null; exit 1; }
-inside() {
-    [ -n "$group" ] || { "$@"; return; }
-    sh -c 'echo $$ > "$0/cgroup.procs"; exec "$@"' "$group" "$@"
-}
+# PLIM_TEST_LARGE="resnet50 unet gpt2" also at the sizes of these real models, which takes an hour.
+program=$(realpath "$1")
+. "$(dirname "$0")/memory_group.sh" budget
 
 hold() { # model batch zoo-options...
     model=$1 batch=$2
     shift 2
     "$program" zoo "$model" "$@" -o model.onnx > /dev/null || fail "zoo $model"
     "$program" plan model.onnx --batch "$batch" --budget 64GiB --json > plan.json 2> err || fail "plan $model"
-    budgets=$(python3 -c 'import json; p = json.load(open("plan.json")); a = p["minimum_budget_bytes"]
-b = max(a, int(p["unconstrained"]["process_bytes"] * 1.02) + (2 << 20))
-print(*(a + (b - a) * k // 5 for k in range(6)))')
     : > plans
-    for budget in $budgets; do
-        [ -z "$group" ] || echo "$budget" > "$group/$limit" || fail "cannot set the limit of $group"
-        inside "$program" train model.onnx --batch "$batch" --data synthetic --steps 4 --budget "$budget" --json > run.json 2> err
+    for budget in $(budgets 6); do
+        within "$budget" "$program" train model.onnx --batch "$batch" --data synthetic --steps 4 --budget "$budget" --json > run.json 2> err
         code=$?
         [ $code -eq 0 ] || fail "$model within $budget: exit code $code"
         python3 - "$model" "$budget" <<'PY' || fail "$model within $budget"
@@ -61,12 +39,16 @@ hold lenet 200 --width 64
 hold resnet18 16 --image 96 --width 32 --classes 10
 spilled
 hold mobilenet_v2 16 --image 64 --classes 10
+hold gpt2-tiny 8 --layers 2
 hold gpt2-tiny 16 --layers 4
 hold vit-tiny 32 --layers 2
 hold lstm 32 --layers 1
-if [ -n "$PLIM_TEST_LARGE" ]; then
-    hold resnet50 16
-    hold unet 8
-    hold gpt2 4
-fi
+for model in $PLIM_TEST_LARGE; do
+    case $model in
+        resnet50) hold resnet50 16;;
+        unet) hold unet 8;;
+        gpt2) hold gpt2 4;;
+        *) fail "PLIM_TEST_LARGE: $model is none of resnet50, unet, gpt2";;
+    esac
+done
 echo "budgets hold"
