@@ -8,5 +8,7 @@
  * starts anew when a program is started. */
 uint64_t plim__resident_now(void);
 uint64_t plim__resident_peak(void);
+/* About what is resident now, by the MiB: a number that is the same for each run that does the same, nearly always. */
+uint64_t plim__resident_coarse(void);
 
 #endif

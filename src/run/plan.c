@@ -12,17 +12,20 @@ struct plim_plan {
     plim_plan_report report;
     plim_trainer *trainer; /* whose names the report shows */
     char *why;
+    size_t base_bytes,
+        packed_bytes; /* of the first trainer: later ones find what was searched for before resident too */
 };
 
 static plim_status make_trainer(const plim_graph *model, const plim_trainer_options *options, bool explore, int effort,
-                                size_t packed, plim_trainer **trainer, plim_error *error) {
+                                const plim_plan *plan, plim_trainer **trainer, plim_error *error) {
     plim_trainer *t = *trainer = plim__alloc_zero(1, sizeof *t);
     if (!t) return plim__fail_memory(error, "a plan", sizeof *t);
     plim_trainer_options planning = *options;
     planning.plan_only = 1;
     t->explore = explore;
     t->effort = effort;
-    t->packed_bytes = packed;
+    t->base_bytes = plan->base_bytes;
+    t->packed_bytes = plan->packed_bytes;
     return plim__trainer_make(t, model, &planning, error);
 }
 
@@ -56,14 +59,14 @@ static void list_peak(const plim__variant *v, plim_plan_report *report) {
 /* --- the largest batch ---------------------------------------------------------------------------------------- */
 
 /* Whether a batch fits in one piece, by making the plan for it. */
-static plim_status try_batch(const plim_graph *model, const plim_trainer_options *options, int64_t batch, size_t packed,
-                             bool *fits, plim_error *error) {
+static plim_status try_batch(const plim_graph *model, const plim_trainer_options *options, int64_t batch,
+                             const plim_plan *plan, bool *fits, plim_error *error) {
     plim_trainer_options o = *options;
     o.batch = batch;
     o.accumulate = 1;
     o.exact_only = 1;
     plim_trainer *t;
-    plim_status status = make_trainer(model, &o, false, -1, packed, &t, error);
+    plim_status status = make_trainer(model, &o, false, -1, plan, &t, error);
     *fits = status == PLIM_OK;
     bool refused = t && t->refused;
     plim_trainer_free(t);
@@ -86,14 +89,15 @@ static int64_t guess_batch(const plim_plan_report *r, int64_t batch, uint64_t li
 }
 
 /* Begins with a guess, then takes an eighth more or less: every answer was tried. */
-static plim_status find_largest_batch(const plim_graph *model, const plim_trainer_options *options, size_t packed,
-                                      plim_plan_report *report, plim_error *error) {
+static plim_status find_largest_batch(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
+                                      plim_error *error) {
+    plim_plan_report *report = &plan->report;
     int64_t asked = options->batch > 0 ? options->batch : 1, good = 0, bad = INT64_MAX;
     if (report->fits && report->chosen.accumulate == 1) good = asked;
     int64_t batch = guess_batch(report, asked, options->budget);
     for (int tries = 0; tries < 4 && batch > good && batch < bad; tries++) {
         bool fits;
-        PLIM_TRY(try_batch(model, options, batch, packed, &fits, error));
+        PLIM_TRY(try_batch(model, options, batch, plan, &fits, error));
         if (fits)
             good = batch;
         else
@@ -114,7 +118,8 @@ static plim_status plan_unconstrained(const plim_graph *model, const plim_traine
                                       plim_error *error) {
     plim_trainer_options o = *options;
     o.budget = ENDLESS;
-    PLIM_TRY(make_trainer(model, &o, false, 0, 0, &plan->trainer, error));
+    PLIM_TRY(make_trainer(model, &o, false, 0, plan, &plan->trainer, error));
+    if (!plan->base_bytes) plan->base_bytes = plan->trainer->base_bytes;
     plan->report.unconstrained = plim__trainer_way(plan->trainer);
     return PLIM_OK;
 }
@@ -131,7 +136,7 @@ static plim_status plan_chosen(const plim_graph *model, const plim_trainer_optio
     plim_trainer *t;
     plim_error why = {0};
     if (!o.budget) o.budget = ENDLESS;
-    plim_status status = make_trainer(model, &o, true, 0, 0, &t, &why);
+    plim_status status = make_trainer(model, &o, true, 0, plan, &t, &why);
     report->fits = status == PLIM_OK;
     for (size_t i = 0; t && i < t->rows.count && i < PLIM_PLAN_POINTS; i++)
         report->frontier[report->frontier_count++] = t->rows.items[i];
@@ -164,8 +169,8 @@ static plim_status make(const plim_graph *model, const plim_trainer_options *opt
         if (plim__limits_read("", 0, &limits, NULL) == PLIM_OK) limited.budget = limits.available;
     }
     report->largest_batch_limit = limited.budget;
-    size_t packed = plan->trainer->packed_bytes; /* products of more samples take the same, nearly */
-    return limited.budget ? find_largest_batch(model, &limited, packed, report, error) : PLIM_OK;
+    plan->packed_bytes = plan->trainer->packed_bytes; /* products of more samples take the same, nearly */
+    return limited.budget ? find_largest_batch(model, &limited, plan, error) : PLIM_OK;
 }
 
 plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,

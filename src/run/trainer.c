@@ -120,6 +120,7 @@ void plim__trainer_end(plim_trainer *t) {
     t->main = NULL;
     plim__arena_release(&t->arena);
     t->tensors.count = 0;
+    t->base_bytes = 0;
     plim__free(t->times);
     t->times = NULL;
     plim__free(t->costs);

@@ -27,8 +27,13 @@
 /* Batches that the pipeline holds at a time, and what it aligns each by. */
 #define DATA_SLOTS   3
 #define DATA_PADDING 4096
+/* What a search leaves behind in the heap: so much, and so much for each step of the program. */
+#define SEARCH_BYTES ((size_t)512 << 10)
+#define STEP_BYTES   ((size_t)4 << 10)
+/* Products are measured in pages, one more or less. */
+#define PACKED_GRAIN ((size_t)64 << 10)
 /* A plan stays so far below its budget: the kernel's own bookkeeping, and what differs from run to run. */
-static size_t margin(size_t budget) { return ((size_t)1 << 20) + budget / 256; }
+static size_t margin(size_t budget) { return ((size_t)256 << 10) + budget / 256; }
 /* What that leaves for the arena. */
 static size_t limit_of(size_t budget, size_t besides) {
     return budget > besides + margin(budget) ? budget - besides - margin(budget) : 1;
@@ -117,12 +122,29 @@ static plim_status overhead_now(plim_trainer *t, size_t *bytes, plim_error *erro
     if (t->effort >= 0) PLIM_TRY(packed_now(t, &t->packed_bytes, error));
     plim__machine_forget();
     plim__heap_trim();
+    if (!t->base_bytes) t->base_bytes = plim__resident_coarse();
     *bytes = plim__resident_now() + RUNNING_BYTES + t->packed_bytes + data_to_come(t);
     return PLIM_OK;
 }
 
+/* The same as it is reckoned with when a way is chosen, besides the main variant's arena: a number that does not change
+ * from run to run, nor from `plan` to `train`, and mostly a little more than the truth. */
+static size_t reckon(const plim_trainer *t) {
+    size_t steps = t->main->lowered->steps.count;
+    size_t packed = (t->packed_bytes + PACKED_GRAIN - 1) / PACKED_GRAIN * PACKED_GRAIN;
+    size_t others = t->kept_bytes + t->passing_bytes - t->main->plan->arena_bytes;
+    return t->base_bytes + RUNNING_BYTES + SEARCH_BYTES + STEP_BYTES * steps + packed + data_to_come(t) + others;
+}
+
+/* Whether the plan fits, also as it is measured. Whether a larger batch would is asked when much was searched for: there
+ * only what is reckoned counts. */
+static bool fits(const plim_trainer *t) {
+    size_t reckoned = reckon(t) + t->main->plan->arena_bytes, budget = t->options.budget;
+    return reckoned + margin(budget) <= budget && (t->effort < 0 || t->planned_process + margin(budget) <= budget);
+}
+
 static size_t least_budget(size_t arena, size_t besides) {
-    size_t bytes = arena + besides + ((size_t)3 << 20);
+    size_t bytes = arena + besides + ((size_t)1 << 20);
     bytes += bytes / 200;
     return (bytes + (1 << 20) - 1) >> 20 << 20;
 }
@@ -244,51 +266,68 @@ static void forget_plan(plim_trainer *t) {
     t->main = NULL;
 }
 
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+/* The main variant and all others are there: what the process will hold. `besides`: of that, besides the main arena. */
+static plim_status add_up(plim_trainer *t, size_t *besides, plim_error *error) {
+    size_t now;
+    PLIM_TRY(plim__trainer_plan_others(t, error));
+    PLIM_TRY(overhead_now(t, &now, error));
+    t->planned_process = now + t->kept_bytes + t->passing_bytes;
+    *besides = larger(t->planned_process - t->main->plan->arena_bytes, reckon(t));
+    return PLIM_OK;
+}
+
 /* Takes the fastest way within what the budget leaves; again when the plan itself turned out larger, or, once, clearly
  * smaller. */
 static plim_status fit_ways(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t besides,
                             plim_error *error) {
-    size_t budget = t->options.budget, most = besides, searched = limit_of(budget, besides);
+    size_t budget = t->options.budget, most = besides, searched = limit_of(budget, besides), beside;
     for (int round = 0;; round++) {
         size_t limit = limit_of(budget, besides);
         if (limit < searched && !ways->complete) PLIM_TRY(search_again(task, ways, searched = limit, error));
         PLIM_TRY(round < MOST_ROUNDS ? choose(t, task, ways, limit, error) : take_smallest(t, ways, error));
         plim__ways_rest(ways);
-        PLIM_TRY(plim__trainer_plan_others(t, error));
-        size_t now;
-        PLIM_TRY(overhead_now(t, &now, error));
-        t->planned_process = now + t->kept_bytes + t->passing_bytes;
-        size_t beside = t->planned_process - t->main->plan->arena_bytes;
-        if (beside > most) most = beside;
-        bool fits = t->planned_process + margin(budget) <= budget, room = round == 0 && beside + CLEARLY < besides;
-        if ((fits && !room) || t->smallest) {
-            plim_status status = t->planned_process <= budget ? PLIM_OK : refuse(t, now, error);
+        PLIM_TRY(add_up(t, &beside, error));
+        most = larger(most, beside);
+        bool room = round == 0 && reckon(t) + CLEARLY < besides;
+        if ((fits(t) && !room) || t->smallest) {
+            plim_status status = t->planned_process <= budget ? PLIM_OK : refuse(t, beside, error);
             if (t->explore) PLIM_TRY(list_rows(t, ways, most, error));
             return status;
         }
-        besides = beside + ((size_t)1 << 20);
+        besides = fits(t) ? reckon(t) : beside + ((size_t)1 << 20);
         forget_plan(t);
     }
 }
 
-static plim_status fit(plim_trainer *t, size_t besides, plim_error *error) {
+/* `whole`: the step as it comes fits, and is taken; others are only listed. */
+static plim_status fit(plim_trainer *t, size_t besides, bool whole, plim_error *error) {
     plim__task task = plim__trainer_task(t);
     plim__ways ways;
     PLIM_TRY(plim__ways_find(&task, t->explore ? SIZE_MAX : limit_of(t->options.budget, besides), &ways, error));
-    plim_status status = fit_ways(t, &task, &ways, besides, error);
+    plim_status status = PLIM_OK;
+    if (whole) {
+        status = list_rows(t, &ways, besides, error);
+        plim__ways_rest(&ways);
+        if (status == PLIM_OK) status = plan_freely(t, error);
+        if (status == PLIM_OK) status = add_up(t, &besides, error);
+    } else {
+        status = fit_ways(t, &task, &ways, besides, error);
+    }
     plim__ways_free(&ways);
     return status;
 }
 
 static plim_status plan_within(plim_trainer *t, plim_error *error) {
+    size_t besides;
     PLIM_TRY(plan_freely(t, error)); /* what it would need, and what the plan itself takes */
-    PLIM_TRY(plim__trainer_plan_others(t, error));
-    size_t besides, arena = t->kept_bytes + t->passing_bytes;
-    PLIM_TRY(overhead_now(t, &besides, error));
-    t->planned_process = arena + besides;
-    if (!t->explore && arena + besides + margin(t->options.budget) <= t->options.budget) return PLIM_OK;
+    PLIM_TRY(add_up(t, &besides, error));
+    bool whole = fits(t);
+    if (!t->explore && whole) return PLIM_OK;
+    besides = reckon(t);
     forget_plan(t);
-    return fit(t, besides, error);
+    return fit(t, besides, whole, error);
 }
 
 static plim_status plan_saved(plim_trainer *t, plim_error *error) {

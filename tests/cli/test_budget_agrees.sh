@@ -1,0 +1,29 @@
+#!/bin/bash
+# For the same budget `plan` and `train` choose the same way: what one says is what the other does.
+#   test_budget_agrees.sh PLIMSOLL SOURCE
+program=$(realpath "$1")
+. "$(dirname "$0")/memory_group.sh" agrees
+
+agree() { # model batch zoo-options...
+    model=$1 batch=$2
+    shift 2
+    "$program" zoo "$model" "$@" -o model.onnx > /dev/null || fail "zoo $model"
+    "$program" plan model.onnx --batch "$batch" --budget 64GiB --json > plan.json 2> err || fail "plan $model"
+    for budget in $(budgets 6); do
+        "$program" plan model.onnx --batch "$batch" --budget "$budget" --json > planned.json 2> err || fail "plan $model within $budget"
+        "$program" train model.onnx --batch "$batch" --data synthetic --steps 1 --budget "$budget" --json > run.json 2> err || fail "$model within $budget"
+        python3 - "$model" "$budget" <<'PY' || fail "$model within $budget: plan and train are not of one mind"
+import json, sys
+plan, run = json.load(open("planned.json")), json.load(open("run.json"))
+words = "arena_bytes", "micro_batch", "accumulate", "recomputed", "spilled_bytes", "class"
+print(f"{sys.argv[1]} within {int(sys.argv[2]) / 1e6:.1f} MB:", *(plan[w] for w in words))
+for w in words:
+    assert plan[w] == run[w], f"{w}: {plan[w]} planned, {run[w]} done"
+PY
+    done
+}
+
+agree vit-tiny 11 --layers 1
+agree gpt2-tiny 13 --layers 1
+agree lstm 9 --layers 2
+echo "plan and train agree"
