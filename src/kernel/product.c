@@ -9,12 +9,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/clock.h"
 #include "core/error.h"
 
-/* A short one runs again: something else in the process may have met a new page meanwhile. */
-#define RUNS         3
-#define LONG_SECONDS 0.01
+/* A small one runs again: the first time it also meets pages of code. Of large ones these are nothing. */
+#define RUNS  3
+#define LARGE 4e9 /* multiplications */
 
 bool plim__product_equal(const plim__product *a, const plim__product *b) {
     return a->ta == b->ta && a->tb == b->tb && a->alone == b->alone && a->m == b->m && a->n == b->n && a->k == b->k &&
@@ -103,8 +102,8 @@ static long page_faults(void) {
 
 static bool run(const plim__product *p, const struct matrices *m, size_t page, size_t *bytes) {
     long least = -1;
-    double start = plim__clock_seconds();
-    for (int i = 0; i < RUNS && (i == 0 || plim__clock_seconds() - start < LONG_SECONDS); i++) {
+    int runs = (double)p->m * (double)p->n * (double)p->k < LARGE ? RUNS : 1;
+    for (int i = 0; i < runs; i++) {
         long before = page_faults();
         if (dnnl_sgemm(p->ta, p->tb, p->m, p->n, p->k, 1, m->at[0], p->lda, m->at[1], p->ldb, 0, m->at[2], p->ldc) !=
             dnnl_success)
