@@ -14,8 +14,8 @@ say() { printf '\n\033[1m$ plimsoll %s\033[0m\n' "$*"; }
 show() { say "$@"; "$program" "$@"; }
 
 show zoo lenet -o lenet.onnx
-show plan lenet.onnx --batch 256 --optimizer adamw --budget 60MiB
-show train lenet.onnx --data $data --batch 256 --optimizer adamw --lr 1e-3 --epochs 1 --budget 60MiB --out trained.onnx
+show plan lenet.onnx --data $data --batch 256 --optimizer adamw --budget 48MiB
+show train lenet.onnx --data $data --batch 256 --optimizer adamw --lr 1e-3 --epochs 1 --budget 48MiB --out trained.onnx
 show evaluate trained.onnx --data $data --split test
 say explain error.log
 "$program" explain "$here/example-error.log"
