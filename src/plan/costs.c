@@ -47,12 +47,18 @@ static void add(struct sums *sums, const plim__timed *s) {
     sums->bt += s->bytes;
 }
 
+#define SLOWEST 4e9 /* bytes a second beside arithmetic: where both grow together, times alone do not tell them apart */
+
 /* Least squares for seconds = flops · f + bytes · b, neither below zero. */
 static void solve(const struct sums *s, double *flops, double *bytes) {
     double d = s->ff * s->bb - s->fb * s->fb, f = 0, b = 0;
     if (d > 1e-6 * s->ff * s->bb) {
         f = (s->ft * s->bb - s->bt * s->fb) / d;
         b = (s->bt * s->ff - s->ft * s->fb) / d;
+    }
+    if (f > 0 && b > 1 / SLOWEST) {
+        b = 1 / SLOWEST;
+        f = (s->ft - b * s->fb) / s->ff;
     }
     if (f <= 0 || b <= 0) { /* one alone: whichever explains more */
         double by_flops = s->ff > 0 ? s->ft * s->ft / s->ff : 0, by_bytes = s->bb > 0 ? s->bt * s->bt / s->bb : 0;
