@@ -2,6 +2,8 @@
 
 usage: budget.py PLIMSOLL OUT.json FRONTIER.svg [--threads N] [--only MODEL]
 
+With --only the other models keep what OUT.json has of them, and when that was measured.
+
 Memory is VmHWM above the idle process, on both sides. A budget of Plimsoll bounds its whole process, so a share of
 PyTorch's memory is asked for as: our idle process + share x PyTorch's peak above its own. Where that does not fit, the
 smallest budget that does is measured instead.
@@ -10,6 +12,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 
 import frontier
 import measure
@@ -87,13 +90,17 @@ def compare(args, name, batch, optimizer, wanted, extra, path):
 
 def main():
     args = measure.arguments(__doc__, "svg")
-    rows = []
+    begun, known = time.strftime("%Y-%m-%d %H:%M"), {}
+    if args.only and os.path.exists(args.out):
+        with open(args.out) as f:
+            known = {row["model"]: row for row in json.load(f)["rows"]}
     with tempfile.TemporaryDirectory() as folder:
         for name, batch, optimizer, wanted, extra in CASES:
             if args.only in (None, name):
                 path = measure.make_model(args.plimsoll, name, os.path.join(folder, name + ".onnx"))
-                rows.append(compare(args, name, batch, optimizer, wanted, extra, path))
+                known[name] = dict(compare(args, name, batch, optimizer, wanted, extra, path), begun=begun)
                 os.remove(path)
+    rows = [known[case[0]] for case in CASES if case[0] in known]
     measure.write(args.out, {"threads": args.threads, "rows": rows, "limit": LIMIT})
     with open(args.svg, "w") as f:
         f.write(frontier.draw(rows, LIMIT))

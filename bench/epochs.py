@@ -87,7 +87,7 @@ def main():
             command = [sys.executable, os.path.abspath(__file__), path, "-", "--threads", str(args.threads), "--epochs", str(args.epochs), "--pytorch", str(workers)]
             theirs.append(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
     best = min(theirs, key=lambda t: t["seconds"])
-    answer = {"threads": args.threads, "epochs": args.epochs, "batch": BATCH, "plimsoll": ours, "pytorch": best, "tried": theirs, "ratio": ours["seconds"] / best["seconds"]}
+    answer = {"threads": args.threads, "epochs": args.epochs, "batch": BATCH, "rate": RATE, "plimsoll": ours, "pytorch": best, "tried": theirs, "ratio": ours["seconds"] / best["seconds"]}
     print("lenet, %d epochs: Plimsoll %.1f s, %.2f %% right   PyTorch %.1f s (%d workers), %.2f %%   time %.2f" % (
         args.epochs, ours["seconds"], 100 * ours["accuracy"], best["seconds"], best["workers"], 100 * best["accuracy"], answer["ratio"]))
     measure.write(args.out, answer)

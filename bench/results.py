@@ -70,8 +70,8 @@ if train:
             r["memory_ratio"], "%.0f %%" % (100 * r["plimsoll_kernel_share"]) if r["plimsoll_kernel_share"] else "", 100 * r["pytorch_kernel_share"]))
 epochs = read("epochs.json")
 if epochs:
-    print("\n## From data to accuracy\n\nlenet on Fashion-MNIST, %d epochs, batch %d, AdamW, %d threads. Our time is that of the whole process; PyTorch's begins with the data in memory, and is the\n"
-          "best of what was tried as workers of its DataLoader. %s\n" % (epochs["epochs"], epochs["batch"], epochs["threads"], when(epochs)))
+    print("\n## From data to accuracy\n\nlenet on Fashion-MNIST, %d epochs, batch %d, AdamW with a rate of %g that falls along a cosine, both sides, %d threads. Our time is that of the whole process; PyTorch's begins with the data in memory, and is the\n"
+          "best of what was tried as workers of its DataLoader. %s\n" % (epochs["epochs"], epochs["batch"], epochs["rate"], epochs["threads"], when(epochs)))
     print("| | time | test accuracy |\n|---|---|---|")
     print("| Plimsoll | %.1f s | %.2f %% |" % (epochs["plimsoll"]["seconds"], 100 * epochs["plimsoll"]["accuracy"]))
     for t in epochs["tried"]:
@@ -82,6 +82,9 @@ if budget:
     print("\n## Within a budget\n\nMemory above the idle process on both sides: a budget bounds our whole process, so a share of PyTorch's memory is asked for as our idle process + that\n"
           "share of PyTorch's peak. The headline's share is a quarter (gpt2: a half), its limit %.2f of PyTorch's time. %s\n\n![Time against memory](frontier.svg)\n" % (
               budget["limit"], when(budget)))
+    apart = sorted({r["begun"] for r in budget["rows"]})
+    if len(apart) > 1:
+        print("Not all in one run: %s.\n" % "; ".join("%s in that of %s" % (", ".join(r["model"] for r in budget["rows"] if r["begun"] == b), b) for b in apart))
     print("| model | batch | | memory | of PyTorch's | time a step | of PyTorch's | how |\n|---|---|---|---|---|---|---|---|")
     for r in budget["rows"]:
         base = r["pytorch"][0]

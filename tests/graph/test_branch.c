@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "format/onnx_bytes.h"
+#include "format/load_case.h"
 #include "graph/graph.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
-
-static plim_error error;
 
 /* --- models ------------------------------------------------------------------------------------------------------- */
 
@@ -60,28 +58,6 @@ static bytes choice(bool condition) {
 }
 
 /* --- what it is read as ------------------------------------------------------------------------------------------- */
-
-static plim_graph *load(bytes *model) {
-    plim_graph *g;
-    plim_status status = plim_onnx_load_memory(model->data, model->size, &g, &error);
-    assert_true((status == PLIM_OK) == (g != NULL));
-    free(model->data);
-    if (g) assert_true(plim__graph_is_valid(g, NULL));
-    return g;
-}
-
-static plim_graph *must_load(bytes *model) {
-    plim_graph *g = load(model);
-    if (!g) fail_msg("%s", error.message);
-    return g;
-}
-
-static void must_refuse(bytes *model, plim_status status, const char *words, const char *more) {
-    assert_null(load(model));
-    if (error.status != status || !strstr(error.message, words) || !strstr(error.message, more))
-        fail_msg("expected %s with '%s' and '%s', got %s: %s", plim_status_name(status), words, more,
-                 plim_status_name(error.status), error.message);
-}
 
 static size_t live(const plim_graph *g, const char *op) {
     size_t count = 0;
