@@ -5,19 +5,25 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-static void *room(void *context, size_t bytes) {
-    void **kept = context;
-    free(*kept);
-    *kept = bytes <= 16 << 20 ? malloc(bytes) : NULL; /* large claims are for the limits of the reader's memory */
-    return *kept;
+static void decode(plim__image *image) {
+    plim_error error;
+    if (image->room_bytes > 16 << 20) return; /* large claims are for the limits of the reader's memory */
+    void *room = malloc(image->room_bytes + 1);
+    unsigned char *row = malloc((size_t)image->width * (size_t)image->channels);
+    plim_status status = room && row ? plim__image_start(image, room, &error) : PLIM_NO_MEMORY;
+    for (int y = 0; y < image->height && status == PLIM_OK; y++) status = plim__image_row(image, row, &error);
+    if (status == PLIM_OK && image->beyond_bytes) abort(); /* what a file needs is known from its head */
+    plim__image_close(image);
+    free(row);
+    free(room);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
-    void *kept = NULL;
     plim__image image;
     plim_error error;
-    plim__image_request request = {.channels = size % 2 ? 1 : 3, .least_side = 8, .room = room, .context = &kept};
-    plim__image_decode(data, size, "fuzz", &request, &image, &error);
-    free(kept);
+    plim__image_input input = {.name = "fuzz", .fd = -1, .buffer = (unsigned char *)data, .size = size, .have = size};
+    plim__image_request request = {.channels = size % 2 ? 1 : 3, .least_side = 8};
+    if (plim__image_open(&image, &input, &request, &error) == PLIM_OK) decode(&image);
+    plim__image_close(&image);
     return 0;
 }

@@ -75,6 +75,8 @@ typedef struct plim_data_options {
     int workers;           /* threads; default: 1, and for images as many as the cores */
     int depth;             /* batches kept ready; default: tunes itself */
     uint64_t buffer_limit; /* bytes of batch buffers that it may grow to; default 64 MiB, never below two batches */
+    int bounded; /* most_bytes of plim_data_info is all that it will ever hold, and workers have theirs before the
+                            * first batch. Opening reads the head of every image for that */
 } plim_data_options;
 
 /* Opens "PATH" or "KIND:PATH"; "synthetic" is a kind that needs no path. Threads start with the first batch. */
@@ -104,8 +106,9 @@ typedef struct plim_data_info {
     int field_count;
     uint64_t file_bytes; /* of the files that it is made of; 0 for arrays in memory and synthetic */
     uint64_t held_bytes; /* of memory that it keeps besides batches: names of files, small arrays */
-    uint64_t most_bytes; /* that batch buffers and held_bytes may ever take; a worker that decodes images has the pixels
-                          * of one besides */
+    uint64_t
+        most_bytes; /* that it may ever take, with held_bytes; where options.bounded was not set, images are decoded
+                          * in memory that is not counted here */
     int workers;
 } plim_data_info;
 PLIM_API void plim_data_info_get(const plim_data *data, plim_data_info *info);

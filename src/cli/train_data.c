@@ -65,6 +65,7 @@ static void fill_in(const plim__args *args, const plim__train_settings *settings
     o->batch = settings->options.batch;
     o->seed = settings->options.seed;
     o->drop_last = plim__args_has(args, "drop-last");
+    o->bounded = counted;
     if (counted && !o->buffer_limit && !o->depth) o->depth = DEPTH;
 }
 

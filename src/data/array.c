@@ -224,6 +224,7 @@ plim_status plim__array_source_add_column(plim__array_source *source, const plim
     PLIM_TRY(check_rows(source, c, field->name, error));
     if (made == PLIM_F32 && !field->target) PLIM_TRY(plim__normal_check(&source->normal, field, error));
     source->base.field_count++;
+    if (c->stored_bytes > source->base.scratch.parts[0]) source->base.scratch.parts[0] = c->stored_bytes;
     return PLIM_OK;
 }
 

@@ -9,15 +9,15 @@
 
 #include "core/alloc.h"
 #include "core/error.h"
-#include "core/file.h"
 #include "core/random.h"
 #include "data/image_folder.h"
 #include "data/normal.h"
 #include "data/resample.h"
 #include "data/source.h"
+#include "format/image.h"
 
-enum { MAX_FILE = 256 << 20, MAX_PATH = 4096 };
-enum { SCRATCH_FILE, SCRATCH_PIXELS, SCRATCH_RESAMPLE };
+enum { MAX_PATH = 4096, READ_BYTES = 64 << 10, HEAD_BYTES = 4 << 10 };
+enum { SCRATCH_FILE, SCRATCH_DECODER, SCRATCH_RESAMPLE };
 
 typedef struct image_source {
     plim__data_source base;
@@ -25,32 +25,21 @@ typedef struct image_source {
     plim__normal normal;
     int height, width, resize, channels;
     bool random_crop, random_flip;
+    bool bounded; /* base.scratch is the most that an image may need */
 } image_source;
 
-/* --- one image ------------------------------------------------------------------------------------------------ */
+/* --- one file ------------------------------------------------------------------------------------------------- */
 
-static plim_status read_open_file(int fd, const char *path, plim__scratch *scratch, unsigned char **bytes, size_t *size,
-                                  plim_error *error) {
+static plim_status open_file(const image_source *source, size_t file, char path[MAX_PATH], int *fd, plim_error *error) {
     struct stat info;
-    if (fstat(fd, &info) != 0) return plim__fail_errno(error, errno, "cannot read '%s'", path);
-    if (!S_ISREG(info.st_mode) || info.st_size > MAX_FILE)
-        return plim__fail(error, PLIM_CORRUPT, "image '%s' is not a file of at most %d bytes", path, MAX_FILE);
-    *size = (size_t)info.st_size;
-    *bytes = plim__scratch_get(scratch, SCRATCH_FILE, *size + 1);
-    if (!*bytes) return plim__fail_memory(error, path, *size);
-    return plim__file_read_at(fd, *bytes, *size, 0, path, error);
+    snprintf(path, MAX_PATH, "%s/%s", plim__str_text(&source->folder.root),
+             plim__image_folder_path(&source->folder, file));
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait: it is refused */
+    if (*fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", path);
+    if (fstat(*fd, &info) == 0 && S_ISREG(info.st_mode)) return PLIM_OK;
+    close(*fd);
+    return plim__fail(error, PLIM_CORRUPT, "image '%s' is not a regular file", path);
 }
-
-static plim_status read_file(const char *path, plim__scratch *scratch, unsigned char **bytes, size_t *size,
-                             plim_error *error) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", path);
-    plim_status status = read_open_file(fd, path, scratch, bytes, size, error);
-    close(fd);
-    return status;
-}
-
-static void *pixel_room(void *scratch, size_t bytes) { return plim__scratch_get(scratch, SCRATCH_PIXELS, bytes); }
 
 /* The shorter side becomes `resize`, the other keeps the proportion; then the crop, in the centre or by chance. */
 static plim__crop choose_crop(const image_source *source, const plim__image *image, const plim__sample_key *key) {
@@ -70,26 +59,102 @@ static plim__crop choose_crop(const image_source *source, const plim__image *ima
     return crop;
 }
 
+static plim_status next_row(void *image, unsigned char *row, plim_error *error) {
+    return plim__image_row(image, row, error);
+}
+
+static plim__rows rows_of(plim__image *image) {
+    return (plim__rows){image->width, image->height, image->channels, next_row, image};
+}
+
+/* --- one image ------------------------------------------------------------------------------------------------ */
+
+/* Where memory is counted, an image that needs more than any did before is not decoded. */
+static plim_status get_room(const image_source *source, plim__scratch *scratch, int part, size_t bytes,
+                            const char *path, void **room, plim_error *error) {
+    size_t most = source->base.scratch.parts[part];
+    if (source->bounded && bytes > most)
+        return plim__fail(
+            error, PLIM_BUDGET,
+            "image '%s' needs %zu bytes to be decoded, %zu are planned for: it was changed since the data "
+            "set was opened",
+            path, bytes, most);
+    *room = plim__scratch_get(scratch, part, bytes ? bytes : 1);
+    return *room ? PLIM_OK : plim__fail_memory(error, path, bytes);
+}
+
+static plim_status make_image(const image_source *source, plim__image *image, const plim__sample_key *key,
+                              const char *path, plim__scratch *scratch, float *planes, plim_error *error) {
+    plim__rows rows = rows_of(image);
+    plim__crop crop = choose_crop(source, image, key);
+    void *room, *memory;
+    PLIM_TRY(get_room(source, scratch, SCRATCH_DECODER, image->room_bytes, path, &room, error));
+    PLIM_TRY(get_room(source, scratch, SCRATCH_RESAMPLE, plim__resample_scratch(&rows, &crop), path, &memory, error));
+    PLIM_TRY(plim__image_start(image, room, error));
+    PLIM_TRY(plim__resample(&rows, &crop, memory, planes, error));
+    plim__normal_apply(&source->normal, &source->base.fields[0], planes);
+    return PLIM_OK;
+}
+
+static plim_status read_open_file(const image_source *source, int fd, const plim__sample_key *key, const char *path,
+                                  plim__scratch *scratch, float *planes, plim_error *error) {
+    plim__image image;
+    plim__image_request request = {source->channels, source->resize};
+    plim__image_input input = {.name = path, .fd = fd, .size = READ_BYTES};
+    input.buffer = plim__scratch_get(scratch, SCRATCH_FILE, READ_BYTES);
+    if (!input.buffer) return plim__fail_memory(error, path, READ_BYTES);
+    PLIM_TRY(plim__image_open(&image, &input, &request, error));
+    plim_status status = make_image(source, &image, key, path, scratch, planes, error);
+    plim__image_close(&image);
+    return status;
+}
+
 static plim_status read_sample(const plim__data_source *base, const plim__sample_key *key, plim__scratch *scratch,
                                void *const *fields, plim_error *error) {
     const image_source *source = (const image_source *)base;
     char path[MAX_PATH];
-    unsigned char *bytes = NULL;
-    size_t size = 0, file = (size_t)key->index;
-    plim__image image;
-    plim__image_request request = {source->channels, source->resize, pixel_room, scratch};
-    snprintf(path, sizeof path, "%s/%s", plim__str_text(&source->folder.root),
-             plim__image_folder_path(&source->folder, file));
-    PLIM_TRY(read_file(path, scratch, &bytes, &size, error));
-    PLIM_TRY(plim__image_decode(bytes, size, path, &request, &image, error));
-    plim__crop crop = choose_crop(source, &image, key);
-    size_t need = plim__resample_scratch(&image, &crop);
-    void *memory = plim__scratch_get(scratch, SCRATCH_RESAMPLE, need);
-    if (!memory) return plim__fail_memory(error, "resizing an image", need);
-    plim__resample(&image, &crop, memory, fields[0]);
-    plim__normal_apply(&source->normal, &base->fields[0], fields[0]);
-    *(int64_t *)fields[1] = plim__image_folder_class(&source->folder, file);
+    int fd;
+    PLIM_TRY(open_file(source, (size_t)key->index, path, &fd, error));
+    plim_status status = read_open_file(source, fd, key, path, scratch, fields[0], error);
+    close(fd);
+    PLIM_TRY(status);
+    *(int64_t *)fields[1] = plim__image_folder_class(&source->folder, (size_t)key->index);
     return PLIM_OK;
+}
+
+/* --- what images will need ------------------------------------------------------------------------------------ */
+
+static void raise_to(size_t *most, size_t bytes) {
+    if (bytes > *most) *most = bytes;
+}
+
+static void look_at(image_source *source, int fd, const char *path) {
+    static const plim__sample_key any;
+    unsigned char head[HEAD_BYTES];
+    plim__image image;
+    plim__image_request request = {source->channels, source->resize};
+    plim__image_input input = {.name = path, .fd = fd, .buffer = head, .size = sizeof head};
+    plim__scratch_needs *needs = &source->base.scratch;
+    if (plim__image_open(&image, &input, &request, NULL) != PLIM_OK) return; /* whoever reads it will be told */
+    plim__rows rows = rows_of(&image);
+    plim__crop crop = choose_crop(source, &image, &any);
+    raise_to(&needs->parts[SCRATCH_DECODER], image.room_bytes);
+    raise_to(&needs->parts[SCRATCH_RESAMPLE], plim__resample_scratch(&rows, &crop));
+    raise_to(&needs->library, image.library_bytes);
+    plim__image_close(&image);
+}
+
+/* The head of every image: its size and its way of storing tell what decoding will take. */
+static void look_at_all(image_source *source) {
+    char path[MAX_PATH];
+    int fd;
+    for (size_t i = 0; i < source->folder.files.count; i++) {
+        if (open_file(source, i, path, &fd, NULL) != PLIM_OK) continue;
+        look_at(source, fd, path);
+        close(fd);
+    }
+    source->base.scratch.parts[SCRATCH_FILE] = READ_BYTES;
+    source->bounded = true;
 }
 
 /* --- the folder ----------------------------------------------------------------------------------------------- */
@@ -144,6 +209,7 @@ static plim_status open_folder(image_source *source, const char *path, const pli
     base->count = (int64_t)source->folder.files.count;
     base->held_bytes = plim__image_folder_bytes(&source->folder);
     base->decodes = true;
+    if (options->bounded) look_at_all(source);
     return PLIM_OK;
 }
 

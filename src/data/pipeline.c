@@ -302,6 +302,11 @@ static plim_status prepare(plim__pipeline *p, plim_error *error) {
     if (!p->workers) return plim__fail_memory(error, "threads that read data", sizeof *p->workers);
     int first = p->options.depth > 0 || p->slot_most < FIRST_SLOTS ? p->slot_most : FIRST_SLOTS;
     while (p->slot_count < first) PLIM_TRY(add_slot(p, error));
+    for (int i = 0; i < p->options.workers; i++) {
+        worker *w = &p->workers[i];
+        PLIM_TRY(plim__scratch_fill(&w->scratch, &p->source->scratch, error));
+        w->scratch_bytes = plim__scratch_bytes(&w->scratch);
+    }
     return PLIM_OK;
 }
 
@@ -330,10 +335,8 @@ void plim__pipeline_free(plim__pipeline *p) {
     p->stop = true;
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->mutex);
-    for (int i = 0; i < p->worker_count; i++) {
-        pthread_join(p->workers[i].thread, NULL);
-        plim__scratch_free(&p->workers[i].scratch);
-    }
+    for (int i = 0; i < p->worker_count; i++) pthread_join(p->workers[i].thread, NULL);
+    for (int i = 0; p->workers && i < p->options.workers; i++) plim__scratch_free(&p->workers[i].scratch);
     for (int i = 0; i < p->slot_count; i++) {
         plim__free(p->slots[i].memory);
         plim__free(p->slots[i].bad);
@@ -476,13 +479,16 @@ const char *plim__pipeline_last_bad(const plim__pipeline *p) { return p->last_ba
 uint64_t plim__pipeline_bytes(plim__pipeline *p) {
     uint64_t sum = (uint64_t)p->slot_count * (p->slot_bytes + (uint64_t)p->options.batch);
     pthread_mutex_lock(&p->mutex);
-    for (int i = 0; i < p->worker_count; i++) sum += p->workers[i].scratch_bytes;
+    for (int i = 0; i < p->options.workers; i++) sum += p->workers[i].scratch_bytes;
     pthread_mutex_unlock(&p->mutex);
     return sum;
 }
 
 uint64_t plim__pipeline_most_bytes(const plim__pipeline *p) {
-    return (uint64_t)p->slot_most * (p->slot_bytes + (uint64_t)p->options.batch);
+    uint64_t scratch = p->source->scratch.library;
+    for (int i = 0; i < PLIM__SCRATCH_PARTS; i++) scratch += p->source->scratch.parts[i];
+    return (uint64_t)p->slot_most * (p->slot_bytes + (uint64_t)p->options.batch) +
+           (uint64_t)p->options.workers * scratch;
 }
 
 int64_t plim__pipeline_batches(const plim__pipeline *p) {

@@ -37,7 +37,7 @@ void plim__pipeline_stats(plim__pipeline *pipeline, plim_data_stats *stats);
 const char *plim__pipeline_last_bad(const plim__pipeline *pipeline);
 
 uint64_t plim__pipeline_bytes(plim__pipeline *pipeline);            /* slots and workers' scratch memory, now */
-uint64_t plim__pipeline_most_bytes(const plim__pipeline *pipeline); /* slots, at most */
+uint64_t plim__pipeline_most_bytes(const plim__pipeline *pipeline); /* the same at most, as far as it is known */
 int64_t plim__pipeline_batches(const plim__pipeline *pipeline);     /* of one epoch */
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "format/image.h"
+#include "plimsoll/status.h"
 
 /* The image is thought of as resized to resized_width x resized_height; of that, the rectangle at (left, top) with
  * width x height is made. */
@@ -15,10 +15,19 @@ typedef struct plim__crop {
     bool flip; /* mirrored, left to right */
 } plim__crop;
 
-/* Bytes of scratch memory that plim__resample needs. */
-size_t plim__resample_scratch(const plim__image *image, const plim__crop *crop);
+/* The source: its size, and its rows one after the other, width * channels bytes each. */
+typedef struct plim__rows {
+    int width, height, channels;
+    plim_status (*next)(void *context, unsigned char *row, plim_error *error);
+    void *context;
+} plim__rows;
+
+/* Bytes of scratch memory that plim__resample needs: the rows that make one row of the result, not all of them. They
+ * depend on sizes alone, not on where the crop is. */
+size_t plim__resample_scratch(const plim__rows *rows, const plim__crop *crop);
 /* Bilinear, antialiased: a triangle filter as wide as the step between pixels of the result, or of the source where
- * that is wider. Writes channels x height x width floats in 0..1. */
-void plim__resample(const plim__image *image, const plim__crop *crop, void *scratch, float *planes);
+ * that is wider. Reads all rows and writes channels x height x width floats in 0..1. */
+plim_status plim__resample(const plim__rows *rows, const plim__crop *crop, void *scratch, float *planes,
+                           plim_error *error);
 
 #endif

@@ -23,14 +23,23 @@ void *plim__scratch_get(plim__scratch *scratch, int part, size_t bytes) {
     return scratch->parts[part].data;
 }
 
+plim_status plim__scratch_fill(plim__scratch *scratch, const plim__scratch_needs *needs, plim_error *error) {
+    for (int i = 0; i < PLIM__SCRATCH_PARTS; i++) {
+        void *memory = plim__scratch_get(scratch, i, needs->parts[i]);
+        if (needs->parts[i] && !memory) return plim__fail_memory(error, "reading data", needs->parts[i]);
+        if (memory) memset(memory, 0, scratch->parts[i].bytes);
+    }
+    return PLIM_OK;
+}
+
 size_t plim__scratch_bytes(const plim__scratch *scratch) {
     size_t sum = 0;
-    for (size_t i = 0; i < sizeof scratch->parts / sizeof *scratch->parts; i++) sum += scratch->parts[i].bytes;
+    for (int i = 0; i < PLIM__SCRATCH_PARTS; i++) sum += scratch->parts[i].bytes;
     return sum;
 }
 
 void plim__scratch_free(plim__scratch *scratch) {
-    for (size_t i = 0; i < sizeof scratch->parts / sizeof *scratch->parts; i++) plim__free(scratch->parts[i].data);
+    for (int i = 0; i < PLIM__SCRATCH_PARTS; i++) plim__free(scratch->parts[i].data);
     *scratch = (plim__scratch){0};
 }
 

@@ -7,16 +7,26 @@
 
 #include "plimsoll/data.h"
 
+enum { PLIM__SCRATCH_PARTS = 4 };
+
 /* Memory that one reader keeps between samples: it grows to what the largest sample needs, and is counted. */
 typedef struct plim__scratch {
     struct {
         void *data;
         size_t bytes;
-    } parts[4];
+    } parts[PLIM__SCRATCH_PARTS];
 } plim__scratch;
+
+/* What a source knows of that before it reads. */
+typedef struct plim__scratch_needs {
+    size_t parts[PLIM__SCRATCH_PARTS]; /* the most of each */
+    size_t library;                    /* that libraries take from the heap besides, at most */
+} plim__scratch_needs;
 
 /* The part-th buffer, at least `bytes` long; contents undefined; NULL when memory is short. */
 void *plim__scratch_get(plim__scratch *scratch, int part, size_t bytes);
+/* All parts, resident from now on. */
+plim_status plim__scratch_fill(plim__scratch *scratch, const plim__scratch_needs *needs, plim_error *error);
 size_t plim__scratch_bytes(const plim__scratch *scratch);
 void plim__scratch_free(plim__scratch *scratch);
 
@@ -44,8 +54,9 @@ struct plim__data_source { /* the first member of every kind's own structure */
     int field_count;
     plim_data_field fields[PLIM_DATA_MAX_FIELDS];
     uint64_t file_bytes, held_bytes;
-    bool consecutive; /* neighbours overlap or belong together: a validation share is cut off the end */
-    bool decodes;     /* samples cost time: worth several workers */
+    plim__scratch_needs scratch; /* of one reader; zero where only reading tells */
+    bool consecutive;            /* neighbours overlap or belong together: a validation share is cut off the end */
+    bool decodes;                /* samples cost time: worth several workers */
 };
 
 /* Opens whatever is there: a file or a folder, told apart by name and content. */

@@ -22,10 +22,14 @@ typedef struct token_source {
     int64_t seq, stride;
 } token_source;
 
+static size_t window_bytes(const token_source *source) {
+    return ((size_t)source->seq + 1) * (size_t)source->token_bytes;
+}
+
 static plim_status read_sample(const plim__data_source *base, const plim__sample_key *key, plim__scratch *scratch,
                                void *const *fields, plim_error *error) {
     const token_source *source = (const token_source *)base;
-    size_t width = (size_t)source->token_bytes, seq = (size_t)source->seq, bytes = (seq + 1) * width;
+    size_t width = (size_t)source->token_bytes, seq = (size_t)source->seq, bytes = window_bytes(source);
     unsigned char *stored = plim__scratch_get(scratch, 0, bytes);
     if (!stored) return plim__fail_memory(error, "a window of tokens", bytes);
     uint64_t first = (uint64_t)key->index * (uint64_t)source->stride;
@@ -82,6 +86,7 @@ static plim_status open_windows(token_source *source, const char *path, plim_err
                           (unsigned long long)tokens, (long long)source->seq, (long long)source->seq + 1);
     source->base.count = (int64_t)((tokens - 1 - (uint64_t)source->seq) / (uint64_t)source->stride) + 1;
     source->base.file_bytes = source->blob.bytes;
+    source->base.scratch.parts[0] = window_bytes(source);
     return PLIM_OK;
 }
 

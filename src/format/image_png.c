@@ -1,17 +1,31 @@
 /* PNG through libpng. Sixteen bits become eight, transparency is dropped. */
 #include <png.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/error.h"
 #include "format/image.h"
 
+/* Structures, tables and the window of zlib. */
+#define LIBRARY_BYTES (96 << 10)
+
 typedef struct decoder {
-    const unsigned char *at;
-    size_t left;
+    png_structp png;
+    png_infop info;
+    plim__image_input *input;
+    size_t at; /* in its buffer */
+    plim_error failure;
     jmp_buf away;
     char message[160];
+    size_t row_bytes; /* as libpng gives them */
+    int pixel_bytes;  /* 3, or 1 for grey */
+    int passes;
+    unsigned char *room; /* all rows of an interlaced image; one row where colours become grey; else nothing */
 } decoder;
+
+/* --- what libpng calls ---------------------------------------------------------------------------------------- */
 
 static void fail(png_structp png, png_const_charp message) {
     decoder *d = png_get_error_ptr(png);
@@ -23,12 +37,47 @@ static void fail(png_structp png, png_const_charp message) {
 
 static void ignore(png_structp png, png_const_charp message) { (void)png, (void)message; }
 
+static png_voidp get_memory(png_structp png, png_alloc_size_t bytes) {
+    decoder *d = png_get_mem_ptr(png);
+    void *memory = plim__alloc(bytes);
+    if (!memory) plim__fail_memory(&d->failure, "decoding a PNG image", bytes);
+    return memory;
+}
+
+static void free_memory(png_structp png, png_voidp memory) {
+    (void)png;
+    plim__free(memory);
+}
+
 static void give_bytes(png_structp png, png_bytep to, png_size_t bytes) {
     decoder *d = png_get_io_ptr(png);
-    if (bytes > d->left) png_error(png, "it ends too early");
-    memcpy(to, d->at, bytes);
-    d->at += bytes;
-    d->left -= bytes;
+    while (bytes > 0) {
+        if (d->at == d->input->have) {
+            d->at = 0;
+            if (d->input->fd < 0 || plim__image_input_more(d->input, &d->failure) != PLIM_OK) d->input->have = 0;
+            if (d->input->have == 0) png_error(png, "it ends too early");
+        }
+        size_t left = d->input->have - d->at, part = bytes < left ? bytes : left;
+        memcpy(to, d->input->buffer + d->at, part);
+        d->at += part;
+        to += part;
+        bytes -= part;
+    }
+}
+
+static plim_status why(const decoder *d, plim_error *error) {
+    if (d->failure.status == PLIM_OK)
+        return plim__fail(error, PLIM_CORRUPT, "image '%s' is damaged: %s", d->input->name, d->message);
+    if (error) *error = d->failure;
+    return d->failure.status;
+}
+
+/* --- one image ------------------------------------------------------------------------------------------------ */
+
+static void close_image(plim__image *image) {
+    decoder *d = image->decoder;
+    png_destroy_read_struct(&d->png, &d->info, NULL);
+    plim__free(d);
 }
 
 /* Whatever the file has, rows of bytes come out; gives the bytes of a pixel. Colour stays colour even where grey is
@@ -42,47 +91,75 @@ static int convert_to(png_structp png, png_infop info, int channels) {
     return channels == 3 || colour ? 3 : 1;
 }
 
-static void colour_to_grey(unsigned char *pixels, size_t count) { /* in place */
-    for (size_t i = 0; i < count; i++) {
-        const unsigned char *from = pixels + 3 * i;
-        pixels[i] = (unsigned char)((299 * from[0] + 587 * from[1] + 114 * from[2] + 500) / 1000);
-    }
-}
-
-static plim_status read_pixels(png_structp png, png_infop info, const char *name, const plim__image_request *request,
-                               plim__image *image, plim_error *error) {
+static plim_status read_head(plim__image *image, decoder *d, plim_error *error) {
+    png_structp png = d->png;
+    png_infop info = d->info;
+    if (setjmp(d->away)) return why(d, error);
+    png_set_read_fn(png, d, give_bytes);
     png_set_user_limits(png, PLIM__IMAGE_MAX_SIDE, PLIM__IMAGE_MAX_SIDE);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* profiles, texts: room that nobody counted */
     png_read_info(png, info);
-    int bytes = convert_to(png, info, request->channels), passes = png_set_interlace_handling(png);
-    png_read_update_info(png, info);
     size_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
-    PLIM_TRY(plim__image_make_room(image, width, height, (size_t)(bytes - request->channels) * width * height, name,
-                                   request, error));
-    size_t row_bytes = width * (size_t)bytes;
-    if (png_get_rowbytes(png, info) != row_bytes)
-        return plim__fail(error, PLIM_UNSUPPORTED, "image '%s' has pixels of a kind that is not known", name);
-    for (int pass = 0; pass < passes; pass++)
-        for (size_t y = 0; y < height; y++) png_read_row(png, image->pixels + row_bytes * y, NULL);
-    png_read_end(png, NULL);
-    if (bytes > request->channels) colour_to_grey(image->pixels, width * height);
+    PLIM_TRY(plim__image_check_size(width, height, d->input->name, error));
+    size_t stored = png_get_rowbytes(png, info);
+    d->pixel_bytes = convert_to(png, info, image->channels);
+    d->passes = png_set_interlace_handling(png);
+    d->row_bytes = width * (size_t)d->pixel_bytes;
+    image->width = (int)width;
+    image->height = (int)height;
+    image->room_bytes = d->passes > 1 ? d->row_bytes * height : d->pixel_bytes > image->channels ? d->row_bytes : 0;
+    /* The row, the one before, and both as wide as transparency in sixteen bits may make them. */
+    image->library_bytes = LIBRARY_BYTES + 2 * (stored > 8 * width ? stored : 8 * width);
     return PLIM_OK;
 }
 
-plim_status plim__image_decode_png(const unsigned char *bytes, size_t size, const char *name,
-                                   const plim__image_request *request, plim__image *image, plim_error *error) {
-    decoder d = {.at = bytes, .left = size};
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &d, fail, ignore);
-    png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!info) {
-        png_destroy_read_struct(&png, NULL, NULL);
-        return plim__fail_memory(error, "decoding a PNG image", sizeof d);
-    }
-    if (setjmp(d.away)) {
-        png_destroy_read_struct(&png, &info, NULL);
-        return plim__fail(error, PLIM_CORRUPT, "image '%s' is damaged: %s", name, d.message);
-    }
-    png_set_read_fn(png, &d, give_bytes);
-    plim_status status = read_pixels(png, info, name, request, image, error);
-    png_destroy_read_struct(&png, &info, NULL);
+static plim_status start(plim__image *image, void *room, plim_error *error) {
+    decoder *d = image->decoder;
+    d->room = room;
+    if (setjmp(d->away)) return why(d, error);
+    png_read_update_info(d->png, d->info);
+    if (png_get_rowbytes(d->png, d->info) != d->row_bytes)
+        return plim__fail(error, PLIM_UNSUPPORTED, "image '%s' has pixels of a kind that is not known", d->input->name);
+    for (int pass = 0; d->passes > 1 && pass < d->passes; pass++)
+        for (int y = 0; y < image->height; y++) png_read_row(d->png, d->room + d->row_bytes * (size_t)y, NULL);
+    return PLIM_OK;
+}
+
+/* A row as libpng gives it: of an interlaced image all are there. */
+static const unsigned char *stored_row(const plim__image *image, const decoder *d) {
+    return d->passes > 1 ? d->room + d->row_bytes * (size_t)image->rows_read : d->room;
+}
+
+static plim_status read_row(plim__image *image, unsigned char *row, plim_error *error) {
+    decoder *d = image->decoder;
+    bool to_grey = d->pixel_bytes > image->channels;
+    if (setjmp(d->away)) return why(d, error);
+    if (d->passes == 1) png_read_row(d->png, to_grey ? d->room : row, NULL);
+    if (image->rows_read + 1 == image->height) png_read_end(d->png, NULL);
+    if (to_grey)
+        for (int x = 0; x < image->width; x++) row[x] = plim__image_grey(stored_row(image, d) + 3 * (size_t)x);
+    else if (d->passes > 1)
+        memcpy(row, stored_row(image, d), d->row_bytes);
+    return PLIM_OK;
+}
+
+static const plim__image_ops ops = {start, read_row, close_image};
+
+plim_status plim__image_open_png(plim__image *image, plim__image_input *input, const plim__image_request *request,
+                                 plim_error *error) {
+    (void)request;
+    decoder *d = plim__alloc_zero(1, sizeof *d);
+    if (!d) return plim__fail_memory(error, "decoding a PNG image", sizeof *d);
+    d->input = input;
+    d->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, d, fail, ignore, d, get_memory, free_memory);
+    d->info = d->png ? png_create_info_struct(d->png) : NULL;
+    image->ops = &ops;
+    image->decoder = d;
+    plim_status status = PLIM_OK;
+    if (!d->info)
+        status = plim__fail_memory(error, "decoding a PNG image", sizeof *d);
+    else
+        status = read_head(image, d, error);
+    if (status != PLIM_OK) plim__image_close(image);
     return status;
 }

@@ -82,21 +82,27 @@ static void grey_is_the_luminance(void **state) {
     plim_data_free(data);
 }
 
+static plim_status copy_row(void *pixels, unsigned char *row, plim_error *e) {
+    (void)e;
+    memcpy(row, pixels, 8);
+    return PLIM_OK;
+}
+
 /* Halving by a triangle filter of width 2: the weights of PIL's and torchvision's antialiased bilinear. */
 static void shrinking_averages_and_growing_interpolates(void **state) {
     (void)state;
-    unsigned char pixels[8] = {0, 0, 0, 80, 160, 0, 0, 0};
-    plim__image row = {.width = 8, .height = 1, .channels = 1, .pixels = pixels};
+    const unsigned char pixels[8] = {0, 0, 0, 80, 160, 0, 0, 0};
+    plim__rows row = {8, 1, 1, copy_row, (void *)pixels};
     plim__crop half = {.resized_width = 4, .resized_height = 1, .width = 4, .height = 1};
     float made[16];
     void *scratch = malloc(plim__resample_scratch(&row, &half));
-    plim__resample(&row, &half, scratch, made);
+    assert_int_equal(plim__resample(&row, &half, scratch, made, &error), PLIM_OK);
     assert_float_equal(made[1] * 255, (80 * 3 + 160 * 1) / 8.0, 1e-3); /* taps 1 3 3 1 at pixels 1 2 3 4 */
     assert_float_equal(made[2] * 255, (80 * 1 + 160 * 3) / 8.0, 1e-3);
     free(scratch);
     plim__crop twice = {.resized_width = 16, .resized_height = 1, .width = 16, .height = 1};
     scratch = malloc(plim__resample_scratch(&row, &twice));
-    plim__resample(&row, &twice, scratch, made);
+    assert_int_equal(plim__resample(&row, &twice, scratch, made, &error), PLIM_OK);
     assert_float_equal(made[7] * 255, 80 * 0.75 + 160 * 0.25, 1e-3);
     assert_float_equal(made[8] * 255, 80 * 0.25 + 160 * 0.75, 1e-3);
     free(scratch);
@@ -209,6 +215,42 @@ static void a_root_of_train_and_val_is_two_splits(void **state) {
     }
 }
 
+/* One worker: all that it will hold is there before the first batch, and stays. */
+static void bounded_data_holds_what_it_says_from_the_start(void **state) {
+    fixture *f = *state;
+    write_folder(f);
+    write_png(f, "i/dogs/large.png", 900, 700, (int[]){1, 2, 3});
+    plim_data *data =
+        open_it(path_of(f, "i"), (plim_data_options){.height = 16, .batch = 2, .depth = 1, .workers = 1, .bounded = 1});
+    plim_data_info info;
+    plim_data_stats before, after;
+    plim_data_info_get(data, &info);
+    plim_data_stats_get(data, &before);
+    for (int i = 0; i < 6; i++) next(data);
+    plim_data_stats_get(data, &after);
+    assert_int_equal(before.buffer_bytes, after.buffer_bytes);
+    assert_true(info.held_bytes + after.buffer_bytes <= info.most_bytes);
+    assert_true(info.most_bytes - info.held_bytes - after.buffer_bytes < 256 << 10); /* for libraries */
+    assert_true(info.most_bytes < 900 * 700 * 3);                                    /* rows, not pictures */
+    plim_data_free(data);
+}
+
+static void an_image_that_grew_since_is_refused_where_memory_is_bounded(void **state) {
+    fixture *f = *state;
+    write_png(f, "i/a/a.png", 40, 30, (int[]){1, 2, 3});
+    plim_data_options options = {.height = 16, .batch = 1, .bounded = 1};
+    plim_data *data = open_it(path_of(f, "i"), options);
+    write_png(f, "i/a/a.png", 4000, 3000, (int[]){1, 2, 3});
+    plim_data_batch batch;
+    assert_int_equal(plim_data_next(data, &batch, &error), PLIM_BUDGET);
+    assert_non_null(strstr(error.message, "a/a.png"));
+    plim_data_free(data);
+    options.bounded = 0;
+    data = open_it(path_of(f, "i"), options);
+    assert_int_equal(next(data).count, 1);
+    plim_data_free(data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_FIXTURE(folders_are_classes_in_the_order_of_their_names),
@@ -222,6 +264,8 @@ int main(void) {
         WITH_FIXTURE(nothing_but_damage_is_an_error_even_when_skipping),
         WITH_FIXTURE(empty_folders_are_named),
         WITH_FIXTURE(a_root_of_train_and_val_is_two_splits),
+        WITH_FIXTURE(bounded_data_holds_what_it_says_from_the_start),
+        WITH_FIXTURE(an_image_that_grew_since_is_refused_where_memory_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
