@@ -1,6 +1,6 @@
 """Training within a budget against PyTorch and its torch.utils.checkpoint: time against memory, for both.
 
-usage: budget.py PLIMSOLL OUT.json FRONTIER.svg [--threads N] [--only MODEL]
+usage: budget.py PLIMSOLL OUT.json FRONTIER.svg [--threads N] [--rounds N] [--only MODEL]
 
 With --only the other models keep what OUT.json has of them, and when that was measured.
 
@@ -18,6 +18,7 @@ import frontier
 import measure
 
 STEPS, LIMIT = 5, 1.15
+ROUNDS = 2  # over all points of a model: the machine's speed drifts, and the faster time counts on both sides
 SHARES = (1.0, 0.75, 0.5, 0.375, 0.25)  # of PyTorch's peak
 CHECKPOINTS = (0.5, 1.0)                # of its blocks
 # model, batch, optimizer, the share of PyTorch's memory in the headline, how PyTorch is fastest (train.py tries)
@@ -50,38 +51,63 @@ def describe(point):
     return "%8.2f s %8.1f MiB%s" % (point["seconds"], measure.mib(point["bytes"]), "" if point.get("held", True) else "  ABOVE ITS BUDGET")
 
 
-def compare(args, name, batch, optimizer, wanted, extra, path):
-    print("%s, batch %d, %s" % (name, batch, optimizer), flush=True)
+def within_budgets(args, path, batch, optimizer, plain, peak):
+    """Points of Plimsoll: without a budget, then with less and less."""
+    idle = plain["idle_resident_bytes"]
+    points = [{"share": None, "seconds": plain["seconds_per_step"], "bytes": plain["above_idle_bytes"]}]
+    print("  Plimsoll without budget ", describe(points[0]), flush=True)
+    for share in SHARES:
+        if share * peak >= points[0]["bytes"]:
+            continue  # the step without a budget fits: nothing to plan
+        points.append(our_point(args, path, batch, optimizer, idle, share, share * peak))
+        print("  Plimsoll, %3.0f %% of it    " % (100 * share), describe(points[-1]), flush=True)
+        if "failed" in points[-1]:
+            least = smallest_budget(args.plimsoll, path, batch, optimizer, args.threads)
+            points.append(our_point(args, path, batch, optimizer, idle, "least", least - idle))
+            print("  Plimsoll, the least     ", describe(points[-1]), flush=True)
+            break
+    return points
+
+
+def one_round(args, name, batch, optimizer, extra, path, peak):
     plain, why = measure.plimsoll(args.plimsoll, path, batch, STEPS, optimizer, args.threads)
     if not plain:
         raise SystemExit("budget.py: %s: %s" % (name, why))
-    idle = plain["idle_resident_bytes"]
-    theirs = [their_point(args, name, batch, optimizer, 0, extra)]
-    print("  PyTorch                 ", describe(theirs[0]), flush=True)
-    ours = [{"share": None, "seconds": plain["seconds_per_step"], "bytes": plain["above_idle_bytes"]}]
-    print("  Plimsoll without budget ", describe(ours[0]), flush=True)
-    peak, headline = theirs[0]["bytes"], None
-    for share in SHARES:
-        if share * peak >= ours[0]["bytes"]:
-            continue  # the step without a budget fits: nothing to plan
-        point = our_point(args, path, batch, optimizer, idle, share, share * peak)
-        print("  Plimsoll, %3.0f %% of it    " % (100 * share), describe(point), flush=True)
-        ours.append(point)
-        if share == wanted:
-            headline = point
-        if "failed" in point:
-            break
-    if "failed" in ours[-1]:
-        least = smallest_budget(args.plimsoll, path, batch, optimizer, args.threads)
-        point = our_point(args, path, batch, optimizer, idle, "least", least - idle)
-        print("  Plimsoll, the least     ", describe(point), flush=True)
-        ours.append(point)
-    for share in CHECKPOINTS:
+    theirs = []
+    for share in (0, *CHECKPOINTS):
         theirs.append(their_point(args, name, batch, optimizer, share, extra))
         print("  PyTorch, %3.0f %% recomputed" % (100 * share), describe(theirs[-1]), flush=True)
+    return theirs, within_budgets(args, path, batch, optimizer, plain, peak or theirs[0]["bytes"])
+
+
+def merge(points, again):
+    """The faster time, the larger memory; what did not hold or failed in any round did not."""
+    for point, other in zip(points, again):
+        if "failed" in other:
+            point["failed"] = other["failed"]
+        if "failed" in point:
+            continue
+        point["seconds"] = min(point["seconds"], other["seconds"])
+        if "held" in point:
+            point["held"] = point["held"] and other["held"]
+        if other["bytes"] > point["bytes"]:
+            point.update({k: other[k] for k in ("bytes", "peak_resident_bytes", "planned_process_bytes") if k in other})
+
+
+def compare(args, name, batch, optimizer, wanted, extra, path):
+    theirs, ours = [], []
+    for round_ in range(args.rounds):
+        print("%s, batch %d, %s, round %d" % (name, batch, optimizer, round_ + 1), flush=True)
+        answers = one_round(args, name, batch, optimizer, extra, path, theirs[0]["bytes"] if theirs else 0)
+        if not theirs:
+            theirs, ours = answers
+        merge(theirs, answers[0])
+        merge(ours, answers[1])
+    peak = theirs[0]["bytes"]
+    headline = next((p for p in ours if p["share"] == wanted), None)
     if headline is None:  # without a budget it takes less already, or a larger budget failed before
         headline = ours[0] if ours[0]["bytes"] <= wanted * peak else ours[-1]
-    row = {"model": name, "batch": batch, "optimizer": optimizer, "variant": "channels_last" if extra else "", "wanted_share": wanted, "wanted_bytes": wanted * peak, "plimsoll": ours, "pytorch": theirs, "headline": headline}
+    row = {"model": name, "batch": batch, "optimizer": optimizer, "variant": "channels_last" if extra else "", "wanted_share": wanted, "wanted_bytes": wanted * peak, "plimsoll": ours, "pytorch": theirs, "headline": headline, "rounds": args.rounds}
     if "seconds" in headline:
         row["time_ratio"] = headline["seconds"] / theirs[0]["seconds"]
         row["memory_ratio"] = headline["bytes"] / peak
@@ -89,7 +115,7 @@ def compare(args, name, batch, optimizer, wanted, extra, path):
 
 
 def main():
-    args = measure.arguments(__doc__, "svg")
+    args = measure.arguments(__doc__, "svg", rounds=ROUNDS)
     begun, known = time.strftime("%Y-%m-%d %H:%M"), {}
     if args.only and os.path.exists(args.out):
         with open(args.out) as f:
