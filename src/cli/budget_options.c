@@ -118,10 +118,9 @@ static bool may_measure(const plim__args *args) {
     return enough;
 }
 
-void plim__budget_measure_costs(const plim__args *args) {
+/* In a process of its own, whose memory is gone when it ends. */
+static void spawn_costs(const plim__args *args) {
     char threads[32];
-    plim__costs known;
-    if (plim__costs_known(plim__args_threads(args), &known) || !may_measure(args)) return;
     snprintf(threads, sizeof threads, "%d", plim__args_threads(args));
     char *argv[] = {"plimsoll", "costs", "--threads", threads, "--json", NULL};
     posix_spawn_file_actions_t actions;
@@ -131,4 +130,19 @@ void plim__budget_measure_costs(const plim__args *args) {
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
     if (posix_spawn(&child, "/proc/self/exe", &actions, NULL, argv, environ) == 0) waitpid(child, NULL, 0);
     posix_spawn_file_actions_destroy(&actions);
+}
+
+void plim__budget_measure_costs(const plim__args *args) {
+    plim__costs costs;
+    int threads = plim__args_threads(args);
+    bool known = plim__costs_known(threads, &costs);
+    if (!known && may_measure(args)) {
+        spawn_costs(args);
+        known = plim__costs_known(threads, &costs);
+    }
+    if (known && costs.others > PLIM__BUSY)
+        fprintf(stderr,
+                "plimsoll %s: expected times are too long: other programs had %.0f %% of the processors when they were "
+                "measured (plimsoll costs --again)\n",
+                plim__args_command(args)->name, 100 * costs.others);
 }

@@ -16,13 +16,16 @@ static int run(plim__args *args) {
             json_array_append_new(rates,
                                   json_pack("{s:s, s:f, s:f}", "operator", costs.rates[i].label, "flops_per_second",
                                             costs.rates[i].flops, "bytes_per_second", costs.rates[i].bytes));
-        return plim__say_json(args, json_pack("{s:i, s:o, s:f}", "threads", threads, "rates", rates,
-                                              "spill_bytes_per_second", costs.disk));
+        return plim__say_json(args, json_pack("{s:i, s:o, s:f, s:f}", "threads", threads, "rates", rates,
+                                              "spill_bytes_per_second", costs.disk, "others_share", costs.others));
     }
     printf("%-28s %12s %12s\n", "operator", "GFLOP/s", "GB/s");
     for (size_t i = 0; i < costs.count; i++)
         printf("%-28s %12.1f %12.2f\n", costs.rates[i].label, costs.rates[i].flops / 1e9, costs.rates[i].bytes / 1e9);
     printf("%-28s %12s %12.2f\n", "(spilling to a file)", "", costs.disk / 1e9);
+    if (costs.others > PLIM__BUSY)
+        printf("other programs had %.0f %% of the processors meanwhile: measure --again when they are done\n",
+               100 * costs.others);
     return PLIM_EXIT_OK;
 }
 

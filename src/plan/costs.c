@@ -98,8 +98,8 @@ char *plim__costs_write(const plim__costs *costs) {
     for (size_t i = 0; i < costs->count; i++)
         json_array_append_new(rates, json_pack("{s:s, s:f, s:f}", "label", costs->rates[i].label, "flops",
                                                costs->rates[i].flops, "bytes", costs->rates[i].bytes));
-    root = json_pack("{s:o, s:f, s:f, s:f, s:f}", "rates", rates, "flops", costs->flops, "bytes", costs->bytes, "step",
-                     costs->step, "disk", costs->disk);
+    root = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f}", "rates", rates, "flops", costs->flops, "bytes", costs->bytes,
+                     "step", costs->step, "disk", costs->disk, "others", costs->others);
     char *dumped = root ? json_dumps(root, JSON_INDENT(1)) : NULL, *text = dumped ? plim__strdup(dumped) : NULL;
     free(dumped);
     json_decref(root);
@@ -119,8 +119,8 @@ bool plim__costs_read(plim__costs *costs, const char *text) {
     json_t *root = json_loads(text, 0, NULL), *rates = root ? json_object_get(root, "rates") : NULL;
     plim__costs read = {0};
     bool good = root && json_is_array(rates) && json_array_size(rates) <= PLIM__MOST_RATES &&
-                json_unpack(root, "{s:F, s:F, s:F, s:F}", "flops", &read.flops, "bytes", &read.bytes, "step",
-                            &read.step, "disk", &read.disk) == 0 &&
+                json_unpack(root, "{s:F, s:F, s:F, s:F, s?F}", "flops", &read.flops, "bytes", &read.bytes, "step",
+                            &read.step, "disk", &read.disk, "others", &read.others) == 0 &&
                 read.flops >= 0 && read.bytes >= 0 && read.step >= 0 && read.disk > 0;
     for (size_t i = 0; good && i < json_array_size(rates); i++)
         good = read_rate(json_array_get(rates, i), &read.rates[read.count++]);

@@ -23,7 +23,11 @@ typedef struct plim__costs {
     double flops, bytes; /* a second, of steps that are not listed */
     double step;         /* seconds that every step takes besides */
     double disk;         /* bytes a second of a file that state is spilled to, read or written */
+    double others;       /* the share of the processors that other programs had while this was measured */
 } plim__costs;
+
+/* From here on others disturb what is measured. */
+#define PLIM__BUSY 0.2
 
 /* One step that was timed. */
 typedef struct plim__timed {

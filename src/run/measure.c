@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/str.h"
+#include "mem/cpu_load.h"
 #include "mem/spill.h"
 #include "plimsoll/plan.h"
 #include "plimsoll/zoo.h"
@@ -101,10 +102,12 @@ static void measure_disk(plim__costs *costs) {
 plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *error) {
     struct samples all = {0};
     plim_status status = PLIM_OK;
+    plim__cpu_load load = plim__cpu_load_begin();
     for (size_t i = 0; status == PLIM_OK && i < sizeof networks / sizeof *networks; i++)
         status = measure_one(&networks[i], threads, &all, error);
     if (status == PLIM_OK) {
         plim__costs_fit(costs, all.items.items, all.items.count);
+        costs->others = plim__cpu_load_others(&load);
         measure_disk(costs);
     }
     plim__vec_free(&all.items);

@@ -1,0 +1,59 @@
+/* The load of processors, as /proc/stat and getrusage have it. */
+#include "mem/cpu_load.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/alloc.h"
+#include "mem/procfs.h"
+
+enum { TEXT = 64 << 10, STATES = 8, IDLE = 3, WAITING = 4 }; /* user nice system idle iowait irq softirq steal */
+
+void plim__cpu_load_parse(const char *text, int (*mine)(int processor, void *context), void *context,
+                          plim__cpu_load *load) {
+    for (const char *line = text; line && strncmp(line, "cpu", 3) == 0;
+         line = strchr(line, '\n'), line += line != NULL) {
+        char *at;
+        if (line[3] == ' ') continue; /* all of them */
+        long processor = strtol(line + 3, &at, 10);
+        if (!mine((int)processor, context)) continue;
+        for (int state = 0; state < STATES; state++) {
+            double ticks = (double)strtoull(at, &at, 10);
+            load->all += ticks;
+            if (state != IDLE && state != WAITING) load->busy += ticks;
+        }
+    }
+}
+
+static int is_mine(int processor, void *set) {
+    return processor < CPU_SETSIZE && CPU_ISSET((size_t)processor, (cpu_set_t *)set);
+}
+
+static double seconds(struct timeval t) { return (double)t.tv_sec + (double)t.tv_usec / 1e6; }
+
+plim__cpu_load plim__cpu_load_begin(void) {
+    plim__cpu_load load = {0};
+    cpu_set_t set;
+    struct rusage usage;
+    char *text = plim__alloc(TEXT); /* hundreds of processors have a line each */
+    bool known = text && sched_getaffinity(0, sizeof set, &set) == 0 && plim__procfs_read(text, TEXT, "/proc/stat") > 0;
+    if (known) plim__cpu_load_parse(text, is_mine, &set, &load);
+    plim__free(text);
+    if (!known) return load;
+    double ticks = (double)sysconf(_SC_CLK_TCK);
+    load.busy /= ticks;
+    load.all /= ticks;
+    if (getrusage(RUSAGE_SELF, &usage) == 0) load.own = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    return load;
+}
+
+double plim__cpu_load_others(const plim__cpu_load *begin) {
+    plim__cpu_load end = plim__cpu_load_begin();
+    double all = end.all - begin->all, others = end.busy - begin->busy - (end.own - begin->own);
+    if (!(all > 0) || !(others > 0)) return 0;
+    return others < all ? others / all : 1;
+}
