@@ -58,12 +58,9 @@ static size_t find_ends(plim__meter *m, const int32_t *steps, size_t count) {
     return at;
 }
 
-/* Whether the step at which buffer `over` dies can write its output there: as in plim__plan_create. */
-static bool may_share(const plim__meter *m, int32_t s) {
-    const plim__depend *d = m->depend;
+bool plim__meter_may_share(const plim__depend *d, int32_t step, int32_t root) {
     const plim__buffer *buffers = d->program->buffers.items;
-    int32_t root = m->root[d->over[s]];
-    return buffers[root].kind == PLIM__BUFFER_ACTIVATION && buffers[d->onto[s]].bytes <= buffers[root].bytes;
+    return buffers[root].kind == PLIM__BUFFER_ACTIVATION && buffers[d->onto[step]].bytes <= buffers[root].bytes;
 }
 
 int64_t plim__meter_run(plim__meter *m, const int32_t *steps, size_t count) {
@@ -86,7 +83,7 @@ int64_t plim__meter_run(plim__meter *m, const int32_t *steps, size_t count) {
         bool shared = false;
         for (int32_t k = 0; k < ins; k++) {
             if (!in_ends[k]) continue;
-            if (in[k] == d->over[s] && may_share(m, s))
+            if (in[k] == d->over[s] && plim__meter_may_share(d, s, m->root[in[k]]))
                 shared = true;
             else
                 freed += d->bytes[m->root[in[k]]];

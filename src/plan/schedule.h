@@ -47,5 +47,8 @@ plim_status plim__meter_create(const plim__depend *depend, plim__meter **meter, 
 void plim__meter_free(plim__meter *meter);
 /* The peak; count must be at most meter->capacity. */
 int64_t plim__meter_run(plim__meter *meter, const int32_t *steps, size_t count);
+/* Whether a step may write its output over the input that dies there, in memory that began as the buffer `root`: as in
+ * plim__plan_create. */
+bool plim__meter_may_share(const plim__depend *depend, int32_t step, int32_t root);
 
 #endif

@@ -6,34 +6,46 @@
 #include "core/error.h"
 #include "core/random.h"
 
-#define BLOCK 32
-
 static bool make_draft(plim__draft *draft, size_t capacity) {
     draft->steps = plim__alloc_array(capacity + 1, sizeof *draft->steps);
     return draft->steps != NULL;
 }
 
+static size_t list_size(plim__lists lists, size_t i) { return (size_t)(lists.start[i + 1] - lists.start[i]); }
+
+/* How many items the lists of all runs have at most: only some steps are done more than once. */
+static size_t most_items(const plim__search *s, plim__lists lists) {
+    const plim__depend *d = s->depend;
+    size_t most = 0;
+    for (size_t i = 0; i < d->step_count; i++)
+        if (d->repeatable[i] && list_size(lists, i) > most) most = list_size(lists, i);
+    return (size_t)lists.start[d->step_count] + (s->capacity - d->step_count + PLIM__WAY_STEPS) * most + 1;
+}
+
 static bool make(plim__search *s) {
     size_t steps = s->depend->step_count + 1, buffers = s->depend->buffer_count + 1, places = s->capacity + 2;
-    size_t most = 1;
-    for (size_t i = 0; i + 1 < steps; i++) {
-        size_t made = (size_t)(s->depend->makes.start[i + 1] - s->depend->makes.start[i]);
-        if (made > most) most = made;
-    }
+    s->versions_capacity = s->depend->input_count + most_items(s, s->depend->makes);
     s->first = plim__alloc_zero(steps, sizeof *s->first);
     s->runs = plim__alloc_zero(steps, sizeof *s->runs);
     s->stamp = plim__alloc_zero(steps, sizeof *s->stamp);
     s->since = plim__alloc_zero(buffers, sizeof *s->since);
     s->until = plim__alloc_zero(buffers, sizeof *s->until);
-    s->death = plim__alloc_zero(places * most, sizeof *s->death);
+    s->newest = plim__alloc_array(buffers, sizeof *s->newest);
+    s->versions = plim__alloc_array(s->versions_capacity, sizeof *s->versions);
+    s->readings = plim__alloc_array(most_items(s, s->depend->reads), sizeof *s->readings);
+    s->live = plim__alloc_zero(places, sizeof *s->live);
+    s->cut = plim__alloc_zero(places, sizeof *s->cut);
     s->area = plim__alloc_zero(places, sizeof *s->area);
     s->above = plim__alloc_zero(places, sizeof *s->above);
-    s->block = plim__alloc_zero(places, sizeof *s->block);
+    s->spent = plim__alloc_zero(places, sizeof *s->spent);
+    s->block = plim__alloc_zero(places / PLIM__PLACES + 1, sizeof *s->block);
+    s->made = plim__alloc_array(places, sizeof *s->made);
     s->way_steps = plim__alloc_array((PLIM__WAYS + 1) * PLIM__WAY_STEPS, sizeof *s->way_steps);
     s->removals = plim__alloc_array(places, sizeof *s->removals);
-    return s->removals && s->way_steps && s->first && s->runs && s->stamp && s->since && s->until && s->death &&
-           s->area && s->above && s->block && make_draft(&s->now, s->capacity) && make_draft(&s->trial, s->capacity) &&
-           make_draft(&s->best, s->capacity) && make_draft(&s->spare, s->capacity);
+    return s->removals && s->way_steps && s->first && s->runs && s->stamp && s->since && s->until && s->newest &&
+           s->versions && s->readings && s->live && s->cut && s->area && s->above && s->spent && s->block && s->made &&
+           make_draft(&s->now, s->capacity) && make_draft(&s->trial, s->capacity) &&
+           make_draft(&s->best, s->capacity) && plim__trials_create(s);
 }
 
 plim_status plim__search_create(const plim__depend *depend, const double *seconds, plim__search **search,
@@ -56,9 +68,10 @@ plim_status plim__search_create(const plim__depend *depend, const double *second
 void plim__search_free(plim__search *s) {
     if (!s) return;
     plim__meter_free(s->meter);
-    void *all[] = {s->first,      s->runs,        s->stamp, s->since,     s->until,
-                   s->death,      s->area,        s->above, s->now.steps, s->trial.steps,
-                   s->best.steps, s->spare.steps, s->block, s->way_steps, s->removals};
+    plim__trials_free(s->trials);
+    void *all[] = {s->first,      s->runs,      s->stamp, s->since, s->until,    s->newest,    s->versions,
+                   s->readings,   s->live,      s->cut,   s->area,  s->above,    s->now.steps, s->trial.steps,
+                   s->best.steps, s->way_steps, s->block, s->made,  s->removals, s->spent};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) plim__free(all[i]);
     plim__free(s);
 }
@@ -106,71 +119,4 @@ void plim__search_clean(plim__search *search, plim__draft *draft) {
     if (to == 0) return;
     draft->count -= to;
     memmove(draft->steps, draft->steps + to, draft->count * sizeof *draft->steps);
-}
-
-/* --- looking at a schedule ---------------------------------------------------------------------------------------- */
-
-/* Places: live bytes and how much of them is above the target, summed up from the left. */
-static void measure(plim__search *s, int64_t target) {
-    const int64_t *live = s->meter->live;
-    plim__meter_run(s->meter, s->now.steps, s->now.count);
-    s->area[0] = s->above[0] = 0;
-    for (size_t i = 0; i < s->now.count; i++) {
-        bool above = live[i] > target;
-        s->area[i + 1] = s->area[i] + (above ? live[i] - target : 0);
-        s->above[i + 1] = s->above[i] + above;
-        if (i % BLOCK == 0 || live[i] > s->block[i / BLOCK]) s->block[i / BLOCK] = live[i];
-    }
-}
-
-int64_t plim__search_most(const plim__search *s, int32_t a, int32_t b) {
-    int64_t most = 0;
-    while (a <= b) {
-        if (a % BLOCK == 0 && a + BLOCK - 1 <= b) {
-            if (s->block[a / BLOCK] > most) most = s->block[a / BLOCK];
-            a += BLOCK;
-        } else {
-            if (s->meter->live[a] > most) most = s->meter->live[a];
-            a++;
-        }
-    }
-    return most;
-}
-
-/* Lives: for every run the last use of each of its outputs, for every input its last use of all. */
-static void find_lives(plim__search *s) {
-    const plim__depend *d = s->depend;
-    memset(s->since, -1, d->buffer_count * sizeof *s->since);
-    memset(s->until, -1, d->buffer_count * sizeof *s->until);
-    for (size_t i = 0; i < d->output_count; i++) s->until[d->outputs[i]] = (int32_t)s->now.count;
-    size_t at = 0;
-    for (size_t i = s->now.count; i-- > 0;) {
-        int32_t step = s->now.steps[i];
-        for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++) {
-            int32_t b = d->makes.items[k];
-            s->death[at++] = s->until[b] < 0 ? (int32_t)i : s->until[b];
-            s->until[b] = -1;
-        }
-        for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++)
-            if (s->until[d->reads.items[k]] < 0) s->until[d->reads.items[k]] = (int32_t)i;
-        s->first[step] = (int32_t)i;
-    }
-    s->deaths = at;
-}
-
-void plim__search_look(plim__search *search, int64_t target) {
-    measure(search, target);
-    find_lives(search);
-}
-
-void plim__search_pass(plim__search *s, size_t *deaths, int32_t place) {
-    const plim__depend *d = s->depend;
-    int32_t step = s->now.steps[place];
-    for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++) s->since[d->reads.items[k]] = place;
-    *deaths -= (size_t)(d->makes.start[step + 1] - d->makes.start[step]);
-    const int32_t *death = s->death + *deaths;
-    for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++) {
-        s->since[d->makes.items[k]] = place;
-        s->until[d->makes.items[k]] = *death++;
-    }
 }

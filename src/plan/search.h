@@ -25,13 +25,35 @@ struct plim__removal { /* of the repetition at `place` */
     double seconds;
 };
 
+/* What one run made in a buffer, or the caller before the first step. Versions share memory where one is written over
+ * another. */
+typedef struct plim__version {
+    int32_t buffer;
+    int32_t born, end; /* places: of the run that makes it (-1: the caller), of its last use (behind all: the caller) */
+    int32_t older;     /* the version of the buffer before it, -1: none */
+    int32_t reading;   /* the last of its readings, -1: none */
+    int32_t block;     /* the first version in its memory ... */
+    int32_t heir;      /* ... and the one that is written over it, -1: none */
+    int32_t block_end; /* of a first version: until when the memory is in use */
+    /* in a trial, where the stamp is the trial's: search_trial.c */
+    int32_t trial_end, end_stamp;
+    int32_t trial_read, read_stamp;
+    int32_t lift_stamp, done_stamp;
+} plim__version;
+
+typedef struct plim__reading {
+    int32_t place, before; /* before: an earlier reading of the same version, -1: none */
+} plim__reading;
+
+struct plim__trials;
+
 typedef struct plim__search {
     const plim__depend *depend;
     const double *seconds; /* of each step, above 0 */
     plim__meter *meter;
     size_t capacity; /* of every draft */
     plim__draft now; /* what is searched from */
-    plim__draft trial, best, spare;
+    plim__draft trial, best;
     /* of each step */
     int32_t *first; /* where its first run is, in the schedule that was looked at */
     int32_t *runs;  /* how often it runs */
@@ -39,12 +61,21 @@ typedef struct plim__search {
     int32_t stamps;
     /* of each buffer, while walking a schedule */
     int32_t *since, *until; /* the last use so far, and the last use of what it holds now */
-    /* of each place in the schedule */
-    int32_t *death; /* of its outputs in turn: the last use */
+    /* `now` as it was looked at (search_look.c): of each place */
+    int64_t *live;  /* bytes in use, with workspace ... */
+    int64_t *cut;   /* ... and bytes from before it that are in use there or later */
     int64_t *area;  /* sums from the left: bytes above the target ... */
     int32_t *above; /* ... and places above it */
+    double *spent;  /* seconds of all runs before it */
     int64_t *block; /* the largest live bytes of each block of places */
-    size_t deaths;  /* how many */
+    int32_t *made;  /* the first of the versions that are made there */
+    /* versions: inputs, then those of each place in turn */
+    plim__version *versions;
+    int32_t version_count;
+    plim__reading *readings;
+    int32_t *newest;          /* of each buffer: its last version */
+    size_t versions_capacity; /* as many as there can be, those of a trial too */
+    struct plim__trials *trials;
     struct plim__removal *removals;
     struct plim__way ways[PLIM__WAYS]; /* the best first */
     size_t way_count;
@@ -70,13 +101,25 @@ uint64_t plim__search_random(plim__search *search, uint64_t below);
 /* Takes out runs whose outputs nobody reads before they are made again. */
 void plim__search_clean(plim__search *search, plim__draft *draft);
 
-/* Looks at `now`: live bytes, area and above for the target, death of all outputs; since and until are those before
- * the first step. */
+/* Looks at `now`: live bytes, area and above for the target, runs, versions; since and until are those before the first
+ * step. */
 void plim__search_look(plim__search *search, int64_t target);
-/* Walks over the step at `place`: since and until are those behind it. `deaths` begins as search->deaths. */
-void plim__search_pass(plim__search *search, size_t *deaths, int32_t place);
-/* The largest live bytes of the places from `from` to `to`. */
-int64_t plim__search_most(const plim__search *search, int32_t from, int32_t to);
+/* Walks over the step at `place`: since and until are those behind it. */
+void plim__search_pass(plim__search *search, int32_t place);
+/* Whether live bytes are at most `bytes` at all places from `from` to `to`. */
+bool plim__search_below(const plim__search *search, int32_t from, int32_t to, int64_t bytes);
+/* The version of a buffer that a step at `place` reads; -1: none. */
+int32_t plim__search_version(const plim__search *search, int32_t buffer, int32_t place);
+#define PLIM__PLACES 32 /* in a block of places */
+
+/* Trials: what would `now`, as it was looked at, be like with some steps put in before a place, or without the run at a
+ * place? Runs that nobody would read any more are taken out, as plim__search_clean does. Returns bytes above the target,
+ * summed up over the places; when they are `enough` or more it may return any number from there. */
+int64_t plim__search_with(plim__search *search, const struct plim__way *way, int64_t target, int64_t enough);
+int64_t plim__search_without(plim__search *search, int32_t place, int64_t target, int64_t enough);
+double plim__search_more(const plim__search *search); /* seconds that the last trial of the first kind takes more */
+bool plim__trials_create(plim__search *search);
+void plim__trials_free(struct plim__trials *trials);
 
 /* Drops buffers between two uses and makes them again before the second until `now` needs at most `target`. False when
  * it gets no further; `now` is then the lowest schedule found. */

@@ -34,7 +34,8 @@ static bool lives_on(const plim__search *s, const struct closure *c, int32_t b) 
     int32_t maker = s->depend->maker[b];
     if (maker < 0 || !s->depend->repeatable[maker] || c->keep) return true;
     if (s->depend->bytes[b] <= c->wanted / SMALL) return true;
-    return plim__search_most(s, s->until[b] + 1, c->place) + s->depend->bytes[b] <= c->target;
+    int64_t room = c->target - s->depend->bytes[b];
+    return room >= 0 && plim__search_below(s, s->until[b] + 1, c->place, room);
 }
 
 static bool add_to_closure(plim__search *s, struct closure *c, int32_t step) {
@@ -107,7 +108,6 @@ static void estimate(plim__search *s, const struct gap *gap, int64_t target) {
 /* Walks `now` and estimates every gap that has places above the target in it. */
 static void find_ways(plim__search *s, int64_t target) {
     const plim__depend *d = s->depend;
-    size_t at = s->deaths;
     s->way_count = 0;
     s->free_way = s->way_steps;
     for (size_t i = 0; i < s->now.count; i++) {
@@ -117,7 +117,7 @@ static void find_ways(plim__search *s, int64_t target) {
             struct gap gap = {b, s->since[b], (int32_t)i};
             if (d->maker[b] >= 0 && s->above[i] > s->above[gap.from + 1]) estimate(s, &gap, target);
         }
-        plim__search_pass(s, &at, (int32_t)i);
+        plim__search_pass(s, (int32_t)i);
     }
 }
 
@@ -133,25 +133,28 @@ static void build_trial(plim__search *s, const struct plim__way *way) {
 }
 
 static bool drop_one(plim__search *s, int64_t target) {
-    plim__search_look(s, target);
     find_ways(s, target);
     int64_t excess = s->area[s->now.count];
-    double before = plim__search_cost(s, &s->now), best = 0;
+    double best = 0;
+    size_t chosen = 0;
     for (size_t w = 0; w < s->way_count && (w < TRIED || best <= 0); w++) {
-        build_trial(s, &s->ways[w]);
-        int64_t gain = excess - plim__search_excess(s, &s->trial, target);
-        double score = (double)gain / fmax(plim__search_cost(s, &s->trial) - before, 1e-9);
-        if (gain <= 0 || score <= best) continue;
+        int64_t gain = excess - plim__search_with(s, &s->ways[w], target, excess);
+        if (gain <= 0) continue;
+        double score = (double)gain / fmax(plim__search_more(s), 1e-9);
+        if (score <= best) continue;
         best = score;
-        plim__draft_set(&s->spare, &s->trial);
+        chosen = w;
     }
     if (best <= 0) return false;
-    plim__draft_set(&s->now, &s->spare);
+    build_trial(s, &s->ways[chosen]);
+    plim__draft_set(&s->now, &s->trial);
     return true;
 }
 
 bool plim__search_drop(plim__search *search, int64_t target) {
-    while (plim__meter_run(search->meter, search->now.steps, search->now.count) > target)
+    for (;;) {
+        plim__search_look(search, target);
+        if (search->area[search->now.count] == 0) return true;
         if (!drop_one(search, target)) return false;
-    return true;
+    }
 }

@@ -29,21 +29,21 @@ static bool has_room(const plim__search *s, int32_t place, int64_t target) {
         if (s->until[d->reads.items[k]] == place) freed += d->bytes[d->reads.items[k]];
     for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++) {
         int32_t b = d->makes.items[k];
-        if (plim__search_most(s, s->since[b] + 1, place - 1) + d->bytes[b] - freed > target) return false;
+        int64_t room = target - d->bytes[b] + freed;
+        if (room < 0 || !plim__search_below(s, s->since[b] + 1, place - 1, room)) return false;
     }
     return true;
 }
 
 /* The repetitions for which there may be room, the dearest first. */
 static size_t find_removals(plim__search *s, int64_t target) {
-    size_t count = 0, at;
+    size_t count = 0;
     plim__search_look(s, target);
-    at = s->deaths;
     for (size_t i = 0; i < s->now.count; i++) {
         int32_t step = s->now.steps[i];
         if (s->first[step] < (int32_t)i && has_room(s, (int32_t)i, target))
             s->removals[count++] = (struct plim__removal){(int32_t)i, s->seconds[step]};
-        plim__search_pass(s, &at, (int32_t)i);
+        plim__search_pass(s, (int32_t)i);
     }
     qsort(s->removals, count, sizeof *s->removals, by_seconds);
     return count;
@@ -58,8 +58,8 @@ void plim__search_restore(plim__search *s, int64_t target) {
         for (size_t r = 0; r < count && !again; r++) {
             if (s->removals[r].seconds > dearest) continue;
             dearest = s->removals[r].seconds;
-            without(s, (size_t)s->removals[r].place);
-            again = plim__meter_run(s->meter, s->trial.steps, s->trial.count) <= target;
+            again = plim__search_without(s, s->removals[r].place, target, 1) == 0;
+            if (again) without(s, (size_t)s->removals[r].place);
         }
         if (again) plim__draft_set(&s->now, &s->trial);
     }
