@@ -9,17 +9,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel/machine.h"
+#include "mem/heap.h"
 #include "mem/limits.h"
 #include "mem/resident.h"
 #include "run/measure.h"
 
 extern char **environ;
 
+/* Address space that a run takes besides what becomes resident: stacks, code that is made, what lies between mappings. */
+#define ADDRESSES ((uint64_t)16 << 20)
+
+static bool counts_addresses(plim__limiter limiter) {
+    return limiter == PLIM_LIMITER_RLIMIT_AS || limiter == PLIM_LIMITER_RLIMIT_DATA || limiter == PLIM_LIMITER_COMMIT;
+}
+
 uint64_t plim__budget_auto(const char **limit) {
     plim__limits limits;
     if (plim__limits_read("", 0, &limits, NULL) != PLIM_OK) return 0;
     uint64_t allowed = plim__limits_allowance(&limits, plim__resident_now(), limit);
-    return allowed == PLIM_NO_LIMIT ? 0 : allowed;
+    if (allowed == PLIM_NO_LIMIT) return 0;
+    if (!counts_addresses(limits.limiter)) return allowed;
+    return allowed > 2 * ADDRESSES ? allowed - ADDRESSES : allowed / 2;
 }
 
 static void warn_if_too_large(const plim__args *args, uint64_t budget) {
@@ -57,6 +68,8 @@ bool plim__budget_options_read(plim__args *args, plim_trainer_options *options) 
     }
     if (!text) return true;
     if (strcmp(text, "auto") == 0) {
+        plim__heap_prepare(); /* threads that compute take address space, which is what `ulimit -v` counts: before, not after */
+        (void)plim__machine_warm(plim__args_threads(args), NULL); /* who needs it will be told */
         options->budget = plim__budget_auto(NULL);
         return true;
     }

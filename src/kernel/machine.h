@@ -18,7 +18,9 @@ void plim__machine_free(plim__machine *machine);
 void plim__machine_forget(void);
 /* Makes what oneDNN's matrix product makes at its first call (code, tables), so that it is resident when memory is
  * reckoned with. */
-void plim__machine_warm(int threads);
+plim_status plim__machine_warm(int threads, plim_error *error);
+/* Whether there is room for one more kernel: oneDNN does not always survive that there is none. */
+plim_status plim__machine_check_kernel(plim_error *error);
 /* Sets the thread count for the calling thread; call before creating or running kernels. */
 void plim__machine_enter(const plim__machine *machine);
 /* The version of oneDNN: "3.9.1". */

@@ -67,10 +67,11 @@ static dnnl_status_t add_argument(struct primitive *p, int id, const dnnl_memory
 plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
                                    plim__rearrangement *made) {
     dnnl_engine_t engine = plim__lower_engine(l);
-    struct primitive *p = count < MOST_ARGUMENTS ? plim__alloc_zero(1, sizeof *p) : NULL;
+    plim_status room = plim__machine_check_kernel(l->error);
+    struct primitive *p = room == PLIM_OK && count < MOST_ARGUMENTS ? plim__alloc_zero(1, sizeof *p) : NULL;
     if (!p) {
         dnnl_primitive_desc_destroy(pd);
-        return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+        return room != PLIM_OK ? room : plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
     }
     p->stream = l->program->machine->stream;
     p->addend = -1;

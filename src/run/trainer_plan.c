@@ -92,9 +92,9 @@ static plim_status plan_freely(plim_trainer *t, plim_error *error) {
 
 /* --- with a budget -------------------------------------------------------------------------------------------- */
 
-static void prepare_process(int threads) {
+static plim_status prepare_process(int threads, plim_error *error) {
     plim__heap_prepare();
-    plim__machine_warm(threads);
+    return plim__machine_warm(threads, error);
 }
 
 /* Data buffers that are not there yet. */
@@ -331,7 +331,7 @@ static plim_status plan_within(plim_trainer *t, plim_error *error) {
 }
 
 static plim_status plan_saved(plim_trainer *t, plim_error *error) {
-    prepare_process(t->options.threads);
+    PLIM_TRY(prepare_process(t->options.threads, error));
     PLIM_TRY(plim__saved_plan_take(t, error));
     PLIM_TRY(plim__trainer_plan_others(t, error));
     if (!t->options.budget) return PLIM_OK;
@@ -354,7 +354,7 @@ static plim_status plan_any(plim_trainer *t, plim_error *error) {
         return plim__trainer_plan_others(t, error);
     }
     plim__costs_known(t->options.threads, t->costs);
-    prepare_process(t->options.threads);
+    PLIM_TRY(prepare_process(t->options.threads, error));
     return plan_within(t, error);
 }
 
