@@ -110,6 +110,7 @@ typedef struct plim_data_info {
         most_bytes; /* that it may ever take, with held_bytes; where options.bounded was not set, images are decoded
                           * in memory that is not counted here */
     int workers;
+    int skips_bad; /* options.skip_bad: a batch may have any number of samples */
 } plim_data_info;
 PLIM_API void plim_data_info_get(const plim_data *data, plim_data_info *info);
 /* NULL past the end. */

@@ -23,7 +23,7 @@ typedef struct plim_evaluation {
 PLIM_API plim_status plim_evaluate(plim_session *session, plim_data *data, plim_evaluation *result, plim_error *error);
 
 /* The batch that a session needs to evaluate this data: that of the data; less where the model has its own loss, which
- * knows no short batches, and the last one is short. */
+ * knows no short batches, and the last one is short; 1 where any may be, because bad samples are left out. */
 PLIM_API int64_t plim_evaluation_batch(const plim_loss *loss, const plim_data *data);
 
 #ifdef __cplusplus

@@ -128,7 +128,8 @@ void plim_data_info_get(const plim_data *data, plim_data_info *info) {
                              .file_bytes = source->file_bytes,
                              .held_bytes = source->held_bytes,
                              .most_bytes = source->held_bytes + plim__pipeline_most_bytes(data->pipeline),
-                             .workers = data->options.workers};
+                             .workers = data->options.workers,
+                             .skips_bad = data->options.skip_bad};
     for (int i = 0; i < source->field_count; i++)
         if (source->fields[i].target && source->fields[i].classes > info->classes)
             info->classes = source->fields[i].classes;
