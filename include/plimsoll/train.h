@@ -118,10 +118,14 @@ typedef struct plim_trainer_options {
     uint64_t data_bytes;      /* that the process holds besides for reading data; default: three batches */
     uint64_t data_held_bytes; /* of these, what is there already: data sets that are open */
     /* Sizes that will come. What they need is planned and reserved with the rest, and nothing is allocated when they
-     * come. Others work too: their programs are made when they come, in memory that no plan knows of. */
+     * come. Others work too: their programs are made when they come. Without a budget that is memory that no plan knows
+     * of; with one, the first of them makes the trainer plan again, once, as if they had been announced. */
     int64_t samples; /* of an epoch, whose last batch may be short; 0: all batches are whole */
     int64_t
-        evaluates; /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
+        evaluates;   /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
+    int odd_batches; /* batches of any size may come, as plim_data_options.skip_bad makes them: a plan within a budget has
+                      * room for one program of a size that nobody announced. Each such size replaces the one before it,
+                      * within that room: making it takes a moment, and the process holds no more than was planned. */
     /* Under a budget, optimizer state that memory has no room for goes to a file: read and written back at each update,
      * the numbers are the same. The file has no name and ends with the trainer. */
     const char *spill; /* the folder for it; NULL: $TMPDIR, else /var/tmp, where that is a disk that can be written */

@@ -86,7 +86,9 @@ static void fill_profile(const plim_trainer *trainer, plim__profile *profile) {
 
 static int say_json(struct train *t, const plim_fit_result *r) {
     plim_trainer_stats stats;
+    plim_data_stats data;
     plim_trainer_stats_get(t->trainer, &stats);
+    plim_data_stats_get(t->data.data, &data);
     json_t *object =
         json_pack("{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)r->steps, "loss", r->loss,
                   "metric", r->metric >= 0 ? json_real(r->metric) : json_null(), "seconds_per_step",
@@ -97,6 +99,7 @@ static int say_json(struct train *t, const plim_fit_result *r) {
                         isfinite(r->best_loss) && r->validation.samples > 0 ? json_real(r->validation.loss)
                                                                             : json_null());
     json_object_set_new(object, "best_validation_loss", isfinite(r->best_loss) ? json_real(r->best_loss) : json_null());
+    json_object_set_new(object, "skipped", json_integer((json_int_t)data.skipped));
     json_object_set_new(object, "interrupted", json_boolean(r->stopped));
     json_object_set_new(object, "stopped_early", json_boolean(r->early));
     plim__train_budget_json(&t->budget, t->trainer, object);

@@ -109,6 +109,7 @@ static void announce(const plim__args *args, int64_t steps, const plim__train_da
     if (d->data) plim_data_info_get(d->data, &info);
     int64_t batches = (info.samples + options->batch - 1) / options->batch;
     bool ends = steps == 0 || steps >= batches; /* an epoch does, within the run */
+    options->odd_batches = info.skips_bad;
     options->samples = ends && !plim__args_has(args, "drop-last") ? info.samples : 0;
     if (d->validation) options->evaluates = plim_evaluation_batch(&options->loss, d->validation);
 }

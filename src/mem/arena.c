@@ -53,8 +53,11 @@ plim_status plim__arena_grow(plim__arena *arena, size_t kept_bytes, size_t passi
                : plim__fail_memory(error, "the arena", passing_bytes);
 }
 
-void plim__arena_lend(plim__arena *arena) {
-    if (arena->passing_bytes) madvise(arena->passing, arena->passing_bytes, MADV_DONTNEED);
+void plim__arena_lend(plim__arena *arena) { plim__arena_lend_some(arena, arena->passing_bytes); }
+
+void plim__arena_lend_some(plim__arena *arena, size_t bytes) {
+    if (bytes > arena->passing_bytes) bytes = arena->passing_bytes;
+    if (bytes) madvise(arena->passing, bytes, MADV_DONTNEED);
 }
 
 void plim__arena_take_back(plim__arena *arena) {

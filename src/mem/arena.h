@@ -20,9 +20,10 @@ plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t byt
 /* At least so much. Contents stay but may move, and are never resident twice. On failure each part is as it was, or
  * has grown. */
 plim_status plim__arena_grow(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error);
-/* Between steps: gives the pages of what passes back for a while, for work that needs memory of its own; and takes them
- * again. Addresses stay. */
+/* Between steps: gives the pages of what passes back for a while, all or some bytes of them, for work that needs memory of
+ * its own; and takes them again. Addresses stay. */
 void plim__arena_lend(plim__arena *arena);
+void plim__arena_lend_some(plim__arena *arena, size_t bytes);
 void plim__arena_take_back(plim__arena *arena);
 void plim__arena_release(plim__arena *arena);
 

@@ -380,15 +380,21 @@ static plim_status schedule_for(const plim__task *task, const plim__levers *leve
     return status;
 }
 
+plim_status plim__levers_pack(const plim__task *task, const plim__levers *levers, const plim__variant *like,
+                              size_t kept_from, plim__variant *variant, plim_error *error) {
+    plim__frontier_point point = {0};
+    bool sums = options_of(task, levers).sums;
+    plim_status status = schedule_for(task, levers, variant, sums, &point, error);
+    if (status == PLIM_OK) status = plim__variant_pack(variant, &point.schedule, levers->spill, like, kept_from, error);
+    plim__schedule_free(&point.schedule);
+    return status;
+}
+
 plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__variant *like,
                                size_t kept_from, plim__variant **variant, plim_error *error) {
     plim__training_options options = options_of(task, levers);
-    plim__frontier_point point = {0};
     PLIM_TRY(plim__variant_create(task->model, &options, task->threads, like, variant, error));
-    plim_status status = schedule_for(task, levers, *variant, options.sums, &point, error);
-    if (status == PLIM_OK)
-        status = plim__variant_pack(*variant, &point.schedule, levers->spill, like, kept_from, error);
-    plim__schedule_free(&point.schedule);
+    plim_status status = plim__levers_pack(task, levers, like, kept_from, *variant, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__variant_free(*variant);
     *variant = NULL;
@@ -407,6 +413,16 @@ static plim_status check_schedule(const plim__variant *v, bool sums, const plim_
     bool valid = plim__schedule_is_valid(depend, schedule, &why);
     plim__depend_free(depend);
     return valid ? PLIM_OK : plim__fail(error, PLIM_INVALID, "the plan is not one of this model: %s", why.message);
+}
+
+plim_status plim__levers_pack_alike(const plim__task *task, const plim__levers *levers, const plim__variant *like,
+                                    size_t kept_from, plim__variant *variant, bool *same, plim_error *error) {
+    *same = like->schedule.count > 0 && like->lowered->steps.count == variant->lowered->steps.count;
+    if (!*same) return PLIM_OK;
+    plim_status status = check_schedule(variant, options_of(task, levers).sums, &like->schedule, error);
+    *same = status == PLIM_OK;
+    if (!*same) return status == PLIM_INVALID ? PLIM_OK : status;
+    return plim__variant_pack(variant, &like->schedule, levers->spill, like, kept_from, error);
 }
 
 plim_status plim__levers_apply_schedule(const plim__task *task, const plim__levers *levers,

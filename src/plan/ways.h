@@ -72,6 +72,12 @@ plim_status plim__ways_take(plim__ways *ways, const plim__way_point *point, plim
  * keeps begins at kept_from. */
 plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__variant *like,
                                size_t kept_from, plim__variant **variant, plim_error *error);
+/* Packs such a variant once more: with the best schedule for another passing_limit; or, where `like` has the same steps,
+ * with its schedule, which needs no search (*same: whether it could be). */
+plim_status plim__levers_pack(const plim__task *task, const plim__levers *levers, const plim__variant *like,
+                              size_t kept_from, plim__variant *variant, plim_error *error);
+plim_status plim__levers_pack_alike(const plim__task *task, const plim__levers *levers, const plim__variant *like,
+                                    size_t kept_from, plim__variant *variant, bool *same, plim_error *error);
 /* A variant by levers and the schedule that was found with them; PLIM_INVALID when it is none of this program. */
 plim_status plim__levers_apply_schedule(const plim__task *task, const plim__levers *levers,
                                         const plim__schedule *schedule, plim__variant **variant, plim_error *error);

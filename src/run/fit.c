@@ -188,23 +188,41 @@ static void sum_up(plim__fit *f, plim_fit_result *result) {
     };
 }
 
-/* Programs for short batches and for validation are there before the first step. Those that the trainer was not made
- * for are made now. */
-static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
-    plim_trainer_options *o = &f->trainer->options;
-    int64_t usual = f->trainer->main->samples, last = info->samples - (info->batches - 1) * info->batch;
-    bool reaches = f->event.total_updates == 0 || f->event.total_updates >= info->batches;
+/* What the data will bring, for a trainer that was not told of it. Whether that is news. */
+static bool announce(const plim__fit *f, const plim_data_info *info, plim_trainer_options *o) {
+    int64_t last = info->samples - (info->batches - 1) * info->batch;
+    bool reaches = f->event.total_updates == 0 || f->event.total_updates >= info->batches, news = false;
     if (last > info->batch) last = info->batch; /* short ones are left out */
-    PLIM_TRY(plim__trainer_need_tail(f->trainer, info->batch % usual, f->error));
     if (reaches && last < o->batch) {
+        news = !plim__trainer_has_batch(f->trainer, last);
         o->samples = last;
-        PLIM_TRY(plim__trainer_need_tail(f->trainer, last % usual, f->error));
     }
+    if ((info->skips_bad || !plim__trainer_has_batch(f->trainer, info->batch)) && !o->odd_batches) {
+        news = true;
+        o->odd_batches = 1;
+    }
+    if (f->options->validation && o->evaluates == 0) {
+        news = true;
+        o->evaluates = plim_evaluation_batch(&o->loss, f->options->validation);
+    }
+    return news;
+}
+
+/* Programs for short batches and for validation are there before the first step. Those that the trainer was not made
+ * for are made now; with a budget the plan is. */
+static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
+    plim_trainer_options wanted = f->trainer->options;
+    bool news = announce(f, info, &wanted);
+    if (news && wanted.budget) PLIM_TRY(plim__trainer_plan_again(f->trainer, &wanted, f->error));
+    f->trainer->options.samples = wanted.samples;
+    f->trainer->options.odd_batches = wanted.odd_batches;
+    f->trainer->options.evaluates = wanted.evaluates;
+    PLIM_TRY(plim__trainer_need_batch(f->trainer, info->batch, f->error));
+    if (wanted.samples > 0) PLIM_TRY(plim__trainer_need_batch(f->trainer, wanted.samples % wanted.batch, f->error));
     if (!f->options->validation) return PLIM_OK;
-    if (o->evaluates == 0) o->evaluates = plim_evaluation_batch(&o->loss, f->options->validation);
     plim_data_batch unused; /* its threads start now, and take what they need; each validation begins anew */
     (void)plim_data_next(f->options->validation, &unused, NULL);
-    return plim__trainer_need_evaluation(f->trainer, o->evaluates, f->error);
+    return plim__trainer_need_evaluation(f->trainer, wanted.evaluates, f->error);
 }
 
 static plim_status prepare(plim__fit *f) {

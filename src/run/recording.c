@@ -122,6 +122,16 @@ void plim__recording_forget(plim_trainer *t) {
     r->variants.count = 0;
 }
 
+void plim__recording_drop(plim_trainer *t, const plim__variant *variant) {
+    struct plim__recording *r = t->recording;
+    for (size_t i = 0; r && i < r->variants.count; i++) {
+        if (r->variants.items[i].variant != variant) continue;
+        plim__trace_script_free(&r->variants.items[i].script);
+        r->variants.items[i] = r->variants.items[--r->variants.count]; /* never the first, which is the main one */
+        return;
+    }
+}
+
 /* --- variants ------------------------------------------------------------------------------------------------- */
 
 /* What the variant will do, defined in the trace. */
@@ -184,8 +194,7 @@ plim_status plim__recording_begin(plim_trainer *t, int64_t count, plim_error *er
     bool whole = (number <= 3 || number % r->every == 0) && r->events < most_events(t);
     if (whole) {
         PLIM_TRY(know_variant(r, t->main, error));
-        for (size_t i = 0; i < t->tails.count; i++)
-            if (t->tails.items[i]->samples == rest) PLIM_TRY(know_variant(r, t->tails.items[i], error));
+        if (rest > 0) PLIM_TRY(know_variant(r, plim__trainer_next(t, rest), error));
         if (!r->held) PLIM_TRY(hold(t, r, error));
         plim__trace_step(r->trace, (uint32_t)(t->progress.updates + 1));
         plim__trace_phase(r->trace, PLIM__PHASE_DATA); /* the batch is copied in; forward begins with the first step */

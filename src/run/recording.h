@@ -4,6 +4,7 @@
 #ifndef PLIM_RUN_RECORDING_H
 #define PLIM_RUN_RECORDING_H
 
+#include "plan/variant.h"
 #include "plimsoll/train.h"
 
 /* From the next update on. `every` 0 takes 100. `command` is how to ask for another budget, up to it: "plimsoll train
@@ -25,6 +26,8 @@ void plim__recording_broke(plim_trainer *trainer);
 void plim__recording_failed(plim_trainer *trainer, const plim_error *error);
 /* The variants are about to be freed. */
 void plim__recording_forget(plim_trainer *trainer);
+/* This one is. */
+void plim__recording_drop(plim_trainer *trainer, const plim__variant *variant);
 void plim__recording_free(plim_trainer *trainer);
 
 #endif

@@ -246,11 +246,6 @@ static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch
     return PLIM_OK;
 }
 
-/* The variants that a batch needs exist before anything of it runs. */
-static plim_status prepare(plim_trainer *t, int64_t count, plim_error *error) {
-    return plim__trainer_need_tail(t, count % t->main->samples, error);
-}
-
 plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_step_result *result, plim_error *error) {
     if (!t->main || !t->main->runner) return plim__fail(error, PLIM_INVALID, "this trainer has no memory to run in");
     if (batch->count < 1 || batch->count > t->options.batch)
@@ -259,15 +254,15 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     double start_time = plim__clock_seconds();
     double rate = t->options.optimizer.rate * plim_schedule_factor(&t->options.schedule, t->progress.updates);
     struct sums sums = {0};
-    PLIM_TRY(prepare(t, batch->count, error));
+    PLIM_TRY(plim__trainer_need_batch(t, batch->count, error)); /* before anything of it runs */
     if (t->recording) PLIM_TRY(plim__recording_begin(t, batch->count, error));
     for (int64_t from = 0; from < batch->count;) {
-        int64_t left = batch->count - from, size = left < t->main->samples ? left : t->main->samples;
-        plim__variant *v = plim__trainer_variant(t, size);
-        plim_status status = run_micro(t, v, batch, from, size == left, rate, &sums, error);
+        int64_t left = batch->count - from;
+        plim__variant *v = plim__trainer_next(t, left);
+        plim_status status = run_micro(t, v, batch, from, v->samples == left, rate, &sums, error);
         if (status != PLIM_OK && t->recording) plim__recording_failed(t, error);
         PLIM_TRY(status);
-        from += size;
+        from += v->samples;
     }
     t->progress.updates++;
     t->updates++;

@@ -19,6 +19,9 @@ struct plim_trainer {
     size_t planned_kept, planned_arena; /* of those that were planned ahead */
     plim__variant *main;                /* of micro-batches of the usual size */
     PLIM_VEC(plim__variant *) tails;    /* of other sizes: what is left at the end of an epoch */
+    plim__variant *odd;                 /* with a budget: the only one of a size that nobody announced; NULL: none */
+    int64_t odd_rest;                   /* samples that it is for: its own, or more in pieces of its own */
+    size_t odd_from, odd_to;            /* what only it keeps lies there */
     plim_session *evaluation;           /* NULL until it is planned or asked for */
     PLIM_VEC(int32_t) tensors;          /* loads of main->program that are parameters, statistics or optimizer state */
     plim_progress progress;
@@ -66,9 +69,29 @@ plim_status plim__trainer_start_others(plim_trainer *t, plim_error *error); /* o
 void plim__trainer_end_others(plim_trainer *t);
 /* The variant for runs of so many samples; NULL when there is none. */
 plim__variant *plim__trainer_variant(const plim_trainer *t, int64_t samples);
-/* Makes what was not announced, where it is not there. On failure everything is as before. */
-plim_status plim__trainer_need_tail(plim_trainer *t, int64_t samples, plim_error *error);
+/* The variant that runs next when `left` samples of a batch are left: of as many, or of a part of them. What the batch
+ * needs is there. */
+plim__variant *plim__trainer_next(const plim_trainer *t, int64_t left);
+/* Whether all that a batch of `count` samples needs is there. */
+bool plim__trainer_has_batch(const plim_trainer *t, int64_t count);
+/* Makes what a batch of `count` samples or evaluation needs, where it was not announced and is not there. With a budget
+ * that may be another plan. On failure everything is as before. */
+plim_status plim__trainer_need_batch(plim_trainer *t, int64_t count, plim_error *error);
 plim_status plim__trainer_need_evaluation(plim_trainer *t, int64_t batch, plim_error *error);
+/* What a variant for what is left of a batch is made for. */
+plim__task plim__trainer_tail_task(const plim_trainer *t, int64_t samples);
+/* Room in the arena for one more program. */
+void plim__trainer_make_room(plim_trainer *t, const plim__plan *plan);
+
+/* The one variant of a size that nobody announced (trainer_odd.c): planned as one of the others, where options.odd_batches
+ * asks for it; made anew for `rest` samples, in memory that is there. */
+plim_status plim__trainer_plan_odd(plim_trainer *t, plim_error *error);
+plim_status plim__trainer_need_odd(plim_trainer *t, int64_t rest, plim_error *error);
+void plim__trainer_end_odd(plim_trainer *t);
+
+/* Between two steps: plans again, for other options, and goes on with the same weights, state and counters. `wanted` is a
+ * copy of t->options with some numbers changed. On failure everything is as before. */
+plim_status plim__trainer_plan_again(plim_trainer *t, const plim_trainer_options *wanted, plim_error *error);
 
 plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums);
 /* "update 12: the loss is NaN: ...", when it or the data is not finite: what made it so. Inputs are those of `batch`, from

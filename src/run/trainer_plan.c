@@ -30,6 +30,8 @@
 /* What a search leaves behind in the heap: so much, and so much for each step of the program. */
 #define SEARCH_BYTES ((size_t)512 << 10)
 #define STEP_BYTES   ((size_t)4 << 10)
+/* Programs of sizes that nobody announced take what the one that was planned does, and what differs from size to size. */
+#define ODD_BYTES ((size_t)512 << 10)
 /* Products are measured in pages, one more or less. */
 #define PACKED_GRAIN ((size_t)64 << 10)
 /* A plan stays so far below its budget: the kernel's own bookkeeping, and what differs from run to run. */
@@ -111,6 +113,8 @@ static plim_status packed_now(const plim_trainer *t, size_t *most, plim_error *e
         PLIM_TRY(plim__program_packed(t->tails.items[i]->program, &bytes, error));
         if (bytes > *most) *most = bytes;
     }
+    if (t->odd) PLIM_TRY(plim__program_packed(t->odd->program, &bytes, error));
+    if (t->odd && bytes > *most) *most = bytes;
     if (!t->evaluation) return PLIM_OK;
     PLIM_TRY(plim__program_packed(plim__session_program(t->evaluation), &bytes, error));
     if (bytes > *most) *most = bytes;
@@ -123,7 +127,7 @@ static plim_status overhead_now(plim_trainer *t, size_t *bytes, plim_error *erro
     plim__machine_forget();
     plim__heap_trim();
     if (!t->base_bytes) t->base_bytes = plim__resident_coarse();
-    *bytes = plim__resident_now() + RUNNING_BYTES + t->packed_bytes + data_to_come(t);
+    *bytes = plim__resident_now() + RUNNING_BYTES + t->packed_bytes + data_to_come(t) + (t->odd ? ODD_BYTES : 0);
     return PLIM_OK;
 }
 
@@ -133,6 +137,7 @@ static size_t reckon(const plim_trainer *t) {
     size_t steps = t->main->lowered->steps.count;
     size_t packed = (t->packed_bytes + PACKED_GRAIN - 1) / PACKED_GRAIN * PACKED_GRAIN;
     size_t others = t->kept_bytes + t->passing_bytes - t->main->plan->arena_bytes;
+    if (t->odd) others += ODD_BYTES;
     return t->base_bytes + RUNNING_BYTES + SEARCH_BYTES + STEP_BYTES * steps + packed + data_to_come(t) + others;
 }
 

@@ -1,5 +1,5 @@
-/* Another budget for a run that is under way: what is learned goes to a file without a name, everything else is made
- * anew, and training goes on where it was. */
+/* Another plan for a run that is under way, for another budget or for sizes that nobody had announced: what is learned goes
+ * to a file without a name, everything else is made anew, and training goes on where it was. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -107,46 +107,54 @@ static plim_status try_plan(plim_trainer *t, uint64_t budget, plim_error *error)
     return status;
 }
 
-static plim_status begin_again(plim_trainer *t, uint64_t budget, int fd, const struct saved *list, size_t count,
-                               plim_error *error) {
+static plim_status begin_again(plim_trainer *t, const plim_trainer_options *options, int fd, const struct saved *list,
+                               size_t count, plim_error *error) {
     plim__trainer_end(t);
-    t->options.budget = budget;
+    t->options = *options;
     t->options.plan = NULL;
-    t->options.data_held_bytes = UINT64_MAX;
     t->explore = false; /* training waits */
     PLIM_TRY(plim__trainer_begin(t, error));
     return restore(t, fd, list, count, error);
 }
 
 /* If the new plan cannot be started after all, the old one is. */
-static plim_status change(plim_trainer *t, uint64_t budget, int fd, struct saved *list, plim_error *error) {
+static plim_status change(plim_trainer *t, const plim_trainer_options *wanted, int fd, struct saved *list,
+                          plim_error *error) {
     size_t count = t->tensors.count;
-    uint64_t before = t->options.budget;
+    plim_trainer_options before = t->options;
+    before.data_held_bytes = wanted->data_held_bytes;
     PLIM_TRY(save(t, fd, list, error));
-    plim_status status = begin_again(t, budget, fd, list, count, error);
+    plim_status status = begin_again(t, wanted, fd, list, count, error);
     if (status == PLIM_OK) {
         t->replans++;
         return PLIM_OK;
     }
     plim_error second;
-    if (begin_again(t, before, fd, list, count, &second) != PLIM_OK) {
+    if (begin_again(t, &before, fd, list, count, &second) != PLIM_OK) {
         plim__trainer_end(t);
         return plim__fail(error, second.status, "the old plan cannot be taken up again: %s", second.message);
     }
     return status;
 }
 
-plim_status plim_trainer_set_budget(plim_trainer *t, uint64_t budget, plim_error *error) {
-    if (!t->main || !t->main->runner) return plim__fail(error, PLIM_INVALID, "this trainer only plans");
-    PLIM_TRY(try_plan(t, budget, error));
+plim_status plim__trainer_plan_again(plim_trainer *t, const plim_trainer_options *wanted, plim_error *error) {
     int fd;
     PLIM_TRY(open_unnamed(plim__trainer_spill_folder(t), &fd, error));
     size_t count = t->tensors.count;
     struct saved *list = plim__alloc_zero(count, sizeof *list);
-    plim_status status = list ? change(t, budget, fd, list, error)
+    plim_status status = list ? change(t, wanted, fd, list, error)
                               : plim__fail_memory(error, "putting weights aside", count * sizeof *list);
     for (size_t i = 0; list && i < count; i++) plim__free(list[i].name);
     plim__free(list);
     close(fd);
     return status;
+}
+
+plim_status plim_trainer_set_budget(plim_trainer *t, uint64_t budget, plim_error *error) {
+    if (!t->main || !t->main->runner) return plim__fail(error, PLIM_INVALID, "this trainer only plans");
+    PLIM_TRY(try_plan(t, budget, error));
+    plim_trainer_options wanted = t->options;
+    wanted.budget = budget;
+    wanted.data_held_bytes = UINT64_MAX; /* all data buffers are there by now */
+    return plim__trainer_plan_again(t, &wanted, error);
 }

@@ -3,7 +3,8 @@
  *
  *   arena:  | kept by all │ by this tail alone │ by evaluation alone |  | passing: the largest of all programs |
  *
- * Sizes that were announced are planned before memory is reserved; others are made when they come. */
+ * Sizes that were announced are planned before memory is reserved; others are made when they come, with a budget in
+ * memory that was planned for one of them (trainer_odd.c). */
 #include "core/error.h"
 #include "run/parts.h"
 #include "run/trainer.h"
@@ -15,11 +16,16 @@ plim__variant *plim__trainer_variant(const plim_trainer *t, int64_t samples) {
     if (t->main->samples == samples) return t->main;
     for (size_t i = 0; i < t->tails.count; i++)
         if (t->tails.items[i]->samples == samples) return t->tails.items[i];
-    return NULL;
+    return t->odd && t->odd->samples == samples ? t->odd : NULL;
 }
 
-/* Memory for one more program. */
-static void make_room(plim_trainer *t, const plim__plan *plan) {
+plim__variant *plim__trainer_next(const plim_trainer *t, int64_t left) {
+    if (left >= t->main->samples) return t->main;
+    plim__variant *v = plim__trainer_variant(t, left);
+    return v ? v : t->odd;
+}
+
+void plim__trainer_make_room(plim_trainer *t, const plim__plan *plan) {
     size_t passing = plan->arena_bytes - plan->persistent_bytes;
     t->kept_bytes = plan->persistent_bytes;
     if (passing > t->passing_bytes) t->passing_bytes = passing;
@@ -28,7 +34,7 @@ static void make_room(plim_trainer *t, const plim__plan *plan) {
 /* --- what is left of a batch ---------------------------------------------------------------------------------- */
 
 /* Gradients are summed up where those of the usual size are: a tail that always runs alone needs no room for sums. */
-static plim__task tail_task(const plim_trainer *t, int64_t samples) {
+plim__task plim__trainer_tail_task(const plim_trainer *t, int64_t samples) {
     plim__task task = plim__trainer_task(t);
     if (t->main->samples == t->options.batch) task.training.batch = samples;
     return task;
@@ -36,7 +42,7 @@ static plim__task tail_task(const plim_trainer *t, int64_t samples) {
 
 /* As fast as it can be where that fits; else with what the usual size has room for. */
 static plim_status plan_tail(plim_trainer *t, int64_t samples, plim__variant **out, plim_error *error) {
-    plim__task task = tail_task(t, samples);
+    plim__task task = plim__trainer_tail_task(t, samples);
     plim__levers levers = t->way.levers;
     bool bound = levers.passing_limit < INT64_MAX;
     levers.micro_batch = samples;
@@ -62,7 +68,7 @@ static plim_status add_tail(plim_trainer *t, int64_t samples, plim_error *error)
         plim__variant_free(v);
         return plim__fail_memory(error, "a trainer", sizeof v);
     }
-    make_room(t, v->plan);
+    plim__trainer_make_room(t, v->plan);
     return PLIM_OK;
 }
 
@@ -89,7 +95,7 @@ static plim_status add_evaluation(plim_trainer *t, int64_t batch, plim_error *er
         PLIM_TRY(plim__session_create_shared(t->model, &options, &shared, &t->evaluation, error));
         const plim__plan *plan = plim__session_plan(t->evaluation);
         if (options.batch <= 1 || plan->arena_bytes - plan->persistent_bytes <= t->passing_bytes) {
-            make_room(t, plan);
+            plim__trainer_make_room(t, plan);
             return PLIM_OK;
         }
         plim_session_free(t->evaluation);
@@ -107,18 +113,21 @@ plim_status plim__trainer_plan_others(plim_trainer *t, plim_error *error) {
     t->passing_bytes = plim__variant_passing_bytes(t->main);
     for (int i = 0; i < 2; i++)
         if (sizes[i] > 0 && !plim__trainer_variant(t, sizes[i])) PLIM_TRY(add_tail(t, sizes[i], error));
+    PLIM_TRY(plim__trainer_plan_odd(t, error));
     if (o->evaluates > 0) PLIM_TRY(add_evaluation(t, o->evaluates, error));
     return PLIM_OK;
 }
 
 plim_status plim__trainer_start_others(plim_trainer *t, plim_error *error) {
     for (size_t i = 0; i < t->tails.count; i++) PLIM_TRY(plim__variant_start(t->tails.items[i], &t->arena, error));
+    if (t->odd) PLIM_TRY(plim__variant_start(t->odd, &t->arena, error));
     return t->evaluation ? plim__session_start(t->evaluation, &t->arena, error) : PLIM_OK;
 }
 
 void plim__trainer_end_others(plim_trainer *t) {
     plim_session_free(t->evaluation);
     t->evaluation = NULL;
+    plim__trainer_end_odd(t);
     for (size_t i = 0; i < t->tails.count; i++) {
         plim__variant_stop(t->tails.items[i]);
         plim__variant_free(t->tails.items[i]);
@@ -138,8 +147,8 @@ static plim_status grow_arena(plim_trainer *t, plim_error *error) {
     return status;
 }
 
-plim_status plim__trainer_need_tail(plim_trainer *t, int64_t samples, plim_error *error) {
-    if (samples == 0 || plim__trainer_variant(t, samples)) return PLIM_OK;
+/* Without a budget: in memory that no plan knows of. */
+static plim_status make_tail(plim_trainer *t, int64_t samples, plim_error *error) {
     size_t kept = t->kept_bytes, passing = t->passing_bytes;
     PLIM_TRY(add_tail(t, samples, error));
     plim__variant *v = t->tails.items[t->tails.count - 1];
@@ -154,8 +163,38 @@ plim_status plim__trainer_need_tail(plim_trainer *t, int64_t samples, plim_error
     return status;
 }
 
+/* Every byte is to be planned: what was not announced is now, and memory is planned again. */
+static plim_status announce(plim_trainer *t, int64_t evaluates, bool odd, plim_error *error) {
+    plim_trainer_options wanted = t->options;
+    wanted.data_held_bytes = UINT64_MAX; /* all data buffers are there by now */
+    if (evaluates > 0) wanted.evaluates = evaluates;
+    if (odd) wanted.odd_batches = 1;
+    return plim__trainer_plan_again(t, &wanted, error);
+}
+
+bool plim__trainer_has_batch(const plim_trainer *t, int64_t count) {
+    int64_t rest = count % t->main->samples;
+    return rest == 0 || plim__trainer_variant(t, rest) || (t->odd && t->odd_rest == rest);
+}
+
+plim_status plim__trainer_need_batch(plim_trainer *t, int64_t count, plim_error *error) {
+    if (plim__trainer_has_batch(t, count)) return PLIM_OK;
+    if (!t->options.budget) return make_tail(t, count % t->main->samples, error);
+    if (!t->options.odd_batches) {
+        plim_status status = announce(t, 0, true, error);
+        if (status != PLIM_OK)
+            return plim__fail_context(error, status, "a batch of %lld samples, which nobody announced",
+                                      (long long)count);
+    }
+    return plim__trainer_has_batch(t, count) ? PLIM_OK : plim__trainer_need_odd(t, count % t->main->samples, error);
+}
+
 plim_status plim__trainer_need_evaluation(plim_trainer *t, int64_t batch, plim_error *error) {
     if (t->evaluation) return PLIM_OK;
+    if (t->options.budget) {
+        plim_status planned = announce(t, batch, false, error);
+        return planned == PLIM_OK ? PLIM_OK : plim__fail_context(error, planned, "evaluation, which nobody announced");
+    }
     size_t kept = t->kept_bytes, passing = t->passing_bytes;
     PLIM_TRY(add_evaluation(t, batch, error));
     plim_status status = grow_arena(t, error);

@@ -248,6 +248,7 @@ static void a_run_shows_what_other_budgets_would_cost(void **state) {
     plim_trainer_options options = {.loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
                                     .optimizer = plim_optimizer_default(PLIM_ADAMW),
                                     .batch = 8 * BATCH, /* so that there is something to save */
+                                    .samples = BATCH,   /* and this is what comes */
                                     .budget = (uint64_t)1 << 32,
                                     .alternatives = 1};
     assert_int_equal(plim_trainer_create(r.model, &options, &r.trainer, &r.error), PLIM_OK);
