@@ -9,6 +9,7 @@
 #include "core/alloc.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
+#include "run/same_trainer.h"
 #include "run/trainer_save.h"
 
 enum { BATCH = 6, PIXELS = 784 };
@@ -53,20 +54,6 @@ static void learn(plim_trainer *trainer, int from, int to) {
     }
 }
 
-static void must_be_equal(plim_trainer *a, plim_trainer *b) {
-    assert_int_equal(plim_trainer_tensor_count(a), plim_trainer_tensor_count(b));
-    for (size_t i = 0; i < plim_trainer_tensor_count(a); i++) {
-        plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(a, i, &tensor);
-        char *one = malloc(tensor.bytes), *two = malloc(tensor.bytes);
-        must(plim_trainer_read(a, i, one, &error));
-        must(plim_trainer_read(b, i, two, &error));
-        if (memcmp(one, two, tensor.bytes) != 0) fail_msg("'%s' differs", tensor.name);
-        free(one);
-        free(two);
-    }
-}
-
 static int make_file(void **state) {
     (void)state;
     strcpy(path + sizeof path - 7, "XXXXXX");
@@ -102,7 +89,7 @@ static void a_resumed_run_ends_with_the_same_bits(void **state) {
         assert_string_equal(file.meta.settings, plim__trainer_settings(second, settings));
         plim__checkpoint_close(&file);
         learn(second, 3, 6);
-        must_be_equal(whole, second);
+        must_be_equal(whole, second, "resumed");
         plim_trainer_free(whole);
         plim_trainer_free(second);
     }
@@ -116,7 +103,7 @@ static void must_refuse(const plim_graph *model, plim_trainer_options o, const c
     must(plim__checkpoint_open(&file, path, &error));
     plim_status status = plim__trainer_read_checkpoint(trainer, &file, &error);
     if (status != PLIM_INVALID || !strstr(error.message, words)) fail_msg("%d: %s", (int)status, error.message);
-    must_be_equal(trainer, untouched);
+    must_be_equal(trainer, untouched, "refused");
     assert_int_equal(plim_trainer_progress(trainer).updates, 0);
     plim__checkpoint_close(&file);
     plim_trainer_free(trainer);

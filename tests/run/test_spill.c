@@ -9,6 +9,7 @@
 
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
+#include "run/same_trainer.h"
 #include "run/saved_plan.h"
 #include "run/trainer.h"
 #include "run/trainer_save.h"
@@ -82,31 +83,6 @@ static void learn_some(plim_trainer *t, int from, int to, int64_t count) {
 }
 
 static void learn(plim_trainer *t, int from, int to) { learn_some(t, from, to, BATCH); }
-
-static size_t find_tensor(const plim_trainer *t, const char *name) {
-    plim_trainer_tensor tensor;
-    for (size_t i = 0; i < plim_trainer_tensor_count(t); i++) {
-        plim_trainer_tensor_get(t, i, &tensor);
-        if (strcmp(tensor.name, name) == 0) return i;
-    }
-    fail_msg("there is no '%s'", name);
-    return 0;
-}
-
-/* Weights, statistics and state, bit by bit. */
-static void must_be_equal(plim_trainer *a, plim_trainer *b, const char *what) {
-    assert_int_equal(plim_trainer_tensor_count(a), plim_trainer_tensor_count(b));
-    for (size_t i = 0; i < plim_trainer_tensor_count(a); i++) {
-        plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(a, i, &tensor);
-        char *one = malloc(tensor.bytes), *two = malloc(tensor.bytes);
-        must(plim_trainer_read(a, i, one, &error));
-        must(plim_trainer_read(b, find_tensor(b, tensor.name), two, &error));
-        if (memcmp(one, two, tensor.bytes) != 0) fail_msg("%s: '%s' differs", what, tensor.name);
-        free(one);
-        free(two);
-    }
-}
 
 /* --- the same bits -------------------------------------------------------------------------------------------- */
 
