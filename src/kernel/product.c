@@ -12,8 +12,12 @@
 #include "core/error.h"
 
 /* A small one runs again: the first time it also meets pages of code. Of large ones these are nothing. */
-#define RUNS  3
 #define LARGE 4e9 /* multiplications */
+#define SMALL 2e8
+/* Beyond some blocks more depth and more rows are packed where others were before. */
+#define DEPTH 1024
+#define ROWS  8192
+#define TILE  64 /* rows and columns of the result that a thread works on at the least */
 
 bool plim__product_equal(const plim__product *a, const plim__product *b) {
     return a->ta == b->ta && a->tb == b->tb && a->alone == b->alone && a->m == b->m && a->n == b->n && a->k == b->k &&
@@ -47,6 +51,15 @@ static void remember(const plim__product *product, int threads, size_t bytes) {
     pthread_mutex_lock(&lock);
     known[known_count++ % MOST_KNOWN] = (struct known){*product, threads, bytes};
     pthread_mutex_unlock(&lock);
+}
+
+/* A smaller product that packs as much. Columns count all of them; where the result has few tiles oneDNN splits the depth
+ * over the threads, and that counts too. */
+static plim__product representative(const plim__product *product, int threads) {
+    plim__product p = *product;
+    if (p.m > ROWS) p.m = ROWS;
+    if (p.k > DEPTH && (p.m / TILE) * (p.n / TILE) >= 4 * (int64_t)threads) p.k = DEPTH;
+    return p;
 }
 
 /* --- running one ---------------------------------------------------------------------------------------------- */
@@ -102,7 +115,8 @@ static long page_faults(void) {
 
 static bool run(const plim__product *p, const struct matrices *m, size_t page, size_t *bytes) {
     long least = -1;
-    int runs = (double)p->m * (double)p->n * (double)p->k < LARGE ? RUNS : 1;
+    double work = (double)p->m * (double)p->n * (double)p->k;
+    int runs = work < SMALL ? 3 : work < LARGE ? 2 : 1;
     for (int i = 0; i < runs; i++) {
         long before = page_faults();
         if (dnnl_sgemm(p->ta, p->tb, p->m, p->n, p->k, 1, m->at[0], p->lda, m->at[1], p->ldb, 0, m->at[2], p->ldc) !=
@@ -121,10 +135,11 @@ plim_status plim__product_packed(const plim__product *product, int threads, size
     if (threads < 1) threads = 1;
     *bytes = 0;
     if (product->m < 1 || product->n < 1 || product->k < 1 || recall(product, threads, bytes)) return PLIM_OK;
-    PLIM_TRY(map(product, &m, error));
+    plim__product smaller = representative(product, threads);
+    PLIM_TRY(map(&smaller, &m, error));
     touch(&m, page);
     omp_set_num_threads(product->alone ? 1 : threads);
-    bool fine = run(product, &m, page, bytes);
+    bool fine = run(&smaller, &m, page, bytes);
     omp_set_num_threads(threads);
     unmap(&m);
     if (!fine) return plim__fail_memory(error, "trying a matrix product", m.bytes[2]);
