@@ -35,10 +35,6 @@ typedef struct plim__version {
     int32_t block;     /* the first version in its memory ... */
     int32_t heir;      /* ... and the one that is written over it, -1: none */
     int32_t block_end; /* of a first version: until when the memory is in use */
-    /* in a trial, where the stamp is the trial's: search_trial.c */
-    int32_t trial_end, end_stamp;
-    int32_t trial_read, read_stamp;
-    int32_t lift_stamp, done_stamp;
 } plim__version;
 
 typedef struct plim__reading {

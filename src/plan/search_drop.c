@@ -25,8 +25,10 @@ struct closure {
     int64_t wanted; /* bytes of the buffer it is all for */
     int64_t target;
     double seconds;
-    double harm; /* byte places above the target that longer lives of inputs add */
-    bool keep;   /* inputs live on wherever they can; otherwise they are made again unless small */
+    double harm;  /* byte places above the target that longer lives of inputs add */
+    bool keep;    /* inputs live on wherever they can; otherwise they are made again unless small */
+    double gain;  /* bytes above the target that it may take away ... */
+    double least; /* ... and how many it must for each second, to be of interest */
 };
 
 /* An input that is gone at the place: does it live on, or is it made again? */
@@ -56,7 +58,7 @@ static bool add_to_closure(plim__search *s, struct closure *c, int32_t step) {
     if (c->count == PLIM__WAY_STEPS) return false;
     c->steps[c->count++] = step;
     c->seconds += s->seconds[step];
-    return true;
+    return c->gain / c->seconds > c->least;
 }
 
 /* --- gaps --------------------------------------------------------------------------------------------------------- */
@@ -87,12 +89,17 @@ static void insert_way(plim__search *s, struct plim__way way) {
 
 static void estimate(plim__search *s, const struct gap *gap, int64_t target) {
     double gain = relief(s, gap), seconds_before = -1;
+    bool full = !s->noise && s->way_count == PLIM__WAYS; /* blurred, the worst may still become better */
+    double least = full ? s->ways[PLIM__WAYS - 1].score : -INFINITY;
+    if (gain / s->seconds[s->depend->maker[gap->buffer]] <= least) return;
     for (int keep = 0; keep < 2; keep++) {
         struct closure c = {.steps = s->free_way,
                             .place = gap->to,
                             .wanted = s->depend->bytes[gap->buffer],
                             .target = target,
-                            .keep = keep};
+                            .keep = keep,
+                            .gain = gain,
+                            .least = least};
         s->stamps++;
         if (!add_to_closure(s, &c, s->depend->maker[gap->buffer]) || s->now.count + (size_t)c.count > s->capacity)
             continue;

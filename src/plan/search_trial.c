@@ -20,12 +20,21 @@ struct change {
     int64_t bytes;
 };
 
+/* Of a version in the trial whose stamp it bears. Stamps only grow: nothing needs to be wiped out between trials. */
+struct fate {
+    int32_t end, end_stamp;   /* where it ends now */
+    int32_t read, read_stamp; /* the last of the steps put in that reads it */
+    int32_t lift_stamp;       /* of the first version of a block: its memory is reckoned anew */
+    int32_t done_stamp;       /* it lies in memory that was begun by another */
+};
+
 struct plim__trials {
     int32_t stamp;                /* of the trial under way */
     int32_t place;                /* steps are put in before it; nothing but this place itself changes behind it */
     int32_t added;                /* how many */
     const int32_t *into;          /* these */
     int32_t version_count;        /* with those of the steps put in */
+    struct fate *fates;           /* of each version */
     int32_t *fresh, *fresh_stamp; /* of each buffer: its newest version in the steps put in */
     int32_t *gone;                /* of each place: the last trial without it */
     int32_t *lost;                /* places that are gone, and what live bytes were there */
@@ -46,6 +55,7 @@ bool plim__trials_create(plim__search *s) {
     struct plim__trials *t = s->trials = plim__alloc_zero(1, sizeof *t);
     size_t buffers = s->depend->buffer_count + 1, places = s->capacity + 2, versions = s->versions_capacity;
     if (!t) return false;
+    t->fates = plim__alloc_zero(versions, sizeof *t->fates);
     t->fresh = plim__alloc_array(buffers, sizeof *t->fresh);
     t->fresh_stamp = plim__alloc_zero(buffers, sizeof *t->fresh_stamp);
     t->gone = plim__alloc_zero(places, sizeof *t->gone);
@@ -57,14 +67,14 @@ bool plim__trials_create(plim__search *s) {
     t->difference = plim__alloc_zero(places, sizeof *t->difference);
     t->inside = plim__alloc_zero(PLIM__WAY_STEPS + 1, sizeof *t->inside);
     t->marked = plim__alloc_zero(places / PLIM__PLACES + 1, sizeof *t->marked);
-    return t->fresh && t->fresh_stamp && t->gone && t->lost && t->lost_live && t->moved && t->queue && t->changes &&
-           t->difference && t->inside && t->marked;
+    return t->fates && t->fresh && t->fresh_stamp && t->gone && t->lost && t->lost_live && t->moved && t->queue &&
+           t->changes && t->difference && t->inside && t->marked;
 }
 
 void plim__trials_free(struct plim__trials *t) {
     if (!t) return;
-    void *all[] = {t->fresh, t->fresh_stamp, t->gone,       t->lost,   t->lost_live, t->moved,
-                   t->queue, t->changes,     t->difference, t->inside, t->marked};
+    void *all[] = {t->fates, t->fresh, t->fresh_stamp, t->gone,       t->lost,   t->lost_live,
+                   t->moved, t->queue, t->changes,     t->difference, t->inside, t->marked};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) plim__free(all[i]);
     plim__free(t);
 }
@@ -98,16 +108,16 @@ static int32_t shifted(const struct plim__trials *t, int32_t place) {
     return place >= t->place ? place + t->added : place;
 }
 
-static int32_t end_of(const plim__search *s, const plim__version *v) {
-    return v->end_stamp == s->trials->stamp ? v->trial_end : shifted(s->trials, v->end);
+static int32_t end_of(const plim__search *s, int32_t version) {
+    const struct fate *f = &s->trials->fates[version];
+    return f->end_stamp == s->trials->stamp ? f->end : shifted(s->trials, s->versions[version].end);
 }
 
-static void set_end(plim__search *s, int32_t version, int32_t end) {
-    struct plim__trials *t = s->trials;
-    plim__version *v = &s->versions[version];
-    if (v->end_stamp != t->stamp) t->moved[t->moved_count++] = version;
-    v->end_stamp = t->stamp;
-    v->trial_end = end;
+static void set_end(struct plim__trials *t, int32_t version, int32_t end) {
+    struct fate *f = &t->fates[version];
+    if (f->end_stamp != t->stamp) t->moved[t->moved_count++] = version;
+    f->end_stamp = t->stamp;
+    f->end = end;
 }
 
 /* The version loses its uses from the place of the trial on, or its last one: runs that are gone do not count. */
@@ -118,8 +128,8 @@ static void cut_short(plim__search *s, int32_t version) {
     while (r >= 0 && (s->readings[r].place >= t->place || t->gone[s->readings[r].place] == t->stamp))
         r = s->readings[r].before;
     if (r >= 0) end = s->readings[r].place;
-    if (v->read_stamp == t->stamp) end = v->trial_read;
-    set_end(s, version, end);
+    if (t->fates[version].read_stamp == t->stamp) end = t->fates[version].read;
+    set_end(t, version, end);
     if (end == v->born && end >= 0) push(t, -end, version); /* the last run on top */
 }
 
@@ -131,10 +141,10 @@ static void take_out(plim__search *s, int32_t place) {
     t->gone[place] = t->stamp;
     t->lost[t->lost_count++] = place;
     s->runs[step]--;
-    for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++) set_end(s, version++, REMOVED);
+    for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++) set_end(t, version++, REMOVED);
     for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++) {
         int32_t read = plim__search_version(s, d->reads.items[k], place);
-        if (read >= 0 && end_of(s, &s->versions[read]) == place) cut_short(s, read);
+        if (read >= 0 && end_of(s, read) == place) cut_short(s, read);
     }
 }
 
@@ -145,8 +155,7 @@ static void clean(plim__search *s) {
     while (t->queued > 0) {
         int32_t place = s->versions[pop(t)].born, step = s->now.steps[place], version = s->made[place];
         bool used = t->gone[place] == t->stamp || s->runs[step] == 1;
-        for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++)
-            used |= end_of(s, &s->versions[version++]) != place;
+        for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++) used |= end_of(s, version++) != place;
         if (!used) take_out(s, place);
     }
 }
@@ -156,10 +165,9 @@ static void read_again(plim__search *s, int32_t buffer, int32_t place) {
     bool fresh = t->fresh_stamp[buffer] == t->stamp;
     int32_t version = fresh ? t->fresh[buffer] : plim__search_version(s, buffer, t->place);
     if (version < 0) return;
-    plim__version *v = &s->versions[version];
-    v->trial_read = place;
-    v->read_stamp = t->stamp;
-    if (end_of(s, v) < place) set_end(s, version, place);
+    t->fates[version].read = place;
+    t->fates[version].read_stamp = t->stamp;
+    if (end_of(s, version) < place) set_end(t, version, place);
 }
 
 static void make_again(plim__search *s, int32_t buffer, int32_t place) {
@@ -169,7 +177,7 @@ static void make_again(plim__search *s, int32_t buffer, int32_t place) {
     if (needed) end = shifted(t, s->versions[old].end);
     s->versions[made] =
         (plim__version){.buffer = buffer, .born = place, .end = end, .reading = -1, .block = -1, .heir = -1};
-    set_end(s, made, end);
+    set_end(t, made, end);
     t->fresh[buffer] = made;
     t->fresh_stamp[buffer] = t->stamp;
     if (needed) cut_short(s, old);
@@ -204,19 +212,19 @@ static int32_t born_of(const plim__search *s, int32_t version) {
 static void lift(plim__search *s, int32_t version) {
     struct plim__trials *t = s->trials;
     int32_t first = s->versions[version].block;
-    plim__version *root = &s->versions[first];
-    if (root->lift_stamp == t->stamp) return;
-    root->lift_stamp = t->stamp;
+    const plim__version *root = &s->versions[first];
+    if (t->fates[first].lift_stamp == t->stamp) return;
+    t->fates[first].lift_stamp = t->stamp;
     add_change(t, born_of(s, first), shifted(t, root->block_end), -s->depend->bytes[root->buffer]);
     for (int32_t v = first; v >= 0; v = s->versions[v].heir)
-        if (end_of(s, &s->versions[v]) != REMOVED) push(t, born_of(s, v), v);
+        if (end_of(s, v) != REMOVED) push(t, born_of(s, v), v);
 }
 
 /* The version that is written over this one, in memory that began as the buffer `root`. */
 static int32_t find_heir(const plim__search *s, int32_t version, int32_t root) {
     const plim__depend *d = s->depend;
     const struct plim__trials *t = s->trials;
-    int32_t end = end_of(s, &s->versions[version]);
+    int32_t end = end_of(s, version);
     if (end == born_of(s, version) || end >= (int32_t)s->now.count + t->added) return -1;
     bool inside = end >= t->place && end < t->place + t->added;
     int32_t place = end < t->place ? end : end - t->added;
@@ -240,13 +248,13 @@ static void place_versions(plim__search *s) {
     }
     while (t->queued > 0) {
         int32_t first = pop(t), root = s->versions[first].buffer, last = first, heir;
-        if (s->versions[first].done_stamp == t->stamp) continue;
+        if (t->fates[first].done_stamp == t->stamp) continue;
         while ((heir = find_heir(s, last, root)) >= 0) {
             if (heir < s->version_count) lift(s, heir);
-            s->versions[heir].done_stamp = t->stamp;
+            t->fates[heir].done_stamp = t->stamp;
             last = heir;
         }
-        add_change(t, born_of(s, first), end_of(s, &s->versions[last]), s->depend->bytes[root]);
+        add_change(t, born_of(s, first), end_of(s, last), s->depend->bytes[root]);
     }
 }
 
@@ -404,7 +412,7 @@ int64_t plim__search_without(plim__search *s, int32_t place, int64_t target, int
     begin(s, place, NULL, 0);
     for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++, version++) { /* the run before serves */
         const plim__version *v = &s->versions[version];
-        if (v->end > place && v->older >= 0) set_end(s, v->older, v->end);
+        if (v->end > place && v->older >= 0) set_end(s->trials, v->older, v->end);
     }
     take_out(s, place);
     clean(s);
