@@ -14,10 +14,11 @@
 /* A small one runs again: the first time it also meets pages of code. Of large ones these are nothing. */
 #define LARGE 4e9 /* multiplications */
 #define SMALL 2e8
-/* Beyond some blocks more depth and more rows are packed where others were before. */
-#define DEPTH 1024
-#define ROWS  8192
-#define TILE  64 /* rows and columns of the result that a thread works on at the least */
+/* Beyond some blocks, for each thread, more depth and more rows are packed where others were before. */
+#define BLOCKS      512
+#define LEAST_DEPTH 1024
+#define LEAST_ROWS  8192
+#define TILE        64 /* rows and columns of the result that a thread works on at the least */
 
 bool plim__product_equal(const plim__product *a, const plim__product *b) {
     return a->ta == b->ta && a->tb == b->tb && a->alone == b->alone && a->m == b->m && a->n == b->n && a->k == b->k &&
@@ -57,8 +58,10 @@ static void remember(const plim__product *product, int threads, size_t bytes) {
  * over the threads, and that counts too. */
 static plim__product representative(const plim__product *product, int threads) {
     plim__product p = *product;
-    if (p.m > ROWS) p.m = ROWS;
-    if (p.k > DEPTH && (p.m / TILE) * (p.n / TILE) >= 4 * (int64_t)threads) p.k = DEPTH;
+    int64_t blocks = BLOCKS * (int64_t)threads, depth = blocks > LEAST_DEPTH ? blocks : LEAST_DEPTH;
+    int64_t rows = blocks > LEAST_ROWS ? blocks : LEAST_ROWS;
+    if (p.m > rows) p.m = rows;
+    if (p.k > depth && (p.m / TILE) * (p.n / TILE) >= 4 * (int64_t)threads) p.k = depth;
     return p;
 }
 
