@@ -26,6 +26,7 @@ typedef struct packing {
     plim__pack_search *search;
     plim__pack_budget budget;
     int64_t capacity;        /* INT64_MIN for none */
+    size_t memory;           /* for dead ends; 0: the usual */
     int64_t *offsets, *next; /* of items: the best, and what a probe finds */
     int64_t best, proven;    /* these three are above problem.base */
 } packing;
@@ -77,7 +78,7 @@ static plim_status improve(packing *pack, plim_error *error) {
     if (satisfied(pack) || spent(pack) || !plim__pack_problem_searchable(&pack->problem, pack->budget.work / 4))
         return PLIM_OK;
     PLIM_TRY(plim__pack_problem_index(&pack->problem, error));
-    PLIM_TRY(plim__pack_search_new(&pack->problem, &pack->search, error));
+    PLIM_TRY(plim__pack_search_new(&pack->problem, pack->memory, &pack->search, error));
     int64_t dives = 2 * pack->problem.dive_work;
     for (int64_t limit = dives > first_limit ? dives : first_limit; !satisfied(pack) && !spent(pack);) {
         PLIM_TRY(probe_round(pack, limit, error));
@@ -158,7 +159,7 @@ plim_status plim_pack(const plim_pack_buffer *buffers, size_t count, const plim_
     if (options->capacity < 0 || options->work < 0 || !(options->seconds >= 0))
         return plim__fail(error, PLIM_INVALID, "the packer's capacity, work and seconds must not be negative");
     double begin = plim__clock_seconds();
-    packing pack = {.capacity = INT64_MIN};
+    packing pack = {.capacity = INT64_MIN, .memory = options->memory};
     pack.budget.deadline = options->seconds > 0 ? begin + options->seconds : 0;
     pack.budget.work = options->work ? options->work : options->capacity ? INT64_MAX : default_work;
     plim_status status = plim__pack_problem_init(&pack.problem, buffers, count, error);

@@ -63,13 +63,14 @@ struct plim__pack_search {
     PLIM_VEC(waiting_part) waiting;
 };
 
-plim_status plim__pack_search_new(const plim__pack_problem *problem, plim__pack_search **search, plim_error *error) {
+plim_status plim__pack_search_new(const plim__pack_problem *problem, size_t memory, plim__pack_search **search,
+                                  plim_error *error) {
     plim__pack_search *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "the packer's search", sizeof *made);
     made->problem = problem;
     plim_status status = plim__pack_state_init(&made->state, problem, error);
-    if (status == PLIM_OK && !plim__pack_table_init(&made->table))
-        status = plim__fail_memory(error, "the packer's table of dead ends", 8u << 20);
+    if (status == PLIM_OK && !plim__pack_table_init(&made->table, memory))
+        status = plim__fail_memory(error, "the packer's table of dead ends", memory);
     if (status != PLIM_OK) {
         plim__pack_search_free(made);
         return status;

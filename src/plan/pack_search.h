@@ -15,8 +15,9 @@ typedef enum plim__pack_outcome {
 /* How the search prefers one branch over another: where to go on, and what to put there first. */
 enum { PLIM__PACK_STYLES = 8 };
 
-/* The problem must be indexed, and stay where it is. */
-plim_status plim__pack_search_new(const plim__pack_problem *problem, plim__pack_search **search, plim_error *error);
+/* The problem must be indexed, and stay where it is. `memory`: for dead ends; 0 takes 8 MiB. */
+plim_status plim__pack_search_new(const plim__pack_problem *problem, size_t memory, plim__pack_search **search,
+                                  plim_error *error);
 void plim__pack_search_free(plim__pack_search *search);
 /* Spends at most `limit` of the budget's work. What it learns about dead ends is kept for the next call. */
 plim_status plim__pack_search_run(plim__pack_search *search, int64_t capacity, int style, int64_t limit,

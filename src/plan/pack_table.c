@@ -3,12 +3,14 @@
 
 #include "core/alloc.h"
 
-enum { slots_per_bucket = 8, table_bits = 17 };
+enum { slots_per_bucket = 8, default_bits = 17, least_bits = 4, most_bits = 40 };
 static const uint64_t cost_mask = 63;
 
-bool plim__pack_table_init(plim__pack_table *table) {
-    table->buckets = (size_t)1 << table_bits;
-    table->slots = plim__alloc_zero(table->buckets, slots_per_bucket * sizeof *table->slots);
+bool plim__pack_table_init(plim__pack_table *table, size_t bytes) {
+    size_t bucket = slots_per_bucket * sizeof *table->slots;
+    table->bits = bytes ? least_bits : default_bits;
+    while (bytes && table->bits < most_bits && bucket << (table->bits + 1) <= bytes) table->bits++;
+    table->slots = plim__alloc_zero((size_t)1 << table->bits, bucket);
     return table->slots != NULL;
 }
 
@@ -19,7 +21,7 @@ void plim__pack_table_free(plim__pack_table *table) {
 
 /* The top bits choose the bucket, which leaves the rest to tell keys apart. */
 static uint64_t *bucket_of(const plim__pack_table *table, uint64_t key) {
-    return &table->slots[(key >> (64 - table_bits)) * slots_per_bucket];
+    return &table->slots[(key >> (64 - table->bits)) * slots_per_bucket];
 }
 
 bool plim__pack_table_has(const plim__pack_table *table, uint64_t key) {

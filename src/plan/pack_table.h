@@ -8,10 +8,11 @@
 
 typedef struct plim__pack_table {
     uint64_t *slots; /* the upper 58 bits of a key, and the logarithm of what it cost to learn it */
-    size_t buckets;  /* a power of two */
+    int bits;        /* two to so many buckets */
 } plim__pack_table;
 
-bool plim__pack_table_init(plim__pack_table *table); /* false when memory is short */
+/* Of `bytes` at most; 0: 8 MiB. False when memory is short. */
+bool plim__pack_table_init(plim__pack_table *table, size_t bytes);
 void plim__pack_table_free(plim__pack_table *table);
 bool plim__pack_table_has(const plim__pack_table *table, uint64_t key);
 /* `cost`: nodes it took to find out; the dearest stay. */

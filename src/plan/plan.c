@@ -6,6 +6,9 @@
 #include "core/error.h"
 #include "plimsoll/pack.h"
 
+/* Planning comes before the arena, and should take no more than it: a small one has some MiB. */
+#define PACK_BYTES ((size_t)1 << 20)
+
 static int64_t aligned(size_t bytes) {
     return (int64_t)((bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT);
 }
@@ -103,10 +106,11 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
     }
     plim_pack_result result = {0};
     if (status == PLIM_OK)
-        status = plim_pack(
-            buffers, count,
-            &(plim_pack_options){.seconds = 60, .work = options->pack_work > 0 ? options->pack_work : 1000000000},
-            offsets, &result, error);
+        status = plim_pack(buffers, count,
+                           &(plim_pack_options){.seconds = 60,
+                                                .work = options->pack_work > 0 ? options->pack_work : 1000000000,
+                                                .memory = PACK_BYTES},
+                           offsets, &result, error);
     for (size_t i = 0; status == PLIM_OK && i < count; i++)
         plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];
     plan->arena_bytes = plan->persistent_bytes + (size_t)result.height;

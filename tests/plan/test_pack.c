@@ -125,7 +125,7 @@ static void every_style_of_search_agrees_with_trial_of_all_offsets(void **state)
         plim__pack_search *search;
         assert_int_equal(plim__pack_problem_init(&problem, buffers, count, NULL), PLIM_OK);
         assert_int_equal(plim__pack_problem_index(&problem, NULL), PLIM_OK);
-        assert_int_equal(plim__pack_search_new(&problem, &search, NULL), PLIM_OK);
+        assert_int_equal(plim__pack_search_new(&problem, 0, &search, NULL), PLIM_OK);
         int64_t capacity = problem.lower_bound;
         int patience = 200000, fits = fits_by_trial(buffers, count, 0, capacity, offsets, &patience);
         for (int style = 0; style < PLIM__PACK_STYLES && fits >= 0; style++) {
