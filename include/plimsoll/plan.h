@@ -26,7 +26,7 @@ typedef struct plim_plan_way {
     double seconds;      /* of an update, expected */
     plim_class class_;
     /* bytes at the peak, by kind; their sum is process_bytes, up to what packing leaves between buffers */
-    uint64_t weights, gradients, optimizer, activations, workspace, data, program;
+    uint64_t weights, gradients, optimizer, activations, workspace, data, program, recording;
 } plim_plan_way;
 
 typedef struct plim_plan_tensor {

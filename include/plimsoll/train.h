@@ -115,6 +115,7 @@ typedef struct plim_trainer_options {
     const char *plan; /* a file of plim_plan_save: makes exactly this plan, with its budget. A plan for another model,
                           * machine, number of threads, version or other options is PLIM_INVALID; NULL: plans itself */
     int alternatives; /* with a budget: find other plans too, for the page of the run; planning takes longer */
+    int records; /* the run will be recorded; 2: and a page made of it at its end. What that holds is planned too */
     uint64_t data_bytes;      /* that the process holds besides for reading data; default: three batches */
     uint64_t data_held_bytes; /* of these, what is there already: data sets that are open */
     /* Sizes that will come. What they need is planned and reserved with the rest, and nothing is allocated when they

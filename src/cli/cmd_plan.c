@@ -19,12 +19,12 @@ static const struct {
 } kinds[] = {{"weights", "weights", PLIM_STYLE_BLUE, 'w'},       {"gradients", "gradients", PLIM_STYLE_MAGENTA, 'g'},
              {"optimizer", "optimizer", PLIM_STYLE_YELLOW, 'o'}, {"activations", "activations", PLIM_STYLE_GREEN, 'a'},
              {"workspace", "workspace", PLIM_STYLE_CYAN, 's'},   {"data", "data", PLIM_STYLE_RED, 'd'},
-             {"program", "program", PLIM_STYLE_DIM, 'p'}};
+             {"program", "program", PLIM_STYLE_DIM, 'p'},        {"recording", "recording", PLIM_STYLE_DIM, 'r'}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static void bytes_of(const plim_plan_way *way, uint64_t bytes[KINDS]) {
     uint64_t values[KINDS] = {way->weights,   way->gradients, way->optimizer, way->activations,
-                              way->workspace, way->data,      way->program};
+                              way->workspace, way->data,      way->program,   way->recording};
     memcpy(bytes, values, sizeof values);
 }
 
@@ -251,6 +251,7 @@ static int run(plim__args *args) {
         return PLIM_EXIT_USAGE;
     if (plim__args_has(args, "val") && !plim__args_has(args, "data"))
         return plim__say_usage(args, "--val needs --data PATH");
+    settings.options.records = plim__args_has(args, "recorded") ? 2 : 0;
     return plan(args, &settings, &data);
 }
 
@@ -259,6 +260,7 @@ static const plim__option options[] = {
     {"device-memory", 0, "SIZE", "plan for another machine, which has so much memory for the process"},
     {"report", 0, "FILE.html", "write the plan as a page: memory over the step, where everything lies, other budgets"},
     {"save", 0, "FILE", "write the plan to this file, for train --plan and for report"},
+    {"recorded", 0, NULL, "plan for a run that is recorded: what train --report and --trace hold is part of it"},
     {"data", 'd', "PATH", "plan for this data set too: the short batch at the end of an epoch, validation, buffers"},
     PLIM__TRAIN_OPTIONS,
     PLIM__TRAIN_DATA_OPTIONS,

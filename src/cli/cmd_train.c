@@ -262,6 +262,7 @@ static int run(plim__args *args) {
     if (!plim__train_plan_read(args, &t.settings.options)) return PLIM_EXIT_FAILURE;
     t.settings.options.measure = plim__args_has(args, "profile");
     t.settings.options.alternatives = t.report.page != NULL; /* the page shows them */
+    t.settings.options.records = t.report.page ? 2 : t.report.trace ? 1 : 0;
     int code = train(&t, path);
     plim_error unused;
     plim__train_log_close(&t.log, &unused);

@@ -10,6 +10,8 @@
 #include "cli/budget_options.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "format/trace.h"
+#include "mem/spill.h"
 #include "report/report.h"
 #include "run/recording.h"
 #include "run/saved_plan.h"
@@ -38,9 +40,9 @@ bool plim__train_plan_read(plim__args *args, plim_trainer_options *options) {
     return true;
 }
 
+/* Where state is spilled to: /tmp is memory on many machines. */
 static plim_status make_temporary(plim__train_report *report, plim_error *error) {
-    const char *folder = getenv("TMPDIR");
-    snprintf(report->temporary, sizeof report->temporary, "%s/plimsoll-XXXXXX", folder && *folder ? folder : "/tmp");
+    snprintf(report->temporary, sizeof report->temporary, "%s/plimsoll-XXXXXX", plim__spill_default_folder());
     int fd = mkstemp(report->temporary);
     if (fd >= 0) {
         close(fd);
@@ -66,11 +68,12 @@ plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *t
     return status;
 }
 
-static plim_status write_page(const char *trace, const char *page, plim_error *error) {
+static plim_status write_page(const char *trace, const char *page, size_t room, uint64_t *every, plim_error *error) {
     plim__timeline timeline;
     plim__summary summary = {0};
     plim__timeline_init(&timeline, PLIM__SOURCE_RUN);
-    plim_status status = plim__report_read(trace, -1, &timeline, error);
+    room = room > PLIM__PAGE_BYTES ? room - PLIM__PAGE_BYTES : 0;
+    plim_status status = plim__trace_read_within(trace, room, &timeline, every, error);
     if (status == PLIM_OK) status = plim__summary_make(&timeline, &summary, error);
     if (status == PLIM_OK) status = plim__report_html(&timeline, &summary, page, error);
     plim__summary_free(&summary);
@@ -78,11 +81,21 @@ static plim_status write_page(const char *trace, const char *page, plim_error *e
     return status;
 }
 
+static void say_thinned(const plim__train_report *report, uint64_t every) {
+    fprintf(stderr, "plimsoll train: note: the page shows one in %llu of the recorded updates, as the budget allows",
+            (unsigned long long)every);
+    fprintf(stderr, report->trace ? "; plimsoll report %s -o %s shows all\n" : "\n", report->trace, report->page);
+}
+
 plim_status plim__train_report_end(plim__train_report *report, plim_trainer *trainer, plim_error *error) {
     if (!report->trace && !report->temporary[0]) return PLIM_OK;
     plim_status status = plim__trainer_record_end(trainer, error);
-    if (status == PLIM_OK && report->page)
-        status = write_page(report->trace ? report->trace : report->temporary, report->page, error);
+    if (status == PLIM_OK && report->page) {
+        uint64_t every = 1;
+        size_t room = plim__trainer_vacate(trainer);
+        status = write_page(report->trace ? report->trace : report->temporary, report->page, room, &every, error);
+        if (status == PLIM_OK && every > 1) say_thinned(report, every);
+    }
     if (report->temporary[0]) unlink(report->temporary);
     return status;
 }

@@ -1,5 +1,13 @@
 /* Reading a trace: one pass over the records. A tick is a birth or a death; marks stand at the tick of the
- * next one. A last tick shows what is held after the last event. */
+ * next one. A last tick shows what is held after the last event.
+ *
+ * Within a limit, passes that only count come first. A record that is too large is thinned out: of its steps one in
+ * `every` is taken, and of the others only what outlives them.
+ *
+ *   step     1       2       3       4       5            every = 2
+ *   kept     ├────────────────────────────────────        stays
+ *   passing  ├──┤    ├──┤    ├──┤    ├──┤    ├──┤         of steps 1, 3 and 5
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +21,31 @@ enum { LONGEST_RECORD = 65535 * 8 };
 
 /* Lives of one buffer that are not over: the youngest is `last`, older ones hang behind it. */
 typedef struct open_life {
-    uint32_t life;  /* index into lives */
+    uint32_t life;  /* index into lives; LEFT_OUT: began in a step that is left out, and would outlive it as it looks */
     uint32_t older; /* index into `open` plus one; 0 ends the list */
+    uint32_t buffer;
+    uint64_t offset, bytes;
 } open_life;
+
+#define LEFT_OUT UINT32_MAX
+
+/* What is taken, and what that needs in memory, with the summary's share. */
+typedef struct thinning {
+    uint64_t every, sample_every; /* one step in so many; so many samples become one */
+    bool counting;                /* nothing but the figures below is wanted */
+    uint64_t steps;               /* in the file */
+    uint64_t defined_bytes, event_bytes, sample_bytes;
+} thinning;
+
+enum {
+    TICK_BYTES = 2 * sizeof(double), /* its time, and the live bytes then */
+    LIFE_BYTES = sizeof(plim__timeline_life),
+    MARK_BYTES = 2 * sizeof(plim__timeline_mark), /* sorting takes a copy */
+    STEP_BYTES = 256,                             /* figures of each step in the search for leaks */
+    SAMPLE_BYTES = sizeof(plim__timeline_sample),
+    TEXT_BYTES = 64, /* besides the text itself: the heap's own, and two tables */
+    BUFFER_BYTES = sizeof(plim__timeline_tensor) + sizeof(plim__trace_buffer) + sizeof(uint32_t)
+};
 
 typedef struct reader {
     plim__timeline *timeline;
@@ -28,6 +58,10 @@ typedef struct reader {
     PLIM_VEC(open_life) open;
     uint32_t spare; /* list of unused items of `open` */
     PLIM_VEC(uint32_t) operations;
+    PLIM_VEC(uint64_t) sampled; /* samples of each series in the file */
+    thinning thin;
+    bool skipping;   /* within a step that is left out */
+    size_t left_out; /* open lives that are */
     double now;
     bool ended, expected; /* expected: the times of a plan mean something */
     unsigned char record[LONGEST_RECORD];
@@ -61,6 +95,7 @@ static plim_status take_text(reader *r, const plim__trace_record *record, plim_e
     if (!plim__timeline_textn(r->timeline, (const char *)r->record + sizeof *record, record->id, &id) ||
         !plim__vec_push(&r->texts, id))
         return no_memory(r, error);
+    r->thin.defined_bytes += TEXT_BYTES + record->id;
     return PLIM_OK;
 }
 
@@ -79,6 +114,7 @@ static plim_status take_buffer(reader *r, const plim__trace_record *record, plim
     if (!plim__vec_push(&r->timeline->tensors, row) || !plim__vec_push(&r->buffers, buffer) ||
         !plim__vec_push(&r->last, 0))
         return no_memory(r, error);
+    r->thin.defined_bytes += BUFFER_BYTES;
     return PLIM_OK;
 }
 
@@ -123,7 +159,7 @@ static plim_status take_definition(reader *r, const plim__trace_record *record, 
     case PLIM__TRACE_SERIES:
         PLIM_TRY(plim__timeline_add_series(timeline, word_of(r, record->id), &ignored, error));
         timeline->series.items[timeline->series.count - 1].numbers = record->argument == 1;
-        return PLIM_OK;
+        return plim__vec_push(&r->sampled, 0) ? PLIM_OK : no_memory(r, error);
     case PLIM__TRACE_TITLE: timeline->title = text_of(r, record->id); return PLIM_OK;
     case PLIM__TRACE_OPERATION:
         return plim__vec_push(&r->operations, text_of(r, record->id)) ? PLIM_OK : no_memory(r, error);
@@ -136,41 +172,98 @@ static plim_status take_definition(reader *r, const plim__trace_record *record, 
 static plim_status next_tick(reader *r, plim_error *error) {
     if (r->timeline->ticks >= UINT32_MAX - 2)
         return plim__fail(error, PLIM_UNSUPPORTED, "'%s' has more than 4,294,967,293 events", r->path);
-    if (!plim__vec_push(&r->timeline->seconds, r->now)) return no_memory(r, error);
+    r->thin.event_bytes += TICK_BYTES;
+    if (!r->thin.counting && !plim__vec_push(&r->timeline->seconds, r->now)) return no_memory(r, error);
     r->timeline->ticks++;
     return PLIM_OK;
+}
+
+static plim_status begin_life(reader *r, open_life *open, plim_error *error) {
+    plim__timeline_life life = {.bytes = open->bytes,
+                                .offset = open->offset,
+                                .tensor = open->buffer,
+                                .born = r->timeline->ticks,
+                                .died = PLIM__NEVER};
+    open->life = (uint32_t)r->timeline->lives.count;
+    r->thin.event_bytes += LIFE_BYTES;
+    if (!r->thin.counting && !plim__vec_push(&r->timeline->lives, life)) return no_memory(r, error);
+    return next_tick(r, error);
 }
 
 static plim_status take_birth(reader *r, uint32_t id, uint64_t offset, uint64_t bytes, plim_error *error) {
     if (offset != PLIM__NO_OFFSET && bytes > PLIM__NO_OFFSET - offset)
         return corrupt(r, error, "a buffer's offset and size do not fit in 64 bits");
-    plim__timeline_life life = {
-        .bytes = bytes, .offset = offset, .tensor = id, .born = r->timeline->ticks, .died = PLIM__NEVER};
     uint32_t slot = r->spare;
     if (slot)
         r->spare = r->open.items[slot - 1].older;
     else if (plim__vec_push(&r->open, (open_life){0}))
         slot = (uint32_t)r->open.count;
-    if (!slot || !plim__vec_push(&r->timeline->lives, life)) return no_memory(r, error);
-    r->open.items[slot - 1] = (open_life){(uint32_t)(r->timeline->lives.count - 1), r->last.items[id]};
+    if (!slot) return no_memory(r, error);
+    open_life *open = &r->open.items[slot - 1];
+    *open = (open_life){.life = LEFT_OUT, .older = r->last.items[id], .buffer = id, .offset = offset, .bytes = bytes};
     r->last.items[id] = slot;
-    return next_tick(r, error);
+    if (!r->skipping) return begin_life(r, open, error);
+    r->left_out++;
+    return PLIM_OK;
 }
 
 static plim_status take_death(reader *r, uint32_t id, plim_error *error) {
     uint32_t slot = r->last.items[id];
     if (!slot) return corrupt(r, error, "a buffer dies that is not alive");
     open_life *over = &r->open.items[slot - 1];
-    r->timeline->lives.items[over->life].died = r->timeline->ticks;
+    uint32_t life = over->life;
     r->last.items[id] = over->older;
-    over->older = r->spare;
+    *over = (open_life){.older = r->spare};
     r->spare = slot;
+    if (life == LEFT_OUT) {
+        r->left_out--;
+        return PLIM_OK;
+    }
+    if (!r->thin.counting) r->timeline->lives.items[life].died = r->timeline->ticks;
     return next_tick(r, error);
+}
+
+/* A step that was left out is over: what is still there begins now. */
+static plim_status end_skipping(reader *r, plim_error *error) {
+    r->skipping = false;
+    for (size_t i = 0; r->left_out && i < r->open.count; i++) {
+        if (r->open.items[i].life != LEFT_OUT) continue;
+        PLIM_TRY(begin_life(r, &r->open.items[i], error));
+        r->left_out--;
+    }
+    return PLIM_OK;
+}
+
+static plim_status take_mark(reader *r, plim__timeline_mark_type type, uint64_t value, const char *text,
+                             plim_error *error) {
+    if (r->skipping && type != PLIM__MARK_OOM) return PLIM_OK;
+    r->thin.event_bytes += MARK_BYTES;
+    return r->thin.counting ? PLIM_OK
+                            : plim__timeline_add_mark(r->timeline, type, r->timeline->ticks, value, text, error);
+}
+
+static plim_status take_step(reader *r, uint32_t number, plim_error *error) {
+    PLIM_TRY(end_skipping(r, error));
+    r->skipping = r->thin.steps++ % r->thin.every != 0;
+    if (!r->skipping) r->thin.event_bytes += STEP_BYTES;
+    return take_mark(r, PLIM__MARK_STEP, number, NULL, error);
+}
+
+/* Of samples that are joined the highest stays, and the last number. */
+static plim_status take_sample(reader *r, uint32_t id, uint64_t value, plim_error *error) {
+    plim__timeline_series *series = &r->timeline->series.items[id];
+    bool first = r->sampled.items[id]++ % r->thin.sample_every == 0;
+    if (first) r->thin.sample_bytes += SAMPLE_BYTES;
+    if (r->thin.counting) return PLIM_OK;
+    if (first) return plim__timeline_add_sample(r->timeline, id, r->timeline->ticks, value, error);
+    plim__timeline_sample *last = &series->samples.items[series->samples.count - 1];
+    if (series->numbers || value > last->bytes) last->bytes = value;
+    return PLIM_OK;
 }
 
 static plim_status take_event(reader *r, const plim__trace_record *record, plim_error *error) {
     plim__timeline *timeline = r->timeline;
-    uint32_t id = record->id, tick = timeline->ticks;
+    uint32_t id = record->id;
     double now = (double)number_at(r, 8) * 1e-9;
     if (now > r->now) r->now = now;
     bool about_buffer =
@@ -181,18 +274,15 @@ static plim_status take_event(reader *r, const plim__trace_record *record, plim_
     case PLIM__TRACE_BORN: return take_birth(r, id, r->buffers.items[id].offset, r->buffers.items[id].bytes, error);
     case PLIM__TRACE_BORN_AT: return take_birth(r, id, number_at(r, 16), number_at(r, 24), error);
     case PLIM__TRACE_DIED: return take_death(r, id, error);
-    case PLIM__TRACE_STEP: return plim__timeline_add_mark(timeline, PLIM__MARK_STEP, tick, id, NULL, error);
-    case PLIM__TRACE_PHASE:
-        return plim__timeline_add_mark(timeline, PLIM__MARK_PHASE, tick, record->argument, NULL, error);
+    case PLIM__TRACE_STEP: return take_step(r, id, error);
+    case PLIM__TRACE_PHASE: return take_mark(r, PLIM__MARK_PHASE, record->argument, NULL, error);
     case PLIM__TRACE_RUN:
         if (id >= r->operations.count) return corrupt(r, error, "an event names an operator that was not defined");
-        return plim__timeline_add_mark(timeline, PLIM__MARK_OPERATOR, tick, id,
-                                       plim__timeline_get(timeline, r->operations.items[id]), error);
+        return take_mark(r, PLIM__MARK_OPERATOR, id, plim__timeline_get(timeline, r->operations.items[id]), error);
     case PLIM__TRACE_SAMPLE:
         if (id >= timeline->series.count) return corrupt(r, error, "a sample names a series that was not defined");
-        return plim__timeline_add_sample(timeline, id, tick, number_at(r, 16), error);
-    case PLIM__TRACE_REFUSED:
-        return plim__timeline_add_mark(timeline, PLIM__MARK_OOM, tick, number_at(r, 16), NULL, error);
+        return take_sample(r, id, number_at(r, 16), error);
+    case PLIM__TRACE_REFUSED: return take_mark(r, PLIM__MARK_OOM, number_at(r, 16), NULL, error);
     case PLIM__TRACE_END: r->ended = true; return PLIM_OK;
     default: return PLIM_OK;
     }
@@ -254,6 +344,7 @@ static plim_status read_records(reader *r, plim_error *error) {
         PLIM_TRY(record.type >= PLIM__TRACE_BORN ? take_event(r, &record, error) : take_definition(r, &record, error));
         r->position += record.words * 8u;
     }
+    PLIM_TRY(end_skipping(r, error));
     if (!r->ended) PLIM_TRY(say_cut(r, error));
     return next_tick(r, error);
 }
@@ -270,22 +361,79 @@ static plim_status read_file(reader *r, plim_error *error) {
     if (!plim__vec_push(&r->texts, 0)) return no_memory(r, error);
     PLIM_TRY(read_records(r, error));
     if (r->timeline->source == PLIM__SOURCE_PLAN && !r->expected) r->timeline->seconds.count = 0; /* nothing has run */
-    return plim__timeline_finish(r->timeline, error);
+    return r->thin.counting ? PLIM_OK : plim__timeline_finish(r->timeline, error);
 }
 
-plim_status plim__trace_read(const char *path, plim__timeline *timeline, plim_error *error) {
+static plim_status read_thinned(const char *path, thinning *thin, plim__timeline *timeline, plim_error *error) {
     reader *r = plim__alloc_zero(1, sizeof *r);
     if (!r) return plim__fail_memory(error, "the trace reader", sizeof *r);
     r->timeline = timeline;
     r->path = path;
+    r->thin = *thin;
     r->file = fopen(path, "rbe");
     plim_status status = r->file ? read_file(r, error) : plim__fail_errno(error, errno, "cannot open '%s'", path);
     if (r->file) fclose(r->file);
+    *thin = r->thin;
     plim__vec_free(&r->texts);
     plim__vec_free(&r->buffers);
     plim__vec_free(&r->last);
     plim__vec_free(&r->open);
     plim__vec_free(&r->operations);
+    plim__vec_free(&r->sampled);
     plim__free(r);
     return status;
+}
+
+plim_status plim__trace_read(const char *path, plim__timeline *timeline, plim_error *error) {
+    thinning all = {.every = 1, .sample_every = 1};
+    return read_thinned(path, &all, timeline, error);
+}
+
+/* --- within a limit ------------------------------------------------------------------------------------------- */
+
+static plim_status count(const char *path, thinning *thin, plim_error *error) {
+    *thin = (thinning){.every = thin->every, .sample_every = thin->sample_every, .counting = true};
+    plim__timeline scratch;
+    plim__timeline_init(&scratch, PLIM__SOURCE_RUN);
+    plim_status status = read_thinned(path, thin, &scratch, error);
+    plim__timeline_free(&scratch);
+    return status;
+}
+
+/* So that `bytes` of events become `room`: at least an eighth more, since steps differ and some events are of none. */
+static uint64_t thinner(uint64_t every, uint64_t bytes, uint64_t room) {
+    double ratio = (double)bytes / (double)room;
+    return (uint64_t)((double)every * (ratio < 1.125 ? 1.125 : ratio)) + 1;
+}
+
+/* Samples get an eighth of the memory where they would take more, steps the rest. What was chosen is counted again. */
+static plim_status choose_thinning(const char *path, size_t bytes, thinning *thin, plim_error *error) {
+    *thin = (thinning){.every = 1, .sample_every = 1};
+    for (;;) {
+        PLIM_TRY(count(path, thin, error));
+        uint64_t known = thin->defined_bytes, samples = bytes / 8 + SAMPLE_BYTES;
+        uint64_t room = known + samples < bytes ? bytes - known - samples : 1;
+        bool all = known + thin->sample_bytes + thin->event_bytes <= bytes;
+        bool samples_fit = all || thin->sample_bytes <= samples || thin->sample_every > UINT32_MAX;
+        bool steps_fit = all || thin->event_bytes <= room || thin->every >= thin->steps;
+        if (samples_fit && steps_fit) return PLIM_OK;
+        if (!samples_fit) thin->sample_every *= 1 + thin->sample_bytes / samples;
+        if (!steps_fit) thin->every = thinner(thin->every, thin->event_bytes, room);
+        if (thin->every > thin->steps && thin->steps) thin->every = thin->steps;
+    }
+}
+
+plim_status plim__trace_read_within(const char *path, size_t bytes, plim__timeline *timeline, uint64_t *every,
+                                    plim_error *error) {
+    thinning thin;
+    *every = 1;
+    PLIM_TRY(choose_thinning(path, bytes, &thin, error));
+    thin = (thinning){.every = thin.every, .sample_every = thin.sample_every};
+    PLIM_TRY(read_thinned(path, &thin, timeline, error));
+    *every = thin.every < thin.steps ? thin.every : thin.steps ? thin.steps : 1;
+    if (*every == 1) return PLIM_OK;
+    char text[96];
+    snprintf(text, sizeof text, "one in %llu of those recorded: memory has room for no more",
+             (unsigned long long)*every);
+    return plim__timeline_add_fact(timeline, "updates shown", text, error);
 }

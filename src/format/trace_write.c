@@ -79,6 +79,7 @@ plim_status plim__trace_open(const char *path, plim__timeline_source source, pli
         plim__trace_close(trace, NULL);
         return status;
     }
+    memset(trace->bytes, 0, sizeof trace->bytes); /* touched before the first step */
     trace->start = nanoseconds(CLOCK_MONOTONIC);
     plim__timeline_init(&trace->scratch, source);
     plim__trace_header header = {
@@ -114,6 +115,13 @@ plim_status plim__trace_close(plim__trace *trace, plim_error *error) {
     plim__free(trace->path);
     plim__free(trace);
     return status;
+}
+
+void plim__trace_settle(plim__trace *trace) {
+    plim__timeline_source source = trace->scratch.source;
+    plim__map_free(&trace->text_ids);
+    plim__timeline_free(&trace->scratch);
+    plim__timeline_init(&trace->scratch, source);
 }
 
 /* --- definitions ---------------------------------------------------------------------------------------------- */

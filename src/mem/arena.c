@@ -66,6 +66,11 @@ void plim__arena_take_back(plim__arena *arena) {
     for (size_t at = 0; at < arena->passing_bytes; at += page) *(volatile char *)(arena->passing + at) = 0;
 }
 
+void plim__arena_abandon(plim__arena *arena) {
+    if (arena->kept_bytes) madvise(arena->kept, arena->kept_bytes, MADV_DONTNEED);
+    plim__arena_lend(arena);
+}
+
 void plim__arena_release(plim__arena *arena) {
     unmap(arena->kept, arena->kept_bytes);
     unmap(arena->passing, arena->passing_bytes);

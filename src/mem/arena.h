@@ -25,6 +25,8 @@ plim_status plim__arena_grow(plim__arena *arena, size_t kept_bytes, size_t passi
 void plim__arena_lend(plim__arena *arena);
 void plim__arena_lend_some(plim__arena *arena, size_t bytes);
 void plim__arena_take_back(plim__arena *arena);
+/* After the last step: all pages are given back, and what they held is lost. Sizes are still told. */
+void plim__arena_abandon(plim__arena *arena);
 void plim__arena_release(plim__arena *arena);
 
 #endif

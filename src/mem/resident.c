@@ -1,23 +1,26 @@
 /* Resident memory of this process. */
 #include "mem/resident.h"
 
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+/* Asked for after every update: it takes nothing from the heap. The file has some 1,500 bytes. */
 static uint64_t read_field(const char *name) {
-    FILE *file = fopen("/proc/self/status", "re");
-    if (!file) return 0;
-    char line[256];
-    uint64_t kilobytes = 0;
-    size_t length = strlen(name);
-    while (fgets(line, sizeof line, file))
-        if (strncmp(line, name, length) == 0) kilobytes = strtoull(line + length, NULL, 10);
-    fclose(file);
-    return kilobytes * 1024;
+    char text[8192];
+    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    ssize_t more, length = 0;
+    while ((size_t)length < sizeof text - 1 && (more = read(file, text + length, sizeof text - 1 - (size_t)length)) > 0)
+        length += more;
+    close(file);
+    text[length] = 0;
+    const char *line = strstr(text, name);
+    return line ? strtoull(line + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-uint64_t plim__resident_now(void) { return read_field("VmRSS:"); }
+uint64_t plim__resident_now(void) { return read_field("\nVmRSS:"); }
 #define MIB ((uint64_t)1 << 20)
 
 /* Which pages of a library come with one that is touched depends on where it is mapped, which is random, and what a
@@ -28,9 +31,9 @@ static uint64_t coarse_files(uint64_t bytes) {
 }
 
 uint64_t plim__resident_coarse(void) {
-    uint64_t own = read_field("RssAnon:") + read_field("RssShmem:"), files = read_field("RssFile:");
+    uint64_t own = read_field("\nRssAnon:") + read_field("\nRssShmem:"), files = read_field("\nRssFile:");
     if (files == 0) own = plim__resident_now(); /* an old kernel */
     return (own + MIB - 1) / MIB * MIB + (files ? coarse_files(files) : 0);
 }
 
-uint64_t plim__resident_peak(void) { return read_field("VmHWM:"); }
+uint64_t plim__resident_peak(void) { return read_field("\nVmHWM:"); }

@@ -13,6 +13,10 @@
  * initialised; free it in any case. */
 plim_status plim__report_read(const char *path, int device, plim__timeline *timeline, plim_error *error);
 
+/* Memory that making a page takes besides its timeline and summary: packing, JSON, and pages of this program and of the
+ * libraries that only this uses. */
+#define PLIM__PAGE_BYTES ((size_t)1 << 20)
+
 /* One self-contained page. Appears complete or not at all. */
 plim_status plim__report_html(const plim__timeline *timeline, const plim__summary *summary, const char *path,
                               plim_error *error);

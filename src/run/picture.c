@@ -24,6 +24,7 @@ static plim_status add_process(const plim_trainer *t, plim__timeline *timeline, 
     plim_plan_way way = plim__trainer_way(t);
     PLIM_TRY(add_always(timeline, "program, libraries and stacks", PLIM__KIND_PROCESS, way.program, error));
     PLIM_TRY(add_always(timeline, "data buffers", PLIM__KIND_DATA, plim__trainer_data_bytes(t), error));
+    if (way.recording) PLIM_TRY(add_always(timeline, "recording", PLIM__KIND_PROCESS, way.recording, error));
     if (t->main->plan->window >= 0)
         PLIM_TRY(add_always(timeline, "window to what is spilled", PLIM__KIND_WORKSPACE,
                             plim__spill_window_bytes(t->main->program), error));

@@ -3,15 +3,23 @@
 
 #include "core/error.h"
 #include "format/trace_script.h"
+#include "mem/heap.h"
 #include "mem/resident.h"
 #include "report/plan_timeline.h"
+#include "report/report.h"
 #include "run/picture.h"
 #include "run/trainer.h"
 
 /* Whole updates are recorded until there were so many births, deaths and operators: 16 bytes each. */
 #define MOST_EVENTS ((uint64_t)4 << 20)
-/* Bytes that a page of the record takes for each of them while it is made. */
-#define PAGE_BYTES 48
+/* A trace with its block of records, and pages of the program that nothing else uses. */
+#define TRACE_BYTES ((size_t)96 << 10)
+/* What a definition takes in the timeline of a page: its names, mostly. */
+#define DEFINED_BYTES ((size_t)320)
+/* So many sizes of batches that nobody announced are recorded whole: each has names of its own. */
+#define MOST_LATE 8
+/* A page is made with so much to spare. */
+#define ROOM_MARGIN ((size_t)128 << 10)
 /* So many updates are all sampled, then every second one, every third ... */
 #define ALL_SAMPLED 4096
 
@@ -27,6 +35,7 @@ struct plim__recording {
     uint32_t resident, loss; /* series */
     uint32_t program;        /* buffer: the process without the arena */
     bool held;               /* these and what is kept were born */
+    int late;                /* variants that were defined between updates */
     PLIM_VEC(struct scripted) variants;
 };
 
@@ -71,6 +80,7 @@ plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *
     r->every = every > 0 ? every : 100;
     plim_status status = plim__trace_open(path, PLIM__SOURCE_RUN, &r->trace, error);
     if (status == PLIM_OK) status = write_head(t, r, title, command, error);
+    if (status == PLIM_OK) status = plim__recording_prepare(t, error);
     if (status != PLIM_OK) plim__recording_free(t);
     return status;
 }
@@ -93,8 +103,15 @@ plim_status plim__trainer_record_end(plim_trainer *t, plim_error *error) {
     plim_status closed = plim__trace_close(r->trace, status == PLIM_OK ? error : NULL);
     r->trace = NULL;
     plim__recording_free(t);
-    if (t->options.budget) plim__arena_lend(&t->arena); /* a page of the record is made beside it, within the budget */
     return status == PLIM_OK ? closed : status;
+}
+
+size_t plim__trainer_vacate(plim_trainer *t) {
+    if (!t->options.budget) return SIZE_MAX;
+    plim__arena_abandon(&t->arena);
+    plim__heap_trim();
+    size_t resident = plim__resident_now() + ROOM_MARGIN;
+    return t->planned_process > resident ? t->planned_process - resident : 0;
 }
 
 void plim__recording_free(plim_trainer *t) {
@@ -148,10 +165,14 @@ static plim_status add_variant(struct plim__recording *r, plim__variant *v, plim
     return status;
 }
 
-static plim_status know_variant(struct plim__recording *r, plim__variant *v, plim_error *error) {
+static bool knows(const struct plim__recording *r, const plim__variant *v) {
     for (size_t i = 0; i < r->variants.count; i++)
-        if (r->variants.items[i].variant == v) return PLIM_OK;
-    return add_variant(r, v, error);
+        if (r->variants.items[i].variant == v) return true;
+    return false;
+}
+
+static plim_status know_variant(struct plim__recording *r, plim__variant *v, plim_error *error) {
+    return knows(r, v) ? PLIM_OK : add_variant(r, v, error);
 }
 
 /* What is there before the first recorded update: the arena's weights and state, and the process around it. */
@@ -162,6 +183,7 @@ static plim_status hold(plim_trainer *t, struct plim__recording *r, plim_error *
                                      .bytes = resident > arena ? resident - arena : 0,
                                      .offset = PLIM__NO_OFFSET};
     PLIM_TRY(plim__trace_define_buffer(r->trace, &program, &r->program, error));
+    plim__trace_settle(r->trace);
     plim__trace_phase(r->trace, PLIM__PHASE_LOAD);
     plim__trace_born(r->trace, r->program);
     plim__trace_script_keep(r->trace, &r->variants.items[0].script);
@@ -169,12 +191,58 @@ static plim_status hold(plim_trainer *t, struct plim__recording *r, plim_error *
     return PLIM_OK;
 }
 
-/* A page of the record is made where the arena was, within the budget. */
-static uint64_t most_events(const plim_trainer *t) {
-    if (!t->options.budget) return MOST_EVENTS;
-    uint64_t room = t->planned_arena - t->planned_kept;
-    if (t->options.budget > t->planned_process) room += t->options.budget - t->planned_process;
-    return room / PAGE_BYTES < MOST_EVENTS ? room / PAGE_BYTES : MOST_EVENTS;
+static plim_status know_variants(plim_trainer *t, struct plim__recording *r, plim_error *error) {
+    PLIM_TRY(know_variant(r, t->main, error));
+    for (size_t i = 0; i < t->tails.count; i++) PLIM_TRY(know_variant(r, t->tails.items[i], error));
+    return t->odd ? know_variant(r, t->odd, error) : PLIM_OK;
+}
+
+/* Making a script takes several times what it holds then: where what passes will be. */
+plim_status plim__recording_prepare(plim_trainer *t, plim_error *error) {
+    struct plim__recording *r = t->recording;
+    if (!r) return PLIM_OK;
+    if (t->options.budget) plim__arena_lend(&t->arena);
+    plim_status status = know_variants(t, r, error);
+    if (t->options.budget) plim__arena_take_back(&t->arena);
+    return status == PLIM_OK ? hold(t, r, error) : status;
+}
+
+/* A size that nobody announced: another variant takes the place of the one before, and nothing has run yet. */
+static plim_status know_late(plim_trainer *t, struct plim__recording *r, plim__variant *v, plim_error *error) {
+    if (t->options.budget) plim__arena_lend(&t->arena);
+    plim_status status = add_variant(r, v, error);
+    plim__trace_settle(r->trace);
+    if (t->options.budget) plim__arena_take_back(&t->arena);
+    r->late++;
+    return status;
+}
+
+/* --- what it takes -------------------------------------------------------------------------------------------- */
+
+/* A cue for each operator, birth and death; where the cues of each tick begin; what is kept. */
+static size_t script_bytes(const plim__program *program) {
+    size_t steps = program->steps.count, buffers = program->buffers.count;
+    return (steps + 2 * buffers) * sizeof(plim__trace_cue) + (steps + buffers) * sizeof(uint32_t);
+}
+
+/* A page of a single update: the least that can be shown. */
+static size_t page_bytes(const plim_trainer *t) {
+    const plim__program *program = t->main->program;
+    size_t steps = program->steps.count, buffers = program->buffers.count, bytes = PLIM__PAGE_BYTES + ROOM_MARGIN;
+    size_t runs = (size_t)((t->options.batch + t->main->samples - 1) / t->main->samples);
+    bytes += (steps + buffers) * DEFINED_BYTES;
+    bytes += (t->tails.count + (t->odd ? MOST_LATE : 0)) * (steps + buffers) * DEFINED_BYTES;
+    return bytes + runs * (steps * 2 * sizeof(plim__timeline_mark) +
+                           buffers * (sizeof(plim__timeline_life) + 4 * sizeof(double)));
+}
+
+size_t plim__recording_bytes(const plim_trainer *t) {
+    if (!t->options.records) return 0;
+    size_t bytes = TRACE_BYTES + script_bytes(t->main->program), arena = t->kept_bytes + t->passing_bytes;
+    for (size_t i = 0; i < t->tails.count; i++) bytes += script_bytes(t->tails.items[i]->program);
+    if (t->odd) bytes += script_bytes(t->odd->program);
+    size_t page = t->options.records > 1 ? page_bytes(t) : 0;
+    return page > arena ? bytes + page - arena : bytes;
 }
 
 /* --- updates -------------------------------------------------------------------------------------------------- */
@@ -191,10 +259,13 @@ static void arm(struct plim__recording *r, bool on) {
 plim_status plim__recording_begin(plim_trainer *t, int64_t count, plim_error *error) {
     struct plim__recording *r = t->recording;
     int64_t number = r->updates + 1, rest = count % t->main->samples;
-    bool whole = (number <= 3 || number % r->every == 0) && r->events < most_events(t);
+    plim__variant *other = rest > 0 ? plim__trainer_next(t, rest) : NULL;
+    bool late = other && !knows(r, other);
+    bool whole = (number <= 3 || number % r->every == 0) && r->events < MOST_EVENTS;
+    if (late && t->options.budget && r->late == MOST_LATE) whole = false;
     if (whole) {
         PLIM_TRY(know_variant(r, t->main, error));
-        if (rest > 0) PLIM_TRY(know_variant(r, plim__trainer_next(t, rest), error));
+        if (late) PLIM_TRY(know_late(t, r, other, error));
         if (!r->held) PLIM_TRY(hold(t, r, error));
         plim__trace_step(r->trace, (uint32_t)(t->progress.updates + 1));
         plim__trace_phase(r->trace, PLIM__PHASE_DATA); /* the batch is copied in; forward begins with the first step */

@@ -13,9 +13,17 @@ plim_status plim__trainer_record(plim_trainer *trainer, const char *path, const 
                                  int64_t every, plim_error *error);
 /* Writes what was planned and what was measured, and closes the file. Without a recording it does nothing. */
 plim_status plim__trainer_record_end(plim_trainer *trainer, plim_error *error);
+/* Training is over: gives back what the arena holds, which is lost, and says how many bytes the process may take now
+ * without exceeding its plan. Without a budget it does nothing, and there is no limit: SIZE_MAX. */
+size_t plim__trainer_vacate(plim_trainer *trainer);
 
 /* --- for the trainer ------------------------------------------------------------------------------------------ */
 
+/* What recording will hold (options.records), and what a page needs at the end beyond what the arena leaves to it. The
+ * variants are planned. */
+size_t plim__recording_bytes(const plim_trainer *trainer);
+/* After the variants were made, before the first update by them: all that is held is there from now on. */
+plim_status plim__recording_prepare(plim_trainer *trainer, plim_error *error);
 /* Before an update of `count` samples: its variants exist. */
 plim_status plim__recording_begin(plim_trainer *trainer, int64_t count, plim_error *error);
 /* After it. */

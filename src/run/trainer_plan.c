@@ -1,7 +1,7 @@
 /* Planning a trainer: without a budget the step as it comes; with one, the fastest way to make it that fits.
  *
- *   process = resident now, plans made │ arena │ data buffers │ what running adds: factors that oneDNN packs for a
- *                                                               matrix product, pages of libraries, stacks
+ *   process = resident now, plans made │ arena │ data buffers │ recording │ what running adds: factors that oneDNN packs
+ *                                                                           for a matrix product, libraries, stacks
  */
 #include <math.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "plimsoll/bytes.h"
 #include "run/measure.h"
 #include "run/parts.h"
+#include "run/recording.h"
 #include "run/saved_plan.h"
 #include "run/trainer.h"
 
@@ -121,13 +122,17 @@ static plim_status packed_now(const plim_trainer *t, size_t *most, plim_error *e
     return PLIM_OK;
 }
 
+static size_t to_come(const plim_trainer *t) {
+    return RUNNING_BYTES + t->packed_bytes + data_to_come(t) + (t->odd ? ODD_BYTES : 0) + plim__recording_bytes(t);
+}
+
 /* Resident bytes of everything but the arena, once all programs are made. */
 static plim_status overhead_now(plim_trainer *t, size_t *bytes, plim_error *error) {
     if (t->effort >= 0) PLIM_TRY(packed_now(t, &t->packed_bytes, error));
     plim__machine_forget();
     plim__heap_trim();
     if (!t->base_bytes) t->base_bytes = plim__resident_coarse();
-    *bytes = plim__resident_now() + RUNNING_BYTES + t->packed_bytes + data_to_come(t) + (t->odd ? ODD_BYTES : 0);
+    *bytes = plim__resident_now() + to_come(t);
     return PLIM_OK;
 }
 
@@ -138,7 +143,8 @@ static size_t reckon(const plim_trainer *t) {
     size_t packed = (t->packed_bytes + PACKED_GRAIN - 1) / PACKED_GRAIN * PACKED_GRAIN;
     size_t others = t->kept_bytes + t->passing_bytes - t->main->plan->arena_bytes;
     if (t->odd) others += ODD_BYTES;
-    return t->base_bytes + RUNNING_BYTES + SEARCH_BYTES + STEP_BYTES * steps + packed + data_to_come(t) + others;
+    return t->base_bytes + RUNNING_BYTES + SEARCH_BYTES + STEP_BYTES * steps + packed + data_to_come(t) +
+           plim__recording_bytes(t) + others;
 }
 
 /* Whether the plan fits, also as it is measured. Whether a larger batch would is asked when much was searched for: there
@@ -321,6 +327,11 @@ static plim_status fit(plim_trainer *t, size_t besides, bool whole, plim_error *
         status = fit_ways(t, &task, &ways, besides, error);
     }
     plim__ways_free(&ways);
+    if (status == PLIM_OK && t->options.alternatives) { /* looking for them came after the sum */
+        plim__machine_forget();
+        plim__heap_trim();
+        t->planned_process = plim__resident_now() + to_come(t) + t->kept_bytes + t->passing_bytes;
+    }
     return status;
 }
 
@@ -373,7 +384,7 @@ plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
 plim_plan_way plim__trainer_way(const plim_trainer *t) {
     plim_trainer_stats stats;
     plim_trainer_stats_get(t, &stats);
-    size_t data = plim__trainer_data_bytes(t), process = t->planned_process;
+    size_t data = plim__trainer_data_bytes(t), recording = plim__recording_bytes(t), process = t->planned_process;
     return (plim_plan_way){.budget_bytes = least_budget(stats.arena_bytes, process - stats.arena_bytes),
                            .arena_bytes = stats.arena_bytes,
                            .process_bytes = process,
@@ -389,5 +400,6 @@ plim_plan_way plim__trainer_way(const plim_trainer *t) {
                            .activations = stats.activation_bytes,
                            .workspace = stats.workspace_bytes,
                            .data = stats.data_bytes + data,
-                           .program = process - stats.arena_bytes - data};
+                           .recording = recording,
+                           .program = process - stats.arena_bytes - data - recording};
 }

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "run/recording.h"
 #include "run/trainer.h"
 
 /* Where state is spilled to: /tmp is memory on many machines, and memory is what is short. */
@@ -114,7 +115,8 @@ static plim_status begin_again(plim_trainer *t, const plim_trainer_options *opti
     t->options.plan = NULL;
     t->explore = false; /* training waits */
     PLIM_TRY(plim__trainer_begin(t, error));
-    return restore(t, fd, list, count, error);
+    PLIM_TRY(restore(t, fd, list, count, error));
+    return plim__recording_prepare(t, error);
 }
 
 /* If the new plan cannot be started after all, the old one is. */

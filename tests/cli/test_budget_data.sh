@@ -2,22 +2,8 @@
 # Budgets with real data: files, a short batch at the end of each epoch, validation after it, in a memory cgroup whose
 # limit is the budget. The peak stays below it, the arena is as planned to the byte, the process within 2 % of its plan;
 # also by the plan that `plan --data` has saved.   test_budget_data.sh PLIMSOLL SOURCE
-program=$(realpath "$1")
+program=$(realpath "$1") make_images=$(realpath "$(dirname "$0")/make_images.py")
 . "$(dirname "$0")/memory_group.sh" data
-
-# Images as NPZ files, which Python writes without NumPy: x (N, C, H, W) of bytes, y (N) of classes.
-cat > make.py <<'PY'
-import random, struct, sys, zipfile
-path, count, channels, size = sys.argv[1], *map(int, sys.argv[2:])
-def npy(kind, shape, data):
-    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    head += b" " * (-(len(head) + 11) % 64) + b"\n"
-    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + data
-random.seed(count)
-with zipfile.ZipFile(path, "w") as file:
-    file.writestr("x.npy", npy("|u1", (count, channels, size, size), random.randbytes(count * channels * size * size)))
-    file.writestr("y.npy", npy("<i8", (count,), struct.pack(f"<{count}q", *(i % 10 for i in range(count)))))
-PY
 
 cat > check.py <<'PY'
 import json, sys
@@ -40,7 +26,7 @@ hold() { # model batch training validation channels size zoo-options...
     model=$1 batch=$2 training=$3 validation=$4 channels=$5 size=$6
     shift 6
     [ $((training % batch)) -ne 0 ] || fail "$training samples leave no short batch"
-    python3 make.py train.npz "$training" "$channels" "$size" && python3 make.py val.npz "$validation" "$channels" "$size" ||
+    python3 "$make_images" train.npz "$training" "$channels" "$size" && python3 "$make_images" val.npz "$validation" "$channels" "$size" ||
         fail "no data"
     "$program" zoo "$model" "$@" -o model.onnx > /dev/null || fail "zoo $model"
     data=(--data train.npz --val val.npz --batch "$batch")

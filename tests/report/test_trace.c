@@ -120,6 +120,90 @@ static void what_was_recorded_is_read_back(void **state) {
     plim__timeline_free(&timeline);
 }
 
+enum { LONG = 40, EACH = 25 };
+
+/* Many steps alike; the output of step 6 stays until step 21, as a cache does. */
+static void record_long(void) {
+    plim__trace *trace;
+    uint32_t w, o, cache, conv, resident, loss;
+    assert_int_equal(plim__trace_open(path, PLIM__SOURCE_RUN, &trace, NULL), PLIM_OK);
+    assert_int_equal(plim__trace_define_buffer(trace, &weight, &w, NULL), PLIM_OK);
+    assert_int_equal(plim__trace_define_buffer(trace, &output, &o, NULL), PLIM_OK);
+    assert_int_equal(plim__trace_define_buffer(trace, &output, &cache, NULL), PLIM_OK);
+    assert_int_equal(plim__trace_define_operator(trace, "conv1", &conv, NULL), PLIM_OK);
+    assert_int_equal(plim__trace_define_series(trace, "resident", &resident, NULL), PLIM_OK);
+    assert_int_equal(plim__trace_define_numbers(trace, "loss", &loss, NULL), PLIM_OK);
+    plim__trace_settle(trace);
+    plim__trace_born(trace, w);
+    for (uint32_t step = 1; step <= LONG; step++) {
+        plim__trace_step(trace, step);
+        for (int i = 0; i < EACH; i++) {
+            plim__trace_operator(trace, conv);
+            plim__trace_born(trace, o);
+            if (step == 6 && i == 3) plim__trace_born(trace, cache);
+            if (step == 21 && i == 3) plim__trace_died(trace, cache);
+            plim__trace_died(trace, o);
+        }
+        plim__trace_sample(trace, resident, step == 17 ? 900000 : 800000);
+        plim__trace_sample_number(trace, loss, 1.0 / step);
+    }
+    assert_int_equal(plim__trace_add_fact(trace, "batch", "16", NULL), PLIM_OK); /* a name after all were forgotten */
+    assert_int_equal(plim__trace_close(trace, NULL), PLIM_OK);
+}
+
+static size_t steps_in(const plim__timeline *timeline) {
+    size_t count = 0;
+    for (size_t i = 0; i < timeline->marks.count; i++) count += timeline->marks.items[i].type == PLIM__MARK_STEP;
+    return count;
+}
+
+/* Steps may go, but nothing that is held longer, no peak and no highest sample. */
+static void check_thinned(size_t bytes, size_t least, size_t most) {
+    plim__timeline timeline;
+    plim__summary summary;
+    uint64_t every;
+    plim_error error;
+    plim__timeline_init(&timeline, PLIM__SOURCE_RUN);
+    assert_int_equal(plim__trace_read_within(path, bytes, &timeline, &every, &error), PLIM_OK);
+    size_t steps = steps_in(&timeline), cached = 0;
+    assert_in_range(steps, least, most);
+    assert_int_equal(steps, (LONG + every - 1) / every);
+    assert_int_equal(timeline.lives.count, 1 + steps * EACH + 1);
+    for (size_t i = 0; i < timeline.lives.count; i++) {
+        const plim__timeline_life *life = &timeline.lives.items[i];
+        if (life->tensor == 2) cached++;
+        if (life->tensor == 2 && every == 1) assert_int_equal(life->died - life->born, 2 * 15 * EACH + 1);
+        if (life->tensor == 2) assert_true(life->died != PLIM__NEVER);
+    }
+    assert_int_equal(cached, 1);
+    assert_int_equal(plim__summary_make(&timeline, &summary, &error), PLIM_OK);
+    bool beside = false; /* a step is there that had the cache beside its output */
+    for (uint64_t step = 1; step <= LONG; step += every) beside |= step >= 6 && step <= 21;
+    assert_int_equal(summary.peak, 37632 + (beside ? 2 * 2048 : 2048));
+    assert_int_equal(summary.held_at_end, 37632);
+    assert_int_equal(timeline.facts.count, every > 1 ? 2 : 1);
+    uint64_t highest = 0;
+    const plim__timeline_series *series = timeline.series.items;
+    for (size_t i = 0; i < series[0].samples.count; i++)
+        if (series[0].samples.items[i].bytes > highest) highest = series[0].samples.items[i].bytes;
+    assert_int_equal(highest, 900000);
+    double last;
+    memcpy(&last, &series[1].samples.items[series[1].samples.count - 1].bytes, sizeof last);
+    assert_true(last == 1.0 / LONG);
+    plim__summary_free(&summary);
+    plim__timeline_free(&timeline);
+}
+
+static void a_record_that_is_too_large_shows_some_of_its_steps(void **state) {
+    (void)state;
+    record_long();
+    check_thinned(SIZE_MAX, LONG, LONG);
+    check_thinned(1 << 20, LONG, LONG);
+    check_thinned(40000, 4, LONG / 2);
+    check_thinned(12000, 2, LONG / 4);
+    check_thinned(0, 1, 1);
+}
+
 static void recording_allocates_nothing(void **state) {
     (void)state;
     plim__trace *trace;
@@ -251,6 +335,7 @@ static void what_cannot_be_written_is_said(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_recorded_is_read_back),
+        cmocka_unit_test(a_record_that_is_too_large_shows_some_of_its_steps),
         cmocka_unit_test(recording_allocates_nothing),
         cmocka_unit_test(a_trace_cut_anywhere_shows_everything_before_the_cut),
         cmocka_unit_test(zeros_after_a_power_cut_are_a_cut),

@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "format/trace.h"
+#include "mem/resident.h"
 #include "plimsoll/plimsoll.h"
 #include "report/report.h"
 #include "run/recording.h"
@@ -124,25 +126,72 @@ static void micro_batches_and_what_is_left_of_a_batch_are_recorded(void **state)
     end(&r);
 }
 
-/* It is made in the process that trains, in place of what the arena held between updates. */
-static void within_a_budget_no_more_is_recorded_than_a_page_has_room_for(void **state) {
+/* Everything that it needs is there before the first update: names, scripts, and room for what is recorded. */
+static void recorded_updates_allocate_nothing(void **state) {
+    (void)state;
+    run r;
+    start(&r, 2, (uint64_t)1 << 32);
+    step(&r, BATCH);
+    size_t before = plim__alloc_count();
+    step(&r, BATCH);
+    size_t plain = plim__alloc_count() - before;
+    assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", NULL, 1, &r.error), PLIM_OK);
+    for (int i = 0; i < 5; i++) {
+        before = plim__alloc_count();
+        step(&r, BATCH);
+        assert_int_equal(plim__alloc_count() - before, plain);
+    }
+    end(&r);
+}
+
+/* It is made where the arena was: with what planning and data take it is within the plan. */
+static void a_page_is_made_in_what_training_gives_back(void **state) {
     (void)state;
     run r;
     plim__timeline timeline;
-    plim__summary summary;
+    uint64_t every;
     start(&r, 1, (uint64_t)1 << 32);
-    r.trainer->options.budget = r.trainer->planned_process; /* nothing to spare, and little between updates */
-    r.trainer->planned_kept = r.trainer->planned_arena - 96000;
     assert_int_equal(plim__trainer_record(r.trainer, r.path, "lenet", NULL, 1, &r.error), PLIM_OK);
-    size_t room = 96000 / 48;
     for (int i = 0; i < 60; i++) step(&r, BATCH);
-    read_back(&r, &timeline, &summary);
-    size_t whole = count_marks(&timeline, PLIM__MARK_STEP), events = timeline.ticks + timeline.marks.count;
-    assert_in_range(whole, 4, 59);
-    assert_in_range(events, room / 2, room + 2 * events / whole);
+    assert_int_equal(plim__trainer_record_end(r.trainer, &r.error), PLIM_OK);
+    size_t arena = r.trainer->planned_arena;
+    r.trainer->planned_process = plim__resident_now(); /* as if nothing had been to spare */
+    size_t room = plim__trainer_vacate(r.trainer);
+    assert_in_range(room, arena * 8 / 10, arena + (4 << 20));
+    plim__timeline_init(&timeline, PLIM__SOURCE_RUN);
+    assert_int_equal(plim__trace_read_within(r.path, 60000, &timeline, &every, &r.error), PLIM_OK);
+    size_t whole = count_marks(&timeline, PLIM__MARK_STEP);
+    assert_in_range(every, 2, 30);
+    assert_int_equal(whole, (60 + every - 1) / every);
     assert_int_equal(timeline.series.items[0].samples.count, 60);
-    plim__summary_free(&summary);
+    assert_only_what_is_kept_is_left(&r, &timeline);
+    assert_non_null(fact(&timeline, "updates shown"));
     plim__timeline_free(&timeline);
+    end(&r);
+}
+
+static void a_run_that_is_recorded_is_planned_with_what_that_holds(void **state) {
+    (void)state;
+    run r;
+    plim_plan *plan;
+    uint64_t bytes[3], recording[3];
+    start(&r, 1, 0);
+    for (int records = 0; records < 3; records++) {
+        plim_trainer_options options = {.loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
+                                        .optimizer = plim_optimizer_default(PLIM_ADAMW),
+                                        .batch = BATCH,
+                                        .budget = (uint64_t)1 << 32,
+                                        .records = records};
+        assert_int_equal(plim_plan_create(r.model, &options, &plan, &r.error), PLIM_OK);
+        const plim_plan_way *way = &plim_plan_get(plan)->chosen;
+        bytes[records] = way->process_bytes - way->program;
+        recording[records] = way->recording;
+        plim_plan_free(plan);
+    }
+    assert_int_equal(recording[0], 0);
+    assert_true(recording[1] >= 64 << 10);
+    assert_true(recording[2] >= recording[1]); /* a page in a small arena takes more */
+    for (int records = 1; records < 3; records++) assert_int_equal(bytes[records], bytes[0] + recording[records]);
     end(&r);
 }
 
@@ -323,7 +372,9 @@ int main(void) {
     setenv("PLIMSOLL_COSTS", "default", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_recorded_peak_and_arena_are_the_plans),
                                        cmocka_unit_test(micro_batches_and_what_is_left_of_a_batch_are_recorded),
-                                       cmocka_unit_test(within_a_budget_no_more_is_recorded_than_a_page_has_room_for),
+                                       cmocka_unit_test(recorded_updates_allocate_nothing),
+                                       cmocka_unit_test(a_page_is_made_in_what_training_gives_back),
+                                       cmocka_unit_test(a_run_that_is_recorded_is_planned_with_what_that_holds),
                                        cmocka_unit_test(recording_goes_on_after_another_budget),
                                        cmocka_unit_test(an_update_that_fails_leaves_nothing_open),
                                        cmocka_unit_test(a_run_shows_what_other_budgets_would_cost),
