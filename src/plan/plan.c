@@ -105,12 +105,9 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
                                               .alignment = PLIM__ALIGNMENT};
     }
     plim_pack_result result = {0};
-    if (status == PLIM_OK)
-        status = plim_pack(buffers, count,
-                           &(plim_pack_options){.seconds = 60,
-                                                .work = options->pack_work > 0 ? options->pack_work : 1000000000,
-                                                .memory = PACK_BYTES},
-                           offsets, &result, error);
+    /* work alone, no deadline: a plan must not depend on the clock */
+    plim_pack_options limits = {.work = options->pack_work > 0 ? options->pack_work : 1000000000, .memory = PACK_BYTES};
+    if (status == PLIM_OK) status = plim_pack(buffers, count, &limits, offsets, &result, error);
     for (size_t i = 0; status == PLIM_OK && i < count; i++)
         plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];
     plan->arena_bytes = plan->persistent_bytes + (size_t)result.height;
