@@ -374,8 +374,16 @@ static plim_status plan_any(plim_trainer *t, plim_error *error) {
     return plan_within(t, error);
 }
 
+/* Where the arena is small, planning itself may have held more than running will. */
+static void count_planning(plim_trainer *t) {
+    size_t peak = plim__resident_peak();
+    bool runs = !t->explore || t->options.alternatives; /* it does not only say what would be */
+    if (runs && peak > t->planned_process && peak <= t->options.budget) t->planned_process = peak;
+}
+
 plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plan_any(t, error));
+    if (t->planned_process) count_planning(t);
     t->planned_kept = t->kept_bytes;
     t->planned_arena = t->kept_bytes + t->passing_bytes;
     return PLIM_OK;
