@@ -24,7 +24,7 @@ run: build
 test: test-plain test-sanitized
 
 test-plain: setup-tests build
-	ctest --test-dir $(BUILD) --output-on-failure
+	ctest --test-dir $(BUILD) -j $$(nproc) --output-on-failure
 
 test-sanitized: setup-tests
 	@$(CMAKE) -S . -B $(BUILD)/sanitized -DPLIM_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null

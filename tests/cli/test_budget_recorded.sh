@@ -61,7 +61,7 @@ begin() { # model batch zoo-options... [-- options-of-data...]
 
 begin lenet 64 --width 32
 train report 100 --report page.html --trace-every 1
-python3 page.py page.html 100 some || fail "the page"
+python3 page.py page.html 100 any || fail "the page"
 train "log, profile and files" 12 --trace run.trace --trace-every 1 --log log.jsonl --profile --out a.onnx --out a.safetensors
 [ "$(wc -l < log.jsonl)" -eq 12 ] && [ -s a.onnx ] && [ -s a.safetensors ] || fail "not all was written"
 "$program" report run.trace --json > trace.json 2> err && grep -q '"steps": 12' trace.json || fail "the trace is not whole"
