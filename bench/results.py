@@ -77,12 +77,22 @@ if epochs:
     for t in epochs["tried"]:
         print("| PyTorch, %d workers | %.1f s | %.2f %% |" % (t["workers"], t["seconds"], 100 * t["accuracy"]))
     print("| ratio | **%.2f** | |" % epochs["ratio"])
+
+
+def rounds(rows):
+    counts = sorted({r.get("rounds", 1) for r in rows})
+    if counts == [1]:
+        return "Each point was measured in one process of its own, one after the other."
+    return "The fastest of %s counts, on both sides." % ", ".join(
+        "%d rounds (%s)" % (n, ", ".join(r["model"] for r in rows if r.get("rounds", 1) == n)) for n in counts)
+
+
 budget = read("budget.json")
 if budget:
     print("\n## Within a budget\n\nMemory above the idle process on both sides: a budget bounds our whole process, so a share of PyTorch's memory is asked for as our idle process + that\n"
-          "share of PyTorch's peak. The headline's share is a quarter (gpt2: a half), its limit %.2f of PyTorch's time. Of %s the faster\n"
-          "counts, on both sides. %s\n\n![Time against memory](frontier.svg)\n" % (
-              budget["limit"], ", ".join("%d rounds (%s)" % (n, ", ".join(r["model"] for r in budget["rows"] if r.get("rounds", 1) == n)) for n in sorted({r.get("rounds", 1) for r in budget["rows"]})), when(budget)))
+          "share of PyTorch's peak. The headline's share is a quarter (gpt2: a half), its limit %.2f of PyTorch's time. %s\n"
+          "%s\n\n![Time against memory](frontier.svg)\n" % (
+              budget["limit"], rounds(budget["rows"]), when(budget)))
     apart = sorted({r["begun"] for r in budget["rows"]})
     if len(apart) > 1:
         print("Not all in one run: %s.\n" % "; ".join("%s in that of %s" % (", ".join(r["model"] for r in budget["rows"] if r["begun"] == b), b) for b in apart))
