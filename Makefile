@@ -42,7 +42,7 @@ format: setup
 
 lint: build
 	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
-	@git ls-files 'src/*.c' | grep -v 'src/kernel/simd' | xargs -P 2 -n 4 clang-tidy -quiet -p $(BUILD) --extra-arg=-Wno-unknown-warning-option --warnings-as-errors='*'
+	@git ls-files 'src/*.c' | grep -v 'src/kernel/simd' | xargs -P 2 -n 1 clang-tidy -quiet -p $(BUILD) --extra-arg=-Wno-unknown-warning-option --warnings-as-errors='*'
 
 fuzz: setup
 	@$(CMAKE) -S . -B $(BUILD)/fuzz -DPLIM_FUZZ=ON -DPLIM_TESTS=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
