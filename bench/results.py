@@ -91,8 +91,8 @@ budget = read("budget.json")
 if budget:
     print("\n## Within a budget\n\nMemory above the idle process on both sides: a budget bounds our whole process, so a share of PyTorch's memory is asked for as our idle process + that\n"
           "share of PyTorch's peak. The headline's share is a quarter (gpt2: a half), its limit %.2f of PyTorch's time. %s\n"
-          "%s\n\n![Time against memory](frontier.svg)\n" % (
-              budget["limit"], rounds(budget["rows"]), when(budget)))
+          "float32, %d threads on both sides, five steps each, the median after the first three. %s\n\n![Time against memory](frontier.svg)\n" % (
+              budget["limit"], rounds(budget["rows"]), budget["threads"], when(budget)))
     apart = sorted({r["begun"] for r in budget["rows"]})
     if len(apart) > 1:
         print("Not all in one run: %s.\n" % "; ".join("%s in that of %s" % (", ".join(r["model"] for r in budget["rows"] if r["begun"] == b), b) for b in apart))
