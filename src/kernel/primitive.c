@@ -75,6 +75,8 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
     }
     p->stream = l->program->machine->stream;
     p->addend = -1;
+    dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+    dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind);
     dnnl_status_t status = dnnl_primitive_create(&p->primitive, pd);
     for (int i = 0; status == dnnl_success && i < count; i++)
         status = add_argument(p, arguments[i].id, &arguments[i].md, arguments[i].operand, engine);
@@ -90,6 +92,8 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
         plim_status failed = plim__lower_dnnl(l, status, "primitive");
         return failed != PLIM_OK ? failed : PLIM_INTERNAL;
     }
+    l->program->primitives++;
+    if (kind == dnnl_convolution) l->program->convolves = true;
     *made = (plim__rearrangement){.run = run_primitive, .state = p, .release = release_primitive, .scratch = scratch};
     return PLIM_OK;
 }

@@ -11,14 +11,16 @@
 
 #include "core/error.h"
 
-/* A small one runs again: the first time it also meets pages of code. Of large ones these are nothing. */
-#define LARGE 4e9 /* multiplications */
-#define SMALL 2e8
+/* The first run also meets pages of code, and others of the process may meet some at any time: what two runs agree on is
+ * the product's. */
+#define MOST_RUNS 5
 /* Beyond some blocks, for each thread, more depth and more rows are packed where others were before. */
 #define BLOCKS      512
 #define LEAST_DEPTH 1024
 #define LEAST_ROWS  8192
 #define TILE        64 /* rows and columns of the result that a thread works on at the least */
+/* A larger result is not tried: it has fewer rows then. */
+#define MOST_RESULT ((int64_t)256 << 20)
 
 bool plim__product_equal(const plim__product *a, const plim__product *b) {
     return a->ta == b->ta && a->tb == b->tb && a->alone == b->alone && a->m == b->m && a->n == b->n && a->k == b->k &&
@@ -61,6 +63,8 @@ static plim__product representative(const plim__product *product, int threads) {
     int64_t blocks = BLOCKS * (int64_t)threads, depth = blocks > LEAST_DEPTH ? blocks : LEAST_DEPTH;
     int64_t rows = blocks > LEAST_ROWS ? blocks : LEAST_ROWS;
     if (p.m > rows) p.m = rows;
+    int64_t most = MOST_RESULT / (int64_t)sizeof(float) / p.ldc;
+    if (p.m > most) p.m = most > LEAST_DEPTH ? most : p.m > LEAST_DEPTH ? LEAST_DEPTH : p.m;
     if (p.k > depth && (p.m / TILE) * (p.n / TILE) >= 4 * (int64_t)threads) p.k = depth;
     return p;
 }
@@ -118,14 +122,13 @@ static long page_faults(void) {
 
 static bool run(const plim__product *p, const struct matrices *m, size_t page, size_t *bytes) {
     long least = -1;
-    double work = (double)p->m * (double)p->n * (double)p->k;
-    int runs = work < SMALL ? 3 : work < LARGE ? 2 : 1;
-    for (int i = 0; i < runs; i++) {
+    for (int i = 0; i < MOST_RUNS; i++) {
         long before = page_faults();
         if (dnnl_sgemm(p->ta, p->tb, p->m, p->n, p->k, 1, m->at[0], p->lda, m->at[1], p->ldb, 0, m->at[2], p->ldc) !=
             dnnl_success)
             return false;
         long faults = page_faults() - before;
+        if (faults == least) break;
         if (least < 0 || faults < least) least = faults;
     }
     *bytes = (size_t)least * page;

@@ -100,6 +100,8 @@ typedef struct plim__program {
     PLIM_VEC(plim__product) products; /* matrix products that its steps make; of a program that borrows: none */
     plim__operand *values;            /* where each value of the graph is; for inputs and outputs, dense row-major */
     size_t value_count;
+    size_t primitives; /* of oneDNN, that its steps and loads are made of; of a program that borrows: none */
+    bool convolves;    /* some of them are convolutions */
     struct plim__machine *machine;        /* the compute engine; src/kernel/machine.h */
     const struct plim__program *original; /* whose kernels, loads and machine it borrows (plan/schedule.h), or NULL */
 } plim__program;
@@ -110,6 +112,11 @@ typedef struct plim__program {
 plim_status plim__program_create(const plim_graph *g, int threads, const plim__program *like, plim__program **program,
                                  plim_error *error);
 void plim__program_free(plim__program *program);
+/* About what it takes besides its buffers, with its graph and the code that was made for it; and what it makes resident
+ * of oneDNN's library, which programs share. The same numbers every time for the same program, where measured ones are
+ * not. */
+size_t plim__program_bytes(const plim__program *program);
+size_t plim__program_library_bytes(const plim__program *program);
 /* The most that matrix products of this program take from the heap (product.h). */
 plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error);
 /* Memory that steps need once any of their operands is spilled: theirs in turn. */

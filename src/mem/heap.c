@@ -2,6 +2,9 @@
 #include "mem/heap.h"
 
 #include <malloc.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 /* Of its own heap glibc never uses an aligned block twice for the same size: only small ones may lie there. */
 #define LARGE (64 << 10)
@@ -14,3 +17,40 @@ void plim__heap_prepare(void) {
 }
 
 void plim__heap_trim(void) { malloc_trim(0); }
+
+/* --- holes ---------------------------------------------------------------------------------------------------- */
+
+struct plim__heap_plug {
+    plim__heap_plug *next;
+};
+
+#define LARGEST_PLUG ((size_t)16 << 20)
+#define MOST_PLUGS   1024
+
+/* Not in a mapping of its own: those lie above. */
+static bool in_heap(const void *block) { return (const char *)block < (const char *)sbrk(0); }
+
+plim__heap_plug *plim__heap_plug_holes(void) {
+    plim__heap_plug *plugs = NULL;
+    int count = 0;
+    for (size_t size = LARGEST_PLUG; size >= LARGE && count < MOST_PLUGS; size /= 2)
+        while (count < MOST_PLUGS) {
+            plim__heap_plug *plug = malloc(size);
+            if (!plug || !in_heap(plug)) {
+                free(plug);
+                break;
+            }
+            plug->next = plugs;
+            plugs = plug;
+            count++;
+        }
+    return plugs;
+}
+
+void plim__heap_unplug(plim__heap_plug *plugs) {
+    while (plugs) {
+        plim__heap_plug *next = plugs->next;
+        free(plugs);
+        plugs = next;
+    }
+}

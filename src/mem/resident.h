@@ -8,7 +8,8 @@
  * starts anew when a program is started. */
 uint64_t plim__resident_now(void);
 uint64_t plim__resident_peak(void);
-/* About what is resident now, by the MiB: a number that is the same for each run that does the same, nearly always. */
-uint64_t plim__resident_coarse(void);
+/* About what is resident now besides `own` bytes of its own memory and `files` bytes of files, and mostly a little more: a
+ * number that is the same for each run that does the same, also where bytes differ. */
+uint64_t plim__resident_coarse(uint64_t own, uint64_t files);
 
 #endif

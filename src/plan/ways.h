@@ -49,6 +49,7 @@ typedef struct plim__ways {
     plim__task task;
     PLIM_VEC(struct plim__candidate *) candidates;
     PLIM_VEC(plim__way_point) points; /* from the fastest to the smallest: none is slower and larger than another */
+    size_t tried;                     /* candidates */
     bool complete; /* nothing was left out for the sake of the limit: another one needs no other search */
 } plim__ways;
 

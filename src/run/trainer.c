@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "mem/heap.h"
 #include "run/recording.h"
 
 plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums) {
@@ -121,6 +122,8 @@ void plim__trainer_end(plim_trainer *t) {
     plim__arena_release(&t->arena);
     t->tensors.count = 0;
     t->base_bytes = 0;
+    plim__heap_unplug(t->plugs);
+    t->plugs = NULL;
     plim__free(t->times);
     t->times = NULL;
     plim__free(t->costs);

@@ -38,8 +38,9 @@ struct plim_trainer {
     size_t planned_process; /* resident bytes of the whole process at their highest; 0 without a budget */
     size_t base_bytes;      /* resident without arena, data and search, coarsely; 0: is measured by the first plan */
     size_t packed_bytes;    /* that oneDNN takes from the heap during a step; given for an .effort below 0 */
-    bool smallest;          /* the main variant is the smallest way: nothing else fits */
-    bool refused;           /* nothing fits the budget; else PLIM_NO_MEMORY is an allocation that failed */
+    struct plim__heap_plug *plugs; /* src/mem/heap.h; NULL: none */
+    bool smallest;                 /* the main variant is the smallest way: nothing else fits */
+    bool refused;                  /* nothing fits the budget; else PLIM_NO_MEMORY is an allocation that failed */
     int64_t replans;
     struct plim__recording *recording; /* src/run/recording.h; NULL: none */
 };

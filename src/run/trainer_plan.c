@@ -28,15 +28,13 @@
 /* Batches that the pipeline holds at a time, and what it aligns each by. */
 #define DATA_SLOTS   3
 #define DATA_PADDING 4096
-/* What a search leaves behind in the heap: so much, and so much for each step of the program. */
-#define SEARCH_BYTES ((size_t)512 << 10)
-#define STEP_BYTES   ((size_t)4 << 10)
 /* Programs of sizes that nobody announced take what the one that was planned does, and what differs from size to size. */
 #define ODD_BYTES ((size_t)512 << 10)
-/* Products are measured in pages, one more or less. */
-#define PACKED_GRAIN ((size_t)64 << 10)
+/* Products are measured in pages, one more or less: what is reckoned with is whole grains, the nearest. */
+#define PACKED_GRAIN ((size_t)256 << 10)
 /* A plan stays so far below its budget: the kernel's own bookkeeping, and what differs from run to run. */
 static size_t margin(size_t budget) { return ((size_t)256 << 10) + budget / 256; }
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 /* What that leaves for the arena. */
 static size_t limit_of(size_t budget, size_t besides) {
     return budget > besides + margin(budget) ? budget - besides - margin(budget) : 1;
@@ -95,15 +93,17 @@ static plim_status plan_freely(plim_trainer *t, plim_error *error) {
 
 /* --- with a budget -------------------------------------------------------------------------------------------- */
 
+/* Kernels that oneDNN has for others would be shared by the first plan, and by no later one. */
 static plim_status prepare_process(int threads, plim_error *error) {
     plim__heap_prepare();
+    plim__machine_forget();
     return plim__machine_warm(threads, error);
 }
 
-/* Data buffers that are not there yet. */
-static size_t data_to_come(const plim_trainer *t) {
+/* Data buffers that are there already. */
+static size_t data_held(const plim_trainer *t) {
     size_t bytes = plim__trainer_data_bytes(t);
-    return bytes > t->options.data_held_bytes ? bytes - (size_t)t->options.data_held_bytes : 0;
+    return bytes < t->options.data_held_bytes ? bytes : (size_t)t->options.data_held_bytes;
 }
 
 /* The most that oneDNN packs in a step of any variant. */
@@ -122,40 +122,69 @@ static plim_status packed_now(const plim_trainer *t, size_t *most, plim_error *e
     return PLIM_OK;
 }
 
+/* Besides the arena, and what is packed. */
 static size_t to_come(const plim_trainer *t) {
-    return RUNNING_BYTES + t->packed_bytes + data_to_come(t) + (t->odd ? ODD_BYTES : 0) + plim__recording_bytes(t);
+    size_t data = plim__trainer_data_bytes(t) - data_held(t);
+    return RUNNING_BYTES + data + (t->odd ? ODD_BYTES : 0) + plim__recording_bytes(t);
 }
+
+/* What all programs take besides the arena, about. */
+static size_t program_bytes(const plim_trainer *t) {
+    size_t bytes = plim__program_bytes(t->main->lowered);
+    for (size_t i = 0; i < t->tails.count; i++) bytes += plim__program_bytes(t->tails.items[i]->lowered);
+    if (t->odd) bytes += plim__program_bytes(t->odd->lowered);
+    if (t->evaluation) bytes += plim__program_bytes(plim__session_program(t->evaluation));
+    return bytes;
+}
+
+/* Of libraries. */
+static size_t library_bytes(const plim_trainer *t) { return plim__program_library_bytes(t->main->lowered); }
+
+/* Nothing is resident that nobody holds, and what oneDNN takes from the heap during a step will not stay. */
+static void tidy(plim_trainer *t) {
+    plim__heap_unplug(t->plugs);
+    plim__machine_forget();
+    plim__heap_trim();
+    t->plugs = plim__heap_plug_holes();
+}
+
+/* Threads pack for themselves, and seldom all at a time: so much less is expected, though all may be. */
+static size_t unpacked(const plim_trainer *t) { return t->packed_bytes / 4; }
 
 /* Resident bytes of everything but the arena, once all programs are made. */
 static plim_status overhead_now(plim_trainer *t, size_t *bytes, plim_error *error) {
-    if (t->effort >= 0) PLIM_TRY(packed_now(t, &t->packed_bytes, error));
-    plim__machine_forget();
-    plim__heap_trim();
-    if (!t->base_bytes) t->base_bytes = plim__resident_coarse();
-    *bytes = plim__resident_now() + to_come(t);
+    tidy(t);
+    if (t->effort >= 0) t->packed_bytes = 0;
+    /* trying a product takes memory for its result: there is some for those of an arena that fits */
+    if (t->effort >= 0 && t->kept_bytes + t->passing_bytes <= t->options.budget)
+        PLIM_TRY(packed_now(t, &t->packed_bytes, error));
+    if (!t->base_bytes) t->base_bytes = plim__resident_coarse(program_bytes(t) + data_held(t), library_bytes(t));
+    *bytes = plim__resident_now() + to_come(t) + t->packed_bytes - unpacked(t);
     return PLIM_OK;
 }
 
 /* The same as it is reckoned with when a way is chosen, besides the main variant's arena: a number that does not change
  * from run to run, nor from `plan` to `train`, and mostly a little more than the truth. */
 static size_t reckon(const plim_trainer *t) {
-    size_t steps = t->main->lowered->steps.count;
-    size_t packed = (t->packed_bytes + PACKED_GRAIN - 1) / PACKED_GRAIN * PACKED_GRAIN;
     size_t others = t->kept_bytes + t->passing_bytes - t->main->plan->arena_bytes;
-    if (t->odd) others += ODD_BYTES;
-    return t->base_bytes + RUNNING_BYTES + SEARCH_BYTES + STEP_BYTES * steps + packed + data_to_come(t) +
-           plim__recording_bytes(t) + others;
+    size_t packed = (t->packed_bytes + PACKED_GRAIN / 2) / PACKED_GRAIN * PACKED_GRAIN;
+    return t->base_bytes + program_bytes(t) + library_bytes(t) + data_held(t) + to_come(t) + packed + others;
 }
 
-/* Whether the plan fits, also as it is measured. Whether a larger batch would is asked when much was searched for: there
- * only what is reckoned counts. */
-static bool fits(const plim_trainer *t) {
-    size_t reckoned = reckon(t) + t->main->plan->arena_bytes, budget = t->options.budget;
-    return reckoned + margin(budget) <= budget && (t->effort < 0 || t->planned_process + margin(budget) <= budget);
+static bool fits_as_reckoned(const plim_trainer *t) {
+    size_t budget = t->options.budget;
+    return reckon(t) + t->main->plan->arena_bytes + margin(budget) <= budget;
 }
 
-static size_t least_budget(size_t arena, size_t besides) {
-    size_t bytes = arena + besides + ((size_t)1 << 20);
+/* Whether a larger batch would fit is asked when much was searched for: what is measured then says nothing. */
+static bool fits_as_measured(const plim_trainer *t) {
+    size_t budget = t->options.budget;
+    return t->effort < 0 || t->planned_process + unpacked(t) + margin(budget) / 2 <= budget;
+}
+
+/* For a process of so many bytes. */
+static size_t least_budget(size_t process) {
+    size_t bytes = process + ((size_t)1 << 20);
     bytes += bytes / 200;
     return (bytes + (1 << 20) - 1) >> 20 << 20;
 }
@@ -173,22 +202,23 @@ static void name_largest(const plim__variant *v, plim__str *text) {
     }
 }
 
-/* The main variant is the smallest way, with everything that comes besides it; `besides`: resident then. */
-static plim_status refuse(plim_trainer *t, size_t besides, plim_error *error) {
+/* The main variant is the smallest way. */
+static plim_status refuse(plim_trainer *t, plim_error *error) {
     char budget[PLIM_BYTES_TEXT], kept[PLIM_BYTES_TEXT], passing[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
     char file[PLIM_BYTES_TEXT];
     plim__str names = {0}, spilled = {0};
     name_largest(t->main, &names);
     if (t->way.levers.spill)
         plim__str_addf(&spilled, " besides %s that can go to a file", plim_bytes_format(t->way.levers.spill, file));
-    t->least_budget = least_budget(t->kept_bytes + t->passing_bytes, besides);
+    size_t arena = t->kept_bytes + t->passing_bytes;
+    t->least_budget = least_budget(larger(t->planned_process, t->main->plan->arena_bytes + reckon(t)));
     plim__fail(
         error, PLIM_NO_MEMORY,
         "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
         "(largest: %s). The smallest budget that works is %zu MiB",
         plim_bytes_format(t->options.budget, budget), plim_bytes_format(t->kept_bytes, kept), plim__str_text(&spilled),
-        plim_bytes_format(t->passing_bytes, passing), plim_bytes_format(besides, rest), plim__str_text(&names),
-        t->least_budget >> 20);
+        plim_bytes_format(t->passing_bytes, passing), plim_bytes_format(t->planned_process - arena, rest),
+        plim__str_text(&names), t->least_budget >> 20);
     t->refused = true;
     plim__str_free(&names);
     plim__str_free(&spilled);
@@ -196,7 +226,7 @@ static plim_status refuse(plim_trainer *t, size_t besides, plim_error *error) {
 }
 
 static plim_status add_row(plim_trainer *t, const plim__way_point *way, size_t besides, plim_error *error) {
-    plim_plan_way row = {.budget_bytes = least_budget(way->arena_bytes, besides),
+    plim_plan_way row = {.budget_bytes = least_budget(way->arena_bytes + besides),
                          .arena_bytes = way->arena_bytes,
                          .process_bytes = way->arena_bytes + besides,
                          .micro_batch = way->levers.micro_batch,
@@ -217,6 +247,7 @@ static plim_status list_rows(plim_trainer *t, plim__ways *ways, size_t besides, 
     plim__way_point fastest, smallest, way;
     bool found;
     t->rows.count = 0;
+    t->least_budget = 0;
     PLIM_TRY(plim__ways_fastest(ways, &found, &fastest, error));
     PLIM_TRY(plim__ways_smallest(ways, &found, &smallest, error));
     size_t least = found ? smallest.arena_bytes : 0, last = SIZE_MAX;
@@ -275,86 +306,111 @@ static void forget_plan(plim_trainer *t) {
     plim__trainer_end_others(t);
     plim__variant_free(t->main);
     t->main = NULL;
+    plim__heap_unplug(t->plugs);
+    t->plugs = NULL;
+    plim__machine_forget();
+    plim__heap_trim();
 }
 
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-
-/* The main variant and all others are there: what the process will hold. `besides`: of that, besides the main arena. */
-static plim_status add_up(plim_trainer *t, size_t *besides, plim_error *error) {
-    size_t now;
+/* The main variant is there: all others, and what the process will hold. */
+static plim_status add_up(plim_trainer *t, plim_error *error) {
+    size_t besides;
     PLIM_TRY(plim__trainer_plan_others(t, error));
-    PLIM_TRY(overhead_now(t, &now, error));
-    t->planned_process = now + t->kept_bytes + t->passing_bytes;
-    *besides = larger(t->planned_process - t->main->plan->arena_bytes, reckon(t));
+    PLIM_TRY(overhead_now(t, &besides, error));
+    t->planned_process = besides + t->kept_bytes + t->passing_bytes;
     return PLIM_OK;
+}
+
+/* Reckoning is never to say less than what is there: in a process that holds other things it may. */
+static void correct(plim_trainer *t) {
+    size_t reckoned = reckon(t) + t->main->plan->arena_bytes;
+    if (t->planned_process <= reckoned) return;
+    t->base_bytes += ((t->planned_process - reckoned) >> 20 << 20) + ((size_t)1 << 20);
 }
 
 /* Takes the fastest way within what the budget leaves; again when the plan itself turned out larger, or, once, clearly
  * smaller. */
 static plim_status fit_ways(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t besides,
                             plim_error *error) {
-    size_t budget = t->options.budget, most = besides, searched = limit_of(budget, besides), beside;
+    size_t budget = t->options.budget, most = besides, searched = limit_of(budget, besides);
     for (int round = 0;; round++) {
         size_t limit = limit_of(budget, besides);
         if (limit < searched && !ways->complete) PLIM_TRY(search_again(task, ways, searched = limit, error));
         PLIM_TRY(round < MOST_ROUNDS ? choose(t, task, ways, limit, error) : take_smallest(t, ways, error));
         plim__ways_rest(ways);
-        PLIM_TRY(add_up(t, &beside, error));
-        most = larger(most, beside);
+        PLIM_TRY(add_up(t, error));
+        most = larger(most, reckon(t));
         bool room = round == 0 && reckon(t) + CLEARLY < besides;
-        if ((fits(t) && !room) || t->smallest) {
-            plim_status status = t->planned_process <= budget ? PLIM_OK : refuse(t, beside, error);
-            if (t->explore) PLIM_TRY(list_rows(t, ways, most, error));
-            return status;
-        }
-        besides = fits(t) ? reckon(t) : beside + ((size_t)1 << 20);
+        if ((fits_as_reckoned(t) && !room) || t->smallest) break;
+        besides = reckon(t);
         forget_plan(t);
     }
+    return t->explore ? list_rows(t, ways, most, error) : PLIM_OK;
 }
 
-/* `whole`: the step as it comes fits, and is taken; others are only listed. */
-static plim_status fit(plim_trainer *t, size_t besides, bool whole, plim_error *error) {
+/* A search leaves holes in the heap, and steps would fill who knows how many of them: what was chosen is made once more,
+ * where the search was. */
+static plim_status make_anew(plim_trainer *t, const plim__task *task, plim_error *error) {
+    plim__schedule schedule;
+    PLIM_TRY(plim__schedule_copy(t->main->schedule.steps, t->main->schedule.count, &schedule, error));
+    forget_plan(t);
+    plim_status status = plim__levers_apply_schedule(task, &t->way.levers, &schedule, &t->main, error);
+    plim__schedule_free(&schedule);
+    return status == PLIM_OK ? add_up(t, error) : status;
+}
+
+static plim_status search(plim_trainer *t, size_t besides, plim_error *error) {
     plim__task task = plim__trainer_task(t);
     plim__ways ways;
     PLIM_TRY(plim__ways_find(&task, t->explore ? SIZE_MAX : limit_of(t->options.budget, besides), &ways, error));
-    plim_status status = PLIM_OK;
-    if (whole) {
-        status = list_rows(t, &ways, besides, error);
-        plim__ways_rest(&ways);
-        if (status == PLIM_OK) status = plan_freely(t, error);
-        if (status == PLIM_OK) status = add_up(t, &besides, error);
-    } else {
-        status = fit_ways(t, &task, &ways, besides, error);
-    }
+    plim_status status = fit_ways(t, &task, &ways, besides, error);
     plim__ways_free(&ways);
-    if (status == PLIM_OK && t->options.alternatives) { /* looking for them came after the sum */
-        plim__machine_forget();
-        plim__heap_trim();
-        t->planned_process = plim__resident_now() + to_come(t) + t->kept_bytes + t->passing_bytes;
+    return status == PLIM_OK && t->effort >= 0 ? make_anew(t, &task, error) : status;
+}
+
+/* Should reckoning have failed after all, it is corrected, and there is another search. */
+static plim_status fit(plim_trainer *t, plim_error *error) {
+    size_t besides = reckon(t);
+    forget_plan(t);
+    PLIM_TRY(search(t, besides, error));
+    for (int round = 0; round < MOST_ROUNDS && !t->smallest && !fits_as_measured(t); round++) {
+        correct(t);
+        besides = reckon(t);
+        forget_plan(t);
+        PLIM_TRY(search(t, besides, error));
     }
-    return status;
+    return (t->effort < 0 ? fits_as_reckoned(t) : fits_as_measured(t)) ? PLIM_OK : refuse(t, error);
+}
+
+/* The step as it comes fits, and is taken; others are only listed. */
+static plim_status list_others(plim_trainer *t, plim_error *error) {
+    plim__task task = plim__trainer_task(t);
+    plim__ways ways;
+    size_t besides = reckon(t);
+    forget_plan(t);
+    PLIM_TRY(plim__ways_find(&task, SIZE_MAX, &ways, error));
+    plim_status status = list_rows(t, &ways, besides, error);
+    plim__ways_free(&ways);
+    plim__machine_forget();
+    plim__heap_trim();
+    if (status == PLIM_OK) status = plan_freely(t, error);
+    return status == PLIM_OK ? add_up(t, error) : status;
 }
 
 static plim_status plan_within(plim_trainer *t, plim_error *error) {
-    size_t besides;
     PLIM_TRY(plan_freely(t, error)); /* what it would need, and what the plan itself takes */
-    PLIM_TRY(add_up(t, &besides, error));
-    bool whole = fits(t);
-    if (!t->explore && whole) return PLIM_OK;
-    besides = reckon(t);
-    forget_plan(t);
-    return fit(t, besides, whole, error);
+    PLIM_TRY(add_up(t, error));
+    if (t->effort >= 0) correct(t);
+    if (!fits_as_reckoned(t)) return fit(t, error);
+    return t->explore ? list_others(t, error) : PLIM_OK;
 }
 
 static plim_status plan_saved(plim_trainer *t, plim_error *error) {
     PLIM_TRY(prepare_process(t->options.threads, error));
     PLIM_TRY(plim__saved_plan_take(t, error));
-    PLIM_TRY(plim__trainer_plan_others(t, error));
-    if (!t->options.budget) return PLIM_OK;
-    size_t besides;
-    PLIM_TRY(overhead_now(t, &besides, error));
-    t->planned_process = besides + t->kept_bytes + t->passing_bytes;
-    return t->planned_process <= t->options.budget ? PLIM_OK : refuse(t, besides, error);
+    if (!t->options.budget) return plim__trainer_plan_others(t, error);
+    PLIM_TRY(add_up(t, error));
+    return fits_as_measured(t) ? PLIM_OK : refuse(t, error);
 }
 
 static plim_status plan_any(plim_trainer *t, plim_error *error) {
@@ -393,7 +449,7 @@ plim_plan_way plim__trainer_way(const plim_trainer *t) {
     plim_trainer_stats stats;
     plim_trainer_stats_get(t, &stats);
     size_t data = plim__trainer_data_bytes(t), recording = plim__recording_bytes(t), process = t->planned_process;
-    return (plim_plan_way){.budget_bytes = least_budget(stats.arena_bytes, process - stats.arena_bytes),
+    return (plim_plan_way){.budget_bytes = least_budget(process),
                            .arena_bytes = stats.arena_bytes,
                            .process_bytes = process,
                            .micro_batch = stats.micro_batch,

@@ -4,12 +4,12 @@
 program=$(realpath "$1")
 . "$(dirname "$0")/memory_group.sh" agrees
 
-agree() { # model batch zoo-options...
-    model=$1 batch=$2
-    shift 2
+agree() { # model batch budgets zoo-options...
+    model=$1 batch=$2 count=$3
+    shift 3
     "$program" zoo "$model" "$@" -o model.onnx > /dev/null || fail "zoo $model"
     "$program" plan model.onnx --batch "$batch" --budget 64GiB --json > plan.json 2> err || fail "plan $model"
-    for budget in $(budgets 6); do
+    for budget in $(budgets "$count"); do
         "$program" plan model.onnx --batch "$batch" --budget "$budget" --json > planned.json 2> err || fail "plan $model within $budget"
         "$program" train model.onnx --batch "$batch" --data synthetic --steps 1 --budget "$budget" --json > run.json 2> err || fail "$model within $budget"
         python3 - "$model" "$budget" <<'PY' || fail "$model within $budget: plan and train are not of one mind"
@@ -23,7 +23,9 @@ PY
     done
 }
 
-agree vit-tiny 11 --layers 1
-agree gpt2-tiny 13 --layers 1
-agree lstm 9 --layers 2
+agree vit-tiny 11 12 --layers 1
+agree gpt2-tiny 13 12 --layers 1
+agree gpt2-tiny 16 6 --layers 1 --classes 30000 # the same time for many micro-batches, as far as it is known
+agree lstm 9 6 --layers 2
+agree lenet 60 6
 echo "plan and train agree"

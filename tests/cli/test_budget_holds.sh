@@ -41,6 +41,7 @@ spilled
 hold mobilenet_v2 16 --image 64 --classes 10
 hold gpt2-tiny 8 --layers 2
 hold gpt2-tiny 16 --layers 4
+hold gpt2-tiny 16 --layers 1 --classes 30000 # all scores at once are many times what it can do with
 hold vit-tiny 32 --layers 2
 hold lstm 32 --layers 1
 for model in $PLIM_TEST_LARGE; do
