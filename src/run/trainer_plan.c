@@ -1,16 +1,9 @@
-/* Planning a trainer: without a budget the step as it comes; with one, the fastest way to make it that fits.
- *
- *   process = resident now, plans made │ arena │ data buffers │ recording │ what running adds: factors that oneDNN packs
- *                                                                           for a matrix product, libraries, stacks
- */
+/* Planning a trainer: without a budget the step as it comes; with one, the fastest way to make it that fits. */
 #include <math.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/str.h"
-#include "kernel/machine.h"
-#include "mem/heap.h"
-#include "mem/resident.h"
 #include "mem/spill.h"
 #include "plan/peak.h"
 #include "plimsoll/bytes.h"
@@ -18,28 +11,12 @@
 #include "run/parts.h"
 #include "run/recording.h"
 #include "run/saved_plan.h"
-#include "run/trainer.h"
+#include "run/trainer_process.h"
 
-/* What the first step adds to resident memory: pages of oneDNN and the C library, stacks of threads. */
-#define RUNNING_BYTES ((size_t)700 << 10)
 /* How often a way is chosen at most, and how much less it must take to look for one that uses the rest. */
 #define MOST_ROUNDS 4
 #define CLEARLY     ((size_t)4 << 20)
-/* Batches that the pipeline holds at a time, and what it aligns each by. */
-#define DATA_SLOTS   3
-#define DATA_PADDING 4096
-/* Programs of sizes that nobody announced take what the one that was planned does, and what differs from size to size. */
-#define ODD_BYTES ((size_t)512 << 10)
-/* Products are measured in pages, one more or less: what is reckoned with is whole grains, the nearest. */
-#define PACKED_GRAIN ((size_t)256 << 10)
-/* A plan stays so far below its budget: the kernel's own bookkeeping, and what differs from run to run. */
-static size_t margin(size_t budget) { return ((size_t)256 << 10) + budget / 256; }
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-/* What that leaves for the arena. */
-static size_t limit_of(size_t budget, size_t besides) {
-    return budget > besides + margin(budget) ? budget - besides - margin(budget) : 1;
-}
-
 plim__task plim__trainer_task(const plim_trainer *t) {
     return (plim__task){.model = t->model,
                         .training = plim__trainer_training_options(t, t->options.batch, false),
@@ -65,15 +42,6 @@ static plim_status find_spill_room(plim_trainer *t, plim_error *error) {
     return t->options.spill ? status : PLIM_OK;
 }
 
-size_t plim__trainer_data_bytes(const plim_trainer *t) {
-    if (t->options.data_bytes) return t->options.data_bytes;
-    plim_data_field fields[PLIM_MOST_INPUTS + 1];
-    int count = t->main ? plim_trainer_fields(t, fields) : 0;
-    size_t sample = 0;
-    for (int i = 0; i < count; i++) sample += fields[i].bytes;
-    return DATA_SLOTS * (sample * (size_t)t->options.batch + DATA_PADDING);
-}
-
 /* --- without a budget ----------------------------------------------------------------------------------------- */
 
 static plim_status plan_freely(plim_trainer *t, plim_error *error) {
@@ -92,102 +60,6 @@ static plim_status plan_freely(plim_trainer *t, plim_error *error) {
 }
 
 /* --- with a budget -------------------------------------------------------------------------------------------- */
-
-/* Kernels that oneDNN has for others would be shared by the first plan, and by no later one. */
-static plim_status prepare_process(int threads, plim_error *error) {
-    plim__heap_prepare();
-    plim__machine_forget();
-    return plim__machine_warm(threads, error);
-}
-
-/* Data buffers that are there already. */
-static size_t data_held(const plim_trainer *t) {
-    size_t bytes = plim__trainer_data_bytes(t);
-    return bytes < t->options.data_held_bytes ? bytes : (size_t)t->options.data_held_bytes;
-}
-
-/* The most that oneDNN packs in a step of any variant. */
-static plim_status packed_now(const plim_trainer *t, size_t *most, plim_error *error) {
-    size_t bytes;
-    PLIM_TRY(plim__program_packed(t->main->program, most, error));
-    for (size_t i = 0; i < t->tails.count; i++) {
-        PLIM_TRY(plim__program_packed(t->tails.items[i]->program, &bytes, error));
-        if (bytes > *most) *most = bytes;
-    }
-    if (t->odd) PLIM_TRY(plim__program_packed(t->odd->program, &bytes, error));
-    if (t->odd && bytes > *most) *most = bytes;
-    if (!t->evaluation) return PLIM_OK;
-    PLIM_TRY(plim__program_packed(plim__session_program(t->evaluation), &bytes, error));
-    if (bytes > *most) *most = bytes;
-    return PLIM_OK;
-}
-
-/* Besides the arena, and what is packed. */
-static size_t to_come(const plim_trainer *t) {
-    size_t data = plim__trainer_data_bytes(t) - data_held(t);
-    return RUNNING_BYTES + data + (t->odd ? ODD_BYTES : 0) + plim__recording_bytes(t);
-}
-
-/* What all programs take besides the arena, about. */
-static size_t program_bytes(const plim_trainer *t) {
-    size_t bytes = plim__program_bytes(t->main->lowered);
-    for (size_t i = 0; i < t->tails.count; i++) bytes += plim__program_bytes(t->tails.items[i]->lowered);
-    if (t->odd) bytes += plim__program_bytes(t->odd->lowered);
-    if (t->evaluation) bytes += plim__program_bytes(plim__session_program(t->evaluation));
-    return bytes;
-}
-
-/* Of libraries. */
-static size_t library_bytes(const plim_trainer *t) { return plim__program_library_bytes(t->main->lowered); }
-
-/* Nothing is resident that nobody holds, and what oneDNN takes from the heap during a step will not stay. */
-static void tidy(plim_trainer *t) {
-    plim__heap_unplug(t->plugs);
-    plim__machine_forget();
-    plim__heap_trim();
-    t->plugs = plim__heap_plug_holes();
-}
-
-/* Threads pack for themselves, and seldom all at a time: so much less is expected, though all may be. */
-static size_t unpacked(const plim_trainer *t) { return t->packed_bytes / 4; }
-
-/* Resident bytes of everything but the arena, once all programs are made. */
-static plim_status overhead_now(plim_trainer *t, size_t *bytes, plim_error *error) {
-    tidy(t);
-    if (t->effort >= 0) t->packed_bytes = 0;
-    /* trying a product takes memory for its result: there is some for those of an arena that fits */
-    if (t->effort >= 0 && t->kept_bytes + t->passing_bytes <= t->options.budget)
-        PLIM_TRY(packed_now(t, &t->packed_bytes, error));
-    if (!t->base_bytes) t->base_bytes = plim__resident_coarse(program_bytes(t) + data_held(t), library_bytes(t));
-    *bytes = plim__resident_now() + to_come(t) + t->packed_bytes - unpacked(t);
-    return PLIM_OK;
-}
-
-/* The same as it is reckoned with when a way is chosen, besides the main variant's arena: a number that does not change
- * from run to run, nor from `plan` to `train`, and mostly a little more than the truth. */
-static size_t reckon(const plim_trainer *t) {
-    size_t others = t->kept_bytes + t->passing_bytes - t->main->plan->arena_bytes;
-    size_t packed = (t->packed_bytes + PACKED_GRAIN / 2) / PACKED_GRAIN * PACKED_GRAIN;
-    return t->base_bytes + program_bytes(t) + library_bytes(t) + data_held(t) + to_come(t) + packed + others;
-}
-
-static bool fits_as_reckoned(const plim_trainer *t) {
-    size_t budget = t->options.budget;
-    return reckon(t) + t->main->plan->arena_bytes + margin(budget) <= budget;
-}
-
-/* Whether a larger batch would fit is asked when much was searched for: what is measured then says nothing. */
-static bool fits_as_measured(const plim_trainer *t) {
-    size_t budget = t->options.budget;
-    return t->effort < 0 || t->planned_process + unpacked(t) + margin(budget) / 2 <= budget;
-}
-
-/* For a process of so many bytes. */
-static size_t least_budget(size_t process) {
-    size_t bytes = process + ((size_t)1 << 20);
-    bytes += bytes / 200;
-    return (bytes + (1 << 20) - 1) >> 20 << 20;
-}
 
 /* "'conv1.weight' 12 MiB, ..." */
 static void name_largest(const plim__variant *v, plim__str *text) {
@@ -211,7 +83,8 @@ static plim_status refuse(plim_trainer *t, plim_error *error) {
     if (t->way.levers.spill)
         plim__str_addf(&spilled, " besides %s that can go to a file", plim_bytes_format(t->way.levers.spill, file));
     size_t arena = t->kept_bytes + t->passing_bytes;
-    t->least_budget = least_budget(larger(t->planned_process, t->main->plan->arena_bytes + reckon(t)));
+    t->least_budget =
+        plim__process_least_budget(larger(t->planned_process, t->main->plan->arena_bytes + plim__process_reckon(t)));
     plim__fail(
         error, PLIM_NO_MEMORY,
         "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
@@ -226,7 +99,7 @@ static plim_status refuse(plim_trainer *t, plim_error *error) {
 }
 
 static plim_status add_row(plim_trainer *t, const plim__way_point *way, size_t besides, plim_error *error) {
-    plim_plan_way row = {.budget_bytes = least_budget(way->arena_bytes + besides),
+    plim_plan_way row = {.budget_bytes = plim__process_least_budget(way->arena_bytes + besides),
                          .arena_bytes = way->arena_bytes,
                          .process_bytes = way->arena_bytes + besides,
                          .micro_batch = way->levers.micro_batch,
@@ -306,43 +179,30 @@ static void forget_plan(plim_trainer *t) {
     plim__trainer_end_others(t);
     plim__variant_free(t->main);
     t->main = NULL;
-    plim__heap_unplug(t->plugs);
-    t->plugs = NULL;
-    plim__machine_forget();
-    plim__heap_trim();
+    plim__process_untidy(t);
 }
 
 /* The main variant is there: all others, and what the process will hold. */
 static plim_status add_up(plim_trainer *t, plim_error *error) {
-    size_t besides;
     PLIM_TRY(plim__trainer_plan_others(t, error));
-    PLIM_TRY(overhead_now(t, &besides, error));
-    t->planned_process = besides + t->kept_bytes + t->passing_bytes;
-    return PLIM_OK;
-}
-
-/* Reckoning is never to say less than what is there: in a process that holds other things it may. */
-static void correct(plim_trainer *t) {
-    size_t reckoned = reckon(t) + t->main->plan->arena_bytes;
-    if (t->planned_process <= reckoned) return;
-    t->base_bytes += ((t->planned_process - reckoned) >> 20 << 20) + ((size_t)1 << 20);
+    return plim__process_measure(t, error);
 }
 
 /* Takes the fastest way within what the budget leaves; again when the plan itself turned out larger, or, once, clearly
  * smaller. */
 static plim_status fit_ways(plim_trainer *t, const plim__task *task, plim__ways *ways, size_t besides,
                             plim_error *error) {
-    size_t budget = t->options.budget, most = besides, searched = limit_of(budget, besides);
+    size_t budget = t->options.budget, most = besides, searched = plim__process_arena_limit(budget, besides);
     for (int round = 0;; round++) {
-        size_t limit = limit_of(budget, besides);
+        size_t limit = plim__process_arena_limit(budget, besides);
         if (limit < searched && !ways->complete) PLIM_TRY(search_again(task, ways, searched = limit, error));
         PLIM_TRY(round < MOST_ROUNDS ? choose(t, task, ways, limit, error) : take_smallest(t, ways, error));
         plim__ways_rest(ways);
         PLIM_TRY(add_up(t, error));
-        most = larger(most, reckon(t));
-        bool room = round == 0 && reckon(t) + CLEARLY < besides;
-        if ((fits_as_reckoned(t) && !room) || t->smallest) break;
-        besides = reckon(t);
+        most = larger(most, plim__process_reckon(t));
+        bool room = round == 0 && plim__process_reckon(t) + CLEARLY < besides;
+        if ((plim__process_fits_as_reckoned(t) && !room) || t->smallest) break;
+        besides = plim__process_reckon(t);
         forget_plan(t);
     }
     return t->explore ? list_rows(t, ways, most, error) : PLIM_OK;
@@ -362,7 +222,8 @@ static plim_status make_anew(plim_trainer *t, const plim__task *task, plim_error
 static plim_status search(plim_trainer *t, size_t besides, plim_error *error) {
     plim__task task = plim__trainer_task(t);
     plim__ways ways;
-    PLIM_TRY(plim__ways_find(&task, t->explore ? SIZE_MAX : limit_of(t->options.budget, besides), &ways, error));
+    PLIM_TRY(plim__ways_find(&task, t->explore ? SIZE_MAX : plim__process_arena_limit(t->options.budget, besides),
+                             &ways, error));
     plim_status status = fit_ways(t, &task, &ways, besides, error);
     plim__ways_free(&ways);
     return status == PLIM_OK && t->effort >= 0 ? make_anew(t, &task, error) : status;
@@ -370,29 +231,29 @@ static plim_status search(plim_trainer *t, size_t besides, plim_error *error) {
 
 /* Should reckoning have failed after all, it is corrected, and there is another search. */
 static plim_status fit(plim_trainer *t, plim_error *error) {
-    size_t besides = reckon(t);
+    size_t besides = plim__process_reckon(t);
     forget_plan(t);
     PLIM_TRY(search(t, besides, error));
-    for (int round = 0; round < MOST_ROUNDS && !t->smallest && !fits_as_measured(t); round++) {
-        correct(t);
-        besides = reckon(t);
+    for (int round = 0; round < MOST_ROUNDS && !t->smallest && !plim__process_fits_as_measured(t); round++) {
+        plim__process_correct(t);
+        besides = plim__process_reckon(t);
         forget_plan(t);
         PLIM_TRY(search(t, besides, error));
     }
-    return (t->effort < 0 ? fits_as_reckoned(t) : fits_as_measured(t)) ? PLIM_OK : refuse(t, error);
+    return (t->effort < 0 ? plim__process_fits_as_reckoned(t) : plim__process_fits_as_measured(t)) ? PLIM_OK
+                                                                                                   : refuse(t, error);
 }
 
 /* The step as it comes fits, and is taken; others are only listed. */
 static plim_status list_others(plim_trainer *t, plim_error *error) {
     plim__task task = plim__trainer_task(t);
     plim__ways ways;
-    size_t besides = reckon(t);
+    size_t besides = plim__process_reckon(t);
     forget_plan(t);
     PLIM_TRY(plim__ways_find(&task, SIZE_MAX, &ways, error));
     plim_status status = list_rows(t, &ways, besides, error);
     plim__ways_free(&ways);
-    plim__machine_forget();
-    plim__heap_trim();
+    plim__process_untidy(t);
     if (status == PLIM_OK) status = plan_freely(t, error);
     return status == PLIM_OK ? add_up(t, error) : status;
 }
@@ -400,17 +261,17 @@ static plim_status list_others(plim_trainer *t, plim_error *error) {
 static plim_status plan_within(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plan_freely(t, error)); /* what it would need, and what the plan itself takes */
     PLIM_TRY(add_up(t, error));
-    if (t->effort >= 0) correct(t);
-    if (!fits_as_reckoned(t)) return fit(t, error);
+    if (t->effort >= 0) plim__process_correct(t);
+    if (!plim__process_fits_as_reckoned(t)) return fit(t, error);
     return t->explore ? list_others(t, error) : PLIM_OK;
 }
 
 static plim_status plan_saved(plim_trainer *t, plim_error *error) {
-    PLIM_TRY(prepare_process(t->options.threads, error));
+    PLIM_TRY(plim__process_prepare(t->options.threads, error));
     PLIM_TRY(plim__saved_plan_take(t, error));
     if (!t->options.budget) return plim__trainer_plan_others(t, error);
     PLIM_TRY(add_up(t, error));
-    return fits_as_measured(t) ? PLIM_OK : refuse(t, error);
+    return plim__process_fits_as_measured(t) ? PLIM_OK : refuse(t, error);
 }
 
 static plim_status plan_any(plim_trainer *t, plim_error *error) {
@@ -426,20 +287,13 @@ static plim_status plan_any(plim_trainer *t, plim_error *error) {
         return plim__trainer_plan_others(t, error);
     }
     plim__costs_known(t->options.threads, t->costs);
-    PLIM_TRY(prepare_process(t->options.threads, error));
+    PLIM_TRY(plim__process_prepare(t->options.threads, error));
     return plan_within(t, error);
-}
-
-/* Where the arena is small, planning itself may have held more than running will. */
-static void count_planning(plim_trainer *t) {
-    size_t peak = plim__resident_peak();
-    bool runs = !t->explore || t->options.alternatives; /* it does not only say what would be */
-    if (runs && peak > t->planned_process && peak <= t->options.budget) t->planned_process = peak;
 }
 
 plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
     PLIM_TRY(plan_any(t, error));
-    if (t->planned_process) count_planning(t);
+    if (t->planned_process) plim__process_count_planning(t);
     t->planned_kept = t->kept_bytes;
     t->planned_arena = t->kept_bytes + t->passing_bytes;
     return PLIM_OK;
@@ -449,7 +303,7 @@ plim_plan_way plim__trainer_way(const plim_trainer *t) {
     plim_trainer_stats stats;
     plim_trainer_stats_get(t, &stats);
     size_t data = plim__trainer_data_bytes(t), recording = plim__recording_bytes(t), process = t->planned_process;
-    return (plim_plan_way){.budget_bytes = least_budget(process),
+    return (plim_plan_way){.budget_bytes = plim__process_least_budget(process),
                            .arena_bytes = stats.arena_bytes,
                            .process_bytes = process,
                            .micro_batch = stats.micro_batch,
