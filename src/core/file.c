@@ -67,17 +67,25 @@ plim_status plim__file_read(const char *path, size_t limit, char **data, size_t 
     return PLIM_OK;
 }
 
-/* A file without a name in the folder of `path`; -1 where that is not possible. */
-static int open_unnamed(const char *path) {
-#ifdef O_TMPFILE
+int plim__file_unnamed(const char *folder) {
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return fd;
+    char path[4096]; /* a file system that has no files without names */
+    if ((size_t)snprintf(path, sizeof path, "%s/plimsoll-XXXXXX", folder) >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd >= 0) unlink(path);
+    return fd;
+}
+
+/* A file that can be given a name later, in the folder of `path`; -1 where that is not possible. */
+static int open_nameless(const char *path) {
     char *copy = access("/proc/self/fd", X_OK) == 0 ? plim__strdup(path) : NULL;
     int fd = copy ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
     plim__free(copy);
     return fd;
-#else
-    (void)path;
-    return -1;
-#endif
 }
 
 static int open_named(char *temporary) {
@@ -108,7 +116,7 @@ static int open_target(plim__file_writer *writer, size_t length) {
         writer->special = true;
         return open(writer->path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* EISDIR for a folder */
     }
-    int fd = open_unnamed(writer->path);
+    int fd = open_nameless(writer->path);
     if (fd >= 0) return fd;
     snprintf(writer->temporary, length, "%s.XXXXXX", writer->path);
     return open_named(writer->temporary);

@@ -12,6 +12,9 @@
 /* Reads a file of at most `limit` bytes into *data (plim__free it). One zero byte follows the data. */
 plim_status plim__file_read(const char *path, size_t limit, char **data, size_t *size, plim_error *error);
 
+/* A file in `folder` that has no name, or has lost it: it is gone when it is closed. To read and write; -1 and errno. */
+int plim__file_unnamed(const char *folder);
+
 /* Reads exactly `size` bytes at `offset`; a short file is PLIM_CORRUPT. `path` is for the message. */
 plim_status plim__file_read_at(int fd, void *data, size_t size, uint64_t offset, const char *path, plim_error *error);
 

@@ -72,23 +72,12 @@ void plim__blob_close(plim__blob *blob) {
 
 /* --- spools --------------------------------------------------------------------------------------------------- */
 
-static int temporary_in(const char *folder) {
-    char name[4096];
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0) return fd;
-    int length = snprintf(name, sizeof name, "%s/plimsoll.XXXXXX", folder);
-    if (length < 0 || (size_t)length >= sizeof name) return -1;
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd >= 0) unlink(name);
-    return fd;
-}
-
 /* /var/tmp before /tmp: the latter may be memory. */
 static int temporary(void) {
     const char *chosen = getenv("TMPDIR");
-    int fd = chosen && *chosen ? temporary_in(chosen) : -1;
-    if (fd < 0) fd = temporary_in("/var/tmp");
-    return fd < 0 ? temporary_in("/tmp") : fd;
+    int fd = chosen && *chosen ? plim__file_unnamed(chosen) : -1;
+    if (fd < 0) fd = plim__file_unnamed("/var/tmp");
+    return fd < 0 ? plim__file_unnamed("/tmp") : fd;
 }
 
 plim_status plim__blob_spool_start(plim__blob *blob, const char *name, plim_error *error) {

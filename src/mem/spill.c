@@ -14,6 +14,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "plimsoll/bytes.h"
 
 /* statfs's names of file systems that keep files in memory */
@@ -49,19 +50,6 @@ plim_status plim__spill_check(const char *folder, uint64_t *room, plim_error *er
 
 /* --- making --------------------------------------------------------------------------------------------------- */
 
-static int open_unnamed(const char *folder) {
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) return fd;
-    char path[4096]; /* a file system that has no files without names */
-    if ((size_t)snprintf(path, sizeof path, "%s/plimsoll-XXXXXX", folder) >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0) unlink(path);
-    return fd;
-}
-
 /* Beyond its limit for files the kernel ends a process with a signal instead of an error. */
 static int reserve(int fd, uint64_t bytes) {
     struct rlimit limit;
@@ -74,7 +62,7 @@ static int reserve(int fd, uint64_t bytes) {
 
 static plim_status open_file(plim__spill *s, plim_error *error) {
     char size[PLIM_BYTES_TEXT];
-    s->fd = open_unnamed(s->folder);
+    s->fd = plim__file_unnamed(s->folder);
     if (s->fd < 0) return plim__fail_errno(error, errno, "cannot make a file in '%s' to spill to", s->folder);
     int code = s->bytes ? reserve(s->fd, s->bytes) : 0;
     if (code == 0) return PLIM_OK;

@@ -1,9 +1,6 @@
 /* Another plan for a run that is under way, for another budget or for sizes that nobody had announced: what is learned goes
  * to a file without a name, everything else is made anew, and training goes on where it was. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,16 +8,6 @@
 #include "core/file.h"
 #include "run/recording.h"
 #include "run/trainer.h"
-
-/* Where state is spilled to: /tmp is memory on many machines, and memory is what is short. */
-static plim_status open_unnamed(const char *folder, int *fd, plim_error *error) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/plimsoll-XXXXXX", folder);
-    *fd = mkostemp(path, O_CLOEXEC);
-    if (*fd < 0) return plim__fail(error, PLIM_IO, "cannot make a file in '%s': %s", path, strerror(errno));
-    unlink(path);
-    return PLIM_OK;
-}
 
 static plim_status write_all(int fd, const char *data, size_t size, plim_error *error) {
     while (size > 0) {
@@ -140,8 +127,10 @@ static plim_status change(plim_trainer *t, const plim_trainer_options *wanted, i
 }
 
 plim_status plim__trainer_plan_again(plim_trainer *t, const plim_trainer_options *wanted, plim_error *error) {
-    int fd;
-    PLIM_TRY(open_unnamed(plim__trainer_spill_folder(t), &fd, error));
+    const char *folder =
+        plim__trainer_spill_folder(t); /* /tmp is memory on many machines, and memory is what is short */
+    int fd = plim__file_unnamed(folder);
+    if (fd < 0) return plim__fail_errno(error, errno, "cannot make a file in '%s' to put weights aside", folder);
     size_t count = t->tensors.count;
     struct saved *list = plim__alloc_zero(count, sizeof *list);
     plim_status status = list ? change(t, wanted, fd, list, error)

@@ -1,4 +1,5 @@
 /* Files that are written appear whole or not at all, and only where a file may be. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,11 +74,25 @@ static void a_folder_is_refused_when_the_writer_opens(void **state) {
     assert_non_null(strstr(error.message, folder));
 }
 
+/* remove_folder finds the folder empty while it is still open. */
+static void a_file_without_a_name_can_be_used_and_leaves_nothing(void **state) {
+    (void)state;
+    char got[5];
+    int fd = plim__file_unnamed(folder);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "bytes", 5), 5);
+    assert_int_equal(pread(fd, got, sizeof got, 0), 5);
+    assert_memory_equal(got, "bytes", 5);
+    assert_int_equal(plim__file_unnamed("/no/such/folder"), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_regular_file_is_replaced_only_by_commit),
         cmocka_unit_test(what_is_no_regular_file_is_written_and_stays_what_it_is),
         cmocka_unit_test(a_folder_is_refused_when_the_writer_opens),
+        cmocka_unit_test(a_file_without_a_name_can_be_used_and_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
