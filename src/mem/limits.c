@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 
 #include "core/error.h"
+#include "mem/resident.h"
 
 static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
@@ -141,4 +142,10 @@ uint64_t plim__limits_allowance(const plim__limits *limits, uint64_t resident, c
     if (name) *name = soft ? "the cgroup's memory.soft_limit_in_bytes" : plim__limiter_name(limits);
     if (left == PLIM_NO_LIMIT) return PLIM_NO_LIMIT;
     return minus(left + resident, excess);
+}
+
+uint64_t plim__limits_allowed_now(void) {
+    plim__limits limits;
+    if (plim__limits_read("", 0, &limits, NULL) != PLIM_OK) return UINT64_MAX;
+    return plim__limits_allowance(&limits, plim__resident_now(), NULL);
 }

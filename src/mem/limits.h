@@ -47,6 +47,8 @@ plim_status plim__limits_read(const char *root, pid_t pid, plim__limits *limits,
  * within what the cgroup's soft limit wishes for, so that an administrator can ask for memory before a hard limit falls.
  * Less than `resident` when a limit has fallen below what is used. *name (may be NULL) is what bounds it. */
 uint64_t plim__limits_allowance(const plim__limits *limits, uint64_t resident, const char **name);
+/* For this process, as the machine is now; UINT64_MAX where that cannot be known. */
+uint64_t plim__limits_allowed_now(void);
 
 /* "the cgroup's memory.limit_in_bytes", "MemAvailable", "ulimit -v": what to tell a person. Never NULL. */
 const char *plim__limiter_name(const plim__limits *limits);

@@ -6,16 +6,7 @@
 #include "core/clock.h"
 #include "mem/budget_request.h"
 #include "mem/limits.h"
-#include "mem/resident.h"
 #include "plimsoll/bytes.h"
-
-/* What the machine leaves to this process in all. */
-static uint64_t allowed_now(void) {
-    plim__limits limits;
-    return plim__limits_read("", 0, &limits, NULL) == PLIM_OK
-               ? plim__limits_allowance(&limits, plim__resident_now(), NULL)
-               : UINT64_MAX;
-}
 
 static plim_status change(plim__budget_watch *watch, plim_trainer *trainer, uint64_t budget, const char *why,
                           bool *changed, plim_error *error) {
@@ -54,7 +45,7 @@ plim_status plim__budget_watch_poll(plim__budget_watch *watch, plim_trainer *tra
     if (!watch->automatic || now < watch->patience) return PLIM_OK;
     plim_trainer_stats stats;
     plim_trainer_stats_get(trainer, &stats);
-    uint64_t allowed = allowed_now();
+    uint64_t allowed = plim__limits_allowed_now();
     if (allowed >= stats.process_bytes || allowed >= watch->budget) return PLIM_OK;
     return change(watch, trainer, allowed - allowed / 50, "the machine now allows", changed, error);
 }

@@ -9,6 +9,7 @@
 
 #include "kernel/machine.h"
 #include "mem/heap.h"
+#include "mem/limits.h"
 #include "mem/resident.h"
 #include "run/parts.h"
 #include "run/recording.h"
@@ -65,6 +66,13 @@ static plim_status packed_now(const plim_trainer *t, size_t *most, plim_error *e
     return PLIM_OK;
 }
 
+/* Trying a product takes memory for its result. There is some where an arena fits that holds it: within the budget, and,
+ * where planning is all that is asked for, on this machine. */
+static bool can_try_products(const plim_trainer *t) {
+    size_t arena = t->kept_bytes + t->passing_bytes;
+    return arena + LEAST_BYTES <= t->options.budget && arena <= plim__limits_allowed_now();
+}
+
 /* Besides the arena, and what is packed. */
 static size_t to_come(const plim_trainer *t) {
     size_t data = plim__trainer_data_bytes(t) - data_held(t);
@@ -103,8 +111,7 @@ plim_status plim__process_measure(plim_trainer *t, plim_error *error) {
     size_t arena = t->kept_bytes + t->passing_bytes;
     tidy(t);
     if (t->effort >= 0) t->packed_bytes = 0;
-    /* trying a product takes memory for its result: there is some for those of an arena that fits */
-    if (t->effort >= 0 && arena + LEAST_BYTES <= t->options.budget) PLIM_TRY(packed_now(t, &t->packed_bytes, error));
+    if (t->effort >= 0 && can_try_products(t)) PLIM_TRY(packed_now(t, &t->packed_bytes, error));
     if (!t->base_bytes) t->base_bytes = plim__resident_coarse(program_bytes(t) + data_held(t), library_bytes(t));
     t->planned_process = plim__resident_now() + to_come(t) + t->packed_bytes - unpacked(t) + arena;
     return PLIM_OK;

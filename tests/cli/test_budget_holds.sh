@@ -31,6 +31,11 @@ PY
     [ "$(sort -u plans | wc -l)" -ge 3 ] || fail "$model: six budgets, and not three plans: they ask for too little"
 }
 
+planned() { # on a machine that has no more than the smallest budget, that can be planned too
+    within "$(budgets 6 | cut -d ' ' -f 1)" "$program" plan model.onnx --batch "$1" --budget "$(budgets 6 | cut -d ' ' -f 1)" --json > small.json 2> err ||
+        fail "$model: no plan within its smallest budget"
+}
+
 spilled() { # the smallest budget of a model that keeps much state asks for a file
     python3 -c 'import json, sys; sys.exit(json.load(open("plan.json"))["frontier"][-1]["spilled_bytes"] < 10e6)' || fail "$model spills too little"
 }
@@ -42,6 +47,7 @@ hold mobilenet_v2 16 --image 64 --classes 10
 hold gpt2-tiny 8 --layers 2
 hold gpt2-tiny 16 --layers 4
 hold gpt2-tiny 16 --layers 1 --classes 30000 # all scores at once are many times what it can do with
+planned 16
 hold vit-tiny 32 --layers 2
 hold lstm 32 --layers 1
 for model in $PLIM_TEST_LARGE; do
