@@ -16,7 +16,9 @@
 /* How often a way is chosen at most, and how much less it must take to look for one that uses the rest. */
 #define MOST_ROUNDS 4
 #define CLEARLY     ((size_t)4 << 20)
+
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
 plim__task plim__trainer_task(const plim_trainer *t) {
     return (plim__task){.model = t->model,
                         .training = plim__trainer_training_options(t, t->options.batch, false),

@@ -141,8 +141,8 @@ size_t plim__process_least_budget(size_t process) {
 
 void plim__process_correct(plim_trainer *t) {
     size_t reckoned = plim__process_reckon(t) + t->main->plan->arena_bytes;
-    if (t->planned_process <= reckoned) return;
-    t->base_bytes += ((t->planned_process - reckoned) >> 20 << 20) + ((size_t)1 << 20);
+    size_t measured = t->planned_process + unpacked(t);
+    if (measured > reckoned) t->base_bytes += ((measured - reckoned) >> 20 << 20) + ((size_t)1 << 20);
 }
 
 void plim__process_count_planning(plim_trainer *t) {
