@@ -262,17 +262,19 @@ static bool could_win(const plim__ways *ways, const struct plim__candidate *c) {
     return true;
 }
 
-#define HAIR 1e-4
+#define HAIR     1e-4
+#define A_LITTLE 0.02
 
 /* Builds a candidate; its frontier is only explored when it could be faster than what fits already. */
 static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim_error *error) {
     struct plim__candidate *c;
     PLIM_TRY(candidate_create(&ways->task, levers, &c, error));
     /* parts are never faster than the whole, which is tried first, whatever the rates make of their sizes; nor as fast as
-     * larger ones, so that one way is the fastest wherever the search ends */
-    double hair = 1 + HAIR * (double)ways->tried++;
+     * larger ones, so that one way is the fastest wherever the search ends. Other numbers are worth it when they save
+     * more than a little time. */
+    double slower = 1 + HAIR * (double)ways->tried++ + (c->class > PLIM_EXACT ? A_LITTLE : 0);
     if (ways->candidates.count > 0)
-        c->update_seconds = fmax(c->update_seconds, ways->candidates.items[0]->update_seconds * hair);
+        c->update_seconds = fmax(c->update_seconds, ways->candidates.items[0]->update_seconds * slower);
     plim__way_point best;
     bool found = false;
     plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &found, &best, error);
