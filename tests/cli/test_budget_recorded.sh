@@ -67,10 +67,10 @@ train "log, profile and files" 12 --trace run.trace --trace-every 1 --log log.js
 "$program" report run.trace --json > trace.json 2> err && grep -q '"steps": 12' trace.json || fail "the trace is not whole"
 
 begin gpt2-tiny 8 --layers 2
-train report 60 --report page.html --trace run.trace --trace-every 1
+train report 120 --report page.html --trace run.trace --trace-every 1
 grep -q "the page shows one in [0-9]* of the recorded updates" err || fail "nothing is said of what is left out"
-python3 page.py page.html 60 some || fail "the page"
-"$program" report run.trace --json > trace.json 2> err && grep -q '"steps": 60' trace.json || fail "the trace is not whole"
+python3 page.py page.html 120 some || fail "the page"
+"$program" report run.trace --json > trace.json 2> err && grep -q '"steps": 120' trace.json || fail "the trace is not whole"
 
 begin resnet18 16 --image 32 --width 24 --classes 10
 train report 20 --report page.html --trace-every 1 --profile --log log.jsonl
