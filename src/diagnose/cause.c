@@ -101,7 +101,7 @@ static bool is_too_big_for_the_rest(const view *v) {
     if (!x->requested.known || !x->capacity.known || !x->allocated.known) return false;
     if (v->facts & PLIM_FACT_CHUNK) return false;
     uint64_t rest = (x->free.known ? x->free.bytes : 0) + plim__cached(x);
-    return x->requested.bytes >= x->capacity.bytes / 4 && x->requested.bytes >= x->allocated.bytes &&
+    return x->requested.bytes >= x->capacity.bytes / 4 && x->requested.bytes >= x->allocated.bytes / 2 &&
            x->requested.bytes > rest;
 }
 
@@ -138,6 +138,8 @@ static bool is_block_limit(const view *v) {
 /* Free beyond doubt: some drivers keep a little of what they call free. */
 static bool is_amply_free(const plim_explanation *x) {
     if (!x->requested.known || !x->free.known) return false;
+    bool much = x->free.bytes >= 512 * MIB || (x->capacity.known && x->free.bytes >= x->capacity.bytes / 10);
+    if (!much) return false;
     uint64_t margin = x->requested.bytes / 8 > 64 * MIB ? x->requested.bytes / 8 : 64 * MIB;
     return x->free.bytes >= x->requested.bytes && x->free.bytes - x->requested.bytes >= margin;
 }
@@ -177,7 +179,8 @@ static bool is_fragmented(const view *v) {
     if (!x->free.known) return false;
     if (is_amply_free(x)) return true;
     /* little is asked and little is left: full, whatever the last megabytes say */
-    bool crumbs = x->capacity.known && request < x->capacity.bytes / 20 && x->free.bytes < x->capacity.bytes / 20;
+    bool crumbs = x->capacity.known ? request < x->capacity.bytes / 20 && x->free.bytes < x->capacity.bytes / 20
+                                    : x->free.bytes < 512 * MIB;
     if (crumbs) return false;
     return x->free.bytes >= request || (cached >= request / 20 && x->free.bytes + cached >= request);
 }
@@ -447,5 +450,5 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
     }
     plim__gather_evidence(reader, x);
     plim__write_headline(reader, x);
-    plim__choose_fixes(x, incident->facts.facts, &incident->context);
+    plim__choose_fixes(x, incident);
 }

@@ -31,11 +31,12 @@ static bool is_infer(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_INFERENCE)) return true;
     bool unknown = in_phase(c, PLIM_PHASE_UNKNOWN) || in_phase(c, PLIM_PHASE_COMPILING);
     return unknown && !says(c, PLIM_CONTEXT_TRAINING) &&
-           (says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) || says(c, PLIM_CONTEXT_WHISPER));
+           (says(c, PLIM_CONTEXT_INFERENCE) || says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) || says(c, PLIM_CONTEXT_WHISPER));
 }
 static bool is_train(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_FORWARD) || in_phase(c, PLIM_PHASE_BACKWARD)) return true;
-    return in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_TRAINING);
+    return in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_TRAINING) &&
+           (!says(c, PLIM_CONTEXT_INFERENCE) || c->x->place.epoch >= 0);
 }
 
 static bool has_pieces(const plim__case *c) {
@@ -54,8 +55,8 @@ static bool is_full_live(const plim__case *c) {
 static bool is_tiny(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes < 32 * MIB; }
 static bool is_single(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 1024 * MIB; }
 
-static bool batch_above_one(const plim__case *c) { return c->context->batch != 1; }
-static bool batch_is_one(const plim__case *c) { return c->context->batch == 1; }
+static bool batch_above_one(const plim__case *c) { return c->context->batch_most != 1; }
+static bool batch_is_one(const plim__case *c) { return c->context->batch_most == 1; }
 
 static bool is_float64(const plim__case *c) { return strcmp(c->x->dtype, "float64") == 0; }
 static bool is_float32(const plim__case *c) { return !c->x->dtype[0] || strcmp(c->x->dtype, "float32") == 0; }

@@ -11,6 +11,7 @@ typedef struct plim__case {
     const plim_explanation *x;
     plim__facts facts;
     const plim__context *context;
+    int64_t tokens; /* the longest context that fits; 0 when not told */
 } plim__case;
 
 /* Whether all words of the list hold ("cached torch>=2.1 !windows"). */

@@ -40,7 +40,8 @@ static void read_batch(plim__context *context, plim__text after) {
     after = value_of(after);
     if (!plim__take(&after, "%i", &size) || size < 1 || size > 1 << 20) return;
     if (after.at < after.end && (*after.at == '.' || *after.at == '%')) return;
-    if (context->batch < 0 || size < context->batch) context->batch = size;
+    if (context->batch < 0) context->batch = size;
+    if (size > context->batch_most) context->batch_most = size;
 }
 
 static void read_workers(plim__context *context, plim__text after) {
@@ -135,6 +136,12 @@ static const word words[] = {
     {"fine-tun", PLIM_CONTEXT_TRAINING, NULL},
     {"optimizer", PLIM_CONTEXT_TRAINING, NULL},
     {"train_step", PLIM_CONTEXT_TRAINING, NULL},
+    {"inference", PLIM_CONTEXT_INFERENCE, NULL},
+    {"generat", PLIM_CONTEXT_INFERENCE, NULL},
+    {"test.py", PLIM_CONTEXT_INFERENCE, NULL},
+    {"demo.py", PLIM_CONTEXT_INFERENCE, NULL},
+    {"predict", PLIM_CONTEXT_INFERENCE, NULL},
+    {"transcri", PLIM_CONTEXT_INFERENCE, NULL},
     {"transformers/trainer.py", PLIM_CONTEXT_TRAINER, NULL},
     {"transformers\\trainer.py", PLIM_CONTEXT_TRAINER, NULL},
     {"per_device_train_batch_size", PLIM_CONTEXT_TRAINER, read_batch},
@@ -327,7 +334,7 @@ static void read_words(plim__context *context, const plim__scan *scan, plim__tex
 
 void plim__context_read(plim__context *context, const plim__scan *scan, plim__text window, const char *at,
                         const char *end) {
-    *context = (plim__context){.is_read = true, .batch = -1, .workers = -1};
+    *context = (plim__context){.is_read = true, .batch = -1, .batch_most = -1, .workers = -1};
     context->place = (plim_place){.line = -1, .epoch = -1, .step = -1, .step_count = -1};
     read_words(context, scan, window);
     plim__traceback_read(context, window, at, end);

@@ -19,7 +19,7 @@
     X(EXPANDABLE) X(SPLIT_SIZE) X(CHECKPOINTING) X(HALF) X(QUANTIZED) X(NO_GRAD) X(OFFLOAD) X(GROWTH) X(LOWVRAM)       \
     X(WATERMARK) X(ACCUMULATION) X(XFORMERS) X(EMPTY_CACHE) X(DATALOADER) X(WORKERS_ZERO) X(CNTK) X(LUA) X(XLA_TORCH)  \
     X(DIRECTML) X(TENSORRT) X(PYTORCH) X(TENSORFLOW) X(JAX) X(ONNXRUNTIME) X(SPARK) X(NEXTFLOW) X(PYTHON) X(MLX)       \
-    X(ZERO3) X(OPTIMIZER8)
+    X(ZERO3) X(OPTIMIZER8) X(INFERENCE)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,
@@ -33,7 +33,7 @@ typedef struct plim__context {
     uint64_t words[2]; /* bits of plim__context_word */
     plim_phase phase;
     plim_place place;
-    int64_t batch;              /* the smallest batch size named; -1 for none */
+    int64_t batch, batch_most;  /* the batch size named first, and the largest named; -1 for none */
     int64_t workers;            /* num_workers named; -1 for none */
     int torch, tensorflow;      /* 201 for 2.1, the version that the log names; 0 for none */
     plim_amount memory_setting; /* --mem, shm-size, a heap's limit as set in the log */

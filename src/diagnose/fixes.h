@@ -3,7 +3,7 @@
  * `when` lists what must be so, in words that conditions.c knows; a word with ! in front must not be so. Within a cause
  * rows stand in the order to try. A setting may hold slots: {conf} the allocator's variable for the version at hand,
  * {at} the user's own line, {smi} the tool that lists who is on the device, {double} twice the limit that is set, {lower}
- * and {higher} a better share of the card.
+ * and {higher} a better share of the card, {tokens} the longest context that fits.
  */
 #ifndef PLIM_DIAGNOSE_FIXES_H
 #define PLIM_DIAGNOSE_FIXES_H

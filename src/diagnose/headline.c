@@ -52,6 +52,10 @@ static void fragmented(const plim__reader *reader, plim_explanation *x, char *to
     if (x->requested.known && dump->has_chunks && dump->free_bytes >= x->requested.bytes)
         snprintf(to, room, "%s are free in the pool, but in pieces: none holds %s", plim__size(dump->free_bytes, a),
                  size(x->requested, b));
+    else if (x->requested.known && cached >= x->requested.bytes && x->allocated.known && x->capacity.known &&
+             x->allocated.bytes > x->capacity.bytes / 100 * 85 && x->allocated.bytes <= x->capacity.bytes)
+        snprintf(to, room, "The device is nearly full (%.0f %% live), and the %s that are cached are in pieces",
+                 100.0 * (double)x->allocated.bytes / (double)x->capacity.bytes, plim__size(cached, a));
     else if (x->requested.known && cached >= x->requested.bytes)
         snprintf(to, room, "%s are cached, but in pieces: no block of %s among them", plim__size(cached, a),
                  size(x->requested, b));
@@ -88,7 +92,7 @@ static void host(const plim__reader *reader, plim_explanation *x, char *to, size
         snprintf(to, room, "Shared memory could not be opened: file handles or /dev/shm ran out");
     else if (facts & PLIM_FACT_SHM)
         snprintf(to, room, "Shared memory (/dev/shm) is full");
-    else if (facts & PLIM_FACT_WIN_COMMIT)
+    else if ((facts & PLIM_FACT_WIN_COMMIT) && !(x->requested.known && x->requested.bytes >= (uint64_t)1 << 30))
         snprintf(to, room, "Windows' page file is too small for what is asked");
     else if (facts & PLIM_FACT_MAPS)
         snprintf(to, room, "A mapping of %s was refused: a limit on mappings, not memory", size(x->requested, a));

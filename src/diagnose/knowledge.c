@@ -145,6 +145,10 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
     if (IS("lower")) return add_share(out, c, true), true;
     if (IS("higher")) return add_share(out, c, false), true;
     if (IS("limit_mb")) return plim__str_addf(out, "%llu", (unsigned long long)(present_limit(c).bytes / MIB)), true;
+    if (IS("tokens")) {
+        plim__str_addf(out, "%lld", c->tokens > 0 ? (long long)c->tokens : 4096ll);
+        return true;
+    }
     if (IS("script")) {
         bool script = c->x->place.file[0] && strstr(c->x->place.file, ".py");
         return plim__str_add(out, script ? base_name(c->x->place.file) : "train.py"), true;
@@ -153,7 +157,7 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
         if (c->context->batch > 1)
             plim__str_addf(out, "%lld", (long long)(c->context->batch / 2));
         else
-            plim__str_add(out, "half of it");
+            plim__str_add(out, "N // 2");
         return true;
     }
 #undef IS
@@ -216,8 +220,9 @@ static void rank(plim_explanation *x) {
     memcpy(x->fixes, sorted, (size_t)count * sizeof *sorted);
 }
 
-void plim__choose_fixes(plim_explanation *x, plim__facts facts, const plim__context *context) {
-    plim__case c = {.x = x, .facts = facts, .context = context};
+void plim__choose_fixes(plim_explanation *x, const plim__incident *incident) {
+    plim__case c = {
+        .x = x, .facts = incident->facts.facts, .context = &incident->context, .tokens = incident->facts.tokens};
     bool crowded = x->cause == PLIM_CAUSE_FRAGMENTED && plim__conditions_hold("full-live", &c);
     offer_rows(x, x->cause, &c, crowded ? 1 : PLIM_EXPLANATION_FIXES);
     /* holes in a device that is nearly full: closing them is not all there is to do */

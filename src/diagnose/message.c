@@ -44,6 +44,11 @@ static bool take_figure(plim__text *t, plim__event *event, const char *name, con
         event->index = number;
         return true;
     }
+    if (length == 6 && memcmp(name, "tokens", 6) == 0) {
+        if (!plim__take(t, "%i", &number)) return false;
+        event->tokens = number;
+        return true;
+    }
     const char *unit = blank ? blank + 1 : NULL;
     bool taken = !unit                             ? plim__take(t, "%N", &amount)
                  : unit[0] == 'G'                  ? plim__take(t, "%g", &amount)

@@ -7,7 +7,7 @@
  *   <n> <word> <...>  a number, a word, up to 160 characters: stepped over
  *   [...]             may be missing
  *
- * Figures: requested capacity allocated reserved free process other limit largest used missing index. Blanks and case do
+ * Figures: requested capacity allocated reserved free process other limit largest used missing index tokens. Blanks and case do
  * not matter. A backslash takes the next character as it is. docs/causes.md lists the rows.
  */
 #ifndef PLIM_DIAGNOSE_MESSAGE_H

@@ -208,6 +208,7 @@ static void parse_killed_word(plim__reader *reader, const char *start, const cha
 
 /* 137 is SIGKILL, whoever sent it: memory is one reason of several unless the log says so. */
 static void report_code_137(plim__reader *reader, const char *start, const char *end) {
+    if (reader->oom_denied) return;
     plim__event event = host_event(reader, "kernel", PLIM_WEAK, start);
     event.facts |= PLIM_FACT_KILLED | PLIM_FACT_POSSIBLE;
     plim__report(reader, &event, end);
@@ -266,7 +267,16 @@ static bool says_no(plim__text t) {
 }
 
 static void parse_oomkilled(plim__reader *reader, const char *start, const char *end) {
-    if (says_no(plim__text_at(reader, end)) || plim__is_code_line(plim__line_at(reader, start))) return;
+    plim__text line = plim__line_at(reader, start);
+    if (says_no(plim__text_at(reader, end))) {
+        reader->oom_denied = true;
+        if (reader->incident.is_set && (reader->incident.facts.facts & PLIM_FACT_POSSIBLE)) reader->incident.is_set = false;
+        return;
+    }
+    bool told = plim__has_before(line.at, start, 24, "reason");
+    if (plim__is_code_line(line) || (!told && line.end - line.at < 400 && plim__is_talk(line)) ||
+        (told && plim__has(line, 400, "shows the reason")))
+        return;
     plim__event event = host_event(reader, "kubernetes", PLIM_STRONG + 1, start);
     event.facts |= PLIM_FACT_LIMIT;
     const char *from = start - reader->begin > 2000 ? start - 2000 : reader->begin;

@@ -328,6 +328,9 @@ static plim__event host_event(plim__reader *reader, const char *start) {
 static void parse_cpu(plim__reader *reader, const char *start, const char *end) {
     plim__event event = host_event(reader, start);
     plim__text t = plim__text_at(reader, end);
+    plim__text after = t;
+    /* Linux says "can't allocate memory" */
+    if (plim__take(&after, " not enough memory")) event.facts |= PLIM_FACT_WIN_COMMIT;
     if (!plim__seek(&t, 64, "you tried to allocate ")) {
         if (!plim__has(plim__text_at(reader, end), 64, "memory")) return;
     } else if (!plim__take(&t, "%N", &event.requested)) {

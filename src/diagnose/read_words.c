@@ -4,22 +4,24 @@
 
 #include "diagnose/reader.h"
 
+/* As they are written: here a blank is a blank. */
 static bool has_any(plim__text line, const char *const *words, size_t count) {
-    size_t length = (size_t)(line.end - line.at);
-    for (size_t i = 0; i < count; i++)
-        if (plim__has(line, length, words[i])) return true;
+    for (const char *at = line.at; at < line.end; at++)
+        for (size_t i = 0; i < count; i++) {
+            size_t length = strlen(words[i]);
+            if ((size_t)(line.end - at) >= length && strncasecmp(at, words[i], length) == 0) return true;
+        }
     return false;
 }
 
-/* Talk about memory rather than a message: advice, questions, changes. */
-static bool is_talk(plim__text line) {
+bool plim__is_talk(plim__text line) {
     static const char *const words[] = {
-        "if you",   "may ",     "might",   "could ",    "avoid",     "prevent", "in case", "how to",  "would ",
-        "should",   "can ",     "reduce",  "fix",       "warning:",  "handle",  "lead to", "leads to", "likely to",
-        "cause an", "causes ",  "because", "to cause",  "sometimes", "usually", "unless",  "whether", "test ",
+        "if you",   " may ",     "might",   "could ",    "avoid",     "prevent", "in case", "how to",  "would ",
+        "should",   " can ",     "reduce",  "fix",       "warning:",  "handle",  "lead to", "leads to", "likely to",
+        "cause an", "causes ",  "because", "to cause",  "sometimes", "usually", "unless",  "whether", " test ",
         "whenever", "catch",    "except ", "raise ",    "isinstanc", "import ", "#define", "return ", "issue with",
         "instead",  "not out-", "isn't",   "is not out", "?",        "guard",   "without", "improve", "support",
-        "add ",     "when the", "risk",    "before it", "until ",    "limits.", "sizing",  "memory leak"};
+        "adds ", "added ",     "when the", "something like", "proposes", "if a ", "such as", "e.g.", "risk",    "before it", "until ",    "limits.", "sizing",  "memory leak"};
     return has_any(line, words, sizeof words / sizeof *words);
 }
 
@@ -56,7 +58,7 @@ static void parse_words(plim__reader *reader, const char *start, const char *end
         report_words(reader, start, end);
         return;
     }
-    if (is_talk(line)) return;
+    if (plim__is_talk(line)) return;
     plim__text t = line;
     while (t.at < start && (unsigned char)*t.at < 128 && !is_letter(*t.at)) t.at++;
     bool alone = t.at == start && line.end - line.at < 100;

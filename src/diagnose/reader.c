@@ -59,7 +59,7 @@ bool plim__is_code_line(plim__text line) {
     if (indent < 2) return false;
     size_t length = (size_t)(t.end - t.at);
     if (plim__has(t, 6, "raise ") || plim__has(t, 6, "if ") || plim__has(t, 8, "except ")) return true;
-    if (plim__has(t, length, "Error:")) return false;
+    if (plim__has(t, length, "Error:") || plim__has(t, length, "what():")) return false;
     /* a statement: a call or an assignment, and no sentence */
     return memchr(t.at, '(', (size_t)(t.end - t.at)) || memchr(t.at, '=', (size_t)(t.end - t.at)) ||
            memchr(t.at, '^', (size_t)(t.end - t.at));
@@ -222,6 +222,7 @@ static void merge_amounts(plim__event *to, const plim__event *from) {
     fill(&to->used, from->used);
     fill(&to->missing, from->missing);
     if (to->index < 0) to->index = from->index;
+    if (!to->tokens) to->tokens = from->tokens;
     if (to->rank < 0 && from->rank >= 0) {
         to->rank = from->rank;
         memcpy(to->shape, from->shape, sizeof to->shape);

@@ -82,6 +82,7 @@ typedef struct plim__event {
     const char *kind;
     const char *version; /* what the wording tells; NULL for nothing */
     int64_t index;       /* -1 for none */
+    int64_t tokens;      /* the longest context that fits; 0 when not told */
     plim_amount requested, capacity, allocated, reserved, free, process, other, limit, largest_free;
     plim_amount used;    /* of the device by everybody, where free is not printed */
     plim_amount missing; /* where the message says how much is missing */
@@ -118,6 +119,7 @@ typedef struct plim__reader {
     /* said once, at the start of a run */
     plim_amount total_memory;
     int64_t created_mb;
+    bool oom_denied;              /* the container's state says that it was not killed for memory */
     bool engine_done;             /* TensorRT finished after the last incident */
     char unread[160];             /* about the event being parsed */
     const plim__scan *words;      /* of the context; NULL: none is read */
@@ -160,6 +162,8 @@ plim__text plim__text_at(const plim__reader *reader, const char *at);
 bool plim__before(const plim__reader *reader, const char *at, size_t reach, const char *literal);
 /* Whether a stretch of text shows training that goes on: losses, steps, a retry. */
 bool plim__goes_on(plim__text text);
+/* Talk about memory rather than a message: advice, questions, changes. */
+bool plim__is_talk(plim__text line);
 /* A line of a traceback that quotes code. */
 bool plim__is_code_line(plim__text line);
 
