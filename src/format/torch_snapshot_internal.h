@@ -3,21 +3,8 @@
 #ifndef PLIM_FORMAT_TORCH_SNAPSHOT_INTERNAL_H
 #define PLIM_FORMAT_TORCH_SNAPSHOT_INTERNAL_H
 
+#include "core/address_map.h"
 #include "mem/timeline.h"
-
-/* Live addresses to lives: open addressing, linear probing, removal shifts the run back. */
-typedef struct plim__address_map {
-    struct plim__address_slot {
-        uint64_t address;
-        uint32_t life; /* plus one; 0 is empty */
-    } * slots;
-    size_t count, capacity; /* capacity is a power of two */
-} plim__address_map;
-
-bool plim__address_put(plim__address_map *map, uint64_t address, uint32_t life);
-bool plim__address_take(plim__address_map *map, uint64_t address, uint32_t *life); /* finds and removes */
-bool plim__address_find(const plim__address_map *map, uint64_t address, uint32_t *life);
-void plim__address_free(plim__address_map *map);
 
 /* Ticks first ... first + count - 1 are of one device. */
 typedef struct plim__torch_trace {
