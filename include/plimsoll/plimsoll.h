@@ -2,6 +2,7 @@
 #ifndef PLIMSOLL_PLIMSOLL_H
 #define PLIMSOLL_PLIMSOLL_H
 
+#include "plimsoll/alloc.h"
 #include "plimsoll/bytes.h"
 #include "plimsoll/data.h"
 #include "plimsoll/diagnose.h"
@@ -13,6 +14,7 @@
 #include "plimsoll/loss.h"
 #include "plimsoll/onnx.h"
 #include "plimsoll/pack.h"
+#include "plimsoll/predict.h"
 #include "plimsoll/plan.h"
 #include "plimsoll/session.h"
 #include "plimsoll/size.h"

@@ -15,7 +15,7 @@ typedef struct plim__address_map {
     size_t count, capacity; /* capacity is a power of two */
 } plim__address_map;
 
-bool plim__address_put(plim__address_map *map, uint64_t address, uint32_t life); /* false when memory is short */
+bool plim__address_put(plim__address_map *map, uint64_t address, uint32_t life);   /* false when memory is short */
 bool plim__address_take(plim__address_map *map, uint64_t address, uint32_t *life); /* finds and removes */
 bool plim__address_find(const plim__address_map *map, uint64_t address, uint32_t *life);
 void plim__address_free(plim__address_map *map);

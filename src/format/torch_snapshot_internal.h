@@ -4,6 +4,7 @@
 #define PLIM_FORMAT_TORCH_SNAPSHOT_INTERNAL_H
 
 #include "core/address_map.h"
+#include "format/torch_snapshot.h"
 #include "mem/timeline.h"
 
 /* Ticks first ... first + count - 1 are of one device. */
@@ -22,8 +23,9 @@ typedef struct plim__torch_reader {
     plim__timeline *timeline; /* lives carry addresses as offsets, and ticks of all devices together, until the end */
     const char *path;
     int device;
-    uint32_t events; /* allocations and completed frees: ticks */
-    uint64_t seen;   /* all events */
+    plim__memory_log *log; /* all events as they come; NULL: not wanted */
+    uint32_t events;       /* allocations and completed frees: ticks */
+    uint64_t seen;         /* all events */
     bool timed;
     double first_time, last_time;
     plim__address_map live;
