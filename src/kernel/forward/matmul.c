@@ -128,10 +128,19 @@ static plim_status describe(plim__lower *l, struct product *p, dnnl_primitive_at
     return status;
 }
 
+/* oneDNN 2.6 keeps some sizes in an int: larger ones end the process in a division by zero. */
+static bool is_countable(const plim__shape *shape) {
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dims[i] > INT32_MAX) return false;
+    return true;
+}
+
 /* Operands: in 0 = a, in 1 = b, then addends in order. */
 static plim_status lower_product(plim__lower *l, struct product *p, const char *label) {
     tidy(&p->a);
     tidy(&p->b);
+    if (!is_countable(&p->a.shape) || !is_countable(&p->b.shape))
+        return plim__lower_unsupported(l, "with an axis of more than 2147483647 elements");
     plim__argument arguments[6] = {{.id = DNNL_ARG_SRC, .operand = 0},
                                    {.id = DNNL_ARG_WEIGHTS, .operand = 1},
                                    {.id = DNNL_ARG_DST, .operand = PLIM__OUT(0)}};
