@@ -95,7 +95,7 @@ static void flattening_a_globally_pooled_blocked_tensor_is_free(void **state) {
     size_t after_pool = 0;
     for (size_t i = 0; i < plim_session_step_count(s); i++) {
         plim_session_step step;
-        plim_session_step_get(s, i, &step);
+        plim_session_get_step(s, i, &step);
         if (strcmp(step.label, "reorder") == 0 && i > 1) after_pool++;
     }
     assert_int_equal(after_pool, 0);
