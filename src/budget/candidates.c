@@ -25,6 +25,10 @@ const char *plim_class_name(plim_class class_) {
     return (size_t)class_ < 3 ? names[class_] : "?";
 }
 
+plim_class plim__allow_class(plim_allow allow) {
+    return allow == PLIM_ALLOW_DEFAULT ? PLIM_REORDERED : (plim_class)(allow - PLIM_ALLOW_EXACT);
+}
+
 /* --- candidates ----------------------------------------------------------------------------------------------- */
 
 static plim__training_options options_of(const plim__task *task, const plim__levers *levers) {

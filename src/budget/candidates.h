@@ -24,6 +24,9 @@ typedef struct plim__task {
     int effort;           /* as in plim__recompute_options */
 } plim__task;
 
+/* The highest class that options allow. */
+plim_class plim__allow_class(plim_allow allow);
+
 /* What identifies a way, so that it can be made again. */
 typedef struct plim__levers {
     int64_t micro_batch;   /* samples of one run */
