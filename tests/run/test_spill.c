@@ -10,7 +10,7 @@
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
 #include "run/same_trainer.h"
-#include "run/saved_plan.h"
+#include "budget/saved_plan.h"
 #include "run/trainer.h"
 #include "run/trainer_save.h"
 

@@ -1,5 +1,5 @@
 /* The search over levers. */
-#include "plan/ways.h"
+#include "budget/candidates.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Saved plans. */
-#include "run/saved_plan.h"
+#include "budget/saved_plan.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "kernel/machine.h"
 #include "plimsoll/version.h"
 #include "run/measure.h"
-#include "run/picture.h"
+#include "budget/picture.h"
 #include "run/trainer.h"
 
 #define VERSION 2 /* 1 knew nothing of state in a file */
