@@ -2,7 +2,7 @@
  *
  *     plim_data *data;
  *     plim_data_batch batch;
- *     plim_data_open("/usr/share/datasets/fashion-mnist", &(plim_data_options){.batch = 256}, &data, &error);
+ *     plim_data_create("/usr/share/datasets/fashion-mnist", &(plim_data_options){.batch = 256}, &data, &error);
  *     while (plim_data_next(data, &batch, &error) == PLIM_OK && batch.epoch < 5)
  *         step(batch.count, batch.fields[0], batch.fields[1]);
  *     plim_data_free(data);
@@ -80,8 +80,8 @@ typedef struct plim_data_options {
 } plim_data_options;
 
 /* Opens "PATH" or "KIND:PATH"; "synthetic" is a kind that needs no path. Threads start with the first batch. */
-PLIM_API plim_status plim_data_open(const char *path, const plim_data_options *options, plim_data **data,
-                                    plim_error *error);
+PLIM_API plim_status plim_data_create(const char *path, const plim_data_options *options, plim_data **data,
+                                      plim_error *error);
 
 /* Arrays in memory, all with the same size on the first axis: the samples. They are read where they are: keep them
  * until plim_data_free. Bytes become float32 in 0..1 unless options->raw, other floats float32, integers int64. */
@@ -93,8 +93,8 @@ typedef struct plim_data_array {
     const void *values; /* row-major */
     int target;
 } plim_data_array;
-PLIM_API plim_status plim_data_open_arrays(const plim_data_array *arrays, size_t count,
-                                           const plim_data_options *options, plim_data **data, plim_error *error);
+PLIM_API plim_status plim_data_create_arrays(const plim_data_array *arrays, size_t count,
+                                             const plim_data_options *options, plim_data **data, plim_error *error);
 PLIM_API void plim_data_free(plim_data *data);
 
 typedef struct plim_data_info {
@@ -112,7 +112,7 @@ typedef struct plim_data_info {
     int workers;
     int skips_bad; /* options.skip_bad: a batch may have any number of samples */
 } plim_data_info;
-PLIM_API void plim_data_info_get(const plim_data *data, plim_data_info *info);
+PLIM_API void plim_data_get_info(const plim_data *data, plim_data_info *info);
 /* NULL past the end. */
 PLIM_API const plim_data_field *plim_data_field_at(const plim_data *data, int index);
 /* The name of a class of an image folder or of a csv column of text; NULL when there is none. */
@@ -147,7 +147,7 @@ typedef struct plim_data_stats {
     int depth;             /* batches kept ready now */
     uint64_t buffer_bytes; /* batch buffers and scratch memory of workers now */
 } plim_data_stats;
-PLIM_API void plim_data_stats_get(const plim_data *data, plim_data_stats *stats);
+PLIM_API void plim_data_get_stats(const plim_data *data, plim_data_stats *stats);
 
 /* What the last bad sample that was left out was: one line, "" when there was none. */
 PLIM_API const char *plim_data_last_bad(const plim_data *data);

@@ -1,7 +1,7 @@
 /* A whole training run: batches from a data set, validation, checkpoints, the best weights, an early end.
  *
  *     plim_fit_result r;
- *     plim_fit(trainer, data, &(plim_fit_options){.epochs = 5, .validation = test, .seen = show}, &r, &error);
+ *     plim_fit(trainer, data, &(plim_fit_options){.epochs = 5, .validation = test, .on_event = show}, &r, &error);
  */
 #ifndef PLIMSOLL_FIT_H
 #define PLIMSOLL_FIT_H
@@ -47,7 +47,7 @@ typedef struct plim_fit_options {
      * data set is refused with PLIM_INVALID. */
     int resume;
     /* Called after each event. Returning non-zero ends the run after a checkpoint: not an error. */
-    int (*seen)(void *context, const plim_fit_event *event);
+    int (*on_event)(void *context, const plim_fit_event *event);
     void *context;
 } plim_fit_options;
 
@@ -61,7 +61,7 @@ typedef struct plim_fit_result {
     double wait_share;          /* of the time, waiting for data */
     plim_evaluation validation; /* the last one; count is 0 when there was none */
     int64_t epochs;             /* finished */
-    int stopped;                /* .seen asked for the end */
+    int stopped;                /* .on_event asked for the end */
     int early;                  /* patience was used up */
 } plim_fit_result;
 

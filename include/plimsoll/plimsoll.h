@@ -18,6 +18,7 @@
 #include "plimsoll/size.h"
 #include "plimsoll/status.h"
 #include "plimsoll/train.h"
+#include "plimsoll/version.h"
 #include "plimsoll/zoo.h"
 
 #endif

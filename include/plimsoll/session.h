@@ -70,7 +70,7 @@ typedef struct plim_session_stats {
     size_t steps, nodes;
     double flops; /* of one run */
 } plim_session_stats;
-PLIM_API void plim_session_stats_get(const plim_session *session, plim_session_stats *stats);
+PLIM_API void plim_session_get_stats(const plim_session *session, plim_session_stats *stats);
 
 /* The largest buffers alive at the peak, largest first. Returns how many were written. */
 typedef struct plim_session_tensor {
@@ -90,7 +90,7 @@ typedef struct plim_session_step {
     double seconds, flops, bytes;
 } plim_session_step;
 PLIM_API size_t plim_session_step_count(const plim_session *session);
-PLIM_API void plim_session_step_get(const plim_session *session, size_t index, plim_session_step *step);
+PLIM_API void plim_session_get_step(const plim_session *session, size_t index, plim_session_step *step);
 
 #ifdef __cplusplus
 }

@@ -86,6 +86,9 @@ typedef enum plim_class {
 
 PLIM_API const char *plim_class_name(plim_class class_); /* "exact", "reordered", "lossy" */
 
+/* Which classes of plans may be chosen: the one named and those before it. */
+typedef enum plim_allow { PLIM_ALLOW_DEFAULT, PLIM_ALLOW_EXACT, PLIM_ALLOW_REORDERED, PLIM_ALLOW_LOSSY } plim_allow;
+
 /* --- the trainer ---------------------------------------------------------------------------------------------- */
 
 typedef struct plim_trainer plim_trainer;
@@ -110,8 +113,7 @@ typedef struct plim_trainer_options {
      * those of a class up to `allow`; when none fits, making the trainer fails with PLIM_NO_MEMORY before anything
      * runs, and the message names the smallest budget. */
     uint64_t budget;  /* bytes; 0: none */
-    plim_class allow; /* default for a budget: PLIM_REORDERED unless .exact_only */
-    int exact_only;   /* only plans that give the same bits */
+    plim_allow allow; /* the classes of plans that may be chosen for a budget; default: up to reordered */
     const char *plan; /* a file of plim_plan_save: makes exactly this plan, with its budget. A plan for another model,
                           * machine, number of threads, version or other options is PLIM_INVALID; NULL: plans itself */
     int alternatives; /* with a budget: find other plans too, for the page of the run; planning takes longer */
@@ -123,8 +125,8 @@ typedef struct plim_trainer_options {
      * of; with one, the first of them makes the trainer plan again, once, as if they had been announced. */
     int64_t samples; /* of an epoch, whose last batch may be short; 0: all batches are whole */
     int64_t
-        evaluates;   /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
-    int odd_batches; /* batches of any size may come, as plim_data_options.skip_bad makes them: a plan within a budget has
+        evaluates; /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
+    int irregular_batches; /* batches of any size may come, as plim_data_options.skip_bad makes them: a plan within a budget has
                       * room for one program of a size that nobody announced. Each such size replaces the one before it,
                       * within that room: making it takes a moment, and the process holds no more than was planned. */
     /* Under a budget, optimizer state that memory has no room for goes to a file: read and written back at each update,
@@ -185,12 +187,13 @@ typedef struct plim_trainer_stats {
     int64_t batch, micro_batch, accumulate;
     size_t arena_bytes; /* all that training and evaluation use besides the program itself and data */
     size_t weight_bytes, gradient_bytes, optimizer_bytes, activation_bytes, workspace_bytes,
-        data_bytes;      /* at the peak */
-    size_t parameters;   /* numbers that are trained */
-    size_t frozen;       /* tensors that are not */
-    size_t steps;        /* of the program of one micro-batch */
-    double flops;        /* of one update */
-    const char *couples; /* the operator that mixes samples, so that micro-batches change the result; NULL: none */
+        data_bytes;    /* at the peak */
+    size_t parameters; /* numbers that are trained */
+    size_t frozen;     /* tensors that are not */
+    size_t steps;      /* of the program of one micro-batch */
+    double flops;      /* of one update */
+    const char *
+        mixes_samples; /* the operator that mixes the samples of a batch, so that micro-batches change the result; NULL: none */
     size_t planned_arena_bytes;
     size_t data_buffer_bytes; /* that reading data may hold besides, as planned */
     size_t process_bytes;     /* resident memory of the whole process at its highest, as planned; 0 without a budget */
@@ -200,11 +203,11 @@ typedef struct plim_trainer_stats {
     size_t spilled_bytes;     /* of optimizer state, in a file */
     int64_t replans;          /* since training began */
 } plim_trainer_stats;
-PLIM_API void plim_trainer_stats_get(const plim_trainer *trainer, plim_trainer_stats *stats);
+PLIM_API void plim_trainer_get_stats(const plim_trainer *trainer, plim_trainer_stats *stats);
 
 /* Steps of the program of one micro-batch: the mean time that each took in an update (options.measure), and its work. */
 PLIM_API size_t plim_trainer_step_count(const plim_trainer *trainer);
-PLIM_API void plim_trainer_step_get(const plim_trainer *trainer, size_t index, plim_session_step *step);
+PLIM_API void plim_trainer_get_step(const plim_trainer *trainer, size_t index, plim_session_step *step);
 
 /* --- what is learned ------------------------------------------------------------------------------------------ */
 
@@ -220,7 +223,7 @@ typedef struct plim_trainer_tensor {
 } plim_trainer_tensor;
 
 PLIM_API size_t plim_trainer_tensor_count(const plim_trainer *trainer);
-PLIM_API void plim_trainer_tensor_get(const plim_trainer *trainer, size_t index, plim_trainer_tensor *tensor);
+PLIM_API void plim_trainer_get_tensor(const plim_trainer *trainer, size_t index, plim_trainer_tensor *tensor);
 PLIM_API plim_status plim_trainer_read(plim_trainer *trainer, size_t index, void *values, plim_error *error);
 PLIM_API plim_status plim_trainer_write(plim_trainer *trainer, size_t index, const void *values, plim_error *error);
 

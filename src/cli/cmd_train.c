@@ -73,12 +73,12 @@ static int between_steps(void *context, const plim_fit_event *event) {
 /* What the user should know before it begins. */
 static void say_notes(struct train *t) {
     plim_trainer_stats stats;
-    plim_trainer_stats_get(t->trainer, &stats);
-    if (stats.accumulate > 1 && stats.couples)
+    plim_trainer_get_stats(t->trainer, &stats);
+    if (stats.accumulate > 1 && stats.mixes_samples)
         fprintf(stderr,
                 "plimsoll train: note: %s takes its statistics from each micro-batch of %lld samples, not from the "
                 "whole batch of %lld\n",
-                stats.couples, (long long)stats.micro_batch, (long long)stats.batch);
+                stats.mixes_samples, (long long)stats.micro_batch, (long long)stats.batch);
 }
 
 /* --- what is said at the end ---------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static void fill_profile(const plim_trainer *trainer, plim__profile *profile) {
     *profile = (plim__profile){0};
     for (size_t i = 0; i < plim_trainer_step_count(trainer); i++) {
         plim_session_step step;
-        plim_trainer_step_get(trainer, i, &step);
+        plim_trainer_get_step(trainer, i, &step);
         plim__profile_add(profile, &step);
     }
     plim__profile_sort(profile);
@@ -96,8 +96,8 @@ static void fill_profile(const plim_trainer *trainer, plim__profile *profile) {
 static int say_json(struct train *t, const plim_fit_result *r) {
     plim_trainer_stats stats;
     plim_data_stats data;
-    plim_trainer_stats_get(t->trainer, &stats);
-    plim_data_stats_get(t->data.data, &data);
+    plim_trainer_get_stats(t->trainer, &stats);
+    plim_data_get_stats(t->data.data, &data);
     json_t *object =
         json_pack("{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)r->steps, "loss", r->loss,
                   "metric", r->metric >= 0 ? json_real(r->metric) : json_null(), "seconds_per_step",
@@ -134,7 +134,7 @@ static void say_text(struct train *t, const plim_fit_result *r) {
     if (t->report.trace) printf("wrote %s\n", t->report.trace);
     if (t->report.page) printf("wrote %s\n", t->report.page);
     plim_data_stats data;
-    plim_data_stats_get(t->data.data, &data);
+    plim_data_get_stats(t->data.data, &data);
     if (data.skipped)
         printf("%lld bad samples were left out; the last: %s\n", (long long)data.skipped,
                plim_data_last_bad(t->data.data));
@@ -169,7 +169,7 @@ static void say_interrupted(struct train *t, const plim_fit_result *r) {
 static int run_training(struct train *t) {
     plim_error error;
     plim_fit_result result;
-    t->fit.seen = between_steps;
+    t->fit.on_event = between_steps;
     t->fit.context = t;
     t->fit.validation = t->data.validation;
     catch_signals();
@@ -213,7 +213,7 @@ static plim_status check_outputs(const struct train *t, plim_error *error) {
 static plim_status make(struct train *t, const char *path, plim_error *error) {
     const char *gradients = plim__args_get(t->args, "dump-gradients");
     plim_status status = check_outputs(t, error);
-    if (status == PLIM_OK) status = plim_onnx_load(path, &t->model, error);
+    if (status == PLIM_OK) status = plim_graph_load(path, &t->model, error);
     if (status != PLIM_OK) return status;
     plim__train_data_follow(t->args, t->model, &t->settings, &t->data_settings);
     if (t->settings.options.budget) plim__budget_measure_costs(t->args);

@@ -90,7 +90,7 @@ static plim_status open_validation(const plim__args *args, int64_t batch, bool c
     if (path) o.validation = 0;
     if (counted && !plim__args_has(args, "data-depth") && !o.buffer_limit) o.depth = VALIDATION_DEPTH;
     o.batch = validation_batch(made->data, batch);
-    return plim_data_open(path ? path : plim__args_get(args, "data"), &o, &made->validation, error);
+    return plim_data_create(path ? path : plim__args_get(args, "data"), &o, &made->validation, error);
 }
 
 /* What a plan has to know of an open data set. */
@@ -98,18 +98,18 @@ static void count_bytes(const plim_data *data, plim_trainer_options *options) {
     plim_data_info info;
     plim_data_stats stats;
     if (!data) return;
-    plim_data_info_get(data, &info);
-    plim_data_stats_get(data, &stats);
+    plim_data_get_info(data, &info);
+    plim_data_get_stats(data, &stats);
     options->data_bytes += info.most_bytes;
     options->data_held_bytes += info.held_bytes + stats.buffer_bytes;
 }
 
 static void announce(const plim__args *args, int64_t steps, const plim__train_data *d, plim_trainer_options *options) {
     plim_data_info info = {.samples = SYNTHETIC};
-    if (d->data) plim_data_info_get(d->data, &info);
+    if (d->data) plim_data_get_info(d->data, &info);
     int64_t batches = (info.samples + options->batch - 1) / options->batch;
     bool ends = steps == 0 || steps >= batches; /* an epoch does, within the run */
-    options->odd_batches = info.skips_bad;
+    options->irregular_batches = info.skips_bad;
     options->samples = ends && !plim__args_has(args, "drop-last") ? info.samples : 0;
     if (d->validation) options->evaluates = plim_evaluation_batch(&options->loss, d->validation);
 }
@@ -119,7 +119,8 @@ plim_status plim__train_data_open(const plim__args *args, int64_t steps, bool co
     *made = (plim__train_data){0};
     fill_in(args, settings, counted, &data->options);
     plim_status status = PLIM_OK;
-    if (!is_synthetic(args)) status = plim_data_open(plim__args_get(args, "data"), &data->options, &made->data, error);
+    if (!is_synthetic(args))
+        status = plim_data_create(plim__args_get(args, "data"), &data->options, &made->data, error);
     if (status == PLIM_OK) status = open_validation(args, settings->options.batch, counted, data, made, error);
     if (status != PLIM_OK) return status;
     announce(args, steps, made, &settings->options);
@@ -136,7 +137,7 @@ plim_status plim__train_data_follow_trainer(const plim__args *args, const plim_t
     plim_data_field fields[PLIM_MOST_INPUTS + 1];
     o.field_count = plim_trainer_fields(trainer, fields);
     o.fields = fields;
-    return plim_data_open(plim__args_get(args, "data"), &o, &made->data, error);
+    return plim_data_create(plim__args_get(args, "data"), &o, &made->data, error);
 }
 
 void plim__train_data_free(plim__train_data *data) {

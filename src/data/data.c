@@ -89,7 +89,7 @@ static plim_status finish(plim__data_source *source, const plim_data_options *op
     return status;
 }
 
-plim_status plim_data_open(const char *path, const plim_data_options *options, plim_data **data, plim_error *error) {
+plim_status plim_data_create(const char *path, const plim_data_options *options, plim_data **data, plim_error *error) {
     static const plim_data_options defaults;
     plim__data_source *source;
     *data = NULL;
@@ -100,8 +100,8 @@ plim_status plim_data_open(const char *path, const plim_data_options *options, p
     return status == PLIM_OK ? PLIM_OK : plim__fail_context(error, status, "'%s'", path);
 }
 
-plim_status plim_data_open_arrays(const plim_data_array *arrays, size_t count, const plim_data_options *options,
-                                  plim_data **data, plim_error *error) {
+plim_status plim_data_create_arrays(const plim_data_array *arrays, size_t count, const plim_data_options *options,
+                                    plim_data **data, plim_error *error) {
     static const plim_data_options defaults;
     plim__data_source *source;
     *data = NULL;
@@ -118,7 +118,7 @@ void plim_data_free(plim_data *data) {
     plim__free(data);
 }
 
-void plim_data_info_get(const plim_data *data, plim_data_info *info) {
+void plim_data_get_info(const plim_data *data, plim_data_info *info) {
     const plim__data_source *source = data->source;
     *info = (plim_data_info){.kind = source->ops->kind,
                              .samples = data->options.order.count,
@@ -153,6 +153,6 @@ plim_status plim_data_seek(plim_data *data, plim_data_position position, plim_er
     return plim__pipeline_seek(data->pipeline, position, error);
 }
 
-void plim_data_stats_get(const plim_data *data, plim_data_stats *stats) { plim__pipeline_stats(data->pipeline, stats); }
+void plim_data_get_stats(const plim_data *data, plim_data_stats *stats) { plim__pipeline_stats(data->pipeline, stats); }
 
 const char *plim_data_last_bad(const plim_data *data) { return plim__pipeline_last_bad(data->pipeline); }

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "plimsoll/version.h"
 #include "report/page_assets.h"
 #include "report/page_data.h"
 #include "report/report.h"
@@ -62,7 +63,7 @@ static json_t *layout_json(const plim__timeline *timeline) {
 /* "<" could end the script element that holds the JSON; \u003c means the same to JSON and nothing to HTML. */
 static plim_status put_meta(page *p) {
     json_t *meta = json_pack("{s:o, s:o, s:s}", "layout", layout_json(p->timeline), "summary",
-                             plim__report_json(p->timeline, p->summary), "version", PLIM_VERSION);
+                             plim__report_json(p->timeline, p->summary), "version", PLIM_VERSION_STRING);
     char *text = meta ? json_dumps(meta, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(meta);
     if (!text) return plim__fail_memory(p->error, "the page's summary", 1);

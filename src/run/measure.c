@@ -12,6 +12,7 @@
 #include "mem/cpu_load.h"
 #include "mem/spill.h"
 #include "plimsoll/plan.h"
+#include "plimsoll/version.h"
 #include "plimsoll/zoo.h"
 #include "run/trainer.h"
 
@@ -39,7 +40,7 @@ static plim_status run_rounds(plim_trainer *t, int rounds, double *least, plim_e
     plim_data_batch batch;
     plim_feed feed;
     plim_data_options options = {.batch = t->options.batch, .fields = fields, .field_count = count, .depth = 2};
-    PLIM_TRY(plim_data_open("synthetic", &options, &data, error));
+    PLIM_TRY(plim_data_create("synthetic", &options, &data, error));
     plim_status status = plim_trainer_match(t, data, &feed, error);
     if (status == PLIM_OK) status = plim_data_next(data, &batch, error);
     for (int round = 0; status == PLIM_OK && round < rounds; round++) {
@@ -137,7 +138,7 @@ static char *cache_path(int threads, bool make) {
     plim__processor_name(cpu, sizeof cpu);
     uint64_t hash = 1469598103934665603u;
     for (const char *c = cpu; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
-    for (const char *c = PLIM_VERSION; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    for (const char *c = PLIM_VERSION_STRING; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
     plim__str path = {0};
     if (cache && *cache)
         plim__str_addf(&path, "%s", cache);

@@ -7,7 +7,7 @@
 #include "mem/resident.h"
 #include "report/plan_timeline.h"
 #include "report/report.h"
-#include "run/picture.h"
+#include "budget/picture.h"
 #include "run/trainer.h"
 
 /* Whole updates are recorded until there were so many births, deaths and operators: 16 bytes each. */

@@ -11,7 +11,7 @@
 #include "graph/pass.h"
 #include "plan/peak.h"
 #include "program/fold.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 
 struct plim_session {
     plim_graph *graph;
@@ -128,7 +128,7 @@ plim_status plim_session_run(plim_session *s, plim_error *error) {
 
 /* --- what it will use ----------------------------------------------------------------------------------------- */
 
-void plim_session_stats_get(const plim_session *s, plim_session_stats *stats) {
+void plim_session_get_stats(const plim_session *s, plim_session_stats *stats) {
     *stats = (plim_session_stats){.arena_bytes = s->plan->arena_bytes,
                                   .lower_bound_bytes = s->plan->lower_bound_bytes,
                                   .steps = s->program->steps.count,
@@ -173,7 +173,7 @@ size_t plim_session_peak_tensors(const plim_session *s, plim_session_tensor *ten
 
 size_t plim_session_step_count(const plim_session *s) { return s->program->steps.count; }
 
-void plim_session_step_get(const plim_session *s, size_t index, plim_session_step *out) {
+void plim_session_get_step(const plim_session *s, size_t index, plim_session_step *out) {
     const plim__step *step = &s->program->steps.items[index];
     *out = (plim_session_step){.label = step->label,
                                .node = step->node >= 0 ? s->graph->nodes.items[step->node].name : "",

@@ -34,7 +34,7 @@ static void end_staging(const plim_trainer *t, void *memory) {
 
 static plim_status move_tensor(plim_trainer *t, size_t index, int fd, uint64_t *offset, bool out, plim_error *error) {
     plim_trainer_tensor tensor;
-    plim_trainer_tensor_get(t, index, &tensor);
+    plim_trainer_get_tensor(t, index, &tensor);
     void *dense = staging(t, tensor.bytes);
     if (!dense) return plim__fail_memory(error, "putting a weight aside", tensor.bytes);
     plim_status status = out ? plim_trainer_read(t, index, dense, error)
@@ -56,7 +56,7 @@ static plim_status save(plim_trainer *t, int fd, struct saved *list, plim_error 
     uint64_t offset = 0;
     for (size_t i = 0; i < t->tensors.count; i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         list[i].offset = offset;
         list[i].name = plim__strdup(tensor.name);
         if (!list[i].name) return plim__fail_memory(error, "putting weights aside", 1);
@@ -68,7 +68,7 @@ static plim_status save(plim_trainer *t, int fd, struct saved *list, plim_error 
 static plim_status restore(plim_trainer *t, int fd, const struct saved *list, size_t count, plim_error *error) {
     for (size_t i = 0; i < t->tensors.count; i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         size_t k = 0;
         while (k < count && strcmp(list[k].name, tensor.name) != 0) k++;
         if (k == count) return plim__fail(error, PLIM_INTERNAL, "'%s' was not put aside", tensor.name);

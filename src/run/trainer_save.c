@@ -30,7 +30,7 @@ plim_status plim__trainer_weights_make(plim__trainer_weights *made, plim_trainer
     }
     for (size_t i = 0; i < most; i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         if ((tensor.role == PLIM_ROLE_OPTIMIZER) != (part == PLIM__CHECKPOINT_STATE)) continue;
         made->indices[count] = i;
         made->items[count++] = (plim__weight){tensor.name, tensor.dtype, plim__shape_of(tensor.rank, tensor.dims)};

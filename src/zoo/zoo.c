@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "graph/graph.h"
 #include "ops/op.h"
+#include "plimsoll/version.h"
 #include "program/fold.h"
 #include "zoo/models.h"
 
@@ -50,7 +51,7 @@ plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, p
     m.seed = m.o.seed;
     if (!m.g) return plim__fail_memory(error, "a graph", sizeof(void *));
     m.g->info.producer_name = plim__strdup("plimsoll");
-    m.g->info.producer_version = plim__strdup(PLIM_VERSION);
+    m.g->info.producer_version = plim__strdup(PLIM_VERSION_STRING);
     m.g->info.graph_name = plim__strdup(name);
     makers[i](&m);
     plim_status status = plim_graph_status(m.g, error);

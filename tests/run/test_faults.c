@@ -37,7 +37,7 @@ static plim_status train(plim_trainer *t, plim_error *error) {
     for (int i = 0; status == PLIM_OK && i < 3; i++)
         status = plim_trainer_step(t, &(plim_batch){i == 1 ? BATCH - 1 : BATCH, {image}, labels}, NULL, error);
     if (status == PLIM_OK)
-        status = plim_data_open_arrays(arrays, 2, &(plim_data_options){.batch = BATCH, .epochs = 1}, &data, error);
+        status = plim_data_create_arrays(arrays, 2, &(plim_data_options){.batch = BATCH, .epochs = 1}, &data, error);
     if (status == PLIM_OK) status = plim_trainer_evaluate(t, data, &evaluation, error);
     plim_data_free(data);
     return status;
@@ -51,12 +51,12 @@ static plim_status whole_run(plim_error *error) {
                               .threads = 1,
                               .budget = (uint64_t)1 << 40,
                               .alternatives = 1,
-                              .exact_only = 1,
+                              .allow = PLIM_ALLOW_EXACT,
                               .samples = 2 * BATCH - 1,
                               .evaluates = BATCH,
                               .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
                               .optimizer = plim_optimizer_default(PLIM_ADAMW)};
-    plim_status status = plim_onnx_load(model_path, &model, error);
+    plim_status status = plim_graph_load(model_path, &model, error);
     if (status == PLIM_OK) status = plim_trainer_create(model, &o, &t, error);
     if (status == PLIM_OK) status = train(t, error);
     if (status == PLIM_OK) status = plim__trainer_write_checkpoint(t, checkpoint_path, (plim__checkpoint){0}, error);
@@ -75,7 +75,7 @@ static plim_status whole_plan(plim_error *error) {
                               .budget = (uint64_t)1 << 30,
                               .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
                               .optimizer = plim_optimizer_default(PLIM_SGD)};
-    plim_status status = plim_onnx_load(small_path, &model, error);
+    plim_status status = plim_graph_load(small_path, &model, error);
     if (status == PLIM_OK) status = plim_plan_create(model, &o, &plan, error);
     plim_plan_free(plan);
     plim_graph_free(model);
@@ -124,7 +124,7 @@ static bool save_small(plim_error *error) {
     plim_value x = plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){plim_graph_symbol(g, "N"), 4});
     plim_value w = plim_graph_parameter(g, "w", PLIM_F32, 2, (int64_t[]){4, 3}, weights);
     plim_graph_output(g, plim_graph_apply(g, "MatMul", (plim_value[]){x, w}, 2), "y");
-    bool saved = plim_onnx_save(g, small_path, error) == PLIM_OK;
+    bool saved = plim_graph_save(g, small_path, error) == PLIM_OK;
     plim_graph_free(g);
     return saved;
 }
@@ -140,7 +140,7 @@ static int make_model(void **state) {
     snprintf(small_path, sizeof small_path, "%s.small", model_path);
     int failed = !save_small(&error) ||
                  plim_zoo_create("lenet", &(plim_zoo_options){.width = 2}, &model, &error) != PLIM_OK ||
-                 plim_onnx_save(model, model_path, &error) != PLIM_OK;
+                 plim_graph_save(model, model_path, &error) != PLIM_OK;
     plim_graph_free(model);
     setenv("PLIMSOLL_COSTS", "default", 1);
     for (int i = 0; i < BATCH * PIXELS; i++) image[i] = (float)(i % 17) / 17;

@@ -23,7 +23,7 @@ struct run {
     plim_data *data, *validation;
     float *image;
     int64_t labels[SAMPLES];
-    /* what `seen` does and counts */
+    /* what `on_event` does and counts */
     int64_t stop_at;
     int kinds[8];
     double losses[64];
@@ -58,7 +58,7 @@ static plim_data *open_samples(struct run *r, int64_t samples, bool shuffled) {
     plim_data *data;
     plim_error error = {0};
     plim_data_options o = {.batch = BATCH, .seed = 3, .in_order = !shuffled, .epochs = !shuffled};
-    must(plim_data_open_arrays(arrays, 2, &o, &data, &error), &error);
+    must(plim_data_create_arrays(arrays, 2, &o, &data, &error), &error);
     return data;
 }
 
@@ -97,7 +97,7 @@ static int seen(void *context, const plim_fit_event *event) {
 static plim_fit_result fit(struct run *r, plim_fit_options o) {
     plim_fit_result result;
     plim_error error = {0};
-    o.seen = seen;
+    o.on_event = seen;
     o.context = r;
     must(plim_fit(r->trainer, r->data, &o, &result, &error), &error);
     return result;
@@ -195,7 +195,7 @@ static void validation_agrees_with_evaluation_of_what_is_saved(void **state) {
     plim_graph *model;
     plim_session *session;
     plim_evaluation evaluation;
-    must(plim_onnx_load(in_folder("trained.onnx"), &model, &error), &error);
+    must(plim_graph_load(in_folder("trained.onnx"), &model, &error), &error);
     plim_loss loss = options_of().loss;
     plim_session_options o = {.batch = BATCH, .threads = 2, .loss = &loss};
     must(plim_session_create(model, &o, &session, &error), &error);

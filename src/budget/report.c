@@ -64,7 +64,7 @@ static plim_status try_batch(const plim_graph *model, const plim_trainer_options
     plim_trainer_options o = *options;
     o.batch = batch;
     o.accumulate = 1;
-    o.exact_only = 1;
+    o.allow = PLIM_ALLOW_EXACT;
     plim_trainer *t;
     plim_status status = make_trainer(model, &o, false, -1, plan, &t, error);
     *fits = status == PLIM_OK;
@@ -78,7 +78,7 @@ static int64_t guess_batch(const plim_plan_report *r, int64_t batch, uint64_t li
     uint64_t kept = r->unconstrained.weights + r->unconstrained.optimizer, least = UINT64_MAX, spilled = 0,
              besides = r->unconstrained.process_bytes - r->unconstrained.arena_bytes;
     for (int i = 0; i < r->frontier_count; i++) {
-        const plim_plan_way *way = &r->frontier[i];
+        const plim_plan_candidate *way = &r->frontier[i];
         if (way->accumulate == 1 && way->arena_bytes + way->spilled < least) least = way->arena_bytes + way->spilled;
         if (way->spilled > spilled) spilled = way->spilled;
     }
@@ -191,5 +191,5 @@ void plim_plan_free(plim_plan *plan) {
     plim__free(plan);
 }
 
-const plim_plan_report *plim_plan_get(const plim_plan *plan) { return &plan->report; }
+const plim_plan_report *plim_plan_get_report(const plim_plan *plan) { return &plan->report; }
 const plim_trainer *plim__plan_trainer(const plim_plan *plan) { return plan->trainer; }

@@ -6,7 +6,7 @@
  * Sizes that were announced are planned before memory is reserved; others are made when they come, with a budget in
  * memory that was planned for one of them (trainer_odd.c). */
 #include "core/error.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 #include "run/trainer.h"
 
 /* So often a tail is planned with less until it is packed within its room. */
@@ -168,7 +168,7 @@ static plim_status announce(plim_trainer *t, int64_t evaluates, bool odd, plim_e
     plim_trainer_options wanted = t->options;
     wanted.data_held_bytes = UINT64_MAX; /* all data buffers are there by now */
     if (evaluates > 0) wanted.evaluates = evaluates;
-    if (odd) wanted.odd_batches = 1;
+    if (odd) wanted.irregular_batches = 1;
     return plim__trainer_plan_again(t, &wanted, error);
 }
 
@@ -180,7 +180,7 @@ bool plim__trainer_has_batch(const plim_trainer *t, int64_t count) {
 plim_status plim__trainer_need_batch(plim_trainer *t, int64_t count, plim_error *error) {
     if (plim__trainer_has_batch(t, count)) return PLIM_OK;
     if (!t->options.budget) return make_tail(t, count % t->main->samples, error);
-    if (!t->options.odd_batches) {
+    if (!t->options.irregular_batches) {
         plim_status status = announce(t, 0, true, error);
         if (status != PLIM_OK)
             return plim__fail_context(error, status, "a batch of %lld samples, which nobody announced",

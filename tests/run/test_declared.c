@@ -42,9 +42,9 @@ static plim_data *open_samples(int64_t samples, int64_t batch, bool once) {
     };
     plim_data *data;
     plim_error error = {0};
-    must(plim_data_open_arrays(arrays, 2,
-                               &(plim_data_options){.batch = batch, .depth = 2, .in_order = once, .epochs = once},
-                               &data, &error),
+    must(plim_data_create_arrays(arrays, 2,
+                                 &(plim_data_options){.batch = batch, .depth = 2, .in_order = once, .epochs = once},
+                                 &data, &error),
          &error);
     return data;
 }
@@ -90,14 +90,14 @@ static int seen(void *context, const plim_fit_event *event) {
 
 static void fit(struct run *r) {
     plim_error error = {0};
-    plim_fit_options o = {.epochs = 2, .validation = r->validation, .seen = seen, .context = r};
+    plim_fit_options o = {.epochs = 2, .validation = r->validation, .on_event = seen, .context = r};
     must(plim_fit(r->trainer, r->data, &o, NULL, &error), &error);
     assert_int_equal(r->steps, 10);
 }
 
 static plim_trainer_stats stats_of(const struct run *r) {
     plim_trainer_stats stats;
-    plim_trainer_stats_get(r->trainer, &stats);
+    plim_trainer_get_stats(r->trainer, &stats);
     return stats;
 }
 
@@ -116,7 +116,7 @@ static void expect_same(struct run *a, struct run *b) {
     assert_true(a->validated == b->validated);
     for (size_t i = 0; i < plim_trainer_tensor_count(a->trainer); i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(a->trainer, i, &tensor);
+        plim_trainer_get_tensor(a->trainer, i, &tensor);
         char *x = malloc(tensor.bytes), *y = malloc(tensor.bytes);
         must(plim_trainer_read(a->trainer, i, x, &error), &error);
         must(plim_trainer_read(b->trainer, i, y, &error), &error);

@@ -1,5 +1,5 @@
 /* Timelines of plans for training. */
-#include "run/picture.h"
+#include "budget/picture.h"
 
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ static plim_status add_always(plim__timeline *timeline, const char *name, plim__
 /* What the process holds besides the buffers of the arena. */
 static plim_status add_process(const plim_trainer *t, plim__timeline *timeline, plim_error *error) {
     if (!t->planned_process) return PLIM_OK;
-    plim_plan_way way = plim__trainer_way(t);
+    plim_plan_candidate way = plim__trainer_way(t);
     PLIM_TRY(add_always(timeline, "program, libraries and stacks", PLIM__KIND_PROCESS, way.program, error));
     PLIM_TRY(add_always(timeline, "data buffers", PLIM__KIND_DATA, plim__trainer_data_bytes(t), error));
     if (way.recording) PLIM_TRY(add_always(timeline, "recording", PLIM__KIND_PROCESS, way.recording, error));
@@ -44,7 +44,7 @@ static plim_status add_fact(plim__timeline *timeline, const char *name, plim_err
 }
 
 static plim_status add_facts(const plim_trainer *t, plim__timeline *timeline, plim_error *error) {
-    plim_plan_way way = plim__trainer_way(t);
+    plim_plan_candidate way = plim__trainer_way(t);
     PLIM_TRY(add_fact(timeline, "batch", error, "%lld", (long long)t->options.batch));
     if (way.accumulate > 1)
         PLIM_TRY(add_fact(timeline, "micro-batches", error, "%lld of %lld", (long long)way.accumulate,
@@ -94,8 +94,8 @@ plim_status plim__trainer_picture(const plim_trainer *t, const char *title, plim
 
 /* --- with the alternatives ------------------------------------------------------------------------------------ */
 
-static plim_status add_way(plim__timeline *timeline, const plim_plan_way *way, uint64_t budget, const char *command,
-                           bool chosen, plim_error *error) {
+static plim_status add_way(plim__timeline *timeline, const plim_plan_candidate *way, uint64_t budget,
+                           const char *command, bool chosen, plim_error *error) {
     plim__str label = {0}, ask = {0};
     if (way->accumulate > 1)
         plim__str_addf(&label, "%lld micro-batches of %lld, ", (long long)way->accumulate, (long long)way->micro_batch);
@@ -117,8 +117,8 @@ static plim_status add_way(plim__timeline *timeline, const plim_plan_way *way, u
 }
 
 /* The chosen one first; `chosen` is NULL where nothing fits. */
-static plim_status add_ways(plim__timeline *timeline, const plim_plan_way *chosen, uint64_t budget,
-                            const plim_plan_way *others, size_t count, const char *command, plim_error *error) {
+static plim_status add_ways(plim__timeline *timeline, const plim_plan_candidate *chosen, uint64_t budget,
+                            const plim_plan_candidate *others, size_t count, const char *command, plim_error *error) {
     if (chosen) PLIM_TRY(add_way(timeline, chosen, budget, command, true, error));
     for (size_t i = 0; i < count; i++) {
         if (chosen && others[i].arena_bytes == chosen->arena_bytes) continue;
@@ -130,14 +130,14 @@ static plim_status add_ways(plim__timeline *timeline, const plim_plan_way *chose
 plim_status plim__trainer_picture_ways(const plim_trainer *t, const char *command, plim__timeline *timeline,
                                        plim_error *error) {
     if (t->rows.count == 0) return PLIM_OK;
-    plim_plan_way chosen = plim__trainer_way(t);
+    plim_plan_candidate chosen = plim__trainer_way(t);
     return add_ways(timeline, &chosen, t->options.budget < ENDLESS ? t->options.budget : chosen.budget_bytes,
                     t->rows.items, t->rows.count, command, error);
 }
 
 plim_status plim__plan_picture(const plim_plan *plan, const char *title, const char *command, plim__timeline *timeline,
                                plim_error *error) {
-    const plim_plan_report *r = plim_plan_get(plan);
+    const plim_plan_report *r = plim_plan_get_report(plan);
     PLIM_TRY(plim__trainer_picture(plim__plan_trainer(plan), title, timeline, error));
     timeline->budget = r->budget_bytes;
     PLIM_TRY(add_ways(timeline, r->fits ? &r->chosen : NULL, r->budget_bytes ? r->budget_bytes : r->chosen.budget_bytes,

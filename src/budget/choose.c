@@ -8,10 +8,10 @@
 #include "plan/peak.h"
 #include "plimsoll/bytes.h"
 #include "run/measure.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 #include "run/recording.h"
-#include "run/saved_plan.h"
-#include "run/trainer_process.h"
+#include "budget/saved_plan.h"
+#include "budget/process.h"
 
 /* How often a way is chosen at most, and how much less it must take to look for one that uses the rest. */
 #define MOST_ROUNDS 4
@@ -24,9 +24,7 @@ plim__task plim__trainer_task(const plim_trainer *t) {
                         .training = plim__trainer_training_options(t, t->options.batch, false),
                         .threads = t->options.threads,
                         .costs = t->costs,
-                        .allow = t->options.exact_only ? PLIM_EXACT
-                                 : t->options.allow    ? t->options.allow
-                                                       : PLIM_REORDERED,
+                        .allow = plim__allow_class(t->options.allow),
                         .effort = t->effort,
                         .spill_room = t->spill_room,
                         .most_samples = (t->options.batch + t->options.accumulate - 1) / t->options.accumulate};
@@ -101,15 +99,15 @@ static plim_status refuse(plim_trainer *t, plim_error *error) {
 }
 
 static plim_status add_row(plim_trainer *t, const plim__way_point *way, size_t besides, plim_error *error) {
-    plim_plan_way row = {.budget_bytes = plim__process_least_budget(way->arena_bytes + besides),
-                         .arena_bytes = way->arena_bytes,
-                         .process_bytes = way->arena_bytes + besides,
-                         .micro_batch = way->levers.micro_batch,
-                         .accumulate = (t->options.batch + way->levers.micro_batch - 1) / way->levers.micro_batch,
-                         .recomputed = way->repeated,
-                         .spilled = way->levers.spill,
-                         .seconds = way->seconds,
-                         .class_ = way->class};
+    plim_plan_candidate row = {.budget_bytes = plim__process_least_budget(way->arena_bytes + besides),
+                               .arena_bytes = way->arena_bytes,
+                               .process_bytes = way->arena_bytes + besides,
+                               .micro_batch = way->levers.micro_batch,
+                               .accumulate = (t->options.batch + way->levers.micro_batch - 1) / way->levers.micro_batch,
+                               .recomputed = way->repeated,
+                               .spilled = way->levers.spill,
+                               .seconds = way->seconds,
+                               .class_ = way->class};
     /* rows become slower: a budget that a faster one needs already, in whole MiB, is no alternative */
     bool useless = t->rows.count > 0 && t->rows.items[t->rows.count - 1].budget_bytes <= row.budget_bytes;
     if (!useless && !plim__vec_push(&t->rows, row)) return plim__fail_memory(error, "a plan", sizeof row);
@@ -301,25 +299,25 @@ plim_status plim__trainer_plan(plim_trainer *t, plim_error *error) {
     return PLIM_OK;
 }
 
-plim_plan_way plim__trainer_way(const plim_trainer *t) {
+plim_plan_candidate plim__trainer_way(const plim_trainer *t) {
     plim_trainer_stats stats;
-    plim_trainer_stats_get(t, &stats);
+    plim_trainer_get_stats(t, &stats);
     size_t data = plim__trainer_data_bytes(t), recording = plim__recording_bytes(t), process = t->planned_process;
-    return (plim_plan_way){.budget_bytes = plim__process_least_budget(process),
-                           .arena_bytes = stats.arena_bytes,
-                           .process_bytes = process,
-                           .micro_batch = stats.micro_batch,
-                           .accumulate = stats.accumulate,
-                           .recomputed = stats.repeated,
-                           .spilled = stats.spilled_bytes,
-                           .seconds = stats.seconds,
-                           .class_ = stats.class_,
-                           .weights = stats.weight_bytes,
-                           .gradients = stats.gradient_bytes,
-                           .optimizer = stats.optimizer_bytes,
-                           .activations = stats.activation_bytes,
-                           .workspace = stats.workspace_bytes,
-                           .data = stats.data_bytes + data,
-                           .recording = recording,
-                           .program = process - stats.arena_bytes - data - recording};
+    return (plim_plan_candidate){.budget_bytes = plim__process_least_budget(process),
+                                 .arena_bytes = stats.arena_bytes,
+                                 .process_bytes = process,
+                                 .micro_batch = stats.micro_batch,
+                                 .accumulate = stats.accumulate,
+                                 .recomputed = stats.repeated,
+                                 .spilled = stats.spilled_bytes,
+                                 .seconds = stats.seconds,
+                                 .class_ = stats.class_,
+                                 .weights = stats.weight_bytes,
+                                 .gradients = stats.gradient_bytes,
+                                 .optimizer = stats.optimizer_bytes,
+                                 .activations = stats.activation_bytes,
+                                 .workspace = stats.workspace_bytes,
+                                 .data = stats.data_bytes + data,
+                                 .recording = recording,
+                                 .program = process - stats.arena_bytes - data - recording};
 }

@@ -58,7 +58,7 @@ static plim_status plan_one(const plim_trainer *t, int64_t samples, plim__varian
 
 plim_status plim__trainer_plan_odd(plim_trainer *t, plim_error *error) {
     int64_t samples = t->main->samples - 1;
-    if (!t->options.odd_batches || !t->options.budget) return PLIM_OK;
+    if (!t->options.irregular_batches || !t->options.budget) return PLIM_OK;
     while (samples > 0 && plim__trainer_variant(t, samples)) samples--;
     if (samples == 0) return PLIM_OK; /* all that may come are announced */
     t->odd_from = t->kept_bytes;

@@ -1,5 +1,5 @@
 /* The search over levers. */
-#include "plan/ways.h"
+#include "budget/candidates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,6 +25,10 @@ const char *plim_class_name(plim_class class_) {
     return (size_t)class_ < 3 ? names[class_] : "?";
 }
 
+plim_class plim__allow_class(plim_allow allow) {
+    return allow == PLIM_ALLOW_DEFAULT ? PLIM_REORDERED : (plim_class)(allow - PLIM_ALLOW_EXACT);
+}
+
 /* --- candidates ----------------------------------------------------------------------------------------------- */
 
 static plim__training_options options_of(const plim__task *task, const plim__levers *levers) {
@@ -38,7 +42,7 @@ static plim__training_options options_of(const plim__task *task, const plim__lev
 static size_t kept_bytes(const plim__program *program) {
     size_t bytes = 0;
     for (size_t b = 0; b < program->buffers.count; b++)
-        if (program->buffers.items[b].kept)
+        if (program->buffers.items[b].persistent)
             bytes += (program->buffers.items[b].bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
     return bytes;
 }

@@ -1,5 +1,5 @@
 /* Saved plans. */
-#include "run/saved_plan.h"
+#include "budget/saved_plan.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -10,8 +10,9 @@
 #include "core/str.h"
 #include "format/trace_script.h"
 #include "kernel/machine.h"
+#include "plimsoll/version.h"
 #include "run/measure.h"
-#include "run/picture.h"
+#include "budget/picture.h"
 #include "run/trainer.h"
 
 #define VERSION 2 /* 1 knew nothing of state in a file */
@@ -45,7 +46,7 @@ static plim_status describe(const plim_trainer *t, json_t **out, plim_error *err
     json_t *is = *out = json_object();
     plim__str sizes = {0}, freeze = {0};
     set_text(is, "model", "%016llx", (unsigned long long)model);
-    set_text(is, "version of plimsoll", "%s", PLIM_VERSION);
+    set_text(is, "version of plimsoll", "%s", PLIM_VERSION_STRING);
     set_text(is, "version of oneDNN", "%s", library);
     set_text(is, "processor", "%s", processor);
     set_text(is, "number of threads", "%d", o->threads);
@@ -100,7 +101,7 @@ plim_status plim_plan_save(const plim_plan *plan, const char *title, const char 
 }
 
 plim_status plim__plan_save(const plim_plan *plan, plim__timeline *picture, const char *path, plim_error *error) {
-    const plim_plan_report *report = plim_plan_get(plan);
+    const plim_plan_report *report = plim_plan_get_report(plan);
     if (!report->fits) return plim__fail(error, PLIM_NO_MEMORY, "there is no plan to save: %s", report->why);
     plim__free(picture->plan);
     picture->plan = NULL;

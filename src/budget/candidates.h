@@ -5,8 +5,8 @@
  *   candidate   one setting of the first two: a program, and its frontier of memory and time by order and recompute
  *   way         a point on a candidate's frontier, with as much state in a file as it takes to fit
  */
-#ifndef PLIM_PLAN_WAYS_H
-#define PLIM_PLAN_WAYS_H
+#ifndef PLIM_BUDGET_CANDIDATES_H
+#define PLIM_BUDGET_CANDIDATES_H
 
 #include "plan/costs.h"
 #include "plan/recompute.h"
@@ -23,6 +23,9 @@ typedef struct plim__task {
     uint64_t spill_room;  /* bytes of optimizer state that may go to a file; 0: none */
     int effort;           /* as in plim__recompute_options */
 } plim__task;
+
+/* The highest class that options allow. */
+plim_class plim__allow_class(plim_allow allow);
 
 /* What identifies a way, so that it can be made again. */
 typedef struct plim__levers {

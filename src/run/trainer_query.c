@@ -20,7 +20,7 @@ static void add_bytes(const plim__buffer *buffer, const plim_graph *g, plim_trai
     }
 }
 
-void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
+void plim_trainer_get_stats(const plim_trainer *t, plim_trainer_stats *stats) {
     const plim__variant *v = t->main;
     *stats = (plim_trainer_stats){
         .batch = t->options.batch,
@@ -29,7 +29,7 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
         .arena_bytes = v->runner ? t->arena.kept_bytes + t->arena.passing_bytes : t->planned_arena,
         .frozen = v->training->frozen_count,
         .steps = v->program->steps.count,
-        .couples = v->training->couples,
+        .mixes_samples = v->training->couples,
         .planned_arena_bytes = t->planned_arena,
         .data_buffer_bytes = plim__trainer_data_bytes(t),
         .process_bytes = t->planned_process,
@@ -54,7 +54,7 @@ void plim_trainer_stats_get(const plim_trainer *t, plim_trainer_stats *stats) {
 
 size_t plim_trainer_step_count(const plim_trainer *t) { return t->main ? t->main->program->steps.count : 0; }
 
-void plim_trainer_step_get(const plim_trainer *t, size_t index, plim_session_step *out) {
+void plim_trainer_get_step(const plim_trainer *t, size_t index, plim_session_step *out) {
     const plim__step *step = &t->main->program->steps.items[index];
     double repeats = step->phase == PLIM__UPDATE ? 1 : (double)t->options.batch / (double)t->main->samples;
     *out = (plim_session_step){.label = step->label,
@@ -72,7 +72,7 @@ static const plim__load *load_at(const plim_trainer *t, size_t index) {
 
 size_t plim_trainer_tensor_count(const plim_trainer *t) { return t->tensors.count; }
 
-void plim_trainer_tensor_get(const plim_trainer *t, size_t index, plim_trainer_tensor *tensor) {
+void plim_trainer_get_tensor(const plim_trainer *t, size_t index, plim_trainer_tensor *tensor) {
     const plim__value *value = &t->main->training->graph->values.items[load_at(t, index)->value];
     *tensor = (plim_trainer_tensor){
         .name = value->name,
@@ -110,7 +110,7 @@ static plim_status copy_tensors(plim_trainer *t, plim__variant *v, plim_error *e
         const char *name = v->training->graph->values.items[to->value].name;
         for (size_t k = 0; k < t->tensors.count; k++) {
             plim_trainer_tensor tensor;
-            plim_trainer_tensor_get(t, k, &tensor);
+            plim_trainer_get_tensor(t, k, &tensor);
             if (strcmp(tensor.name, name) != 0) continue;
             void *dense = plim__alloc(tensor.bytes);
             plim_status status = dense ? plim_trainer_read(t, k, dense, error)

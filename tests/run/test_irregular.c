@@ -51,7 +51,7 @@ static plim_trainer_options options_of(uint64_t budget) {
                               .threads = 2,
                               .seed = 5,
                               .budget = budget,
-                              .odd_batches = 1,
+                              .irregular_batches = 1,
                               .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
                               .optimizer = plim_optimizer_default(PLIM_ADAMW)};
     return o;
@@ -77,9 +77,9 @@ static void learn(plim_trainer *t, double losses[COUNTS]) {
     plim_trainer_stats before, after;
     size_t tails = t->tails.count;
     for (size_t i = 0; i < COUNTS; i++) {
-        plim_trainer_stats_get(t, &before);
+        plim_trainer_get_stats(t, &before);
         must(step(t, counts[i], &losses[i], &error), &error);
-        plim_trainer_stats_get(t, &after);
+        plim_trainer_get_stats(t, &after);
         if (!t->options.budget) continue;
         assert_int_equal(after.arena_bytes, before.arena_bytes);
         assert_int_equal(after.arena_bytes, after.planned_arena_bytes);
@@ -92,7 +92,8 @@ static void learn(plim_trainer *t, double losses[COUNTS]) {
 /* The smallest that an exact plan needs, and what plans that were before may have left behind. */
 static uint64_t least_exact_budget(const plim_graph *model) {
     plim_trainer_options o = options_of(ENDLESS);
-    o.exact_only = o.plan_only = o.alternatives = 1;
+    o.allow = PLIM_ALLOW_EXACT;
+    o.plan_only = o.alternatives = 1;
     plim_trainer *t = trainer_of(model, &o);
     uint64_t least = t->least_budget;
     plim_trainer_free(t);
@@ -106,7 +107,7 @@ static void learns_the_same(plim_graph *model, bool tight) {
     plim_trainer *free_one = trainer_of(model, &o);
     learn(free_one, right);
     o = options_of(tight ? least_exact_budget(model) : ENDLESS);
-    o.exact_only = 1;
+    o.allow = PLIM_ALLOW_EXACT;
     plim_trainer *t = trainer_of(model, &o);
     assert_int_equal(t->way.class, PLIM_EXACT);
     if (tight) assert_true(t->way.repeated > 0);
@@ -160,7 +161,7 @@ static void a_surprise_is_planned_for_once(void **state) {
     plim_trainer_options o = options_of(0);
     plim_trainer *free_one = trainer_of(model, &o);
     o.budget = ENDLESS;
-    o.odd_batches = 0;
+    o.irregular_batches = 0;
     plim_trainer *t = trainer_of(model, &o);
     assert_null(t->odd);
     for (size_t i = 0; i < COUNTS; i++) {
@@ -168,7 +169,7 @@ static void a_surprise_is_planned_for_once(void **state) {
         must(step(t, counts[i], &got, &error), &error);
         assert_true(right == got);
         plim_trainer_stats stats;
-        plim_trainer_stats_get(t, &stats);
+        plim_trainer_get_stats(t, &stats);
         assert_int_equal(stats.replans, i > 0);
         assert_int_equal(stats.arena_bytes, stats.planned_arena_bytes);
         assert_int_equal(t->tails.count, 0);
@@ -190,7 +191,7 @@ static void another_budget_has_room_for_them_too(void **state) {
     for (int i = 0; i < 3; i++) learn(free_one, right);
     uint64_t least = least_exact_budget(model);
     o = options_of(ENDLESS);
-    o.exact_only = 1;
+    o.allow = PLIM_ALLOW_EXACT;
     plim_trainer *t = trainer_of(model, &o);
     learn(t, got);
     must(plim_trainer_set_budget(t, least + ((uint64_t)8 << 20), &error), &error);
@@ -307,14 +308,15 @@ static void data_that_skips_tells_so(void **state) {
     int64_t samples = BATCH;
     plim_data_array arrays[] = {{"image", PLIM_F32, 4, (const int64_t[]){BATCH, 3, 32, 32}, images, 0},
                                 {"label", PLIM_I64, 1, &samples, labels, 1}};
-    must(plim_data_open_arrays(arrays, 2, &(plim_data_options){.batch = BATCH, .skip_bad = 1}, &data, &error), &error);
-    plim_data_info_get(data, &info);
+    must(plim_data_create_arrays(arrays, 2, &(plim_data_options){.batch = BATCH, .skip_bad = 1}, &data, &error),
+         &error);
+    plim_data_get_info(data, &info);
     assert_true(info.skips_bad);
     plim_loss own = plim_loss_default(PLIM_LOSS_MODEL), classes = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY);
     assert_int_equal(plim_evaluation_batch(&own, data), 1);
     assert_int_equal(plim_evaluation_batch(&classes, data), BATCH);
     plim_trainer_options o = options_of(ENDLESS);
-    o.odd_batches = 0;
+    o.irregular_batches = 0;
     plim_trainer *t = trainer_of(model, &o);
     must(plim_fit(t, data, &(plim_fit_options){.epochs = 1}, NULL, &error), &error);
     assert_non_null(t->odd);
