@@ -3,8 +3,9 @@
 
 #include <malloc.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <unistd.h>
+
+#include "core/alloc.h"
 
 /* Of its own heap glibc never uses an aligned block twice for the same size: only small ones may lie there. */
 #define LARGE (64 << 10)
@@ -35,9 +36,9 @@ plim__heap_plug *plim__heap_plug_holes(void) {
     int count = 0;
     for (size_t size = LARGEST_PLUG; size >= LARGE && count < MOST_PLUGS; size /= 2)
         while (count < MOST_PLUGS) {
-            plim__heap_plug *plug = malloc(size);
+            plim__heap_plug *plug = plim__alloc(size);
             if (!plug || !in_heap(plug)) {
-                free(plug);
+                plim__free(plug);
                 break;
             }
             plug->next = plugs;
@@ -50,7 +51,7 @@ plim__heap_plug *plim__heap_plug_holes(void) {
 void plim__heap_unplug(plim__heap_plug *plugs) {
     while (plugs) {
         plim__heap_plug *next = plugs->next;
-        free(plugs);
+        plim__free(plugs);
         plugs = next;
     }
 }
