@@ -76,7 +76,11 @@ typedef struct plim_data_options {
     int workers;           /* threads; default: 1, and for images as many as the cores */
     int depth;             /* batches kept ready; default: tunes itself */
     uint64_t buffer_limit; /* bytes of batch buffers that it may grow to; default 64 MiB, never below two batches */
-    int bounded; /* most_bytes of plim_data_info is all that it will ever hold, and workers have theirs before the
+    uint64_t
+        memory_limit; /* with .bounded: bytes that it may ever hold. Data that needs more is PLIM_BUDGET, before any
+                            * of it is reserved; with skip_bad, images that alone need half of it are left out as bad.
+                            * 0: no limit */
+    int bounded;      /* most_bytes of plim_data_info is all that it will ever hold, and workers have theirs before the
                             * first batch. Opening reads the head of every image for that */
 } plim_data_options;
 

@@ -10,7 +10,7 @@
 #include "graph/pass.h"
 #include "report/plan_timeline.h"
 #include "report/report.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 
 #define LARGEST 10
 

@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "mem/spill.h"
 #include "report/report.h"
-#include "run/picture.h"
+#include "budget/picture.h"
 
 static const struct {
     const char *word, *title;

@@ -59,12 +59,17 @@ static plim_status make_pipeline(plim_data *data, const plim_data_options *optio
                                   .drop_last = options->drop_last,
                                   .skip_bad = options->skip_bad,
                                   .workers = options->workers,
+                                  .memory_limit = options->bounded ? options->memory_limit : 0,
                                   .depth = options->depth,
                                   .buffer_limit = options->buffer_limit ? options->buffer_limit : 64 << 20};
     PLIM_TRY(choose_part(&p->order, data->source, options, error));
     p->order.seed = options->seed;
     p->order.shuffled = !options->in_order;
-    if (p->workers == 0) p->workers = data->source->decodes ? cores() : 1;
+    if (p->workers == 0) {
+        size_t bytes = plim__scratch_needs_bytes(&data->source->scratch);
+        p->workers = data->source->decodes ? cores() : 1;
+        while (p->memory_limit && p->workers > 1 && (uint64_t)p->workers * bytes > p->memory_limit) p->workers--;
+    }
     if (p->batch > p->order.count && !p->drop_last) p->batch = p->order.count; /* no room for what cannot come */
     if (p->batch > p->order.count)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld with %lld samples, and short batches are dropped",

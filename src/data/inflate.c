@@ -4,6 +4,7 @@
 
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/zlib_heap.h"
 #include "data/blob.h"
 
 enum { CHUNK = 64 << 10 };
@@ -67,6 +68,7 @@ static plim_status unpack(plim__blob *blob, int window, bool members, uint64_t m
     if (!work) return plim__fail_memory(error, "inflating", sizeof *work);
     work->packed = blob;
     work->most = most;
+    plim__zlib_use_heap(&work->stream);
     plim_status status = plim__blob_spool_start(&work->spool, blob->path, error);
     if (status == PLIM_OK && inflateInit2(&work->stream, window) != Z_OK)
         status = plim__fail_memory(error, "inflating", CHUNK);

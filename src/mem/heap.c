@@ -3,9 +3,9 @@
 
 #include <malloc.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/host.h"
 
 /* Of its own heap glibc never uses an aligned block twice for the same size: only small ones may lie there. */
@@ -41,9 +41,9 @@ plim__heap_plug *plim__heap_plug_holes(void) {
     if (plim__host_keeps_heap()) return NULL;
     for (size_t size = LARGEST_PLUG; size >= LARGE && count < MOST_PLUGS; size /= 2)
         while (count < MOST_PLUGS) {
-            plim__heap_plug *plug = malloc(size);
+            plim__heap_plug *plug = plim__alloc(size);
             if (!plug || !in_heap(plug)) {
-                free(plug);
+                plim__free(plug);
                 break;
             }
             plug->next = plugs;
@@ -56,7 +56,7 @@ plim__heap_plug *plim__heap_plug_holes(void) {
 void plim__heap_unplug(plim__heap_plug *plugs) {
     while (plugs) {
         plim__heap_plug *next = plugs->next;
-        free(plugs);
+        plim__free(plugs);
         plugs = next;
     }
 }

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "run/feed.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 
 int64_t plim_evaluation_batch(const plim_loss *loss, const plim_data *data) {
     plim_data_info info;

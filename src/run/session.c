@@ -11,7 +11,7 @@
 #include "graph/pass.h"
 #include "plan/peak.h"
 #include "program/fold.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 
 struct plim_session {
     plim_graph *graph;

@@ -2,9 +2,9 @@
 #ifndef PLIM_RUN_TRAINER_H
 #define PLIM_RUN_TRAINER_H
 
-#include "plan/ways.h"
+#include "budget/candidates.h"
 #include "plimsoll/plan.h"
-#include "run/variant_run.h"
+#include "run/instance.h"
 
 struct plim_trainer {
     const plim_graph *model; /* not owned */

@@ -56,6 +56,8 @@ plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, p
     m.g->info.producer_name = plim__strdup("plimsoll");
     m.g->info.producer_version = plim__strdup(PLIM_VERSION_STRING);
     m.g->info.graph_name = plim__strdup(name);
+    if (!m.g->info.producer_name || !m.g->info.producer_version || !m.g->info.graph_name)
+        plim__graph_fail(m.g, PLIM_NO_MEMORY, "out of memory: the names of a graph");
     makers[i](&m);
     plim_status status = plim_graph_status(m.g, error);
     if (status == PLIM_OK) status = plim__infer_outputs(m.g, plim__kernel_fold, error);

@@ -6,7 +6,7 @@
 #include "format/trace_script.h"
 #include "plimsoll/plimsoll.h"
 #include "report/report.h"
-#include "run/saved_plan.h"
+#include "budget/saved_plan.h"
 #include "run/trainer.h"
 
 #include "plim_test.h"

@@ -4,8 +4,8 @@
  *   {"plimsoll_plan": 2, "for": {"model": …, "processor": …, "threads": …, "batch": …}, "budget_bytes": …,
  *    "levers": {…}, "schedule": [0, 1, 2, 1, 3], "arena_bytes": …, "process_bytes": …}
  */
-#ifndef PLIM_RUN_SAVED_PLAN_H
-#define PLIM_RUN_SAVED_PLAN_H
+#ifndef PLIM_BUDGET_SAVED_PLAN_H
+#define PLIM_BUDGET_SAVED_PLAN_H
 
 #include "plimsoll/plan.h"
 

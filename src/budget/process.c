@@ -5,13 +5,13 @@
  *
  * Resident pages differ from run to run, by where libraries are mapped. So there are two sums: a way is chosen by what is
  * reckoned, the same every time; what is measured says what the process will hold. */
-#include "run/trainer_process.h"
+#include "budget/process.h"
 
 #include "kernel/machine.h"
 #include "mem/heap.h"
 #include "mem/limits.h"
 #include "mem/resident.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 #include "run/recording.h"
 
 /* What the first step adds to resident memory: pages of oneDNN and the C library, stacks of threads. */

@@ -1,6 +1,6 @@
 /* What a trainer or a plan will do, as a timeline: for pages, traces and saved plans. */
-#ifndef PLIM_RUN_PICTURE_H
-#define PLIM_RUN_PICTURE_H
+#ifndef PLIM_BUDGET_PICTURE_H
+#define PLIM_BUDGET_PICTURE_H
 
 #include "mem/timeline.h"
 #include "plimsoll/plan.h"

@@ -6,7 +6,7 @@
  * Sizes that were announced are planned before memory is reserved; others are made when they come, with a budget in
  * memory that was planned for one of them (trainer_odd.c). */
 #include "core/error.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 #include "run/trainer.h"
 
 /* So often a tail is planned with less until it is packed within its room. */

@@ -1,5 +1,5 @@
 /* Timelines of plans for training. */
-#include "run/picture.h"
+#include "budget/picture.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* What a session is made of, for those that show it or share its memory. */
-#ifndef PLIM_RUN_PARTS_H
-#define PLIM_RUN_PARTS_H
+#ifndef PLIM_RUN_SESSION_PARTS_H
+#define PLIM_RUN_SESSION_PARTS_H
 
 #include "grad/evaluation.h"
 #include "plimsoll/session.h"

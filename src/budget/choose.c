@@ -8,10 +8,10 @@
 #include "plan/peak.h"
 #include "plimsoll/bytes.h"
 #include "run/measure.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 #include "run/recording.h"
-#include "run/saved_plan.h"
-#include "run/trainer_process.h"
+#include "budget/saved_plan.h"
+#include "budget/process.h"
 
 /* How often a way is chosen at most, and how much less it must take to look for one that uses the rest. */
 #define MOST_ROUNDS 4

@@ -26,7 +26,7 @@ void plim_trainer_get_stats(const plim_trainer *t, plim_trainer_stats *stats) {
         .batch = t->options.batch,
         .micro_batch = v->samples,
         .accumulate = (t->options.batch + v->samples - 1) / v->samples,
-        .arena_bytes = v->runner ? t->arena.kept_bytes + t->arena.passing_bytes : t->planned_arena,
+        .arena_bytes = v->runner ? t->arena.persistent_bytes + t->arena.transient_bytes : t->planned_arena,
         .frozen = v->training->frozen_count,
         .steps = v->program->steps.count,
         .mixes_samples = v->training->couples,

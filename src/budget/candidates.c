@@ -1,5 +1,5 @@
 /* The search over levers. */
-#include "plan/ways.h"
+#include "budget/candidates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static plim__training_options options_of(const plim__task *task, const plim__lev
 static size_t kept_bytes(const plim__program *program) {
     size_t bytes = 0;
     for (size_t b = 0; b < program->buffers.count; b++)
-        if (program->buffers.items[b].kept)
+        if (program->buffers.items[b].persistent)
             bytes += (program->buffers.items[b].bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
     return bytes;
 }

@@ -1,6 +1,6 @@
 /* The process that trains within a budget: what it will hold. */
-#ifndef PLIM_RUN_TRAINER_PROCESS_H
-#define PLIM_RUN_TRAINER_PROCESS_H
+#ifndef PLIM_BUDGET_PROCESS_H
+#define PLIM_BUDGET_PROCESS_H
 
 #include "run/trainer.h"
 

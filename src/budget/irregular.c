@@ -105,10 +105,10 @@ plim_status plim__trainer_need_odd(plim_trainer *t, int64_t rest, plim_error *er
     plim__variant *made = NULL;
     plim__trainer_end_odd(t);
     plim__machine_forget();
-    plim__arena_lend_some(&t->arena, PLANNING_BYTES + STEP_BYTES * t->main->program->steps.count);
+    plim__arena_release_some_pages(&t->arena, PLANNING_BYTES + STEP_BYTES * t->main->program->steps.count);
     plim_status status = plan_rest(t, rest, &made, error);
     plim__machine_forget();
-    plim__arena_take_back(&t->arena);
+    plim__arena_restore_pages(&t->arena);
     if (status == PLIM_OK) status = plim__variant_start(made, &t->arena, error);
     if (status == PLIM_OK) {
         t->odd = made;

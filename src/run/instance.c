@@ -1,5 +1,5 @@
 /* Starting, stopping, finding values. */
-#include "run/variant_run.h"
+#include "run/instance.h"
 
 plim_status plim__variant_start(plim__variant *v, plim__arena *arena, plim_error *error) {
     PLIM_TRY(plim__runner_create(v->program, v->plan, arena, &v->runner, error));

@@ -5,8 +5,8 @@
  *   candidate   one setting of the first two: a program, and its frontier of memory and time by order and recompute
  *   way         a point on a candidate's frontier, with as much state in a file as it takes to fit
  */
-#ifndef PLIM_PLAN_WAYS_H
-#define PLIM_PLAN_WAYS_H
+#ifndef PLIM_BUDGET_CANDIDATES_H
+#define PLIM_BUDGET_CANDIDATES_H
 
 #include "plan/costs.h"
 #include "plan/recompute.h"

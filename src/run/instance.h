@@ -1,6 +1,6 @@
 /* Running variants. */
-#ifndef PLIM_RUN_VARIANT_RUN_H
-#define PLIM_RUN_VARIANT_RUN_H
+#ifndef PLIM_RUN_INSTANCE_H
+#define PLIM_RUN_INSTANCE_H
 
 #include "plan/variant.h"
 #include "run/runner.h"

@@ -1,18 +1,19 @@
 /* Saved plans. */
-#include "run/saved_plan.h"
+#include "budget/saved_plan.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget/picture.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/str.h"
 #include "format/trace_script.h"
 #include "kernel/machine.h"
 #include "plimsoll/version.h"
 #include "run/measure.h"
-#include "run/picture.h"
 #include "run/trainer.h"
 
 #define VERSION 2 /* 1 knew nothing of state in a file */
@@ -84,9 +85,9 @@ plim_status plim__saved_plan_text(const plim_trainer *t, uint64_t budget, char *
     json_t *is;
     PLIM_TRY(describe(t, &is, error));
     json_t *plan = plan_json(t, budget, is);
-    char *dumped = plan ? json_dumps(plan, JSON_COMPACT) : NULL;
-    *text = dumped ? plim__strdup(dumped) : NULL;
-    free(dumped);
+    plim__str printed = {0};
+    if (!plim__json_print(&printed, plan, JSON_COMPACT)) plim__str_free(&printed);
+    *text = printed.data;
     json_decref(plan);
     return *text ? PLIM_OK : plim__fail_memory(error, "a plan", 1);
 }
