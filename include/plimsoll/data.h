@@ -41,6 +41,7 @@ typedef struct plim_data_field {
 
 /* Zero means the default everywhere. What a pointer leads to is copied, or not needed after opening. */
 typedef struct plim_data_options {
+    size_t size;        /* sizeof(plim_data_options), or 0; see plimsoll.h */
     const char *kind;   /* "idx", "npy", "npz", "csv", "images", "text", "tokens", "synthetic"; default: by content */
     const char *split;  /* "train" (default) or "test", where the data set has both; "validation" with .validation */
     const char *target; /* the column or array to predict: a name, or a number (csv; -1 is the last) */
