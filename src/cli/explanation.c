@@ -61,8 +61,8 @@ static json_t *count_json(int64_t count) { return count >= 0 ? json_integer(coun
 
 static json_t *place_json(const plim_explanation *x) {
     const plim_place *place = &x->place;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file", place->file[0] ? text_json(place->file) : json_null(),
-                     "line", count_json(place->line), "function",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file",
+                     place->file[0] ? text_json(place->file) : json_null(), "line", count_json(place->line), "function",
                      place->function[0] ? text_json(place->function) : json_null(), "code",
                      place->code[0] ? text_json(place->code) : json_null(), "epoch", count_json(place->epoch), "step",
                      count_json(place->step), "step_count", count_json(place->step_count));
@@ -340,11 +340,9 @@ static void print_holders(plim__str *out, const plim_explanation *x) {
     for (int i = 0; i < x->holder_count && i < 5; i++) {
         const plim_holder *holder = &x->holders[i];
         text size, total;
-        plim__str_addf(out, "  %10s",
-                       size_text((uint64_t)((double)holder->bytes * (double)holder->count), total));
+        plim__str_addf(out, "  %10s", size_text((uint64_t)((double)holder->bytes * (double)holder->count), total));
         if (holder->count > 1)
-            plim__str_addf(out, " = %llu x %s", (unsigned long long)holder->count,
-                           size_text(holder->bytes, size));
+            plim__str_addf(out, " = %llu x %s", (unsigned long long)holder->count, size_text(holder->bytes, size));
         if (holder->guess[0]) plim__str_addf(out, "   %s%s", holder->what[0] ? "" : "maybe ", holder->guess);
         if (holder->what[0]) plim__str_addf(out, "   %s", holder->what);
         plim__str_addc(out, '\n');
@@ -371,8 +369,8 @@ static void print_fixes(plim__str *out, const plim__terminal *terminal, const pl
             char line[256];
             text missing;
             if (fix->reaches == 0)
-                snprintf(line, sizeof line, "gives %s of the %s that are missing: %s", size_text(fix->saving.bytes, size),
-                         size_text(x->shortfall.bytes, missing), fix->saving_note);
+                snprintf(line, sizeof line, "gives %s of the %s that are missing: %s",
+                         size_text(fix->saving.bytes, size), size_text(x->shortfall.bytes, missing), fix->saving_note);
             else
                 snprintf(line, sizeof line, "gives %s%s: %s", size_text(fix->saving.bytes, size),
                          fix->reaches == 1 ? ", enough" : "", fix->saving_note);

@@ -28,9 +28,7 @@ static const char *const phases[] = {
 #undef PHASE
 };
 
-const char *plim_phase_name(plim_phase phase) {
-    return phases[phase < PLIM_PHASE_COUNT ? phase : PLIM_PHASE_UNKNOWN];
-}
+const char *plim_phase_name(plim_phase phase) { return phases[phase < PLIM_PHASE_COUNT ? phase : PLIM_PHASE_UNKNOWN]; }
 
 const char *plim_cause_name(plim_cause cause) { return cause < PLIM_CAUSE_COUNT ? words[cause] : "none"; }
 const char *plim_cause_sentence(plim_cause cause) {
@@ -150,8 +148,8 @@ static bool is_other_process(const view *v) {
     if (v->facts & (PLIM_FACT_FALLING | PLIM_FACT_OTHERS)) return true;
     if ((v->facts & PLIM_FACT_DRIVER) && !v->incident->confirmed) return true;
     /* a pool that may grow and cannot: somebody else has the card */
-    if (v->pool && !(v->facts & PLIM_FACT_HOST) && x->requested.known && x->allocated.known && x->capacity.bytes >= GIB &&
-        x->allocated.bytes + x->requested.bytes < x->capacity.bytes / 2)
+    if (v->pool && !(v->facts & PLIM_FACT_HOST) && x->requested.known && x->allocated.known &&
+        x->capacity.bytes >= GIB && x->allocated.bytes + x->requested.bytes < x->capacity.bytes / 2)
         return true;
     if (v->pool || !plim__others(x, &others) || !x->capacity.known || is_amply_free(x)) return false;
     if (v->facts & PLIM_FACT_UNKNOWN_PROCESSES) return false;
@@ -223,8 +221,7 @@ static plim_amount shortfall_of(const plim__incident *incident, const plim_expla
         if (incident->facts.used.known && is_kind(x, "mps")) held += incident->facts.used.bytes;
         if (x->limit.known) return above(held + request, x->limit.bytes);
         return x->free.known ? above(request, x->free.bytes) : (plim_amount){0};
-    case PLIM_CAUSE_FRAGMENTED:
-        return x->largest_free.known ? above(request, x->largest_free.bytes) : (plim_amount){0};
+    case PLIM_CAUSE_FRAGMENTED: return x->largest_free.known ? above(request, x->largest_free.bytes) : (plim_amount){0};
     case PLIM_CAUSE_FULL:
     case PLIM_CAUSE_OTHER_PROCESS:
     case PLIM_CAUSE_DATASET_ON_DEVICE:
@@ -250,8 +247,9 @@ static void write_recurrence(plim_explanation *x) {
     else if (x->failures > 1 && x->failures < 1000000)
         snprintf(to, size, "it failed %llu times in this log", (unsigned long long)x->failures);
     else if (place->epoch > 1 || (place->epoch == 1 && place->step < 0))
-        snprintf(to, size, "at least one epoch fit before: what grew or came later (evaluation, a longer sample, a kept "
-                           "graph) is the difference");
+        snprintf(to, size,
+                 "at least one epoch fit before: what grew or came later (evaluation, a longer sample, a kept "
+                 "graph) is the difference");
     else if (place->step > 20)
         snprintf(to, size, "%lld steps fit before: a larger sample or something that grows is the difference",
                  (long long)place->step);
@@ -373,11 +371,16 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
     static const struct {
         plim__context_word word;
         const char *framework;
-    } speakers[] = {{PLIM_CONTEXT_CNTK, "cntk"},         {PLIM_CONTEXT_OLLAMA, "ollama"},
-                    {PLIM_CONTEXT_LLAMA, "llama.cpp"},   {PLIM_CONTEXT_TENSORRT, "tensorrt"},
-                    {PLIM_CONTEXT_ONNXRUNTIME, "onnxruntime"}, {PLIM_CONTEXT_JAX, "jax"},
-                    {PLIM_CONTEXT_MLX, "mlx"},           {PLIM_CONTEXT_PYTORCH, "pytorch"},
-                    {PLIM_CONTEXT_TENSORFLOW, "tensorflow"}, {PLIM_CONTEXT_TRANSFORMERS, "pytorch"}};
+    } speakers[] = {{PLIM_CONTEXT_CNTK, "cntk"},
+                    {PLIM_CONTEXT_OLLAMA, "ollama"},
+                    {PLIM_CONTEXT_LLAMA, "llama.cpp"},
+                    {PLIM_CONTEXT_TENSORRT, "tensorrt"},
+                    {PLIM_CONTEXT_ONNXRUNTIME, "onnxruntime"},
+                    {PLIM_CONTEXT_JAX, "jax"},
+                    {PLIM_CONTEXT_MLX, "mlx"},
+                    {PLIM_CONTEXT_PYTORCH, "pytorch"},
+                    {PLIM_CONTEXT_TENSORFLOW, "tensorflow"},
+                    {PLIM_CONTEXT_TRANSFORMERS, "pytorch"}};
     bool bare = strcmp(x->framework, "cuda") == 0 || strcmp(x->framework, "unknown") == 0 ||
                 strcmp(x->framework, "hip") == 0 || strcmp(x->framework, "sycl") == 0 ||
                 strcmp(x->framework, "vulkan") == 0;
@@ -388,8 +391,7 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
             break;
         }
     if (strcmp(x->framework, "onnxruntime") == 0 && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
-    if (strcmp(x->framework, "pytorch") == 0 && says(incident, PLIM_CONTEXT_LUA) &&
-        strstr(x->version, "PyTorch 0") ) {
+    if (strcmp(x->framework, "pytorch") == 0 && says(incident, PLIM_CONTEXT_LUA) && strstr(x->version, "PyTorch 0")) {
         x->framework = "torch7";
         x->version[0] = 0;
     }

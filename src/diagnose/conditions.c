@@ -31,7 +31,8 @@ static bool is_infer(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_INFERENCE)) return true;
     bool unknown = in_phase(c, PLIM_PHASE_UNKNOWN) || in_phase(c, PLIM_PHASE_COMPILING);
     return unknown && !says(c, PLIM_CONTEXT_TRAINING) &&
-           (says(c, PLIM_CONTEXT_INFERENCE) || says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) || says(c, PLIM_CONTEXT_WHISPER));
+           (says(c, PLIM_CONTEXT_INFERENCE) || says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) ||
+            says(c, PLIM_CONTEXT_WHISPER));
 }
 static bool is_train(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_FORWARD) || in_phase(c, PLIM_PHASE_BACKWARD)) return true;
@@ -199,7 +200,8 @@ static const condition conditions[] = {
 
 static const condition *find(const char *word, size_t length) {
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
-        if (strlen(conditions[i].word) == length && memcmp(conditions[i].word, word, length) == 0) return &conditions[i];
+        if (strlen(conditions[i].word) == length && memcmp(conditions[i].word, word, length) == 0)
+            return &conditions[i];
     return NULL;
 }
 

@@ -52,9 +52,9 @@ static void about_too_big(const plim__reader *reader, plim_explanation *x) {
                            program ? "the compiled program's need" : "this one request", bytes(x->requested.bytes, a),
                            capacity ? "capacity" : "limit", bytes(whole.bytes, b));
     } else if (x->requested.known && x->capacity.known && x->allocated.known) {
-        plim__add_evidence(x, "only %s of %s (%.0f %%) are live, and this one request is %s", bytes(x->allocated.bytes, a),
-                           bytes(x->capacity.bytes, b), share(x->allocated.bytes, x->capacity.bytes),
-                           bytes(x->requested.bytes, c));
+        plim__add_evidence(x, "only %s of %s (%.0f %%) are live, and this one request is %s",
+                           bytes(x->allocated.bytes, a), bytes(x->capacity.bytes, b),
+                           share(x->allocated.bytes, x->capacity.bytes), bytes(x->requested.bytes, c));
         x->confidence = 0.85;
     }
     if (x->requested.known && x->free.known && x->free.bytes < x->requested.bytes)
@@ -73,7 +73,8 @@ static void about_limit(const plim__reader *reader, plim_explanation *x) {
         plim__add_evidence(x, "the device has %s free, enough for the %s", bytes(x->free.bytes, a),
                            bytes(x->requested.bytes, b));
     if (x->device_kind && strcmp(x->device_kind, "mps") == 0 && reader->incident.facts.used.known)
-        plim__add_evidence(x, "%s are other allocations of the same memory", bytes(reader->incident.facts.used.bytes, a));
+        plim__add_evidence(x, "%s are other allocations of the same memory",
+                           bytes(reader->incident.facts.used.bytes, a));
     if (reader->incident.facts.facts & PLIM_FACT_HEAP)
         plim__add_evidence(x, "the limit is the program's own heap limit, not the machine's memory");
     else if ((reader->incident.facts.facts & PLIM_FACT_KILLED) && strcmp(x->framework, "kernel") == 0)
@@ -125,11 +126,12 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
                            "%s is cached but unallocated, more than the %s that failed: no block of it is large enough",
                            bytes(cached, a), bytes(x->requested.bytes, b));
     } else if (x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes) {
-        plim__add_evidence(x, "%s free of %s, and yet %s failed: the device's memory is not what is short", bytes(x->free.bytes, a),
-                           x->capacity.known ? bytes(x->capacity.bytes, c) : "the device",
+        plim__add_evidence(x, "%s free of %s, and yet %s failed: the device's memory is not what is short",
+                           bytes(x->free.bytes, a), x->capacity.known ? bytes(x->capacity.bytes, c) : "the device",
                            bytes(x->requested.bytes, b));
         plim__add_evidence(
-            x, "a commit limit (Windows), a limit on single blocks or mappings, or another process's peak are possible");
+            x,
+            "a commit limit (Windows), a limit on single blocks or mappings, or another process's peak are possible");
         x->confidence = 0.5;
     }
     if (cached && x->free.known && x->free.bytes && !(dump->has_chunks && dump->free_bytes))
@@ -263,4 +265,3 @@ void plim__gather_evidence(const plim__reader *reader, plim_explanation *x) {
         plim__add_evidence(x, "the log holds %llu failures; this is the last", (unsigned long long)x->failures);
     if (x->unread[0]) plim__add_evidence(x, "%s", x->unread);
 }
-

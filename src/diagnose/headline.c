@@ -12,11 +12,12 @@ static bool is(const plim_explanation *x, const char *framework) { return strcmp
 
 static void too_big(const plim__reader *reader, plim_explanation *x, char *to, size_t room) {
     text a, b;
-    plim_amount whole = x->capacity.known && x->requested.known && x->requested.bytes > x->capacity.bytes ? x->capacity
-                                                                                                          : x->limit;
+    plim_amount whole =
+        x->capacity.known && x->requested.known && x->requested.bytes > x->capacity.bytes ? x->capacity : x->limit;
     bool program = reader->incident.facts.facts & PLIM_FACT_PROGRAM;
     if (x->requested.known && whole.known && x->requested.bytes > whole.bytes)
-        snprintf(to, room, program ? "The program needs %s, the device has %s" : "One request of %s exceeds the whole %s",
+        snprintf(to, room,
+                 program ? "The program needs %s, the device has %s" : "One request of %s exceeds the whole %s",
                  size(x->requested, a), size(whole, b));
     else if (x->requested.known && x->free.known)
         snprintf(to, room, "One request of %s does not fit into what remains: %s are free", size(x->requested, a),
@@ -31,14 +32,14 @@ static void too_big(const plim__reader *reader, plim_explanation *x, char *to, s
 static void limit(const plim__reader *reader, plim_explanation *x, char *to, size_t room) {
     text a;
     plim__facts facts = reader->incident.facts.facts;
-    const char *what = facts & PLIM_FACT_HEAP               ? "The heap's limit"
-                       : facts & PLIM_FACT_POOL             ? "The pool's maximum"
+    const char *what = facts & PLIM_FACT_HEAP                                           ? "The heap's limit"
+                       : facts & PLIM_FACT_POOL                                         ? "The pool's maximum"
                        : is(x, "slurm") || is(x, "pbs") || is(x, "lsf") || is(x, "sge") ? "The job's memory limit"
-                       : is(x, "kubernetes")                ? "The container's memory limit"
-                       : is(x, "kernel")                    ? "The cgroup's memory limit"
-                       : is(x, "dask")                      ? "The worker's memory limit"
+                       : is(x, "kubernetes")                                            ? "The container's memory limit"
+                       : is(x, "kernel")                                                ? "The cgroup's memory limit"
+                       : is(x, "dask")                                                  ? "The worker's memory limit"
                        : x->device_kind && strcmp(x->device_kind, "mps") == 0 ? "The watermark of the shared memory"
-                                                            : "A limit that was set";
+                                                                              : "A limit that was set";
     if (x->limit.known)
         snprintf(to, room, "%s of %s is reached", what, size(x->limit, a));
     else

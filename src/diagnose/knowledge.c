@@ -56,7 +56,8 @@ static plim_amount estimate(plim__saving how, const plim_explanation *x) {
         if (!x->requested.known || !whole.known || x->requested.bytes <= whole.bytes) return (plim_amount){0};
         return plim__rounded((double)(x->requested.bytes - whole.bytes));
     }
-    case PLIM_SAVING_ROOM: return x->free.known && x->free.bytes ? plim__rounded((double)x->free.bytes) : (plim_amount){0};
+    case PLIM_SAVING_ROOM:
+        return x->free.known && x->free.bytes ? plim__rounded((double)x->free.bytes) : (plim_amount){0};
     case PLIM_SAVING_HOLDER:
         return x->holder_count ? plim__rounded((double)x->holders[0].bytes * (double)x->holders[0].count)
                                : (plim_amount){0};
@@ -300,12 +301,14 @@ plim_status plim_explanation_causes(char **text, plim_error *error) {
         "stand in the order to try, one is offered only when its evidence is there, and one whose saving is far below\n"
         "what is missing stands behind the others. In braces: what is filled in from the log.\n");
     add_causes(&out);
-    plim__str_add(&out, "\n## Messages that are one sentence\n\nFigures stand in angle brackets; brackets hold what may be "
-                        "missing.\n\n| program | device | sentence |\n|---|---|---|\n");
+    plim__str_add(&out,
+                  "\n## Messages that are one sentence\n\nFigures stand in angle brackets; brackets hold what may be "
+                  "missing.\n\n| program | device | sentence |\n|---|---|---|\n");
     add_messages(&out, plim__messages_device);
     add_messages(&out, plim__messages_host);
-    plim__str_add(&out, "\n## Messages with a reader of their own\n\nThe words that give them away, without blanks.\n\n| "
-                        "reader | words |\n|---|---|\n");
+    plim__str_add(&out,
+                  "\n## Messages with a reader of their own\n\nThe words that give them away, without blanks.\n\n| "
+                  "reader | words |\n|---|---|\n");
     add_triggers(&out, "PyTorch", plim__rows_pytorch);
     add_triggers(&out, "TensorFlow", plim__rows_tensorflow);
     add_triggers(&out, "JAX, XLA", plim__rows_jax);

@@ -10,11 +10,16 @@ static const struct {
     const char *name;
     size_t offset;
 } figures[] = {
-    {"requested", offsetof(plim__event, requested)}, {"capacity", offsetof(plim__event, capacity)},
-    {"allocated", offsetof(plim__event, allocated)}, {"reserved", offsetof(plim__event, reserved)},
-    {"free", offsetof(plim__event, free)},           {"process", offsetof(plim__event, process)},
-    {"other", offsetof(plim__event, other)},         {"limit", offsetof(plim__event, limit)},
-    {"largest", offsetof(plim__event, largest_free)}, {"used", offsetof(plim__event, used)},
+    {"requested", offsetof(plim__event, requested)},
+    {"capacity", offsetof(plim__event, capacity)},
+    {"allocated", offsetof(plim__event, allocated)},
+    {"reserved", offsetof(plim__event, reserved)},
+    {"free", offsetof(plim__event, free)},
+    {"process", offsetof(plim__event, process)},
+    {"other", offsetof(plim__event, other)},
+    {"limit", offsetof(plim__event, limit)},
+    {"largest", offsetof(plim__event, largest_free)},
+    {"used", offsetof(plim__event, used)},
     {"missing", offsetof(plim__event, missing)},
 };
 
@@ -50,11 +55,11 @@ static bool take_figure(plim__text *t, plim__event *event, const char *name, con
         return true;
     }
     const char *unit = blank ? blank + 1 : NULL;
-    bool taken = !unit                             ? plim__take(t, "%N", &amount)
-                 : unit[0] == 'G'                  ? plim__take(t, "%g", &amount)
-                 : unit[0] == 'M'                  ? plim__take(t, "%m", &amount)
-                 : unit[0] == 'K'                  ? plim__take(t, "%n", &amount)
-                                                   : plim__take(t, "%n", &amount);
+    bool taken = !unit            ? plim__take(t, "%N", &amount)
+                 : unit[0] == 'G' ? plim__take(t, "%g", &amount)
+                 : unit[0] == 'M' ? plim__take(t, "%m", &amount)
+                 : unit[0] == 'K' ? plim__take(t, "%n", &amount)
+                                  : plim__take(t, "%n", &amount);
     if (!taken) return false;
     if (unit && unit[0] == 'K' && amount.known) amount = plim__rounded((double)amount.bytes * 1024.0);
     plim_amount *to = figure(event, name, length);
@@ -116,7 +121,8 @@ static bool match(plim__text *text, plim__event *event, const char *p, const cha
 }
 
 /* What stands before the trigger must end there; the nearest beginning counts. */
-static bool match_head(plim__reader *reader, plim__event *event, const char *head, const char *stop, const char *start) {
+static bool match_head(plim__reader *reader, plim__event *event, const char *head, const char *stop,
+                       const char *start) {
     for (const char *at = start; at > reader->begin && start - at < HEAD_REACH;) {
         at--;
         bool inside = at > reader->begin && *at >= '0' && *at <= '9' &&

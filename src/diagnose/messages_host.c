@@ -1,11 +1,11 @@
 /* Host memory: messages that need no more than their own sentence. Languages, schedulers, killers, notebooks. */
 #include "diagnose/message.h"
 
-#define HOST PLIM_FACT_HOST
+#define HOST   PLIM_FACT_HOST
 #define KILLED (PLIM_FACT_HOST | PLIM_FACT_KILLED)
 #define CAPPED (PLIM_FACT_HOST | PLIM_FACT_LIMIT)
-#define HEAP (PLIM_FACT_HOST | PLIM_FACT_LIMIT | PLIM_FACT_HEAP)
-#define SHM (PLIM_FACT_HOST | PLIM_FACT_SHM)
+#define HEAP   (PLIM_FACT_HOST | PLIM_FACT_LIMIT | PLIM_FACT_HEAP)
+#define SHM    (PLIM_FACT_HOST | PLIM_FACT_SHM)
 
 const plim__message plim__messages_host[] = {
     /* notebooks */
@@ -41,8 +41,8 @@ const plim__message plim__messages_host[] = {
     {"{Failed with result 'oom-kill'}", "systemd", "host", KILLED, 0},
     {"{of this unit has been killed by the OOM killer}", "systemd", "host", KILLED, 0},
     {"{low memory! at or below SIG}", "earlyoom", "host", KILLED | PLIM_FACT_OOMD, 0},
-    {"{sending SIG}<word> to process <n> <...>VmRSS <process MiB> MiB", "earlyoom", "host",
-     KILLED | PLIM_FACT_OOMD, PLIM_FULL},
+    {"{sending SIG}<word> to process <n> <...>VmRSS <process MiB> MiB", "earlyoom", "host", KILLED | PLIM_FACT_OOMD,
+     PLIM_FULL},
     {"{Container killed by YARN for exceeding}[ physical] memory limits. <process> of <limit> physical memory used",
      "yarn", "host", CAPPED, PLIM_FULL},
     {"{Container killed by YARN for exceeding}", "yarn", "host", CAPPED, 0},

@@ -270,7 +270,8 @@ static void parse_oomkilled(plim__reader *reader, const char *start, const char 
     plim__text line = plim__line_at(reader, start);
     if (says_no(plim__text_at(reader, end))) {
         reader->oom_denied = true;
-        if (reader->incident.is_set && (reader->incident.facts.facts & PLIM_FACT_POSSIBLE)) reader->incident.is_set = false;
+        if (reader->incident.is_set && (reader->incident.facts.facts & PLIM_FACT_POSSIBLE))
+            reader->incident.is_set = false;
         return;
     }
     bool told = plim__has_before(line.at, start, 24, "reason");

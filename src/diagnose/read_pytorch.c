@@ -246,9 +246,9 @@ static void parse_async(plim__reader *reader, const char *start, const char *end
     plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", line.at);
     event.kind = "gpu";
     bool known = plim__has(after, 300, "kernel errors might be") || plim__has(after, 300, "CUDA_LAUNCH_BLOCKING") ||
-                 plim__before(reader, start, 60, "RuntimeError") || plim__before(reader, start, 60, "AcceleratorError") ||
-                 plim__before(reader, start, 200, "torch") || plim__has(after, 300, "torch") ||
-                 plim__before(reader, start, 80, "c10::");
+                 plim__before(reader, start, 60, "RuntimeError") ||
+                 plim__before(reader, start, 60, "AcceleratorError") || plim__before(reader, start, 200, "torch") ||
+                 plim__has(after, 300, "torch") || plim__before(reader, start, 80, "c10::");
     if (!known) { /* any CUDA program may print this */
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "cuda";

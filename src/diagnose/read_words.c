@@ -15,13 +15,18 @@ static bool has_any(plim__text line, const char *const *words, size_t count) {
 }
 
 bool plim__is_talk(plim__text line) {
-    static const char *const words[] = {
-        "if you",   " may ",     "might",   "could ",    "avoid",     "prevent", "in case", "how to",  "would ",
-        "should",   " can ",     "reduce",  "fix",       "warning:",  "handle",  "lead to", "leads to", "likely to",
-        "cause an", "causes ",  "because", "to cause",  "sometimes", "usually", "unless",  "whether", " test ",
-        "whenever", "catch",    "except ", "raise ",    "isinstanc", "import ", "#define", "return ", "issue with",
-        "instead",  "not out-", "isn't",   "is not out", "?",        "guard",   "without", "improve", "support",
-        "adds ", "added ",     "when the", "something like", "proposes", "if a ", "such as", "e.g.", "risk",    "before it", "until ",    "limits.", "sizing",  "memory leak"};
+    static const char *const words[] = {"if you",     " may ",     "might",     "could ",         "avoid",
+                                        "prevent",    "in case",   "how to",    "would ",         "should",
+                                        " can ",      "reduce",    "fix",       "warning:",       "handle",
+                                        "lead to",    "leads to",  "likely to", "cause an",       "causes ",
+                                        "because",    "to cause",  "sometimes", "usually",        "unless",
+                                        "whether",    " test ",    "whenever",  "catch",          "except ",
+                                        "raise ",     "isinstanc", "import ",   "#define",        "return ",
+                                        "issue with", "instead",   "not out-",  "isn't",          "is not out",
+                                        "?",          "guard",     "without",   "improve",        "support",
+                                        "adds ",      "added ",    "when the",  "something like", "proposes",
+                                        "if a ",      "such as",   "e.g.",      "risk",           "before it",
+                                        "until ",     "limits.",   "sizing",    "memory leak"};
     return has_any(line, words, sizeof words / sizeof *words);
 }
 
@@ -36,8 +41,9 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 static void report_words(plim__reader *reader, const char *start, const char *end) {
     plim__text line = plim__line_at(reader, start);
     size_t length = (size_t)(line.end - line.at);
-    bool host = !plim__has(line, length, "cuda") && !plim__has(line, length, "gpu") && !plim__has(line, length, "vram") &&
-                !plim__has(line, length, "hip ") && !plim__has(line, length, "device");
+    bool host = !plim__has(line, length, "cuda") && !plim__has(line, length, "gpu") &&
+                !plim__has(line, length, "vram") && !plim__has(line, length, "hip ") &&
+                !plim__has(line, length, "device");
     plim__event event = plim__event_at(reader, PLIM_GROUP_WORDS, host ? "unknown" : "cuda", line.at);
     event.kind = host ? NULL : "gpu";
     event.strength = PLIM_WEAK;
@@ -69,8 +75,9 @@ static void parse_words(plim__reader *reader, const char *start, const char *end
 /* "torch.cuda.OutOfMemoryError", "OutOfMemoryError:"; code that catches it is no failure. */
 static void parse_class(plim__reader *reader, const char *start, const char *end) {
     plim__text line = plim__line_at(reader, start);
-    static const char *const code[] = {"except ", "except(", "raise ", "isinstance", "catch", "import ", "getattr",
-                                       "hasattr", "with ",   "def ",   "class ",     "assertRaises", "OOM_EXC"};
+    static const char *const code[] = {"except ", "except(",      "raise ",  "isinstance", "catch",
+                                       "import ", "getattr",      "hasattr", "with ",      "def ",
+                                       "class ",  "assertRaises", "OOM_EXC"};
     if (plim__is_code_line(line) || has_any(line, code, sizeof code / sizeof *code)) return;
     bool torch = plim__has_before(line.at, start, 12, "torch.") || plim__has_before(line.at, start, 12, "torch.cuda.");
     const char *first = line.at;

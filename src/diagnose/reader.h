@@ -23,53 +23,53 @@ typedef enum plim__group {
     PLIM_GROUP_TORCH,
     PLIM_GROUP_XLA, /* TensorFlow and JAX share their allocator and its messages */
     PLIM_GROUP_RUNTIME,
-    PLIM_GROUP_HOST, /* killers, schedulers, Python: who died, not what failed */
+    PLIM_GROUP_HOST,  /* killers, schedulers, Python: who died, not what failed */
     PLIM_GROUP_WORDS, /* words about memory in a line of error; gives way to every message proper */
 } plim__group;
 
 /* What a message is besides its numbers. */
 typedef uint64_t plim__facts;
-#define PLIM_FACT_WARNING ((plim__facts)1 << 0) /* says itself that nothing failed */
-#define PLIM_FACT_DRIVER ((plim__facts)1 << 1) /* a failure only if the run does not go on */
-#define PLIM_FACT_TACTIC ((plim__facts)1 << 2) /* TensorRT skipped a tactic: a failure only if no engine comes out */
-#define PLIM_FACT_BAD_SIZE ((plim__facts)1 << 3) /* says itself that the size is nonsense */
-#define PLIM_FACT_LIMIT ((plim__facts)1 << 4) /* a scheduler's or a user's cap struck */
-#define PLIM_FACT_BLOCK_LIMIT ((plim__facts)1 << 5) /* says that single blocks may not be that large */
-#define PLIM_FACT_DISGUISED ((plim__facts)1 << 6) /* usually means out of memory without saying it */
-#define PLIM_FACT_HOST ((plim__facts)1 << 7) /* host memory */
-#define PLIM_FACT_EAGER_CONST ((plim__facts)1 << 8) /* the op that copies NumPy data to the device */
-#define PLIM_FACT_FALLING ((plim__facts)1 << 9) /* TensorFlow asking for ever less of a card that is taken */
-#define PLIM_FACT_TENSORFLOW ((plim__facts)1 << 10) /* evidence for either framework, where both print the same */
-#define PLIM_FACT_JAX ((plim__facts)1 << 11) /* likewise */
-#define PLIM_FACT_SHM ((plim__facts)1 << 12) /* /dev/shm */
-#define PLIM_FACT_TOO_BIG ((plim__facts)1 << 13) /* says itself that one request is too large */
-#define PLIM_FACT_SAID_FRAGMENTED ((plim__facts)1 << 14) /* says itself that free memory is in pieces */
-#define PLIM_FACT_KILLED ((plim__facts)1 << 15) /* the process was killed from outside */
-#define PLIM_FACT_WIN_COMMIT ((plim__facts)1 << 16) /* Windows' commit limit */
-#define PLIM_FACT_ON_CHIP ((plim__facts)1 << 17) /* a TPU's smem or vmem, not its HBM */
-#define PLIM_FACT_DUMP ((plim__facts)1 << 18) /* an allocator's dump begins */
+#define PLIM_FACT_WARNING           ((plim__facts)1 << 0) /* says itself that nothing failed */
+#define PLIM_FACT_DRIVER            ((plim__facts)1 << 1) /* a failure only if the run does not go on */
+#define PLIM_FACT_TACTIC            ((plim__facts)1 << 2) /* TensorRT skipped a tactic: a failure only if no engine comes out */
+#define PLIM_FACT_BAD_SIZE          ((plim__facts)1 << 3)  /* says itself that the size is nonsense */
+#define PLIM_FACT_LIMIT             ((plim__facts)1 << 4)  /* a scheduler's or a user's cap struck */
+#define PLIM_FACT_BLOCK_LIMIT       ((plim__facts)1 << 5)  /* says that single blocks may not be that large */
+#define PLIM_FACT_DISGUISED         ((plim__facts)1 << 6)  /* usually means out of memory without saying it */
+#define PLIM_FACT_HOST              ((plim__facts)1 << 7)  /* host memory */
+#define PLIM_FACT_EAGER_CONST       ((plim__facts)1 << 8)  /* the op that copies NumPy data to the device */
+#define PLIM_FACT_FALLING           ((plim__facts)1 << 9)  /* TensorFlow asking for ever less of a card that is taken */
+#define PLIM_FACT_TENSORFLOW        ((plim__facts)1 << 10) /* evidence for either framework, where both print the same */
+#define PLIM_FACT_JAX               ((plim__facts)1 << 11) /* likewise */
+#define PLIM_FACT_SHM               ((plim__facts)1 << 12) /* /dev/shm */
+#define PLIM_FACT_TOO_BIG           ((plim__facts)1 << 13) /* says itself that one request is too large */
+#define PLIM_FACT_SAID_FRAGMENTED   ((plim__facts)1 << 14) /* says itself that free memory is in pieces */
+#define PLIM_FACT_KILLED            ((plim__facts)1 << 15) /* the process was killed from outside */
+#define PLIM_FACT_WIN_COMMIT        ((plim__facts)1 << 16) /* Windows' commit limit */
+#define PLIM_FACT_ON_CHIP           ((plim__facts)1 << 17) /* a TPU's smem or vmem, not its HBM */
+#define PLIM_FACT_DUMP              ((plim__facts)1 << 18) /* an allocator's dump begins */
 #define PLIM_FACT_UNKNOWN_PROCESSES ((plim__facts)1 << 19) /* the driver does not tell what processes hold (WSL2) */
-#define PLIM_FACT_UTILIZATION ((plim__facts)1 << 20) /* vLLM's share of the card */
-#define PLIM_FACT_POSSIBLE ((plim__facts)1 << 21) /* memory is one possible reason of several */
-#define PLIM_FACT_MODEL ((plim__facts)1 << 22) /* said while a model is loaded */
-#define PLIM_FACT_KV_CACHE ((plim__facts)1 << 23) /* the room for a language model's cache */
-#define PLIM_FACT_OTHERS ((plim__facts)1 << 24) /* says itself that others hold memory */
-#define PLIM_FACT_WARMUP ((plim__facts)1 << 25) /* at the start of serving, with made-up requests */
-#define PLIM_FACT_NAME_ONLY ((plim__facts)1 << 26) /* the exception's name and no more */
-#define PLIM_FACT_POOL ((plim__facts)1 << 27) /* a pool's own maximum */
-#define PLIM_FACT_JETSON ((plim__facts)1 << 28) /* memory shared with the host */
-#define PLIM_FACT_HEAP ((plim__facts)1 << 29) /* the limit of a language's heap */
-#define PLIM_FACT_OOMD ((plim__facts)1 << 30) /* a killer in user space, before the kernel acts */
-#define PLIM_FACT_OBJECT_STORE ((plim__facts)1 << 31) /* Ray's store */
-#define PLIM_FACT_FILES ((plim__facts)1 << 32) /* too few file handles rather than memory */
-#define PLIM_FACT_NOT_MEMORY ((plim__facts)1 << 33) /* sounds like memory, is not */
-#define PLIM_FACT_THREADS ((plim__facts)1 << 34) /* too many threads */
-#define PLIM_FACT_MAPS ((plim__facts)1 << 35) /* too many mappings */
-#define PLIM_FACT_PROGRAM ((plim__facts)1 << 36) /* the figure is the whole program, not one tensor */
-#define PLIM_FACT_CUT ((plim__facts)1 << 37) /* a figure is cut off or garbled */
-#define PLIM_FACT_ASYNC ((plim__facts)1 << 38) /* cudaMallocAsync */
-#define PLIM_FACT_CHUNK ((plim__facts)1 << 39) /* the figure is the pool's chunk, not a tensor */
-#define PLIM_FACT_PRESET ((plim__facts)1 << 40) /* memory that was pinned for transfers */
+#define PLIM_FACT_UTILIZATION       ((plim__facts)1 << 20) /* vLLM's share of the card */
+#define PLIM_FACT_POSSIBLE          ((plim__facts)1 << 21) /* memory is one possible reason of several */
+#define PLIM_FACT_MODEL             ((plim__facts)1 << 22) /* said while a model is loaded */
+#define PLIM_FACT_KV_CACHE          ((plim__facts)1 << 23) /* the room for a language model's cache */
+#define PLIM_FACT_OTHERS            ((plim__facts)1 << 24) /* says itself that others hold memory */
+#define PLIM_FACT_WARMUP            ((plim__facts)1 << 25) /* at the start of serving, with made-up requests */
+#define PLIM_FACT_NAME_ONLY         ((plim__facts)1 << 26) /* the exception's name and no more */
+#define PLIM_FACT_POOL              ((plim__facts)1 << 27) /* a pool's own maximum */
+#define PLIM_FACT_JETSON            ((plim__facts)1 << 28) /* memory shared with the host */
+#define PLIM_FACT_HEAP              ((plim__facts)1 << 29) /* the limit of a language's heap */
+#define PLIM_FACT_OOMD              ((plim__facts)1 << 30) /* a killer in user space, before the kernel acts */
+#define PLIM_FACT_OBJECT_STORE      ((plim__facts)1 << 31) /* Ray's store */
+#define PLIM_FACT_FILES             ((plim__facts)1 << 32) /* too few file handles rather than memory */
+#define PLIM_FACT_NOT_MEMORY        ((plim__facts)1 << 33) /* sounds like memory, is not */
+#define PLIM_FACT_THREADS           ((plim__facts)1 << 34) /* too many threads */
+#define PLIM_FACT_MAPS              ((plim__facts)1 << 35) /* too many mappings */
+#define PLIM_FACT_PROGRAM           ((plim__facts)1 << 36) /* the figure is the whole program, not one tensor */
+#define PLIM_FACT_CUT               ((plim__facts)1 << 37) /* a figure is cut off or garbled */
+#define PLIM_FACT_ASYNC             ((plim__facts)1 << 38) /* cudaMallocAsync */
+#define PLIM_FACT_CHUNK             ((plim__facts)1 << 39) /* the figure is the pool's chunk, not a tensor */
+#define PLIM_FACT_PRESET            ((plim__facts)1 << 40) /* memory that was pinned for transfers */
 
 /* How much a message says; the strongest of an incident names the framework. */
 enum { PLIM_WEAK = 1, PLIM_HINT = 2, PLIM_PLAIN = 3, PLIM_STRONG = 4, PLIM_FULL = 5 };
@@ -101,7 +101,7 @@ typedef struct plim__incident {
     uint64_t begin, end; /* positions in the whole cleaned text */
     bool moved_on;       /* training was seen to go on behind it */
     bool recovered;      /* the program says that it went on without that memory */
-    bool dumped;   /* a dump belongs to it */
+    bool dumped;         /* a dump belongs to it */
     plim__dump dump;
     plim__buffers buffers;
     char message[512];
@@ -119,10 +119,10 @@ typedef struct plim__reader {
     /* said once, at the start of a run */
     plim_amount total_memory;
     int64_t created_mb;
-    bool oom_denied;              /* the container's state says that it was not killed for memory */
-    bool engine_done;             /* TensorRT finished after the last incident */
-    char unread[160];             /* about the event being parsed */
-    const plim__scan *words;      /* of the context; NULL: none is read */
+    bool oom_denied;         /* the container's state says that it was not killed for memory */
+    bool engine_done;        /* TensorRT finished after the last incident */
+    char unread[160];        /* about the event being parsed */
+    const plim__scan *words; /* of the context; NULL: none is read */
 } plim__reader;
 
 void plim__reader_init(plim__reader *reader);

@@ -160,10 +160,9 @@ static bool take_directive(plim__text *t, char directive, arguments *args) {
     }
     case 'N': {
         plim_amount *amount = va_arg(args->list, plim_amount *);
-        return take_size(t, amount) || (take_integer(t, &integer, &overflow) && ends_number(*t) &&
-                                        (*amount = overflow || integer > INT64_MAX ? (plim_amount){0}
-                                                                                   : plim__exact(integer),
-                                         true));
+        return take_size(t, amount) ||
+               (take_integer(t, &integer, &overflow) && ends_number(*t) &&
+                (*amount = overflow || integer > INT64_MAX ? (plim_amount){0} : plim__exact(integer), true));
     }
     case 'g':
     case 'm': {
