@@ -26,7 +26,7 @@ struct plim__setting {
 static size_t persistent_bytes(const plim__program *program) {
     size_t bytes = 0;
     for (size_t b = 0; b < program->buffers.count; b++)
-        if (program->buffers.items[b].kept)
+        if (program->buffers.items[b].persistent)
             bytes += (program->buffers.items[b].bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
     return bytes;
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "core/file.h"
+#include "core/host.h"
 #include "core/str.h"
 #include "plimsoll/version.h"
 
@@ -51,6 +52,7 @@ static char *cache_path(int threads, bool make) {
 }
 
 static bool read_cache(int threads, plim__costs *costs) {
+    if (plim__host_keeps_files()) return false;
     char *path = cache_path(threads, false), *text = NULL;
     size_t size;
     bool good = path && plim__file_read(path, 1 << 20, &text, &size, NULL) == PLIM_OK && plim__costs_read(costs, text);
@@ -60,6 +62,7 @@ static bool read_cache(int threads, plim__costs *costs) {
 }
 
 void plim__costs_store(int threads, const plim__costs *costs) {
+    if (plim__host_keeps_files()) return;
     char *path = cache_path(threads, true), *text = path ? plim__costs_write(costs) : NULL;
     if (text) plim__file_write(path, text, strlen(text), NULL);
     plim__free(text);

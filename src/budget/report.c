@@ -5,7 +5,7 @@
 
 #include "budget/picture.h"
 #include "budget/saved_plan.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "format/trace_script.h"
 #include "mem/limits.h"
 #include "plan/peak.h"
@@ -156,10 +156,15 @@ static plim_status make(struct draft *draft, plim_error *error) {
 
 plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
                              plim_error *error) {
+    PLIM__NEED(plan, error);
+    *plan = NULL;
+    PLIM__NEED(model, error);
+    plim_trainer_options o;
+    PLIM_TRY(plim__trainer_options_read(options, &o, error));
     *plan = plim__alloc_zero(1, sizeof **plan);
     if (!*plan) return plim__fail_memory(error, "a plan", sizeof **plan);
     struct draft draft = {.model = model, .plan = *plan};
-    plim__request_read(options, &draft.request, &draft.bounds);
+    plim__request_read(&o, &draft.request, &draft.bounds);
     plim_status status = make(&draft, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_plan_free(*plan);

@@ -49,6 +49,9 @@ typedef struct plim__bounds {
     size_t base_bytes, packed_bytes;
 } plim__bounds;
 
+/* Options as a caller gave them (NULL: defaults), read, checked and made whole. */
+plim_status plim__trainer_options_read(const plim_trainer_options *given, plim_trainer_options *options,
+                                       plim_error *error);
 /* The highest class that options allow. */
 plim_class plim__allow_class(plim_allow allow);
 /* Pointers still lead to what the options point to. */

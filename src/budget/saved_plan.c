@@ -8,6 +8,7 @@
 
 #include "budget/costs_file.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/str.h"
 #include "format/trace.h"
 #include "kernel/machine.h"
@@ -82,9 +83,9 @@ plim_status plim__saved_plan_text(const plim__training_plan *plan, uint64_t budg
     json_t *is;
     PLIM_TRY(describe(plan, &is, error));
     json_t *saved = plan_json(plan, budget, is);
-    char *dumped = saved ? json_dumps(saved, JSON_COMPACT) : NULL;
-    *text = dumped ? plim__strdup(dumped) : NULL;
-    free(dumped);
+    plim__str printed = {0};
+    if (!plim__json_print(&printed, saved, JSON_COMPACT)) plim__str_free(&printed);
+    *text = printed.data;
     json_decref(saved);
     return *text ? PLIM_OK : plim__fail_memory(error, "a plan", 1);
 }

@@ -78,11 +78,11 @@ plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *
 }
 
 static plim_status compare(const plim_trainer *t, plim__trace *trace, plim_error *error) {
-    size_t used = t->arena.kept_bytes + t->arena.passing_bytes;
-    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->plan->planned_persistent, t->arena.kept_bytes,
+    size_t used = t->arena.persistent_bytes + t->arena.transient_bytes;
+    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->plan->planned_persistent, t->arena.persistent_bytes,
                                         error));
     PLIM_TRY(plim__trace_add_comparison(trace, "everything else in the arena",
-                                        t->plan->planned_arena - t->plan->planned_persistent, t->arena.passing_bytes,
+                                        t->plan->planned_arena - t->plan->planned_persistent, t->arena.transient_bytes,
                                         error));
     PLIM_TRY(plim__trace_add_comparison(trace, "arena", t->plan->planned_arena, used, error));
     return t->plan->process.planned_bytes
@@ -173,7 +173,7 @@ static plim_status know_variant(struct plim__recording *r, const plim__instance 
 
 /* What is there before the first recorded update: the arena's weights and state, and the process around it. */
 static plim_status hold(plim_trainer *t, struct plim__recording *r, plim_error *error) {
-    size_t resident = plim__resident_now(), arena = t->arena.kept_bytes + t->arena.passing_bytes;
+    size_t resident = plim__resident_now(), arena = t->arena.persistent_bytes + t->arena.transient_bytes;
     plim__timeline_buffer program = {.name = "program, libraries, stacks and data",
                                      .kind = PLIM__KIND_PROCESS,
                                      .bytes = resident > arena ? resident - arena : 0,
@@ -197,19 +197,19 @@ static plim_status know_variants(plim_trainer *t, struct plim__recording *r, pli
 plim_status plim__recording_prepare(plim_trainer *t, plim_error *error) {
     struct plim__recording *r = t->recording;
     if (!r) return PLIM_OK;
-    if (t->plan->bounds.budget) plim__arena_lend(&t->arena);
+    if (t->plan->bounds.budget) plim__arena_release_pages(&t->arena);
     plim_status status = know_variants(t, r, error);
-    if (t->plan->bounds.budget) plim__arena_take_back(&t->arena);
+    if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
     return status == PLIM_OK ? hold(t, r, error) : status;
 }
 
 /* An undeclared size: another variant takes the place of the one before, and nothing has run yet. */
 static plim_status know_late(plim_trainer *t, struct plim__recording *r, const plim__instance *instance,
                              plim_error *error) {
-    if (t->plan->bounds.budget) plim__arena_lend(&t->arena);
+    if (t->plan->bounds.budget) plim__arena_release_pages(&t->arena);
     plim_status status = add_variant(r, instance, error);
     plim__trace_settle(r->trace);
-    if (t->plan->bounds.budget) plim__arena_take_back(&t->arena);
+    if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
     r->late++;
     return status;
 }

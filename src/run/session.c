@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
+#include "grad/training.h"
 #include "plan/peak.h"
 #include "run/session_parts.h"
 
@@ -13,6 +14,21 @@ struct plim_session {
     plim__runner *runner; /* NULL: it only plans */
 };
 
+static plim_status check_options(const plim_session_options *o, plim_error *error) {
+    PLIM_TRY(plim__threads_check(o->threads, error));
+    if (o->batch < 0) return plim__fail(error, PLIM_INVALID, "a batch of %lld samples", (long long)o->batch);
+    if (o->size_count && !o->sizes)
+        return plim__fail(error, PLIM_INVALID, "there are %zu sizes, but sizes is NULL", o->size_count);
+    if (o->fixed_count && !o->fixed)
+        return plim__fail(error, PLIM_INVALID, "there are %zu fixed inputs, but fixed is NULL", o->fixed_count);
+    for (size_t i = 0; i < o->size_count; i++)
+        if (!o->sizes[i].symbol) return plim__fail(error, PLIM_INVALID, "sizes[%zu].symbol is NULL", i);
+    for (size_t i = 0; i < o->fixed_count; i++)
+        if (!o->fixed[i].name || !o->fixed[i].data || (o->fixed[i].rank > 0 && !o->fixed[i].dims))
+            return plim__fail(error, PLIM_INVALID, "fixed[%zu] has no name, dims or data", i);
+    return PLIM_OK;
+}
+
 static plim_status start(plim_session *s, const plim_session_options *options, plim_error *error) {
     if (options->plan_only) return PLIM_OK;
     PLIM_TRY(plim__runner_create(s->made->program, s->made->plan, NULL, &s->runner, error));
@@ -21,13 +37,22 @@ static plim_status start(plim_session *s, const plim_session_options *options, p
 
 plim_status plim_session_create(const plim_graph *model, const plim_session_options *options, plim_session **session,
                                 plim_error *error) {
-    static const plim_session_options defaults;
-    if (!options) options = &defaults;
+    plim_session_options o;
+    plim_loss loss;
+    PLIM__NEED(session, error);
+    *session = NULL;
+    PLIM__NEED(model, error);
+    PLIM__OPTIONS(plim_session_options, o, options, error);
+    PLIM_TRY(check_options(&o, error));
+    if (o.loss) {
+        PLIM_TRY(plim__loss_resolve(o.loss, &loss, error));
+        o.loss = &loss;
+    }
     *session = plim__alloc_zero(1, sizeof **session);
     if (!*session) return plim__fail_memory(error, "a session", sizeof **session);
     (*session)->owned = true;
-    plim_status status = plim__inference_create(model, options, NULL, &(*session)->made, error);
-    if (status == PLIM_OK) status = start(*session, options, error);
+    plim_status status = plim__inference_create(model, &o, NULL, &(*session)->made, error);
+    if (status == PLIM_OK) status = start(*session, &o, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_session_free(*session);
     *session = NULL;

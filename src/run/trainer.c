@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "budget/report.h"
+#include "core/arguments.h"
 #include "core/clock.h"
-#include "core/error.h"
 #include "run/recording.h"
 #include "run/session_parts.h"
 
@@ -96,8 +96,12 @@ plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_opti
     plim__request request;
     plim__bounds bounds;
     plim__training_plan *plan;
+    PLIM__NEED(trainer, error);
     *trainer = NULL;
-    plim__request_read(options, &request, &bounds);
+    PLIM__NEED(model, error);
+    plim_trainer_options o;
+    PLIM_TRY(plim__trainer_options_read(options, &o, error));
+    plim__request_read(&o, &request, &bounds);
     plim_status status = plim__training_plan_create(model, &request, &bounds, &plan, error);
     if (status == PLIM_OK) return plim__trainer_create(plan, trainer, error);
     plim__training_plan_free(plan);
@@ -106,7 +110,9 @@ plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_opti
 
 plim_status plim_trainer_create_from_plan(plim_plan *plan, plim_trainer **trainer, plim_error *error) {
     plim__training_plan *training;
+    PLIM__NEED(trainer, error);
     *trainer = NULL;
+    PLIM__NEED(plan, error);
     PLIM_TRY(plim__plan_release(plan, &training, error));
     return plim__trainer_create(training, trainer, error);
 }

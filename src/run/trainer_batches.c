@@ -82,10 +82,10 @@ static plim_status replace_irregular(plim_trainer *t, int64_t rest, plim_error *
     plim__training_plan *plan = t->plan;
     plim__trainer_drop_irregular(t);
     plim__machine_forget();
-    plim__arena_lend_some(&t->arena, PLANNING_BYTES + STEP_BYTES * plan->main->program->steps.count);
+    plim__arena_release_some_pages(&t->arena, PLANNING_BYTES + STEP_BYTES * plan->main->program->steps.count);
     plim_status status = plim__irregular_replace(plan, rest, error);
     plim__machine_forget();
-    plim__arena_take_back(&t->arena);
+    plim__arena_restore_pages(&t->arena);
     if (status == PLIM_OK) status = plim__instance_start(&t->irregular, plan->irregular.variant, &t->arena, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__instance_stop(&t->irregular);

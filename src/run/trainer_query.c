@@ -8,7 +8,7 @@
 
 void plim_trainer_get_stats(const plim_trainer *t, plim_trainer_stats *stats) {
     plim__training_plan_stats(t->plan, stats);
-    if (t->main.runner) stats->arena_bytes = t->arena.kept_bytes + t->arena.passing_bytes;
+    if (t->main.runner) stats->arena_bytes = t->arena.persistent_bytes + t->arena.transient_bytes;
     stats->replans = t->replans;
 }
 

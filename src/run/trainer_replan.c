@@ -34,14 +34,14 @@ static plim_status write_all(int fd, const char *data, size_t size, plim_error *
 
 /* Memory for one tensor between runs. */
 static void *staging(const plim_trainer *t, size_t bytes) {
-    return bytes <= t->arena.passing_bytes / 2
-               ? t->arena.passing + t->arena.passing_bytes / 2 / PLIM__ALIGNMENT * PLIM__ALIGNMENT
+    return bytes <= t->arena.transient_bytes / 2
+               ? t->arena.transient + t->arena.transient_bytes / 2 / PLIM__ALIGNMENT * PLIM__ALIGNMENT
                : plim__alloc(bytes);
 }
 
 static void end_staging(const plim_trainer *t, void *memory) {
     char *at = memory;
-    if (at < t->arena.passing || at >= t->arena.passing + t->arena.passing_bytes) plim__free(memory);
+    if (at < t->arena.transient || at >= t->arena.transient + t->arena.transient_bytes) plim__free(memory);
 }
 
 static plim_status move_tensor(plim_trainer *t, size_t index, const struct aside *aside, uint64_t *offset, bool out,
@@ -88,12 +88,12 @@ static plim_status restore(plim_trainer *t, const struct aside *aside, plim_erro
 /* Whether the budget can be met, before anything is given up. Transient pages are not needed meanwhile: planning has them. */
 static plim_status try_plan(plim_trainer *t, const plim__request *wanted, uint64_t budget, plim_error *error) {
     plim__bounds bounds = t->plan->bounds;
-    bounds.budget = budget ? budget + t->arena.kept_bytes : 0; /* the weights are still there; no budget stays none */
+    bounds.budget = budget ? budget + t->arena.persistent_bytes : 0; /* the weights are still there; no budget stays none */
     plim__training_plan *trial;
-    plim__arena_lend(&t->arena);
+    plim__arena_release_pages(&t->arena);
     plim_status status = plim__training_plan_create(t->plan->model, wanted, &bounds, &trial, error);
     plim__training_plan_free(trial);
-    if (status != PLIM_OK) plim__arena_take_back(&t->arena);
+    if (status != PLIM_OK) plim__arena_restore_pages(&t->arena);
     return status;
 }
 

@@ -84,7 +84,7 @@ static void learn(plim_trainer *t, double losses[COUNTS]) {
         if (!t->plan->bounds.budget) continue;
         assert_int_equal(after.arena_bytes, before.arena_bytes);
         assert_int_equal(after.arena_bytes, after.planned_arena_bytes);
-        assert_int_equal(t->arena.kept_bytes + t->arena.passing_bytes, after.planned_arena_bytes);
+        assert_int_equal(t->arena.persistent_bytes + t->arena.transient_bytes, after.planned_arena_bytes);
         assert_int_equal(t->tails.count, tails);
         assert_int_equal(after.replans, 0);
     }

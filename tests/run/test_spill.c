@@ -214,14 +214,14 @@ static void another_budget_moves_state_to_a_file_and_back(void **state) {
     plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
     o.allow = PLIM_ALLOW_EXACT;
     plim_trainer *right = make_trainer(model, o), *t = make_trainer(model, o);
-    size_t unspilled = t->arena.kept_bytes + t->arena.passing_bytes;
+    size_t unspilled = t->arena.persistent_bytes + t->arena.transient_bytes;
     learn(right, 0, 4);
     learn(t, 0, 1);
     /* what is planned here stands beside the memory that will be given back */
     uint64_t budget = small_budget(model, o) - unspilled;
     must(plim_trainer_set_budget(t, budget, &error));
     assert_true(spilled_by(t) > ((size_t)8 << 20));
-    assert_true(t->arena.kept_bytes + t->arena.passing_bytes + spilled_by(t) / 2 < unspilled);
+    assert_true(t->arena.persistent_bytes + t->arena.transient_bytes + spilled_by(t) / 2 < unspilled);
     learn(t, 1, 3);
     must(plim_trainer_set_budget(t, 0, &error));
     assert_int_equal(spilled_by(t), 0);
