@@ -18,41 +18,34 @@ static plim_status slope(plim__gradient *d, const char *op, plim_value saved) {
 #define INPUT  plim__gradient_input(d, 0)
 #define OUTPUT plim__gradient_output(d, 0)
 #define SLOPE(name, saved, expression)                                                                                 \
-    plim_status plim__gradient_slope_##name(plim__gradient *d);                                                        \
     plim_status plim__gradient_slope_##name(plim__gradient *d) { return slope(d, #name "Grad", saved); }
 #include "ops/slope.def"
 #undef SLOPE
 
-plim_status plim__gradient_neg(plim__gradient *d);
 plim_status plim__gradient_neg(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_one(d, "Neg", plim__gradient_of_output(d, 0)));
 }
 
 /* Steps: flat everywhere. */
-plim_status plim__gradient_zero(plim__gradient *d);
 plim_status plim__gradient_zero(plim__gradient *d) {
     (void)d;
     return PLIM_OK;
 }
 
-plim_status plim__gradient_identity(plim__gradient *d);
 plim_status plim__gradient_identity(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_of_output(d, 0));
 }
 
-plim_status plim__gradient_cast(plim__gradient *d);
 plim_status plim__gradient_cast(plim__gradient *d) {
     plim_dtype dtype = plim__gradient_dtype(d, plim__gradient_input(d, 0));
     return plim__gradient_set(d, 0, plim__gradient_cast_to(d, plim__gradient_of_output(d, 0), dtype));
 }
 
-plim_status plim__gradient_gelu(plim__gradient *d);
 plim_status plim__gradient_gelu(plim__gradient *d) {
     bool tanh_form = strcmp(plim__node_string(plim__gradient_self(d), "approximate", "none"), "tanh") == 0;
     return slope(d, tanh_form ? "GeluTanhGrad" : "GeluErfGrad", INPUT);
 }
 
-plim_status plim__gradient_leaky_relu(plim__gradient *d);
 plim_status plim__gradient_leaky_relu(plim__gradient *d) {
     bool keeps_sign = plim__node_float(plim__gradient_self(d), "alpha", 0.01f) >= 0;
     return slope(d, "LeakyReluGrad", keeps_sign ? OUTPUT : INPUT);
@@ -64,9 +57,7 @@ static plim_status bent(plim__gradient *d, const char *op, float standard) {
         return plim__gradient_unsupported(d, "with a negative alpha ");
     return slope(d, op, OUTPUT);
 }
-plim_status plim__gradient_elu(plim__gradient *d);
 plim_status plim__gradient_elu(plim__gradient *d) { return bent(d, "EluGrad", 1); }
-plim_status plim__gradient_selu(plim__gradient *d);
 plim_status plim__gradient_selu(plim__gradient *d) { return bent(d, "SeluGrad", 1.67326f); }
 
 /* A bound of Clip: an attribute in older opsets, an input in newer ones; false when it depends on data. */
@@ -100,7 +91,6 @@ static plim_status clip_between(plim__gradient *d) {
     return plim__gradient_set(d, 0, below >= 0 ? plim__gradient_choose(d, below, none, rest) : rest);
 }
 
-plim_status plim__gradient_clip(plim__gradient *d);
 plim_status plim__gradient_clip(plim__gradient *d) {
     float low, high;
     if (!clip_bound(d, 1, "min", -INFINITY, &low) || !clip_bound(d, 2, "max", INFINITY, &high)) return clip_between(d);
@@ -136,14 +126,12 @@ static plim_value slope2(plim__gradient *d, const char *op, plim_value x, plim_v
     return plim__gradient_node(d, PLIM__DOMAIN, op, (plim_value[]){plim__gradient_of_output(d, 0), x, y}, 3);
 }
 
-plim_status plim__gradient_add(plim__gradient *d);
 plim_status plim__gradient_add(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     PLIM_TRY(set_broadcast(d, 0, dy));
     return set_broadcast(d, 1, dy);
 }
 
-plim_status plim__gradient_sub(plim__gradient *d);
 plim_status plim__gradient_sub(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     PLIM_TRY(set_broadcast(d, 0, dy));
@@ -155,7 +143,6 @@ plim_status plim__gradient_sub(plim__gradient *d) {
     return plim__gradient_set(d, 1, plim__gradient_reshape(d, sum, &shape));
 }
 
-plim_status plim__gradient_mul(plim__gradient *d);
 plim_status plim__gradient_mul(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), a = plim__gradient_input(d, 0), b = plim__gradient_input(d, 1);
     if (a == b) return plim__gradient_set(d, 0, plim__gradient_scale(d, plim__gradient_two(d, "Mul", dy, a), 2));
@@ -164,7 +151,6 @@ plim_status plim__gradient_mul(plim__gradient *d) {
 }
 
 /* da = dy / b, db = -da · y. */
-plim_status plim__gradient_div(plim__gradient *d);
 plim_status plim__gradient_div(plim__gradient *d) {
     plim_value b = aligned(d, plim__gradient_input(d, 1));
     plim_value da = plim__gradient_two(d, "Div", plim__gradient_of_output(d, 0), b);
@@ -175,7 +161,6 @@ plim_status plim__gradient_div(plim__gradient *d) {
 }
 
 /* y = a - b · n with a whole n: the slope for b is -n = (y - a) / b. */
-plim_status plim__gradient_mod(plim__gradient *d);
 plim_status plim__gradient_mod(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     PLIM_TRY(set_broadcast(d, 0, dy));
@@ -193,7 +178,6 @@ static bool is_number(plim__gradient *d, plim_value v, double number) {
     return plim__tensor_at(tensor, 0) == number;
 }
 
-plim_status plim__gradient_pow(plim__gradient *d);
 plim_status plim__gradient_pow(plim__gradient *d) {
     plim_value x = plim__gradient_input(d, 0), e = plim__gradient_input(d, 1), dy = plim__gradient_of_output(d, 0);
     if (is_number(d, e, 2)) return set_broadcast(d, 0, plim__gradient_scale(d, plim__gradient_two(d, "Mul", dy, x), 2));
@@ -204,7 +188,6 @@ plim_status plim__gradient_pow(plim__gradient *d) {
                : PLIM_OK;
 }
 
-plim_status plim__gradient_prelu(plim__gradient *d);
 plim_status plim__gradient_prelu(plim__gradient *d) {
     plim_value x = plim__gradient_input(d, 0), s = plim__gradient_input(d, 1);
     plim__shape own = plim__gradient_shape(d, s), wide = own;
@@ -233,9 +216,7 @@ static plim_status extreme(plim__gradient *d, const char *op) {
     return PLIM_OK;
 }
 
-plim_status plim__gradient_max(plim__gradient *d);
 plim_status plim__gradient_max(plim__gradient *d) { return extreme(d, "LargerGrad2"); }
-plim_status plim__gradient_min(plim__gradient *d);
 plim_status plim__gradient_min(plim__gradient *d) { return extreme(d, "SmallerGrad2"); }
 
 static plim_status share(plim__gradient *d, plim_value dy) {
@@ -245,15 +226,12 @@ static plim_status share(plim__gradient *d, plim_value dy) {
     return PLIM_OK;
 }
 
-plim_status plim__gradient_variadic_sum(plim__gradient *d);
 plim_status plim__gradient_variadic_sum(plim__gradient *d) { return share(d, plim__gradient_of_output(d, 0)); }
-plim_status plim__gradient_variadic_mean(plim__gradient *d);
 plim_status plim__gradient_variadic_mean(plim__gradient *d) {
     double count = (double)plim__gradient_self(d)->inputs.count;
     return share(d, plim__gradient_scale(d, plim__gradient_of_output(d, 0), 1 / count));
 }
 
-plim_status plim__gradient_where(plim__gradient *d);
 plim_status plim__gradient_where(plim__gradient *d) {
     plim_value condition = plim__gradient_input(d, 0), dy = plim__gradient_of_output(d, 0);
     plim_value none = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0);

@@ -69,7 +69,6 @@ static plim_status factors(plim__gradient *d, plim_value dy) {
     return plim__gradient_set(d, 1, plim__gradient_reshape(d, db, &own_b));
 }
 
-plim_status plim__gradient_matmul(plim__gradient *d);
 plim_status plim__gradient_matmul(plim__gradient *d) { return factors(d, plim__gradient_of_output(d, 0)); }
 
 /* --- fused activations ---------------------------------------------------------------------------------------- */
@@ -160,7 +159,6 @@ static plim_status before_activation(plim__gradient *d, plim_value *dz) {
 }
 
 /* y = activation(x·w + bias + residual) */
-plim_status plim__gradient_linear(plim__gradient *d);
 plim_status plim__gradient_linear(plim__gradient *d) {
     plim_value dz;
     PLIM_TRY(before_activation(d, &dz));
@@ -171,7 +169,6 @@ plim_status plim__gradient_linear(plim__gradient *d) {
 }
 
 /* y = activation(alpha · a'·b' + beta · c), a' and b' transposed or not. */
-plim_status plim__gradient_gemm(plim__gradient *d);
 plim_status plim__gradient_gemm(plim__gradient *d) {
     plim_value dz, a = plim__gradient_input(d, 0), b = plim__gradient_input(d, 1);
     PLIM_TRY(before_activation(d, &dz));
