@@ -1,4 +1,4 @@
-/* Gradients of recurrent networks. The backward operators (src/kernel/backward_recurrent.h) read time first; what a
+/* Gradients of recurrent networks. The backward operators (src/kernel/backward/recurrent.h) read time first; what a
  * node has batch first is turned for them, and turned back. */
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define PLIM_KERNEL_COPIES_H
 
 #include "kernel/copy.h"
-#include "kernel/lower.h"
+#include "program/lower.h"
 
 /* From in operand `in` to out operand `out`; strides and offsets in elements. */
 typedef struct plim__piece {

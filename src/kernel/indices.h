@@ -3,7 +3,7 @@
 #define PLIM_KERNEL_INDICES_H
 
 #include "core/error.h"
-#include "kernel/program.h"
+#include "program/program.h"
 
 /* Index i of the operand, in 0..size-1; -1 when it is out of range. */
 static inline int64_t plim__index_at(plim_dtype dtype, const void *indices, int64_t i, int64_t size) {

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#include "kernel/lower.h"
+#include "program/lower.h"
 
 #define PLIM__LOOP_OPERANDS 4
 #define PLIM__LOOP_RANK     (PLIM_MAX_RANK + 2) /* a blocked axis counts as two */

@@ -1,8 +1,8 @@
 /* oneDNN primitives as kernels: scratchpads in user mode, data handles set when they change. */
 #include <string.h>
 
-#include "kernel/lower_state.h"
 #include "kernel/machine.h"
+#include "program/lower_state.h"
 
 #define MOST_ARGUMENTS 24
 

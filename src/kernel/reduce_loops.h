@@ -1,5 +1,5 @@
 /* The accumulating loops of reductions for one element type, made by macros; included by src/kernel/simd/reduce.c
- * for float32 and by src/kernel/reduce_loops.c for all others. */
+ * for float32 and by src/kernel/forward/reduce_loops.c for all others. */
 #ifndef PLIM_KERNEL_REDUCE_LOOPS_H
 #define PLIM_KERNEL_REDUCE_LOOPS_H
 

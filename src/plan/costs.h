@@ -7,7 +7,7 @@
 #ifndef PLIM_PLAN_COSTS_H
 #define PLIM_PLAN_COSTS_H
 
-#include "kernel/program.h"
+#include "program/program.h"
 
 #define PLIM__MOST_RATES 96
 #define PLIM__RATE_LABEL 32

@@ -6,7 +6,7 @@
 #ifndef PLIM_PLAN_DEPEND_H
 #define PLIM_PLAN_DEPEND_H
 
-#include "kernel/program.h"
+#include "program/program.h"
 
 /* Lists of numbers, one list an item: those of item i are items[start[i]] to items[start[i + 1] - 1]. */
 typedef struct plim__lists {

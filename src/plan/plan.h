@@ -6,7 +6,7 @@
 #ifndef PLIM_PLAN_PLAN_H
 #define PLIM_PLAN_PLAN_H
 
-#include "kernel/program.h"
+#include "program/program.h"
 
 #define PLIM__ALIGNMENT 64
 

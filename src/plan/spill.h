@@ -3,7 +3,7 @@
 #ifndef PLIM_PLAN_SPILL_H
 #define PLIM_PLAN_SPILL_H
 
-#include "kernel/program.h"
+#include "program/program.h"
 
 /* Buffers of a program that may be spilled, in the order in which they are; `bytes` is the sum up to each of them, as
  * they lie in the arena. */

@@ -2,7 +2,7 @@
 #include "plan/variant.h"
 
 #include "core/error.h"
-#include "kernel/fold.h"
+#include "program/fold.h"
 
 /* Many variants are packed while a plan is searched for; placements found later than this hardly differ. */
 #define PACK_WORK 20000000

@@ -9,7 +9,7 @@
 #include "core/random.h"
 #include "grad/gradient.h"
 #include "graph/pass.h"
-#include "kernel/fold.h"
+#include "program/fold.h"
 
 #define DEFAULT_SAMPLES 24
 #define DEFAULT_EPSILON 0.01

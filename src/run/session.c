@@ -9,8 +9,8 @@
 #include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
-#include "kernel/fold.h"
 #include "plan/peak.h"
+#include "program/fold.h"
 #include "run/parts.h"
 
 struct plim_session {

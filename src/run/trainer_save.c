@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "format/onnx.h"
-#include "kernel/fold.h"
 #include "ops/op.h"
+#include "program/fold.h"
 #include "run/trainer.h"
 
 static plim_status read_weight(void *context, size_t index, void *dense, plim_error *error) {

@@ -6,8 +6,8 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "graph/graph.h"
-#include "kernel/fold.h"
 #include "ops/op.h"
+#include "program/fold.h"
 #include "zoo/models.h"
 
 static const plim_zoo_entry entries[] = {

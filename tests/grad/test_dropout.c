@@ -6,9 +6,9 @@
 
 #include "grad/gradient.h"
 #include "graph/pass.h"
-#include "kernel/fold.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
+#include "program/fold.h"
 
 static void must(plim_status status, const plim_error *error) {
     if (status != PLIM_OK) fail_msg("%s", error->message);

@@ -7,9 +7,9 @@
 
 #include "grad/gradient.h"
 #include "grad/training.h"
-#include "kernel/fold.h"
 #include "kernel/simd/simd.h"
 #include "plim_test.h"
+#include "program/fold.h"
 #include "run/runner.h"
 
 struct numbers {

@@ -7,9 +7,9 @@
 
 #include "grad/gradient.h"
 #include "graph/pass.h"
-#include "kernel/fold.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
+#include "program/fold.h"
 
 struct numbers {
     const char *name;

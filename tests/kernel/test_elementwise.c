@@ -5,7 +5,7 @@
 
 #include "core/half.h"
 #include "kernel/elementwise.h"
-#include "kernel/elementwise_cast.h"
+#include "kernel/forward/elementwise_cast.h"
 #include "plim_test.h"
 
 static const char *const unary_names[] = {

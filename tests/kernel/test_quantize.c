@@ -1,6 +1,6 @@
 /* Quantized numbers: codes survive a round trip, integer products equal their definition. */
 #include "graph/graph.h"
-#include "kernel/quantize.h"
+#include "kernel/forward/quantize.h"
 #include "run_op.h"
 
 static void every_code_of_every_narrow_type_survives_a_round_trip(void **state) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/reduce.h"
+#include "kernel/forward/reduce.h"
 #include "plim_test.h"
 #include "random_layout.h"
 

@@ -7,8 +7,8 @@
 
 #include "core/random.h"
 #include "kernel/machine.h"
-#include "kernel/program.h"
 #include "plim_test.h"
+#include "program/program.h"
 
 struct synthetic_state {
     uint64_t seed;

@@ -11,10 +11,10 @@
 
 #include "grad/gradient.h"
 #include "graph/pass.h"
-#include "kernel/fold.h"
 #include "plan/plan.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
+#include "program/fold.h"
 
 struct training_case {
     plim_graph *graph;

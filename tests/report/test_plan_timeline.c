@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "graph/pass.h"
-#include "kernel/fold.h"
 #include "plimsoll/plimsoll.h"
+#include "program/fold.h"
 #include "report/plan_timeline.h"
 #include "report/report.h"
 

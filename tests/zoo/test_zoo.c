@@ -10,10 +10,10 @@
 #include "format/npy.h"
 #include "graph/graph.h"
 #include "graph/pass.h"
-#include "kernel/fold.h"
 #include "plan/plan.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
+#include "program/fold.h"
 
 static const struct small {
     const char *name;

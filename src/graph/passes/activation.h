@@ -5,7 +5,7 @@
 #include "graph/match.h"
 
 typedef struct plim__activation {
-    const char *name; /* of src/kernel/epilogue.c */
+    const char *name; /* of src/kernel/forward/epilogue.c */
     float alpha, beta;
     plim_value output; /* of the last node of the pattern */
 } plim__activation;

@@ -1,0 +1,123 @@
+/* Backward of convolutions on oneDNN, in the layouts it likes best.
+ *
+ *   ConvGradInput:   dy (N, O, ...), w (O, C/group, ...)  →  dx (N, C, ...)
+ *   ConvGradWeight:  dy (N, O, ...), x (N, C, ...)        →  dw (O, C/group, ...), dbias (O) */
+#include "kernel/forward/conv.h"
+#include "kernel/backward/backward.h"
+
+struct mds {
+    dnnl_memory_desc_t x, w, y, bias;
+};
+
+static plim_status any_mds(plim__lower *l, const plim__conv_geometry *s, struct mds *m) {
+    dnnl_status_t status = dnnl_memory_desc_init_by_tag(&m->x, s->rank, s->x, dnnl_f32, dnnl_format_tag_any);
+    if (status == dnnl_success)
+        status = dnnl_memory_desc_init_by_tag(&m->w, s->weight_rank, s->w, dnnl_f32, dnnl_format_tag_any);
+    if (status == dnnl_success)
+        status = dnnl_memory_desc_init_by_tag(&m->y, s->rank, s->y, dnnl_f32, dnnl_format_tag_any);
+    if (status == dnnl_success)
+        status = dnnl_memory_desc_init_by_tag(&m->bias, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
+    return plim__lower_dnnl(l, status, "convolution");
+}
+
+/* The forward pass, which oneDNN takes as a hint. */
+static plim_status forward_hint(plim__lower *l, const plim__conv_geometry *s, const struct mds *m,
+                                dnnl_primitive_desc_t *hint) {
+    dnnl_convolution_desc_t desc;
+    dnnl_status_t status =
+        dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, &m->x, &m->w,
+                                                   NULL, &m->y, s->stride, s->dilation, s->before, s->after);
+    PLIM_TRY(plim__lower_dnnl(l, status, "convolution"));
+    return plim__backward_describe(l, "convolution", &desc, NULL, hint);
+}
+
+static plim_status check(plim__lower *l) {
+    if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
+    if (plim__lower_input_shape(l, 0)->rank > 5) return plim__lower_unsupported(l, "with more than three spatial axes");
+    return PLIM_OK;
+}
+
+static plim_status describe_input(plim__lower *l, const plim__conv_geometry *s, dnnl_primitive_desc_t *pd) {
+    struct mds m;
+    dnnl_primitive_desc_t hint;
+    dnnl_convolution_desc_t desc;
+    PLIM_TRY(any_mds(l, s, &m));
+    PLIM_TRY(forward_hint(l, s, &m, &hint));
+    plim_status status = plim__lower_dnnl(
+        l,
+        dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &m.x, &m.w, &m.y, s->stride,
+                                                         s->dilation, s->before, s->after),
+        "convolution");
+    if (status == PLIM_OK) status = plim__backward_describe(l, "convolution", &desc, hint, pd);
+    dnnl_primitive_desc_destroy(hint);
+    return status;
+}
+
+plim_status plim__lower_conv_grad_input(plim__lower *l);
+plim_status plim__lower_conv_grad_input(plim__lower *l) {
+    plim__conv_geometry s;
+    dnnl_primitive_desc_t pd;
+    PLIM_TRY(check(l));
+    PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_output_shape(l, 0), plim__lower_input_shape(l, 1),
+                             plim__lower_input_shape(l, 0), false, &s));
+    PLIM_TRY(describe_input(l, &s, &pd));
+    plim__argument arguments[] = {
+        {DNNL_ARG_DIFF_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), 0},
+        {DNNL_ARG_WEIGHTS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0), 1},
+        {DNNL_ARG_DIFF_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_src_md, 0), PLIM__OUT(0)}};
+    dnnl_memory_desc_t seen;
+    dnnl_memory_desc_init_by_strides(&seen, s.weight_rank, s.w, dnnl_f32, s.w_strides);
+    plim_status status = plim__lower_input_md(l, 0, &arguments[0].md);
+    if (status == PLIM_OK) status = plim__lower_input_seen(l, 1, &seen, &arguments[1].md);
+    if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
+    if (status == PLIM_OK) return plim__lower_primitive(l, "ConvGradInput", pd, arguments, 3);
+    dnnl_primitive_desc_destroy(pd);
+    return status;
+}
+
+static plim_status describe_weight(plim__lower *l, const plim__conv_geometry *s, bool bias, dnnl_primitive_desc_t *pd) {
+    struct mds m;
+    dnnl_primitive_desc_t hint;
+    dnnl_convolution_desc_t desc;
+    PLIM_TRY(any_mds(l, s, &m));
+    PLIM_TRY(forward_hint(l, s, &m, &hint));
+    plim_status status = plim__lower_dnnl(l,
+                                          dnnl_dilated_convolution_backward_weights_desc_init(
+                                              &desc, dnnl_convolution_direct, &m.x, &m.w, bias ? &m.bias : NULL, &m.y,
+                                              s->stride, s->dilation, s->before, s->after),
+                                          "convolution");
+    if (status == PLIM_OK) status = plim__backward_describe(l, "convolution", &desc, hint, pd);
+    dnnl_primitive_desc_destroy(hint);
+    return status;
+}
+
+plim_status plim__lower_conv_grad_weight(plim__lower *l);
+plim_status plim__lower_conv_grad_weight(plim__lower *l) {
+    plim__conv_geometry s;
+    dnnl_primitive_desc_t pd;
+    bool bias = plim__lower_has_output(l, 1);
+    PLIM_TRY(check(l));
+    PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_input_shape(l, 1), plim__lower_output_shape(l, 0),
+                             plim__lower_input_shape(l, 0), false, &s));
+    PLIM_TRY(describe_weight(l, &s, bias, &pd));
+    bool done;
+    plim_status status = plim__lower_few_channels(l, &s, dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
+                                                  dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), &done);
+    if (status != PLIM_OK || done) {
+        dnnl_primitive_desc_destroy(pd);
+        return status;
+    }
+    plim__argument arguments[] = {
+        {DNNL_ARG_DIFF_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), 0},
+        {DNNL_ARG_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0), 1},
+        {DNNL_ARG_DIFF_WEIGHTS, *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 0), PLIM__OUT(0)},
+        {.id = DNNL_ARG_DIFF_BIAS, .operand = PLIM__OUT(1)}};
+    if (bias) arguments[3].md = *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_weights_md, 1);
+    status = plim__lower_input_md(l, 0, &arguments[0].md);
+    if (status == PLIM_OK) status = plim__lower_input_md(l, 1, &arguments[1].md);
+    if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
+    if (status == PLIM_OK && bias) status = plim__lower_output(l, 1, NULL);
+    if (status == PLIM_OK) return plim__lower_primitive(l, "ConvGradWeight", pd, arguments, bias ? 4 : 3);
+    dnnl_primitive_desc_destroy(pd);
+    return status;
+}

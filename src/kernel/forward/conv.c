@@ -1,0 +1,137 @@
+/* Convolutions on oneDNN, in the layouts it likes best. Fused: bias, a residual that is added, an activation.
+ *
+ *   x (N, C, ...)   w (O, C/group, ...)   bias (O)   residual like y   ->   y (N, O, ...)
+ *
+ * Node inputs: 0 x, 1 w, 2 bias, 3 residual (the last only from the fusing pass). */
+#include <string.h>
+
+#include "kernel/forward/conv.h"
+#include "kernel/forward/epilogue.h"
+#include "ops/window.h"
+
+/* Weights get an axis for the groups: (g, O/g, C/g, ...). Transposed ones are stored (C, O/g, ...) and seen
+ * with input and output channels exchanged. */
+static void weight_axes(plim__conv_geometry *s, const plim__shape *w, int64_t group, bool transposed) {
+    int k = 0, spatial = w->rank - 2;
+    int64_t area = plim__shape_product(w, 2, w->rank), second = w->dims[1];
+    int64_t first = w->dims[0] / group;
+    if (group > 1) {
+        s->w[k] = group;
+        s->w_strides[k++] = first * second * area;
+    }
+    s->w[k] = transposed ? second : first;
+    s->w_strides[k++] = transposed ? area : second * area;
+    s->w[k] = transposed ? first : second;
+    s->w_strides[k++] = transposed ? second * area : area;
+    for (int i = 0; i < spatial; i++) {
+        s->w[k] = w->dims[i + 2];
+        s->w_strides[k++] = plim__shape_product(w, i + 3, w->rank);
+    }
+    s->weight_rank = k;
+}
+
+plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const plim__shape *w, const plim__shape *y,
+                            bool transposed, plim__conv_geometry *s) {
+    plim__window window;
+    PLIM_TRY(transposed ? plim__window_read_transposed(node, x, w->dims + 2, &window, NULL)
+                        : plim__window_read(node, x, w->dims + 2, &window, NULL));
+    *s = (plim__conv_geometry){.rank = x->rank};
+    memcpy(s->x, x->dims, (size_t)x->rank * sizeof *s->x);
+    memcpy(s->y, y->dims, (size_t)y->rank * sizeof *s->y);
+    weight_axes(s, w, plim__node_int(node, "group", 1), transposed);
+    for (int i = 0; i < window.axes; i++) {
+        int64_t reach = (window.kernel[i] - 1) * window.dilation[i] + 1;
+        s->stride[i] = window.stride[i];
+        s->dilation[i] = window.dilation[i] - 1; /* oneDNN counts the holes */
+        s->before[i] = window.before[i];
+        /* oneDNN wants the padding that makes its own size formula exact */
+        s->after[i] = transposed ? (window.in[i] - 1) * window.stride[i] + reach - window.before[i] - window.out[i]
+                                 : (window.out[i] - 1) * window.stride[i] + reach - window.in[i] - window.before[i];
+    }
+    return PLIM_OK;
+}
+
+static plim_status any_md(plim__lower *l, dnnl_memory_desc_t *md, int rank, const dnnl_dims_t dims) {
+    return plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(md, rank, dims, dnnl_f32, dnnl_format_tag_any),
+                            "convolution");
+}
+
+static plim_status make_attributes(plim__lower *l, bool residual, dnnl_primitive_attr_t *attr) {
+    PLIM_TRY(plim__lower_attr(l, attr));
+    dnnl_post_ops_t ops;
+    plim_status status = plim__lower_dnnl(l, dnnl_post_ops_create(&ops), "epilogue");
+    if (status == PLIM_OK) {
+        if (residual) status = plim__lower_dnnl(l, dnnl_post_ops_append_sum(ops, 1), "residual");
+        if (status == PLIM_OK) status = plim__epilogue_activation(l, ops);
+        if (status == PLIM_OK) status = plim__lower_dnnl(l, dnnl_primitive_attr_set_post_ops(*attr, ops), "epilogue");
+        dnnl_post_ops_destroy(ops);
+    }
+    if (status != PLIM_OK) dnnl_primitive_attr_destroy(*attr);
+    return status;
+}
+
+static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, bool bias,
+                            dnnl_primitive_desc_t *pd) {
+    dnnl_memory_desc_t x, w, y, b;
+    PLIM_TRY(any_md(l, &x, s->rank, s->x));
+    PLIM_TRY(any_md(l, &w, s->weight_rank, s->w));
+    PLIM_TRY(any_md(l, &y, s->rank, s->y));
+    dnnl_memory_desc_init_by_tag(&b, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
+    dnnl_primitive_attr_t attr;
+    PLIM_TRY(make_attributes(l, plim__lower_has_input(l, 3), &attr));
+    union {
+        dnnl_convolution_desc_t forward;
+        dnnl_deconvolution_desc_t transposed;
+    } desc;
+    dnnl_status_t status =
+        transposed ? dnnl_dilated_deconvolution_forward_desc_init(&desc.transposed, dnnl_forward_inference,
+                                                                  dnnl_deconvolution_direct, &x, &w, bias ? &b : NULL,
+                                                                  &y, s->stride, s->dilation, s->before, s->after)
+                   : dnnl_dilated_convolution_forward_desc_init(&desc.forward, dnnl_forward_inference,
+                                                                dnnl_convolution_direct, &x, &w, bias ? &b : NULL, &y,
+                                                                s->stride, s->dilation, s->before, s->after);
+    if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_engine(l), NULL);
+    dnnl_primitive_attr_destroy(attr);
+    return plim__lower_dnnl(l, status, "convolution");
+}
+
+static plim_status lower(plim__lower *l, bool transposed) {
+    if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
+    if (plim__lower_input_shape(l, 0)->rank > 5) return plim__lower_unsupported(l, "with more than three spatial axes");
+    bool bias = plim__lower_has_input(l, 2), residual = plim__lower_has_input(l, 3);
+    plim__conv_geometry s;
+    PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_input_shape(l, 0), plim__lower_input_shape(l, 1),
+                             plim__lower_output_shape(l, 0), transposed, &s));
+    bool done = false;
+    if (transposed) PLIM_TRY(plim__lower_upsample(l, &s, &done));
+    if (done) return PLIM_OK;
+    dnnl_primitive_desc_t pd = NULL;
+    PLIM_TRY(describe(l, &s, transposed, bias, &pd));
+    plim__argument arguments[4] = {
+        {DNNL_ARG_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0), 0},
+        {DNNL_ARG_WEIGHTS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0), 1},
+        {DNNL_ARG_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0), PLIM__OUT(0)}};
+    int count = 3;
+    dnnl_memory_desc_t seen;
+    dnnl_memory_desc_init_by_strides(&seen, s.weight_rank, s.w, dnnl_f32, s.w_strides);
+    plim_status status = plim__lower_input_md(l, 0, &arguments[0].md);
+    if (status == PLIM_OK) status = plim__lower_input_seen(l, 1, &seen, &arguments[1].md);
+    if (status == PLIM_OK && bias) {
+        status = plim__lower_input(l, 2, PLIM__DENSE, NULL);
+        arguments[count++] =
+            (plim__argument){DNNL_ARG_BIAS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1), 2};
+    }
+    if (status == PLIM_OK && residual) status = plim__lower_input_md(l, 3, &arguments[2].md);
+    if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
+    if (status != PLIM_OK) {
+        dnnl_primitive_desc_destroy(pd);
+        return status;
+    }
+    const char *label = transposed ? "ConvTranspose" : "Conv";
+    if (!residual) return plim__lower_primitive(l, label, pd, arguments, count);
+    return plim__lower_primitive_onto(l, label, pd, arguments, count, bias ? 3 : 2,
+                                      dnnl_memory_desc_get_size(&arguments[2].md));
+}
+
+plim_status plim__lower_conv(plim__lower *l) { return lower(l, false); }
+plim_status plim__lower_conv_transpose(plim__lower *l) { return lower(l, true); }

@@ -1,0 +1,145 @@
+/* One time step of an RNN, GRU or LSTM, for some of the hidden units.
+ *
+ *   RNN:   h = f(X·Wᵀ + h·Rᵀ + b)
+ *   GRU:   z, r = f(...)    a = g(X·Whᵀ + (r ⊙ h)·Rhᵀ + b)         h = (1 - z) ⊙ a + z ⊙ h
+ *          reset after:     a = g(X·Whᵀ + Wbh + r ⊙ (h·Rhᵀ + Rbh))
+ *   LSTM:  i, o, f = f(...)    c = f ⊙ c + i ⊙ g(...)    h = o ⊙ h(c)     peepholes: i, f see the old c, o the new one */
+#include <string.h>
+
+#include "kernel/forward/recurrent.h"
+
+static bool runs(const plim__recurrent_pass *pass, int64_t t, int64_t b) {
+    return !pass->lengths || t < pass->lengths[b];
+}
+
+/* Gates `first` and on of x·Rᵀ + bias, added to X·Wᵀ; that of a GRU that resets after it goes to pass->reset. */
+static void product(const plim__recurrent_pass *pass, const float *x, int first, int count, float *gates, int64_t from,
+                    int64_t to) {
+    const plim__recurrent *s = pass->s;
+    plim__cell_product p = {.rows = s->batch,
+                            .depth = s->hidden,
+                            .x = x,
+                            .packed = pass->packed,
+                            .all_gates = s->gates,
+                            .first_gate = first,
+                            .gates = count,
+                            .bias = pass->bias + first * s->hidden};
+    for (int g = 0; g < count; g++)
+        p.to[g] = (plim__cell_target){gates + (first + g) * s->hidden, s->gates * s->hidden, true};
+    if (s->reset_after) p.to[2] = (plim__cell_target){pass->reset, s->hidden, false};
+    pass->loops->product(&p, from, to);
+}
+
+/* --- cells: one sample, n units from `from` on ---------------------------------------------------------------- */
+
+static void rnn_row(const plim__recurrent_pass *pass, float *gates, float *h, int64_t n) {
+    pass->loops->activate(&pass->s->functions[pass->direction][0], gates, n);
+    memcpy(h, gates, (size_t)n * sizeof *h);
+}
+
+/* r, and what it resets: into `a` where that comes after the product, else into pass->reset for the product to come. */
+static void gru_reset(const plim__recurrent_pass *pass, float *gates, int64_t b, const float *h, int64_t from,
+                      int64_t n) {
+    const plim__recurrent *s = pass->s;
+    float *r = gates + s->hidden + from, *a = gates + 2 * s->hidden + from, *reset = pass->reset + b * s->hidden + from;
+    const float *bias = pass->bias + s->gates * s->hidden + from;
+    pass->loops->activate(&s->functions[pass->direction][0], r, n);
+    if (s->reset_after) {
+        for (int64_t k = 0; k < n; k++) a[k] += bias[k] + r[k] * reset[k];
+    } else {
+        for (int64_t k = 0; k < n; k++) reset[k] = r[k] * h[k];
+    }
+}
+
+static void gru_row(const plim__recurrent_pass *pass, float *gates, const float *before, float *h, int64_t n) {
+    const plim__recurrent *s = pass->s;
+    float *z = gates, *a = gates + 2 * s->hidden;
+    if (s->standard) {
+        pass->loops->gru(n, z, a, before, h);
+        return;
+    }
+    pass->loops->activate(&s->functions[pass->direction][0], z, n);
+    pass->loops->activate(&s->functions[pass->direction][1], a, n);
+    for (int64_t k = 0; k < n; k++) h[k] = (1 - z[k]) * a[k] + z[k] * before[k];
+}
+
+static void peep(float *gate, const float *weights, const float *c, int64_t n) {
+    for (int64_t k = 0; weights && k < n; k++) gate[k] += weights[k] * c[k];
+}
+
+static void lstm_row(const plim__recurrent_pass *pass, float *gates, float *c, float *h, int64_t from, int64_t n) {
+    const plim__recurrent *s = pass->s;
+    const plim__cell_function *f = s->functions[pass->direction];
+    int64_t units = s->hidden;
+    float *in = gates, *out = gates + units, *forget = gates + 2 * units, *fresh = gates + 3 * units;
+    if (s->standard) {
+        pass->loops->lstm(n, in, out, forget, fresh, c, h);
+        return;
+    }
+    const float *p = pass->peepholes ? pass->peepholes + from : NULL;
+    peep(in, p, c, n);
+    pass->loops->activate(&f[0], in, n);
+    if (s->input_forget) {
+        for (int64_t k = 0; k < n; k++) forget[k] = 1 - in[k];
+    } else {
+        peep(forget, p ? p + 2 * units : NULL, c, n);
+        pass->loops->activate(&f[0], forget, n);
+    }
+    pass->loops->activate(&f[1], fresh, n);
+    for (int64_t k = 0; k < n; k++) h[k] = c[k] = forget[k] * c[k] + in[k] * fresh[k];
+    peep(out, p ? p + units : NULL, c, n);
+    pass->loops->activate(&f[0], out, n);
+    pass->loops->activate(&f[2], h, n);
+    for (int64_t k = 0; k < n; k++) h[k] *= out[k];
+}
+
+/* --- a step --------------------------------------------------------------------------------------------------- */
+
+static void products(const plim__recurrent_pass *pass, int64_t t, float *gates, const float *before, int64_t from,
+                     int64_t to) {
+    const plim__recurrent *s = pass->s;
+    int64_t row = s->gates * s->hidden;
+    bool twice = s->cell == PLIM__CELL_GRU && !s->reset_after;
+    product(pass, before, 0, twice ? 2 : s->gates, gates, from, to);
+    if (s->cell != PLIM__CELL_GRU) return;
+    for (int64_t b = 0; b < s->batch && from < to; b++)
+        if (runs(pass, t, b)) gru_reset(pass, gates + b * row, b, before + b * s->hidden + from, from, to - from);
+    if (!twice) return;
+#pragma omp barrier
+    product(pass, pass->reset, 2, 1, gates, from, to);
+}
+
+static void write_y(const plim__recurrent_pass *pass, int64_t t, int64_t b, const float *h, int64_t from, int64_t n) {
+    const plim__recurrent *s = pass->s;
+    if (!pass->y) return;
+    int64_t row = s->batch_first ? (b * s->steps + t) * s->directions + pass->direction
+                                 : (t * s->directions + pass->direction) * s->batch + b;
+    float *y = pass->y + row * s->hidden + from;
+    if (h)
+        memcpy(y, h, (size_t)n * sizeof *y);
+    else
+        memset(y, 0, (size_t)n * sizeof *y);
+}
+
+void plim__recurrent_step(const plim__recurrent_pass *pass, int64_t t, float *gates, int turn, int64_t from,
+                          int64_t to) {
+    const plim__recurrent *s = pass->s;
+    const float *before = pass->h[turn];
+    int64_t n = to - from;
+    products(pass, t, gates, before, from, to);
+    for (int64_t b = 0; b < s->batch && n > 0; b++) {
+        int64_t at = b * s->hidden + from;
+        float *mine = gates + b * s->gates * s->hidden + from, *h = pass->h[!turn] + at;
+        if (!runs(pass, t, b)) { /* after its end, or, in reverse, before its start */
+            memcpy(h, before + at, (size_t)n * sizeof *h);
+            write_y(pass, t, b, NULL, from, n);
+            continue;
+        }
+        switch (s->cell) {
+        case PLIM__CELL_RNN: rnn_row(pass, mine, h, n); break;
+        case PLIM__CELL_GRU: gru_row(pass, mine, before + at, h, n); break;
+        case PLIM__CELL_LSTM: lstm_row(pass, mine, pass->c + at, h, from, n); break;
+        }
+        write_y(pass, t, b, h, from, n);
+    }
+}

@@ -1,0 +1,145 @@
+/* Running a recurrent network: its directions, its chunks of time, its threads. */
+#include <omp.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "kernel/forward/recurrent.h"
+#include "kernel/loops.h"
+
+static plim_status check_lengths(const plim__call *call, const plim__recurrent *s) {
+    const int32_t *lengths = call->in[4];
+    for (int64_t b = 0; lengths && b < s->batch; b++)
+        if (lengths[b] < 0 || lengths[b] > s->steps)
+            return plim__fail(call->error, PLIM_INVALID, "sequence_lens[%lld] is %d, with %lld time steps",
+                              (long long)b, (int)lengths[b], (long long)s->steps);
+    return PLIM_OK;
+}
+
+static void sum_bias(const plim__recurrent *s, const float *given, int direction, float *bias) {
+    int64_t units = s->gates * s->hidden;
+    memset(bias, 0, (size_t)(units + s->hidden) * sizeof *bias);
+    if (!given) return;
+    const float *w = given + direction * 2 * units, *r = w + units;
+    for (int64_t i = 0; i < units; i++) bias[i] = w[i] + r[i];
+    if (s->cell != PLIM__CELL_GRU || !s->reset_after) return;
+    for (int64_t i = 0; i < s->hidden; i++) { /* r ⊙ (h·Rhᵀ + Rbh), and Wbh outside of it */
+        bias[2 * s->hidden + i] = r[2 * s->hidden + i];
+        bias[units + i] = w[2 * s->hidden + i];
+    }
+}
+
+/* Where sample b of a direction is in h0, c0, Y_h and Y_c. */
+static int64_t state_at(const plim__recurrent *s, int direction, int64_t b) {
+    return (s->batch_first ? b * s->directions + direction : direction * s->batch + b) * s->hidden;
+}
+
+static void read_state(const plim__recurrent *s, int direction, const float *given, float *state) {
+    size_t bytes = (size_t)s->hidden * sizeof *state;
+    for (int64_t b = 0; b < s->batch; b++) {
+        if (given)
+            memcpy(state + b * s->hidden, given + state_at(s, direction, b), bytes);
+        else
+            memset(state + b * s->hidden, 0, bytes);
+    }
+}
+
+static void write_state(const plim__recurrent *s, int direction, float *out, const float *state) {
+    for (int64_t b = 0; out && b < s->batch; b++)
+        memcpy(out + state_at(s, direction, b), state + b * s->hidden, (size_t)s->hidden * sizeof *state);
+}
+
+/* X's rows one after the other. */
+static void gather_rows(const plim__recurrent *s, const float *x, float *rows, int64_t count) {
+#pragma omp parallel for if (count * s->inputs > 32768)
+    for (int64_t r = 0; r < count; r++) {
+        const float *from = x + r / s->batch * s->x_step + r % s->batch * s->x_sample;
+        for (int64_t i = 0; i < s->inputs; i++) rows[r * s->inputs + i] = from[i * s->x_input];
+    }
+}
+
+/* gates = X·Wᵀ of n time steps from t on. */
+static plim_status input_product(const plim__call *call, const plim__recurrent_pass *pass, int64_t t, int64_t n) {
+    const plim__recurrent *s = pass->s;
+    const float *x = pass->x + t * s->x_step;
+    int64_t units = s->gates * s->hidden, step = s->x_sample;
+    if (s->inputs == 0) {
+        memset(pass->gates, 0, (size_t)(n * s->batch * units) * sizeof(float));
+        return PLIM_OK;
+    }
+    if (s->rows > 0) {
+        gather_rows(s, x, pass->rows, n * s->batch);
+        x = pass->rows;
+        step = s->inputs;
+    }
+    const float *w = (const float *)call->in[1] + pass->direction * units * s->inputs;
+    dnnl_status_t status =
+        dnnl_sgemm('N', 'T', n * s->batch, units, s->inputs, 1, x, step, w, s->inputs, 0, pass->gates, units);
+    if (status == dnnl_success) return PLIM_OK;
+    return plim__fail(call->error, status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL,
+                      "oneDNN failed in a matrix product of %lld × %lld × %lld", (long long)(n * s->batch),
+                      (long long)units, (long long)s->inputs);
+}
+
+/* n time steps from t on, in order or backwards; returns which of the two h is the last. */
+static int run_steps(const plim__recurrent_pass *pass, int64_t t, int64_t n, int turn) {
+    const plim__recurrent *s = pass->s;
+    int64_t blocks = s->padded / pass->loops->width;
+    bool backwards = s->reverse[pass->direction];
+#pragma omp parallel num_threads(s->threads) if (s->threads > 1)
+    {
+        int64_t from, to;
+        plim__loop_part(blocks, omp_get_thread_num(), omp_get_num_threads(), &from, &to);
+        from *= pass->loops->width;
+        to *= pass->loops->width;
+        if (from > s->hidden) from = s->hidden;
+        if (to > s->hidden) to = s->hidden;
+        for (int64_t i = 0; i < n; i++) {
+            int64_t k = backwards ? n - 1 - i : i;
+            plim__recurrent_step(pass, t + k, pass->gates + k * s->batch * s->gates * s->hidden, (int)((turn + i) & 1),
+                                 from, to);
+#pragma omp barrier
+        }
+    }
+    return (int)((turn + n) & 1);
+}
+
+static plim_status run_direction(const plim__call *call, const plim__recurrent *s, int direction) {
+    float *scratch = call->scratch, *bias = scratch + s->bias;
+    int64_t state = s->batch * s->hidden;
+    const float *peepholes = call->in[7];
+    sum_bias(s, call->in[3], direction, bias);
+    plim__recurrent_pass pass = {.s = s,
+                                 .loops = plim__simd_recurrent_table(),
+                                 .direction = direction,
+                                 .x = call->in[0],
+                                 .packed = (const float *)call->in[2] + direction * s->gates * s->padded * s->hidden,
+                                 .peepholes = peepholes ? peepholes + direction * 3 * s->hidden : NULL,
+                                 .lengths = call->in[4],
+                                 .y = call->out[0],
+                                 .gates = scratch,
+                                 .h = {scratch + s->h, scratch + s->h + state},
+                                 .c = scratch + s->c,
+                                 .reset = scratch + s->reset,
+                                 .rows = scratch + s->rows,
+                                 .bias = bias};
+    int turn = 0;
+    read_state(s, direction, call->in[5], pass.h[0]);
+    if (s->cell == PLIM__CELL_LSTM) read_state(s, direction, call->in[6], pass.c);
+    for (int64_t done = 0; done < s->steps && s->batch > 0;) {
+        int64_t n = s->steps - done < s->chunk ? s->steps - done : s->chunk;
+        int64_t first = s->reverse[direction] ? s->steps - done - n : done;
+        PLIM_TRY(input_product(call, &pass, first, n));
+        turn = run_steps(&pass, first, n, turn);
+        done += n;
+    }
+    write_state(s, direction, call->out[1], pass.h[turn]);
+    if (s->cell == PLIM__CELL_LSTM) write_state(s, direction, call->out[2], pass.c);
+    return PLIM_OK;
+}
+
+plim_status plim__run_recurrent(const plim__call *call) {
+    const plim__recurrent *s = call->state;
+    PLIM_TRY(check_lengths(call, s));
+    for (int d = 0; d < s->directions; d++) PLIM_TRY(run_direction(call, s, d));
+    return PLIM_OK;
+}

@@ -1,0 +1,239 @@
+/* Updates of parameters and state where they are, over whole buffers: gradient, parameter and states have the same
+ * arrangement in memory, and padding holds zeros that stay zeros.
+ *
+ * Threads take whole blocks, so that a number never depends on how many of them there are. */
+#include "kernel/update/update.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "kernel/machine.h"
+#include "mem/spill.h"
+
+#define BLOCK PLIM__UPDATE_BLOCK
+
+/* --- values that are kept -------------------------------------------------------------------------------------- */
+
+struct keep {
+    int64_t bytes;
+};
+
+/* in: value                       out: state */
+static plim_status run_assign(const plim__call *call) {
+    const struct keep *s = call->state;
+    int64_t elements = (s->bytes + 3) / 4, blocks = plim__update_blocks(elements);
+    char *to = call->out[0];
+    const char *from = call->in[0];
+    int threads = plim__loop_threads(elements);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t at = b * BLOCK * 4, most = s->bytes - at;
+        memcpy(to + at, from + at, (size_t)(most < BLOCK * 4 ? most : BLOCK * 4));
+    }
+    return PLIM_OK;
+}
+
+/* in: gradient                    out: sum */
+static plim_status run_accumulate(const plim__call *call) {
+    if (call->first) return run_assign(call);
+    const struct keep *s = call->state;
+    int64_t elements = s->bytes / 4, blocks = plim__update_blocks(elements);
+    float *sum = call->out[0];
+    const float *x = call->in[0];
+    int threads = plim__loop_threads(elements);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t b = 0; b < blocks; b++)
+        plim__updates()->add(plim__update_block_size(elements, b), sum + b * BLOCK, x + b * BLOCK);
+    return PLIM_OK;
+}
+
+static plim_status lower_keep(plim__lower *l, const char *label, plim__kernel run) {
+    /* The arrangement in which the value comes anyway, unless elements of it share memory or leave holes. */
+    const plim__layout *value = plim__lower_peek(l, 1);
+    bool whole = value->blocked ? value->md.offset0 == 0 : plim__layout_is_packed(value);
+    PLIM_TRY(plim__lower_written(l, 0, whole ? 1 : -1));
+    PLIM_TRY(plim__lower_input_like(l, 1, 0));
+    struct keep *s;
+    PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
+    s->bytes = (int64_t)plim__lower_kept_bytes(l, 0);
+    return plim__lower_emit(l, label, run, s, plim__free);
+}
+
+plim_status plim__lower_assign(plim__lower *l);
+plim_status plim__lower_assign(plim__lower *l) { return lower_keep(l, "Assign", run_assign); }
+plim_status plim__lower_accumulate(plim__lower *l);
+plim_status plim__lower_accumulate(plim__lower *l) {
+    if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
+    return lower_keep(l, "Accumulate", run_accumulate);
+}
+
+/* --- rules ----------------------------------------------------------------------------------------------------- */
+
+struct update {
+    plim__update_rule rule;
+    int64_t elements;
+    bool decoupled;
+    double clip, decay, momentum, dampening, beta1, beta2, alpha, epsilon, rate_decay;
+};
+
+static void numbers_of_rule(const struct update *s, double rate, double t, plim__update_numbers *u) {
+    switch (s->rule) {
+    case PLIM__RULE_MOMENTUM:
+    case PLIM__RULE_NESTEROV:
+        u->keep_m = u->mix_m = (float)s->momentum;
+        u->gain_m = t > 1 ? (float)(1 - s->dampening) : 1;
+        break;
+    case PLIM__RULE_ADAM:
+        u->rate = (float)(rate / (1 - pow(s->beta1, t)));
+        u->gain_m = (float)(1 - s->beta1);
+        u->keep_v = (float)s->beta2;
+        u->gain_v = (float)(1 - s->beta2);
+        u->correct_v = (float)(1 / sqrt(1 - pow(s->beta2, t)));
+        break;
+    case PLIM__RULE_RMSPROP:
+    case PLIM__RULE_RMSPROP_MOMENTUM:
+        u->keep_v = (float)s->alpha;
+        u->gain_v = (float)(1 - s->alpha);
+        u->keep_m = (float)s->momentum;
+        break;
+    case PLIM__RULE_ADAGRAD: u->rate = (float)(rate / (1 + (t - 1) * s->rate_decay)); break;
+    case PLIM__RULE_LION:
+        u->mix_m = (float)s->beta1;
+        u->mix_g = (float)(1 - s->beta1);
+        u->keep_m = (float)s->beta2;
+        u->gain_m = (float)(1 - s->beta2);
+        break;
+    default: break;
+    }
+}
+
+/* --- state in a file ------------------------------------------------------------------------------------------- */
+
+#define CHUNK       (8 * BLOCK) /* elements that a thread takes at a time: whole blocks, so that the numbers are the same */
+#define CHUNK_BYTES (CHUNK * sizeof(float))
+#define STATES      2
+
+size_t plim__spill_window_bytes(const plim__program *program) {
+    return (size_t)program->machine->threads * STATES * CHUNK_BYTES;
+}
+
+/* Elements from `at` on. `room` is where states that are in the file are worked on. */
+static plim_status update_chunk(const plim__call *call, const plim__update_numbers *u, int64_t at, float *room,
+                                plim_error *error) {
+    const struct update *s = call->state;
+    int64_t count = s->elements - at < CHUNK ? s->elements - at : CHUNK;
+    size_t bytes = (size_t)count * sizeof(float);
+    float *x = (float *)call->out[0] + at, *state[STATES];
+    const float *g = (const float *)call->in[2] + at;
+    for (int k = 0; k < STATES; k++) {
+        int64_t place = call->places[1 + k];
+        state[k] = place >= 0 ? room + k * CHUNK : call->out[1 + k] ? (float *)call->out[1 + k] + at : NULL;
+        if (place >= 0)
+            PLIM_TRY(plim__spill_read(call->spill, state[k], bytes, place + at * (int64_t)sizeof(float), error));
+    }
+    for (int64_t b = 0; b < count; b += BLOCK)
+        plim__updates()->rule[s->rule](u, count - b < BLOCK ? count - b : BLOCK, x + b, g + b,
+                                       state[0] ? state[0] + b : NULL, state[1] ? state[1] + b : NULL);
+    for (int k = 0; k < STATES; k++)
+        if (call->places[1 + k] >= 0)
+            PLIM_TRY(plim__spill_write(call->spill, state[k], bytes, call->places[1 + k] + at * (int64_t)sizeof(float),
+                                       error));
+    return PLIM_OK;
+}
+
+/* Threads read, compute and write on their own, so that one computes while another waits for the disk. */
+static plim_status update_spilled(const plim__call *call, const plim__update_numbers *u) {
+    const struct update *s = call->state;
+    plim_status failed = PLIM_OK;
+    plim_error why = {0};
+    int threads = plim__loop_threads(s->elements);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t at = 0; at < s->elements; at += CHUNK) {
+        plim_error error = {0};
+        float *room = (float *)call->window + (size_t)omp_get_thread_num() * STATES * CHUNK;
+        plim_status status = update_chunk(call, u, at, room, &error);
+        if (status == PLIM_OK) continue;
+#pragma omp critical(plim_spill)
+        {
+            failed = status;
+            why = error;
+        }
+    }
+    if (failed == PLIM_OK) return PLIM_OK;
+    return plim__fail(call->error, failed, "%s; what was learned since the last checkpoint is lost", why.message);
+}
+
+/* in: update, scale, gradient     out: parameter, m, v */
+static plim_status run_update(const plim__call *call) {
+    const struct update *s = call->state;
+    double rate = ((const double *)call->in[0])[0], t = ((const double *)call->in[0])[1];
+    plim__update_numbers u = plim__update_numbers_of(call->in[1], s->clip);
+    u.decay = s->decoupled ? 0 : (float)s->decay;
+    u.keep = s->decoupled ? (float)(1 - rate * s->decay) : 1;
+    u.rate = (float)rate;
+    u.epsilon = (float)s->epsilon;
+    numbers_of_rule(s, rate, t, &u);
+    if (call->places && (call->places[1] >= 0 || call->places[2] >= 0)) return update_spilled(call, &u);
+    float *x = call->out[0], *m = call->out[1], *v = call->out[2];
+    const float *g = call->in[2];
+    plim__update_loop loop = plim__updates()->rule[s->rule];
+    int64_t blocks = plim__update_blocks(s->elements);
+    int threads = plim__loop_threads(s->elements);
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t at = b * BLOCK;
+        loop(&u, plim__update_block_size(s->elements, b), x + at, g + at, m ? m + at : NULL, v ? v + at : NULL);
+    }
+    return PLIM_OK;
+}
+
+/* States of the node in the order m, v; a rule without one of them gets NULL in its place. */
+static plim_status lower_update(plim__lower *l, plim__update_rule rule, bool has_m, bool has_v) {
+    const plim__node *node = plim__lower_node(l);
+    size_t next = PLIM__UPDATE_STATES;
+    if (node->inputs.count != next + has_m + has_v)
+        return plim__lower_fail(l, PLIM_INTERNAL, "%zu inputs do not fit its settings", node->inputs.count);
+    PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_RATE, PLIM__DENSE, NULL));
+    PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_SCALE, PLIM__DENSE, NULL));
+    PLIM_TRY(plim__lower_written(l, PLIM__UPDATE_PARAMETER, -1));
+    PLIM_TRY(plim__lower_input_like(l, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
+    PLIM_TRY(plim__lower_written(l, has_m ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
+    if (has_m) plim__lower_may_spill(l);
+    PLIM_TRY(plim__lower_written(l, has_v ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
+    if (has_v) plim__lower_may_spill(l);
+    struct update *s;
+    PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
+    *s = (struct update){.rule = rule,
+                         .elements = (int64_t)(plim__lower_kept_bytes(l, PLIM__UPDATE_PARAMETER) / sizeof(float)),
+                         .decoupled = plim__node_int(node, "decoupled", 0) != 0,
+                         .clip = plim__update_get(node, "clip_value"),
+                         .decay = plim__update_get(node, "weight_decay"),
+                         .momentum = plim__update_get(node, "momentum"),
+                         .dampening = plim__update_get(node, "dampening"),
+                         .beta1 = plim__update_get(node, "beta1"),
+                         .beta2 = plim__update_get(node, "beta2"),
+                         .alpha = plim__update_get(node, "alpha"),
+                         .epsilon = plim__update_get(node, "epsilon"),
+                         .rate_decay = plim__update_get(node, "rate_decay")};
+    return plim__lower_emit(l, node->op->name, run_update, s, plim__free);
+}
+
+static bool has_momentum(plim__lower *l) { return plim__update_get(plim__lower_node(l), "momentum") != 0; }
+
+plim_status plim__lower_sgd_update(plim__lower *l);
+plim_status plim__lower_sgd_update(plim__lower *l) {
+    if (!has_momentum(l)) return lower_update(l, PLIM__RULE_SGD, false, false);
+    bool nesterov = plim__node_int(plim__lower_node(l), "nesterov", 0) != 0;
+    return lower_update(l, nesterov ? PLIM__RULE_NESTEROV : PLIM__RULE_MOMENTUM, true, false);
+}
+plim_status plim__lower_adam_update(plim__lower *l);
+plim_status plim__lower_adam_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAM, true, true); }
+plim_status plim__lower_rmsprop_update(plim__lower *l);
+plim_status plim__lower_rmsprop_update(plim__lower *l) {
+    bool momentum = has_momentum(l);
+    return lower_update(l, momentum ? PLIM__RULE_RMSPROP_MOMENTUM : PLIM__RULE_RMSPROP, momentum, true);
+}
+plim_status plim__lower_adagrad_update(plim__lower *l);
+plim_status plim__lower_adagrad_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAGRAD, false, true); }
+plim_status plim__lower_lion_update(plim__lower *l);
+plim_status plim__lower_lion_update(plim__lower *l) { return lower_update(l, PLIM__RULE_LION, true, false); }

@@ -1,0 +1,125 @@
+/* A lowered graph: buffers of known size and steps that read and write them. What the planner places and
+ * the runner executes; it knows nothing of operators or oneDNN any more.
+ *
+ *   value ──→ operand (buffer, byte offset)        views share a buffer
+ *   step:  in operands, out operands, scratch  ──→ run(call)
+ */
+#ifndef PLIM_PROGRAM_PROGRAM_H
+#define PLIM_PROGRAM_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/vec.h"
+#include "graph/graph.h"
+#include "kernel/product.h"
+#include "ops/op.h"
+
+typedef enum plim__buffer_kind {
+    PLIM__BUFFER_WEIGHT,     /* parameters and constants; filled at load time, kept */
+    PLIM__BUFFER_STATE,      /* optimizer state, statistics; kept */
+    PLIM__BUFFER_INPUT,      /* filled by the caller before the first step */
+    PLIM__BUFFER_ACTIVATION, /* made by a step */
+    PLIM__BUFFER_GRADIENT,   /* the gradient of a parameter */
+    PLIM__BUFFER_WORKSPACE,  /* scratch of one step */
+} plim__buffer_kind;
+
+typedef struct plim__buffer {
+    size_t bytes;
+    plim__buffer_kind kind;
+    plim_value value; /* what it holds, for reports; PLIM_NO_VALUE for scratch */
+    bool output;      /* read by the caller after the last step */
+    bool kept;        /* holds its data from one run to the next: weights, state, gradients that are summed up */
+    bool spilled;     /* is kept in a file instead of the arena, ... */
+    int64_t spill_at; /* ... here */
+} plim__buffer;
+
+typedef struct plim__operand {
+    int32_t buffer; /* -1: absent */
+    int64_t offset; /* bytes */
+} plim__operand;
+
+/* What a kernel gets: pointers in the order in which it was lowered. Absent operands are NULL. */
+typedef struct plim__call {
+    const void *state;
+    void *const *in;
+    void *const *out;
+    void *scratch;
+    const struct plim__spill
+        *spill;            /* the file of out operands that are spilled, whose pointers are NULL; mem/spill.h */
+    const int64_t *places; /* of each out operand: where it is in that file, -1: in memory. NULL: none is */
+    void *window;          /* memory to work on them in: plim__spill_window_bytes */
+    uint64_t tick;         /* the number of the run since training began, for random operators */
+    bool first;            /* the run is the first of its batch: sums begin anew */
+    plim_error *error;     /* for kernels that meet bad data (an index out of range); may be NULL */
+} plim__call;
+
+typedef plim_status (*plim__kernel)(const plim__call *call);
+
+typedef struct plim__step {
+    plim__kernel run;
+    void *state; /* owned */
+    void (*release)(void *state);
+    int32_t node;            /* of the graph; -1 for a step that the lowering added */
+    const char *label;       /* "Conv", "reorder": static text */
+    plim__operand *operands; /* in_count inputs, then out_count outputs */
+    int32_t in_count, out_count;
+    int32_t scratch;                 /* buffer, -1 for none */
+    int32_t inplace_in, inplace_out; /* this output may be written over this input; -1 for none */
+    plim__phase phase;               /* of its node */
+    bool writes;    /* out operands that are kept are read too, then written: after all their readers */
+    uint32_t spill; /* bit k: out operand k may be spilled */
+    plim__cost cost;
+} plim__step;
+
+/* A kernel that turns one arrangement of a tensor into another; run NULL: copy as it is. */
+typedef struct plim__rearrangement {
+    plim__kernel run;
+    void *state;
+    void (*release)(void *state);
+    size_t scratch; /* bytes that it needs */
+} plim__rearrangement;
+
+/* Something that is kept: weights to bring in before the first step, state that begins as zeros. */
+typedef struct plim__load {
+    plim__tensor *tensor; /* owned reference; NULL: zeros */
+    plim_value value;
+    int32_t buffer;
+    int32_t shared;           /* the same buffer of the program that this one is like, which loads it; -1: its own */
+    plim__rearrangement in;   /* from dense row-major */
+    plim__rearrangement back; /* to dense row-major; only for what steps change */
+    struct plim__home *home;  /* how it is arranged, for programs that are like this one */
+} plim__load;
+
+typedef struct plim__program {
+    const plim_graph *graph; /* not owned */
+    PLIM_VEC(plim__buffer) buffers;
+    PLIM_VEC(plim__step) steps;
+    PLIM_VEC(plim__load) loads;
+    PLIM_VEC(plim__product) products; /* matrix products that its steps make; of a program that borrows: none */
+    plim__operand *values;            /* where each value of the graph is; for inputs and outputs, dense row-major */
+    size_t value_count;
+    size_t primitives; /* of oneDNN, that its steps and loads are made of; of a program that borrows: none */
+    bool convolves;    /* some of them are convolutions */
+    struct plim__machine *machine;        /* the compute engine; src/kernel/machine.h */
+    const struct plim__program *original; /* whose kernels, loads and machine it borrows (plan/schedule.h), or NULL */
+} plim__program;
+
+/* Lowers every live node of a graph with concrete shapes. The graph must outlive the program. With `like` (may be
+ * NULL) the values that both graphs keep, by name, are arranged as they are there: two programs over the same weights.
+ * It must have been made with the same number of threads. */
+plim_status plim__program_create(const plim_graph *g, int threads, const plim__program *like, plim__program **program,
+                                 plim_error *error);
+void plim__program_free(plim__program *program);
+/* About what it takes besides its buffers, with its graph and the code that was made for it; and what it makes resident
+ * of oneDNN's library, which programs share. The same numbers every time for the same program, where measured ones are
+ * not. */
+size_t plim__program_bytes(const plim__program *program);
+size_t plim__program_library_bytes(const plim__program *program);
+/* The most that matrix products of this program take from the heap (product.h). */
+plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error);
+/* Memory that steps need once any of their operands is spilled: theirs in turn. */
+size_t plim__spill_window_bytes(const plim__program *program);
+
+#endif
