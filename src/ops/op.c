@@ -12,20 +12,18 @@
 #define NOTHING 0
 #define NONE    PLIM__SAVED_NONE
 
+/* SAVED_Abs, ...: what the gradient of a function of one number reads. */
+enum {
+#define INPUT                          IN(0)
+#define OUTPUT                         OUT(0)
+#define SLOPE(name, saved, expression) SAVED_##name = saved,
+#include "ops/activation.def"
+};
+
 const plim__op plim__ops[] = {
 #define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
-    {domain,                                                                                                           \
-     #name,                                                                                                            \
-     since,                                                                                                            \
-     until,                                                                                                            \
-     min_in,                                                                                                           \
-     max_in,                                                                                                           \
-     min_out,                                                                                                          \
-     max_out,                                                                                                          \
-     plim__infer_##infer,                                                                                              \
-     plim__cost_##cost,                                                                                                \
-     saved,                                                                                                            \
-     flags},
+    {domain, #name, since, until, min_in, max_in, min_out, max_out, plim__infer_##infer, plim__cost_##cost,            \
+     saved,  flags},
 #include "ops/ops.def"
 #undef OP
 };
