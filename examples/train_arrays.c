@@ -56,8 +56,8 @@ int main(void) {
     plim_status status = plim_zoo_create("mlp", &sizes, &model, &error);
     if (status == PLIM_OK) status = plim_trainer_create(model, &options, &trainer, &error);
     if (status == PLIM_OK)
-        status =
-            plim_data_open_arrays(arrays, 2, &(plim_data_options){.batch = options.batch, .epochs = 5}, &data, &error);
+        status = plim_data_create_arrays(arrays, 2, &(plim_data_options){.batch = options.batch, .epochs = 5}, &data,
+                                         &error);
     if (status == PLIM_OK) status = train(trainer, data, &error);
 
     if (status != PLIM_OK) fprintf(stderr, "%s\n", error.message);

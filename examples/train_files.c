@@ -26,11 +26,11 @@ int main(int argc, char **argv) {
                                     .optimizer = plim_optimizer_default(PLIM_ADAMW),
                                     .threads = 2};
     plim_data_options reading = {.batch = options.batch, .seed = 1};
-    plim_fit_options run = {.epochs = 1, .steps = argc > 4 ? atoll(argv[4]) : 0, .seen = show};
+    plim_fit_options run = {.epochs = 1, .steps = argc > 4 ? atoll(argv[4]) : 0, .on_event = show};
 
-    plim_status status = plim_onnx_load(argv[1], &model, &error);
+    plim_status status = plim_graph_load(argv[1], &model, &error);
     if (status == PLIM_OK) status = plim_trainer_create(model, &options, &trainer, &error);
-    if (status == PLIM_OK) status = plim_data_open(argv[2], &reading, &data, &error);
+    if (status == PLIM_OK) status = plim_data_create(argv[2], &reading, &data, &error);
     if (status == PLIM_OK) status = plim_fit(trainer, data, &run, &result, &error);
     if (status == PLIM_OK) status = plim_trainer_save(trainer, argv[3], &error);
 

@@ -20,9 +20,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     plim_data_options options = {
         .kind = kinds[data[0] % 4], .target = data[0] & 4 ? "-1" : NULL, .batch = 4, .epochs = 1, .buffer_limit = 1};
     if (options.kind[0] == 'n') options.target = NULL;
-    if (plim_data_open(path, &options, &opened, &error) == PLIM_OK) {
+    if (plim_data_create(path, &options, &opened, &error) == PLIM_OK) {
         plim_data_info info;
-        plim_data_info_get(opened, &info);
+        plim_data_get_info(opened, &info);
         for (int i = 0; i < 3 && info.most_bytes < 16 << 20 && plim_data_next(opened, &batch, &error) == PLIM_OK;) i++;
         plim_data_free(opened);
     }

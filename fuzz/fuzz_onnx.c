@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     plim_graph *g;
     plim_error error;
-    if (plim_onnx_load_memory(data, size, &g, &error) != PLIM_OK) {
+    if (plim_graph_load_memory(data, size, &g, &error) != PLIM_OK) {
         if (g || error.status == PLIM_OK || !*error.message || strchr(error.message, '\n')) abort();
         return 0;
     }

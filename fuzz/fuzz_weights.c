@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
     plim_size_file file;
     plim_error error;
     if (ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size) return 0;
-    plim_size_file_read(path, &file, &error);
+    plim_size_file_load(path, &file, &error);
     plim_size_file_free(&file);
     return 0;
 }

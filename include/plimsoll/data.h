@@ -2,7 +2,7 @@
  *
  *     plim_data *data;
  *     plim_data_batch batch;
- *     plim_data_open("/usr/share/datasets/fashion-mnist", &(plim_data_options){.batch = 256}, &data, &error);
+ *     plim_data_create("/usr/share/datasets/fashion-mnist", &(plim_data_options){.batch = 256}, &data, &error);
  *     while (plim_data_next(data, &batch, &error) == PLIM_OK && batch.epoch < 5)
  *         step(batch.count, batch.fields[0], batch.fields[1]);
  *     plim_data_free(data);
@@ -41,6 +41,7 @@ typedef struct plim_data_field {
 
 /* Zero means the default everywhere. What a pointer leads to is copied, or not needed after opening. */
 typedef struct plim_data_options {
+    size_t size;        /* sizeof(plim_data_options), or 0; see plimsoll.h */
     const char *kind;   /* "idx", "npy", "npz", "csv", "images", "text", "tokens", "synthetic"; default: by content */
     const char *split;  /* "train" (default) or "test", where the data set has both; "validation" with .validation */
     const char *target; /* the column or array to predict: a name, or a number (csv; -1 is the last) */
@@ -71,17 +72,23 @@ typedef struct plim_data_options {
     const plim_data_field *fields;
     int field_count;
     int64_t samples;
+    uint64_t unpack_limit; /* bytes that a compressed file may unpack to, on the disk; default: 64 times its size, at
+                            * least 256 MiB. More is PLIM_OVERFLOW */
     /* the pipeline */
     int workers;           /* threads; default: 1, and for images as many as the cores */
     int depth;             /* batches kept ready; default: tunes itself */
     uint64_t buffer_limit; /* bytes of batch buffers that it may grow to; default 64 MiB, never below two batches */
-    int bounded; /* most_bytes of plim_data_info is all that it will ever hold, and workers have theirs before the
+    uint64_t
+        memory_limit; /* with .bounded: bytes that it may ever hold. Data that needs more is PLIM_BUDGET, before any
+                            * of it is reserved; with skip_bad, images that alone need half of it are left out as bad.
+                            * 0: no limit */
+    int bounded;      /* most_bytes of plim_data_info is all that it will ever hold, and workers have theirs before the
                             * first batch. Opening reads the head of every image for that */
 } plim_data_options;
 
 /* Opens "PATH" or "KIND:PATH"; "synthetic" is a kind that needs no path. Threads start with the first batch. */
-PLIM_API plim_status plim_data_open(const char *path, const plim_data_options *options, plim_data **data,
-                                    plim_error *error);
+PLIM_API plim_status plim_data_create(const char *path, const plim_data_options *options, plim_data **data,
+                                      plim_error *error);
 
 /* Arrays in memory, all with the same size on the first axis: the samples. They are read where they are: keep them
  * until plim_data_free. Bytes become float32 in 0..1 unless options->raw, other floats float32, integers int64. */
@@ -93,8 +100,8 @@ typedef struct plim_data_array {
     const void *values; /* row-major */
     int target;
 } plim_data_array;
-PLIM_API plim_status plim_data_open_arrays(const plim_data_array *arrays, size_t count,
-                                           const plim_data_options *options, plim_data **data, plim_error *error);
+PLIM_API plim_status plim_data_create_arrays(const plim_data_array *arrays, size_t count,
+                                             const plim_data_options *options, plim_data **data, plim_error *error);
 PLIM_API void plim_data_free(plim_data *data);
 
 typedef struct plim_data_info {
@@ -112,7 +119,7 @@ typedef struct plim_data_info {
     int workers;
     int skips_bad; /* options.skip_bad: a batch may have any number of samples */
 } plim_data_info;
-PLIM_API void plim_data_info_get(const plim_data *data, plim_data_info *info);
+PLIM_API void plim_data_get_info(const plim_data *data, plim_data_info *info);
 /* NULL past the end. */
 PLIM_API const plim_data_field *plim_data_field_at(const plim_data *data, int index);
 /* The name of a class of an image folder or of a csv column of text; NULL when there is none. */
@@ -147,7 +154,7 @@ typedef struct plim_data_stats {
     int depth;             /* batches kept ready now */
     uint64_t buffer_bytes; /* batch buffers and scratch memory of workers now */
 } plim_data_stats;
-PLIM_API void plim_data_stats_get(const plim_data *data, plim_data_stats *stats);
+PLIM_API void plim_data_get_stats(const plim_data *data, plim_data_stats *stats);
 
 /* What the last bad sample that was left out was: one line, "" when there was none. */
 PLIM_API const char *plim_data_last_bad(const plim_data *data);

@@ -2,7 +2,7 @@
  * and what to change first.
  *
  *   plim_explainer *explainer;
- *   plim_explainer_new(&explainer, &error);
+ *   plim_explainer_create(&explainer, &error);
  *   while (...) plim_explainer_feed(explainer, bytes, size, &error);     any pieces; memory stays bounded
  *   plim_explainer_finish(explainer, &explanation, &error);
  *   plim_explainer_free(explainer);                                     frees the explanation too
@@ -107,7 +107,7 @@ typedef struct plim_explanation {
 
 typedef struct plim_explainer plim_explainer;
 
-PLIM_API plim_status plim_explainer_new(plim_explainer **explainer, plim_error *error);
+PLIM_API plim_status plim_explainer_create(plim_explainer **explainer, plim_error *error);
 /* The next piece of the log. Bounded memory, however much is fed. */
 PLIM_API plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, size_t size, plim_error *error);
 /* The answer; valid until the explainer is freed. Feeding more afterwards is an error. */
@@ -115,9 +115,8 @@ PLIM_API plim_status plim_explainer_finish(plim_explainer *explainer, const plim
                                            plim_error *error);
 PLIM_API void plim_explainer_free(plim_explainer *explainer);
 
-/* The causes and fixes that Plimsoll knows, as Markdown; free it with plim_explanation_causes_free. */
+/* The causes and fixes that Plimsoll knows, as Markdown; free it with plim_text_free. */
 PLIM_API plim_status plim_explanation_causes(char **text, plim_error *error);
-PLIM_API void plim_explanation_causes_free(char *text);
 
 #ifdef __cplusplus
 }

@@ -95,7 +95,6 @@ PLIM_API const char *plim_graph_symbol_name(const plim_graph *graph, int64_t dim
 /* The graph as text, one line a node:  %y = MatMul(%x, %fc.weight) : float32[N,10]
  * Free with plim_text_free. NULL when memory is short. */
 PLIM_API char *plim_graph_print(const plim_graph *graph);
-PLIM_API void plim_text_free(char *text);
 
 #ifdef __cplusplus
 }

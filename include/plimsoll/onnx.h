@@ -2,7 +2,7 @@
  *
  * Reads opsets 1 to 21, any IR version, every way a tensor can be encoded. Weights stay in the file until they are
  * used, so loading costs memory for the graph only; the file must not be changed meanwhile (replacing it by rename,
- * as plim_onnx_save does, is fine).
+ * as plim_graph_save does, is fine).
  *
  * Not kept when a model is written back: doc strings of nodes and values, quantization annotations, training
  * info, model-local functions (a model that uses one is refused), initializers that nothing uses, and an If whose
@@ -21,13 +21,13 @@ extern "C" {
 
 /* Float initializers become parameters, other ones constants. External data must lie in the model's folder or
  * below it, not behind symbolic links. *graph is NULL on failure; the message names the file, node and value. */
-PLIM_API plim_status plim_onnx_load(const char *path, plim_graph **graph, plim_error *error);
+PLIM_API plim_status plim_graph_load(const char *path, plim_graph **graph, plim_error *error);
 /* A model without external data. `data` is not needed afterwards. */
-PLIM_API plim_status plim_onnx_load_memory(const void *data, size_t size, plim_graph **graph, plim_error *error);
+PLIM_API plim_status plim_graph_load_memory(const void *data, size_t size, plim_graph **graph, plim_error *error);
 
 /* Writes the model; the file appears whole or not at all. Weights are streamed, never copied as a whole. Models of
  * 2 GiB and more, which protocol buffers cannot hold, get their weights in PATH.data beside it. */
-PLIM_API plim_status plim_onnx_save(const plim_graph *graph, const char *path, plim_error *error);
+PLIM_API plim_status plim_graph_save(const plim_graph *graph, const char *path, plim_error *error);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
  *
  *     plim_plan *plan;
  *     plim_plan_create(model, &options, &plan, &error);        options.budget may be 0
- *     printf("%llu bytes\n", plim_plan_get(plan)->chosen.process_bytes);
+ *     printf("%llu bytes\n", plim_plan_get_report(plan)->chosen.process_bytes);
  *     plim_plan_free(plan);
  */
 #ifndef PLIMSOLL_PLAN_H
@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* One way to make the training step. */
-typedef struct plim_plan_way {
+typedef struct plim_plan_candidate {
     uint64_t budget_bytes;  /* the least that this way fits in */
     uint64_t arena_bytes;   /* weights, state and everything that the step uses */
     uint64_t process_bytes; /* with the program itself, data buffers and threads: resident memory at its highest */
@@ -27,7 +27,7 @@ typedef struct plim_plan_way {
     plim_class class_;
     /* bytes at the peak, by kind; their sum is process_bytes, up to what packing leaves between buffers */
     uint64_t weights, gradients, optimizer, activations, workspace, data, program, recording;
-} plim_plan_way;
+} plim_plan_candidate;
 
 typedef struct plim_plan_tensor {
     const char *name, *op, *layer, *kind; /* "" where there is none */
@@ -43,14 +43,15 @@ typedef struct plim_plan_tensor {
 typedef struct plim_plan_report {
     int fits;                                 /* chosen is within the budget; without a budget always */
     uint64_t budget_bytes;                    /* 0: none */
-    plim_plan_way chosen;                     /* all zero when nothing fits */
-    plim_plan_way unconstrained;              /* nothing is done to save memory but order and packing */
+    plim_plan_candidate chosen;               /* all zero when nothing fits */
+    plim_plan_candidate unconstrained;        /* nothing is done to save memory but order and packing */
     plim_plan_tensor peak[PLIM_PLAN_TENSORS]; /* of the chosen one (else of the unconstrained), the largest first */
     int peak_count;
     uint64_t minimum_budget_bytes; /* the smallest that works */
     int64_t largest_batch;         /* that fits the budget (without one: what the machine allows) in one piece */
     uint64_t largest_batch_limit;  /* the bytes that this was tried with */
-    plim_plan_way frontier[PLIM_PLAN_POINTS]; /* what other budgets would cost, from the largest to the smallest */
+    plim_plan_candidate
+        frontier[PLIM_PLAN_POINTS]; /* what other budgets would cost, from the largest to the smallest */
     int frontier_count;
     const char *why; /* when nothing fits: what makes the floor */
 } plim_plan_report;
@@ -66,7 +67,7 @@ PLIM_API plim_status plim_machine_measure(int threads, plim_error *error);
 PLIM_API plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
                                       plim_error *error);
 PLIM_API void plim_plan_free(plim_plan *plan);
-PLIM_API const plim_plan_report *plim_plan_get(const plim_plan *plan);
+PLIM_API const plim_plan_report *plim_plan_get_report(const plim_plan *plan);
 /* Writes the chosen plan to a file, whole or not at all: for plim_trainer_options.plan, and for `plimsoll report`. `title`
  * is what a report calls it: the model's name. */
 PLIM_API plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error);

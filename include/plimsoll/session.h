@@ -35,6 +35,7 @@ typedef struct plim_fixed_input {
 
 /* Zero means the default everywhere. */
 typedef struct plim_session_options {
+    size_t size;   /* sizeof(plim_session_options), or 0; see plimsoll.h */
     int threads;   /* default 1 */
     int64_t batch; /* size of every symbol that `sizes` does not name; default 1 */
     const plim_size *sizes;
@@ -70,7 +71,7 @@ typedef struct plim_session_stats {
     size_t steps, nodes;
     double flops; /* of one run */
 } plim_session_stats;
-PLIM_API void plim_session_stats_get(const plim_session *session, plim_session_stats *stats);
+PLIM_API void plim_session_get_stats(const plim_session *session, plim_session_stats *stats);
 
 /* The largest buffers alive at the peak, largest first. Returns how many were written. */
 typedef struct plim_session_tensor {
@@ -90,7 +91,7 @@ typedef struct plim_session_step {
     double seconds, flops, bytes;
 } plim_session_step;
 PLIM_API size_t plim_session_step_count(const plim_session *session);
-PLIM_API void plim_session_step_get(const plim_session *session, size_t index, plim_session_step *step);
+PLIM_API void plim_session_get_step(const plim_session *session, size_t index, plim_session_step *step);
 
 #ifdef __cplusplus
 }

@@ -27,8 +27,8 @@ typedef struct plim_tensor_size {
  * "f32[2,3]" (then `dtype` may be NULL), "N,3,224,224": letters, "?", "None" and "-1" stand for the batch, which
  * must then be given (`batch` > 0; 0 is "not given"). `dtype` is any name of ONNX or PyTorch, NULL is float32.
  * Elements of less than a byte are packed, as in ONNX; "torch.int4" is PyTorch's, one to a byte. */
-PLIM_API plim_status plim_tensor_size_of(const char *shape, const char *dtype, int64_t batch, plim_tensor_size *size,
-                                         plim_error *error);
+PLIM_API plim_status plim_tensor_size_parse(const char *shape, const char *dtype, int64_t batch, plim_tensor_size *size,
+                                            plim_error *error);
 
 /* name, how it is written. State is kept in float32:
  * momentum 1 value per parameter; Adam and AdamW 2; Adafactor one per row and one per column of the last two
@@ -90,7 +90,7 @@ typedef struct plim_size_file {
 
 /* Reads headers only; .safetensors and its index, .npy, .npz, .pt and .pth, .onnx, told apart by content. Nothing in
  * the file is executed. plim_size_file_free also after a failure. */
-PLIM_API plim_status plim_size_file_read(const char *path, plim_size_file *file, plim_error *error);
+PLIM_API plim_status plim_size_file_load(const char *path, plim_size_file *file, plim_error *error);
 PLIM_API void plim_size_file_free(plim_size_file *file);
 
 #ifdef __cplusplus

@@ -51,6 +51,9 @@ typedef struct plim_error {
     char message[1024];
 } plim_error;
 
+/* Frees text that a call gave to the caller (plim_graph_print and others); NULL is fine. */
+PLIM_API void plim_text_free(char *text);
+
 #ifdef __cplusplus
 }
 #endif

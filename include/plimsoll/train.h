@@ -30,22 +30,28 @@ typedef enum plim_optimizer_kind {
     PLIM_LION,
 } plim_optimizer_kind;
 
+/* Stands for a zero that is meant, in fields of an optimizer where 0 is a field that was not set: it computes as 0. */
+#define PLIM_ZERO 1e-300
+
 /* Each computes what the optimizer of that name in PyTorch computes (Lion: its paper). Fields that an optimizer does
- * not know are not read. */
+ * not know are not read. One of which only .kind is set is plim_optimizer_default of that kind. In others a rate, beta1,
+ * beta2 or alpha of 0 is PLIM_INVALID, as it most likely was not set: begin with plim_optimizer_default, and write PLIM_ZERO
+ * for a zero that is meant. */
 typedef struct plim_optimizer {
     plim_optimizer_kind kind;
-    double rate;         /* learning rate, before the schedule */
-    double momentum;     /* sgd, rmsprop */
-    double dampening;    /* sgd */
-    int nesterov;        /* sgd */
-    double beta1, beta2; /* adam, adamw, lion; beta2 is adafactor's decay exponent (-0.8) */
-    double alpha;        /* rmsprop: smoothing */
-    double epsilon;      /* adafactor: its second one (1e-3) */
-    double threshold;    /* adafactor: d, update clipping */
-    double rate_decay;   /* adagrad */
-    double weight_decay; /* added to the gradient; adamw, lion and adafactor shrink the weight instead */
-    double clip_norm;    /* of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: none */
-    double clip_value;   /* of each entry, after clipping by norm; 0: none */
+    double rate;          /* learning rate, before the schedule */
+    double momentum;      /* sgd, rmsprop */
+    double dampening;     /* sgd */
+    int nesterov;         /* sgd */
+    double beta1, beta2;  /* adam, adamw, lion; beta2 is adafactor's decay exponent (-0.8) */
+    double alpha;         /* rmsprop: smoothing */
+    double epsilon;       /* adafactor: its second one (1e-3) */
+    double threshold;     /* adafactor: d, update clipping */
+    double rate_decay;    /* adagrad */
+    double weight_decay;  /* added to the gradient; adamw, lion and adafactor shrink the weight instead */
+    double clip_norm;     /* of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: none */
+    double clip_value;    /* of each entry, after clipping by norm; 0: none */
+    uint64_t reserved[4]; /* zero: room for later versions */
 } plim_optimizer;
 
 /* What PyTorch 2.13 has as defaults; for Lion those of its paper. */
@@ -69,6 +75,7 @@ typedef struct plim_schedule {
     int64_t every;  /* step: times gamma after so many updates; 0: never */
     double gamma;   /* step; 0 stands for 0.1 */
     double least;   /* factor at the end of cosine and linear */
+    uint64_t reserved[4]; /* zero: room for later versions */
 } plim_schedule;
 
 PLIM_API double plim_schedule_factor(const plim_schedule *schedule, int64_t update);
@@ -86,16 +93,19 @@ typedef enum plim_class {
 
 PLIM_API const char *plim_class_name(plim_class class_); /* "exact", "reordered", "lossy" */
 
+/* Which classes of plans may be chosen: the one named and those before it. */
+typedef enum plim_allow { PLIM_ALLOW_DEFAULT, PLIM_ALLOW_EXACT, PLIM_ALLOW_REORDERED, PLIM_ALLOW_LOSSY } plim_allow;
+
 /* --- the trainer ---------------------------------------------------------------------------------------------- */
 
 typedef struct plim_trainer plim_trainer;
 
-/* Zero means the default everywhere but in loss and optimizer: begin those with plim_loss_default and
- * plim_optimizer_default. What pointers lead to is copied. */
+/* Zero is the default in every field; NULL options are all defaults. What pointers lead to is copied. */
 typedef struct plim_trainer_options {
-    plim_loss loss;
-    plim_optimizer optimizer;
-    plim_schedule schedule;
+    size_t size;              /* sizeof(plim_trainer_options), or 0; see plimsoll.h */
+    plim_loss loss;           /* default: cross entropy on the first output */
+    plim_optimizer optimizer; /* default: plim_optimizer_default(PLIM_SGD) */
+    plim_schedule schedule;   /* default: constant */
     int64_t batch; /* samples of an update, and the size of every symbol that `sizes` does not name; default 1 */
     const plim_size *sizes; /* other symbols */
     size_t size_count;
@@ -110,8 +120,7 @@ typedef struct plim_trainer_options {
      * those of a class up to `allow`; when none fits, making the trainer fails with PLIM_NO_MEMORY before anything
      * runs, and the message names the smallest budget. */
     uint64_t budget;  /* bytes; 0: none */
-    plim_class allow; /* default for a budget: PLIM_REORDERED unless .exact_only */
-    int exact_only;   /* only plans that give the same bits */
+    plim_allow allow; /* the classes of plans that may be chosen for a budget; default: up to reordered */
     const char *plan; /* a file of plim_plan_save: makes exactly this plan, with its budget. A plan for another model,
                           * machine, number of threads, version or other options is PLIM_INVALID; NULL: plans itself */
     int alternatives; /* with a budget: find other plans too, for the page of the run; planning takes longer */
@@ -123,8 +132,8 @@ typedef struct plim_trainer_options {
      * of; with one, the first of them makes the trainer plan again, once, as if they had been announced. */
     int64_t samples; /* of an epoch, whose last batch may be short; 0: all batches are whole */
     int64_t
-        evaluates;   /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
-    int odd_batches; /* batches of any size may come, as plim_data_options.skip_bad makes them: a plan within a budget has
+        evaluates; /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
+    int irregular_batches; /* batches of any size may come, as plim_data_options.skip_bad makes them: a plan within a budget has
                       * room for one program of a size that nobody announced. Each such size replaces the one before it,
                       * within that room: making it takes a moment, and the process holds no more than was planned. */
     /* Under a budget, optimizer state that memory has no room for goes to a file: read and written back at each update,
@@ -185,12 +194,13 @@ typedef struct plim_trainer_stats {
     int64_t batch, micro_batch, accumulate;
     size_t arena_bytes; /* all that training and evaluation use besides the program itself and data */
     size_t weight_bytes, gradient_bytes, optimizer_bytes, activation_bytes, workspace_bytes,
-        data_bytes;      /* at the peak */
-    size_t parameters;   /* numbers that are trained */
-    size_t frozen;       /* tensors that are not */
-    size_t steps;        /* of the program of one micro-batch */
-    double flops;        /* of one update */
-    const char *couples; /* the operator that mixes samples, so that micro-batches change the result; NULL: none */
+        data_bytes;    /* at the peak */
+    size_t parameters; /* numbers that are trained */
+    size_t frozen;     /* tensors that are not */
+    size_t steps;      /* of the program of one micro-batch */
+    double flops;      /* of one update */
+    const char *
+        mixes_samples; /* the operator that mixes the samples of a batch, so that micro-batches change the result; NULL: none */
     size_t planned_arena_bytes;
     size_t data_buffer_bytes; /* that reading data may hold besides, as planned */
     size_t process_bytes;     /* resident memory of the whole process at its highest, as planned; 0 without a budget */
@@ -200,11 +210,11 @@ typedef struct plim_trainer_stats {
     size_t spilled_bytes;     /* of optimizer state, in a file */
     int64_t replans;          /* since training began */
 } plim_trainer_stats;
-PLIM_API void plim_trainer_stats_get(const plim_trainer *trainer, plim_trainer_stats *stats);
+PLIM_API void plim_trainer_get_stats(const plim_trainer *trainer, plim_trainer_stats *stats);
 
 /* Steps of the program of one micro-batch: the mean time that each took in an update (options.measure), and its work. */
 PLIM_API size_t plim_trainer_step_count(const plim_trainer *trainer);
-PLIM_API void plim_trainer_step_get(const plim_trainer *trainer, size_t index, plim_session_step *step);
+PLIM_API void plim_trainer_get_step(const plim_trainer *trainer, size_t index, plim_session_step *step);
 
 /* --- what is learned ------------------------------------------------------------------------------------------ */
 
@@ -220,7 +230,7 @@ typedef struct plim_trainer_tensor {
 } plim_trainer_tensor;
 
 PLIM_API size_t plim_trainer_tensor_count(const plim_trainer *trainer);
-PLIM_API void plim_trainer_tensor_get(const plim_trainer *trainer, size_t index, plim_trainer_tensor *tensor);
+PLIM_API void plim_trainer_get_tensor(const plim_trainer *trainer, size_t index, plim_trainer_tensor *tensor);
 PLIM_API plim_status plim_trainer_read(plim_trainer *trainer, size_t index, void *values, plim_error *error);
 PLIM_API plim_status plim_trainer_write(plim_trainer *trainer, size_t index, const void *values, plim_error *error);
 

@@ -45,12 +45,10 @@ static void warn_if_too_large(const plim__args *args, uint64_t budget) {
 
 static bool read_allow(plim__args *args, plim_trainer_options *options) {
     const char *text = plim__args_get(args, "allow");
-    options->allow = PLIM_REORDERED;
     if (!text) return true;
     for (plim_class k = PLIM_EXACT; k <= PLIM_LOSSY; k++)
         if (strcmp(text, plim_class_name(k)) == 0) {
-            options->allow = k;
-            options->exact_only = k == PLIM_EXACT;
+            options->allow = (plim_allow)(PLIM_ALLOW_EXACT + k);
             return true;
         }
     plim__say_usage(args, "--allow %s: expected exact, reordered or lossy", text);

@@ -15,7 +15,7 @@
         "no-spill", 0, NULL, "keep all optimizer state in memory"                                                      \
     }
 
-/* Fills in budget, allow, exact_only, spill and no_spill. Says on standard error when the budget is more than the machine has. False
+/* Fills in budget, allow, spill and no_spill. Says on standard error when the budget is more than the machine has. False
  * after a usage error has been printed. */
 bool plim__budget_options_read(plim__args *args, plim_trainer_options *options);
 /* What the machine allows this process in all; 0 when that is not known. *limit (may be NULL) names what bounds it. */

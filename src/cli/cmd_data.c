@@ -23,7 +23,7 @@ static plim_status measure(plim_data *data, double limit, measurement *m, plim_e
         m->batches++;
         m->seconds = plim__clock_seconds() - start;
     }
-    plim_data_stats_get(data, &m->stats);
+    plim_data_get_stats(data, &m->stats);
     return PLIM_OK;
 }
 
@@ -123,8 +123,8 @@ static int run(plim__args *args) {
     plim_data_info info;
     plim_error error;
     measurement m;
-    if (plim_data_open(path, &settings.options, &data, &error) != PLIM_OK) return plim__say_error(args, &error);
-    plim_data_info_get(data, &info);
+    if (plim_data_create(path, &settings.options, &data, &error) != PLIM_OK) return plim__say_error(args, &error);
+    plim_data_get_info(data, &info);
     int code = PLIM_EXIT_OK;
     if (measure(data, seconds, &m, &error) != PLIM_OK)
         code = plim__say_error(args, &error);

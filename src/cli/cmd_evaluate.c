@@ -28,7 +28,7 @@ static int evaluate(plim__args *args, const plim_graph *model, plim_data *data, 
     plim_status status = plim_evaluate(session, data, &result, &error);
     double seconds = plim__clock_seconds() - start;
     plim_session_stats stats;
-    plim_session_stats_get(session, &stats);
+    plim_session_get_stats(session, &stats);
     plim_session_free(session);
     if (status != PLIM_OK) return plim__say_error(args, &error);
     if (plim__args_json(args))
@@ -57,13 +57,13 @@ static int run(plim__args *args) {
     settings.options.epochs = settings.options.in_order = 1;
     plim_error error;
     plim_graph *model;
-    if (plim_onnx_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
+    if (plim_graph_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
     plim_data *data;
     plim_loss_kind loss;
     int code;
     if (plim__args_has(args, "loss") && plim_loss_find(plim__args_get(args, "loss"), &loss))
         settings.options.float_target = plim__train_data_is_float(model, loss);
-    if (plim_data_open(source, &settings.options, &data, &error) != PLIM_OK) {
+    if (plim_data_create(source, &settings.options, &data, &error) != PLIM_OK) {
         code = plim__say_error(args, &error);
     } else {
         code = evaluate(args, model, data, &options);

@@ -30,7 +30,7 @@ static plim_status explain_file(const char *path, plim_explainer **explainer, co
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", path);
     (void)fcntl(fd, F_SETPIPE_SZ, 1 << 20); /* fewer turns between writer and reader; refused when not a pipe */
-    plim_status status = plim_explainer_new(explainer, error);
+    plim_status status = plim_explainer_create(explainer, error);
     if (status == PLIM_OK) status = feed_file(*explainer, fd, standard ? "standard input" : path, piece, error);
     if (status == PLIM_OK) status = plim_explainer_finish(*explainer, explanation, error);
     if (!standard) close(fd);
@@ -42,7 +42,7 @@ static int print_causes(plim__args *args) {
     char *text;
     if (plim_explanation_causes(&text, &error) != PLIM_OK) return plim__say_error(args, &error);
     fputs(text, stdout);
-    plim_explanation_causes_free(text);
+    plim_text_free(text);
     return PLIM_EXIT_OK;
 }
 

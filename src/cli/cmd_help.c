@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "plimsoll/version.h"
 
 static void print_option(const plim__option *option) {
     char left[64];
@@ -81,7 +82,7 @@ static void print_man_command(const plim__command *command) {
 
 static void print_man(void) {
     puts(
-        ".TH PLIMSOLL 1 \"\" \"plimsoll " PLIM_VERSION "\" \"User commands\"\n.SH NAME\n"
+        ".TH PLIMSOLL 1 \"\" \"plimsoll " PLIM_VERSION_STRING "\" \"User commands\"\n.SH NAME\n"
         "plimsoll \\- train neural networks inside a memory budget, and explain out\\-of\\-memory errors\n"
         ".SH SYNOPSIS\n.B plimsoll\n.I COMMAND\n[\\fIARGUMENT\\fR...]\n.SH DESCRIPTION\n"
         "Plimsoll loads ONNX models, plans every byte of their memory before it runs them, and reads other\n"

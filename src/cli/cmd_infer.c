@@ -168,7 +168,7 @@ static void print_profile(const plim_session *session) {
     plim__profile profile = {0};
     for (size_t i = 0; i < plim_session_step_count(session); i++) {
         plim_session_step step;
-        plim_session_step_get(session, i, &step);
+        plim_session_get_step(session, i, &step);
         plim__profile_add(&profile, &step);
     }
     plim__profile_sort(&profile);
@@ -196,7 +196,7 @@ static int run_session(plim__args *args, plim_session *session, const struct job
     int code = write_outputs(args, session);
     if (code != PLIM_EXIT_OK) return code;
     plim_session_stats stats;
-    plim_session_stats_get(session, &stats);
+    plim_session_get_stats(session, &stats);
     uint64_t peak = plim__resident_peak();
     if (plim__args_json(args))
         return plim__say_json(args, json_pack("{s:f, s:I, s:I}", "seconds", median, "arena_bytes",
@@ -230,7 +230,7 @@ static int run(plim__args *args) {
     options.session.measure = plim__args_has(args, "profile");
     plim_error error;
     plim_graph *g;
-    if (plim_onnx_load(path, &g, &error) != PLIM_OK) return plim__say_error(args, &error);
+    if (plim_graph_load(path, &g, &error) != PLIM_OK) return plim__say_error(args, &error);
     struct job job = {0};
     plim_session *session = NULL;
     int code = read_feeds(args, g, &job);

@@ -10,7 +10,7 @@
 #include "graph/pass.h"
 #include "report/plan_timeline.h"
 #include "report/report.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 
 #define LARGEST 10
 
@@ -59,7 +59,7 @@ static int say_json(plim__args *args, const plim_graph *model, const plim_sessio
     const plim_graph *g = plim_session_graph(s);
     struct weights w = count_weights(model);
     plim_session_stats stats;
-    plim_session_stats_get(s, &stats);
+    plim_session_get_stats(s, &stats);
     json_t *inputs = json_array(), *outputs = json_array();
     for (size_t i = 0; i < plim_graph_input_count(model); i++)
         json_array_append_new(inputs, value_json(model, plim_graph_input_at(model, i)));
@@ -119,7 +119,7 @@ static void say_text(const char *path, const plim_graph *model, const plim_sessi
     char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT];
     struct weights w = count_weights(model);
     plim_session_stats stats;
-    plim_session_stats_get(s, &stats);
+    plim_session_get_stats(s, &stats);
     printf("%s: %zu nodes, run as %zu steps\n", path, plim_graph_node_count(model), stats.steps);
     print_values("inputs", model, plim_graph_input_count(model), plim_graph_input_at);
     print_values("outputs", plim_session_graph(s), plim_graph_output_count(plim_session_graph(s)),
@@ -183,7 +183,7 @@ static int run(plim__args *args) {
     plim_error error;
     plim_graph *model;
     plim_session *session;
-    if (plim_onnx_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
+    if (plim_graph_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
     if (plim_session_create(model, &options.session, &session, &error) != PLIM_OK) {
         plim_graph_free(model);
         return plim__say_failure(args, "%s: %s", path, error.message);

@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "mem/spill.h"
 #include "report/report.h"
-#include "run/picture.h"
+#include "budget/picture.h"
 
 static const struct {
     const char *word, *title;
@@ -22,7 +22,7 @@ static const struct {
              {"program", "program", PLIM_STYLE_DIM, 'p'},        {"recording", "recording", PLIM_STYLE_DIM, 'r'}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-static void bytes_of(const plim_plan_way *way, uint64_t bytes[KINDS]) {
+static void bytes_of(const plim_plan_candidate *way, uint64_t bytes[KINDS]) {
     uint64_t values[KINDS] = {way->weights,   way->gradients, way->optimizer, way->activations,
                               way->workspace, way->data,      way->program,   way->recording};
     memcpy(bytes, values, sizeof values);
@@ -30,7 +30,7 @@ static void bytes_of(const plim_plan_way *way, uint64_t bytes[KINDS]) {
 
 /* --- JSON ----------------------------------------------------------------------------------------------------- */
 
-static json_t *way_json(const plim_plan_way *way) {
+static json_t *way_json(const plim_plan_candidate *way) {
     uint64_t bytes[KINDS];
     bytes_of(way, bytes);
     json_t *by_kind = json_object();
@@ -58,7 +58,7 @@ static json_t *peak_json(const plim_plan_report *r) {
 static json_t *frontier_json(const plim_plan_report *r) {
     json_t *list = json_array();
     for (int i = 0; i < r->frontier_count; i++) {
-        const plim_plan_way *way = &r->frontier[i];
+        const plim_plan_candidate *way = &r->frontier[i];
         json_array_append_new(list, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:s}", "budget",
                                               (json_int_t)way->budget_bytes, "arena", (json_int_t)way->arena_bytes,
                                               "seconds", way->seconds, "micro_batch", (json_int_t)way->micro_batch,
@@ -85,7 +85,7 @@ static json_t *report_json(const plim_plan_report *r, double seconds) {
 
 /* --- text ----------------------------------------------------------------------------------------------------- */
 
-static void print_bar(const plim__terminal *terminal, const plim_plan_way *way, uint64_t total) {
+static void print_bar(const plim__terminal *terminal, const plim_plan_candidate *way, uint64_t total) {
     plim__bar_part parts[KINDS];
     uint64_t bytes[KINDS];
     bytes_of(way, bytes);
@@ -105,7 +105,7 @@ static void print_bar(const plim__terminal *terminal, const plim_plan_way *way, 
     printf("\n");
 }
 
-static void print_way(const plim_plan_way *way, const plim_plan_way *base, const char *folder) {
+static void print_way(const plim_plan_candidate *way, const plim_plan_candidate *base, const char *folder) {
     char process[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT];
     printf("  %s for the process, %s of it the arena; class %s\n", plim_bytes_format(way->process_bytes, process),
            plim_bytes_format(way->arena_bytes, arena), plim_class_name(way->class_));
@@ -134,7 +134,7 @@ static void print_frontier(const plim_plan_report *r) {
     printf("\nOther budgets:\n  %10s %10s %12s %12s %11s %10s  %s\n", "budget", "arena", "s/update", "micro-batch",
            "recomputed", "spilled", "class");
     for (int i = 0; i < r->frontier_count; i++) {
-        const plim_plan_way *way = &r->frontier[i];
+        const plim_plan_candidate *way = &r->frontier[i];
         char budget[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
         printf("  %10s %10s %12.3g %9lld x %lld %10llu %10s  %s\n", plim_bytes_format(way->budget_bytes, budget),
                plim_bytes_format(way->arena_bytes, arena), way->seconds, (long long)way->micro_batch,
@@ -191,11 +191,12 @@ static int write_files(const plim__args *args, const plim_plan *plan) {
     const char *page = plim__args_get(args, "report"), *file = plim__args_get(args, "save");
     plim_error error;
     plim__timeline timeline;
-    if (!page && !(file && plim_plan_get(plan)->fits)) return PLIM_EXIT_OK;
+    if (!page && !(file && plim_plan_get_report(plan)->fits)) return PLIM_EXIT_OK;
     plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
     plim_status status = picture(args, plan, &timeline, &error);
     if (status == PLIM_OK && page) status = write_page(&timeline, page, &error);
-    if (status == PLIM_OK && file && plim_plan_get(plan)->fits) status = plim__plan_save(plan, &timeline, file, &error);
+    if (status == PLIM_OK && file && plim_plan_get_report(plan)->fits)
+        status = plim__plan_save(plan, &timeline, file, &error);
     plim__timeline_free(&timeline);
     return status == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(args, &error);
 }
@@ -216,7 +217,7 @@ static int plan(plim__args *args, plim__train_settings *settings, plim__data_set
     plim_graph *model;
     plim_plan *made;
     plim__train_data data;
-    if (plim_onnx_load(plim__args_at(args, 0), &model, &error) != PLIM_OK) return plim__say_error(args, &error);
+    if (plim_graph_load(plim__args_at(args, 0), &model, &error) != PLIM_OK) return plim__say_error(args, &error);
     plim__budget_measure_costs(args);
     plim_status status = open_data(args, model, settings, data_settings, &data, &error);
     double start = plim__clock_seconds();
@@ -226,7 +227,7 @@ static int plan(plim__args *args, plim__train_settings *settings, plim__data_set
     if (status != PLIM_OK) {
         code = plim__say_error(args, &error);
     } else {
-        const plim_plan_report *report = plim_plan_get(made);
+        const plim_plan_report *report = plim_plan_get_report(made);
         code = write_files(args, made);
         if (code != PLIM_EXIT_OK)
             ; /* said already */

@@ -87,7 +87,8 @@ static int size_shape(plim__args *args, int64_t batch) {
         return plim__say_usage(args, "'%s' is too much; give a shape and a type, or a file",
                                plim__args_at(args, used + 1));
     }
-    plim_status status = plim_tensor_size_of(plim__str_text(&shape), plim__args_at(args, used), batch, &size, &error);
+    plim_status status =
+        plim_tensor_size_parse(plim__str_text(&shape), plim__args_at(args, used), batch, &size, &error);
     plim__str_free(&shape);
     if (status != PLIM_OK) return say(args, &error, status == PLIM_INVALID);
     if (plim__args_json(args)) return plim__say_json(args, shape_json(&size));
@@ -182,7 +183,7 @@ static int size_file(plim__args *args, const char *path) {
     plim_error error;
     if (plim__args_count(args) > 1)
         return plim__say_usage(args, "'%s' is too much; a file says its types itself", plim__args_at(args, 1));
-    plim_status status = plim_size_file_read(path, &file, &error);
+    plim_status status = plim_size_file_load(path, &file, &error);
     int code = PLIM_EXIT_OK;
     if (status != PLIM_OK)
         code = say(args, &error, false);

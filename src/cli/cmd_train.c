@@ -29,7 +29,8 @@ struct train {
     plim__train_log log;
     plim__train_report report;
     plim__progress progress;
-    plim_error failure; /* of what was done between steps */
+    plim_error failure;     /* of what was done between steps */
+    plim_error log_failure; /* the first of the log, which does not end training */
     uint64_t idle_bytes;
 };
 
@@ -47,13 +48,21 @@ static void catch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL); /* a terminal that was closed */
+}
+
+/* Weights are worth more than their log: training goes on without it, and the exit status tells. */
+static void say_log_failed(struct train *t) {
+    plim__progress_clear(&t->progress);
+    fprintf(stderr, "plimsoll train: %s; training goes on without the log\n", t->log_failure.message);
 }
 
 static int between_steps(void *context, const plim_fit_event *event) {
     struct train *t = context;
-    plim_status status = plim__train_log_seen(&t->log, event, &t->failure);
     plim__progress_seen(&t->progress, event);
-    if (status == PLIM_OK) status = plim__train_budget_poll(&t->budget, t->trainer, true, &t->failure);
+    if (t->log_failure.status == PLIM_OK && plim__train_log_seen(&t->log, event, &t->log_failure) != PLIM_OK)
+        say_log_failed(t);
+    plim_status status = plim__train_budget_poll(&t->budget, t->trainer, true, &t->failure);
     if (*t->budget.watch.notice) {
         plim__progress_clear(&t->progress);
         if (!plim__args_json(t->args)) fprintf(stderr, "plimsoll train: %s\n", t->budget.watch.notice);
@@ -64,12 +73,12 @@ static int between_steps(void *context, const plim_fit_event *event) {
 /* What the user should know before it begins. */
 static void say_notes(struct train *t) {
     plim_trainer_stats stats;
-    plim_trainer_stats_get(t->trainer, &stats);
-    if (stats.accumulate > 1 && stats.couples)
+    plim_trainer_get_stats(t->trainer, &stats);
+    if (stats.accumulate > 1 && stats.mixes_samples)
         fprintf(stderr,
                 "plimsoll train: note: %s takes its statistics from each micro-batch of %lld samples, not from the "
                 "whole batch of %lld\n",
-                stats.couples, (long long)stats.micro_batch, (long long)stats.batch);
+                stats.mixes_samples, (long long)stats.micro_batch, (long long)stats.batch);
 }
 
 /* --- what is said at the end ---------------------------------------------------------------------------------- */
@@ -78,7 +87,7 @@ static void fill_profile(const plim_trainer *trainer, plim__profile *profile) {
     *profile = (plim__profile){0};
     for (size_t i = 0; i < plim_trainer_step_count(trainer); i++) {
         plim_session_step step;
-        plim_trainer_step_get(trainer, i, &step);
+        plim_trainer_get_step(trainer, i, &step);
         plim__profile_add(profile, &step);
     }
     plim__profile_sort(profile);
@@ -87,8 +96,8 @@ static void fill_profile(const plim_trainer *trainer, plim__profile *profile) {
 static int say_json(struct train *t, const plim_fit_result *r) {
     plim_trainer_stats stats;
     plim_data_stats data;
-    plim_trainer_stats_get(t->trainer, &stats);
-    plim_data_stats_get(t->data.data, &data);
+    plim_trainer_get_stats(t->trainer, &stats);
+    plim_data_get_stats(t->data.data, &data);
     json_t *object =
         json_pack("{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)r->steps, "loss", r->loss,
                   "metric", r->metric >= 0 ? json_real(r->metric) : json_null(), "seconds_per_step",
@@ -125,7 +134,7 @@ static void say_text(struct train *t, const plim_fit_result *r) {
     if (t->report.trace) printf("wrote %s\n", t->report.trace);
     if (t->report.page) printf("wrote %s\n", t->report.page);
     plim_data_stats data;
-    plim_data_stats_get(t->data.data, &data);
+    plim_data_get_stats(t->data.data, &data);
     if (data.skipped)
         printf("%lld bad samples were left out; the last: %s\n", (long long)data.skipped,
                plim_data_last_bad(t->data.data));
@@ -160,12 +169,13 @@ static void say_interrupted(struct train *t, const plim_fit_result *r) {
 static int run_training(struct train *t) {
     plim_error error;
     plim_fit_result result;
-    t->fit.seen = between_steps;
+    t->fit.on_event = between_steps;
     t->fit.context = t;
     t->fit.validation = t->data.validation;
     catch_signals();
     plim_status status = plim_fit(t->trainer, t->data.data, &t->fit, &result, &error);
     plim__progress_clear(&t->progress);
+    if (status == PLIM_INTERRUPTED) status = PLIM_OK; /* result.stopped tells it from the end */
     if (status == PLIM_OK && t->failure.status != PLIM_OK) {
         error = t->failure;
         status = error.status;
@@ -176,15 +186,17 @@ static int run_training(struct train *t) {
         error = late;
         status = error.status;
     }
-    if (status == PLIM_OK) status = plim__train_log_close(&t->log, &error);
     if (status != PLIM_OK) return plim__say_error(t->args, &error);
+    if (t->log_failure.status == PLIM_OK && plim__train_log_close(&t->log, &t->log_failure) != PLIM_OK)
+        say_log_failed(t);
     if (result.stopped) say_interrupted(t, &result);
     int code = PLIM_EXIT_OK;
     if (plim__args_json(t->args))
         code = say_json(t, &result);
     else
         say_text(t, &result);
-    return result.stopped && code == PLIM_EXIT_OK ? EXIT_INTERRUPTED : code;
+    if (code != PLIM_EXIT_OK) return code;
+    return result.stopped ? EXIT_INTERRUPTED : t->log_failure.status != PLIM_OK ? PLIM_EXIT_FAILURE : PLIM_EXIT_OK;
 }
 
 /* --- the command ---------------------------------------------------------------------------------------------- */
@@ -202,7 +214,7 @@ static plim_status check_outputs(const struct train *t, plim_error *error) {
 static plim_status make(struct train *t, const char *path, plim_error *error) {
     const char *gradients = plim__args_get(t->args, "dump-gradients");
     plim_status status = check_outputs(t, error);
-    if (status == PLIM_OK) status = plim_onnx_load(path, &t->model, error);
+    if (status == PLIM_OK) status = plim_graph_load(path, &t->model, error);
     if (status != PLIM_OK) return status;
     plim__train_data_follow(t->args, t->model, &t->settings, &t->data_settings);
     if (t->settings.options.budget) plim__budget_measure_costs(t->args);

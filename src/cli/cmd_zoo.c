@@ -38,7 +38,7 @@ static int run(plim__args *args) {
     plim_error error;
     plim_graph *graph;
     if (plim_zoo_create(name, &o, &graph, &error) != PLIM_OK) return plim__say_error(args, &error);
-    plim_status status = plim_onnx_save(graph, out, &error);
+    plim_status status = plim_graph_save(graph, out, &error);
     size_t nodes = plim_graph_node_count(graph);
     plim_graph_free(graph);
     if (status != PLIM_OK) return plim__say_error(args, &error);

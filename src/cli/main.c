@@ -4,6 +4,7 @@
 
 #include "cli/args.h"
 #include "cli/command.h"
+#include "plimsoll/version.h"
 
 #define COMMAND(name) extern const plim__command plim__command_##name;
 #include "cli/commands.def"
@@ -26,7 +27,7 @@ int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
     if (strcmp(name, "--version") == 0) {
-        puts("plimsoll " PLIM_VERSION);
+        puts("plimsoll " PLIM_VERSION_STRING);
         return PLIM_EXIT_OK;
     }
     const plim__command *command = find(name);

@@ -12,7 +12,7 @@
 void plim__run_words_start(plim__run_words *words) {
     *words = (plim__run_words){0};
     for (int i = 0; i < 2; i++)
-        (void)plim_explainer_new(&words->explainers[i], NULL); /* without it the rest is still told */
+        (void)plim_explainer_create(&words->explainers[i], NULL); /* without it the rest is still told */
 }
 
 void plim__run_words_feed(plim__run_words *words, int stream, const char *data, size_t size) {
@@ -52,7 +52,7 @@ static void explain_death(plim__run_words *words, const plim__findings *findings
     plim__str text = {0};
     const plim_explanation *explanation;
     kernels_words(&text, findings);
-    if (text.length && !text.failed && plim_explainer_new(&words->kernels, NULL) == PLIM_OK &&
+    if (text.length && !text.failed && plim_explainer_create(&words->kernels, NULL) == PLIM_OK &&
         plim_explainer_feed(words->kernels, text.data, text.length, NULL) == PLIM_OK &&
         plim_explainer_finish(words->kernels, &explanation, NULL) == PLIM_OK && explanation->found)
         words->explanation = explanation;

@@ -28,7 +28,7 @@ void plim__train_budget_end(plim__train_budget *b) {
 
 void plim__train_budget_say(const plim__train_budget *b, const plim_trainer *trainer) {
     plim_trainer_stats stats;
-    plim_trainer_stats_get(trainer, &stats);
+    plim_trainer_get_stats(trainer, &stats);
     char budget[PLIM_BYTES_TEXT], planned[PLIM_BYTES_TEXT], measured[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
     printf("budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, %s spilled, class %s)\n",
            plim_bytes_format(b->watch.budget, budget), plim_bytes_format(stats.process_bytes, planned),
@@ -39,7 +39,7 @@ void plim__train_budget_say(const plim__train_budget *b, const plim_trainer *tra
 
 void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *trainer, json_t *object) {
     plim_trainer_stats stats;
-    plim_trainer_stats_get(trainer, &stats);
+    plim_trainer_get_stats(trainer, &stats);
     json_object_set_new(object, "budget_bytes",
                         b->watch.budget ? json_integer((json_int_t)b->watch.budget) : json_null());
     json_object_set_new(object, "planned_arena_bytes", json_integer((json_int_t)stats.planned_arena_bytes));

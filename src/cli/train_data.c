@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "mem/resident.h"
+
 /* The size of an axis of a model's first input: what the model says, or what --size says of its symbol; 0 for neither. */
 static int64_t axis_size(const plim_graph *model, const plim__train_settings *s, int64_t dim) {
     const char *symbol = plim_graph_symbol_name(model, dim);
@@ -61,11 +63,18 @@ void plim__train_data_follow(const plim__args *args, const plim_graph *model, pl
 
 static bool is_synthetic(const plim__args *args) { return strcmp(plim__args_get(args, "data"), "synthetic") == 0; }
 
+/* What the process does not hold already. */
+static uint64_t room_for_data(uint64_t budget) {
+    uint64_t now = plim__resident_now();
+    return budget > now ? budget - now : 1;
+}
+
 static void fill_in(const plim__args *args, const plim__train_settings *settings, bool counted, plim_data_options *o) {
     o->batch = settings->options.batch;
     o->seed = settings->options.seed;
     o->drop_last = plim__args_has(args, "drop-last");
     o->bounded = counted;
+    if (counted) o->memory_limit = room_for_data(settings->options.budget);
     if (counted && !o->buffer_limit && !o->depth) o->depth = DEPTH;
 }
 
@@ -90,7 +99,7 @@ static plim_status open_validation(const plim__args *args, int64_t batch, bool c
     if (path) o.validation = 0;
     if (counted && !plim__args_has(args, "data-depth") && !o.buffer_limit) o.depth = VALIDATION_DEPTH;
     o.batch = validation_batch(made->data, batch);
-    return plim_data_open(path ? path : plim__args_get(args, "data"), &o, &made->validation, error);
+    return plim_data_create(path ? path : plim__args_get(args, "data"), &o, &made->validation, error);
 }
 
 /* What a plan has to know of an open data set. */
@@ -98,18 +107,18 @@ static void count_bytes(const plim_data *data, plim_trainer_options *options) {
     plim_data_info info;
     plim_data_stats stats;
     if (!data) return;
-    plim_data_info_get(data, &info);
-    plim_data_stats_get(data, &stats);
+    plim_data_get_info(data, &info);
+    plim_data_get_stats(data, &stats);
     options->data_bytes += info.most_bytes;
     options->data_held_bytes += info.held_bytes + stats.buffer_bytes;
 }
 
 static void announce(const plim__args *args, int64_t steps, const plim__train_data *d, plim_trainer_options *options) {
     plim_data_info info = {.samples = SYNTHETIC};
-    if (d->data) plim_data_info_get(d->data, &info);
+    if (d->data) plim_data_get_info(d->data, &info);
     int64_t batches = (info.samples + options->batch - 1) / options->batch;
     bool ends = steps == 0 || steps >= batches; /* an epoch does, within the run */
-    options->odd_batches = info.skips_bad;
+    options->irregular_batches = info.skips_bad;
     options->samples = ends && !plim__args_has(args, "drop-last") ? info.samples : 0;
     if (d->validation) options->evaluates = plim_evaluation_batch(&options->loss, d->validation);
 }
@@ -119,7 +128,8 @@ plim_status plim__train_data_open(const plim__args *args, int64_t steps, bool co
     *made = (plim__train_data){0};
     fill_in(args, settings, counted, &data->options);
     plim_status status = PLIM_OK;
-    if (!is_synthetic(args)) status = plim_data_open(plim__args_get(args, "data"), &data->options, &made->data, error);
+    if (!is_synthetic(args))
+        status = plim_data_create(plim__args_get(args, "data"), &data->options, &made->data, error);
     if (status == PLIM_OK) status = open_validation(args, settings->options.batch, counted, data, made, error);
     if (status != PLIM_OK) return status;
     announce(args, steps, made, &settings->options);
@@ -136,7 +146,7 @@ plim_status plim__train_data_follow_trainer(const plim__args *args, const plim_t
     plim_data_field fields[PLIM_MOST_INPUTS + 1];
     o.field_count = plim_trainer_fields(trainer, fields);
     o.fields = fields;
-    return plim_data_open(plim__args_get(args, "data"), &o, &made->data, error);
+    return plim_data_create(plim__args_get(args, "data"), &o, &made->data, error);
 }
 
 void plim__train_data_free(plim__train_data *data) {

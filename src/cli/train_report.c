@@ -14,7 +14,7 @@
 #include "mem/spill.h"
 #include "report/report.h"
 #include "run/recording.h"
-#include "run/saved_plan.h"
+#include "budget/saved_plan.h"
 
 bool plim__train_report_read(plim__args *args, plim__train_report *report) {
     *report = (plim__train_report){.page = plim__args_get(args, "report"), .trace = plim__args_get(args, "trace")};

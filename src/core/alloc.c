@@ -1,6 +1,8 @@
 /* The library's one door to the heap. */
 #include "core/alloc.h"
 
+#include "plimsoll/status.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,3 +55,5 @@ char *plim__strndup(const char *text, size_t length) {
 char *plim__strdup(const char *text) { return plim__strndup(text, strlen(text)); }
 
 void plim__free(void *block) { free(block); }
+
+void plim_text_free(char *text) { plim__free(text); }

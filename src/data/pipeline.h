@@ -22,6 +22,7 @@ typedef struct plim__pipeline_options {
     int workers;           /* at least 1 */
     int depth;             /* 0: tunes itself */
     uint64_t buffer_limit; /* for slots */
+    uint64_t memory_limit; /* for slots and scratch memory; 0: none */
 } plim__pipeline_options;
 
 /* The source must outlive the pipeline. No thread is started before the first batch is asked for. */
@@ -29,7 +30,7 @@ plim_status plim__pipeline_create(const plim__data_source *source, const plim__p
                                   plim__pipeline **pipeline, plim_error *error);
 void plim__pipeline_free(plim__pipeline *pipeline);
 
-/* As plim_data_next, plim_data_tell, plim_data_seek and plim_data_stats_get. */
+/* As plim_data_next, plim_data_tell, plim_data_seek and plim_data_get_stats. */
 plim_status plim__pipeline_next(plim__pipeline *pipeline, plim_data_batch *batch, plim_error *error);
 plim_data_position plim__pipeline_tell(const plim__pipeline *pipeline);
 plim_status plim__pipeline_seek(plim__pipeline *pipeline, plim_data_position position, plim_error *error);

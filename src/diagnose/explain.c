@@ -59,7 +59,7 @@ static void collect_rows(plim_explainer *explainer, const plim__row *rows) {
     }
 }
 
-plim_status plim_explainer_new(plim_explainer **explainer, plim_error *error) {
+plim_status plim_explainer_create(plim_explainer **explainer, plim_error *error) {
     *explainer = NULL;
     plim_explainer *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "the explainer", sizeof *made);

@@ -426,8 +426,3 @@ plim_status plim_explanation_causes(char **text, plim_error *error) {
     *text = out.data;
     return PLIM_OK;
 }
-
-void plim_explanation_causes_free(char *text) {
-    plim__str str = {.data = text};
-    plim__str_free(&str);
-}

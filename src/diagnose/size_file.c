@@ -106,7 +106,7 @@ static plim_status read_any(int fd, plim__size_gather *gather, plim_error *error
                       gather->path);
 }
 
-plim_status plim_size_file_read(const char *path, plim_size_file *file, plim_error *error) {
+plim_status plim_size_file_load(const char *path, plim_size_file *file, plim_error *error) {
     *file = (plim_size_file){.files = 1, .format = ""};
     plim__size_gather gather = {.file = file, .path = path};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not make us wait */

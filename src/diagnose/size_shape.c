@@ -126,8 +126,8 @@ static plim_status read_shape(cursor *text, plim_tensor_size *size, char *dtype,
     return *text->at ? nonsense(text, error) : PLIM_OK;
 }
 
-plim_status plim_tensor_size_of(const char *shape, const char *dtype, int64_t batch, plim_tensor_size *size,
-                                plim_error *error) {
+plim_status plim_tensor_size_parse(const char *shape, const char *dtype, int64_t batch, plim_tensor_size *size,
+                                   plim_error *error) {
     *size = (plim_tensor_size){0};
     cursor text = {shape, shape, batch};
     char own[PLIM_SIZE_NAME];

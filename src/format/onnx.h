@@ -27,7 +27,7 @@ typedef bool (*plim__onnx_weight_callback)(const plim__onnx_weight *weight, void
 plim_status plim__onnx_list_weights(const char *path, plim__onnx_weight_callback callback, void *context,
                                     plim_error *error);
 
-/* plim_onnx_save with the data of `changed` where it has them: everything else is as in the graph. `path` may be the
+/* plim_graph_save with the data of `changed` where it has them: everything else is as in the graph. `path` may be the
  * file that the graph was loaded from. */
 plim_status plim__onnx_save_changed(const plim_graph *graph, const plim__weights *changed, const char *path,
                                     plim_error *error);

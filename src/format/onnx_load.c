@@ -527,7 +527,7 @@ static plim_status load_from(plim__onnx_reader *reader, plim_graph **graph, plim
     return status;
 }
 
-plim_status plim_onnx_load(const char *path, plim_graph **graph, plim_error *error) {
+plim_status plim_graph_load(const char *path, plim_graph **graph, plim_error *error) {
     *graph = NULL;
     plim__onnx_reader reader;
     plim_status status = plim__onnx_open(&reader, path, error);
@@ -536,7 +536,7 @@ plim_status plim_onnx_load(const char *path, plim_graph **graph, plim_error *err
     return plim__onnx_finish(path, status, error);
 }
 
-plim_status plim_onnx_load_memory(const void *data, size_t size, plim_graph **graph, plim_error *error) {
+plim_status plim_graph_load_memory(const void *data, size_t size, plim_graph **graph, plim_error *error) {
     *graph = NULL;
     plim__onnx_reader reader;
     plim__onnx_open_memory(&reader, data, size);

@@ -17,6 +17,7 @@
 #include "format/onnx_wire.h"
 #include "graph/graph.h"
 #include "onnx/onnx.pb-c.h"
+#include "plimsoll/version.h"
 
 enum {
     CHUNK = 1 << 20,      /* of weights on their way from one file to the other */
@@ -356,7 +357,7 @@ static void put_model(sink *out, const saver *s) {
     proto.producer_name = info->producer_name ? info->producer_name : "plimsoll";
     proto.producer_version = info->producer_version ? info->producer_version
                              : info->producer_name  ? NULL
-                                                    : PLIM_VERSION;
+                                                    : PLIM_VERSION_STRING;
     proto.domain = info->model_domain;
     proto.has_model_version = info->model_version != 0;
     proto.model_version = info->model_version;
@@ -511,6 +512,6 @@ plim_status plim__onnx_save_changed(const plim_graph *graph, const plim__weights
     return plim__onnx_save_limited(graph, changed, path, ONE_FILE_LIMIT, error);
 }
 
-plim_status plim_onnx_save(const plim_graph *graph, const char *path, plim_error *error) {
+plim_status plim_graph_save(const plim_graph *graph, const char *path, plim_error *error) {
     return plim__onnx_save_limited(graph, NULL, path, ONE_FILE_LIMIT, error);
 }

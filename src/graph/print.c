@@ -86,5 +86,3 @@ char *plim_graph_print(const plim_graph *g) {
     plim__str_free(&out);
     return NULL;
 }
-
-void plim_text_free(char *text) { plim__free(text); }

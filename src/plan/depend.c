@@ -49,7 +49,7 @@ static plim_status find_operands(plim__depend *d, plim_error *error) {
         size_t first_read = reads.count, first_made = makes.count;
         for (int32_t i = 0; ok && i < step->in_count + step->out_count; i++) {
             int32_t b = step->operands[i].buffer;
-            if (b < 0 || buffer_of(d, b)->kept) continue;
+            if (b < 0 || buffer_of(d, b)->persistent) continue;
             pairs *list = i < step->in_count ? &reads : &makes;
             if (listed(list, i < step->in_count ? first_read : first_made, b)) continue;
             ok = plim__vec_push(list, ((struct pair){(int32_t)s, b}));
@@ -69,7 +69,7 @@ static void find_sharing(plim__depend *d, size_t s) {
     if (step->inplace_in < 0) return;
     plim__operand in = step->operands[step->inplace_in], out = step->operands[step->in_count + step->inplace_out];
     if (in.buffer < 0 || out.buffer < 0 || in.offset != 0) return;
-    if (buffer_of(d, in.buffer)->kept || buffer_of(d, out.buffer)->kept) return;
+    if (buffer_of(d, in.buffer)->persistent || buffer_of(d, out.buffer)->persistent) return;
     if (buffer_of(d, in.buffer)->kind != PLIM__BUFFER_ACTIVATION) return;
     for (int32_t i = 0; i < step->in_count; i++)
         if (i != step->inplace_in && step->operands[i].buffer == in.buffer) return;
@@ -80,7 +80,7 @@ static void find_sharing(plim__depend *d, size_t s) {
 static void find_sizes(plim__depend *d) {
     for (size_t b = 0; b < d->buffer_count; b++) {
         const plim__buffer *buffer = buffer_of(d, (int32_t)b);
-        if (buffer->kept) continue;
+        if (buffer->persistent) continue;
         d->bytes[b] = (int64_t)((buffer->bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT);
         if (buffer->kind == PLIM__BUFFER_INPUT) d->inputs[d->input_count++] = (int32_t)b;
         if (buffer->output) d->outputs[d->output_count++] = (int32_t)b;
@@ -132,7 +132,7 @@ static void write_buffer(struct finder *f, int32_t s, int32_t b) {
         if (reader == s) continue;
         need(f, reader, s);
         f->failed |= !plim__vec_push(&f->closed, ((struct pair){reader, s}));
-        if (!f->depend->program->buffers.items[b].kept) f->depend->repeatable[reader] = false;
+        if (!f->depend->program->buffers.items[b].persistent) f->depend->repeatable[reader] = false;
     }
     /* made in parts by several steps: no kernel does it now, but then each would have to be done again */
     if (h->writer >= 0 && h->writer != s) f->depend->repeatable[h->writer] = f->depend->repeatable[s] = false;
@@ -150,7 +150,7 @@ static void visit(struct finder *f, int32_t s) {
         int32_t b = step->operands[i].buffer;
         if (b < 0) continue;
         const plim__buffer *buffer = buffer_of(d, b);
-        if (buffer->kept || buffer->output || buffer->kind == PLIM__BUFFER_INPUT) d->repeatable[s] = false;
+        if (buffer->persistent || buffer->output || buffer->kind == PLIM__BUFFER_INPUT) d->repeatable[s] = false;
         write_buffer(f, s, b);
     }
 }

@@ -3,7 +3,7 @@
 
 bool plim__peak_holds(const plim__program *program, const plim__plan *plan, size_t b) {
     if (plan->home[b] != (int32_t)b || plan->offsets[b] < 0) return false;
-    return program->buffers.items[b].kept ||
+    return program->buffers.items[b].persistent ||
            (plan->lives[b].born <= plan->peak_step && plan->peak_step <= plan->lives[b].died);
 }
 

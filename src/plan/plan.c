@@ -44,7 +44,7 @@ static bool may_share(const plim__program *program, const plim__plan *plan, int3
     if (in.buffer < 0 || out.buffer < 0 || in.offset != 0) return false;
     int32_t home = plan->home[in.buffer];
     const plim__buffer *from = &program->buffers.items[home], *to = &program->buffers.items[out.buffer];
-    if (from->kind != PLIM__BUFFER_ACTIVATION || to->kept || to->bytes > from->bytes) return false;
+    if (from->kind != PLIM__BUFFER_ACTIVATION || to->persistent || to->bytes > from->bytes) return false;
     if (plan->lives[home].died != s || plan->lives[out.buffer].born != s || plan->home[out.buffer] != out.buffer)
         return false;
     for (int32_t i = 0; i < step->in_count; i++)
@@ -70,7 +70,7 @@ static plim_status find_lower_bound(const plim__program *program, plim__plan *pl
     int64_t *change = plim__alloc_zero(steps + 1, sizeof *change);
     if (!change) return plim__fail_memory(error, "a plan", steps * sizeof *change);
     for (size_t b = 0; b < plan->buffer_count; b++) {
-        if (program->buffers.items[b].kept || plan->lives[b].died < 0) continue;
+        if (program->buffers.items[b].persistent || plan->lives[b].died < 0) continue;
         change[plan->lives[b].born] += aligned(program->buffers.items[b].bytes);
         change[plan->lives[b].died + 1] -= aligned(program->buffers.items[b].bytes);
     }
@@ -97,7 +97,7 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
                              ? PLIM_OK
                              : plim__fail_memory(error, "packing", plan->buffer_count * sizeof *buffers);
     for (size_t b = 0; status == PLIM_OK && b < plan->buffer_count; b++) {
-        if (program->buffers.items[b].kept || plan->lives[b].died < 0) continue;
+        if (program->buffers.items[b].persistent || plan->lives[b].died < 0) continue;
         which[count] = (int32_t)b;
         buffers[count++] = (plim_pack_buffer){.lower = plan->lives[b].born,
                                               .upper = (int64_t)plan->lives[b].died + 1,
@@ -137,7 +137,7 @@ static void place_kept(const plim__program *program, const plim__plan_options *o
     plan->persistent_bytes = options->kept_from;
     for (size_t b = 0; b < plan->buffer_count; b++) {
         const plim__buffer *buffer = &program->buffers.items[b];
-        if (!buffer->kept || buffer->spilled || plan->offsets[b] >= 0) continue;
+        if (!buffer->persistent || buffer->spilled || plan->offsets[b] >= 0) continue;
         plan->offsets[b] = (int64_t)plan->persistent_bytes;
         plan->persistent_bytes += (size_t)aligned(buffer->bytes);
     }
@@ -195,7 +195,7 @@ bool plim__plan_is_valid(const plim__plan *plan, const plim__program *program, p
         for (size_t b = a + 1; b < plan->buffer_count; b++) {
             if (plan->home[b] != (int32_t)b || plan->offsets[b] < 0) continue;
             const plim__buffer *y = &program->buffers.items[b];
-            bool together = x->kept || y->kept ||
+            bool together = x->persistent || y->persistent ||
                             (plan->lives[a].born <= plan->lives[b].died && plan->lives[b].born <= plan->lives[a].died);
             bool overlap = plan->offsets[a] < plan->offsets[b] + (int64_t)y->bytes &&
                            plan->offsets[b] < plan->offsets[a] + (int64_t)x->bytes;

@@ -248,7 +248,7 @@ static bool number_buffers(struct exact *e) {
     memset(e->number, -1, d->buffer_count * sizeof *e->number);
     for (size_t b = 0; b < d->buffer_count; b++) {
         const plim__buffer *buffer = &d->program->buffers.items[b];
-        if (buffer->kept || (d->maker[b] < 0 && buffer->kind == PLIM__BUFFER_WORKSPACE)) continue;
+        if (buffer->persistent || (d->maker[b] < 0 && buffer->kind == PLIM__BUFFER_WORKSPACE)) continue;
         if (e->count == MOST_BUFFERS) return false;
         e->number[b] = e->count;
         if (buffer->output) put(&e->outputs, e->count);

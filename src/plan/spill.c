@@ -50,7 +50,7 @@ plim_status plim__spill_list_make(const plim__program *program, plim__spill_list
     for (size_t i = 0; ok && i < program->loads.count; i++) {
         const plim__load *load = &program->loads.items[i];
         const plim__buffer *buffer = &program->buffers.items[load->buffer];
-        if (load->tensor || uses[load->buffer] != 1 || !buffer->kept || buffer->output) continue;
+        if (load->tensor || uses[load->buffer] != 1 || !buffer->persistent || buffer->output) continue;
         ok = plim__vec_push(&list->items, (plim__spill_item){load->buffer, in_arena(buffer)});
     }
     plim__free(uses);

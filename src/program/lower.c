@@ -270,7 +270,7 @@ static plim_status place_kept(plim__lower *l, plim_value v, struct place place, 
     if (status == PLIM_OK)
         status = plim__lower_buffer(l, plim__layout_bytes(&place.layout), kept_kind(value_of(l, v)), v, &load.buffer);
     if (status == PLIM_OK) {
-        l->program->buffers.items[load.buffer].kept = true;
+        l->program->buffers.items[load.buffer].persistent = true;
         place.operand = (plim__operand){load.buffer, 0};
         load.home->place = place;
         if (!plim__vec_push(&l->program->loads, load)) status = no_memory(l);

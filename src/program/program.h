@@ -17,10 +17,10 @@
 #include "ops/op.h"
 
 typedef enum plim__buffer_kind {
-    PLIM__BUFFER_WEIGHT,     /* parameters and constants; filled at load time, kept */
-    PLIM__BUFFER_STATE,      /* optimizer state, statistics; kept */
+    PLIM__BUFFER_WEIGHT,     /* parameters and constants; filled at load time, persistent */
+    PLIM__BUFFER_STATE,      /* optimizer state, statistics; persistent */
     PLIM__BUFFER_INPUT,      /* filled by the caller before the first step */
-    PLIM__BUFFER_ACTIVATION, /* made by a step */
+    PLIM__BUFFER_ACTIVATION, /* transient: written by a step */
     PLIM__BUFFER_GRADIENT,   /* the gradient of a parameter */
     PLIM__BUFFER_WORKSPACE,  /* scratch of one step */
 } plim__buffer_kind;
@@ -30,8 +30,8 @@ typedef struct plim__buffer {
     plim__buffer_kind kind;
     plim_value value; /* what it holds, for reports; PLIM_NO_VALUE for scratch */
     bool output;      /* read by the caller after the last step */
-    bool kept;        /* holds its data from one run to the next: weights, state, gradients that are summed up */
-    bool spilled;     /* is kept in a file instead of the arena, ... */
+    bool persistent;  /* holds its data from one run to the next: weights, state, gradients that are summed up */
+    bool spilled;     /* lies in a file instead of the arena, ... */
     int64_t spill_at; /* ... here */
 } plim__buffer;
 

@@ -61,7 +61,7 @@ static void describe(const plim_graph *g, const plim__program *program, size_t i
                      plim__timeline_buffer *out, plim__str *made_up) {
     const plim__buffer *buffer = &program->buffers.items[index];
     out->kind = kind_of(g, buffer);
-    if (user >= 0 && !buffer->kept) out->phase = phase_of(program, &program->steps.items[user]);
+    if (user >= 0 && !buffer->persistent) out->phase = phase_of(program, &program->steps.items[user]);
     if (buffer->value >= 0) {
         const plim__value *value = &g->values.items[buffer->value];
         out->name = value->name;
@@ -104,7 +104,7 @@ static plim_status add_lives(const plim_graph *g, const plim__program *program, 
     plim_status status = PLIM_OK;
     for (size_t b = 0; status == PLIM_OK && b < plan->buffer_count; b++) {
         const plim__buffer *buffer = &program->buffers.items[b];
-        bool kept = buffer->kept;
+        bool kept = buffer->persistent;
         /* a buffer that is written over another one has no memory of its own */
         if (plan->offsets[b] < 0 || plan->home[b] != (int32_t)b || buffer->bytes == 0) continue;
         if (!kept && plan->lives[b].born > plan->lives[b].died) continue;

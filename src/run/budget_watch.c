@@ -24,7 +24,7 @@ static plim_status change(plim__budget_watch *watch, plim_trainer *trainer, uint
         if (error) *error = detail;
         return status;
     }
-    plim_trainer_stats_get(trainer, &stats);
+    plim_trainer_get_stats(trainer, &stats);
     snprintf(watch->notice, sizeof watch->notice, "%s %s: planned again, arena %s, micro-batch %lld x %lld", why,
              plim_bytes_format(budget, text), plim_bytes_format(stats.arena_bytes, arena), (long long)stats.micro_batch,
              (long long)stats.accumulate);
@@ -44,7 +44,7 @@ plim_status plim__budget_watch_poll(plim__budget_watch *watch, plim_trainer *tra
         return change(watch, trainer, wanted, "asked for a budget of", changed, error);
     if (!watch->automatic || now < watch->patience) return PLIM_OK;
     plim_trainer_stats stats;
-    plim_trainer_stats_get(trainer, &stats);
+    plim_trainer_get_stats(trainer, &stats);
     uint64_t allowed = plim__limits_allowed_now();
     if (allowed >= stats.process_bytes || allowed >= watch->budget) return PLIM_OK;
     return change(watch, trainer, allowed - allowed / 50, "the machine now allows", changed, error);

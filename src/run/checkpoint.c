@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "plimsoll/version.h"
 
 #define FORMAT      "1"
 #define EXTRA       "extra."
@@ -115,7 +116,7 @@ static plim_status write_with(const char *path, const plim__checkpoint *meta, co
     plim__checkpoint written = *meta;
     size_t count = 0;
     plim_status status = PLIM_OK;
-    written.program = PLIM_VERSION;
+    written.program = PLIM_VERSION_STRING;
     notes[count++] = (plim__safetensors_note){"plimsoll.checkpoint", FORMAT};
     for (size_t i = 0; i < FIELDS; i++)
         notes[count++] = (plim__safetensors_note){fields[i].key, field_text(&written, &fields[i], numbers[i])};

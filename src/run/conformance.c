@@ -161,7 +161,7 @@ plim__verdict plim__conformance_case(const char *folder, int threads, const char
     char path[4096];
     snprintf(path, sizeof path, "%s/model.onnx", folder);
     plim_graph *g;
-    plim_status status = plim_onnx_load(path, &g, error);
+    plim_status status = plim_graph_load(path, &g, error);
     *corrected = status == PLIM_OK ? correct(g) : NULL;
     size_t sets = 0;
     for (; status == PLIM_OK; sets++) {

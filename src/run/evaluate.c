@@ -10,11 +10,11 @@
 
 #include "core/error.h"
 #include "run/feed.h"
-#include "run/parts.h"
+#include "run/session_parts.h"
 
 int64_t plim_evaluation_batch(const plim_loss *loss, const plim_data *data) {
     plim_data_info info;
-    plim_data_info_get(data, &info);
+    plim_data_get_info(data, &info);
     if (loss->kind != PLIM_LOSS_MODEL) return info.batch;
     if (info.skips_bad) return 1;                                /* any number may come, and only this one divides it */
     int64_t part = info.batch, rest = info.samples % info.batch; /* the largest part that divides both */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arguments.h"
 #include "core/clock.h"
-#include "core/error.h"
 #include "run/trainer.h"
 
 static int64_t planned_updates(const plim__fit *f, const plim_data_info *info) {
@@ -21,11 +21,11 @@ static int64_t planned_updates(const plim__fit *f, const plim_data_info *info) {
 
 static void tell(plim__fit *f, plim_fit_event_kind kind) {
     plim_data_stats stats;
-    plim_data_stats_get(f->data, &stats);
+    plim_data_get_stats(f->data, &stats);
     f->event.kind = kind;
     f->event.seconds = plim__clock_seconds() - f->start;
     f->event.wait_share = stats.wait_share;
-    if (f->options->seen && f->options->seen(f->options->context, &f->event) != 0) f->stopped = true;
+    if (f->options->on_event && f->options->on_event(f->options->context, &f->event) != 0) f->stopped = true;
 }
 
 /* Which step it was, of what; losses that are not finite come with the number of their update. */
@@ -171,7 +171,7 @@ static double recent_metric(const plim__fit *f) {
 static void sum_up(plim__fit *f, plim_fit_result *result) {
     double seconds = plim__clock_seconds() - f->start;
     plim_data_stats stats;
-    plim_data_stats_get(f->data, &stats);
+    plim_data_get_stats(f->data, &stats);
     bool validated = f->event.validation.count > 0;
     *result = (plim_fit_result){
         .steps = f->event.updates,
@@ -197,9 +197,9 @@ static bool announce(const plim__fit *f, const plim_data_info *info, plim_traine
         news = !plim__trainer_has_batch(f->trainer, last);
         o->samples = last;
     }
-    if ((info->skips_bad || !plim__trainer_has_batch(f->trainer, info->batch)) && !o->odd_batches) {
+    if ((info->skips_bad || !plim__trainer_has_batch(f->trainer, info->batch)) && !o->irregular_batches) {
         news = true;
-        o->odd_batches = 1;
+        o->irregular_batches = 1;
     }
     if (f->options->validation && o->evaluates == 0) {
         news = true;
@@ -215,7 +215,7 @@ static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
     bool news = announce(f, info, &wanted);
     if (news && wanted.budget) PLIM_TRY(plim__trainer_plan_again(f->trainer, &wanted, f->error));
     f->trainer->options.samples = wanted.samples;
-    f->trainer->options.odd_batches = wanted.odd_batches;
+    f->trainer->options.irregular_batches = wanted.irregular_batches;
     f->trainer->options.evaluates = wanted.evaluates;
     PLIM_TRY(plim__trainer_need_batch(f->trainer, info->batch, f->error));
     if (wanted.samples > 0) PLIM_TRY(plim__trainer_need_batch(f->trainer, wanted.samples % wanted.batch, f->error));
@@ -227,7 +227,7 @@ static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
 
 static plim_status prepare(plim__fit *f) {
     plim_data_info info;
-    plim_data_info_get(f->data, &info);
+    plim_data_get_info(f->data, &info);
     f->seconds = plim__alloc_array(PLIM__FIT_TIMES, sizeof *f->seconds);
     if (!f->seconds) return plim__fail_memory(f->error, "the times of steps", PLIM__FIT_TIMES * sizeof *f->seconds);
     f->event.epoch_samples = info.samples;
@@ -244,16 +244,27 @@ static plim_status prepare(plim__fit *f) {
     return PLIM_OK;
 }
 
+static plim_status check_options(const plim_fit_options *o, plim_error *error) {
+    if (o->epochs < 0 || o->steps < 0 || o->patience < 0 || o->checkpoint_every < 0)
+        return plim__fail(error, PLIM_INVALID, "epochs, steps, patience and checkpoint_every must not be negative");
+    return PLIM_OK;
+}
+
 plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_options *options, plim_fit_result *result,
                      plim_error *error) {
     plim_error unused;
+    plim_fit_options o;
+    PLIM__NEED(trainer, error);
+    PLIM__NEED(data, error);
+    PLIM__OPTIONS(plim_fit_options, o, options, error);
+    PLIM_TRY(check_options(&o, error));
     plim__fit f = {.trainer = trainer,
                    .data = data,
-                   .options = options,
+                   .options = &o,
                    .error = error ? error : &unused,
-                   .epochs = options->epochs > 0  ? options->epochs
-                             : options->steps > 0 ? 0
-                                                  : 1,
+                   .epochs = o.epochs > 0  ? o.epochs
+                             : o.steps > 0 ? 0
+                                           : 1,
                    .position = plim_data_tell(data),
                    .start = plim__clock_seconds(),
                    .stride = 1,
@@ -263,5 +274,8 @@ plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_opti
     plim_fit_result ignored;
     sum_up(&f, result ? result : &ignored);
     plim__free(f.seconds);
+    if (status == PLIM_OK && f.stopped)
+        return plim__fail(error, PLIM_INTERRUPTED, "on_event ended the run after update %lld",
+                          (long long)f.event.updates);
     return status;
 }

@@ -52,7 +52,7 @@ static void describe_loss(const plim_loss *loss, char text[TEXT]) {
 static void describe(const plim__fit *f, notes *n) {
     const plim_trainer_options *o = &f->trainer->options;
     plim_data_info info;
-    plim_data_info_get(f->data, &info);
+    plim_data_get_info(f->data, &info);
     describe_loss(&o->loss, n->text[LOSS]);
     snprintf(n->text[SCHEDULE], TEXT, "%d warmup=%" PRId64 " every=%" PRId64 " gamma=%g least=%g",
              (int)o->schedule.kind, o->schedule.warmup, o->schedule.every, o->schedule.gamma, o->schedule.least);
@@ -66,7 +66,7 @@ static void describe(const plim__fit *f, notes *n) {
 
 static plim__checkpoint meta_of(const plim__fit *f, const notes *n) {
     plim_data_info info;
-    plim_data_info_get(f->data, &info);
+    plim_data_get_info(f->data, &info);
     return (plim__checkpoint){.epoch = f->position.epoch,
                               .sample = f->position.sample,
                               .data = info.kind,

@@ -8,10 +8,12 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/host.h"
 #include "core/str.h"
 #include "mem/cpu_load.h"
 #include "mem/spill.h"
 #include "plimsoll/plan.h"
+#include "plimsoll/version.h"
 #include "plimsoll/zoo.h"
 #include "run/trainer.h"
 
@@ -39,7 +41,7 @@ static plim_status run_rounds(plim_trainer *t, int rounds, double *least, plim_e
     plim_data_batch batch;
     plim_feed feed;
     plim_data_options options = {.batch = t->options.batch, .fields = fields, .field_count = count, .depth = 2};
-    PLIM_TRY(plim_data_open("synthetic", &options, &data, error));
+    PLIM_TRY(plim_data_create("synthetic", &options, &data, error));
     plim_status status = plim_trainer_match(t, data, &feed, error);
     if (status == PLIM_OK) status = plim_data_next(data, &batch, error);
     for (int round = 0; status == PLIM_OK && round < rounds; round++) {
@@ -137,7 +139,7 @@ static char *cache_path(int threads, bool make) {
     plim__processor_name(cpu, sizeof cpu);
     uint64_t hash = 1469598103934665603u;
     for (const char *c = cpu; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
-    for (const char *c = PLIM_VERSION; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    for (const char *c = PLIM_VERSION_STRING; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
     plim__str path = {0};
     if (cache && *cache)
         plim__str_addf(&path, "%s", cache);
@@ -155,6 +157,7 @@ static char *cache_path(int threads, bool make) {
 }
 
 static bool read_cache(int threads, plim__costs *costs) {
+    if (plim__host_keeps_files()) return false;
     char *path = cache_path(threads, false), *text = NULL;
     size_t size;
     bool good = path && plim__file_read(path, 1 << 20, &text, &size, NULL) == PLIM_OK && plim__costs_read(costs, text);
@@ -164,6 +167,7 @@ static bool read_cache(int threads, plim__costs *costs) {
 }
 
 static void write_cache(int threads, const plim__costs *costs) {
+    if (plim__host_keeps_files()) return;
     char *path = cache_path(threads, true), *text = path ? plim__costs_write(costs) : NULL;
     if (text) plim__file_write(path, text, strlen(text), NULL);
     plim__free(text);

@@ -1,13 +1,13 @@
 /* Recording. */
 #include "run/recording.h"
 
+#include "budget/picture.h"
 #include "core/error.h"
 #include "format/trace_script.h"
 #include "mem/heap.h"
 #include "mem/resident.h"
 #include "report/plan_timeline.h"
 #include "report/report.h"
-#include "run/picture.h"
 #include "run/trainer.h"
 
 /* Whole updates are recorded until there were so many births, deaths and operators: 16 bytes each. */
@@ -86,10 +86,10 @@ plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *
 }
 
 static plim_status compare(const plim_trainer *t, plim__trace *trace, plim_error *error) {
-    size_t used = t->arena.kept_bytes + t->arena.passing_bytes;
-    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->planned_kept, t->arena.kept_bytes, error));
+    size_t used = t->arena.persistent_bytes + t->arena.transient_bytes;
+    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->planned_kept, t->arena.persistent_bytes, error));
     PLIM_TRY(plim__trace_add_comparison(trace, "everything else in the arena", t->planned_arena - t->planned_kept,
-                                        t->arena.passing_bytes, error));
+                                        t->arena.transient_bytes, error));
     PLIM_TRY(plim__trace_add_comparison(trace, "arena", t->planned_arena, used, error));
     return t->planned_process ? plim__trace_add_comparison(trace, "process, at its highest", t->planned_process,
                                                            plim__resident_peak(), error)
@@ -177,7 +177,7 @@ static plim_status know_variant(struct plim__recording *r, plim__variant *v, pli
 
 /* What is there before the first recorded update: the arena's weights and state, and the process around it. */
 static plim_status hold(plim_trainer *t, struct plim__recording *r, plim_error *error) {
-    size_t resident = plim__resident_now(), arena = t->arena.kept_bytes + t->arena.passing_bytes;
+    size_t resident = plim__resident_now(), arena = t->arena.persistent_bytes + t->arena.transient_bytes;
     plim__timeline_buffer program = {.name = "program, libraries, stacks and data",
                                      .kind = PLIM__KIND_PROCESS,
                                      .bytes = resident > arena ? resident - arena : 0,
@@ -201,18 +201,18 @@ static plim_status know_variants(plim_trainer *t, struct plim__recording *r, pli
 plim_status plim__recording_prepare(plim_trainer *t, plim_error *error) {
     struct plim__recording *r = t->recording;
     if (!r) return PLIM_OK;
-    if (t->options.budget) plim__arena_lend(&t->arena);
+    if (t->options.budget) plim__arena_release_pages(&t->arena);
     plim_status status = know_variants(t, r, error);
-    if (t->options.budget) plim__arena_take_back(&t->arena);
+    if (t->options.budget) plim__arena_restore_pages(&t->arena);
     return status == PLIM_OK ? hold(t, r, error) : status;
 }
 
 /* A size that nobody announced: another variant takes the place of the one before, and nothing has run yet. */
 static plim_status know_late(plim_trainer *t, struct plim__recording *r, plim__variant *v, plim_error *error) {
-    if (t->options.budget) plim__arena_lend(&t->arena);
+    if (t->options.budget) plim__arena_release_pages(&t->arena);
     plim_status status = add_variant(r, v, error);
     plim__trace_settle(r->trace);
-    if (t->options.budget) plim__arena_take_back(&t->arena);
+    if (t->options.budget) plim__arena_restore_pages(&t->arena);
     r->late++;
     return status;
 }

@@ -2,9 +2,9 @@
 #ifndef PLIM_RUN_TRAINER_H
 #define PLIM_RUN_TRAINER_H
 
-#include "plan/ways.h"
+#include "budget/candidates.h"
 #include "plimsoll/plan.h"
-#include "run/variant_run.h"
+#include "run/instance.h"
 
 struct plim_trainer {
     const plim_graph *model; /* not owned */
@@ -33,7 +33,7 @@ struct plim_trainer {
     uint64_t spill_room; /* bytes of state that may go to a file */
     bool explore;        /* looks for all ways, and fills in `rows` */
     int effort;          /* of recompute */
-    PLIM_VEC(plim_plan_way) rows;
+    PLIM_VEC(plim_plan_candidate) rows;
     size_t least_budget;    /* after a refusal, or with .explore */
     size_t planned_process; /* resident bytes of the whole process at their highest; 0 without a budget */
     size_t base_bytes;      /* resident without arena, data and search, coarsely; 0: is measured by the first plan */
@@ -50,6 +50,9 @@ plim_status plim__trainer_plan(plim_trainer *t, plim_error *error);
 plim__task plim__trainer_task(const plim_trainer *t);
 /* Where state is spilled to. */
 const char *plim__trainer_spill_folder(const plim_trainer *t);
+/* Options as a caller gave them (NULL: defaults), read and made whole. */
+plim_status plim__trainer_options_read(const plim_trainer_options *given, plim_trainer_options *options,
+                                       plim_error *error);
 /* Makes a trainer as plim_trainer_create does; `prepared` may have .explore and .effort set. */
 plim_status plim__trainer_make(plim_trainer *prepared, const plim_graph *model, const plim_trainer_options *options,
                                plim_error *error);
@@ -57,7 +60,7 @@ plim_status plim__trainer_make(plim_trainer *prepared, const plim_graph *model, 
 plim_status plim__trainer_begin(plim_trainer *t, plim_error *error);
 plim_status plim__trainer_start(plim_trainer *t, plim_error *error); /* the second half: the main variant is planned */
 void plim__trainer_end(plim_trainer *t);
-plim_plan_way plim__trainer_way(const plim_trainer *t);
+plim_plan_candidate plim__trainer_way(const plim_trainer *t);
 /* The trainer that a plan was made with: of the chosen way, or of the unconstrained one where nothing fits. */
 const plim_trainer *plim__plan_trainer(const plim_plan *plan);
 /* Bytes of data buffers that the process will hold. */
@@ -84,7 +87,7 @@ plim__task plim__trainer_tail_task(const plim_trainer *t, int64_t samples);
 /* Room in the arena for one more program. */
 void plim__trainer_make_room(plim_trainer *t, const plim__plan *plan);
 
-/* The one variant of a size that nobody announced (trainer_odd.c): planned as one of the others, where options.odd_batches
+/* The one variant of a size that nobody announced (trainer_odd.c): planned as one of the others, where options.irregular_batches
  * asks for it; made anew for `rest` samples, in memory that is there. */
 plim_status plim__trainer_plan_odd(plim_trainer *t, plim_error *error);
 plim_status plim__trainer_need_odd(plim_trainer *t, int64_t rest, plim_error *error);

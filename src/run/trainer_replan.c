@@ -22,19 +22,19 @@ static plim_status write_all(int fd, const char *data, size_t size, plim_error *
 
 /* Memory for one tensor between runs. */
 static void *staging(const plim_trainer *t, size_t bytes) {
-    return bytes <= t->arena.passing_bytes / 2
-               ? t->arena.passing + t->arena.passing_bytes / 2 / PLIM__ALIGNMENT * PLIM__ALIGNMENT
+    return bytes <= t->arena.transient_bytes / 2
+               ? t->arena.transient + t->arena.transient_bytes / 2 / PLIM__ALIGNMENT * PLIM__ALIGNMENT
                : plim__alloc(bytes);
 }
 
 static void end_staging(const plim_trainer *t, void *memory) {
     char *at = memory;
-    if (at < t->arena.passing || at >= t->arena.passing + t->arena.passing_bytes) plim__free(memory);
+    if (at < t->arena.transient || at >= t->arena.transient + t->arena.transient_bytes) plim__free(memory);
 }
 
 static plim_status move_tensor(plim_trainer *t, size_t index, int fd, uint64_t *offset, bool out, plim_error *error) {
     plim_trainer_tensor tensor;
-    plim_trainer_tensor_get(t, index, &tensor);
+    plim_trainer_get_tensor(t, index, &tensor);
     void *dense = staging(t, tensor.bytes);
     if (!dense) return plim__fail_memory(error, "putting a weight aside", tensor.bytes);
     plim_status status = out ? plim_trainer_read(t, index, dense, error)
@@ -56,7 +56,7 @@ static plim_status save(plim_trainer *t, int fd, struct saved *list, plim_error 
     uint64_t offset = 0;
     for (size_t i = 0; i < t->tensors.count; i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         list[i].offset = offset;
         list[i].name = plim__strdup(tensor.name);
         if (!list[i].name) return plim__fail_memory(error, "putting weights aside", 1);
@@ -68,7 +68,7 @@ static plim_status save(plim_trainer *t, int fd, struct saved *list, plim_error 
 static plim_status restore(plim_trainer *t, int fd, const struct saved *list, size_t count, plim_error *error) {
     for (size_t i = 0; i < t->tensors.count; i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         size_t k = 0;
         while (k < count && strcmp(list[k].name, tensor.name) != 0) k++;
         if (k == count) return plim__fail(error, PLIM_INTERNAL, "'%s' was not put aside", tensor.name);
@@ -85,13 +85,13 @@ static plim_status try_plan(plim_trainer *t, uint64_t budget, plim_error *error)
     options.plan_only = 1;
     options.plan = NULL;
     options.alternatives = 0;
-    options.data_held_bytes = UINT64_MAX;                       /* all data buffers are there by now */
-    options.budget = budget ? budget + t->arena.kept_bytes : 0; /* the weights still are; no budget stays none */
+    options.data_held_bytes = UINT64_MAX;                             /* all data buffers are there by now */
+    options.budget = budget ? budget + t->arena.persistent_bytes : 0; /* the weights still are; no budget stays none */
     plim_trainer *trial;
-    plim__arena_lend(&t->arena);
+    plim__arena_release_pages(&t->arena);
     plim_status status = plim_trainer_create(t->model, &options, &trial, error);
     plim_trainer_free(trial);
-    if (status != PLIM_OK) plim__arena_take_back(&t->arena);
+    if (status != PLIM_OK) plim__arena_restore_pages(&t->arena);
     return status;
 }
 

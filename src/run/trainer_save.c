@@ -30,7 +30,7 @@ plim_status plim__trainer_weights_make(plim__trainer_weights *made, plim_trainer
     }
     for (size_t i = 0; i < most; i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         if ((tensor.role == PLIM_ROLE_OPTIMIZER) != (part == PLIM__CHECKPOINT_STATE)) continue;
         made->indices[count] = i;
         made->items[count++] = (plim__weight){tensor.name, tensor.dtype, plim__shape_of(tensor.rank, tensor.dims)};
@@ -79,10 +79,10 @@ plim_status plim_trainer_save(plim_trainer *t, const char *path, plim_error *err
     PLIM_TRY(find_format(path, &safetensors, error));
     plim__trainer_weights now;
     PLIM_TRY(plim__trainer_weights_make(&now, t, PLIM__CHECKPOINT_MODEL, error));
-    if (t->options.budget) plim__arena_lend(&t->arena); /* a weight is rearranged on its way to the file */
+    if (t->options.budget) plim__arena_release_pages(&t->arena); /* a weight is rearranged on its way to the file */
     plim_status status = safetensors ? plim__safetensors_save(t->model, &now.weights, path, error)
                                      : save_onnx(t->model, &now.weights, path, error);
-    if (t->options.budget) plim__arena_take_back(&t->arena);
+    if (t->options.budget) plim__arena_restore_pages(&t->arena);
     plim__trainer_weights_free(&now);
     return status;
 }
@@ -131,9 +131,9 @@ plim_status plim__trainer_write_checkpoint(plim_trainer *t, const char *path, pl
     char settings[PLIM__SETTINGS_TEXT];
     PLIM_TRY(identify(t, meta, &now, error));
     now.meta.settings = plim__trainer_settings(t, settings);
-    if (t->options.budget) plim__arena_lend(&t->arena);
+    if (t->options.budget) plim__arena_release_pages(&t->arena);
     plim_status status = plim__checkpoint_write(path, &now.meta, &now.model.weights, &now.state.weights, error);
-    if (t->options.budget) plim__arena_take_back(&t->arena);
+    if (t->options.budget) plim__arena_restore_pages(&t->arena);
     free_identity(&now);
     return status;
 }
@@ -167,9 +167,9 @@ plim_status plim__trainer_read_checkpoint(plim_trainer *t, const plim__checkpoin
     if (status == PLIM_OK && file->meta.seed != here.meta.seed)
         status = plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of a run with the seed %llu, not %llu",
                             file->path, (unsigned long long)file->meta.seed, (unsigned long long)here.meta.seed);
-    if (t->options.budget) plim__arena_lend(&t->arena); /* a tensor of the file is held beside the arena */
+    if (t->options.budget) plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
     if (status == PLIM_OK) status = load_all(file, &here, error);
-    if (t->options.budget) plim__arena_take_back(&t->arena);
+    if (t->options.budget) plim__arena_restore_pages(&t->arena);
     if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){file->meta.update, (uint64_t)file->meta.tick});
     free_identity(&here);
     return status;

@@ -9,7 +9,7 @@ static bool try_once(const char *path, const plim_data_options *options) {
     plim_error error = {0};
     plim_data *data = NULL;
     plim_data_batch batch;
-    plim_status status = plim_data_open(path, options, &data, &error);
+    plim_status status = plim_data_create(path, options, &data, &error);
     assert_true((status == PLIM_OK) == (data != NULL));
     if (status == PLIM_OK) status = plim_data_next(data, &batch, &error);
     plim_data_free(data);

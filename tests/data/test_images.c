@@ -7,7 +7,7 @@ static plim_error error;
 
 static plim_data *open_it(const char *path, plim_data_options options) {
     plim_data *data = NULL;
-    if (plim_data_open(path, &options, &data, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim_data_create(path, &options, &data, &error) != PLIM_OK) fail_msg("%s", error.message);
     return data;
 }
 
@@ -32,7 +32,7 @@ static void folders_are_classes_in_the_order_of_their_names(void **state) {
     write_folder(f);
     plim_data *data = open_it(path_of(f, "i"), (plim_data_options){.height = 24, .in_order = 1});
     plim_data_info info;
-    plim_data_info_get(data, &info);
+    plim_data_get_info(data, &info);
     assert_string_equal(info.kind, "images");
     assert_int_equal(info.samples, 4);
     assert_int_equal(info.classes, 3);
@@ -69,7 +69,7 @@ static void channels_are_normalised_each_by_its_own(void **state) {
     assert_float_equal(((const float *)next(data).fields[0])[2 * 64], 0.2, 1e-6);
     plim_data_free(data);
     plim_data_options grey = {.height = 8, .channels = 1, .mean = mean, .deviation = deviation, .normal_count = 3};
-    assert_int_equal(plim_data_open(path_of(f, "i"), &grey, &data, &error), PLIM_SHAPE);
+    assert_int_equal(plim_data_create(path_of(f, "i"), &grey, &data, &error), PLIM_SHAPE);
 }
 
 static void grey_is_the_luminance(void **state) {
@@ -171,7 +171,7 @@ static void damage_is_left_out_and_counted_when_asked(void **state) {
         assert_float_equal(((const float *)batch.fields[0])[2 * 256 + 9] * 255, 30, 3);
         assert_int_equal(next(data).count, 1);
         plim_data_stats stats;
-        plim_data_stats_get(data, &stats);
+        plim_data_get_stats(data, &stats);
         assert_int_equal(stats.skipped, 1);
         assert_non_null(strstr(plim_data_last_bad(data), "cats/a.jpeg"));
         plim_data_free(data);
@@ -192,11 +192,11 @@ static void nothing_but_damage_is_an_error_even_when_skipping(void **state) {
 static void empty_folders_are_named(void **state) {
     fixture *f = *state;
     plim_data *data;
-    assert_int_equal(plim_data_open(f->root, NULL, &data, &error), PLIM_INVALID);
+    assert_int_equal(plim_data_create(f->root, NULL, &data, &error), PLIM_INVALID);
     assert_non_null(strstr(error.message, "has no folders"));
     write_png(f, "a/a.png", 4, 4, (int[]){0, 0, 0});
     write_text(f, "b/notes.txt", "");
-    assert_int_equal(plim_data_open(f->root, NULL, &data, &error), PLIM_INVALID);
+    assert_int_equal(plim_data_create(f->root, NULL, &data, &error), PLIM_INVALID);
     assert_non_null(strstr(error.message, "/b' has no images"));
 }
 
@@ -209,7 +209,7 @@ static void a_root_of_train_and_val_is_two_splits(void **state) {
     for (int i = 0; i < 2; i++) {
         plim_data *data = open_it(path_of(f, "i"), (plim_data_options){.split = splits[i]});
         plim_data_info info;
-        plim_data_info_get(data, &info);
+        plim_data_get_info(data, &info);
         assert_int_equal(info.samples, 2 - i);
         plim_data_free(data);
     }
@@ -224,10 +224,10 @@ static void bounded_data_holds_what_it_says_from_the_start(void **state) {
         open_it(path_of(f, "i"), (plim_data_options){.height = 16, .batch = 2, .depth = 1, .workers = 1, .bounded = 1});
     plim_data_info info;
     plim_data_stats before, after;
-    plim_data_info_get(data, &info);
-    plim_data_stats_get(data, &before);
+    plim_data_get_info(data, &info);
+    plim_data_get_stats(data, &before);
     for (int i = 0; i < 6; i++) next(data);
-    plim_data_stats_get(data, &after);
+    plim_data_get_stats(data, &after);
     assert_int_equal(before.buffer_bytes, after.buffer_bytes);
     assert_true(info.held_bytes + after.buffer_bytes <= info.most_bytes);
     assert_true(info.most_bytes - info.held_bytes - after.buffer_bytes < 256 << 10); /* for libraries */

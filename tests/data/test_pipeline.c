@@ -13,7 +13,7 @@ static plim_data *open_numbers(int64_t count, plim_data_options options) {
     for (int64_t i = 0; i < count; i++) numbers[i] = i;
     plim_data_array array = {"x", PLIM_I64, 1, &count, numbers, 0};
     plim_data *data;
-    if (plim_data_open_arrays(&array, 1, &options, &data, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim_data_create_arrays(&array, 1, &options, &data, &error) != PLIM_OK) fail_msg("%s", error.message);
     return data;
 }
 
@@ -177,7 +177,7 @@ static void validation_share_and_the_rest_are_all_samples_once(void **state) {
         plim_data *data = open_numbers(
             SAMPLES, (plim_data_options){.batch = 50, .validation = 0.1, .split = splits[s], .seed = (uint64_t)s});
         plim_data_info info;
-        plim_data_info_get(data, &info);
+        plim_data_get_info(data, &info);
         assert_int_equal(info.samples, counts[s]);
         assert_int_equal(collect(data, info.batches, numbers), counts[s]);
         for (int64_t i = 0; i < counts[s]; i++) assert_int_equal(seen[numbers[i]]++, 0);
@@ -190,9 +190,9 @@ static void buffers_stay_within_their_limit_and_are_counted(void **state) {
     plim_data *data = open_numbers(1000, (plim_data_options){.batch = 100, .buffer_limit = 5000});
     plim_data_info info;
     plim_data_stats stats;
-    plim_data_info_get(data, &info);
+    plim_data_get_info(data, &info);
     for (int i = 0; i < 500; i++) next(data);
-    plim_data_stats_get(data, &stats);
+    plim_data_get_stats(data, &stats);
     assert_true(stats.buffer_bytes >= 2 * 800);
     assert_true(stats.buffer_bytes <= 5000 + 600); /* marks of bad samples and the worker's scratch are extra */
     assert_true(info.most_bytes <= 5000 + 600);

@@ -11,7 +11,7 @@ static plim_error error;
 
 static plim_data *open_it(const char *path, plim_data_options options) {
     plim_data *data = NULL;
-    plim_status status = plim_data_open(path, &options, &data, &error);
+    plim_status status = plim_data_create(path, &options, &data, &error);
     if (status != PLIM_OK) fail_msg("%s", error.message);
     return data;
 }
@@ -24,7 +24,7 @@ static plim_data_batch next(plim_data *data) {
 
 static void refuses(const char *path, plim_data_options options, plim_status status, const char *words) {
     plim_data *data;
-    assert_int_equal(plim_data_open(path, &options, &data, &error), status);
+    assert_int_equal(plim_data_create(path, &options, &data, &error), status);
     assert_null(data);
     if (!strstr(error.message, words)) fail_msg("'%s' does not say '%s'", error.message, words);
 }
@@ -36,7 +36,7 @@ static void fashion_mnist_has_all_its_images_and_balanced_labels(void **state) {
     if (access(FASHION, R_OK) != 0) skip();
     plim_data *data = open_it(FASHION, (plim_data_options){.batch = 1000});
     plim_data_info info;
-    plim_data_info_get(data, &info);
+    plim_data_get_info(data, &info);
     assert_string_equal(info.kind, "idx");
     assert_int_equal(info.samples, 60000);
     assert_int_equal(info.classes, 10);
@@ -64,7 +64,7 @@ static void fashion_mnist_has_a_test_split(void **state) {
     if (access(FASHION, R_OK) != 0) skip();
     plim_data *data = open_it(FASHION, (plim_data_options){.split = "test", .in_order = 1, .batch = 8});
     plim_data_info info;
-    plim_data_info_get(data, &info);
+    plim_data_get_info(data, &info);
     assert_int_equal(info.samples, 10000);
     const int64_t first[] = {9, 2, 1, 1, 6, 1, 4, 6};
     plim_data_batch batch = next(data);
@@ -158,7 +158,7 @@ static void npz_picks_the_split_and_the_target(void **state) {
         if (packed) snprintf(path, sizeof path, "%s/tests/data/files/split-packed.npz", PLIM_SOURCE_DIR);
         plim_data *data = open_it(path, (plim_data_options){.in_order = 1, .batch = 4});
         plim_data_info info;
-        plim_data_info_get(data, &info);
+        plim_data_get_info(data, &info);
         assert_int_equal(info.samples, 4);
         assert_string_equal(plim_data_field_at(data, 1)->name, "y");
         assert_true(plim_data_field_at(data, 1)->target);
@@ -213,7 +213,7 @@ static void csv_target_by_name_and_by_number(void **state) {
         assert_memory_equal(batch.fields[0], x, sizeof x);
         assert_memory_equal(batch.fields[1], y, sizeof y);
         plim_data_info info;
-        plim_data_info_get(data, &info);
+        plim_data_get_info(data, &info);
         assert_int_equal(info.classes, 3);
         plim_data_free(data);
     }
@@ -309,7 +309,7 @@ static void arrays_in_memory_are_samples(void **state) {
     plim_data_array arrays[] = {{"features", PLIM_F32, 2, (int64_t[]){3, 2}, x, 0},
                                 {"digit", PLIM_U8, 1, (int64_t[]){3}, y, 1}};
     plim_data *data;
-    assert_int_equal(plim_data_open_arrays(arrays, 2, &(plim_data_options){.in_order = 1, .batch = 2}, &data, &error),
+    assert_int_equal(plim_data_create_arrays(arrays, 2, &(plim_data_options){.in_order = 1, .batch = 2}, &data, &error),
                      0);
     plim_data_batch batch = next(data);
     assert_memory_equal(batch.fields[0], x, 4 * sizeof *x);
@@ -320,8 +320,8 @@ static void arrays_in_memory_are_samples(void **state) {
     assert_memory_equal(batch.fields[0], x + 4, 2 * sizeof *x);
     plim_data_free(data);
     arrays[1].dims = (int64_t[]){2};
-    assert_int_equal(plim_data_open_arrays(arrays, 2, NULL, &data, &error), PLIM_SHAPE);
-    assert_int_equal(plim_data_open_arrays(arrays, 0, NULL, &data, &error), PLIM_INVALID);
+    assert_int_equal(plim_data_create_arrays(arrays, 2, NULL, &data, &error), PLIM_SHAPE);
+    assert_int_equal(plim_data_create_arrays(arrays, 0, NULL, &data, &error), PLIM_INVALID);
 }
 
 static void synthetic_samples_follow_the_seed(void **state) {

@@ -28,7 +28,7 @@ static plim_explanation explain(const char *text, size_t size, size_t piece) {
     plim_explainer *explainer;
     const plim_explanation *explanation;
     plim_error error;
-    assert_int_equal(plim_explainer_new(&explainer, &error), PLIM_OK);
+    assert_int_equal(plim_explainer_create(&explainer, &error), PLIM_OK);
     for (size_t at = 0; at < size; at += piece)
         assert_int_equal(plim_explainer_feed(explainer, text + at, size - at < piece ? size - at : piece, &error),
                          PLIM_OK);
@@ -65,7 +65,7 @@ static void a_message_behind_a_long_log_is_found_in_bounded_memory(void **state)
     char line[128];
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
-    assert_int_equal(plim_explainer_new(&explainer, NULL), PLIM_OK);
+    assert_int_equal(plim_explainer_create(&explainer, NULL), PLIM_OK);
     for (int i = 0; i < 300000; i++) {
         int length = snprintf(line, sizeof line, "step=%d loss=0.4429 ppl=1.56 gpu_mem=28.19GB tok/s=4961\n", i);
         assert_int_equal(plim_explainer_feed(explainer, line, (size_t)length, NULL), PLIM_OK);
@@ -162,7 +162,7 @@ static void every_failed_allocation_is_a_status(void **state) {
         const plim_explanation *x = NULL;
         plim_error error;
         plim__alloc_fail_at(n);
-        plim_status status = plim_explainer_new(&explainer, &error);
+        plim_status status = plim_explainer_create(&explainer, &error);
         if (status == PLIM_OK) status = plim_explainer_feed(explainer, full, strlen(full), &error);
         if (status == PLIM_OK) status = plim_explainer_finish(explainer, &x, &error);
         plim__alloc_fail_at(0);

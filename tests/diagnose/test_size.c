@@ -12,7 +12,7 @@ static plim_error error;
 static plim_tensor_size size;
 
 static uint64_t bytes_of(const char *shape, const char *dtype, int64_t batch) {
-    if (plim_tensor_size_of(shape, dtype, batch, &size, &error) != PLIM_OK) fail_msg("%s: %s", shape, error.message);
+    if (plim_tensor_size_parse(shape, dtype, batch, &size, &error) != PLIM_OK) fail_msg("%s: %s", shape, error.message);
     return size.bytes;
 }
 
@@ -46,9 +46,9 @@ static void nonsense_is_refused(void **state) {
                                       "[3, , 4]", "foo[3]", "f32",   "3x4 5]", "torch.Size([3, 4]",
                                       "N,3",      "[[3]]",  "3x4y"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (plim_tensor_size_of(bad[i], NULL, 0, &size, &error) != PLIM_INVALID) fail_msg("'%s' was read", bad[i]);
-    assert_int_equal(plim_tensor_size_of("3", "float33", 0, &size, &error), PLIM_INVALID);
-    assert_int_equal(plim_tensor_size_of("3", "string", 0, &size, &error), PLIM_UNSUPPORTED);
+        if (plim_tensor_size_parse(bad[i], NULL, 0, &size, &error) != PLIM_INVALID) fail_msg("'%s' was read", bad[i]);
+    assert_int_equal(plim_tensor_size_parse("3", "float33", 0, &size, &error), PLIM_INVALID);
+    assert_int_equal(plim_tensor_size_parse("3", "string", 0, &size, &error), PLIM_UNSUPPORTED);
 }
 
 static void overflow_is_an_error(void **state) {
@@ -56,7 +56,7 @@ static void overflow_is_an_error(void **state) {
     static const char *const bad[] = {"99999999999999999999", "4294967296x4294967296", "2305843009213693952",
                                       "3037000500x3037000500x2"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(plim_tensor_size_of(bad[i], "float32", 0, &size, &error), PLIM_OVERFLOW);
+        assert_int_equal(plim_tensor_size_parse(bad[i], "float32", 0, &size, &error), PLIM_OVERFLOW);
     assert_int_equal(bytes_of("9223372036854775807", "uint8", 0), INT64_MAX);
     assert_int_equal(bytes_of("4294967296x4294967296x0", NULL, 0), 0);
 }
@@ -103,7 +103,7 @@ static void files_have_the_bytes_that_their_libraries_count(void **state) {
     while (fscanf(file, "%127s %llu %llu", name, &tensors, &bytes) == 3) {
         plim_size_file found;
         snprintf(path, sizeof path, DATA "weights/%s", name);
-        if (plim_size_file_read(path, &found, &error) != PLIM_OK) fail_msg("%s", error.message);
+        if (plim_size_file_load(path, &found, &error) != PLIM_OK) fail_msg("%s", error.message);
         if (found.tensors != tensors || found.bytes != bytes) fail_msg("%s", name);
         uint64_t sum = 0;
         for (size_t i = 0; i < found.dtype_count; i++) sum += found.by_dtype[i].bytes;
@@ -119,7 +119,7 @@ static void files_have_the_bytes_that_their_libraries_count(void **state) {
 static void training_adds_gradients_masters_and_state(void **state) {
     (void)state;
     plim_size_file file;
-    assert_int_equal(plim_size_file_read(DATA "weights/state.pt", &file, &error), PLIM_OK);
+    assert_int_equal(plim_size_file_load(DATA "weights/state.pt", &file, &error), PLIM_OK);
     uint64_t n = 216 + 8 + 8 + 8 + 320 + 10;
     assert_int_equal(file.trained, n);
     const plim_size_training *adam = file.training[PLIM_SIZE_ADAM];
@@ -139,7 +139,7 @@ static void training_adds_gradients_masters_and_state(void **state) {
     assert_int_equal(file.training[PLIM_SIZE_ADAM8BIT][PLIM_SIZE_FP32].state, 8 * n); /* all tensors are small */
     plim_size_file_free(&file);
     /* packed.npz: one tensor of a million, in 489 blocks of 2048; the small ones (12 + 1 + 6 floats) as in Adam. */
-    assert_int_equal(plim_size_file_read(DATA "weights/packed.npz", &file, &error), PLIM_OK);
+    assert_int_equal(plim_size_file_load(DATA "weights/packed.npz", &file, &error), PLIM_OK);
     assert_int_equal(file.training[PLIM_SIZE_ADAM8BIT][PLIM_SIZE_FP32].state, 2 * 1000000 + 8 * 489 + 8 * (12 + 1 + 6));
     plim_size_file_free(&file);
 }
@@ -147,7 +147,7 @@ static void training_adds_gradients_masters_and_state(void **state) {
 static void tied_weights_count_once(void **state) {
     (void)state;
     plim_size_file file;
-    assert_int_equal(plim_size_file_read(DATA "weights/tied.pt", &file, &error), PLIM_OK);
+    assert_int_equal(plim_size_file_load(DATA "weights/tied.pt", &file, &error), PLIM_OK);
     assert_int_equal(file.tensors, 3);
     assert_int_equal(file.bytes, 64);
     assert_int_equal(file.trained, 16); /* not 36: the head and the row are the embedding's */

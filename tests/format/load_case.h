@@ -14,7 +14,7 @@ static plim_error error;
 /* Loads and frees the bytes. NULL when refused. */
 static inline plim_graph *load(bytes *model) {
     plim_graph *g;
-    plim_status status = plim_onnx_load_memory(model->data, model->size, &g, &error);
+    plim_status status = plim_graph_load_memory(model->data, model->size, &g, &error);
     assert_true((status == PLIM_OK) == (g != NULL));
     free(model->data);
     if (g) assert_true(plim__graph_is_valid(g, NULL));

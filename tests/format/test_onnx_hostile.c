@@ -55,7 +55,7 @@ static bytes rich_model(void) {
 
 static bool loads(const unsigned char *data, size_t size) {
     plim_graph *g;
-    plim_status status = plim_onnx_load_memory(data, size, &g, &error);
+    plim_status status = plim_graph_load_memory(data, size, &g, &error);
     assert_true((status == PLIM_OK) == (g != NULL));
     if (status != PLIM_OK) {
         assert_int_equal(error.status, status);
@@ -74,7 +74,7 @@ static bool loads_from_file(const unsigned char *data, size_t size) {
     assert_true(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     close(fd);
     plim_graph *g;
-    bool loaded = plim_onnx_load(path, &g, &error) == PLIM_OK;
+    bool loaded = plim_graph_load(path, &g, &error) == PLIM_OK;
     plim_graph_free(g);
     unlink(path);
     return loaded;
@@ -132,7 +132,7 @@ static void every_failed_allocation_is_survived(void **state) {
         assert_true(n < 5000);
         plim_graph *g;
         plim__alloc_fail_at(n);
-        status = plim_onnx_load_memory(model.data, model.size, &g, &error);
+        status = plim_graph_load_memory(model.data, model.size, &g, &error);
         plim__alloc_fail_at(0);
         if (status != PLIM_OK && status != PLIM_NO_MEMORY) fail_msg("allocation %zu: %s", n, error.message);
         assert_true((status == PLIM_OK) == (g != NULL));
@@ -218,7 +218,7 @@ static void a_long_chain_written_backwards_is_sorted(void **state) {
     add_value(&graph, 12, to, 1, 0, NULL);
     bytes model = model_of(&graph, 8, 17);
     plim_graph *g;
-    assert_int_equal(plim_onnx_load_memory(model.data, model.size, &g, &error), PLIM_OK);
+    assert_int_equal(plim_graph_load_memory(model.data, model.size, &g, &error), PLIM_OK);
     free(model.data);
     for (int i = 0; i < LENGTH; i++) {
         snprintf(to, sizeof to, "v%d", i + 1);

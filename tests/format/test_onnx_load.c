@@ -423,7 +423,7 @@ static void weights_stay_in_the_file_until_they_are_wanted(void **state) {
     assert_int_equal(pwrite(fd, "\1\2", 2, (off_t)size + elements * 4 - 2), 2);
     long before = resident_peak_kib();
     plim_graph *g;
-    if (plim_onnx_load(path, &g, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim_graph_load(path, &g, &error) != PLIM_OK) fail_msg("%s", error.message);
     const plim__tensor *tensor = value(g, "w")->tensor;
     assert_null(tensor->data);
     assert_int_equal(tensor->offset, size);
@@ -431,7 +431,7 @@ static void weights_stay_in_the_file_until_they_are_wanted(void **state) {
     assert_true(resident_peak_kib() - before < 16 << 10);
     plim_graph_free(g);
     assert_int_equal(ftruncate(fd, (off_t)size + 100), 0);
-    assert_int_equal(plim_onnx_load(path, &g, &error), PLIM_CORRUPT);
+    assert_int_equal(plim_graph_load(path, &g, &error), PLIM_CORRUPT);
     assert_non_null(strstr(error.message, path));
     close(fd);
     unlink(path);
@@ -440,15 +440,15 @@ static void weights_stay_in_the_file_until_they_are_wanted(void **state) {
 static void files_that_cannot_be_read_are_named(void **state) {
     (void)state;
     plim_graph *g;
-    assert_int_equal(plim_onnx_load("/nowhere/model.onnx", &g, &error), PLIM_NOT_FOUND);
+    assert_int_equal(plim_graph_load("/nowhere/model.onnx", &g, &error), PLIM_NOT_FOUND);
     assert_non_null(strstr(error.message, "/nowhere/model.onnx"));
     assert_null(g);
-    assert_int_equal(plim_onnx_load("/tmp", &g, &error), PLIM_IO);
+    assert_int_equal(plim_graph_load("/tmp", &g, &error), PLIM_IO);
     assert_non_null(strstr(error.message, "folder"));
-    assert_int_equal(plim_onnx_load("/dev/null", &g, &error), PLIM_IO);
-    assert_int_equal(plim_onnx_load("/nowhere/model.onnx", &g, NULL), PLIM_NOT_FOUND);
-    assert_int_equal(plim_onnx_load_memory(NULL, 0, &g, &error), PLIM_CORRUPT);
-    assert_int_equal(plim_onnx_load_memory("hello world", 11, &g, &error), PLIM_CORRUPT);
+    assert_int_equal(plim_graph_load("/dev/null", &g, &error), PLIM_IO);
+    assert_int_equal(plim_graph_load("/nowhere/model.onnx", &g, NULL), PLIM_NOT_FOUND);
+    assert_int_equal(plim_graph_load_memory(NULL, 0, &g, &error), PLIM_CORRUPT);
+    assert_int_equal(plim_graph_load_memory("hello world", 11, &g, &error), PLIM_CORRUPT);
 }
 
 struct listed {

@@ -139,7 +139,7 @@ static bool same_graph(const plim_graph *a, const plim_graph *b) {
 
 static plim_graph *must_load(const char *path) {
     plim_graph *g;
-    if (plim_onnx_load(path, &g, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim_graph_load(path, &g, &error) != PLIM_OK) fail_msg("%s", error.message);
     return g;
 }
 
@@ -151,7 +151,7 @@ static int round_trip(const char *path, const struct stat *info, int type, struc
     if (type != FTW_F || length < 5 || strcmp(path + length - 5, ".onnx") != 0) return 0;
     tried++;
     plim_graph *g;
-    if (plim_onnx_load(path, &g, &error) != PLIM_OK) {
+    if (plim_graph_load(path, &g, &error) != PLIM_OK) {
         refused++;
         if (error.status != PLIM_UNSUPPORTED) fail_msg("%s", error.message);
         return 0;
@@ -210,7 +210,7 @@ static void a_graph_built_in_code_is_written_and_read(void **state) {
     (void)state;
     plim_graph *g = rich_graph();
     const char *path = in_folder("rich.onnx");
-    if (plim_onnx_save(g, path, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim_graph_save(g, path, &error) != PLIM_OK) fail_msg("%s", error.message);
     plim_graph *again = must_load(path);
     assert_int_equal(plim_graph_find(again, "unused"), PLIM_NO_VALUE);
     assert_null(plim__graph_tensor(again, plim_graph_find(again, "w"))->data);     /* still in the file */
@@ -315,7 +315,7 @@ static void a_write_that_fails_leaves_nothing_behind(void **state) {
         assert_non_null(strstr(error.message, "full.onnx"));
         assert_int_equal(files_in_folder(), 0);
     }
-    assert_int_equal(plim_onnx_save(g, "/nowhere/model.onnx", &error), PLIM_NOT_FOUND);
+    assert_int_equal(plim_graph_save(g, "/nowhere/model.onnx", &error), PLIM_NOT_FOUND);
     plim_graph_free(g);
 }
 
@@ -356,7 +356,7 @@ static plim_status load_external(const char *location, const char *offset, const
     bytes model = model_of(&graph, 8, 17);
     assert_int_equal(plim__file_write(in_folder("m/model.onnx"), model.data, model.size, &error), PLIM_OK);
     free(model.data);
-    return plim_onnx_load(in_folder("m/model.onnx"), g, &error);
+    return plim_graph_load(in_folder("m/model.onnx"), g, &error);
 }
 
 static void must_refuse_external(const char *location, const char *offset, const char *length, plim_status status,

@@ -38,7 +38,7 @@ static void store(const void *bytes, size_t size) {
 static plim_status size_of(zip_made *zip) {
     plim_size_file file;
     store(zip->bytes.data, zip->bytes.length);
-    plim_status status = plim_size_file_read(path, &file, &error);
+    plim_status status = plim_size_file_load(path, &file, &error);
     plim_size_file_free(&file);
     assert_null(strchr(status == PLIM_OK ? "" : error.message, '\n'));
     zip_free(zip);
@@ -161,7 +161,7 @@ static void truncated_files_are_refused_at_every_length(void **state) {
         for (size_t length = 0; length < size; length += length < 64 || length + 64 > size ? 1 : 13) {
             plim_size_file file;
             store(whole, length);
-            if (plim_size_file_read(path, &file, &error) == PLIM_OK)
+            if (plim_size_file_load(path, &file, &error) == PLIM_OK)
                 fail_msg("%s at %zu of %zu", names[i], length, size);
             plim_size_file_free(&file);
         }
@@ -178,7 +178,7 @@ static void every_failed_allocation_is_reported(void **state) {
         for (size_t n = 1;; n++) {
             plim_size_file file;
             plim__alloc_fail_at(n);
-            plim_status status = plim_size_file_read(source, &file, &error);
+            plim_status status = plim_size_file_load(source, &file, &error);
             plim__alloc_fail_at(0);
             plim_size_file_free(&file);
             if (status == PLIM_OK) break;

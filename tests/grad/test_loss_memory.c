@@ -42,7 +42,7 @@ static size_t arena_bytes(int64_t chunk_rows) {
     plim_session *s = NULL;
     plim_session_stats stats;
     must(plim_session_create(g, &(plim_session_options){.plan_only = 1, .threads = 2}, &s, &error), &error);
-    plim_session_stats_get(s, &stats);
+    plim_session_get_stats(s, &stats);
     plim_session_free(s);
     plim_graph_free(g);
     return stats.arena_bytes;

@@ -266,7 +266,7 @@ static bool any_padding(const struct training *t) {
     for (size_t b = 0; b < t->program->buffers.count; b++) {
         const plim__buffer *buffer = &t->program->buffers.items[b];
         size_t bytes = 0;
-        if (!buffer->kept || buffer->value < 0) continue;
+        if (!buffer->persistent || buffer->value < 0) continue;
         const plim__value *value = &t->g->values.items[buffer->value];
         plim__shape_bytes(&value->shape, value->dtype, &bytes, NULL);
         found |= buffer->bytes > bytes;

@@ -213,8 +213,8 @@ static void a_node_that_is_left_is_written_as_it_was_read(void **state) {
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    if (plim_onnx_save(g, path, &error) != PLIM_OK) fail_msg("%s", error.message);
-    if (plim_onnx_load(path, &again, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim_graph_save(g, path, &error) != PLIM_OK) fail_msg("%s", error.message);
+    if (plim_graph_load(path, &again, &error) != PLIM_OK) fail_msg("%s", error.message);
     unlink(path);
     const plim__node *node = &again->nodes.items[0];
     assert_string_equal(node->op_name, "If");
@@ -347,7 +347,7 @@ static void every_failed_allocation_is_survived(void **state) {
             plim_graph *g;
             plim_session *s = NULL;
             plim__alloc_fail_at(n);
-            status = plim_onnx_load_memory(models[m].data, models[m].size, &g, &error);
+            status = plim_graph_load_memory(models[m].data, models[m].size, &g, &error);
             if (status == PLIM_OK)
                 status = plim_session_create(g, &(plim_session_options){.batch = 3, .plan_only = true}, &s, &error);
             plim__alloc_fail_at(0);

@@ -57,7 +57,7 @@ static inline void expect_floats(const plim_session *s, const char *name, const 
 static inline bool has_step(const plim_session *s, const char *label) {
     for (size_t i = 0; i < plim_session_step_count(s); i++) {
         plim_session_step step;
-        plim_session_step_get(s, i, &step);
+        plim_session_get_step(s, i, &step);
         if (strcmp(step.label, label) == 0) return true;
     }
     return false;

@@ -96,7 +96,7 @@ static void flattening_a_globally_pooled_blocked_tensor_is_free(void **state) {
     bool pooled_yet = false; /* what the pool itself reads is the convolution's choice */
     for (size_t i = 0; i < plim_session_step_count(s); i++) {
         plim_session_step step;
-        plim_session_step_get(s, i, &step);
+        plim_session_get_step(s, i, &step);
         if (strcmp(step.label, "reorder") == 0 && pooled_yet) after_pool++;
         pooled_yet |= strcmp(step.label, "GlobalAveragePool") == 0;
     }

@@ -47,10 +47,10 @@ static plim__program *synthetic_create(void) {
 }
 
 static int32_t synthetic_buffer(plim__program *p, size_t words, plim__buffer_kind kind) {
-    plim__buffer b = {.bytes = words * 8, .kind = kind, .value = -1, .kept = kind == PLIM__BUFFER_WEIGHT};
+    plim__buffer b = {.bytes = words * 8, .kind = kind, .value = -1, .persistent = kind == PLIM__BUFFER_WEIGHT};
     assert_true(plim__vec_push(&p->buffers, b));
     int32_t at = (int32_t)p->buffers.count - 1;
-    if (b.kept) assert_true(plim__vec_push(&p->loads, ((plim__load){.value = -1, .buffer = at, .shared = -1})));
+    if (b.persistent) assert_true(plim__vec_push(&p->loads, ((plim__load){.value = -1, .buffer = at, .shared = -1})));
     return at;
 }
 

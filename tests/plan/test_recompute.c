@@ -45,7 +45,7 @@ static struct outcome run_program(const plim__program *p, const plim__program *o
         fill_inputs(p, runner, round);
         must(plim__runner_run(runner, &error), &error);
         for (size_t b = 0; b < original->buffers.count; b++)
-            if (original->buffers.items[b].output || original->buffers.items[b].kept)
+            if (original->buffers.items[b].output || original->buffers.items[b].persistent)
                 append(&o, plim__runner_at(runner, (plim__operand){(int32_t)b, 0}), original->buffers.items[b].bytes);
     }
     plim__runner_free(runner);

@@ -136,7 +136,7 @@ static int32_t judge_by_states(const struct instance *x, int64_t budget) {
     memset(s.first, -1, sizeof s.first);
     for (size_t b = 0; b < x->depend->buffer_count; b++) {
         const plim__buffer *buffer = &x->program->buffers.items[b];
-        if (buffer->kept || buffer->kind == PLIM__BUFFER_WORKSPACE) continue;
+        if (buffer->persistent || buffer->kind == PLIM__BUFFER_WORKSPACE) continue;
         assert_true(s.numbers < 64);
         if (buffer->kind == PLIM__BUFFER_INPUT) there |= (uint64_t)1 << s.numbers;
         s.buffers[s.numbers] = (int32_t)b;
@@ -273,7 +273,7 @@ static void add_memory(struct milp *m, int t, int k, int64_t budget) {
 static int judge_by_program(const struct instance *x, int64_t budget, double most) {
     struct milp m = {.x = x, .lp = glp_create_prob(), .n = (int)x->depend->step_count};
     for (size_t b = 0; b < x->depend->buffer_count; b++)
-        if (!x->program->buffers.items[b].kept && x->program->buffers.items[b].kind != PLIM__BUFFER_WORKSPACE)
+        if (!x->program->buffers.items[b].persistent && x->program->buffers.items[b].kind != PLIM__BUFFER_WORKSPACE)
             m.buffer[m.values++] = (int32_t)b;
     glp_set_obj_dir(m.lp, GLP_MIN);
     for (int t = 0; t < m.n; t++) add_stage_columns(&m, t);

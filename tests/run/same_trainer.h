@@ -12,7 +12,7 @@ static inline void *read_tensor(plim_trainer *trainer, const char *name) {
     plim_error error;
     plim_trainer_tensor tensor;
     for (size_t i = 0; i < plim_trainer_tensor_count(trainer); i++) {
-        plim_trainer_tensor_get(trainer, i, &tensor);
+        plim_trainer_get_tensor(trainer, i, &tensor);
         if (strcmp(tensor.name, name) != 0) continue;
         void *bytes = malloc(tensor.bytes);
         if (plim_trainer_read(trainer, i, bytes, &error) != PLIM_OK) fail_msg("%s", error.message);
@@ -26,7 +26,7 @@ static inline void must_be_equal(plim_trainer *a, plim_trainer *b, const char *w
     assert_int_equal(plim_trainer_tensor_count(a), plim_trainer_tensor_count(b));
     for (size_t i = 0; i < plim_trainer_tensor_count(a); i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(a, i, &tensor);
+        plim_trainer_get_tensor(a, i, &tensor);
         char *one = read_tensor(a, tensor.name), *two = read_tensor(b, tensor.name);
         if (memcmp(one, two, tensor.bytes) != 0) fail_msg("%s: '%s' differs", what, tensor.name);
         free(one);

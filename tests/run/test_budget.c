@@ -94,7 +94,7 @@ static struct run begin(const plim_graph *model, const plim_trainer_options *o) 
     plim_data_options data = {.batch = o->batch, .depth = 1, .seed = 3};
     data.field_count = plim_trainer_fields(r.trainer, fields);
     data.fields = fields;
-    must(plim_data_open("synthetic", &data, &r.data, &error), &error);
+    must(plim_data_create("synthetic", &data, &r.data, &error), &error);
     must(plim_trainer_match(r.trainer, r.data, &r.feed, &error), &error);
     return r;
 }
@@ -131,7 +131,7 @@ static struct learned *learned_by(plim_trainer *t) {
     assert_true(all->count > 0 && all->count <= 512);
     for (size_t i = 0; i < all->count; i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         snprintf(all->names[i], sizeof all->names[i], "%s", tensor.name);
         all->sizes[i] = tensor.bytes;
         all->values[i] = malloc(tensor.bytes);
@@ -208,7 +208,7 @@ static void hold_budgets(const struct setting *s) {
         snprintf(what, sizeof what, "%s within %llu bytes", s->name, (unsigned long long)budgets[k]);
         o.budget = budgets[k];
         struct run r = begin(model, &o);
-        plim_trainer_stats_get(r.trainer, &stats);
+        plim_trainer_get_stats(r.trainer, &stats);
         if (stats.arena_bytes != stats.planned_arena_bytes) fail_msg("%s: the arena is not as planned", what);
         if (stats.process_bytes > budgets[k]) fail_msg("%s: planned for %zu", what, stats.process_bytes);
         if (stats.seconds > slower * (1 + 1e-9)) fail_msg("%s: slower than with less memory", what);
@@ -227,7 +227,7 @@ static void hold_budgets(const struct setting *s) {
             assert_memory_equal(r.losses, free_run.losses, sizeof(double) * (size_t)r.steps);
             forget(all);
         }
-        plim_trainer_stats_get(r.trainer, &stats);
+        plim_trainer_get_stats(r.trainer, &stats);
         assert_int_equal(stats.arena_bytes, stats.planned_arena_bytes);
         end(&r);
     }
@@ -362,7 +362,7 @@ static void a_refusal_names_a_budget_that_works(void **state) {
             struct run r = begin(model, &o);
             learn(&r, 1);
             plim_trainer_stats stats;
-            plim_trainer_stats_get(r.trainer, &stats);
+            plim_trainer_get_stats(r.trainer, &stats);
             assert_true(stats.process_bytes <= o.budget);
             end(&r);
         }
@@ -378,7 +378,7 @@ static void another_budget_in_the_middle_changes_nothing_else(void **state) {
     const struct setting *s = &settings[1];
     plim_graph *model = model_of(s);
     plim_trainer_options o = options_of(s);
-    o.exact_only = 1;
+    o.allow = PLIM_ALLOW_EXACT;
     uint64_t budgets[BUDGETS];
     budgets_of(model, o, budgets);
     struct run right = begin(model, &o), r = begin(model, &o);
@@ -399,7 +399,7 @@ static void another_budget_in_the_middle_changes_nothing_else(void **state) {
     learn(&r, 2);
     must(plim_trainer_set_budget(r.trainer, 0, &error), &error);
     learn(&r, 2);
-    plim_trainer_stats_get(r.trainer, &stats);
+    plim_trainer_get_stats(r.trainer, &stats);
     assert_int_equal(stats.replans, 2);
     assert_int_equal(stats.process_bytes, 0);
     for (int i = 0; i < 6; i++)

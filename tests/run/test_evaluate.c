@@ -100,7 +100,7 @@ static plim_data *open_data(bool classes) {
     plim_data *data;
     plim_error error = {0};
     plim_data_options o = {.batch = BATCH, .epochs = 1, .in_order = 1};
-    must(plim_data_open_arrays(arrays, 3, &o, &data, &error), &error);
+    must(plim_data_create_arrays(arrays, 3, &o, &data, &error), &error);
     return data;
 }
 

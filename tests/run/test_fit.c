@@ -23,7 +23,7 @@ struct run {
     plim_data *data, *validation;
     float *image;
     int64_t labels[SAMPLES];
-    /* what `seen` does and counts */
+    /* what `on_event` does and counts */
     int64_t stop_at;
     int kinds[8];
     double losses[64];
@@ -58,7 +58,7 @@ static plim_data *open_samples(struct run *r, int64_t samples, bool shuffled) {
     plim_data *data;
     plim_error error = {0};
     plim_data_options o = {.batch = BATCH, .seed = 3, .in_order = !shuffled, .epochs = !shuffled};
-    must(plim_data_open_arrays(arrays, 2, &o, &data, &error), &error);
+    must(plim_data_create_arrays(arrays, 2, &o, &data, &error), &error);
     return data;
 }
 
@@ -97,9 +97,10 @@ static int seen(void *context, const plim_fit_event *event) {
 static plim_fit_result fit(struct run *r, plim_fit_options o) {
     plim_fit_result result;
     plim_error error = {0};
-    o.seen = seen;
+    o.on_event = seen;
     o.context = r;
-    must(plim_fit(r->trainer, r->data, &o, &result, &error), &error);
+    plim_status status = plim_fit(r->trainer, r->data, &o, &result, &error);
+    assert_int_equal(status, result.stopped ? PLIM_INTERRUPTED : PLIM_OK);
     return result;
 }
 
@@ -176,7 +177,7 @@ static void checkpoints_are_written_when_they_are_due(void **state) {
 static void training_ends_early_when_validation_does_not_improve(void **state) {
     (void)state;
     plim_trainer_options options = options_of();
-    options.optimizer.rate = 0; /* nothing ever improves */
+    options.optimizer.rate = PLIM_ZERO; /* nothing ever improves */
     options.optimizer.weight_decay = 0;
     struct run *r = begin("lenet", options);
     plim_fit_result result = fit(r, (plim_fit_options){.epochs = 9, .validation = r->validation, .patience = 2});
@@ -195,7 +196,7 @@ static void validation_agrees_with_evaluation_of_what_is_saved(void **state) {
     plim_graph *model;
     plim_session *session;
     plim_evaluation evaluation;
-    must(plim_onnx_load(in_folder("trained.onnx"), &model, &error), &error);
+    must(plim_graph_load(in_folder("trained.onnx"), &model, &error), &error);
     plim_loss loss = options_of().loss;
     plim_session_options o = {.batch = BATCH, .threads = 2, .loss = &loss};
     must(plim_session_create(model, &o, &session, &error), &error);

@@ -15,7 +15,7 @@
 static plim_status live(const char *path, float out[OUTPUTS], plim_error *error) {
     plim_graph *g = NULL;
     plim_session *s = NULL;
-    plim_status status = plim_onnx_load(path, &g, error);
+    plim_status status = plim_graph_load(path, &g, error);
     if (status == PLIM_OK)
         status = plim_session_create(g, &(plim_session_options){.batch = 2, .measure = 1}, &s, error);
     if (status == PLIM_OK) {
@@ -52,7 +52,7 @@ static void save_model(const char *name, const plim_zoo_options *options, char p
     close(fd);
     plim_graph *g = NULL;
     plim_error error = {0};
-    if (plim_zoo_create(name, options, &g, &error) != PLIM_OK || plim_onnx_save(g, path, &error) != PLIM_OK)
+    if (plim_zoo_create(name, options, &g, &error) != PLIM_OK || plim_graph_save(g, path, &error) != PLIM_OK)
         fail_msg("%s: %s", name, error.message);
     plim_graph_free(g);
 }

@@ -183,7 +183,7 @@ static void a_run_that_is_recorded_is_planned_with_what_that_holds(void **state)
                                         .budget = (uint64_t)1 << 32,
                                         .records = records};
         assert_int_equal(plim_plan_create(r.model, &options, &plan, &r.error), PLIM_OK);
-        const plim_plan_way *way = &plim_plan_get(plan)->chosen;
+        const plim_plan_candidate *way = &plim_plan_get_report(plan)->chosen;
         bytes[records] = way->process_bytes - way->program;
         recording[records] = way->recording;
         plim_plan_free(plan);
@@ -218,10 +218,10 @@ static void recording_goes_on_after_another_budget(void **state) {
 
 static size_t largest(const plim_trainer *t, plim_trainer_tensor *tensor) {
     size_t best = 0;
-    plim_trainer_tensor_get(t, 0, tensor);
+    plim_trainer_get_tensor(t, 0, tensor);
     for (size_t i = 1; i < plim_trainer_tensor_count(t); i++) {
         plim_trainer_tensor other;
-        plim_trainer_tensor_get(t, i, &other);
+        plim_trainer_get_tensor(t, i, &other);
         if (other.role != PLIM_ROLE_PARAMETER || other.bytes <= tensor->bytes) continue;
         *tensor = other;
         best = i;
@@ -340,7 +340,7 @@ static void a_run_by_a_saved_plan_shows_what_was_saved_with_it(void **state) {
     close(mkstemp(path));
     assert_int_equal(plim_plan_create(r.model, &options, &plan, &r.error), PLIM_OK);
     assert_int_equal(plim_plan_save(plan, "lenet", path, &r.error), PLIM_OK);
-    double seconds = plim_plan_get(plan)->chosen.seconds;
+    double seconds = plim_plan_get_report(plan)->chosen.seconds;
     plim_plan_free(plan);
     options.plan = path;
     assert_int_equal(plim_trainer_create(r.model, &options, &r.trainer, &r.error), PLIM_OK);

@@ -6,7 +6,7 @@
 #include "format/trace_script.h"
 #include "plimsoll/plimsoll.h"
 #include "report/report.h"
-#include "run/saved_plan.h"
+#include "budget/saved_plan.h"
 #include "run/trainer.h"
 
 #include "plim_test.h"
@@ -29,7 +29,7 @@ static void make_plan(saved *s) {
                                         .budget = (uint64_t)1 << 32};
     assert_int_equal(plim_zoo_create("lenet", NULL, &s->model, &s->error), PLIM_OK);
     assert_int_equal(plim_plan_create(s->model, &s->options, &s->plan, &s->error), PLIM_OK);
-    assert_true(plim_plan_get(s->plan)->fits);
+    assert_true(plim_plan_get_report(s->plan)->fits);
     assert_int_equal(plim_plan_save(s->plan, "lenet", s->path, &s->error), PLIM_OK);
     s->options.plan = s->path;
     s->options.plan_only = 1;
@@ -67,7 +67,7 @@ static void a_report_opens_a_saved_plan(void **state) {
     plim__timeline_init(&timeline, PLIM__SOURCE_RUN);
     assert_int_equal(plim__report_read(s.path, -1, &timeline, &s.error), PLIM_OK);
     assert_int_equal(plim__summary_make(&timeline, &summary, &s.error), PLIM_OK);
-    const plim_plan_report *report = plim_plan_get(s.plan);
+    const plim_plan_report *report = plim_plan_get_report(s.plan);
     assert_int_equal(timeline.source, PLIM__SOURCE_PLAN);
     assert_int_equal(summary.peak, report->chosen.process_bytes);
     assert_int_equal(summary.extent, report->chosen.arena_bytes);

@@ -93,8 +93,8 @@ static void a_plan_has_the_bytes_of_the_session_but_does_not_run(void **state) {
     plim_session *plan = session_of(g, &(plim_session_options){.batch = 3, .plan_only = 1}),
                  *s = session_of(g, &(plim_session_options){.batch = 3});
     plim_session_stats planned, real;
-    plim_session_stats_get(plan, &planned);
-    plim_session_stats_get(s, &real);
+    plim_session_get_stats(plan, &planned);
+    plim_session_get_stats(s, &real);
     assert_int_equal(planned.arena_bytes, real.arena_bytes);
     assert_true(planned.lower_bound_bytes <= planned.arena_bytes);
     assert_true(planned.weight_bytes + planned.input_bytes + planned.activation_bytes + planned.workspace_bytes <=

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "budget/saved_plan.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
 #include "run/same_trainer.h"
-#include "run/saved_plan.h"
 #include "run/trainer.h"
 #include "run/trainer_save.h"
 
@@ -69,7 +69,7 @@ static plim_trainer *make_spilled(const plim_graph *model, plim_trainer_options 
 
 static size_t spilled_by(const plim_trainer *t) {
     plim_trainer_stats stats;
-    plim_trainer_stats_get(t, &stats);
+    plim_trainer_get_stats(t, &stats);
     return stats.spilled_bytes;
 }
 
@@ -199,7 +199,7 @@ static uint64_t small_budget(const plim_graph *model, plim_trainer_options o) {
     plim_plan *plan;
     o.budget = (uint64_t)1 << 40;
     must(plim_plan_create(model, &o, &plan, &error));
-    uint64_t budget = plim_plan_get(plan)->minimum_budget_bytes + ((uint64_t)8 << 20);
+    uint64_t budget = plim_plan_get_report(plan)->minimum_budget_bytes + ((uint64_t)8 << 20);
     plim_plan_free(plan);
     return budget;
 }
@@ -209,16 +209,16 @@ static void another_budget_moves_state_to_a_file_and_back(void **state) {
     SKIP_UNDER_SANITIZERS();
     plim_graph *model = make_model("resnet18", 44);
     plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
-    o.exact_only = 1;
+    o.allow = PLIM_ALLOW_EXACT;
     plim_trainer *right = make_trainer(model, o), *t = make_trainer(model, o);
-    size_t unspilled = t->arena.kept_bytes + t->arena.passing_bytes;
+    size_t unspilled = t->arena.persistent_bytes + t->arena.transient_bytes;
     learn(right, 0, 4);
     learn(t, 0, 1);
     /* what is planned here stands beside the memory that will be given back */
     uint64_t budget = small_budget(model, o) - unspilled;
     must(plim_trainer_set_budget(t, budget, &error));
     assert_true(spilled_by(t) > ((size_t)8 << 20));
-    assert_true(t->arena.kept_bytes + t->arena.passing_bytes + spilled_by(t) / 2 < unspilled);
+    assert_true(t->arena.persistent_bytes + t->arena.transient_bytes + spilled_by(t) / 2 < unspilled);
     learn(t, 1, 3);
     must(plim_trainer_set_budget(t, 0, &error));
     assert_int_equal(spilled_by(t), 0);
@@ -236,7 +236,8 @@ static void plans_spill_less_and_are_faster_with_more_memory(void **state) {
     SKIP_UNDER_SANITIZERS();
     plim_graph *model = make_model("resnet18", 44);
     plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
-    o.exact_only = o.plan_only = 1;
+    o.allow = PLIM_ALLOW_EXACT;
+    o.plan_only = 1;
     uint64_t least = small_budget(model, o);
     double slower = INFINITY;
     size_t first = 0, last = 0;
@@ -244,7 +245,7 @@ static void plans_spill_less_and_are_faster_with_more_memory(void **state) {
         o.budget = least + (uint64_t)k * ((uint64_t)12 << 20);
         plim_trainer *t = make_trainer(model, o);
         plim_trainer_stats stats;
-        plim_trainer_stats_get(t, &stats);
+        plim_trainer_get_stats(t, &stats);
         assert_true(stats.process_bytes <= o.budget);
         if (stats.seconds > slower * (1 + 1e-9)) fail_msg("%d: slower than with less memory", k);
         slower = stats.seconds;
@@ -270,14 +271,14 @@ static void a_saved_plan_spills_the_same(void **state) {
     close(mkstemp(path));
     plim_graph *model = make_model("resnet18", 44);
     plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
-    o.exact_only = 1;
+    o.allow = PLIM_ALLOW_EXACT;
     plim_trainer *right = make_trainer(model, o);
     plim_plan *plan;
     o.budget = small_budget(model, o);
     must(plim_plan_create(model, &o, &plan, &error));
-    assert_true(plim_plan_get(plan)->fits && plim_plan_get(plan)->chosen.spilled > 0);
+    assert_true(plim_plan_get_report(plan)->fits && plim_plan_get_report(plan)->chosen.spilled > 0);
     must(plim_plan_save(plan, "resnet18", path, &error));
-    size_t spilled = plim_plan_get(plan)->chosen.spilled;
+    size_t spilled = plim_plan_get_report(plan)->chosen.spilled;
     plim_plan_free(plan); /* what it holds is no part of the budget */
     o.plan = path;
     plim_trainer *t = make_trainer(model, o);

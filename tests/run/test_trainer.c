@@ -69,14 +69,14 @@ static float *weights(plim_trainer *t, size_t *count) {
     *count = 0;
     for (size_t i = 0; i < plim_trainer_tensor_count(t); i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         *count += tensor.bytes / sizeof(float);
     }
     float *all = malloc(*count * sizeof *all), *at = all;
     plim_error error = {0};
     for (size_t i = 0; i < plim_trainer_tensor_count(t); i++) {
         plim_trainer_tensor tensor;
-        plim_trainer_tensor_get(t, i, &tensor);
+        plim_trainer_get_tensor(t, i, &tensor);
         must(plim_trainer_read(t, i, at, &error), &error);
         at += tensor.bytes / sizeof(float);
     }
@@ -178,7 +178,7 @@ static void frozen_weights_stay(void **state) {
     struct run r = begin("lenet", o, 20);
     plim_trainer_tensor tensor;
     for (size_t i = 0; i < plim_trainer_tensor_count(r.trainer); i++) {
-        plim_trainer_tensor_get(r.trainer, i, &tensor);
+        plim_trainer_get_tensor(r.trainer, i, &tensor);
         assert_int_not_equal(strncmp(tensor.name, "conv", 4), 0);
     }
     learn(&r, 2, 20);
@@ -206,8 +206,8 @@ static void bad_numbers_are_named(void **state) {
     r.image[3 * PIXELS + 5] = 0;
     plim_trainer_tensor last; /* behind it no rectifier takes what is not a number for 0 */
     size_t at = 0;
-    for (plim_trainer_tensor_get(r.trainer, at, &last); strcmp(last.name, "fc2.weight") != 0;)
-        plim_trainer_tensor_get(r.trainer, ++at, &last);
+    for (plim_trainer_get_tensor(r.trainer, at, &last); strcmp(last.name, "fc2.weight") != 0;)
+        plim_trainer_get_tensor(r.trainer, ++at, &last);
     float *usual = malloc(last.bytes), *huge = malloc(last.bytes); /* finite, until something is done with them */
     must(plim_trainer_read(r.trainer, at, usual, &error), &error);
     for (size_t k = 0; k < last.bytes / sizeof *huge; k++) huge[k] = 3e38f;

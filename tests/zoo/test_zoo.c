@@ -168,7 +168,7 @@ static void writing_and_reading_changes_no_bit_of_the_answer(void **state) {
         close(fd);
         plim_graph *g = make(small[i].name, &small[i].options), *again = NULL;
         plim_error error = {0};
-        if (plim_onnx_save(g, path, &error) != PLIM_OK || plim_onnx_load(path, &again, &error) != PLIM_OK)
+        if (plim_graph_save(g, path, &error) != PLIM_OK || plim_graph_load(path, &again, &error) != PLIM_OK)
             fail_msg("%s: %s", small[i].name, error.message);
         plim_session *a = session_of(small[i].name, g, &(plim_session_options){.batch = 2}),
                      *b = session_of(small[i].name, again, &(plim_session_options){.batch = 2});

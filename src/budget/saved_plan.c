@@ -1,0 +1,226 @@
+/* Saved plans. */
+#include "budget/saved_plan.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "budget/picture.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/str.h"
+#include "format/trace_script.h"
+#include "kernel/machine.h"
+#include "plimsoll/version.h"
+#include "run/measure.h"
+#include "run/trainer.h"
+
+#define VERSION 2 /* 1 knew nothing of state in a file */
+
+/* --- what a plan is for --------------------------------------------------------------------------------------- */
+
+static void set_text(json_t *object, const char *key, const char *format, ...) PLIM_PRINTF(3, 4);
+static void set_text(json_t *object, const char *key, const char *format, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    json_object_set_new(object, key, json_string(text));
+}
+
+static void set_list(json_t *object, const char *key, plim__str *list) {
+    json_object_set_new(object, key, list->failed ? NULL : json_string(plim__str_text(list)));
+    plim__str_free(list);
+}
+
+/* Everything that the plan depends on and that can differ, as texts by the words that a refusal uses. */
+static plim_status describe(const plim_trainer *t, json_t **out, plim_error *error) {
+    const plim_trainer_options *o = &t->options;
+    uint64_t model;
+    char processor[128], library[32];
+    PLIM_TRY(plim__graph_fingerprint(t->model, &model, error));
+    plim__processor_name(processor, sizeof processor);
+    plim__machine_library(library, sizeof library);
+    bool momentum = (o->optimizer.kind == PLIM_SGD || o->optimizer.kind == PLIM_RMSPROP) && o->optimizer.momentum != 0;
+    json_t *is = *out = json_object();
+    plim__str sizes = {0}, freeze = {0};
+    set_text(is, "model", "%016llx", (unsigned long long)model);
+    set_text(is, "version of plimsoll", "%s", PLIM_VERSION_STRING);
+    set_text(is, "version of oneDNN", "%s", library);
+    set_text(is, "processor", "%s", processor);
+    set_text(is, "number of threads", "%d", o->threads);
+    set_text(is, "batch", "%lld", (long long)o->batch);
+    set_text(is, "number of micro-batches", "%lld", (long long)o->accumulate);
+    set_text(is, "loss", "%s", plim_loss_name(o->loss.kind));
+    set_text(is, "optimizer", "%s%s%s", plim_optimizer_name(o->optimizer.kind), momentum ? " with momentum" : "",
+             o->optimizer.clip_norm > 0 ? " with clipping" : "");
+    for (size_t i = 0; i < o->size_count; i++)
+        plim__str_addf(&sizes, "%s%s=%lld", i ? " " : "", o->sizes[i].symbol, (long long)o->sizes[i].size);
+    for (size_t i = 0; i < o->freeze_count; i++) plim__str_addf(&freeze, "%s%s", i ? " " : "", o->freeze[i]);
+    set_list(is, "set of sizes", &sizes);
+    set_list(is, "set of frozen parameters", &freeze);
+    if (json_object_size(is) == 11) return PLIM_OK;
+    json_decref(is);
+    return plim__fail_memory(error, "a plan", 1);
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------- */
+
+static json_t *plan_json(const plim_trainer *t, uint64_t budget, json_t *is) {
+    const plim__variant *v = t->main;
+    json_t *steps = json_array();
+    for (size_t i = 0; i < v->schedule.count; i++) json_array_append_new(steps, json_integer(v->schedule.steps[i]));
+    return json_pack("{s:i, s:o, s:I, s:{s:I, s:I, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION,
+                     "for", is, "budget_bytes", (json_int_t)budget, "levers", "micro_batch",
+                     (json_int_t)t->way.levers.micro_batch, "loss_rows", (json_int_t)t->way.levers.loss_rows,
+                     "passing_limit", (json_int_t)t->way.levers.passing_limit, "spill", (json_int_t)t->way.levers.spill,
+                     "class", plim_class_name(t->way.class), "arena_bytes", (json_int_t)v->plan->arena_bytes,
+                     "process_bytes", (json_int_t)t->planned_process, "seconds_per_step", t->way.seconds, "schedule",
+                     steps);
+}
+
+plim_status plim__saved_plan_text(const plim_trainer *t, uint64_t budget, char **text, plim_error *error) {
+    json_t *is;
+    PLIM_TRY(describe(t, &is, error));
+    json_t *plan = plan_json(t, budget, is);
+    plim__str printed = {0};
+    if (!plim__json_print(&printed, plan, JSON_COMPACT)) plim__str_free(&printed);
+    *text = printed.data;
+    json_decref(plan);
+    return *text ? PLIM_OK : plim__fail_memory(error, "a plan", 1);
+}
+
+plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error) {
+    plim__timeline timeline;
+    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
+    plim_status status = plim__plan_picture(plan, title, "plimsoll plan --budget", &timeline, error);
+    if (status == PLIM_OK) status = plim__plan_save(plan, &timeline, path, error);
+    plim__timeline_free(&timeline);
+    return status;
+}
+
+plim_status plim__plan_save(const plim_plan *plan, plim__timeline *picture, const char *path, plim_error *error) {
+    const plim_plan_report *report = plim_plan_get_report(plan);
+    if (!report->fits) return plim__fail(error, PLIM_NO_MEMORY, "there is no plan to save: %s", report->why);
+    plim__free(picture->plan);
+    picture->plan = NULL;
+    PLIM_TRY(plim__saved_plan_text(plim__plan_trainer(plan), report->budget_bytes, &picture->plan, error));
+    return plim__trace_write_timeline(picture, path, error);
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------- */
+
+static plim_status read_plan(const char *path, json_t **plan, plim_error *error) {
+    plim__timeline timeline;
+    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
+    plim_status status = plim__trace_read(path, &timeline, error);
+    *plan = status == PLIM_OK && timeline.plan ? json_loads(timeline.plan, 0, NULL) : NULL;
+    bool cut = status == PLIM_OK && timeline.cut;
+    plim__timeline_free(&timeline);
+    if (status != PLIM_OK) return status;
+    json_int_t version = json_integer_value(json_object_get(*plan, "plimsoll_plan"));
+    if (!cut && version > 0 && version != VERSION) {
+        json_decref(*plan);
+        return plim__fail(error, PLIM_UNSUPPORTED,
+                          "'%s' is a saved plan of form %lld, and this program makes and reads form %d: save it again",
+                          path, (long long)version, VERSION);
+    }
+    if (cut || version != VERSION) {
+        json_decref(*plan);
+        return plim__fail(error, PLIM_CORRUPT, "'%s' %s", path,
+                          cut ? "is cut off" : "is not a saved plan (plimsoll plan --save makes one)");
+    }
+    return PLIM_OK;
+}
+
+plim_status plim__saved_plan_budget(const char *path, uint64_t *budget, plim_error *error) {
+    json_t *plan;
+    PLIM_TRY(read_plan(path, &plan, error));
+    json_int_t bytes = json_integer_value(json_object_get(plan, "budget_bytes"));
+    *budget = bytes > 0 ? (uint64_t)bytes : 0;
+    json_decref(plan);
+    return PLIM_OK;
+}
+
+static plim_status check(const plim_trainer *t, const json_t *plan, plim_error *error) {
+    json_t *here;
+    const char *key;
+    json_t *value;
+    PLIM_TRY(describe(t, &here, error));
+    plim_status status = PLIM_OK;
+    json_object_foreach(here, key, value) {
+        const char *now = json_string_value(value),
+                   *then = json_string_value(json_object_get(json_object_get(plan, "for"), key));
+        if (status != PLIM_OK || (then && strcmp(now, then) == 0)) continue;
+        status = plim__fail(error, PLIM_INVALID,
+                            "'%s' is a plan for another %s: '%s', and here it is '%s'; plan again with --replan",
+                            t->options.plan, key, then ? then : "", now);
+    }
+    json_decref(here);
+    json_int_t budget = json_integer_value(json_object_get(plan, "budget_bytes"));
+    if (status == PLIM_OK && t->options.budget && t->options.budget != (uint64_t)budget)
+        status = plim__fail(error, PLIM_INVALID,
+                            "'%s' is a plan for a budget of %lld bytes, not %llu; plan again with --replan",
+                            t->options.plan, (long long)budget, (unsigned long long)t->options.budget);
+    return status;
+}
+
+static plim_status read_schedule(const json_t *list, plim__schedule *schedule, plim_error *error) {
+    size_t count = json_array_size(list);
+    schedule->steps = plim__alloc_array(count + 1, sizeof *schedule->steps);
+    if (!schedule->steps) return plim__fail_memory(error, "a plan", count * sizeof *schedule->steps);
+    for (size_t i = 0; i < count; i++) {
+        json_int_t step = json_integer_value(json_array_get(list, i));
+        schedule->steps[i] = step >= 0 && step < INT32_MAX ? (int32_t)step : -1;
+    }
+    schedule->count = count;
+    return PLIM_OK;
+}
+
+static plim_status apply(plim_trainer *t, const json_t *plan, plim_error *error) {
+    const json_t *levers = json_object_get(plan, "levers");
+    const char *class = json_string_value(json_object_get(plan, "class"));
+    plim__task task = plim__trainer_task(t);
+    plim__schedule schedule = {0};
+    json_int_t spill = json_integer_value(json_object_get(levers, "spill"));
+    if (spill > 0 && t->options.no_spill)
+        return plim__fail(error, PLIM_INVALID,
+                          "'%s' keeps optimizer state in a file, which --no-spill forbids; plan again with --replan",
+                          t->options.plan);
+    t->way = (plim__way_point){.levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
+                                          .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
+                                          .passing_limit = json_integer_value(json_object_get(levers, "passing_limit")),
+                                          .spill = spill > 0 ? (size_t)spill : 0},
+                               .seconds = json_number_value(json_object_get(plan, "seconds_per_step"))};
+    for (plim_class k = PLIM_EXACT; k <= PLIM_LOSSY; k++)
+        if (class && strcmp(class, plim_class_name(k)) == 0) t->way.class = k;
+    if (t->way.levers.micro_batch < 1 || t->way.levers.micro_batch > t->options.batch || t->way.levers.loss_rows < 0)
+        return plim__fail(error, PLIM_CORRUPT, "'%s': its levers make no sense", t->options.plan);
+    plim_status status = read_schedule(json_object_get(plan, "schedule"), &schedule, error);
+    if (status == PLIM_OK) status = plim__levers_apply_schedule(&task, &t->way.levers, &schedule, &t->main, error);
+    plim__schedule_free(&schedule);
+    PLIM_TRY(status);
+    json_int_t arena = json_integer_value(json_object_get(plan, "arena_bytes"));
+    if ((json_int_t)t->main->plan->arena_bytes != arena)
+        return plim__fail(error, PLIM_INVALID,
+                          "'%s' plans an arena of %lld bytes, here it comes to %zu; plan again "
+                          "with --replan",
+                          t->options.plan, (long long)arena, t->main->plan->arena_bytes);
+    t->way.kept_bytes = t->main->plan->persistent_bytes;
+    t->way.passing_bytes = plim__variant_passing_bytes(t->main);
+    t->way.repeated = t->main->repeated;
+    json_int_t budget = json_integer_value(json_object_get(plan, "budget_bytes"));
+    if (budget > 0) t->options.budget = (uint64_t)budget;
+    return PLIM_OK;
+}
+
+plim_status plim__saved_plan_take(plim_trainer *t, plim_error *error) {
+    json_t *plan;
+    PLIM_TRY(read_plan(t->options.plan, &plan, error));
+    plim_status status = check(t, plan, error);
+    if (status == PLIM_OK) status = apply(t, plan, error);
+    json_decref(plan);
+    return status;
+}
