@@ -3,7 +3,7 @@ BUILD  := build
 CMAKE  := cmake -G Ninja -DPLIM_WERROR=ON
 PREFIX ?= /usr/local
 
-.PHONY: all setup setup-tests build run test test-plain test-sanitized bench install format lint fuzz clean
+.PHONY: all setup setup-tests build run test test-plain test-sanitized bench install format lint fuzz real-errors clean
 
 all: build
 
@@ -48,6 +48,12 @@ fuzz: setup
 	@$(CMAKE) -S . -B $(BUILD)/fuzz -DPLIM_FUZZ=ON -DPLIM_TESTS=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz.sh $(BUILD)/fuzz
+
+# Installs real frameworks in many versions (about 25 GB under build/) and makes them run out of memory.
+real-errors: build
+	@tests/real_errors/install.sh $(abspath $(BUILD))/real-errors
+	@tests/real_errors/programs.sh $(abspath $(BUILD))/real-errors
+	@python3 tests/real_errors/run.py $(abspath $(BUILD)/plimsoll) $(BUILD)/real-errors
 
 clean:
 	rm -rf $(BUILD)
