@@ -8,6 +8,7 @@
 static bool has_any(plim__text line, const char *const *words, size_t count) {
     for (const char *at = line.at; at < line.end; at++)
         for (size_t i = 0; i < count; i++) {
+            if ((*at | 32) != (words[i][0] | 32)) continue;
             size_t length = strlen(words[i]);
             if ((size_t)(line.end - at) >= length && strncasecmp(at, words[i], length) == 0) return true;
         }

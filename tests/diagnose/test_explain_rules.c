@@ -1,6 +1,7 @@
 /* The rules behind an explanation, one row a rule: what is read, what is concluded, what is advised and what is not. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -331,6 +332,48 @@ static void figures_that_are_cut_or_garbled_are_not_guessed(void **state) {
     assert_true(x.found && !x.requested.known && x.unread[0]);
 }
 
+static bool has_control(const char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127) return true;
+    return false;
+}
+
+static void control_characters_do_not_come_through(void **state) {
+    (void)state;
+    plim_explanation x = explain(
+        "Traceback (most recent call last):\n  File \"a\033]0;evil\007b.py\", line 3, in f\n    go(\033[31m1\x08)\n"
+        "RuntimeError: CUDA out of memory. Tried to allocate 1\x01.00 GiB (GPU 0; 10.00 GiB total capacity)\n");
+    assert_true(x.found);
+    assert_false(has_control(x.place.file) || has_control(x.place.code) || has_control(x.message) ||
+                 has_control(x.unread));
+}
+
+static void a_line_of_megabytes_is_read_to_its_end(void **state) {
+    (void)state;
+    size_t size = 3u << 20;
+    char *text = test_malloc(size + 200);
+    memset(text, 'x', size);
+    strcpy(text + size,
+           " CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; 9.00 GiB already "
+           "allocated; 0.50 GiB free; 9.10 GiB reserved in total by PyTorch)\n");
+    plim_explanation x = explain(text);
+    test_free(text);
+    assert_true(x.found && x.requested.bytes == (uint64_t)2 << 30);
+}
+
+static void pages_and_mails_are_read(void **state) {
+    (void)state;
+    plim_explanation x = explain(
+        "<p><code>RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; "
+        "9.00 GiB already allocated; 0.50 GiB free; 9.10 GiB reserved in total by PyTorch) If reserved memory is "
+        "&gt;&gt; allocated</code></p>");
+    assert_true(x.found && x.free.known && x.capacity.known);
+    x = explain("> > **RuntimeError: CUDA out of memory.** Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total "
+                "capacity; 9.00 GiB already\n> > "
+                "allocated; 0.50 GiB free; 9.10 GiB reserved in total by PyTorch)\n");
+    assert_true(x.found && x.requested.known && x.capacity.known);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule_holds),
@@ -338,6 +381,9 @@ int main(void) {
         cmocka_unit_test(every_message_has_a_trigger),
         cmocka_unit_test(what_is_missing_is_told),
         cmocka_unit_test(the_users_own_line_is_found),
+        cmocka_unit_test(control_characters_do_not_come_through),
+        cmocka_unit_test(a_line_of_megabytes_is_read_to_its_end),
+        cmocka_unit_test(pages_and_mails_are_read),
         cmocka_unit_test(figures_that_are_cut_or_garbled_are_not_guessed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
