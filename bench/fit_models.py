@@ -66,8 +66,7 @@ def loop(model, optimizer, batch, loss_of, zero_grad):
 
 def images(build, shape, batch, classes, optimizer, zero_grad):
     def make():
-        with torch.device("cuda"):
-            model = build()
+        model = build().cuda()
         model.train()
         criterion = nn.CrossEntropyLoss()
 
@@ -94,8 +93,7 @@ def language(name, batch, length, optimizer, zero_grad, attention=None):
     config._attn_implementation = attention or ("eager" if family in ("GPTNeo", "T5", "Gemma2") else "sdpa")
 
     def make():
-        with torch.device("cuda"):
-            model = kind._from_config(config)
+        model = kind._from_config(config).cuda()
         model.train()
 
         def data():

@@ -58,16 +58,25 @@ class Events:
     def __init__(self):
         self.list = []
         self.live = {}  # the storage's address in this process -> Birth
+        self.host = set()  # storages that stand for memory of the processor: not recorded
+        self.making_host = 0
         self.layer, self.phase, self.operator = "", "load", ""
         self.paused = 0
         self.cut = None
         self.notes = []
         self.program = None  # held, so that what it holds does not die here
 
-    def born(self, tensor):
+    def is_host(self, tensor):
+        return tensor.untyped_storage()._cdata in self.host
+
+    def born(self, tensor, host=False):
         storage = tensor.untyped_storage()
         key = storage._cdata
-        if key in self.live or storage.nbytes() == 0:
+        if key in self.live or key in self.host or storage.nbytes() == 0:
+            return
+        if host:
+            self.host.add(key)
+            weakref.finalize(storage, self.host.discard, key).atexit = False
             return
         birth = Birth(storage.nbytes(), tuple(tensor.shape), tensor.dtype, self.operator, self.layer, self.phase)
         self.live[key] = birth
@@ -124,6 +133,18 @@ def operator_text(func, args, kwargs):
     return name
 
 
+ADD, ADD_INPLACE = torch.ops.aten.add.Tensor, torch.ops.aten.add_.Tensor
+
+
+def is_dense(tensor):
+    expected = 1
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape)):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
 class Recorder(TorchDispatchMode):
     """Sees every operator after autograd: outputs are new storages or old ones."""
 
@@ -138,12 +159,48 @@ class Recorder(TorchDispatchMode):
             text = operator_text(func, args, kwargs)
             events.operator = text
             events.mark("operator", text)
+        if func is ADD and self.accumulates(args, kwargs):
+            ADD_INPLACE(*args)
+            return args[0]
         out = func(*args, **kwargs)
         if not events.paused:
+            host = bool(events.making_host) or self.is_host(args, kwargs)
             for tensor in each_tensor(out):
                 if tensor.device.type == self.device:
-                    events.born(tensor)
+                    events.born(tensor, host)
         return out
+
+    def accumulates(self, args, kwargs):
+        """The backward pass sums two gradients of one tensor. PyTorch writes over the first where nothing else holds it,
+        but not while somebody watches, so that is done here."""
+        if self.events.phase != "backward" or kwargs or len(args) != 2 or torch.is_grad_enabled():
+            return False
+        old, new = args
+        if not isinstance(new, torch.Tensor) or old.shape != new.shape or old.dtype != new.dtype:
+            return False
+        alone = torch._C._storage_Use_Count(old.untyped_storage()._cdata) <= 2 and old._use_count() <= 4
+        return alone and torch._C._current_autograd_node() is not None and is_dense(old)
+
+    def is_host(self, args, kwargs):
+        """What is made of the processor's tensors is on the processor."""
+        if not self.events.host:
+            return False
+        inputs = [t for t in each_tensor((args, kwargs)) if t.device.type == self.device]
+        return bool(inputs) and all(self.events.is_host(t) for t in inputs)
+
+
+FACTORIES = {"empty", "zeros", "ones", "randn", "rand", "full", "normal"}
+HOST_ELEMENTS = 4096  # larger tensors of the processor have no contents either, so that weights are never materialised
+
+
+def elements(args, kwargs):
+    size, count = kwargs.get("size", args), 1
+    for item in size:
+        for number in item if isinstance(item, (tuple, list, torch.Size)) else [item]:
+            if not isinstance(number, int):
+                return count
+            count *= number
+    return count
 
 
 def is_gpu(device):
@@ -152,6 +209,36 @@ def is_gpu(device):
     with contextlib.suppress(RuntimeError, TypeError):
         return torch.device(device).type == "cuda"
     return False
+
+
+READERS = ("item", "__bool__", "__float__", "__int__", "tolist")
+
+
+def value_of(events, tensor, assume):
+    """A number that only a run knows. What is logged may be anything; what decides may not."""
+    if tensor.dtype.is_floating_point:
+        events.notes.append("a value was read (loss.item() or the like): 1 was given")
+        return 1.0
+    if assume is not None:
+        events.notes.append("a value that decides was read: %r was assumed" % assume)
+        return assume
+    raise DataDependent("the program reads a value of a %s tensor of shape %s, which decides what it does next"
+                        % (str(tensor.dtype).replace("torch.", ""), list(tensor.shape)))
+
+
+class LikeCpu(TorchFunctionMode):
+    """Every tensor is without contents, and everything else is as on the processor."""
+
+    def __init__(self, events, assume):
+        super().__init__()
+        self.events, self.assume = events, assume
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        meta = bool(args) and isinstance(args[0], torch.Tensor) and args[0].device.type == "meta"
+        if name in READERS and meta:
+            return value_of(self.events, args[0], self.assume)
+        return func(*args, **(kwargs or {}))
 
 
 class LikeCuda(TorchFunctionMode):
@@ -163,32 +250,38 @@ class LikeCuda(TorchFunctionMode):
 
     def move(self, name, args, kwargs):
         if "device" in kwargs and is_gpu(kwargs["device"]):
-            kwargs = dict(kwargs, device="meta")
+            kwargs = dict(kwargs, device=torch.device("meta"))
         if name == "to" and any(is_gpu(a) for a in args[1:] if not isinstance(a, (torch.Tensor, torch.dtype, bool))):
             args = tuple(a if i == 0 or isinstance(a, (torch.Tensor, torch.dtype, bool)) or not is_gpu(a)
                          else torch.device("meta") for i, a in enumerate(args))
         return args, kwargs
 
-    def value_of(self, tensor):
-        """A number that only a run knows. What is logged may be anything; what decides may not."""
-        if tensor.dtype.is_floating_point:
-            self.events.notes.append("a value was read (loss.item() or the like): 0 was given")
-            return 0.0
-        if self.assume is not None:
-            self.events.notes.append("a value that decides was read: %r was assumed" % self.assume)
-            return self.assume
-        raise DataDependent("the program reads a value of a %s tensor of shape %s, which decides what it does next"
-                            % (str(tensor.dtype).replace("torch.", ""), list(tensor.shape)))
+    def to_gpu(self, func, name, args, kwargs):
+        """A tensor of the processor gets a copy on the card, one of the card stays where it is."""
+        tensor = args[0]
+        if tensor.device.type == "meta" and self.events.is_host(tensor):
+            dtypes = [a for a in list(args[1:]) + list(kwargs.values()) if isinstance(a, torch.dtype)]
+            copy = torch.empty_strided(tensor.size(), tensor.stride(), dtype=(dtypes or [tensor.dtype])[0], device="meta")
+            return copy.requires_grad_() if tensor.requires_grad and torch.is_grad_enabled() else copy
+        return tensor.to("meta") if name == "cuda" else func(*args, **kwargs)
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         args, kwargs = self.move(name, args, kwargs)
-        if name == "cuda" and args and isinstance(args[0], torch.Tensor):
-            return args[0].to("meta")
+        gpu = name == "cuda" or (name == "to" and any(isinstance(a, torch.device) and a.type == "meta"
+                                                      for a in list(args[1:]) + [kwargs.get("device")]))
+        if gpu and args and isinstance(args[0], torch.Tensor):
+            return self.to_gpu(func, name, args, kwargs)
+        if name in FACTORIES and kwargs.get("device") is None and elements(args, kwargs) > HOST_ELEMENTS:
+            self.events.making_host += 1
+            try:
+                return func(*args, **dict(kwargs, device="meta"))
+            finally:
+                self.events.making_host -= 1
         meta = bool(args) and isinstance(args[0], torch.Tensor) and args[0].device.type == "meta"
-        if name in ("item", "__bool__", "__float__", "__int__", "tolist") and meta:
-            return self.value_of(args[0])
+        if name in READERS and meta:
+            return value_of(self.events, args[0], self.assume)
         if name == "cpu" and meta:
             return args[0]
         if name == "dropout" and meta and type(func).__name__ == "builtin_function_or_method":
@@ -246,7 +339,7 @@ def replaced(owner, name, value):
 
 
 @contextlib.contextmanager
-def watched_program(events, device):
+def watched_program(events, like):
     """Phases, layers, and the optimizers that the program makes."""
     from torch.nn.modules import module as modules
     from torch.optim import optimizer as optimizers
@@ -283,7 +376,7 @@ def watched_program(events, device):
         events.begin_phase("forward")
 
     engine = torch.autograd.graph._engine_run_backward
-    supported = ["cuda", "xpu", "meta"] if device == "meta" else ["cuda", "xpu"]
+    supported = ["cuda", "xpu", "meta"] if like == "cuda" else ["cuda", "xpu"]
     hooks = [modules.register_module_forward_pre_hook(enter), modules.register_module_forward_hook(leave),
              optimizers.register_optimizer_step_pre_hook(before_update),
              optimizers.register_optimizer_step_post_hook(after_update)]
@@ -300,14 +393,6 @@ def watched_program(events, device):
         finally:
             for hook in hooks:
                 hook.remove()
-
-
-@contextlib.contextmanager
-def default_device(device):
-    """Tensors without a device are on the processor, except what modules make while they are built."""
-    from torch.nn import modules  # noqa: F401  (so that it is loaded before the default changes)
-    with torch.device(device):
-        yield
 
 
 def name_kinds(events, optimizers, modules):
@@ -336,8 +421,8 @@ def name_kinds(events, optimizers, modules):
                     give(tensor, "optimizer", name)
 
 
-def record(make, steps=2, device="meta", capability=80, assume=None):
-    """Runs make() and then the step that it returns; the events. `device` "cpu" records real tensors instead."""
+def record(make, steps=2, like="cuda", capability=80, assume=None):
+    """Runs make() and then the step that it returns; the events. `like`: the device whose behaviour is followed."""
     events = Events()
     modules, forward = [], torch.nn.Module.__call__
 
@@ -350,11 +435,14 @@ def record(make, steps=2, device="meta", capability=80, assume=None):
     gc.collect()
     gc.disable()  # cycles would be freed at a time that depends on this process's history
     with contextlib.ExitStack() as stack:
-        optimizers = stack.enter_context(watched_program(events, device))
+        optimizers = stack.enter_context(watched_program(events, like))
         stack.enter_context(replaced(torch.nn.Module, "__call__", call))
-        if device == "meta":
+        if like == "cuda":
             stack.enter_context(LikeCuda(events, capability, assume))
-        stack.enter_context(Recorder(events, device))
+        else:
+            stack.enter_context(LikeCpu(events, assume))
+            stack.enter_context(torch.device("meta"))
+        stack.enter_context(Recorder(events, "meta"))
         try:
             step = events.program = make()
             for number in range(steps):
@@ -461,7 +549,7 @@ def capture(make, path, steps=2, capability=80, title="", assume=None):
     """Records `steps` steps (the second one has all optimizer state) and writes the trace; returns why it was cut, or
     None. `capability` is the GPU's compute capability times ten: it decides which attention kernel is used. `assume` is the
     answer to questions about contents ("is anything masked?"); without it the capture ends at the first one."""
-    events = record(make, steps, "meta", capability, assume)
+    events = record(make, steps, "cuda", capability, assume)
     facts = [("framework", "pytorch " + torch.__version__), ("captured", "on fake tensors, as on CUDA %.1f" % (capability / 10))]
     write(events, path, title, facts)
     return events.cut
