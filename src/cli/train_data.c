@@ -74,7 +74,7 @@ static void fill_in(const plim__args *args, const plim__train_settings *settings
     o->seed = settings->options.seed;
     o->drop_last = plim__args_has(args, "drop-last");
     o->bounded = counted;
-    if (counted) o->memory_limit = room_for_data(settings->options.budget);
+    if (counted && settings->options.budget) o->memory_limit = room_for_data(settings->options.budget);
     if (counted && !o->buffer_limit && !o->depth) o->depth = DEPTH;
 }
 

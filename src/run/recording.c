@@ -79,8 +79,8 @@ plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *
 
 static plim_status compare(const plim_trainer *t, plim__trace *trace, plim_error *error) {
     size_t used = t->arena.persistent_bytes + t->arena.transient_bytes;
-    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->plan->planned_persistent, t->arena.persistent_bytes,
-                                        error));
+    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->plan->planned_persistent,
+                                        t->arena.persistent_bytes, error));
     PLIM_TRY(plim__trace_add_comparison(trace, "everything else in the arena",
                                         t->plan->planned_arena - t->plan->planned_persistent, t->arena.transient_bytes,
                                         error));

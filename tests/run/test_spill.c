@@ -54,7 +54,7 @@ static plim_trainer *make_trainer(const plim_graph *model, plim_trainer_options 
     return t;
 }
 
-/* The same with so much of its state in a file; SIZE_MAX: all. */
+/* The same with `spill` bytes of its state in a file; SIZE_MAX: all. */
 static plim_trainer *make_spilled(const plim_graph *model, plim_trainer_options o, size_t spill) {
     plim_trainer *t = make_trainer(model, o);
     plim__training_plan *plan = t->plan;
