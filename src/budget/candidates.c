@@ -66,7 +66,7 @@ static void candidate_free(struct plim__candidate *c) {
 
 static plim_status build(struct plim__candidate *c, const plim__task *task, plim_error *error) {
     plim__training_options options = options_of(task, &c->levers);
-    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, NULL, &c->variant, error));
+    PLIM_TRY(plim__variant_create(task->model, &options, task->target, NULL, &c->variant, error));
     c->seconds = plim__costs_of(task->costs, c->variant->lowered);
     if (!c->seconds) return plim__fail_memory(error, "a plan", sizeof *c->seconds);
     c->runs = (task->training.batch + c->levers.micro_batch - 1) / c->levers.micro_batch;
@@ -149,7 +149,7 @@ static const plim__frontier_point *frontier_point(const struct plim__candidate *
 /* Making a program is quick beside the search. */
 static plim_status revive(struct plim__candidate *c, const plim__task *task, plim_error *error) {
     plim__training_options options = options_of(task, &c->levers);
-    return c->variant ? PLIM_OK : plim__variant_create(task->model, &options, task->threads, NULL, &c->variant, error);
+    return c->variant ? PLIM_OK : plim__variant_create(task->model, &options, task->target, NULL, &c->variant, error);
 }
 
 void plim__ways_rest(plim__ways *ways) {
@@ -290,7 +290,7 @@ static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim
     /* only asked whether something fits: no further than there, and lower by what packing may add */
     bool fits_only = useful && ways->task.effort < 0 && limit < SIZE_MAX;
     int64_t least = fits_only ? (int64_t)((double)(limit - least_kept(ways, c)) * 0.9) : 0;
-    if (useful) status = explore(c, effort, ways->task.threads, least, error);
+    if (useful) status = explore(c, effort, ways->task.target.threads, least, error);
     if (status != PLIM_OK || !useful) {
         candidate_free(c);
         return status;
@@ -383,8 +383,9 @@ static plim_status schedule_for(const plim__task *task, const plim__levers *leve
     if (status == PLIM_OK)
         status = plim__depend_create(v->lowered, &(plim__depend_options){.update_in_backward = !sums}, &depend, error);
     if (status == PLIM_OK)
-        status = plim__recompute(depend, &(plim__recompute_options){.seconds = seconds, .threads = task->threads},
-                                 levers->passing_limit, point, error);
+        status =
+            plim__recompute(depend, &(plim__recompute_options){.seconds = seconds, .threads = task->target.threads},
+                            levers->passing_limit, point, error);
     plim__depend_free(depend);
     plim__free(seconds);
     return status;
@@ -403,7 +404,7 @@ plim_status plim__levers_pack(const plim__task *task, const plim__levers *levers
 plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__variant *like,
                                size_t kept_from, plim__variant **variant, plim_error *error) {
     plim__training_options options = options_of(task, levers);
-    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, like, variant, error));
+    PLIM_TRY(plim__variant_create(task->model, &options, task->target, like, variant, error));
     plim_status status = plim__levers_pack(task, levers, like, kept_from, *variant, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__variant_free(*variant);
@@ -438,7 +439,7 @@ plim_status plim__levers_pack_alike(const plim__task *task, const plim__levers *
 plim_status plim__levers_apply_schedule(const plim__task *task, const plim__levers *levers,
                                         const plim__schedule *schedule, plim__variant **variant, plim_error *error) {
     plim__training_options options = options_of(task, levers);
-    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, NULL, variant, error));
+    PLIM_TRY(plim__variant_create(task->model, &options, task->target, NULL, variant, error));
     plim_status status = check_schedule(*variant, options.sums, schedule, error);
     if (status == PLIM_OK) status = plim__variant_pack(*variant, schedule, levers->spill, NULL, 0, error);
     if (status == PLIM_OK) return PLIM_OK;

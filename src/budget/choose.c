@@ -2,16 +2,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "budget/process.h"
+#include "budget/saved_plan.h"
 #include "core/error.h"
 #include "core/str.h"
+#include "kernel/processor.h"
 #include "mem/spill.h"
 #include "plan/peak.h"
 #include "plimsoll/bytes.h"
 #include "run/measure.h"
-#include "run/session_parts.h"
 #include "run/recording.h"
-#include "budget/saved_plan.h"
-#include "budget/process.h"
+#include "run/session_parts.h"
 
 /* How often a way is chosen at most, and how much less it must take to look for one that uses the rest. */
 #define MOST_ROUNDS 4
@@ -22,7 +23,7 @@ static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 plim__task plim__trainer_task(const plim_trainer *t) {
     return (plim__task){.model = t->model,
                         .training = plim__trainer_training_options(t, t->options.batch, false),
-                        .threads = t->options.threads,
+                        .target = plim__on_processor(t->options.threads),
                         .costs = t->costs,
                         .allow = plim__allow_class(t->options.allow),
                         .effort = t->effort,

@@ -8,7 +8,7 @@
  *
  *   arena:  | kept by all │ by announced tails │ by the odd one: odd_from..odd_to │ by evaluation |  | passing | */
 #include "core/error.h"
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "run/recording.h"
 #include "run/trainer.h"
 
@@ -104,10 +104,10 @@ static plim_status plan_rest(const plim_trainer *t, int64_t rest, plim__variant 
 plim_status plim__trainer_need_odd(plim_trainer *t, int64_t rest, plim_error *error) {
     plim__variant *made = NULL;
     plim__trainer_end_odd(t);
-    plim__machine_forget();
+    plim__processor_trim();
     plim__arena_lend_some(&t->arena, PLANNING_BYTES + STEP_BYTES * t->main->program->steps.count);
     plim_status status = plan_rest(t, rest, &made, error);
-    plim__machine_forget();
+    plim__processor_trim();
     plim__arena_take_back(&t->arena);
     if (status == PLIM_OK) status = plim__variant_start(made, &t->arena, error);
     if (status == PLIM_OK) {

@@ -7,12 +7,12 @@
  * reckoned, the same every time; what is measured says what the process will hold. */
 #include "budget/process.h"
 
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "mem/heap.h"
 #include "mem/limits.h"
 #include "mem/resident.h"
-#include "run/session_parts.h"
 #include "run/recording.h"
+#include "run/session_parts.h"
 
 /* What the first step adds to resident memory: pages of oneDNN and the C library, stacks of threads. */
 #define RUNNING_BYTES ((size_t)700 << 10)
@@ -40,8 +40,8 @@ size_t plim__trainer_data_bytes(const plim_trainer *t) {
 /* Kernels that oneDNN has for others would be shared by the first plan, and by no later one. */
 plim_status plim__process_prepare(int threads, plim_error *error) {
     plim__heap_prepare();
-    plim__machine_forget();
-    return plim__machine_warm(threads, error);
+    plim__processor_trim();
+    return plim__processor_warm(threads, error);
 }
 
 /* Data buffers that are there already. */
@@ -94,7 +94,7 @@ static size_t library_bytes(const plim_trainer *t) { return plim__program_librar
 void plim__process_untidy(plim_trainer *t) {
     plim__heap_unplug(t->plugs);
     t->plugs = NULL;
-    plim__machine_forget();
+    plim__processor_trim();
     plim__heap_trim();
 }
 

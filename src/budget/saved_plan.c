@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget/picture.h"
 #include "core/error.h"
 #include "core/str.h"
 #include "format/trace_script.h"
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "plimsoll/version.h"
 #include "run/measure.h"
-#include "budget/picture.h"
 #include "run/trainer.h"
 
 #define VERSION 2 /* 1 knew nothing of state in a file */
@@ -41,7 +41,7 @@ static plim_status describe(const plim_trainer *t, json_t **out, plim_error *err
     char processor[128], library[32];
     PLIM_TRY(plim__graph_fingerprint(t->model, &model, error));
     plim__processor_name(processor, sizeof processor);
-    plim__machine_library(library, sizeof library);
+    plim__processor_library(library, sizeof library);
     bool momentum = (o->optimizer.kind == PLIM_SGD || o->optimizer.kind == PLIM_RMSPROP) && o->optimizer.momentum != 0;
     json_t *is = *out = json_object();
     plim__str sizes = {0}, freeze = {0};

@@ -1,5 +1,6 @@
 /* Steps made of strided copies. */
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 
 #include <stdio.h>
 #include <string.h>

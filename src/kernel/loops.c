@@ -150,32 +150,3 @@ void plim__loop_run(const plim__loop *loop, char *const *base, plim__loop_body b
         }
     }
 }
-
-bool plim__layout_is_packed(const plim__layout *layout) {
-    if (layout->blocked) return false;
-    int64_t dims[PLIM_MAX_RANK], strides[PLIM_MAX_RANK], expected = 1;
-    int rank = 0;
-    for (int i = 0; i < layout->shape.rank; i++) {
-        if (layout->shape.dims[i] == 0) return plim__layout_is_dense(layout);
-        if (layout->shape.dims[i] == 1) continue;
-        int j = rank++;
-        for (; j > 0 && strides[j - 1] > layout->strides[i]; j--) {
-            dims[j] = dims[j - 1];
-            strides[j] = strides[j - 1];
-        }
-        dims[j] = layout->shape.dims[i];
-        strides[j] = layout->strides[i];
-    }
-    for (int i = 0; i < rank; i++) {
-        if (strides[i] != expected) return false;
-        expected *= dims[i];
-    }
-    return true;
-}
-
-bool plim__layout_is_exact(const plim__layout *layout) {
-    size_t bytes;
-    return layout->blocked && layout->md.format_kind == dnnl_blocked && layout->md.offset0 == 0 &&
-           plim__shape_bytes(&layout->shape, layout->dtype, &bytes, NULL) == PLIM_OK &&
-           dnnl_memory_desc_get_size(&layout->md) == bytes;
-}

@@ -22,7 +22,7 @@ typedef struct plim__variant {
 } plim__variant;
 
 /* Builds and lowers. With `like` (may be NULL) weights and state are arranged as there. */
-plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
+plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, plim__target target,
                                  const plim__variant *like, plim__variant **variant, plim_error *error);
 /* Orders the steps (`schedule` NULL: as they were lowered) and packs, with `spill` bytes of optimizer state in a file.
  * `like` as above: then it spills what that one does, and what only this variant keeps begins at kept_from. May be called

@@ -9,8 +9,8 @@
 #include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
+#include "kernel/processor.h"
 #include "plan/peak.h"
-#include "program/fold.h"
 #include "run/session_parts.h"
 
 struct plim_session {
@@ -49,7 +49,7 @@ static plim_status prepare(plim_session *s, const plim_graph *model, const plim_
     if (!s->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *s->graph);
     for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(s->graph, &options->fixed[i], error));
     PLIM_TRY(plim__bind_sizes(s->graph, options->sizes, options->size_count, options->batch, error));
-    plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__kernel_fold;
+    plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__processor_fold;
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error));
     if (options->loss) PLIM_TRY(plim__evaluation_append(s->graph, options->loss, &s->evaluated, error));
     s->evaluates = options->loss != NULL;
@@ -58,8 +58,8 @@ static plim_status prepare(plim_session *s, const plim_graph *model, const plim_
     PLIM_TRY(plim__passes_run(s->graph, options->without, shared != NULL, error));
     PLIM_TRY(plim__infer_graph(s->graph, fold, NULL, error)); /* new nodes need types; folding may find more */
     PLIM_TRY(plim__graph_prune(s->graph, error));
-    PLIM_TRY(plim__program_create(s->graph, options->threads > 0 ? options->threads : 1,
-                                  shared ? shared->program : NULL, &s->program, error));
+    PLIM_TRY(plim__program_create(s->graph, plim__on_processor(options->threads), shared ? shared->program : NULL,
+                                  &s->program, error));
     plim__plan_options planning = {0};
     if (shared) planning = (plim__plan_options){.shared = shared->plan, .kept_from = shared->kept_from};
     PLIM_TRY(plim__plan_create(s->program, &planning, &s->plan, error));

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "kernel/processor.h"
 #include "mem/heap.h"
 #include "run/recording.h"
 
@@ -19,7 +20,8 @@ plim__training_options plim__trainer_training_options(const plim_trainer *t, int
                                     .freeze = o->freeze,
                                     .freeze_count = o->freeze_count,
                                     .seed = o->seed,
-                                    .sums = sums};
+                                    .sums = sums,
+                                    .fold = plim__processor_fold};
 }
 
 /* --- making --------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "kernel/processor.h"
 #include "plan/peak.h"
 #include "run/trainer.h"
 
@@ -163,7 +164,7 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
     plim__training_options training = plim__trainer_training_options(t, batch->count, true);
     plim__variant *v;
     plim__arena arena = {0};
-    PLIM_TRY(plim__variant_create(t->model, &training, t->options.threads, NULL, &v, error));
+    PLIM_TRY(plim__variant_create(t->model, &training, plim__on_processor(t->options.threads), NULL, &v, error));
     plim_status status = plim__variant_pack(v, NULL, 0, NULL, 0, error);
     if (status == PLIM_OK)
         status = plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_passing_bytes(v), error);

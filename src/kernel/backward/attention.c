@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "kernel/forward/attention.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 struct backward {
     plim__attention forward;
@@ -106,7 +108,6 @@ static plim_status list_products(plim__lower *l, const struct backward *b) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_attention_grad(plim__lower *l);
 plim_status plim__lower_attention_grad(plim__lower *l) {
     struct backward made;
     PLIM_TRY(plim__attention_take(l, 0, false, &made.dy));

@@ -4,6 +4,8 @@
  *   ConvGradWeight:  dy (N, O, ...), x (N, C, ...)        →  dw (O, C/group, ...), dbias (O) */
 #include "kernel/forward/conv.h"
 #include "kernel/backward/backward.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 struct mds {
     dnnl_memory_desc_t x, w, y, bias;
@@ -53,7 +55,6 @@ static plim_status describe_input(plim__lower *l, const plim__conv_geometry *s, 
     return status;
 }
 
-plim_status plim__lower_conv_grad_input(plim__lower *l);
 plim_status plim__lower_conv_grad_input(plim__lower *l) {
     plim__conv_geometry s;
     dnnl_primitive_desc_t pd;
@@ -91,7 +92,6 @@ static plim_status describe_weight(plim__lower *l, const plim__conv_geometry *s,
     return status;
 }
 
-plim_status plim__lower_conv_grad_weight(plim__lower *l);
 plim_status plim__lower_conv_grad_weight(plim__lower *l) {
     plim__conv_geometry s;
     dnnl_primitive_desc_t pd;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "kernel/backward/recurrent.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 /* c before step k of sample b; NULL for zeros. */
 static const float *cell_before(const plim__backward_pass *p, int64_t k, int64_t b) {
@@ -126,7 +128,6 @@ static dnnl_status_t finish(const plim__backward_pass *p, float *dr, float *db, 
     return dnnl_success;
 }
 
-plim_status plim__lower_lstm_grad(plim__lower *l);
 plim_status plim__lower_lstm_grad(plim__lower *l) {
     static const plim__cell_backward cell = {"LstmGrad", again, step, finish, true};
     return plim__lower_recurrent_grad(l, PLIM__CELL_LSTM, &cell);

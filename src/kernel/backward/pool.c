@@ -3,6 +3,8 @@
 #include "kernel/simd/pool.h"
 #include "kernel/backward/backward.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "ops/window.h"
 
 struct window {
@@ -57,8 +59,8 @@ struct planes {
 /* The block of an image (N, C, H, W) in the layout of `like`, 0 when our loops do not know it. */
 static int64_t block_of(const plim__layout *like, const struct window *w) {
     if (!like->blocked || like->shape.rank != 4 || w->kernel[0] * w->kernel[1] > 255) return 0;
-    const dnnl_blocking_desc_t *b = &like->md.format_desc.blocking;
-    const dnnl_dim_t *padded = like->md.padded_dims;
+    const dnnl_blocking_desc_t *b = &plim__md(like)->format_desc.blocking;
+    const dnnl_dim_t *padded = plim__md(like)->padded_dims;
     int64_t block = b->inner_blks[0], row = like->shape.dims[3] * block, plane = like->shape.dims[2] * row;
     bool usual = b->inner_nblks == 1 && b->inner_idxs[0] == 1 && (block == 8 || block == 16) &&
                  b->strides[3] == block && b->strides[2] == row && b->strides[1] == plane &&
@@ -131,7 +133,6 @@ static plim_status lower_planes_back(plim__lower *l, const struct window *w, int
 
 /* --- oneDNN --------------------------------------------------------------------------------------------------- */
 
-plim_status plim__lower_max_pool_train(plim__lower *l);
 plim_status plim__lower_max_pool_train(plim__lower *l) {
     struct window w;
     plim__layout x = *plim__lower_peek(l, 0);
@@ -188,7 +189,6 @@ static plim_status lower_grad(plim__lower *l, const char *label, dnnl_alg_kind_t
     return status;
 }
 
-plim_status plim__lower_max_pool_grad(plim__lower *l);
 plim_status plim__lower_max_pool_grad(plim__lower *l) {
     plim__layout kept = *plim__lower_peek(l, 1);
     struct window w;
@@ -197,7 +197,6 @@ plim_status plim__lower_max_pool_grad(plim__lower *l) {
     return lower_grad(l, "MaxPoolGrad", dnnl_pooling_max, &kept, true);
 }
 
-plim_status plim__lower_average_pool_grad(plim__lower *l);
 plim_status plim__lower_average_pool_grad(plim__lower *l) {
     plim__layout dy = *plim__lower_peek(l, 0), dense = plim__layout_dense(PLIM_F32, plim__lower_input_shape(l, 0));
     dnnl_memory_desc_t md;

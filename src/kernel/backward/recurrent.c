@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "kernel/copies.h"
+#include "kernel/onednn.h"
 
 dnnl_status_t plim__backward_product(char ta, char tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
                                      const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {

@@ -15,7 +15,7 @@
 #include <math.h>
 
 #include "kernel/forward/recurrent.h"
-#include "program/lower.h"
+#include "kernel/onednn.h"
 
 /* In and out operands, for every cell; what a cell does not have is NULL. */
 enum plim__recurrent_in {

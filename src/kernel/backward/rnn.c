@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "kernel/backward/recurrent.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 static dnnl_status_t again(const plim__backward_pass *p) {
     (void)p;
@@ -25,7 +27,6 @@ static dnnl_status_t step(const plim__backward_pass *p, int64_t k) {
     return plim__backward_product('N', 'N', f->batch, h, h, gates, h, p->r, h, 1, p->dh, h);
 }
 
-plim_status plim__lower_rnn_grad(plim__lower *l);
 plim_status plim__lower_rnn_grad(plim__lower *l) {
     static const plim__cell_backward cell = {"RnnGrad", again, step, NULL, false};
     return plim__lower_recurrent_grad(l, PLIM__CELL_RNN, &cell);

@@ -1,6 +1,7 @@
 /* Lowering of the backward of pointwise functions: one fused loop over the gradient and what was saved. */
 #include "kernel/simd/slope.h"
 #include "kernel/elementwise.h"
+#include "kernel/lowers.h"
 
 /* The forward operators' attributes, and what they are when absent. */
 static const struct {

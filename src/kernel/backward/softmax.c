@@ -1,5 +1,7 @@
 /* Backward of Softmax and LogSoftmax on oneDNN, the data seen as [outer, n, inner]. */
 #include "kernel/backward/backward.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 static plim_status run_nothing(const plim__call *call) {
     (void)call;
@@ -41,7 +43,5 @@ static plim_status lower(plim__lower *l, const char *label, dnnl_alg_kind_t algo
     return plim__lower_primitive(l, label, pd, arguments, 3);
 }
 
-plim_status plim__lower_softmax_grad(plim__lower *l);
 plim_status plim__lower_softmax_grad(plim__lower *l) { return lower(l, "SoftmaxGrad", dnnl_softmax_accurate); }
-plim_status plim__lower_log_softmax_grad(plim__lower *l);
 plim_status plim__lower_log_softmax_grad(plim__lower *l) { return lower(l, "LogSoftmaxGrad", dnnl_softmax_log); }

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "kernel/forward/attention.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "kernel/simd/reduce.h"
 
 int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m, int64_t head) {

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "kernel/copies.h"
 #include "kernel/forward/conv.h"
-#include "program/lower_state.h"
+#include "kernel/onednn.h"
 
 #define PIECE_BYTES ((int64_t)8 << 20) /* of what passes from one to the other at a time */
 
@@ -113,7 +113,7 @@ static bool describe(plim__lower *l, const struct layouts *m, dnnl_primitive_des
     dnnl_status_t status = dnnl_convolution_forward_desc_init(
         &desc, dnnl_forward_inference, dnnl_convolution_direct, &m->piece_x, &m->product_w, NULL, &m->channels,
         (dnnl_dims_t){1, 1}, (dnnl_dims_t){0, 0}, (dnnl_dims_t){0, 0});
-    if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_engine(l), NULL);
+    if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     if (status != dnnl_success) return false;
     const char *name = "";

@@ -12,6 +12,8 @@
 
 #include "core/scalar.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 /* --- terms ---------------------------------------------------------------------------------------------------- */
 
@@ -258,7 +260,7 @@ static plim_status einsum_matmul(plim__lower *l, const plim__einsum *e, const pl
     dnnl_primitive_desc_t pd;
     if (dnnl_matmul_desc_init(&desc, &mds[0], &mds[1], NULL, &mds[2]) != dnnl_success) return PLIM_OK;
     PLIM_TRY(plim__lower_attr(l, &attr));
-    dnnl_status_t made = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_engine(l), NULL);
+    dnnl_status_t made = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     if (made != dnnl_success) return PLIM_OK;
     plim_status status = plim__lower_output(l, 0, NULL);

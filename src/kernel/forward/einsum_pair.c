@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernel/forward/einsum.h"
+#include "kernel/onednn.h"
 
 /* --- packing -------------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #ifndef PLIM_KERNEL_FORWARD_EPILOGUE_H
 #define PLIM_KERNEL_FORWARD_EPILOGUE_H
 
-#include "program/lower.h"
+#include "kernel/onednn.h"
 
 /* oneDNN's algorithm for an activation's name ("relu", "gelu_erf", "clip", ...); undef when it has none. */
 dnnl_alg_kind_t plim__activation_algorithm(const char *name);

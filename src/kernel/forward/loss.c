@@ -15,6 +15,7 @@
 #include "core/scalar.h"
 #include "kernel/copies.h"
 #include "kernel/loops.h"
+#include "kernel/lowers.h"
 #include "kernel/simd/reduce.h"
 
 #define STRIP 256 /* columns at a time */
@@ -167,7 +168,5 @@ static plim_status lower_loss(plim__lower *l, bool softmax) {
     return plim__lower_emit(l, node->op->name, run_loss, s, plim__free);
 }
 
-plim_status plim__lower_softmax_loss(plim__lower *l);
-plim_status plim__lower_likelihood_loss(plim__lower *l);
 plim_status plim__lower_softmax_loss(plim__lower *l) { return lower_loss(l, true); }
 plim_status plim__lower_likelihood_loss(plim__lower *l) { return lower_loss(l, false); }

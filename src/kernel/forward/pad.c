@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 #include "ops/movement.h"
 
 plim_status plim__mapped_create(plim__lower *l, const plim__layout *x, const plim__shape *out, plim__mapped **mapped) {

@@ -5,6 +5,7 @@
 
 #include "kernel/copies.h"
 #include "kernel/forward/quantize.h"
+#include "kernel/lowers.h"
 #include "ops/quantize.h"
 
 /* Operands: x, w, x_zero, w_zero, x_scale, w_scale, y_scale, y_zero, bias. */

@@ -6,7 +6,8 @@
 #include <strings.h>
 
 #include "kernel/copies.h"
-#include "program/lower.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 #define CHUNK_ROWS     1024   /* of X in one product: enough for its full speed, small enough for the cache */
 #define WORK_OF_THREAD 100000 /* multiplications a step that are worth a thread and its barrier */
@@ -174,9 +175,6 @@ static plim_status lower_recurrent(plim__lower *l, plim__cell cell) {
     return status;
 }
 
-plim_status plim__lower_rnn(plim__lower *l);
-plim_status plim__lower_gru(plim__lower *l);
-plim_status plim__lower_lstm(plim__lower *l);
 plim_status plim__lower_rnn(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_RNN); }
 plim_status plim__lower_gru(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_GRU); }
 plim_status plim__lower_lstm(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_LSTM); }

@@ -9,6 +9,7 @@
 #include "core/alloc.h"
 #include "kernel/forward/elementwise_cast.h"
 #include "kernel/loops.h"
+#include "kernel/onednn.h"
 
 typedef union accumulator {
     double real;
@@ -55,9 +56,10 @@ static void sort_folded(plim__axis_list *list) {
  * N C H W is N C/b H W b in memory. */
 bool plim__reduction_takes(const plim__layout *in, const bool *axes) {
     if (!in->blocked) return true;
-    if (!plim__layout_is_exact(in) || in->md.ndims != in->shape.rank || in->md.format_desc.blocking.inner_nblks != 1)
+    if (!plim__layout_is_exact(in) || plim__md(in)->ndims != in->shape.rank ||
+        plim__md(in)->format_desc.blocking.inner_nblks != 1)
         return false;
-    int split = (int)in->md.format_desc.blocking.inner_idxs[0];
+    int split = (int)plim__md(in)->format_desc.blocking.inner_idxs[0];
     for (int i = split + 1; i < in->shape.rank && !axes[split]; i++)
         if (!axes[i] && in->shape.dims[i] != 1) return false;
     return true;
@@ -75,11 +77,11 @@ void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool
     int64_t bytes = plim_dtype_bits(in->dtype) / 8, block = 1;
     int split = -1;
     if (in->blocked) {
-        split = (int)in->md.format_desc.blocking.inner_idxs[0];
-        block = in->md.format_desc.blocking.inner_blks[0];
+        split = (int)plim__md(in)->format_desc.blocking.inner_idxs[0];
+        block = plim__md(in)->format_desc.blocking.inner_blks[0];
     }
     for (int i = 0; i < in->shape.rank; i++) {
-        int64_t stride = in->blocked ? in->md.format_desc.blocking.strides[i] : in->strides[i];
+        int64_t stride = in->blocked ? plim__md(in)->format_desc.blocking.strides[i] : in->strides[i];
         push_axis(axes[i] ? &r->folded : &r->kept, i == split ? in->shape.dims[i] / block : in->shape.dims[i],
                   stride * bytes);
     }

@@ -4,6 +4,7 @@
 #include "core/alloc.h"
 #include "kernel/elementwise.h"
 #include "kernel/forward/reduce.h"
+#include "kernel/lowers.h"
 
 typedef struct mvn {
     plim__reduction mean, deviation; /* of x; of x - mean */
@@ -32,7 +33,6 @@ static void fit(plim__loop *loop, const plim__layout *out, const plim__layout *i
     plim__loop_finish(loop);
 }
 
-plim_status plim__lower_mvn(plim__lower *l);
 plim_status plim__lower_mvn(plim__lower *l) {
     plim_dtype dtype = plim__lower_input_dtype(l, 0);
     plim__shape shape = *plim__lower_input_shape(l, 0), small = shape;

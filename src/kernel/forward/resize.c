@@ -8,6 +8,8 @@
 
 #include "kernel/copies.h"
 #include "kernel/forward/pad.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 /* --- weights -------------------------------------------------------------------------------------------------- */
 
@@ -254,9 +256,9 @@ static bool dnnl_agrees(const plim__resize *r, const plim__shape *in) {
 static plim_status resize_blocked(plim__lower *l, const plim__resize *r, bool *done) {
     *done = false;
     const plim__layout *x = plim__lower_peek(l, 0);
-    if (!x->blocked || x->dtype != PLIM_F32 || x->md.ndims != x->shape.rank || !dnnl_agrees(r, &x->shape))
+    if (!x->blocked || x->dtype != PLIM_F32 || plim__md(x)->ndims != x->shape.rank || !dnnl_agrees(r, &x->shape))
         return PLIM_OK;
-    dnnl_memory_desc_t source = x->md, target;
+    dnnl_memory_desc_t source = *plim__md(x), target;
     dnnl_resampling_desc_t desc;
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t pd;
@@ -269,7 +271,7 @@ static plim_status resize_blocked(plim__lower *l, const plim__resize *r, bool *d
         dnnl_success)
         return PLIM_OK;
     PLIM_TRY(plim__lower_attr(l, &attr));
-    dnnl_status_t made = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_engine(l), NULL);
+    dnnl_status_t made = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     if (made != dnnl_success) return PLIM_OK;
     *done = true;

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "kernel/lowers.h"
 #include "kernel/update/update.h"
 
 #define STRIP 128  /* columns whose sums are made together */
@@ -112,7 +113,6 @@ static plim_status run_direction(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_adafactor_direction(plim__lower *l);
 plim_status plim__lower_adafactor_direction(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     const plim__shape *shape = plim__lower_input_shape(l, 2);
@@ -164,14 +164,13 @@ static plim_status run_step(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_adafactor_update(plim__lower *l);
 plim_status plim__lower_adafactor_update(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_written(l, 2, -1));
     PLIM_TRY(plim__lower_input_like(l, 3, 2));
-    int64_t kept = (int64_t)(plim__lower_kept_bytes(l, 2) / sizeof(float));
+    int64_t kept = (int64_t)(plim__lower_persistent_bytes(l, 2) / sizeof(float));
     PLIM_TRY(plim__lower_scratch(l, (size_t)plim__update_blocks(kept) * sizeof(double)));
     struct step *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
