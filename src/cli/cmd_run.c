@@ -15,6 +15,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "diagnose/watch_launch.h"
 #include "diagnose/watch_steps.h"
 
@@ -135,17 +136,16 @@ static void tell(runner *r, plim__findings *findings, char *const *argv) {
     }
     if (!r->json.path) return;
     json_t *object = plim__run_json(&story);
-    char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_PRESERVE_ORDER) : NULL;
+    plim__str text = {0};
+    plim__json_print(&text, object, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    plim__str_addc(&text, '\n');
     json_decref(object);
-    if (!text) {
+    if (text.failed)
         plim__say_failure(r->args, "out of memory");
-        return;
-    }
-    if (plim__file_writer_write(&r->json, text, strlen(text), &error) != PLIM_OK ||
-        plim__file_writer_write(&r->json, "\n", 1, &error) != PLIM_OK ||
-        plim__file_writer_commit(&r->json, &error) != PLIM_OK)
+    else if (plim__file_writer_write(&r->json, text.data, text.length, &error) != PLIM_OK ||
+             plim__file_writer_commit(&r->json, &error) != PLIM_OK)
         plim__say_error(r->args, &error);
-    free(text);
+    plim__str_free(&text);
 }
 
 static int watch_and_wait(runner *r, char *const *argv) {

@@ -29,7 +29,8 @@ struct train {
     plim__train_log log;
     plim__train_report report;
     plim__progress progress;
-    plim_error failure; /* of what was done between steps */
+    plim_error failure;     /* of what was done between steps */
+    plim_error log_failure; /* the first of the log, which does not end training */
     uint64_t idle_bytes;
 };
 
@@ -47,13 +48,21 @@ static void catch_signals(void) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL); /* a terminal that was closed */
+}
+
+/* Weights are worth more than their log: training goes on without it, and the exit status tells. */
+static void say_log_failed(struct train *t) {
+    plim__progress_clear(&t->progress);
+    fprintf(stderr, "plimsoll train: %s; training goes on without the log\n", t->log_failure.message);
 }
 
 static int between_steps(void *context, const plim_fit_event *event) {
     struct train *t = context;
-    plim_status status = plim__train_log_seen(&t->log, event, &t->failure);
     plim__progress_seen(&t->progress, event);
-    if (status == PLIM_OK) status = plim__train_budget_poll(&t->budget, t->trainer, true, &t->failure);
+    if (t->log_failure.status == PLIM_OK && plim__train_log_seen(&t->log, event, &t->log_failure) != PLIM_OK)
+        say_log_failed(t);
+    plim_status status = plim__train_budget_poll(&t->budget, t->trainer, true, &t->failure);
     if (*t->budget.watch.notice) {
         plim__progress_clear(&t->progress);
         if (!plim__args_json(t->args)) fprintf(stderr, "plimsoll train: %s\n", t->budget.watch.notice);
@@ -166,6 +175,7 @@ static int run_training(struct train *t) {
     catch_signals();
     plim_status status = plim_fit(t->trainer, t->data.data, &t->fit, &result, &error);
     plim__progress_clear(&t->progress);
+    if (status == PLIM_INTERRUPTED) status = PLIM_OK; /* result.stopped tells it from the end */
     if (status == PLIM_OK && t->failure.status != PLIM_OK) {
         error = t->failure;
         status = error.status;
@@ -176,15 +186,17 @@ static int run_training(struct train *t) {
         error = late;
         status = error.status;
     }
-    if (status == PLIM_OK) status = plim__train_log_close(&t->log, &error);
     if (status != PLIM_OK) return plim__say_error(t->args, &error);
+    if (t->log_failure.status == PLIM_OK && plim__train_log_close(&t->log, &t->log_failure) != PLIM_OK)
+        say_log_failed(t);
     if (result.stopped) say_interrupted(t, &result);
     int code = PLIM_EXIT_OK;
     if (plim__args_json(t->args))
         code = say_json(t, &result);
     else
         say_text(t, &result);
-    return result.stopped && code == PLIM_EXIT_OK ? EXIT_INTERRUPTED : code;
+    if (code != PLIM_EXIT_OK) return code;
+    return result.stopped ? EXIT_INTERRUPTED : t->log_failure.status != PLIM_OK ? PLIM_EXIT_FAILURE : PLIM_EXIT_OK;
 }
 
 /* --- the command ---------------------------------------------------------------------------------------------- */

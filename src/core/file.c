@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include "core/error.h"
 #include "core/str.h"
 
+#define MOST_LINKS     40 /* as the kernel has it */
 #define TEMPORARY_TEXT 32 /* what a temporary name is longer than its path */
 
 plim_status plim__file_read_at(int fd, void *data, size_t size, uint64_t offset, const char *path, plim_error *error) {
@@ -89,12 +91,33 @@ static int open_nameless(const char *path) {
 }
 
 static int open_named(char *temporary) {
-    int fd = mkstemp(temporary);
+    int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0) return fd;
     mode_t mask = umask(0);
     umask(mask);
-    fchmod(fd, 0666 & ~mask); /* mkstemp makes 0600; users expect what open() would give */
+    fchmod(fd, 0666 & ~mask); /* mkostemp makes 0600; users expect what open() would give */
     return fd;
+}
+
+/* Where a chain of symbolic links ends, whether a file is there or not; NULL and errno on failure. */
+static char *follow_links(const char *path) {
+    char *at = plim__strdup(path);
+    for (int hops = 0; at && hops < MOST_LINKS; hops++) {
+        char target[PATH_MAX];
+        ssize_t length = readlink(at, target, sizeof target - 1);
+        if (length < 0) return at; /* no link */
+        target[length] = 0;
+        plim__str next = {0};
+        char *slash = strrchr(at, '/');
+        if (*target != '/' && slash) plim__str_addn(&next, at, (size_t)(slash - at) + 1);
+        plim__str_add(&next, target);
+        plim__free(at);
+        at = next.failed ? NULL : plim__strdup(plim__str_text(&next));
+        plim__str_free(&next);
+    }
+    errno = at ? ELOOP : ENOMEM;
+    plim__free(at);
+    return NULL;
 }
 
 /* Gives the file its temporary name, which nobody else uses: a file of that name was left by a process that is gone. */
@@ -108,27 +131,41 @@ static int name_file(plim__file_writer *writer) {
     return linkat(AT_FDCWD, link, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW);
 }
 
+/* The new file may be read and written by whom the old one could be: a private checkpoint stays private. The owner changes
+ * first, since that clears bits of the mode. */
+static void keep_access(int fd, const struct stat *old) {
+    if (fchown(fd, old->st_uid, old->st_gid) != 0 && fchown(fd, (uid_t)-1, old->st_gid) != 0)
+        fchmod(fd, old->st_mode & (S_IRWXU | S_IRWXO)); /* a group that we cannot give is given nothing */
+    else
+        fchmod(fd, old->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO));
+}
+
 /* A file that a rename can replace. What is no regular file (/dev/null, a pipe) is written as it is: a rename would put a
  * file in its place. */
 static int open_target(plim__file_writer *writer, size_t length) {
     struct stat info;
-    if (stat(writer->path, &info) == 0 && !S_ISREG(info.st_mode)) {
+    bool exists = stat(writer->path, &info) == 0;
+    if (exists && !S_ISREG(info.st_mode)) {
         writer->special = true;
         return open(writer->path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* EISDIR for a folder */
     }
     int fd = open_nameless(writer->path);
-    if (fd >= 0) return fd;
-    snprintf(writer->temporary, length, "%s.XXXXXX", writer->path);
-    return open_named(writer->temporary);
+    if (fd < 0) {
+        snprintf(writer->temporary, length, "%s.XXXXXX", writer->path);
+        fd = open_named(writer->temporary);
+    }
+    if (fd >= 0 && exists) keep_access(fd, &info);
+    return fd;
 }
 
 plim_status plim__file_writer_open(plim__file_writer *writer, const char *path, plim_error *error) {
     *writer = (plim__file_writer){0};
-    size_t length = strlen(path) + TEMPORARY_TEXT;
-    writer->path = plim__strdup(path);
+    writer->path = follow_links(path); /* a link stays one, and its target is replaced */
+    if (!writer->path) return plim__fail_errno(error, errno, "cannot write '%s'", path);
+    size_t length = strlen(writer->path) + TEMPORARY_TEXT;
     writer->temporary = plim__alloc(length);
     if (writer->temporary) writer->temporary[0] = 0;
-    if (!writer->path || !writer->temporary) {
+    if (!writer->temporary) {
         plim__file_writer_discard(writer);
         return plim__fail_memory(error, path, length);
     }

@@ -15,6 +15,9 @@
 typedef struct plim__trace plim__trace;
 
 plim_status plim__trace_open(const char *path, plim__timeline_source source, plim__trace **trace, plim_error *error);
+/* The same in a file that is open for writing. Takes `fd`, also on failure; `path` is for messages. */
+plim_status plim__trace_open_at(int fd, const char *path, plim__timeline_source source, plim__trace **trace,
+                                plim_error *error);
 /* Writes what is left and says how it went; frees in any case. NULL is fine. */
 plim_status plim__trace_close(plim__trace *trace, plim_error *error);
 

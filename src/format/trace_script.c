@@ -2,12 +2,12 @@
 #include "format/trace_script.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/file.h"
 
 enum { CUE_PHASE, CUE_OPERATOR, CUE_DEATH, CUE_BIRTH, CUE_TYPES };
 
@@ -179,24 +179,20 @@ static plim_status write_all(plim__trace *trace, const plim__timeline *timeline,
     return status;
 }
 
-/* A device or a pipe is written as it is: a rename would put a file in its place. */
-static bool is_special(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-}
-
-/* Written beside it and renamed, so that it is there as a whole or not at all. */
+/* It appears whole or not at all. */
 plim_status plim__trace_write_timeline(const plim__timeline *timeline, const char *path, plim_error *error) {
-    char part[4096];
-    bool whole = !is_special(path);
-    if (snprintf(part, sizeof part, whole ? "%s.part" : "%s", path) >= (int)sizeof part)
-        return plim__fail(error, PLIM_INVALID, "the name '%.64s...' is too long", path);
+    plim__file_writer writer;
     plim__trace *trace;
-    PLIM_TRY(plim__trace_open(part, timeline->source, &trace, error));
-    plim_status status = write_all(trace, timeline, error), closed = plim__trace_close(trace, status ? NULL : error);
-    if (status == PLIM_OK) status = closed;
-    if (status == PLIM_OK && whole && rename(part, path) != 0)
-        status = plim__fail_errno(error, errno, "cannot write '%s'", path);
-    if (status != PLIM_OK && whole) unlink(part);
+    PLIM_TRY(plim__file_writer_open(&writer, path, error));
+    int fd = fcntl(fileno(writer.stream), F_DUPFD_CLOEXEC, 0);
+    plim_status status = fd < 0 ? plim__fail_errno(error, errno, "cannot write '%s'", path)
+                                : plim__trace_open_at(fd, path, timeline->source, &trace, error);
+    if (status == PLIM_OK) {
+        status = write_all(trace, timeline, error);
+        plim_status closed = plim__trace_close(trace, status ? NULL : error);
+        if (status == PLIM_OK) status = closed;
+    }
+    if (status == PLIM_OK) status = plim__file_writer_commit(&writer, error);
+    plim__file_writer_discard(&writer);
     return status;
 }

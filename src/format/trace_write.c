@@ -65,20 +65,22 @@ static plim__trace_record record_of(enum plim__trace_type type, uint8_t argument
 
 plim_status plim__trace_open(const char *path, plim__timeline_source source, plim__trace **out, plim_error *error) {
     *out = NULL;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return plim__fail_errno(error, errno, "cannot write '%s'", path);
+    return plim__trace_open_at(fd, path, source, out, error);
+}
+
+plim_status plim__trace_open_at(int fd, const char *path, plim__timeline_source source, plim__trace **out,
+                                plim_error *error) {
+    *out = NULL;
     plim__trace *trace = plim__alloc_zero(1, sizeof *trace);
-    if (!trace) return plim__fail_memory(error, "the trace", sizeof *trace);
-    trace->fd = -1;
-    trace->path = plim__strdup(path);
-    if (!trace->path) {
+    if (trace) trace->path = plim__strdup(path);
+    if (!trace || !trace->path) {
+        close(fd);
         plim__free(trace);
-        return plim__fail_memory(error, "the trace's path", strlen(path));
+        return plim__fail_memory(error, "the trace", sizeof *trace);
     }
-    trace->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (trace->fd < 0) {
-        plim_status status = plim__fail_errno(error, errno, "cannot write '%s'", path);
-        plim__trace_close(trace, NULL);
-        return status;
-    }
+    trace->fd = fd;
     memset(trace->bytes, 0, sizeof trace->bytes); /* touched before the first step */
     trace->start = nanoseconds(CLOCK_MONOTONIC);
     plim__timeline_init(&trace->scratch, source);

@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/zlib_heap.h"
 #include "format/zip.h"
 
 enum { LOCAL_BYTES = 30, CHUNK = 1 << 16 };
@@ -38,6 +39,7 @@ static plim_status inflate_start(const plim__zip *zip, const plim__zip_entry *en
     if (!chunk) return plim__fail_memory(error, "a read buffer", CHUNK);
     z_stream stream = {.next_out = data};
     plim_status status = PLIM_OK;
+    plim__zlib_use_heap(&stream);
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) status = plim__fail_memory(error, "inflating", CHUNK);
     size_t made = 0;
     for (uint64_t done = 0; status == PLIM_OK && made < want;) {

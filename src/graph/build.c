@@ -198,7 +198,7 @@ plim_value plim_graph_constant(plim_graph *g, const char *name, plim_dtype dtype
 plim_value plim_graph_parameter_take(plim_graph *g, const char *name, plim_dtype dtype, int rank, const int64_t *dims,
                                      void *data) {
     if (broken(g) || !data || !check_dims(g, name, rank, dims, false)) {
-        free(data);
+        plim__free(data);
         return PLIM_NO_VALUE;
     }
     plim__shape shape = plim__shape_of(rank, dims);

@@ -77,7 +77,7 @@ plim_status plim__tensor_take(plim_dtype dtype, const plim__shape *shape, void *
     if (status == PLIM_OK)
         (*tensor)->data = data;
     else
-        free(data);
+        plim__free(data);
     return status;
 }
 

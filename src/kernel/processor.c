@@ -11,6 +11,7 @@
 
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/host.h"
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
 #include "kernel/product_heap.h"
@@ -61,6 +62,10 @@ static plim_status try_threads(int threads, plim_error *error) {
 }
 
 static plim_status check_threads(int threads, plim_error *error) {
+    if (plim__host_keeps_openmp() && threads != omp_get_max_threads())
+        return plim__fail(error, PLIM_INVALID,
+                          "%d threads: OpenMP has %d, and plim_host_options.keep_openmp keeps them", threads,
+                          omp_get_max_threads());
     static atomic_int known = 1; /* the most that were there at once */
     if (threads > atomic_load(&known)) {
         PLIM_TRY(try_threads(threads - 1, error));
@@ -71,7 +76,9 @@ static plim_status check_threads(int threads, plim_error *error) {
 
 /* -------------------------------------------------------------------------------------------------------------- */
 
-static void enter(const plim__engine *engine) { omp_set_num_threads(engine->threads); }
+static void enter(const plim__engine *engine) {
+    if (!plim__host_keeps_openmp()) omp_set_num_threads(engine->threads);
+}
 
 static void close_engine(plim__engine *engine) {
     if (!engine) return;
@@ -82,11 +89,12 @@ static void close_engine(plim__engine *engine) {
 
 static plim_status open_engine(int threads, plim__engine **engine, plim_error *error) {
     *engine = NULL;
+    if (threads < 1) threads = 1;
     PLIM_TRY(check_threads(threads, error));
     PLIM_TRY(check_room(PROGRAM_ROOM, error));
     plim__engine *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "the compute engine", sizeof *made);
-    made->threads = threads > 0 ? threads : 1;
+    made->threads = threads;
     enter(made);
     if (dnnl_engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) != dnnl_success) {
@@ -138,6 +146,7 @@ const plim__device plim__processor = {.name = "processor",
                                       .same_axes = plim__reorder_same_axes,
                                       .layout_equal = layout_equal,
                                       .layout_bytes = layout_bytes,
+                                      .fold = plim__processor_fold,
                                       .packed = plim__product_packed};
 
 plim_status plim__processor_fold(plim_graph *g, int32_t node, void *context, plim_error *error) {
@@ -147,6 +156,7 @@ plim_status plim__processor_fold(plim_graph *g, int32_t node, void *context, pli
 
 void plim__processor_trim(void) {
     int capacity = 0;
+    if (plim__host_keeps_kernels()) return;
     if (dnnl_get_primitive_cache_capacity(&capacity) != dnnl_success || capacity == 0) return;
     dnnl_set_primitive_cache_capacity(0);
     dnnl_set_primitive_cache_capacity(capacity);
@@ -156,9 +166,10 @@ plim_status plim__processor_warm(int threads, plim_error *error) {
     enum { SIDE = 64 };
     static const float a[SIDE * SIDE];
     float c[SIDE * SIDE];
+    if (threads < 1) threads = 1;
     PLIM_TRY(check_threads(threads, error));
     PLIM_TRY(check_room(PROGRAM_ROOM, error));
-    omp_set_num_threads(threads > 0 ? threads : 1);
+    if (!plim__host_keeps_openmp()) omp_set_num_threads(threads);
     dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
     dnnl_sgemm('N', 'T', 1, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE); /* a vector has code of its own */
     return PLIM_OK;

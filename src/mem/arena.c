@@ -1,12 +1,12 @@
 /* The arena: two mappings. */
 #include "mem/arena.h"
 
-#include <malloc.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "mem/heap.h"
 #include "mem/spill.h"
 
 static char *map(size_t bytes) {
@@ -19,14 +19,15 @@ static void unmap(char *memory, size_t bytes) {
     if (memory) munmap(memory, bytes ? bytes : 1);
 }
 
-plim_status plim__arena_reserve(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error) {
-    *arena = (plim__arena){.kept = map(kept_bytes), .kept_bytes = kept_bytes};
-    if (!arena->kept) return plim__fail_memory(error, "weights and state", kept_bytes);
-    arena->passing = map(passing_bytes);
-    arena->passing_bytes = passing_bytes;
-    if (arena->passing) return PLIM_OK;
+plim_status plim__arena_reserve(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes,
+                                plim_error *error) {
+    *arena = (plim__arena){.persistent = map(persistent_bytes), .persistent_bytes = persistent_bytes};
+    if (!arena->persistent) return plim__fail_memory(error, "weights and state", persistent_bytes);
+    arena->transient = map(transient_bytes);
+    arena->transient_bytes = transient_bytes;
+    if (arena->transient) return PLIM_OK;
     plim__arena_release(arena);
-    return plim__fail_memory(error, "the arena", passing_bytes);
+    return plim__fail_memory(error, "the arena", transient_bytes);
 }
 
 plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, plim_error *error) {
@@ -45,35 +46,35 @@ static bool grow(char **memory, size_t *bytes, size_t wanted) {
     return true;
 }
 
-plim_status plim__arena_grow(plim__arena *arena, size_t kept_bytes, size_t passing_bytes, plim_error *error) {
-    if (!grow(&arena->kept, &arena->kept_bytes, kept_bytes))
-        return plim__fail_memory(error, "weights and state", kept_bytes);
-    return grow(&arena->passing, &arena->passing_bytes, passing_bytes)
+plim_status plim__arena_grow(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error) {
+    if (!grow(&arena->persistent, &arena->persistent_bytes, persistent_bytes))
+        return plim__fail_memory(error, "weights and state", persistent_bytes);
+    return grow(&arena->transient, &arena->transient_bytes, transient_bytes)
                ? PLIM_OK
-               : plim__fail_memory(error, "the arena", passing_bytes);
+               : plim__fail_memory(error, "the arena", transient_bytes);
 }
 
-void plim__arena_lend(plim__arena *arena) { plim__arena_lend_some(arena, arena->passing_bytes); }
+void plim__arena_release_pages(plim__arena *arena) { plim__arena_release_some_pages(arena, arena->transient_bytes); }
 
-void plim__arena_lend_some(plim__arena *arena, size_t bytes) {
-    if (bytes > arena->passing_bytes) bytes = arena->passing_bytes;
-    if (bytes) madvise(arena->passing, bytes, MADV_DONTNEED);
+void plim__arena_release_some_pages(plim__arena *arena, size_t bytes) {
+    if (bytes > arena->transient_bytes) bytes = arena->transient_bytes;
+    if (bytes) madvise(arena->transient, bytes, MADV_DONTNEED);
 }
 
-void plim__arena_take_back(plim__arena *arena) {
+void plim__arena_restore_pages(plim__arena *arena) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    malloc_trim(0); /* what that work has freed is not to be resident beside the arena */
-    for (size_t at = 0; at < arena->passing_bytes; at += page) *(volatile char *)(arena->passing + at) = 0;
+    plim__heap_trim(); /* what that work has freed is not to be resident beside the arena */
+    for (size_t at = 0; at < arena->transient_bytes; at += page) *(volatile char *)(arena->transient + at) = 0;
 }
 
 void plim__arena_abandon(plim__arena *arena) {
-    if (arena->kept_bytes) madvise(arena->kept, arena->kept_bytes, MADV_DONTNEED);
-    plim__arena_lend(arena);
+    if (arena->persistent_bytes) madvise(arena->persistent, arena->persistent_bytes, MADV_DONTNEED);
+    plim__arena_release_pages(arena);
 }
 
 void plim__arena_release(plim__arena *arena) {
-    unmap(arena->kept, arena->kept_bytes);
-    unmap(arena->passing, arena->passing_bytes);
+    unmap(arena->persistent, arena->persistent_bytes);
+    unmap(arena->transient, arena->transient_bytes);
     plim__spill_free(arena->spill);
     *arena = (plim__arena){0};
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/json.h"
 
 #define STEP 15e-6 /* entering a step, and waking the threads */
 
@@ -100,10 +101,10 @@ char *plim__costs_write(const plim__costs *costs) {
                                                costs->rates[i].flops, "bytes", costs->rates[i].bytes));
     root = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f}", "rates", rates, "flops", costs->flops, "bytes", costs->bytes,
                      "step", costs->step, "disk", costs->disk, "others", costs->others);
-    char *dumped = root ? json_dumps(root, JSON_INDENT(1)) : NULL, *text = dumped ? plim__strdup(dumped) : NULL;
-    free(dumped);
+    plim__str text = {0};
+    if (!plim__json_print(&text, root, JSON_INDENT(1))) plim__str_free(&text);
     json_decref(root);
-    return text;
+    return text.data;
 }
 
 static bool read_rate(const json_t *item, plim__rate *rate) {

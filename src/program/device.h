@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "graph/graph.h"
 #include "mem/arena.h"
 #include "plimsoll/status.h"
 #include "program/layout.h"
@@ -53,6 +54,9 @@ typedef struct plim__device {
     bool (*same_axes)(const plim__arrangement *a, const plim__arrangement *b);
     bool (*layout_equal)(const plim__layout *a, const plim__layout *b); /* both blocked */
     size_t (*layout_bytes)(const plim__layout *layout);                 /* blocked */
+
+    /* A plim__fold (ops/op.h): evaluates a node whose inputs are constants, in the host's memory. */
+    plim_status (*fold)(plim_graph *g, int32_t node, void *context, plim_error *error);
 
     /* --- what it takes from the process --- */
     /* Bytes that a product packs into, of all threads together. */

@@ -79,7 +79,7 @@ plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input,
                                     int64_t offset);
 /* Scratch memory for the step, 64-byte aligned. */
 plim_status plim__lower_scratch(plim__lower *l, size_t bytes);
-/* The k-th out operand may be written over the j-th in operand (same bytes). */
+/* The k-th out operand may be written over the j-th in operand (same bytes), where the row allows it. */
 void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand);
 /* The last out operand may lie in a file: the kernel reads call->places, and works on it in window_bytes of memory. */
 void plim__lower_may_spill(plim__lower *l, size_t window_bytes);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "plimsoll/version.h"
 #include "report/page_assets.h"
 #include "report/page_data.h"
@@ -64,11 +65,12 @@ static json_t *layout_json(const plim__timeline *timeline) {
 static plim_status put_meta(page *p) {
     json_t *meta = json_pack("{s:o, s:o, s:s}", "layout", layout_json(p->timeline), "summary",
                              plim__report_json(p->timeline, p->summary), "version", PLIM_VERSION_STRING);
-    char *text = meta ? json_dumps(meta, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+    plim__str text = {0};
+    plim_status status = plim__json_print(&text, meta, JSON_COMPACT | JSON_PRESERVE_ORDER)
+                             ? PLIM_OK
+                             : plim__fail_memory(p->error, "the page's summary", text.length + 1);
     json_decref(meta);
-    if (!text) return plim__fail_memory(p->error, "the page's summary", 1);
-    plim_status status = PLIM_OK;
-    for (char *at = text, *end; status == PLIM_OK && *at; at = end) {
+    for (const char *at = plim__str_text(&text), *end; status == PLIM_OK && *at; at = end) {
         end = at + strcspn(at, "<");
         status = put(p, at, (size_t)(end - at));
         if (status == PLIM_OK && *end == '<') {
@@ -76,7 +78,7 @@ static plim_status put_meta(page *p) {
             end++;
         }
     }
-    free(text);
+    plim__str_free(&text);
     return status;
 }
 

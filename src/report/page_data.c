@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "core/error.h"
+#include "core/zlib_heap.h"
 
 typedef struct packer {
     plim__file_writer *file;
@@ -163,6 +164,7 @@ plim_status plim__page_data_write(const plim__timeline *timeline, plim__file_wri
     p->file = writer;
     p->error = error;
     plim_status status;
+    plim__zlib_use_heap(&p->zlib);
     if (deflateInit(&p->zlib, 6) != Z_OK) {
         status = plim__fail_memory(error, "compressing the page's data", 1 << 18);
     } else {

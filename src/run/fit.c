@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arguments.h"
 #include "core/clock.h"
-#include "core/error.h"
 #include "run/trainer.h"
 
 static int64_t planned_updates(const plim__fit *f, const plim_data_info *info) {
@@ -189,7 +189,7 @@ static void sum_up(plim__fit *f, plim_fit_result *result) {
 }
 
 /* What the data will bring, for a trainer that was not told of it. Whether that is news. */
-static bool announce(const plim__fit *f, const plim_data_info *info, plim_trainer_options *o) {
+static bool declare(const plim__fit *f, const plim_data_info *info, plim__request *o) {
     int64_t last = info->samples - (info->batches - 1) * info->batch;
     bool reaches = f->event.total_updates == 0 || f->event.total_updates >= info->batches, news = false;
     if (last > info->batch) last = info->batch; /* short ones are left out */
@@ -197,9 +197,9 @@ static bool announce(const plim__fit *f, const plim_data_info *info, plim_traine
         news = !plim__trainer_has_batch(f->trainer, last);
         o->samples = last;
     }
-    if ((info->skips_bad || !plim__trainer_has_batch(f->trainer, info->batch)) && !o->irregular_batches) {
+    if ((info->skips_bad || !plim__trainer_has_batch(f->trainer, info->batch)) && !o->irregular) {
         news = true;
-        o->irregular_batches = 1;
+        o->irregular = true;
     }
     if (f->options->validation && o->evaluates == 0) {
         news = true;
@@ -211,12 +211,14 @@ static bool announce(const plim__fit *f, const plim_data_info *info, plim_traine
 /* Programs for short batches and for validation are there before the first step. Those that the trainer was not made
  * for are made now; with a budget the plan is. */
 static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
-    plim_trainer_options wanted = f->trainer->options;
-    bool news = announce(f, info, &wanted);
-    if (news && wanted.budget) PLIM_TRY(plim__trainer_plan_again(f->trainer, &wanted, f->error));
-    f->trainer->options.samples = wanted.samples;
-    f->trainer->options.irregular_batches = wanted.irregular_batches;
-    f->trainer->options.evaluates = wanted.evaluates;
+    plim__request wanted = f->trainer->plan->request;
+    uint64_t budget = f->trainer->plan->bounds.budget;
+    bool news = declare(f, info, &wanted);
+    if (news && budget) PLIM_TRY(plim__trainer_plan_again(f->trainer, &wanted, budget, f->error));
+    plim__request *request = &f->trainer->plan->request;
+    request->samples = wanted.samples;
+    request->irregular = wanted.irregular;
+    request->evaluates = wanted.evaluates;
     PLIM_TRY(plim__trainer_need_batch(f->trainer, info->batch, f->error));
     if (wanted.samples > 0) PLIM_TRY(plim__trainer_need_batch(f->trainer, wanted.samples % wanted.batch, f->error));
     if (!f->options->validation) return PLIM_OK;
@@ -232,7 +234,7 @@ static plim_status prepare(plim__fit *f) {
     if (!f->seconds) return plim__fail_memory(f->error, "the times of steps", PLIM__FIT_TIMES * sizeof *f->seconds);
     f->event.epoch_samples = info.samples;
     f->event.total_updates = planned_updates(f, &info);
-    plim_schedule *schedule = &f->trainer->options.schedule;
+    plim_schedule *schedule = &f->trainer->plan->request.schedule;
     if (schedule->total == 0) schedule->total = f->event.total_updates;
     PLIM_TRY(plim_trainer_match(f->trainer, f->data, &f->feed, f->error));
     PLIM_TRY(prepare_trainer(f, &info));
@@ -244,16 +246,27 @@ static plim_status prepare(plim__fit *f) {
     return PLIM_OK;
 }
 
+static plim_status check_options(const plim_fit_options *o, plim_error *error) {
+    if (o->epochs < 0 || o->steps < 0 || o->patience < 0 || o->checkpoint_every < 0)
+        return plim__fail(error, PLIM_INVALID, "epochs, steps, patience and checkpoint_every must not be negative");
+    return PLIM_OK;
+}
+
 plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_options *options, plim_fit_result *result,
                      plim_error *error) {
     plim_error unused;
+    plim_fit_options o;
+    PLIM__NEED(trainer, error);
+    PLIM__NEED(data, error);
+    PLIM__OPTIONS(plim_fit_options, o, options, error);
+    PLIM_TRY(check_options(&o, error));
     plim__fit f = {.trainer = trainer,
                    .data = data,
-                   .options = options,
+                   .options = &o,
                    .error = error ? error : &unused,
-                   .epochs = options->epochs > 0  ? options->epochs
-                             : options->steps > 0 ? 0
-                                                  : 1,
+                   .epochs = o.epochs > 0  ? o.epochs
+                             : o.steps > 0 ? 0
+                                           : 1,
                    .position = plim_data_tell(data),
                    .start = plim__clock_seconds(),
                    .stride = 1,
@@ -263,5 +276,8 @@ plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_opti
     plim_fit_result ignored;
     sum_up(&f, result ? result : &ignored);
     plim__free(f.seconds);
+    if (status == PLIM_OK && f.stopped)
+        return plim__fail(error, PLIM_INTERRUPTED, "on_event ended the run after update %lld",
+                          (long long)f.event.updates);
     return status;
 }

@@ -12,7 +12,8 @@
 void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
     if (operand.buffer < 0 || runner->plan->offsets[operand.buffer] < 0) return NULL;
     size_t offset = (size_t)runner->plan->offsets[operand.buffer], kept = runner->plan->persistent_bytes;
-    return (offset < kept ? runner->arena->kept + offset : runner->arena->passing + (offset - kept)) + operand.offset;
+    return (offset < kept ? runner->arena->persistent + offset : runner->arena->transient + (offset - kept)) +
+           operand.offset;
 }
 
 static const plim__device *device_of(const plim__runner *runner) { return runner->program->target.device; }
@@ -26,15 +27,17 @@ static void enter(const plim__runner *runner) { device_of(runner)->enter(runner-
 static void *borrow(const plim__runner *runner, size_t from, size_t bytes, const void *held) {
     const plim__arena *arena = runner->arena;
     const char *at = held;
-    size_t most = at >= arena->passing && at < arena->passing + arena->passing_bytes ? (size_t)(at - arena->passing)
-                                                                                     : arena->passing_bytes;
+    size_t most = at >= arena->transient && at < arena->transient + arena->transient_bytes
+                      ? (size_t)(at - arena->transient)
+                      : arena->transient_bytes;
     if (bytes == 0) bytes = 1; /* nothing has a place too, and one that give_back knows */
-    return from + bytes <= most ? arena->passing + from : plim__alloc(bytes);
+    return from + bytes <= most ? arena->transient + from : plim__alloc(bytes);
 }
 
 static void give_back(const plim__runner *runner, void *memory) {
     char *at = memory;
-    if (at < runner->arena->passing || at >= runner->arena->passing + runner->arena->passing_bytes) plim__free(memory);
+    if (at < runner->arena->transient || at >= runner->arena->transient + runner->arena->transient_bytes)
+        plim__free(memory);
 }
 
 /* `used` bytes of what passes are in use already. */
@@ -225,7 +228,7 @@ static plim_status check_finite(const plim__runner *runner, const plim__step *st
         const float *x = out[i]; /* NULL: in a file */
         for (size_t k = 0; x && k < buffer->bytes / sizeof *x; k++)
             if (!isfinite(x[k]))
-                return plim__fail(error, PLIM_INVALID, "it makes %s in '%s'", isnan(x[k]) ? "NaN" : "Inf", value->name);
+                return plim__fail(error, PLIM_NUMERIC, "it makes %s in '%s'", isnan(x[k]) ? "NaN" : "Inf", value->name);
     }
     return PLIM_OK;
 }
@@ -244,7 +247,7 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
     if (runner->places) {
         call.spill = runner->arena->spill;
         call.places = runner->places + runner->operands[s] + step->in_count;
-        call.window = runner->arena->kept + runner->plan->window;
+        call.window = runner->arena->persistent + runner->plan->window;
     }
     double start = runner->seconds ? plim__clock_seconds() : 0;
     plim_status status = step->run(&call);

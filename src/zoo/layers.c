@@ -3,24 +3,25 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/random.h"
 #include "graph/graph.h"
 
-static void fill(plim__maker *m, float *data, int64_t count, plim__init init, double scale) {
+static void fill(plim__maker *m, float *data, int64_t count, plim__init init) {
+    double scale = init.scale;
     uint64_t stream = m->drawn++;
-    switch (init) {
-    case PLIM__INIT_ZERO: memset(data, 0, (size_t)count * sizeof *data); break;
-    case PLIM__INIT_ONE:
+    switch (init.distribution) {
+    case PLIM__ZERO: memset(data, 0, (size_t)count * sizeof *data); break;
+    case PLIM__ONE:
         for (int64_t i = 0; i < count; i++) data[i] = 1;
         break;
-    case PLIM__INIT_UNIFORM:
+    case PLIM__UNIFORM:
         for (int64_t i = 0; i < count; i++)
             data[i] = (float)((2 * (double)plim__random_uniform(m->seed, stream, (uint64_t)i) - 1) * scale);
         break;
-    case PLIM__INIT_NORMAL:
+    case PLIM__NORMAL:
 #pragma omp parallel for if (count > 65536)
         for (int64_t i = 0; i < count; i++)
             data[i] = (float)((double)plim__random_normal(m->seed, stream, (uint64_t)i) * scale);
@@ -29,7 +30,7 @@ static void fill(plim__maker *m, float *data, int64_t count, plim__init init, do
 }
 
 plim_value plim__make_weight(plim__maker *m, const char *prefix, const char *name, int rank, const int64_t *dims,
-                             plim__init init, double scale) {
+                             plim__init init) {
     plim__shape shape = plim__shape_of(rank, dims);
     int64_t count = plim__shape_elements(&shape);
     char full[256];
@@ -38,13 +39,13 @@ plim_value plim__make_weight(plim__maker *m, const char *prefix, const char *nam
         plim__graph_fail(m->g, PLIM_INVALID, "these sizes leave no room for the weight '%s'", full);
         return PLIM_NO_VALUE;
     }
-    float *data = malloc((size_t)count * sizeof *data);
+    float *data = plim__alloc_array((size_t)count, sizeof *data);
     if (!data) {
         plim__graph_fail(m->g, PLIM_NO_MEMORY, "out of memory: the weight '%s' needs %lld bytes", full,
                          (long long)count * 4);
         return PLIM_NO_VALUE;
     }
-    fill(m, data, count, init, scale);
+    fill(m, data, count, init);
     return plim_graph_parameter_take(m->g, full, PLIM_F32, rank, dims, data);
 }
 
@@ -90,37 +91,33 @@ plim_value plim__make_conv(plim__maker *m, plim_value x, const char *name, plim_
     double bound = 1 / sqrt((double)fan_in); /* kaiming_uniform with a = √5 */
     plim_value inputs[3] = {x, PLIM_NO_VALUE, PLIM_NO_VALUE};
     inputs[1] = c.fan_out
-                    ? plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_NORMAL, sqrt(2.0 / (double)fan_out))
-                    : plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_UNIFORM, bound);
-    if (c.bias) inputs[2] = plim__make_weight(m, name, "bias", 1, dims, PLIM__INIT_UNIFORM, bound);
+                    ? plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_NORMAL(sqrt(2.0 / (double)fan_out)))
+                    : plim__make_weight(m, name, "weight", 4, dims, PLIM__INIT_UNIFORM(bound));
+    if (c.bias) inputs[2] = plim__make_weight(m, name, "bias", 1, dims, PLIM__INIT_UNIFORM(bound));
     int32_t node = plim_graph_node(m->g, "Conv", name, inputs, c.bias ? 3 : 2, 1);
     set_window(m, node, c.kernel, c.stride ? c.stride : 1, c.pad);
     plim_graph_set_int(m->g, node, "group", group);
     return plim_graph_node_output(m->g, node, 0);
 }
 
-plim_value plim__make_conv_transpose(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out,
-                                     int64_t kernel, int64_t stride) {
-    double bound = 1 / sqrt((double)(out * kernel * kernel)); /* PyTorch counts the fan of the stored axis 1 */
-    plim_value w =
-        plim__make_weight(m, name, "weight", 4, (int64_t[]){in, out, kernel, kernel}, PLIM__INIT_UNIFORM, bound);
-    plim_value b = plim__make_weight(m, name, "bias", 1, (int64_t[]){out}, PLIM__INIT_UNIFORM, bound);
+plim_value plim__make_conv_transpose(plim__maker *m, plim_value x, const char *name, plim__conv c) {
+    double bound = 1 / sqrt((double)(c.out * c.kernel * c.kernel)); /* PyTorch counts the fan of the stored axis 1 */
+    plim_value w = plim__make_weight(m, name, "weight", 4, (int64_t[]){c.in, c.out, c.kernel, c.kernel},
+                                     PLIM__INIT_UNIFORM(bound));
+    plim_value b = plim__make_weight(m, name, "bias", 1, (int64_t[]){c.out}, PLIM__INIT_UNIFORM(bound));
     int32_t node = plim_graph_node(m->g, "ConvTranspose", name, (plim_value[]){x, w, b}, 3, 1);
-    set_window(m, node, kernel, stride, 0);
+    set_window(m, node, c.kernel, c.stride, 0);
     return plim_graph_node_output(m->g, node, 0);
 }
 
 plim_value plim__make_batch_norm(plim__maker *m, plim_value x, const char *name, int64_t channels) {
     static const struct {
         const char *name;
-        plim__init init;
-    } parts[] = {{"weight", PLIM__INIT_ONE},
-                 {"bias", PLIM__INIT_ZERO},
-                 {"running_mean", PLIM__INIT_ZERO},
-                 {"running_var", PLIM__INIT_ONE}};
+        plim__distribution distribution;
+    } parts[] = {{"weight", PLIM__ONE}, {"bias", PLIM__ZERO}, {"running_mean", PLIM__ZERO}, {"running_var", PLIM__ONE}};
     plim_value inputs[5] = {x};
     for (int i = 0; i < 4; i++)
-        inputs[i + 1] = plim__make_weight(m, name, parts[i].name, 1, &channels, parts[i].init, 0);
+        inputs[i + 1] = plim__make_weight(m, name, parts[i].name, 1, &channels, (plim__init){parts[i].distribution, 0});
     int32_t node = plim_graph_node(m->g, "BatchNormalization", name, inputs, 5, 1);
     plim_graph_set_float(m->g, node, "epsilon", 1e-5f);
     plim_graph_set_float(m->g, node, "momentum", 0.9f);
@@ -139,8 +136,8 @@ plim_value plim__make_max_pool(plim__maker *m, plim_value x, int64_t kernel, int
 
 plim_value plim__make_linear(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out) {
     double bound = 1 / sqrt((double)in);
-    plim_value w = plim__make_weight(m, name, "weight", 2, (int64_t[]){out, in}, PLIM__INIT_UNIFORM, bound);
-    plim_value b = plim__make_weight(m, name, "bias", 1, (int64_t[]){out}, PLIM__INIT_UNIFORM, bound);
+    plim_value w = plim__make_weight(m, name, "weight", 2, (int64_t[]){out, in}, PLIM__INIT_UNIFORM(bound));
+    plim_value b = plim__make_weight(m, name, "bias", 1, (int64_t[]){out}, PLIM__INIT_UNIFORM(bound));
     int32_t node = plim_graph_node(m->g, "Gemm", name, (plim_value[]){x, w, b}, 3, 1);
     plim_graph_set_int(m->g, node, "transB", 1);
     return plim_graph_node_output(m->g, node, 0);
@@ -148,14 +145,14 @@ plim_value plim__make_linear(plim__maker *m, plim_value x, const char *name, int
 
 plim_value plim__make_projection(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out,
                                  double deviation) {
-    plim_value w = plim__make_weight(m, name, "weight", 2, (int64_t[]){in, out}, PLIM__INIT_NORMAL, deviation);
-    plim_value b = plim__make_weight(m, name, "bias", 1, (int64_t[]){out}, PLIM__INIT_ZERO, 0);
+    plim_value w = plim__make_weight(m, name, "weight", 2, (int64_t[]){in, out}, PLIM__INIT_NORMAL(deviation));
+    plim_value b = plim__make_weight(m, name, "bias", 1, (int64_t[]){out}, PLIM__INIT_ZERO);
     return plim__make_add(m, plim__make_apply(m, "MatMul", x, w), b);
 }
 
 plim_value plim__make_layer_norm(plim__maker *m, plim_value x, const char *name, int64_t width, float epsilon) {
-    plim_value w = plim__make_weight(m, name, "weight", 1, &width, PLIM__INIT_ONE, 0),
-               b = plim__make_weight(m, name, "bias", 1, &width, PLIM__INIT_ZERO, 0);
+    plim_value w = plim__make_weight(m, name, "weight", 1, &width, PLIM__INIT_ONE),
+               b = plim__make_weight(m, name, "bias", 1, &width, PLIM__INIT_ZERO);
     int32_t node = plim_graph_node(m->g, "LayerNormalization", name, (plim_value[]){x, w, b}, 3, 1);
     plim_graph_set_int(m->g, node, "axis", -1);
     plim_graph_set_float(m->g, node, "epsilon", epsilon);
@@ -178,10 +175,9 @@ plim_value plim__make_gelu(plim__maker *m, plim_value x, int tanh_form) {
     return plim__make_apply(m, "Mul", plim__make_apply(m, "Mul", x, plim__make_scalar(m, 0.5f)), gate);
 }
 
-plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, int64_t seq, int64_t width,
-                                int64_t heads, plim_value causal, double out_deviation) {
+plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, const plim__transformer *t) {
     char part[256];
-    int64_t size = width / heads;
+    int64_t seq = t->seq, width = t->width, heads = t->heads, size = width / heads;
     snprintf(part, sizeof part, "%s.qkv", name);
     plim_value qkv = plim__make_projection(m, x, part, width, 3 * width, 0.02), split[3];
     int32_t node = plim_graph_node(m->g, "Split", NULL,
@@ -193,14 +189,14 @@ plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, 
             i == 1 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 1, 3});
     plim_value scores = plim__make_apply(m, "MatMul", split[0], split[1]);
     scores = plim__make_apply(m, "Mul", scores, plim__make_scalar(m, (float)(1 / sqrt((double)size))));
-    if (causal != PLIM_NO_VALUE)
+    if (t->causal != PLIM_NO_VALUE)
         scores =
-            plim_graph_apply(m->g, "Where", (plim_value[]){causal, scores, plim__make_scalar(m, -3.4028235e38f)}, 3);
+            plim_graph_apply(m->g, "Where", (plim_value[]){t->causal, scores, plim__make_scalar(m, -3.4028235e38f)}, 3);
     int32_t softmax = plim_graph_node(m->g, "Softmax", NULL, &scores, 1, 1);
     plim_graph_set_int(m->g, softmax, "axis", -1);
     plim_value mixed = plim__make_apply(m, "MatMul", plim_graph_node_output(m->g, softmax, 0), split[2]);
     mixed = plim__make_reshape(m, plim__make_transpose(m, mixed, 4, (int64_t[]){0, 2, 1, 3}), 3,
                                (int64_t[]){0, seq, width});
     snprintf(part, sizeof part, "%s.proj", name);
-    return plim__make_projection(m, mixed, part, width, width, out_deviation);
+    return plim__make_projection(m, mixed, part, width, width, t->out_deviation);
 }

@@ -13,15 +13,25 @@ typedef struct plim__maker {
     plim_zoo_options o;
 } plim__maker;
 
-typedef enum plim__init {
-    PLIM__INIT_ZERO,
-    PLIM__INIT_ONE,
-    PLIM__INIT_UNIFORM, /* in ±scale */
-    PLIM__INIT_NORMAL,  /* deviation scale */
+typedef enum plim__distribution {
+    PLIM__ZERO,
+    PLIM__ONE,
+    PLIM__UNIFORM, /* in ±scale */
+    PLIM__NORMAL,  /* deviation scale */
+} plim__distribution;
+
+typedef struct plim__init {
+    plim__distribution distribution;
+    double scale;
 } plim__init;
 
+#define PLIM__INIT_ZERO         ((plim__init){PLIM__ZERO, 0})
+#define PLIM__INIT_ONE          ((plim__init){PLIM__ONE, 0})
+#define PLIM__INIT_UNIFORM(...) ((plim__init){PLIM__UNIFORM, __VA_ARGS__})
+#define PLIM__INIT_NORMAL(...)  ((plim__init){PLIM__NORMAL, __VA_ARGS__})
+
 plim_value plim__make_weight(plim__maker *m, const char *prefix, const char *name, int rank, const int64_t *dims,
-                             plim__init init, double scale);
+                             plim__init init);
 
 typedef struct plim__conv {
     int64_t in, out, kernel, stride, pad, group; /* 0: stride 1, group 1 */
@@ -30,22 +40,31 @@ typedef struct plim__conv {
 } plim__conv;
 
 plim_value plim__make_conv(plim__maker *m, plim_value x, const char *name, plim__conv c);
-plim_value plim__make_conv_transpose(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out,
-                                     int64_t kernel, int64_t stride);
+/* With a bias; uses in, out, kernel and stride. */
+plim_value plim__make_conv_transpose(plim__maker *m, plim_value x, const char *name, plim__conv c);
 plim_value plim__make_batch_norm(plim__maker *m, plim_value x, const char *name, int64_t channels);
 plim_value plim__make_relu(plim__maker *m, plim_value x);
 plim_value plim__make_relu6(plim__maker *m, plim_value x);
 plim_value plim__make_max_pool(plim__maker *m, plim_value x, int64_t kernel, int64_t stride, int64_t pad);
 /* nn.Linear on (N, in): weight (out, in), bias (out). */
 plim_value plim__make_linear(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out);
-/* On (..., in): weight (in, out) drawn with `init`; a bias of zeros. */
+/* On (..., in): weight (in, out) drawn with `deviation`; a bias of zeros. */
 plim_value plim__make_projection(plim__maker *m, plim_value x, const char *name, int64_t in, int64_t out,
                                  double deviation);
 plim_value plim__make_layer_norm(plim__maker *m, plim_value x, const char *name, int64_t width, float epsilon);
 plim_value plim__make_gelu(plim__maker *m, plim_value x, int tanh_form);
-/* (N, T, width) to itself: heads, softmax, projection; causal for language models. */
-plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, int64_t seq, int64_t width,
-                                int64_t heads, plim_value causal, double out_deviation);
+
+/* What the blocks of a transformer have in common. */
+typedef struct plim__transformer {
+    int64_t seq, width, heads;
+    plim_value causal; /* the mask of a language model, or PLIM_NO_VALUE */
+    int tanh_gelu;
+    float epsilon;
+    double out_deviation; /* of projections back into the residual stream */
+} plim__transformer;
+
+/* (N, T, width) to itself: heads, softmax, projection. */
+plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, const plim__transformer *t);
 
 /* Small things. */
 plim_value plim__make_add(plim__maker *m, plim_value a, plim_value b);

@@ -54,9 +54,13 @@ static plim_value conv_norm(plim__maker *m, plim_value x, const char *prefix, co
     return plim__make_batch_norm(m, plim__make_conv(m, x, conv, c), norm, c.out);
 }
 
+struct block {
+    int64_t in, width, stride, expansion;
+};
+
 /* Two 3×3 convolutions, or 1×1, 3×3, 1×1 with `expansion` 4. */
-static plim_value residual_block(plim__maker *m, plim_value x, const char *prefix, int64_t in, int64_t width,
-                                 int64_t stride, int64_t expansion) {
+static plim_value residual_block(plim__maker *m, plim_value x, const char *prefix, struct block b) {
+    int64_t in = b.in, width = b.width, stride = b.stride, expansion = b.expansion;
     char shortcut[160];
     plim_value y;
     if (expansion == 1) {
@@ -91,7 +95,7 @@ static void residual_net(plim__maker *m, const int blocks[4], int64_t expansion)
         for (int b = 0; b < blocks[stage]; b++) {
             char prefix[64];
             snprintf(prefix, sizeof prefix, "layer%d.%d.", stage + 1, b);
-            x = residual_block(m, x, prefix, in, width << stage, stage && !b ? 2 : 1, expansion);
+            x = residual_block(m, x, prefix, (struct block){in, width << stage, stage && !b ? 2 : 1, expansion});
             in = (width << stage) * expansion;
         }
     x = plim__make_flatten(m, plim__make_apply(m, "GlobalAveragePool", x, PLIM_NO_VALUE));
@@ -115,13 +119,12 @@ static plim_value mobile_layer(plim__maker *m, plim_value x, const char *prefix,
     return activate ? plim__make_relu6(m, x) : x;
 }
 
-static plim_value inverted_residual(plim__maker *m, plim_value x, int number, int64_t in, int64_t out, int64_t stride,
-                                    int64_t expand) {
+static plim_value inverted_residual(plim__maker *m, plim_value x, int number, struct block b) {
     char prefix[64];
     snprintf(prefix, sizeof prefix, "features.%d.", number);
-    int64_t hidden = in * expand;
+    int64_t in = b.in, out = b.width, stride = b.stride, hidden = in * b.expansion;
     plim_value y = x;
-    if (expand != 1) y = mobile_layer(m, y, prefix, 0, (plim__conv){.in = in, .out = hidden, .kernel = 1}, 1);
+    if (b.expansion != 1) y = mobile_layer(m, y, prefix, 0, (plim__conv){.in = in, .out = hidden, .kernel = 1}, 1);
     y = mobile_layer(
         m, y, prefix, 1,
         (plim__conv){.in = hidden, .out = hidden, .kernel = 3, .stride = stride, .pad = 1, .group = hidden}, 1);
@@ -140,7 +143,7 @@ void plim__zoo_mobilenet_v2(plim__maker *m) {
     for (size_t r = 0; r < sizeof table / sizeof *table; r++)
         for (int i = 0; i < table[r][2]; i++) {
             int64_t out = (table[r][1] * base / 32 + 7) / 8 * 8;
-            x = inverted_residual(m, x, number++, in, out, i ? 1 : table[r][3], table[r][0]);
+            x = inverted_residual(m, x, number++, (struct block){in, out, i ? 1 : table[r][3], table[r][0]});
             in = out;
         }
     int64_t last = base > 32 ? 1280 * base / 32 : 1280;
@@ -176,7 +179,8 @@ void plim__zoo_unet(plim__maker *m) {
     x = double_conv(m, x, "bottom", in, width << 4);
     for (int i = 3; i >= 0; i--) {
         snprintf(name, sizeof name, "up%d.up", i + 1);
-        x = plim__make_conv_transpose(m, x, name, width << (i + 1), width << i, 2, 2);
+        x = plim__make_conv_transpose(
+            m, x, name, (plim__conv){.in = width << (i + 1), .out = width << i, .kernel = 2, .stride = 2});
         int32_t joined = plim_graph_node(m->g, "Concat", NULL, (plim_value[]){skips[i], x}, 2, 1);
         plim_graph_set_int(m->g, joined, "axis", 1);
         snprintf(name, sizeof name, "up%d", i + 1);

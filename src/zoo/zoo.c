@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "graph/graph.h"
 #include "kernel/processor.h"
 #include "ops/op.h"
@@ -41,18 +41,23 @@ const plim_zoo_entry *plim_zoo_list(size_t *count) {
 }
 
 plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, plim_graph **graph, plim_error *error) {
+    plim_zoo_options o;
+    PLIM__NEED(graph, error);
     *graph = NULL;
+    PLIM__NEED(name, error);
+    PLIM__OPTIONS(plim_zoo_options, o, options, error);
     size_t i = 0, count = sizeof entries / sizeof *entries;
     while (i < count && strcmp(entries[i].name, name) != 0) i++;
     if (i == count)
         return plim__fail(error, PLIM_NOT_FOUND, "the zoo has no model '%s'; 'plimsoll zoo' lists them", name);
-    plim__maker m = {.g = plim_graph_create()};
-    if (options) m.o = *options;
+    plim__maker m = {.g = plim_graph_create(), .o = o};
     m.seed = m.o.seed;
     if (!m.g) return plim__fail_memory(error, "a graph", sizeof(void *));
     m.g->info.producer_name = plim__strdup("plimsoll");
     m.g->info.producer_version = plim__strdup(PLIM_VERSION_STRING);
     m.g->info.graph_name = plim__strdup(name);
+    if (!m.g->info.producer_name || !m.g->info.producer_version || !m.g->info.graph_name)
+        plim__graph_fail(m.g, PLIM_NO_MEMORY, "out of memory: the names of a graph");
     makers[i](&m);
     plim_status status = plim_graph_status(m.g, error);
     if (status == PLIM_OK) status = plim__infer_outputs(m.g, plim__processor_fold, error);

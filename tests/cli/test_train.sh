@@ -79,6 +79,12 @@ cp run.ckpt good.ckpt
 cmp run.ckpt good.ckpt || fail "a full disk took the checkpoint"
 [ "$(echo run.ckpt*)" = run.ckpt ] || fail "leftovers: $(echo run.ckpt*)"
 
+# A log that cannot be written does not cost the weights: said once, and the exit status tells.
+"$program" train lenet.onnx --data synthetic --batch 64 --steps 3 --log /dev/full --out logged.onnx --quiet >/dev/null 2>errors &&
+    fail "a log that failed was not told"
+[ "$(wc -l <errors)" = 1 ] && grep -q "without the log" errors || fail "log: $(cat errors)"
+"$program" inspect logged.onnx >/dev/null || fail "the log took the weights along"
+
 # Gradients, profile, accumulation with batch norm.
 train --steps 3 --quiet --json --profile --dump-gradients gradients.safetensors >profile.json || fail "profile"
 above "$(field kernel_share profile.json)" 0 || fail "no share of kernels"

@@ -87,12 +87,59 @@ static void a_file_without_a_name_can_be_used_and_leaves_nothing(void **state) {
     assert_int_equal(errno, ENOENT);
 }
 
+static void a_file_keeps_its_mode_when_it_is_written_again(void **state) {
+    (void)state;
+    plim_error error;
+    struct stat info;
+    assert_int_equal(plim__file_write(path, "old", 3, &error), PLIM_OK);
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(plim__file_write(path, "new", 3, &error), PLIM_OK);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    unlink(path);
+}
+
+/* Relative and absolute, to a file that is there and to one that is not yet. */
+static void a_symbolic_link_stays_one_and_its_target_is_written(void **state) {
+    (void)state;
+    plim_error error;
+    struct stat info;
+    char link[80];
+    char *data;
+    size_t size;
+    snprintf(link, sizeof link, "%s/link", folder);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(symlink(round == 1 ? path : "target", link), 0);
+        if (round == 2) unlink(path);
+        assert_int_equal(plim__file_write(link, "bytes", 5, &error), PLIM_OK);
+        assert_int_equal(lstat(link, &info), 0);
+        assert_true(S_ISLNK(info.st_mode));
+        assert_int_equal(plim__file_read(path, 10, &data, &size, &error), PLIM_OK);
+        assert_string_equal(data, "bytes");
+        plim__free(data);
+        unlink(link);
+    }
+    unlink(path);
+}
+
+static void a_ring_of_links_is_refused(void **state) {
+    (void)state;
+    plim_error error;
+    assert_int_equal(symlink("target", path), 0);
+    assert_int_equal(plim__file_write(path, "bytes", 5, &error), PLIM_IO);
+    assert_non_null(strstr(error.message, path));
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_regular_file_is_replaced_only_by_commit),
         cmocka_unit_test(what_is_no_regular_file_is_written_and_stays_what_it_is),
         cmocka_unit_test(a_folder_is_refused_when_the_writer_opens),
         cmocka_unit_test(a_file_without_a_name_can_be_used_and_leaves_nothing),
+        cmocka_unit_test(a_file_keeps_its_mode_when_it_is_written_again),
+        cmocka_unit_test(a_symbolic_link_stays_one_and_its_target_is_written),
+        cmocka_unit_test(a_ring_of_links_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

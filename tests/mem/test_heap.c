@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "mem/resident.h"
 
 #include "plim_test.h"
@@ -71,10 +72,29 @@ static void a_heap_without_holes_has_no_plugs(void **state) {
     plim__heap_unplug(NULL);
 }
 
+/* A plug that cannot be had leaves its hole open, and the others are as they were. */
+static void a_failed_plug_leaves_a_hole(void **state) {
+    (void)state;
+    plim__heap_prepare();
+    size_t count = 1;
+    for (size_t n = 1; n <= count; n++) {
+        make_hole();
+        size_t before = plim__alloc_count();
+        plim__alloc_fail_at(n);
+        plim__heap_plug *plugs = plim__heap_plug_holes();
+        plim__alloc_fail_at(0);
+        count = plim__alloc_count() - before;
+        plim__heap_unplug(plugs);
+        end_hole();
+    }
+    assert_true(count > 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_large_block_leaves_nothing_where_holes_are_plugged),
         cmocka_unit_test(a_heap_without_holes_has_no_plugs),
+        cmocka_unit_test(a_failed_plug_leaves_a_hole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

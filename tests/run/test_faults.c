@@ -6,8 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/alloc.h"
-#include "plim_test.h"
+#include "faults.h"
 #include "plimsoll/plimsoll.h"
 #include "run/trainer_save.h"
 
@@ -20,7 +19,7 @@
 #else
 #define MOST 0
 #endif
-#define AGAIN 50
+#define SPARE 8 /* a folder's name that is only synced; a hole of the heap that stays open */
 
 static char model_path[] = "/tmp/plim-faults-XXXXXX", small_path[64], checkpoint_path[64];
 static float image[BATCH * PIXELS];
@@ -44,7 +43,8 @@ static plim_status train(plim_trainer *t, plim_error *error) {
 }
 
 /* The whole of it, with all exact ways that a budget may need; every object is freed whatever happens. */
-static plim_status whole_run(plim_error *error) {
+static plim_status whole_run(void *unused, plim_error *error) {
+    (void)unused;
     plim_graph *model = NULL;
     plim_trainer *t = NULL;
     plim_trainer_options o = {.batch = BATCH,
@@ -67,7 +67,8 @@ static plim_status whole_run(plim_error *error) {
 
 /* All ways to make the step, as `plan` looks for them, with micro-batches and the largest batch: often enough for a model
  * of one layer. */
-static plim_status whole_plan(plim_error *error) {
+static plim_status whole_plan(void *unused, plim_error *error) {
+    (void)unused;
     plim_graph *model = NULL;
     plim_plan *plan = NULL;
     plim_trainer_options o = {.batch = BATCH,
@@ -82,39 +83,14 @@ static plim_status whole_plan(plim_error *error) {
     return status;
 }
 
-/* A few allocations can be done without (a folder's name that is only synced): then all is well. `most`: places that are
- * tried, evenly spread; 0: all of them. */
-static void fail_each(plim_status (*run)(plim_error *), size_t most) {
-    plim_error error = {0};
-    size_t before = plim__alloc_count();
-    if (run(&error) != PLIM_OK) fail_msg("%s", error.message);
-    size_t count = plim__alloc_count() - before, spared = 0;
-    const char *all = getenv("PLIM_FAULTS");
-    size_t stride = most == 0 || (all && strcmp(all, "all") == 0) ? 1 : (count + most - 1) / most;
-    for (size_t n = 1; n <= count; n += stride) {
-        error = (plim_error){0};
-        plim__alloc_fail_at(n);
-        plim_status status = run(&error);
-        plim__alloc_fail_at(0);
-        if (status != PLIM_NO_MEMORY && status != PLIM_OK)
-            fail_msg("allocation %zu of %zu: status %d (%s)", n, count, (int)status, error.message);
-        if (status != PLIM_OK && !*error.message) fail_msg("allocation %zu: no message", n);
-        spared += status == PLIM_OK;
-        bool look = n / stride % AGAIN == 0; /* the same calls succeed right afterwards */
-        if (look && run(&error) != PLIM_OK) fail_msg("after allocation %zu failed: %s", n, error.message);
-    }
-    if (spared > 8) fail_msg("%zu failures went by unseen", spared);
-    if (run(&error) != PLIM_OK) fail_msg("afterwards: %s", error.message);
-}
-
 static void training_survives_any_failed_allocation(void **state) {
     (void)state;
-    fail_each(whole_run, MOST);
+    fail_each(&(faults){whole_run, NULL, MOST, SPARE});
 }
 
 static void planning_survives_any_failed_allocation(void **state) {
     (void)state;
-    fail_each(whole_plan, MOST);
+    fail_each(&(faults){whole_plan, NULL, MOST, SPARE});
 }
 
 /* y = x w. */

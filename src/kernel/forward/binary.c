@@ -33,14 +33,20 @@ static plim_status lower_binary(plim__lower *l, plim__binary function) {
                       legacy_axis(l));
 }
 
-/* plim__lower_binary_Add, ... */
 #define LOWER(name)                                                                                                    \
-    plim_status plim__lower_binary_##name(plim__lower *l);                                                             \
     plim_status plim__lower_binary_##name(plim__lower *l) { return lower_binary(l, PLIM__BINARY_##name); }
-#define BINARY(name, real, whole) LOWER(name)
-#define COMPARE(name, expression) LOWER(name)
-#define BITS(name, expression)    LOWER(name)
-#include "kernel/binary.def"
+LOWER(Add)
+LOWER(Sub)
+LOWER(Mul)
+LOWER(Div)
+LOWER(Equal)
+LOWER(Greater)
+LOWER(Less)
+LOWER(GreaterOrEqual)
+LOWER(LessOrEqual)
+LOWER(And)
+LOWER(Or)
+LOWER(Xor)
 
 plim_status plim__lower_mod(plim__lower *l) {
     return lower_binary(l, plim__node_int(plim__lower_node(l), "fmod", 0) ? PLIM__BINARY_Fmod : PLIM__BINARY_Mod);
@@ -110,8 +116,8 @@ static plim__loop_body constant_power(plim__lower *l) {
     if (!tensor || plim__shape_elements(&tensor->shape) != 1 || !is_real(plim__lower_input_dtype(l, 0))) return NULL;
     if (!plim__shape_equal(plim__lower_input_shape(l, 0), plim__lower_output_shape(l, 0))) return NULL;
     double exponent = plim__tensor_at(tensor, 0);
-    if (exponent == 2) return plim__unary_body(PLIM__UNARY_Square, plim__lower_input_dtype(l, 0));
-    return exponent == 3 ? plim__unary_body(PLIM__UNARY_Cube, plim__lower_input_dtype(l, 0)) : NULL;
+    if (exponent == 2) return plim__unary_body(PLIM__FUNCTION_Square, plim__lower_input_dtype(l, 0));
+    return exponent == 3 ? plim__unary_body(PLIM__FUNCTION_Cube, plim__lower_input_dtype(l, 0)) : NULL;
 }
 
 plim_status plim__lower_pow(plim__lower *l) {

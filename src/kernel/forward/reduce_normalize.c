@@ -38,7 +38,7 @@ plim_status plim__lower_mvn(plim__lower *l) {
     plim__shape shape = *plim__lower_input_shape(l, 0), small = shape;
     bool axes[PLIM_MAX_RANK] = {false};
     size_t count;
-    if (!plim__fold_loops_of(dtype) || !plim__unary_body(PLIM__UNARY_Sqrt, dtype))
+    if (!plim__fold_loops_of(dtype) || !plim__unary_body(PLIM__FUNCTION_Sqrt, dtype))
         return plim__lower_unsupported_type(l, 0);
     if (plim__node_ints(plim__lower_node(l), "axes", &count))
         plim__lower_fold_axes(l, axes);
