@@ -84,15 +84,22 @@ void plim__loop_finish(plim__loop *loop) {
     if (longest != last) swap_axes(loop, longest, last);
 }
 
+struct walk {
+    const plim__loop *loop;
+    char *const *base;
+    plim__loop_body body;
+    const void *context;
+};
+
 /* Rows [from, to), elements [first, last) of each. */
-static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body body, const void *context, int64_t from,
-                     int64_t to, int64_t first, int64_t last) {
+static void run_rows(const struct walk *w, int64_t from, int64_t to, int64_t first, int64_t last) {
+    const plim__loop *loop = w->loop;
     int inner = loop->rank - 1, operands = loop->operands;
     char *at[PLIM__LOOP_OPERANDS];
     int64_t index[PLIM__LOOP_RANK], steps[PLIM__LOOP_OPERANDS];
     for (int k = 0; k < operands; k++) {
         steps[k] = loop->strides[k][inner];
-        at[k] = base[k] + first * steps[k];
+        at[k] = w->base[k] + first * steps[k];
     }
     int64_t rest = from;
     for (int i = inner - 1; i >= 0; i--) {
@@ -101,7 +108,7 @@ static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body 
         for (int k = 0; k < operands; k++) at[k] += index[i] * loop->strides[k][i];
     }
     for (int64_t row = from; row < to; row++) {
-        body(context, last - first, at, steps);
+        w->body(w->context, last - first, at, steps);
         for (int i = inner - 1; i >= 0; i--) {
             for (int k = 0; k < operands; k++) at[k] += loop->strides[k][i];
             if (++index[i] < loop->dims[i]) break;
@@ -111,11 +118,9 @@ static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body 
     }
 }
 
-static void run_columns(const plim__loop *loop, char *const *base, plim__loop_body body, const void *context,
-                        int64_t rows, int64_t first, int64_t last) {
+static void run_columns(const struct walk *w, int64_t rows, int64_t first, int64_t last) {
     int64_t chunk = rows == 1 ? last - first : CHUNK;
-    for (int64_t a = first; a < last; a += chunk)
-        run_rows(loop, base, body, context, 0, rows, a, a + chunk < last ? a + chunk : last);
+    for (int64_t a = first; a < last; a += chunk) run_rows(w, 0, rows, a, a + chunk < last ? a + chunk : last);
 }
 
 int plim__loop_threads(int64_t elements) {
@@ -130,11 +135,12 @@ void plim__loop_run(const plim__loop *loop, char *const *base, plim__loop_body b
     if (rows == 0 || n == 0) return;
     int threads = plim__loop_threads(rows * n);
     bool by_columns = rows < SHORT_INNER || rows < 2 * threads;
+    struct walk w = {loop, base, body, context};
     if (threads == 1) {
         if (by_columns)
-            run_columns(loop, base, body, context, rows, 0, n);
+            run_columns(&w, rows, 0, n);
         else
-            run_rows(loop, base, body, context, 0, rows, 0, n);
+            run_rows(&w, 0, rows, 0, n);
         return;
     }
 #pragma omp parallel num_threads(threads)
@@ -143,10 +149,10 @@ void plim__loop_run(const plim__loop *loop, char *const *base, plim__loop_body b
         int t = omp_get_thread_num(), k = omp_get_num_threads();
         if (by_columns) {
             plim__loop_part((n + 15) / 16, t, k, &from, &to); /* whole cache lines */
-            run_columns(loop, base, body, context, rows, from * 16, to * 16 < n ? to * 16 : n);
+            run_columns(&w, rows, from * 16, to * 16 < n ? to * 16 : n);
         } else {
             plim__loop_part(rows, t, k, &from, &to);
-            run_rows(loop, base, body, context, from, to, 0, n);
+            run_rows(&w, from, to, 0, n);
         }
     }
 }

@@ -143,8 +143,9 @@ struct copy_state {
 
 static plim_status run_copy(const plim__call *call) {
     const struct copy_state *s = call->state;
-    plim__copy_strided(call->out[0], s->to.strides, call->in[0], s->from.strides, s->to.shape.dims, s->to.shape.rank,
-                       (size_t)plim_dtype_bits(s->to.dtype) / 8, s->threads);
+    plim__strided how = {s->to.shape.rank, s->to.shape.dims, s->to.strides, s->from.strides,
+                         (size_t)plim_dtype_bits(s->to.dtype) / 8};
+    plim__copy_strided(call->out[0], call->in[0], &how, s->threads);
     return PLIM_OK;
 }
 
