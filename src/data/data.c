@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "data/pipeline.h"
 #include "plimsoll/data.h"
 
@@ -59,12 +59,17 @@ static plim_status make_pipeline(plim_data *data, const plim_data_options *optio
                                   .drop_last = options->drop_last,
                                   .skip_bad = options->skip_bad,
                                   .workers = options->workers,
+                                  .memory_limit = options->bounded ? options->memory_limit : 0,
                                   .depth = options->depth,
                                   .buffer_limit = options->buffer_limit ? options->buffer_limit : 64 << 20};
     PLIM_TRY(choose_part(&p->order, data->source, options, error));
     p->order.seed = options->seed;
     p->order.shuffled = !options->in_order;
-    if (p->workers == 0) p->workers = data->source->decodes ? cores() : 1;
+    if (p->workers == 0) {
+        size_t bytes = plim__scratch_needs_bytes(&data->source->scratch);
+        p->workers = data->source->decodes ? cores() : 1;
+        while (p->memory_limit && p->workers > 1 && (uint64_t)p->workers * bytes > p->memory_limit) p->workers--;
+    }
     if (p->batch > p->order.count && !p->drop_last) p->batch = p->order.count; /* no room for what cannot come */
     if (p->batch > p->order.count)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld with %lld samples, and short batches are dropped",
@@ -90,10 +95,13 @@ static plim_status finish(plim__data_source *source, const plim_data_options *op
 }
 
 plim_status plim_data_create(const char *path, const plim_data_options *options, plim_data **data, plim_error *error) {
-    static const plim_data_options defaults;
+    plim_data_options o;
     plim__data_source *source;
+    PLIM__NEED(data, error);
     *data = NULL;
-    if (!options) options = &defaults;
+    PLIM__NEED(path, error);
+    PLIM__OPTIONS(plim_data_options, o, options, error);
+    options = &o;
     PLIM_TRY(check_options(options, error));
     PLIM_TRY(plim__data_source_open(path, options, &source, error));
     plim_status status = finish(source, options, data, error);
@@ -102,10 +110,13 @@ plim_status plim_data_create(const char *path, const plim_data_options *options,
 
 plim_status plim_data_create_arrays(const plim_data_array *arrays, size_t count, const plim_data_options *options,
                                     plim_data **data, plim_error *error) {
-    static const plim_data_options defaults;
+    plim_data_options o;
     plim__data_source *source;
+    PLIM__NEED(data, error);
     *data = NULL;
-    if (!options) options = &defaults;
+    PLIM__NEED(arrays, error);
+    PLIM__OPTIONS(plim_data_options, o, options, error);
+    options = &o;
     PLIM_TRY(check_options(options, error));
     PLIM_TRY(plim__data_source_open_arrays(arrays, count, options, &source, error));
     return finish(source, options, data, error);

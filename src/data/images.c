@@ -25,7 +25,10 @@ typedef struct image_source {
     plim__normal normal;
     int height, width, resize, channels;
     bool random_crop, random_flip;
-    bool bounded; /* base.scratch is the most that an image may need */
+    bool bounded;         /* base.scratch is the most that an image may need */
+    bool skip_large;      /* images that need more than `limit` to be decoded are bad ones, and left out */
+    size_t limit;         /* bytes for decoding one image; SIZE_MAX: no limit */
+    size_t largest_bytes; /* of base.scratch.largest */
 } image_source;
 
 /* --- one file ------------------------------------------------------------------------------------------------- */
@@ -73,6 +76,9 @@ static plim__rows rows_of(plim__image *image) {
 static plim_status get_room(const image_source *source, plim__scratch *scratch, int part, size_t bytes,
                             const char *path, void **room, plim_error *error) {
     size_t most = source->base.scratch.parts[part];
+    if (source->bounded && bytes > source->limit)
+        return plim__fail(error, PLIM_UNSUPPORTED, "image '%s' needs %zu bytes to be decoded, the limit is %zu", path,
+                          bytes, source->limit);
     if (source->bounded && bytes > most)
         return plim__fail(
             error, PLIM_BUDGET,
@@ -128,7 +134,7 @@ static void raise_to(size_t *most, size_t bytes) {
     if (bytes > *most) *most = bytes;
 }
 
-static void look_at(image_source *source, int fd, const char *path) {
+static void look_at(image_source *source, size_t file, int fd, const char *path) {
     static const plim__sample_key any;
     unsigned char head[HEAD_BYTES];
     plim__image image;
@@ -138,10 +144,16 @@ static void look_at(image_source *source, int fd, const char *path) {
     if (plim__image_open(&image, &input, &request, NULL) != PLIM_OK) return; /* whoever reads it will be told */
     plim__rows rows = rows_of(&image);
     plim__crop crop = choose_crop(source, &image, &any);
-    raise_to(&needs->parts[SCRATCH_DECODER], image.room_bytes);
-    raise_to(&needs->parts[SCRATCH_RESAMPLE], plim__resample_scratch(&rows, &crop));
-    raise_to(&needs->library, image.library_bytes);
+    size_t resample = plim__resample_scratch(&rows, &crop), bytes = image.room_bytes + resample + image.library_bytes;
     plim__image_close(&image);
+    if (source->skip_large && bytes > source->limit) return;
+    if (bytes > source->largest_bytes) {
+        source->largest_bytes = bytes;
+        needs->largest = plim__image_folder_path(&source->folder, file);
+    }
+    raise_to(&needs->parts[SCRATCH_DECODER], image.room_bytes);
+    raise_to(&needs->parts[SCRATCH_RESAMPLE], resample);
+    raise_to(&needs->library, image.library_bytes);
 }
 
 /* The head of every image: its size and its way of storing tell what decoding will take. */
@@ -150,7 +162,7 @@ static void look_at_all(image_source *source) {
     int fd;
     for (size_t i = 0; i < source->folder.files.count; i++) {
         if (open_file(source, i, path, &fd, NULL) != PLIM_OK) continue;
-        look_at(source, fd, path);
+        look_at(source, i, fd, path);
         close(fd);
     }
     source->base.scratch.parts[SCRATCH_FILE] = READ_BYTES;
@@ -209,6 +221,10 @@ static plim_status open_folder(image_source *source, const char *path, const pli
     base->count = (int64_t)source->folder.files.count;
     base->held_bytes = plim__image_folder_bytes(&source->folder);
     base->decodes = true;
+    source->skip_large = options->skip_bad;
+    source->limit =
+        options->memory_limit && options->memory_limit < SIZE_MAX ? (size_t)options->memory_limit : SIZE_MAX;
+    if (source->skip_large && source->limit < SIZE_MAX) source->limit /= 2; /* batches need room too */
     if (options->bounded) look_at_all(source);
     return PLIM_OK;
 }

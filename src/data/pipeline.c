@@ -11,6 +11,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "plimsoll/bytes.h"
 
 enum {
     MOST_SLOTS = 64,
@@ -293,10 +294,32 @@ static plim_status start_workers(plim__pipeline *p, plim_error *error) {
     return plim__fail_errno(error, result, "cannot start a thread that reads data");
 }
 
+/* Before anything is reserved. */
+static plim_status check_memory(const plim__pipeline *p, plim_error *error) {
+    const plim__scratch_needs *needs = &p->source->scratch;
+    uint64_t bytes = plim__pipeline_most_bytes(p), limit = p->options.memory_limit;
+    char all[PLIM_BYTES_TEXT], most[PLIM_BYTES_TEXT], one[PLIM_BYTES_TEXT];
+    if (!limit || bytes <= limit) return PLIM_OK;
+    plim_bytes_format(bytes, all);
+    plim_bytes_format(limit, most);
+    if (!needs->largest)
+        return plim__fail(error, PLIM_BUDGET,
+                          "reading the data takes %s and the budget leaves %s for it: smaller or fewer batches ahead "
+                          "(--batch, --data-depth) take less",
+                          all, most);
+    return plim__fail(error, PLIM_BUDGET,
+                      "reading the data takes %s with %d workers, and the budget leaves %s for it: '%s' needs %s to be "
+                      "decoded. Make that image smaller or store it without passes (not interlaced, not progressive), "
+                      "use fewer --workers, or leave it out with --skip-bad",
+                      all, p->options.workers, most, needs->largest,
+                      plim_bytes_format(plim__scratch_needs_bytes(needs), one));
+}
+
 static plim_status prepare(plim__pipeline *p, plim_error *error) {
     int64_t batch = p->options.batch;
     PLIM_TRY(measure_slot(p, error));
     p->slot_most = most_slots(p);
+    PLIM_TRY(check_memory(p, error));
     p->chunk = batch / 4 < 1 ? 1 : batch / 4 > 64 ? 64 : batch / 4;
     p->workers = plim__alloc_zero((size_t)p->options.workers, sizeof *p->workers);
     if (!p->workers) return plim__fail_memory(error, "threads that read data", sizeof *p->workers);
@@ -485,10 +508,8 @@ uint64_t plim__pipeline_bytes(plim__pipeline *p) {
 }
 
 uint64_t plim__pipeline_most_bytes(const plim__pipeline *p) {
-    uint64_t scratch = p->source->scratch.library;
-    for (int i = 0; i < PLIM__SCRATCH_PARTS; i++) scratch += p->source->scratch.parts[i];
     return (uint64_t)p->slot_most * (p->slot_bytes + (uint64_t)p->options.batch) +
-           (uint64_t)p->options.workers * scratch;
+           (uint64_t)p->options.workers * plim__scratch_needs_bytes(&p->source->scratch);
 }
 
 int64_t plim__pipeline_batches(const plim__pipeline *p) {

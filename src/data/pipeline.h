@@ -22,6 +22,7 @@ typedef struct plim__pipeline_options {
     int workers;           /* at least 1 */
     int depth;             /* 0: tunes itself */
     uint64_t buffer_limit; /* for slots */
+    uint64_t memory_limit; /* for slots and scratch memory; 0: none */
 } plim__pipeline_options;
 
 /* The source must outlive the pipeline. No thread is started before the first batch is asked for. */

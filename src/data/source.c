@@ -32,6 +32,12 @@ plim_status plim__scratch_fill(plim__scratch *scratch, const plim__scratch_needs
     return PLIM_OK;
 }
 
+size_t plim__scratch_needs_bytes(const plim__scratch_needs *needs) {
+    size_t sum = needs->library;
+    for (int i = 0; i < PLIM__SCRATCH_PARTS; i++) sum += needs->parts[i];
+    return sum;
+}
+
 size_t plim__scratch_bytes(const plim__scratch *scratch) {
     size_t sum = 0;
     for (int i = 0; i < PLIM__SCRATCH_PARTS; i++) sum += scratch->parts[i].bytes;

@@ -20,8 +20,11 @@ typedef struct plim__scratch {
 /* What a source knows of that before it reads. */
 typedef struct plim__scratch_needs {
     size_t parts[PLIM__SCRATCH_PARTS]; /* the most of each */
-    size_t library;                    /* that libraries take from the heap besides, at most */
+    size_t library;                    /* that libraries take from the heap, at most */
+    const char *largest;               /* the sample that needs the most; NULL: all need the same */
 } plim__scratch_needs;
+
+size_t plim__scratch_needs_bytes(const plim__scratch_needs *needs);
 
 /* The part-th buffer, at least `bytes` long; contents undefined; NULL when memory is short. */
 void *plim__scratch_get(plim__scratch *scratch, int part, size_t bytes);

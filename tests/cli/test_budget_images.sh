@@ -55,4 +55,19 @@ for how in plain woven; do
 done
 # Two workers, or one a core, hold the 5.3 MB of an interlaced image each; of others they hold a few rows.
 [ $((least - before)) -gt 5000000 ] || fail "interlaced photographs need $((least - before)) bytes more"
+
+# One small file that decodes to 768 MB: refused by its head alone, before anything is reserved; or left out.
+cat > bomb.py <<'PY'
+import struct, zlib
+def chunk(kind, data): return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+open("photos/train/a/bomb.png", "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 16000, 16000, 8, 2, 0, 0, 1)) +
+                                           chunk(b"IDAT", zlib.compress(bytes(1 << 20), 9)) + chunk(b"IEND", b""))
+PY
+python3 bomb.py
+budget=$((200 << 20))
+within "$budget" "$program" train model.onnx "${data[@]}" --epochs 1 --budget "$budget" --quiet > out 2> err
+code=$?
+[ $code -eq 1 ] && grep -q "a/bomb.png' needs .* to be decoded" err || fail "an image that does not fit: exit code $code"
+within "$budget" "$program" train model.onnx "${data[@]}" --epochs 1 --budget "$budget" --skip-bad --json > run.json 2> err || fail "--skip-bad"
+python3 -c 'import json; r = json.load(open("run.json")); assert r["skipped"] == 1 and r["peak_resident_bytes"] <= r["budget_bytes"], r' || fail "the image was not left out"
 echo "budgets hold for photographs"
