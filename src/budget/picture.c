@@ -109,8 +109,14 @@ static plim_status add_way(plim__timeline *timeline, const plim_plan_candidate *
     plim__str_addf(&ask, "%s %lluMiB", command, (unsigned long long)((budget + (1 << 20) - 1) >> 20));
     plim_status status = label.failed || ask.failed
                              ? plim__fail_memory(error, "a plan", label.length + ask.length)
-                             : plim__timeline_add_frontier(timeline, budget, way->process_bytes, way->seconds,
-                                                           plim__str_text(&label), plim__str_text(&ask), chosen, error);
+                             : plim__timeline_add_frontier(timeline,
+                                                           &(plim__timeline_point){.budget = budget,
+                                                                                   .peak = way->process_bytes,
+                                                                                   .seconds = way->seconds,
+                                                                                   .label = plim__str_text(&label),
+                                                                                   .command = plim__str_text(&ask),
+                                                                                   .chosen = chosen},
+                                                           error);
     plim__str_free(&label);
     plim__str_free(&ask);
     return status;

@@ -37,8 +37,7 @@ plim_status plim__trace_set_title(plim__trace *trace, const char *title, plim_er
 plim_status plim__trace_set_budget(plim__trace *trace, uint64_t budget, plim_error *error);
 plim_status plim__trace_set_capacity(plim__trace *trace, uint64_t capacity, plim_error *error);
 plim_status plim__trace_add_fact(plim__trace *trace, const char *name, const char *value, plim_error *error);
-plim_status plim__trace_add_frontier(plim__trace *trace, uint64_t budget, uint64_t peak, double seconds,
-                                     const char *label, const char *command, bool chosen, plim_error *error);
+plim_status plim__trace_add_frontier(plim__trace *trace, const plim__timeline_point *point, plim_error *error);
 plim_status plim__trace_add_comparison(plim__trace *trace, const char *what, uint64_t planned, uint64_t measured,
                                        plim_error *error);
 /* Of a plan: the time of the events that follow, in place of the clock. Never falling. */

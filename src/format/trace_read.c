@@ -131,10 +131,16 @@ static plim_status take_plan(reader *r, const plim__trace_record *record, plim_e
 }
 
 static plim_status take_frontier(reader *r, const plim__trace_record *record, plim_error *error) {
-    plim__trace_frontier point;
-    memcpy(&point, r->record, sizeof point);
-    return plim__timeline_add_frontier(r->timeline, point.budget, point.peak, point.seconds, word_of(r, record->id),
-                                       word_of(r, point.command), record->argument == 1, error);
+    plim__trace_frontier in;
+    memcpy(&in, r->record, sizeof in);
+    return plim__timeline_add_frontier(r->timeline,
+                                       &(plim__timeline_point){.budget = in.budget,
+                                                               .peak = in.peak,
+                                                               .seconds = in.seconds,
+                                                               .label = word_of(r, record->id),
+                                                               .command = word_of(r, in.command),
+                                                               .chosen = record->argument == 1},
+                                       error);
 }
 
 static plim_status take_definition(reader *r, const plim__trace_record *record, plim_error *error) {

@@ -57,7 +57,8 @@ static void record(const char *where) {
     assert_int_equal(plim__trace_set_budget(trace, 1 << 20, &error), PLIM_OK);
     assert_int_equal(plim__trace_add_fact(trace, "batch", "16", &error), PLIM_OK);
     assert_int_equal(
-        plim__trace_add_frontier(trace, 1 << 20, 1000000, 0.5, "keep everything", "--budget 1MiB", true, &error),
+        plim__trace_add_frontier(
+            trace, &(plim__timeline_point){1 << 20, 1000000, 0.5, "keep everything", "--budget 1MiB", true}, &error),
         PLIM_OK);
     assert_int_equal(plim__trace_add_comparison(trace, "arena", 43008, 43008, &error), PLIM_OK);
     assert_int_equal(plim__trace_define_buffer(trace, &weight, &w, &error), PLIM_OK);
