@@ -65,7 +65,7 @@ size_t plim__jpeg_memory_bytes(struct jpeg_decompress_struct *jpeg) {
 
 /* --- what libjpeg calls --------------------------------------------------------------------------------------- */
 
-/* More than was reckoned is given all the same, by libjpeg's own manager. */
+/* More than was estimated is given all the same, by libjpeg's own manager. */
 static void *take(j_common_ptr common, int pool, size_t bytes) {
     plim__jpeg_memory *memory = memory_of(common);
     size_t need = round_up(bytes);

@@ -336,7 +336,7 @@ static void put_opset(sink *out, const char *domain, int64_t version) {
     put_plain(out, &proto);
 }
 
-/* Also domains of nodes that passes have put in and nobody declared. */
+/* Also domains of nodes that passes have added and no import declares. */
 static void put_opsets(sink *out, const plim_graph *g) {
     for (size_t i = 0; i < g->info.opsets.count; i++)
         put_opset(out, g->info.opsets.items[i].domain, g->info.opsets.items[i].version);

@@ -2,7 +2,7 @@
  * (callable, arguments, state) records. Works on a stream, within a memory limit, so that a hostile or a
  * gigabyte-sized pickle is either read or refused, never obeyed.
  *
- * Two ways to use it:
+ * Two uses:
  *   - as a tree: read, then walk from plim__pickle_root with the accessors below, then plim__pickle_free;
  *   - as a stream: give a visitor. It sees each finished container (dict, list, tuple, set, call) once, at the
  *     moment it is placed in its parent, and may fold it into a 64-bit token of its own. The container's memory
@@ -13,7 +13,7 @@
  *                               number, drop each event dict after recording it; what remains is a few keys.
  *
  * When the source can be rewound, the pickle is scanned once before it is read, to learn which memo entries are
- * ever used again and when for the last time; all others are forgotten at once. A pipe cannot, and costs more.
+ * ever used again and when for the last time; all others are dropped at once. A pipe cannot, and costs more.
  *
  * Values may share parts and may contain themselves: whoever walks them by recursion bounds his own depth. */
 #ifndef PLIM_FORMAT_PICKLE_H

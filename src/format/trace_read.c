@@ -31,7 +31,7 @@ typedef struct open_life {
 
 /* What is taken, and what that needs in memory, with the summary's share. */
 typedef struct thinning {
-    uint64_t every, sample_every; /* one step in so many; so many samples become one */
+    uint64_t every, sample_every; /* one step in `every` is taken; `sample_every` samples become one */
     bool counting;                /* nothing but the figures below is wanted */
     uint64_t steps;               /* in the file */
     uint64_t defined_bytes, event_bytes, sample_bytes;
@@ -43,7 +43,7 @@ enum {
     MARK_BYTES = 2 * sizeof(plim__timeline_mark), /* sorting takes a copy */
     STEP_BYTES = 256,                             /* figures of each step in the search for leaks */
     SAMPLE_BYTES = sizeof(plim__timeline_sample),
-    TEXT_BYTES = 64, /* besides the text itself: the heap's own, and two tables */
+    TEXT_BYTES = 64, /* in addition to the text itself: the heap's own, and two tables */
     BUFFER_BYTES = sizeof(plim__timeline_tensor) + sizeof(plim__trace_buffer) + sizeof(uint32_t)
 };
 

@@ -22,7 +22,7 @@ struct plim__trace {
     int fd, failure; /* failure: the errno of the first write that failed; nothing is recorded after it */
     uint64_t start;
     uint64_t expected; /* nanoseconds that a plan expects from its start to here */
-    bool planned;      /* so much is written instead of the clock */
+    bool planned;      /* `expected` is written instead of the clock */
     uint32_t texts, buffers, operations, series;
     size_t pending;
     plim__map text_ids;     /* texts are written once */

@@ -148,7 +148,7 @@ static void record_long(void) {
         plim__trace_sample(trace, resident, step == 17 ? 900000 : 800000);
         plim__trace_sample_number(trace, loss, 1.0 / step);
     }
-    assert_int_equal(plim__trace_add_fact(trace, "batch", "16", NULL), PLIM_OK); /* a name after all were forgotten */
+    assert_int_equal(plim__trace_add_fact(trace, "batch", "16", NULL), PLIM_OK); /* a name after all were dropped */
     assert_int_equal(plim__trace_close(trace, NULL), PLIM_OK);
 }
 
