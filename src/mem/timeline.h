@@ -1,5 +1,5 @@
 /* Memory over time as plain data: what the planner intends, what the runner recorded, or what another
- * framework's dump tells. Readers and the planner fill it; charts, pages and exports only look at it.
+ * framework's dump tells. Readers and the planner fill it; charts, pages and exports only read it.
  *
  *   tensor   what a buffer is: name, shape, dtype, kind, layer, operator, phase
  *   life     one time that a tensor held memory: [born, died) in ticks, at an offset, in bytes
