@@ -39,10 +39,8 @@ static plim_status add_saved_frontier(const char *path, plim__timeline *head, pl
     plim__timeline_init(&saved, PLIM__SOURCE_PLAN);
     plim_status status = plim__trace_read(path, &saved, error);
     for (size_t i = 0; status == PLIM_OK && i < saved.frontier.count; i++) {
-        const plim__timeline_plan *other = &saved.frontier.items[i];
-        status = plim__timeline_add_frontier(head, other->budget, other->peak, other->seconds,
-                                             plim__timeline_get(&saved, other->label),
-                                             plim__timeline_get(&saved, other->command), other->chosen, error);
+        const plim__timeline_point point = plim__timeline_point_at(&saved, i);
+        status = plim__timeline_add_frontier(head, &point, error);
     }
     plim__timeline_free(&saved);
     return status;
