@@ -58,19 +58,18 @@ typedef struct plim_plan_report {
 
 typedef struct plim_plan plim_plan;
 
-/* Measures what operators cost on this machine, unless that is known already, and keeps it in the user's cache folder.
- * It takes some seconds and 256 MiB; planning never does it by itself, but takes rates of an average machine where there
- * are no measured ones. Memory is counted either way. */
-PLIM_API plim_status plim_machine_measure(int threads, plim_error *error);
-
 /* options->plan_only is implied. A budget that nothing fits is no failure: report.fits is 0. */
 PLIM_API plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
                                       plim_error *error);
 PLIM_API void plim_plan_free(plim_plan *plan);
 PLIM_API const plim_plan_report *plim_plan_get_report(const plim_plan *plan);
 /* Writes the chosen plan to a file, whole or not at all: for plim_trainer_options.plan, and for `plimsoll report`. `title`
- * is what a report calls it: the model's name. */
-PLIM_API plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error);
+ * is what a report calls it: the model's name. `command` is how to ask for a plan, up to its budget; NULL: "plimsoll plan
+ * --budget". */
+PLIM_API plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *command, const char *path,
+                                    plim_error *error);
+/* The budget that a saved plan was made for; 0: none. */
+PLIM_API plim_status plim_plan_read_budget(const char *path, uint64_t *budget, plim_error *error);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "budget/picture.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "core/json.h"
 #include "core/str.h"
 #include "format/trace_script.h"
@@ -92,10 +92,15 @@ plim_status plim__saved_plan_text(const plim_trainer *t, uint64_t budget, char *
     return *text ? PLIM_OK : plim__fail_memory(error, "a plan", 1);
 }
 
-plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error) {
+plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *command, const char *path,
+                           plim_error *error) {
     plim__timeline timeline;
+    PLIM__NEED(plan, error);
+    PLIM__NEED(path, error);
+    if (!title) title = "";
+    if (!command) command = "plimsoll plan --budget";
     plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
-    plim_status status = plim__plan_picture(plan, title, "plimsoll plan --budget", &timeline, error);
+    plim_status status = plim__plan_picture(plan, title, command, &timeline, error);
     if (status == PLIM_OK) status = plim__plan_save(plan, &timeline, path, error);
     plim__timeline_free(&timeline);
     return status;
@@ -135,7 +140,10 @@ static plim_status read_plan(const char *path, json_t **plan, plim_error *error)
     return PLIM_OK;
 }
 
-plim_status plim__saved_plan_budget(const char *path, uint64_t *budget, plim_error *error) {
+plim_status plim_plan_read_budget(const char *path, uint64_t *budget, plim_error *error) {
+    PLIM__NEED(budget, error);
+    *budget = 0;
+    PLIM__NEED(path, error);
     json_t *plan;
     PLIM_TRY(read_plan(path, &plan, error));
     json_int_t bytes = json_integer_value(json_object_get(plan, "budget_bytes"));

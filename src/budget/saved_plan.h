@@ -13,7 +13,5 @@
 plim_status plim__saved_plan_text(const plim_trainer *trainer, uint64_t budget, char **text, plim_error *error);
 /* Plans the main variant as options.plan says. PLIM_INVALID when that is a plan for something else. */
 plim_status plim__saved_plan_take(plim_trainer *trainer, plim_error *error);
-/* The budget that a saved plan was made for; 0: none. */
-plim_status plim__saved_plan_budget(const char *path, uint64_t *budget, plim_error *error);
 
 #endif

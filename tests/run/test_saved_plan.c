@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "budget/saved_plan.h"
 #include "format/trace_script.h"
 #include "plimsoll/plimsoll.h"
 #include "report/report.h"
-#include "budget/saved_plan.h"
 #include "run/trainer.h"
 
 #include "plim_test.h"
@@ -30,7 +30,7 @@ static void make_plan(saved *s) {
     assert_int_equal(plim_zoo_create("lenet", NULL, &s->model, &s->error), PLIM_OK);
     assert_int_equal(plim_plan_create(s->model, &s->options, &s->plan, &s->error), PLIM_OK);
     assert_true(plim_plan_get_report(s->plan)->fits);
-    assert_int_equal(plim_plan_save(s->plan, "lenet", s->path, &s->error), PLIM_OK);
+    assert_int_equal(plim_plan_save(s->plan, "lenet", NULL, s->path, &s->error), PLIM_OK);
     s->options.plan = s->path;
     s->options.plan_only = 1;
 }
