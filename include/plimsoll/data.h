@@ -72,6 +72,8 @@ typedef struct plim_data_options {
     const plim_data_field *fields;
     int field_count;
     int64_t samples;
+    uint64_t unpack_limit; /* bytes that a compressed file may unpack to, on the disk; default: 64 times its size, at
+                            * least 256 MiB. More is PLIM_OVERFLOW */
     /* the pipeline */
     int workers;           /* threads; default: 1, and for images as many as the cores */
     int depth;             /* batches kept ready; default: tunes itself */

@@ -15,9 +15,8 @@ typedef struct plim_operator {
     const char *domain, *name; /* "" is ONNX's own domain; "plimsoll" holds what passes and gradients make */
     int since, until;          /* the opsets of the domain that are understood */
     int differentiable;
-    int view;          /* the output may share its input's memory without moving a byte */
-    int in_place;      /* the output may be written over its input */
-    int mixes_samples; /* of a batch: splitting the batch changes what it computes */
+    int view;     /* the output may share its input's memory without moving a byte */
+    int in_place; /* the output may be written over its input */
 } plim_operator;
 
 PLIM_API size_t plim_operator_count(void);

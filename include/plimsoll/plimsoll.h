@@ -47,6 +47,7 @@
 #ifndef PLIMSOLL_PLIMSOLL_H
 #define PLIMSOLL_PLIMSOLL_H
 
+#include "plimsoll/alloc.h"
 #include "plimsoll/array.h"
 #include "plimsoll/budget.h"
 #include "plimsoll/bytes.h"
@@ -63,6 +64,7 @@
 #include "plimsoll/onnx.h"
 #include "plimsoll/operators.h"
 #include "plimsoll/pack.h"
+#include "plimsoll/predict.h"
 #include "plimsoll/plan.h"
 #include "plimsoll/report.h"
 #include "plimsoll/session.h"

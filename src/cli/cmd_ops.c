@@ -16,10 +16,9 @@ static json_t *list_json(void) {
     json_t *list = json_array();
     for (size_t i = 0; i < plim_operator_count(); i++) {
         plim_operator op = row(i);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b, s:b}", "name", op.name, "domain",
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b}", "name", op.name, "domain",
                                               domain_of(&op), "since", op.since, "until", op.until, "gradient",
-                                              op.differentiable, "in_place", op.in_place, "couples_samples",
-                                              op.mixes_samples));
+                                              op.differentiable, "in_place", op.in_place));
     }
     return json_pack("{s:o}", "operators", list);
 }

@@ -17,10 +17,9 @@ void plim_operator_get(size_t index, plim_operator *row) {
                            .name = op->name,
                            .since = op->since,
                            .until = op->until,
-                           .differentiable = op->gradient != NULL,
+                           .differentiable = plim__op_has_gradient(op),
                            .view = (op->flags & PLIM__OP_VIEW) != 0,
-                           .in_place = (op->flags & PLIM__OP_INPLACE) != 0,
-                           .mixes_samples = (op->flags & PLIM__OP_COUPLES) != 0};
+                           .in_place = (op->flags & PLIM__OP_INPLACE) != 0};
 }
 
 size_t plim_pass_count(void) { return plim__pass_count + 1; }
