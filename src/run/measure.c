@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/arguments.h"
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "mem/cpu_load.h"
 #include "mem/heap.h"
 #include "mem/spill.h"
@@ -155,5 +155,5 @@ plim_status plim_machine_measure(int threads, int again, plim_machine_costs *cos
 plim_status plim_machine_prepare(int threads, plim_error *error) {
     PLIM_TRY(plim__threads_check(threads, error));
     plim__heap_prepare();
-    return plim__machine_warm(threads, error);
+    return plim__processor_warm(threads, error);
 }
