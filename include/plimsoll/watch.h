@@ -169,10 +169,10 @@ typedef struct plim_process {
     double growth;    /* resident bytes a minute, over the last quarter of a minute or more where possible */
 } plim_process;
 
-typedef struct plim_gpu {
+typedef struct plim_process_gpu {
     char name[96];
     uint64_t total, used; /* bytes; used by anyone, driver included */
-} plim_gpu;
+} plim_process_gpu;
 
 /* Empty until it is updated. GPUs are read through NVIDIA's management library, where there is one. */
 PLIM_API plim_status plim_process_table_create(plim_process_table **table, plim_error *error);
@@ -186,7 +186,7 @@ PLIM_API size_t plim_process_table_count(const plim_process_table *table);
 PLIM_API void plim_process_table_get(const plim_process_table *table, size_t index, plim_process *process);
 PLIM_API size_t plim_process_table_gpu_count(const plim_process_table *table);
 /* 0 past the end, and when the driver no longer answers. */
-PLIM_API int plim_process_table_get_gpu(plim_process_table *table, size_t index, plim_gpu *gpu);
+PLIM_API int plim_process_table_get_gpu(plim_process_table *table, size_t index, plim_process_gpu *gpu);
 /* Why there are no GPUs: one sentence; "" when there are. */
 PLIM_API const char *plim_process_table_gpu_note(const plim_process_table *table);
 

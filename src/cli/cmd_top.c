@@ -27,7 +27,7 @@ typedef struct viewer {
 /* --- for a person --------------------------------------------------------------------------------------------- */
 
 static void add_gpus(plim__str *out, viewer *v, bool tell) {
-    plim_gpu gpu;
+    plim_process_gpu gpu;
     for (size_t i = 0; i < plim_process_table_gpu_count(v->table); i++) {
         if (!plim_process_table_get_gpu(v->table, i, &gpu)) continue;
         char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT], name[32];
@@ -145,7 +145,7 @@ static json_t *table_json(viewer *v) {
         plim_process_table_get(v->table, i, &process);
         json_array_append_new(processes, row_json(&process, has_gpus(v)));
     }
-    plim_gpu gpu;
+    plim_process_gpu gpu;
     for (size_t i = 0; i < plim_process_table_gpu_count(v->table); i++)
         if (plim_process_table_get_gpu(v->table, i, &gpu))
             json_array_append_new(gpus, json_pack("{s:i, s:s, s:I, s:I}", "index", (int)i, "name", gpu.name, "total",

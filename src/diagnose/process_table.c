@@ -66,7 +66,7 @@ void plim_process_table_get(const plim_process_table *t, size_t index, plim_proc
 
 size_t plim_process_table_gpu_count(const plim_process_table *t) { return t ? plim__gpus_count(t->gpus) : 0; }
 
-int plim_process_table_get_gpu(plim_process_table *t, size_t index, plim_gpu *gpu) {
+int plim_process_table_get_gpu(plim_process_table *t, size_t index, plim_process_gpu *gpu) {
     plim__gpu read;
     if (!gpu) return 0;
     memset(gpu, 0, sizeof *gpu);
