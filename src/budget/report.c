@@ -217,10 +217,15 @@ plim_status plim__plan_save(const plim_plan *plan, plim__timeline *picture, cons
     return plim__trace_write_timeline(picture, path, error);
 }
 
-plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error) {
+plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *command, const char *path,
+                           plim_error *error) {
     plim__timeline timeline;
+    PLIM__NEED(plan, error);
+    PLIM__NEED(path, error);
+    if (!title) title = "";
+    if (!command) command = "plimsoll plan --budget";
     plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
-    plim_status status = plim__plan_picture(plan, title, "plimsoll plan --budget", &timeline, error);
+    plim_status status = plim__plan_picture(plan, title, command, &timeline, error);
     if (status == PLIM_OK) status = plim__plan_save(plan, &timeline, path, error);
     plim__timeline_free(&timeline);
     return status;

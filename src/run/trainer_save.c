@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "format/onnx.h"
 #include "kernel/processor.h"
 #include "ops/op.h"
@@ -52,7 +52,8 @@ static plim_status find_format(const char *path, bool *safetensors, plim_error *
     return plim__fail(error, PLIM_INVALID, "'%s': weights are saved as .onnx or .safetensors", path);
 }
 
-plim_status plim__trainer_can_save(const char *path, plim_error *error) {
+plim_status plim_trainer_can_save(const char *path, plim_error *error) {
+    PLIM__NEED(path, error);
     bool safetensors;
     PLIM_TRY(find_format(path, &safetensors, error));
     const char *slash = strrchr(path, '/');
