@@ -115,6 +115,9 @@ struct plim_graph {
     plim_error failure; /* the first failure while building */
 };
 
+/* The domain of operators that passes and gradients make; no file has them. */
+#define PLIM__DOMAIN "plimsoll"
+
 #define PLIM__DEFAULT_OPSET 17 /* of graphs built in code */
 
 /* --- parts ---------------------------------------------------------------------------------------------------- */
@@ -184,6 +187,8 @@ int32_t plim__graph_only_user(const plim_graph *g, plim_value value);
  * sorted. With `fixed` its weights are constants: nobody who looks at the graph that was loaded would find them. */
 plim_status plim__graph_take_branch(plim_graph *g, int32_t node, plim__tensor *condition, bool fixed,
                                     plim_error *error);
+/* The same for every If whose condition the graph tells: a constant, or what a Constant node holds. */
+plim_status plim__graph_take_known_branches(plim_graph *g, plim_error *error);
 /* Orders nodes topologically; a cycle or a value without a producer is PLIM_CORRUPT and is named. */
 plim_status plim__graph_sort(plim_graph *g, plim_error *error);
 /* Marks nodes dead whose outputs nobody needs, and forgets dead nodes. Values stay where they are. */

@@ -23,8 +23,6 @@
 #include "graph/graph.h"
 
 #define PLIM__MANY 32767
-/* Operators that passes and gradients make; never in files of others. */
-#define PLIM__DOMAIN "plimsoll"
 
 /* What a gradient reads of the forward pass, as bits of plim__op.saved. */
 #define PLIM__SAVED_IN(i)  (1u << (i))        /* i < 15 */
@@ -76,6 +74,10 @@ const plim__op *plim__op_find(const char *domain, const char *name, int version)
  * PLIM_UNSUPPORTED names the first operator without a row:
  * "unsupported: operator X (opset N) in node 'name'". */
 plim_status plim__ops_resolve(plim_graph *g, plim_error *error);
+
+/* How many rows the tables have that a value picks from as indices, the fewest where there are several; 0 when it picks
+ * from none. */
+int64_t plim__op_rows_picked(const plim_graph *g, plim_value indices);
 
 /* --- for inference functions: all shapes are concrete --------------------------------------------------------- */
 

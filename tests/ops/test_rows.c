@@ -81,7 +81,8 @@ static void optional_inputs_may_be_left_out_anywhere(void **state) {
                 seed = seed * 1664525 + 1013904223;
                 dtypes[i] = attempt % 2 ? PLIM_F32 : types[seed >> 24 & 3 ? 0 : (seed >> 16) % 6];
                 shapes[i] = (plim__shape){.rank = attempt % 5};
-                for (int a = 0; a < shapes[i].rank; a++) shapes[i].dims[a] = 1 + (seed >> (8 + a) & (attempt % 3 ? 0 : 3));
+                for (int a = 0; a < shapes[i].rank; a++)
+                    shapes[i].dims[a] = 1 + (seed >> (8 + a) & (attempt % 3 ? 0 : 3));
                 if (!plim__op_requires(op, i) && seed >> 29 & 1) absent |= 1u << i;
             }
             plim_graph *g = graph_of(op, most_inputs(op), absent, dtypes, shapes);
