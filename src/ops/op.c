@@ -193,7 +193,7 @@ static plim_status infer_node(plim_graph *g, int32_t n, plim__fold fold, void *c
     PLIM_TRY(node->op->infer(&ctx));
     node = &g->nodes.items[n];                    /* nodes may have been added */
     if (node->dead) return PLIM_OK;               /* they have taken its place */
-    if (node->outputs.count == 0) return PLIM_OK; /* it writes to what is kept */
+    if (node->outputs.count == 0) return PLIM_OK; /* it writes to persistent values */
     bool outputs_known = all_constant(g, node->outputs.items, node->outputs.count);
     if (!outputs_known && fold && !(node->op->flags & PLIM__OP_RANDOM) &&
         all_constant(g, node->inputs.items, node->inputs.count)) {

@@ -12,7 +12,7 @@
  *
  * saved lists what the gradient reads of the forward pass, which is what has to live until then: IN(i) and OUT(i)
  * for inputs and outputs, INS for any of the inputs, EXTRA for what a training form of the operator computes
- * besides (where a maximum was, a mean); NOTHING, or NONE where there is no gradient. A gradient that reads
+ * in addition (where a maximum was, a mean); NOTHING, or NONE where there is no gradient. A gradient that reads
  * anything else fails. */
 #ifndef PLIM_OPS_OP_H
 #define PLIM_OPS_OP_H

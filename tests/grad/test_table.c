@@ -1,5 +1,5 @@
 /* Every operator with real inputs and outputs has a gradient, or is listed here with the reason why not; and every
- * gradient agrees with central differences, for usual shapes, inputs that broadcast, odd sizes and empty axes. */
+ * gradient agrees with central differences, for usual shapes, inputs that broadcast, irregular sizes and empty axes. */
 #include "cases_table.h"
 
 /* Operators without a gradient, and why. */
@@ -33,7 +33,8 @@ static bool lists(const char *list_of, const char *name) {
 }
 
 static bool is_checked(const char *name) {
-    if (strcmp(name, "plimsoll::DropoutTrain") == 0) return true; /* every run draws anew: see test_dropout.c */
+    if (strcmp(name, "plimsoll::DropoutTrain") == 0)
+        return true; /* every run draws other numbers: see test_dropout.c */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (lists(cases[i].ops, name)) return true;
     return false;
@@ -64,7 +65,7 @@ static void every_operator_has_a_gradient_that_is_checked_or_a_reason(void **sta
 }
 
 static void check_case(const struct gradient_case *c, const char *op, enum kind kind, int variant) {
-    static const char *const names[] = {"", ", broadcasting", ", odd sizes", ", an empty axis"};
+    static const char *const names[] = {"", ", broadcasting", ", irregular sizes", ", an empty axis"};
     plim_graph *g = plim_graph_create();
     char what[96];
     int opset = newest_opset(op);
@@ -89,7 +90,7 @@ static void check_kind(enum kind kind) {
             for (int variant = 0; variant < cases[i].variants; variant++) {
                 bool binary =
                     cases[i].build == two_inputs || cases[i].build == three_inputs || cases[i].build == choice;
-                if (binary && variant && kind != WIDE) continue; /* the variants are ways to broadcast */
+                if (binary && variant && kind != WIDE) continue; /* the variants are forms of broadcasting */
                 check_case(&cases[i], op, kind, variant);
             }
     }
@@ -103,9 +104,9 @@ static void gradients_of_inputs_that_broadcast(void **state) {
     (void)state;
     check_kind(WIDE);
 }
-static void gradients_of_odd_sizes(void **state) {
+static void gradients_of_irregular_sizes(void **state) {
     (void)state;
-    check_kind(ODD);
+    check_kind(IRREGULAR);
 }
 static void gradients_of_empty_axes(void **state) {
     (void)state;
@@ -117,7 +118,7 @@ int main(void) {
         cmocka_unit_test(every_operator_has_a_gradient_that_is_checked_or_a_reason),
         cmocka_unit_test(gradients_agree_with_differences),
         cmocka_unit_test(gradients_of_inputs_that_broadcast),
-        cmocka_unit_test(gradients_of_odd_sizes),
+        cmocka_unit_test(gradients_of_irregular_sizes),
         cmocka_unit_test(gradients_of_empty_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
