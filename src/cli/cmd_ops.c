@@ -11,22 +11,28 @@ static json_t *list_json(void) {
     json_t *list = json_array();
     for (size_t i = 0; i < plim__op_count; i++) {
         const plim__op *op = &plim__ops[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b}", "name", op->name, "domain",
-                                              domain_of(op), "since", op->since, "until", op->until, "gradient",
-                                              plim__op_has_gradient(op), "in_place", (op->flags & PLIM__OP_INPLACE) != 0));
+        char reads[PLIM__SAVED_TEXT];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:b, s:b, s:b}", "name", op->name,
+                                              "domain", domain_of(op), "since", op->since, "until", op->until,
+                                              "gradient", plim__op_has_gradient(op), "gradient_reads",
+                                              plim__op_saved_text(op, reads), "view", (op->flags & PLIM__OP_VIEW) != 0,
+                                              "in_place", (op->flags & PLIM__OP_INPLACE) != 0, "random",
+                                              (op->flags & PLIM__OP_RANDOM) != 0));
     }
     return json_pack("{s:o}", "operators", list);
 }
 
 static void print_rows(const char *domain) {
-    printf("\n## %s\n\n| operator | opsets | gradient | memory |\n|---|---|---|---|\n", *domain ? domain : "ai.onnx");
+    printf("\n## %s\n\n| operator | opsets | its gradient reads | memory |\n|---|---|---|---|\n",
+           *domain ? domain : "ai.onnx");
     for (size_t i = 0; i < plim__op_count; i++) {
         const plim__op *op = &plim__ops[i];
         if (strcmp(op->domain, domain) != 0) continue;
-        const char *memory = op->flags & PLIM__OP_VIEW      ? "a view where strides allow"
-                             : op->flags & PLIM__OP_INPLACE ? "may write over its input"
-                                                            : "";
-        printf("| %s | %d to %d | %s | %s |\n", op->name, op->since, op->until, plim__op_has_gradient(op) ? "yes" : "", memory);
+        static const char *const memory[] = {"", "a view where strides allow", "may write over an input",
+                                             "a view, or may write over an input"};
+        char reads[PLIM__SAVED_TEXT];
+        printf("| %s | %d to %d | %s | %s |\n", op->name, op->since, op->until, plim__op_saved_text(op, reads),
+               memory[op->flags & (PLIM__OP_VIEW | PLIM__OP_INPLACE)]);
     }
 }
 
@@ -35,6 +41,9 @@ static void print_markdown(void) {
     puts("# Operators\n\nMade by `plimsoll ops --markdown` from the operator table (`src/ops/*.def`). The domain "
          "`plimsoll` holds what passes and\n"
          "gradients make; files of others never have it.\n\n"
+         "What a gradient reads of the forward pass has to stay in memory until then, or to be computed again; an "
+         "operator without an\n"
+         "entry has no gradient. Lowering makes views and writes over inputs only where this table allows it.\n\n"
          "`If` needs a condition that the file or the shapes tell: its branch then takes its place. Weights inside a "
          "branch that shapes\n"
          "select are used, but not trained.");

@@ -66,6 +66,9 @@ extern const plim__op plim__ops[];
 extern const size_t plim__op_count;
 
 static inline bool plim__op_has_gradient(const plim__op *op) { return op->saved != PLIM__SAVED_NONE; }
+/* "input 0, output 0": what the gradient reads, for people; "nothing", or "" where there is no gradient. */
+#define PLIM__SAVED_TEXT 160
+const char *plim__op_saved_text(const plim__op *op, char text[PLIM__SAVED_TEXT]);
 /* Whether input i may not be left out. */
 bool plim__op_requires(const plim__op *op, size_t i);
 /* The row for an operator at an opset; NULL when there is none. */

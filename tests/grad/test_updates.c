@@ -297,12 +297,12 @@ static void assigned_values_are_there_in_the_next_run(void **state) {
     struct machine m = {.g = plim_graph_create()};
     int64_t dims[] = {3, 2}, turned[] = {2, 3};
     plim__shape shape = plim__shape_of(2, dims);
-    plim_value state = plim__graph_add_value(m.g, "state", PLIM__VALUE_STATE, PLIM_F32, &shape);
+    plim_value held = plim__graph_add_value(m.g, "held", PLIM__VALUE_STATE, PLIM_F32, &shape);
     plim_value x = plim_graph_input(m.g, "x", PLIM_F32, 2, turned);
     plim_value y = plim_graph_apply(m.g, "Transpose", &x, 1);
-    plim_value z = plim_graph_apply(m.g, "Add", (plim_value[]){state, y}, 2);
+    plim_value z = plim_graph_apply(m.g, "Add", (plim_value[]){held, y}, 2);
     plim_graph_output(m.g, z, "next");
-    add_write(m.g, "Assign", state, z);
+    add_write(m.g, "Assign", held, z);
     start(&m, 1);
     for (int n = 1; n < 4; n++) {
         memcpy(at(&m, "x"), (float[]){1, 2, 3, 4, 5, 6}, 6 * sizeof(float));
