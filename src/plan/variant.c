@@ -2,7 +2,6 @@
 #include "plan/variant.h"
 
 #include "core/error.h"
-#include "program/fold.h"
 
 /* Many variants are packed while a plan is searched for; placements found later than this hardly differ. */
 #define PACK_WORK 20000000
@@ -27,16 +26,16 @@ static void find_after_loss(plim__variant *v) {
     }
 }
 
-plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
+plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, plim__target target,
                                  const plim__variant *like, plim__variant **variant, plim_error *error) {
     plim__variant *v = *variant = plim__alloc_zero(1, sizeof *v);
     if (!v) return plim__fail_memory(error, "a plan", sizeof *v);
-    plim__training_options with_fold = *options;
-    with_fold.fold = plim__kernel_fold;
     v->samples = options->batch;
+    plim__training_options with_fold = *options;
+    with_fold.fold = target.device->fold;
     plim_status status = plim__training_create(model, &with_fold, &v->training, error);
     if (status == PLIM_OK)
-        status = plim__program_create(v->training->graph, threads, like ? like->lowered : NULL, &v->lowered, error);
+        status = plim__program_create(v->training->graph, target, like ? like->lowered : NULL, &v->lowered, error);
     v->program = v->lowered;
     if (status == PLIM_OK) status = plim__spill_list_make(v->lowered, &v->spillable, error);
     if (status == PLIM_OK) return PLIM_OK;
@@ -52,8 +51,9 @@ static void unpack(plim__variant *v) {
     v->program = v->lowered;
 }
 
-plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule, size_t spill,
-                               const plim__variant *like, size_t kept_from, plim_error *error) {
+plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule, size_t spill, const plim__base *base,
+                               plim_error *error) {
+    const plim__variant *like = base ? base->like : NULL;
     plim__schedule copy = {0};
     if (schedule) PLIM_TRY(plim__schedule_copy(schedule->steps, schedule->count, &copy, error));
     unpack(v);
@@ -71,7 +71,9 @@ plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule,
         v->program = scheduled;
         v->repeated = schedule->count - v->lowered->steps.count;
     }
-    plim__plan_options planning = {.shared = like ? like->plan : NULL, .kept_from = kept_from, .pack_work = PACK_WORK};
+    plim__plan_options planning = {.shared = like ? like->plan : NULL,
+                                   .persistent_from = base ? base->persistent_from : 0,
+                                   .pack_work = PACK_WORK};
     PLIM_TRY(plim__plan_create(v->program, &planning, &v->plan, error));
     find_after_loss(v);
     return PLIM_OK;
@@ -87,4 +89,6 @@ void plim__variant_free(plim__variant *v) {
     plim__free(v);
 }
 
-size_t plim__variant_passing_bytes(const plim__variant *v) { return v->plan->arena_bytes - v->plan->persistent_bytes; }
+size_t plim__variant_transient_bytes(const plim__variant *v) {
+    return v->plan->arena_bytes - v->plan->persistent_bytes;
+}
