@@ -76,6 +76,10 @@ static plim_status check_counts(const plim__node *node, plim_error *error) {
     for (size_t i = 0; i < node->inputs.count; i++)
         if (node->inputs.items[i] < 0 && plim__op_requires(op, i))
             return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): input %zu is missing", node->name, op->name, i);
+    bool own = strcmp(op->domain, PLIM__DOMAIN) == 0; /* backward passes compute what is asked of them */
+    for (int i = 0; !own && i < op->min_out; i++)
+        if (node->outputs.items[i] < 0)
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): output %d is missing", node->name, op->name, i);
     return PLIM_OK;
 }
 

@@ -8,7 +8,8 @@
  * function; `none` stands for no gradient. since..until are the opsets of the domain that are understood.
  *
  * Inputs before min_in must be there (but see PLIM__OP_ABSENT), those from min_in on may be left out anywhere. A
- * max_in of MANY means any number, all of which must be there; max_out likewise.
+ * max_in of MANY means any number, all of which must be there. Outputs before min_out must be there, but of our own
+ * operators.
  *
  * saved lists what the gradient reads of the forward pass, which is what has to live until then: IN(i) and OUT(i)
  * for inputs and outputs, INS for any of the inputs, EXTRA for what a training form of the operator computes

@@ -10,7 +10,7 @@
 static const struct gradient_case cases[] = {
     {"Abs Neg Identity Sign Shrink Relu Elu Selu Celu Softplus Softsign ThresholdedRelu HardSwish HardSigmoid Erf Sin "
      "Cos "
-     "Tan Atan Sinh Cosh Tanh Asinh Sigmoid Exp Mish plimsoll::Swish",
+     "Tan Atan Sinh Cosh Tanh Asinh Sigmoid Exp Mish Swish plimsoll::Swish",
      one_input, 1, -1, 1, 0, 1e-3},
     {"Sqrt Reciprocal Log", one_input, 1, 0.5, 2, 0, 1e-3},
     {"Asin Acos Atanh", one_input, 1, -0.8, 0.8, 0, 1e-3},
@@ -81,12 +81,15 @@ static const struct gradient_case cases[] = {
     {"Col2Im", col2im, 2, -1, 1, 0, 1e-3},
 };
 
-/* The newest opset that has the operator. */
-static int newest_opset(const char *name) {
+/* The opset that its cases are of: 20, or the newest that has the operator. */
+static int case_opset(const char *name) {
     int found = 0;
     for (size_t i = 0; i < plim__op_count; i++)
         if (!*plim__ops[i].domain && strcmp(plim__ops[i].name, name) == 0 && plim__ops[i].until > found)
             found = plim__ops[i].until;
+    for (size_t i = 0; i < plim__op_count; i++)
+        if (!*plim__ops[i].domain && strcmp(plim__ops[i].name, name) == 0 && plim__ops[i].since <= 20 && found > 20)
+            return 20;
     return found;
 }
 
