@@ -1,8 +1,9 @@
 /* Fields of training graphs. */
 #include "budget/fields.h"
-#include "ops/op.h"
 
 #include <stdio.h>
+
+#include "ops/op.h"
 
 static void describe(const plim__training *training, plim_value v, bool target, plim_data_field *field) {
     const plim_graph *g = training->graph;

@@ -3,8 +3,8 @@
 #include "core/str.h"
 #include "grad/cases_table.h"
 #include "grad/gradient.h"
+#include "kernel/processor.h"
 #include "ops/op.h"
-#include "program/fold.h"
 #include "program/program.h"
 
 /* --- inputs that are left out ---------------------------------------------------------------------------------- */
@@ -109,8 +109,8 @@ static void optional_inputs_may_be_left_out_anywhere(void **state) {
             plim_graph *g = graph_of(op, most_inputs(op), absent, dtypes, shapes);
             plim_error error = {0};
             plim__program *program = NULL;
-            plim_status status = plim__infer_graph(g, plim__kernel_fold, NULL, &error);
-            if (status == PLIM_OK) status = plim__program_create(g, 1, NULL, &program, &error);
+            plim_status status = plim__infer_graph(g, plim__processor_fold, NULL, &error);
+            if (status == PLIM_OK) status = plim__program_create(g, plim__on_processor(1), NULL, &program, &error);
             if (status != PLIM_OK && !*error.message) fail_msg("%s fails without a message", op->name);
             plim__program_free(program);
             plim_graph_free(g);
@@ -208,7 +208,7 @@ static void observe(plim_graph *g, plim_value y, const char *what) {
     size_t count = 0;
     plim__program *program = NULL;
     plim_graph_output(g, y, "result");
-    if (plim__infer_graph(g, plim__kernel_fold, NULL, &error) != PLIM_OK) fail_msg("%s: %s", what, error.message);
+    if (plim__infer_graph(g, plim__processor_fold, NULL, &error) != PLIM_OK) fail_msg("%s: %s", what, error.message);
     for (size_t v = 0; v < g->values.count && count < 16; v++) {
         plim__value_kind kind = g->values.items[v].kind;
         if ((kind == PLIM__VALUE_INPUT || kind == PLIM__VALUE_PARAMETER) && g->values.items[v].dtype == PLIM_F32)
@@ -225,7 +225,8 @@ static void observe(plim_graph *g, plim_value y, const char *what) {
             if (gradients[i] >= 0) plim_graph_output(g, gradients[i], NULL);
     }
     for (size_t i = 0; i < noted; i++) saved[row_of(nodes[i].op)] |= reads_of(g, &nodes[i]);
-    if (plim__graph_prune(g, &error) != PLIM_OK || plim__program_create(g, 1, NULL, &program, &error) != PLIM_OK)
+    if (plim__graph_prune(g, &error) != PLIM_OK ||
+        plim__program_create(g, plim__on_processor(1), NULL, &program, &error) != PLIM_OK)
         fail_msg("%s: %s", what, error.message);
     note_memory(g, program);
     plim__program_free(program);
@@ -329,7 +330,7 @@ static void observe_inference(void) {
                                 : node_of(g, ops[i], (plim_value[]){x, last, last}, 3);
         plim_graph_output(g, y, NULL);
         if (plim__infer_graph(g, NULL, NULL, &error) != PLIM_OK ||
-            plim__program_create(g, 1, NULL, &program, &error) != PLIM_OK)
+            plim__program_create(g, plim__on_processor(1), NULL, &program, &error) != PLIM_OK)
             fail_msg("%s: %s", ops[i], error.message);
         note_memory(g, program);
         plim__program_free(program);
