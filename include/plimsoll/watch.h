@@ -112,7 +112,7 @@ typedef struct plim_watch_result {
     char sentence[320];
     int evidence_count;
     char evidence[PLIM_WATCH_EVIDENCE][256];
-    /* the way there */
+    /* memory over time */
     plim_curve curve;
     char curve_sentence[256]; /* "memory grew by 12.0 MiB per minute ..." */
     double from, to;          /* seconds: the stretch that the trend was fitted to */
