@@ -5,16 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)          \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)   \
     plim_status plim__infer_##infer(plim__infer *ctx);                                                                 \
     plim_status plim__gradient_##gradient(plim__gradient *d);                                                          \
-    void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);
+    void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);                                \
+    void plim__batch_##batch(plim__batch_rule *r);
 #include "ops/ops.def"
 #undef OP
 #define plim__gradient_none NULL
+#define plim__batch_none    NULL
 
 const plim__op plim__ops[] = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)          \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)   \
     {domain,                                                                                                           \
      #name,                                                                                                            \
      since,                                                                                                            \
@@ -26,6 +28,7 @@ const plim__op plim__ops[] = {
      plim__infer_##infer,                                                                                              \
      plim__gradient_##gradient,                                                                                        \
      plim__cost_##cost,                                                                                                \
+     plim__batch_##batch,                                                                                              \
      flags},
 #include "ops/ops.def"
 #undef OP

@@ -2,11 +2,14 @@
  * and the functions it names; nothing else switches on an operator's name.
  *
  * The rows live in the family files *.def as
- *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, flags)
+ *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)
  * where infer names plim__infer_<infer> (this folder), gradient plim__gradient_<gradient> (src/grad),
  * cost plim__cost_<cost> (this folder) and lower plim__lower_<lower> (src/kernel). Several rows may share a
  * function; `none` stands for no gradient. since..until are the opsets of the domain that are understood.
- * max_in and max_out of MANY mean any number. */
+ * max_in and max_out of MANY mean any number.
+ *
+ * batch names plim__batch_<batch> (this folder, batch.h): where the samples of a batch lie in the outputs; with `none`
+ * nothing is known of them, and a batch that goes through such an operator is not split. */
 #ifndef PLIM_OPS_OP_H
 #define PLIM_OPS_OP_H
 
@@ -40,7 +43,8 @@ typedef struct plim__cost {
     double bytes; /* read and written */
 } plim__cost;
 
-typedef struct plim__gradient plim__gradient; /* src/grad/gradient.h */
+typedef struct plim__gradient plim__gradient;     /* src/grad/gradient.h */
+typedef struct plim__batch_rule plim__batch_rule; /* ops/batch.h */
 
 struct plim__op {
     const char *domain, *name;
@@ -49,6 +53,7 @@ struct plim__op {
     plim_status (*infer)(plim__infer *ctx);
     plim_status (*gradient)(plim__gradient *ctx); /* NULL: not differentiable */
     void (*cost)(const plim_graph *g, const plim__node *node, plim__cost *cost);
+    void (*batch)(plim__batch_rule *r); /* NULL: nothing is known of the batch of its outputs */
     unsigned flags;
 };
 
