@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "program/fold.h"
 
 struct plim__candidate {
     plim__levers levers; /* without a limit */
@@ -34,6 +35,7 @@ plim_class plim__allow_class(plim_allow allow) {
 static plim__training_options options_of(const plim__task *task, const plim__levers *levers) {
     plim__training_options options = task->training;
     options.batch = levers->micro_batch;
+    options.whole = task->training.batch;
     options.sums = levers->micro_batch < task->training.batch;
     options.loss_rows = levers->loss_rows;
     return options;
@@ -74,10 +76,8 @@ static plim_status build(struct plim__candidate *c, const plim__task *task, plim
     c->window = plim__spill_window_bytes(c->variant->lowered);
     PLIM_TRY(plim__spill_list_make(c->variant->lowered, &c->spillable, error));
     c->update_seconds = sum_seconds(c->variant->lowered, c->seconds, c->runs);
-    bool splits = c->runs > 1;
-    c->class = splits && c->variant->training->couples ? PLIM_LOSSY
-               : splits || c->levers.loss_rows > 0     ? PLIM_REORDERED
-                                                       : PLIM_EXACT;
+    c->class = plim__variant_class(c->variant, task->training.batch);
+    if (c->class < PLIM_REORDERED && c->levers.loss_rows > 0) c->class = PLIM_REORDERED;
     return plim__depend_create(c->variant->lowered, &(plim__depend_options){.update_in_backward = !options.sums},
                                &c->depend, error);
 }
@@ -269,10 +269,43 @@ static bool could_win(const plim__ways *ways, const struct plim__candidate *c) {
 #define HAIR     1e-4
 #define A_LITTLE 0.02
 
+/* What is left of a batch after all micro-batches is split off likewise. */
+static plim_status judge_rest(const plim__task *task, const struct plim__candidate *c, bool *splits,
+                              plim_error *error) {
+    plim__training_options options = options_of(task, &c->levers);
+    plim__batch_verdict verdict;
+    options.batch = task->training.batch % c->levers.micro_batch;
+    options.fold = plim__kernel_fold;
+    *splits = c->variant->training->split.split != PLIM__SPLIT_NEVER;
+    if (!*splits || options.batch == 0) return PLIM_OK;
+    PLIM_TRY(plim__training_judge(task->model, &options, &verdict, error));
+    *splits = verdict.split >= c->variant->training->split.split;
+    return PLIM_OK;
+}
+
+static bool means_unbuildable(plim_status status) {
+    return status == PLIM_SHAPE || status == PLIM_DTYPE || status == PLIM_UNSUPPORTED || status == PLIM_INVALID ||
+           status == PLIM_CORRUPT || status == PLIM_OVERFLOW;
+}
+
+/* A candidate of this micro-batch; none when the model cannot be built for it, or its parts do not make a batch. */
+static plim_status candidate_find(const plim__task *task, plim__levers levers, struct plim__candidate **out,
+                                  plim_error *error) {
+    bool asked = levers.micro_batch == task->most_samples, splits = true;
+    plim_status status = candidate_create(task, levers, out, error);
+    if (asked) return status;
+    if (status == PLIM_OK) status = judge_rest(task, *out, &splits, error);
+    if (status == PLIM_OK && splits) return PLIM_OK;
+    candidate_free(*out);
+    *out = NULL;
+    return means_unbuildable(status) ? PLIM_OK : status;
+}
+
 /* Builds a candidate; its frontier is only explored when it could be faster than what fits already. */
 static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim_error *error) {
     struct plim__candidate *c;
-    PLIM_TRY(candidate_create(&ways->task, levers, &c, error));
+    PLIM_TRY(candidate_find(&ways->task, levers, &c, error));
+    if (!c) return PLIM_OK;
     /* parts are never faster than the whole, which is tried first, whatever the rates make of their sizes; nor as fast as
      * larger ones, so that one way is the fastest wherever the search ends. Other numbers are worth it when they save
      * more than a little time. */
@@ -282,7 +315,8 @@ static plim_status try(plim__ways *ways, plim__levers levers, size_t limit, plim
     plim__way_point best;
     bool found = false;
     plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__ways_best(ways, limit, &found, &best, error);
-    bool useful = status == PLIM_OK && c->class <= ways->task.allow && could_win(ways, c);
+    bool allowed = c->class <= ways->task.allow || levers.micro_batch == ways->task.most_samples; /* as it was asked */
+    bool useful = status == PLIM_OK && allowed && could_win(ways, c);
     if (useful && (least_kept(ways, c) >= limit || (found && c->update_seconds >= best.seconds)))
         useful = ways->complete = false;
     /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
@@ -335,7 +369,8 @@ static plim_status find(plim__ways *ways, size_t limit, plim_error *error) {
     if (ways->candidates.count == 0) return PLIM_OK; /* what is kept alone is too much */
     const plim__variant *first = ways->candidates.items[0]->variant;
     size_t chunks = wants_chunks(first) && ways->task.allow >= PLIM_REORDERED ? CHUNK_SIZES : 0;
-    bool splits = ways->task.allow >= (first->training->couples ? PLIM_LOSSY : PLIM_REORDERED);
+    bool splits = plim__split_class(first->training->split.split) <= ways->task.allow &&
+                  first->training->split.split != PLIM__SPLIT_NEVER;
     int64_t rows[CHUNK_SIZES], last = batch;
     for (size_t i = 0; i < chunks; i++) rows[i] = chunk_rows(first, chunk_sizes[i]);
     PLIM_TRY(try_with_chunks(ways, batch, rows, chunks, limit, error));

@@ -48,11 +48,8 @@ static plim_status plan_freely(plim_trainer *t, plim_error *error) {
     plim__task task = plim__trainer_task(t);
     plim__levers levers = {.micro_batch = task.most_samples, .passing_limit = INT64_MAX};
     PLIM_TRY(plim__levers_apply(&task, &levers, NULL, 0, &t->main, error));
-    bool splits = levers.micro_batch < t->options.batch;
     t->way = (plim__way_point){.levers = levers,
-                               .class = !splits                      ? PLIM_EXACT
-                                        : t->main->training->couples ? PLIM_LOSSY
-                                                                     : PLIM_REORDERED,
+                               .class = plim__variant_class(t->main, t->options.batch),
                                .kept_bytes = t->main->plan->persistent_bytes,
                                .passing_bytes = plim__variant_passing_bytes(t->main),
                                .seconds = plim__variant_seconds(t->main, &task)};

@@ -81,7 +81,7 @@ void plim__trainer_end_odd(plim_trainer *t) {
 
 /* Gradients of pieces are summed up where those of micro-batches are; and nothing may depend on who is in a piece. */
 static bool may_split(const plim_trainer *t) {
-    return t->main->samples < t->options.batch && !t->main->training->couples;
+    return plim__variant_class(t->main, t->options.batch) == PLIM_REORDERED;
 }
 
 /* In one piece, or in as few equal ones as fit. */

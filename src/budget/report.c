@@ -12,6 +12,7 @@ struct plim_plan {
     plim_plan_report report;
     plim_trainer *trainer; /* whose names the report shows */
     char *why;
+    plim__batch_verdict split; /* of the whole batch */
     size_t base_bytes,
         packed_bytes; /* of the first trainer: later ones find what was searched for before resident too */
 };
@@ -121,6 +122,8 @@ static plim_status plan_unconstrained(const plim_graph *model, const plim_traine
     PLIM_TRY(make_trainer(model, &o, false, 0, plan, &plan->trainer, error));
     if (!plan->base_bytes) plan->base_bytes = plan->trainer->base_bytes;
     plan->report.unconstrained = plim__trainer_way(plan->trainer);
+    plan->split = plan->trainer->main->training->split;
+    plan->report.prevents_split = *plan->split.why ? plan->split.why : NULL;
     return PLIM_OK;
 }
 

@@ -74,11 +74,11 @@ static int between_steps(void *context, const plim_fit_event *event) {
 static void say_notes(struct train *t) {
     plim_trainer_stats stats;
     plim_trainer_get_stats(t->trainer, &stats);
-    if (stats.accumulate > 1 && stats.mixes_samples)
+    if (stats.accumulate > 1 && stats.prevents_split)
         fprintf(stderr,
-                "plimsoll train: note: %s takes its statistics from each micro-batch of %lld samples, not from the "
-                "whole batch of %lld\n",
-                stats.mixes_samples, (long long)stats.micro_batch, (long long)stats.batch);
+                "plimsoll train: note: micro-batches of %lld samples give other results than the whole batch of %lld: "
+                "%s\n",
+                (long long)stats.micro_batch, (long long)stats.batch, stats.prevents_split);
 }
 
 /* --- what is said at the end ---------------------------------------------------------------------------------- */

@@ -166,6 +166,7 @@ void plim_trainer_free(plim_trainer *t) {
 struct sums {
     double loss, weight, targets, correct;
     bool classifies;
+    bool sum; /* the loss is one, and adds up */
 };
 
 /* Copies floats and tells whether all were finite. Rectifiers swallow NaN, so the loss would not always show it. */
@@ -225,7 +226,8 @@ static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch
     plim__runner *runner = v->runner;
     runner->first = from == 0;
     runner->no_update = !last;
-    runner->tick = t->progress.runs;
+    runner->tick = (uint64_t)t->progress.updates;
+    runner->sample = from;
     if (!plim__trainer_feed(v, batch, from)) return plim__trainer_blame(t, v, batch, from, NAN, error);
     double *update = plim__variant_at(v, v->training->update);
     if (update) {
@@ -238,13 +240,16 @@ static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch
     sums->weight += weight;
     sums->targets +=
         v->training->correct >= 0 && t->options.loss.class_weights ? count_targets(t, v, batch, from) : weight;
-    sums->loss += weight > 0 ? loss * weight : 0;
+    sums->sum = v->training->split.combine == PLIM__COMBINE_SUM && v->samples < batch->count;
+    sums->loss += sums->sum ? loss : weight > 0 ? loss * weight : 0;
     sums->correct += scalar(v, v->training->correct, 0);
     sums->classifies = v->training->correct >= 0;
     float *scale = last ? plim__variant_at(v, v->training->scale) : NULL;
-    if (scale) *scale = sums->weight > 0 ? (float)(1 / sums->weight) : 0;
+    if (scale && v->training->split.combine == PLIM__COMBINE_SUM)
+        *scale = 1;
+    else if (scale)
+        *scale = sums->weight > 0 ? (float)(1 / sums->weight) : 0;
     PLIM_TRY(plim__runner_run_part(runner, v->after_loss, v->program->steps.count, error));
-    t->progress.runs++;
     if (t->times && v == t->main) add_times(t, last);
     return PLIM_OK;
 }
@@ -269,7 +274,9 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     }
     t->progress.updates++;
     t->updates++;
-    plim_step_result done = {.loss = sums.weight > 0 ? sums.loss / sums.weight : 0,
+    plim_step_result done = {.loss = sums.sum          ? sums.loss
+                                     : sums.weight > 0 ? sums.loss / sums.weight
+                                                       : 0,
                              .weight = sums.weight,
                              .targets = sums.targets,
                              .correct = sums.classifies ? sums.correct : -1,

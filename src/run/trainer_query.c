@@ -29,7 +29,7 @@ void plim_trainer_get_stats(const plim_trainer *t, plim_trainer_stats *stats) {
         .arena_bytes = v->runner ? t->arena.persistent_bytes + t->arena.transient_bytes : t->planned_arena,
         .frozen = v->training->frozen_count,
         .steps = v->program->steps.count,
-        .mixes_samples = v->training->couples,
+        .prevents_split = *v->training->split.why ? v->training->split.why : NULL,
         .planned_arena_bytes = t->planned_arena,
         .data_buffer_bytes = plim__trainer_data_bytes(t),
         .process_bytes = t->planned_process,
@@ -128,6 +128,7 @@ static plim_status show_gradients(plim__variant *v,
                                   void *context, plim_error *error) {
     const float *weight = plim__variant_at(v, v->training->weight);
     float scale = weight && *weight > 0 ? 1 / *weight : 0;
+    if (v->training->split.combine == PLIM__COMBINE_SUM) scale = 1;
     for (size_t i = 0; i < v->program->loads.count; i++) {
         const plim__load *load = &v->program->loads.items[i];
         const plim__value *sum = &v->training->graph->values.items[load->value];
@@ -150,7 +151,8 @@ static plim_status show_gradients(plim__variant *v,
 static plim_status run_without_update(plim_trainer *t, plim__variant *v, const plim_batch *batch, plim_error *error) {
     PLIM_TRY(copy_tensors(t, v, error));
     v->runner->no_update = true;
-    v->runner->tick = t->progress.runs;
+    v->runner->tick = (uint64_t)t->progress.updates;
+    v->runner->sample = 0;
     plim__trainer_feed(v, batch, 0);
     return plim__runner_run(v->runner, error);
 }
