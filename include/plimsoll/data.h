@@ -41,6 +41,7 @@ typedef struct plim_data_field {
 
 /* Zero means the default everywhere. What a pointer leads to is copied, or not needed after opening. */
 typedef struct plim_data_options {
+    size_t size;        /* sizeof(plim_data_options), or 0; see plimsoll.h */
     const char *kind;   /* "idx", "npy", "npz", "csv", "images", "text", "tokens", "synthetic"; default: by content */
     const char *split;  /* "train" (default) or "test", where the data set has both; "validation" with .validation */
     const char *target; /* the column or array to predict: a name, or a number (csv; -1 is the last) */
@@ -71,6 +72,8 @@ typedef struct plim_data_options {
     const plim_data_field *fields;
     int field_count;
     int64_t samples;
+    uint64_t unpack_limit; /* bytes that a compressed file may unpack to, on the disk; default: 64 times its size, at
+                            * least 256 MiB. More is PLIM_OVERFLOW */
     /* the pipeline */
     int workers;           /* threads; default: 1, and for images as many as the cores */
     int depth;             /* batches kept ready; default: tunes itself */

@@ -36,6 +36,7 @@ typedef struct plim_fit_event {
 
 /* Zero means the default everywhere. */
 typedef struct plim_fit_options {
+    size_t size;            /* sizeof(plim_fit_options), or 0; see plimsoll.h */
     int64_t epochs, steps;  /* since training began, whichever ends first; default: one epoch */
     plim_data *validation;  /* evaluated after each epoch, and at the end; opened with .epochs = 1 and .in_order */
     int64_t patience;       /* end after so many validations without a better loss; 0: never */
@@ -46,7 +47,8 @@ typedef struct plim_fit_options {
      * for bit. Where there is no file yet, from the beginning. A checkpoint of another model, optimizer, batch, seed or
      * data set is refused with PLIM_INVALID. */
     int resume;
-    /* Called after each event. Returning non-zero ends the run after a checkpoint: not an error. */
+    /* Called after each event, from the thread that called plim_fit. Returning non-zero ends the run: the checkpoint is
+     * written, the result filled in, and plim_fit gives PLIM_INTERRUPTED. */
     int (*on_event)(void *context, const plim_fit_event *event);
     void *context;
 } plim_fit_options;
@@ -61,7 +63,7 @@ typedef struct plim_fit_result {
     double wait_share;          /* of the time, waiting for data */
     plim_evaluation validation; /* the last one; count is 0 when there was none */
     int64_t epochs;             /* finished */
-    int stopped;                /* .on_event asked for the end */
+    int stopped;                /* .on_event ended the run: the status is PLIM_INTERRUPTED */
     int early;                  /* patience was used up */
 } plim_fit_result;
 

@@ -17,6 +17,7 @@ extern "C" {
 
 /* Zero means the default everywhere. */
 typedef struct plim_gradient_options {
+    size_t size;        /* sizeof(plim_gradient_options), or 0; see plimsoll.h */
     const char *output; /* default: the first one */
     double epsilon;     /* step of the differences, for values around 1; default 0.01. Two steps, this one and half
                             * of it, are combined, so that the error is of fourth order. */

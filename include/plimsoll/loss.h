@@ -20,6 +20,7 @@ typedef enum plim_loss_kind {
     PLIM_LOSS_MODEL, /* the output is the loss already */
 } plim_loss_kind;
 
+/* One of which only .kind is set is plim_loss_default of that kind. */
 typedef struct plim_loss {
     plim_loss_kind kind;
     const char *output;         /* what it applies to; NULL: the model's first output */
@@ -28,7 +29,8 @@ typedef struct plim_loss {
     double label_smoothing;     /* cross entropy: 0 to 1 */
     const float *class_weights; /* cross entropy: one a class, or NULL */
     size_t class_count;
-    double delta; /* huber; default 1 */
+    double delta;         /* huber; default 1 */
+    uint64_t reserved[4]; /* zero: room for later versions */
 } plim_loss;
 
 /* What PyTorch has as defaults. */

@@ -23,6 +23,7 @@ typedef struct plim_pack_buffer {
 
 /* Zero-initialised options are the defaults. */
 typedef struct plim_pack_options {
+    size_t size;      /* sizeof(plim_pack_options), or 0; see plimsoll.h */
     int64_t capacity; /* stop at the first packing that fits; 0: find the lowest packing */
     double seconds;   /* stop searching after this long and keep the best found; 0: no deadline */
     int64_t work;     /* stop after about so many elementary operations, whatever the clock says; 0: 400 million

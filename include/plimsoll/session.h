@@ -35,6 +35,7 @@ typedef struct plim_fixed_input {
 
 /* Zero means the default everywhere. */
 typedef struct plim_session_options {
+    size_t size;   /* sizeof(plim_session_options), or 0; see plimsoll.h */
     int threads;   /* default 1 */
     int64_t batch; /* size of every symbol that `sizes` does not name; default 1 */
     const plim_size *sizes;

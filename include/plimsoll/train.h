@@ -30,22 +30,28 @@ typedef enum plim_optimizer_kind {
     PLIM_LION,
 } plim_optimizer_kind;
 
+/* Stands for a zero that is meant, in fields of an optimizer where 0 is a field that was not set: it computes as 0. */
+#define PLIM_ZERO 1e-300
+
 /* Each computes what the optimizer of that name in PyTorch computes (Lion: its paper). Fields that an optimizer does
- * not know are not read. */
+ * not know are not read. One of which only .kind is set is plim_optimizer_default of that kind. In others a rate, beta1,
+ * beta2 or alpha of 0 is PLIM_INVALID, as it most likely was not set: begin with plim_optimizer_default, and write PLIM_ZERO
+ * for a zero that is meant. */
 typedef struct plim_optimizer {
     plim_optimizer_kind kind;
-    double rate;         /* learning rate, before the schedule */
-    double momentum;     /* sgd, rmsprop */
-    double dampening;    /* sgd */
-    int nesterov;        /* sgd */
-    double beta1, beta2; /* adam, adamw, lion; beta2 is adafactor's decay exponent (-0.8) */
-    double alpha;        /* rmsprop: smoothing */
-    double epsilon;      /* adafactor: its second one (1e-3) */
-    double threshold;    /* adafactor: d, update clipping */
-    double rate_decay;   /* adagrad */
-    double weight_decay; /* added to the gradient; adamw, lion and adafactor shrink the weight instead */
-    double clip_norm;    /* of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: none */
-    double clip_value;   /* of each entry, after clipping by norm; 0: none */
+    double rate;          /* learning rate, before the schedule */
+    double momentum;      /* sgd, rmsprop */
+    double dampening;     /* sgd */
+    int nesterov;         /* sgd */
+    double beta1, beta2;  /* adam, adamw, lion; beta2 is adafactor's decay exponent (-0.8) */
+    double alpha;         /* rmsprop: smoothing */
+    double epsilon;       /* adafactor: its second one (1e-3) */
+    double threshold;     /* adafactor: d, update clipping */
+    double rate_decay;    /* adagrad */
+    double weight_decay;  /* added to the gradient; adamw, lion and adafactor shrink the weight instead */
+    double clip_norm;     /* of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: none */
+    double clip_value;    /* of each entry, after clipping by norm; 0: none */
+    uint64_t reserved[4]; /* zero: room for later versions */
 } plim_optimizer;
 
 /* What PyTorch 2.13 has as defaults; for Lion those of its paper. */
@@ -69,6 +75,7 @@ typedef struct plim_schedule {
     int64_t every;  /* step: times gamma after so many updates; 0: never */
     double gamma;   /* step; 0 stands for 0.1 */
     double least;   /* factor at the end of cosine and linear */
+    uint64_t reserved[4]; /* zero: room for later versions */
 } plim_schedule;
 
 PLIM_API double plim_schedule_factor(const plim_schedule *schedule, int64_t update);
@@ -93,12 +100,12 @@ typedef enum plim_allow { PLIM_ALLOW_DEFAULT, PLIM_ALLOW_EXACT, PLIM_ALLOW_REORD
 
 typedef struct plim_trainer plim_trainer;
 
-/* Zero means the default everywhere but in loss and optimizer: begin those with plim_loss_default and
- * plim_optimizer_default. What pointers lead to is copied. */
+/* Zero is the default in every field; NULL options are all defaults. What pointers lead to is copied. */
 typedef struct plim_trainer_options {
-    plim_loss loss;
-    plim_optimizer optimizer;
-    plim_schedule schedule;
+    size_t size;              /* sizeof(plim_trainer_options), or 0; see plimsoll.h */
+    plim_loss loss;           /* default: cross entropy on the first output */
+    plim_optimizer optimizer; /* default: plim_optimizer_default(PLIM_SGD) */
+    plim_schedule schedule;   /* default: constant */
     int64_t batch; /* samples of an update, and the size of every symbol that `sizes` does not name; default 1 */
     const plim_size *sizes; /* other symbols */
     size_t size_count;

@@ -19,8 +19,8 @@ extern "C" {
     PLIM_VERSION_TEXT(PLIM_VERSION_MAJOR)                                                                              \
     "." PLIM_VERSION_TEXT(PLIM_VERSION_MINOR) "." PLIM_VERSION_TEXT(PLIM_VERSION_PATCH)
 /* For comparisons: #if PLIM_VERSION >= PLIM_VERSION_NUMBER(0, 2, 0) */
-#define PLIM_VERSION_NUMBER(major, minor, patch) ((major) * 10000 + (minor) * 100 + (patch))
-#define PLIM_VERSION PLIM_VERSION_NUMBER(PLIM_VERSION_MAJOR, PLIM_VERSION_MINOR, PLIM_VERSION_PATCH)
+#define PLIM_VERSION_NUMBER(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
+#define PLIM_VERSION                             PLIM_VERSION_NUMBER(PLIM_VERSION_MAJOR, PLIM_VERSION_MINOR, PLIM_VERSION_PATCH)
 
 /* The version of the library that runs, which may be newer than these headers: "0.1.0". */
 PLIM_API const char *plim_version(void);

@@ -10,6 +10,7 @@ extern "C" {
 
 /* Zero means the model's own default. */
 typedef struct plim_zoo_options {
+    size_t size;      /* sizeof(plim_zoo_options), or 0; see plimsoll.h */
     int64_t classes;  /* outputs of a classifier or segmenter; vocabulary of a language model */
     int64_t image;    /* height and width */
     int64_t channels; /* of the image */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "mem/limits.h"
 #include "plan/peak.h"
 #include "run/trainer.h"
@@ -178,9 +178,14 @@ static plim_status make(const plim_graph *model, const plim_trainer_options *opt
 
 plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
                              plim_error *error) {
+    PLIM__NEED(plan, error);
+    *plan = NULL;
+    PLIM__NEED(model, error);
+    plim_trainer_options o;
+    PLIM_TRY(plim__trainer_options_read(options, &o, error));
     *plan = plim__alloc_zero(1, sizeof **plan);
     if (!*plan) return plim__fail_memory(error, "a plan", sizeof **plan);
-    plim_status status = make(model, options, *plan, error);
+    plim_status status = make(model, &o, *plan, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_plan_free(*plan);
     *plan = NULL;

@@ -11,10 +11,9 @@ static json_t *list_json(void) {
     json_t *list = json_array();
     for (size_t i = 0; i < plim__op_count; i++) {
         const plim__op *op = &plim__ops[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b, s:b}", "name", op->name, "domain",
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b}", "name", op->name, "domain",
                                               domain_of(op), "since", op->since, "until", op->until, "gradient",
-                                              op->gradient != NULL, "in_place", (op->flags & PLIM__OP_INPLACE) != 0,
-                                              "couples_samples", (op->flags & PLIM__OP_COUPLES) != 0));
+                                              plim__op_has_gradient(op), "in_place", (op->flags & PLIM__OP_INPLACE) != 0));
     }
     return json_pack("{s:o}", "operators", list);
 }
@@ -27,7 +26,7 @@ static void print_rows(const char *domain) {
         const char *memory = op->flags & PLIM__OP_VIEW      ? "a view where strides allow"
                              : op->flags & PLIM__OP_INPLACE ? "may write over its input"
                                                             : "";
-        printf("| %s | %d to %d | %s | %s |\n", op->name, op->since, op->until, op->gradient ? "yes" : "", memory);
+        printf("| %s | %d to %d | %s | %s |\n", op->name, op->since, op->until, plim__op_has_gradient(op) ? "yes" : "", memory);
     }
 }
 
@@ -51,7 +50,7 @@ static int run(plim__args *args) {
     if (plim__args_has(args, "markdown")) return print_markdown(), PLIM_EXIT_OK;
     for (size_t i = 0; i < plim__op_count; i++)
         printf("%-28s %-26s opsets %2d to %2d%s\n", plim__ops[i].name, domain_of(&plim__ops[i]), plim__ops[i].since,
-               plim__ops[i].until, plim__ops[i].gradient ? "  gradient" : "");
+               plim__ops[i].until, plim__op_has_gradient(&plim__ops[i]) ? "  gradient" : "");
     return PLIM_EXIT_OK;
 }
 

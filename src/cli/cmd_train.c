@@ -175,6 +175,7 @@ static int run_training(struct train *t) {
     catch_signals();
     plim_status status = plim_fit(t->trainer, t->data.data, &t->fit, &result, &error);
     plim__progress_clear(&t->progress);
+    if (status == PLIM_INTERRUPTED) status = PLIM_OK; /* result.stopped tells it from the end */
     if (status == PLIM_OK && t->failure.status != PLIM_OK) {
         error = t->failure;
         status = error.status;

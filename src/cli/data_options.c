@@ -50,7 +50,8 @@ bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
         plim__args_int(args, "token-bytes", 2, 4, &token_bytes) &&
         plim__args_int(args, "resize", 1, 16384, &o->resize) && plim__args_int(args, "channels", 1, 3, &o->channels) &&
         plim__args_int(args, "workers", 1, 256, &workers) && plim__args_int(args, "data-depth", 1, 63, &depth) &&
-        plim__args_bytes(args, "data-buffer", &o->buffer_limit) && read_image_size(args, o) &&
+        plim__args_bytes(args, "data-buffer", &o->buffer_limit) &&
+        plim__args_bytes(args, "unpack-limit", &o->unpack_limit) && read_image_size(args, o) &&
         read_normal(args, settings);
     o->token_bytes = (int)token_bytes;
     o->workers = (int)workers;

@@ -21,6 +21,7 @@
         {"mean", 0, "X[,X...]", "subtract this from inputs, one value for each channel or for all"},                   \
         {"std", 0, "X[,X...]", "then divide inputs by this"},                                                          \
         {"raw", 0, NULL, "leave bytes 0..255 instead of scaling them to 0..1"},                                        \
+        {"unpack-limit", 0, "SIZE", "most bytes that a compressed file may unpack to; default: 64 times its size"},    \
         {"skip-bad", 0, NULL, "leave out images that cannot be decoded, and count them"},                              \
         {"no-shuffle", 0, NULL, "take samples in the order of the data"},                                              \
         {"workers", 0, "N", "threads that read data"},                                                                 \

@@ -71,6 +71,15 @@ static bool read_betas(plim__args *args, plim_optimizer *o) {
     return count == 0 || count == 2;
 }
 
+/* Who writes --lr 0 or --betas 0,0 means it. */
+static void mean_zeros(plim_optimizer *o) {
+    const plim_optimizer usual = plim_optimizer_default(o->kind);
+    if (o->rate == 0) o->rate = PLIM_ZERO;
+    if (o->beta1 == 0 && usual.beta1 != 0) o->beta1 = PLIM_ZERO;
+    if (o->beta2 == 0 && usual.beta2 != 0) o->beta2 = PLIM_ZERO;
+    if (o->alpha == 0 && usual.alpha != 0) o->alpha = PLIM_ZERO;
+}
+
 static bool read_optimizer(plim__args *args, plim_optimizer *o) {
     const char *name = plim__args_get(args, "optimizer");
     plim_optimizer_kind kind = PLIM_ADAMW;
@@ -82,11 +91,13 @@ static bool read_optimizer(plim__args *args, plim_optimizer *o) {
     o->nesterov = plim__args_has(args, "nesterov");
     for (size_t i = 0; i < sizeof own_options / sizeof *own_options; i++)
         if (!read_own(args, &own_options[i], o)) return false;
-    return read_betas(args, o) && read_double(args, "lr", 0, 1e30, &o->rate) &&
-           read_double(args, "eps", 0, 1, &o->epsilon) &&
-           read_double(args, "weight-decay", 0, 1e30, &o->weight_decay) &&
-           read_double(args, "clip-norm", 0, 1e30, &o->clip_norm) &&
-           read_double(args, "clip-value", 0, 1e30, &o->clip_value);
+    if (!read_betas(args, o) || !read_double(args, "lr", 0, 1e30, &o->rate) ||
+        !read_double(args, "eps", 0, 1, &o->epsilon) || !read_double(args, "weight-decay", 0, 1e30, &o->weight_decay) ||
+        !read_double(args, "clip-norm", 0, 1e30, &o->clip_norm) ||
+        !read_double(args, "clip-value", 0, 1e30, &o->clip_value))
+        return false;
+    mean_zeros(o);
+    return true;
 }
 
 static bool read_schedule(plim__args *args, plim_schedule *schedule) {

@@ -39,9 +39,10 @@ plim_status plim__blob_read(const plim__blob *blob, uint64_t offset, void *data,
 uint64_t plim__blob_held(const plim__blob *blob); /* bytes of memory that belong to it */
 void plim__blob_close(plim__blob *blob);
 
-/* Replaces a blob by the spool of its content when that is gzip; leaves it alone otherwise. */
-plim_status plim__blob_gunzip(plim__blob *blob, plim_error *error);
+/* Replaces a blob by the spool of its content when that is gzip; leaves it alone otherwise. `limit` is that of
+ * plim_data_options.unpack_limit: what would become larger is PLIM_OVERFLOW, and nothing of it stays. */
+plim_status plim__blob_gunzip(plim__blob *blob, uint64_t limit, plim_error *error);
 /* Replaces a blob of deflated bytes (without any header) by a spool of exactly `bytes`, whose crc must match. */
-plim_status plim__blob_inflate(plim__blob *blob, uint64_t bytes, uint32_t crc, plim_error *error);
+plim_status plim__blob_inflate(plim__blob *blob, uint64_t bytes, uint32_t crc, uint64_t limit, plim_error *error);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "data/pipeline.h"
 #include "plimsoll/data.h"
 
@@ -95,10 +95,13 @@ static plim_status finish(plim__data_source *source, const plim_data_options *op
 }
 
 plim_status plim_data_create(const char *path, const plim_data_options *options, plim_data **data, plim_error *error) {
-    static const plim_data_options defaults;
+    plim_data_options o;
     plim__data_source *source;
+    PLIM__NEED(data, error);
     *data = NULL;
-    if (!options) options = &defaults;
+    PLIM__NEED(path, error);
+    PLIM__OPTIONS(plim_data_options, o, options, error);
+    options = &o;
     PLIM_TRY(check_options(options, error));
     PLIM_TRY(plim__data_source_open(path, options, &source, error));
     plim_status status = finish(source, options, data, error);
@@ -107,10 +110,13 @@ plim_status plim_data_create(const char *path, const plim_data_options *options,
 
 plim_status plim_data_create_arrays(const plim_data_array *arrays, size_t count, const plim_data_options *options,
                                     plim_data **data, plim_error *error) {
-    static const plim_data_options defaults;
+    plim_data_options o;
     plim__data_source *source;
+    PLIM__NEED(data, error);
     *data = NULL;
-    if (!options) options = &defaults;
+    PLIM__NEED(arrays, error);
+    PLIM__OPTIONS(plim_data_options, o, options, error);
+    options = &o;
     PLIM_TRY(check_options(options, error));
     PLIM_TRY(plim__data_source_open_arrays(arrays, count, options, &source, error));
     return finish(source, options, data, error);

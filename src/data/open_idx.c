@@ -11,12 +11,12 @@
 #include "format/idx.h"
 
 /* Opens one array; the blob is left at its data. */
-static plim_status open_array(const char *path, plim__blob *blob, uint64_t *file_bytes, plim__idx_header *header,
-                              plim_error *error) {
+static plim_status open_array(const char *path, uint64_t limit, plim__blob *blob, uint64_t *file_bytes,
+                              plim__idx_header *header, plim_error *error) {
     unsigned char bytes[PLIM__IDX_MAX_HEADER];
     PLIM_TRY(plim__blob_open(blob, path, error));
     *file_bytes += blob->bytes;
-    PLIM_TRY(plim__blob_gunzip(blob, error));
+    PLIM_TRY(plim__blob_gunzip(blob, limit, error));
     size_t size = blob->bytes < sizeof bytes ? (size_t)blob->bytes : sizeof bytes;
     PLIM_TRY(plim__blob_read(blob, 0, bytes, size, error));
     plim_status status = plim__idx_parse_header(bytes, size, header, error);
@@ -60,12 +60,12 @@ static plim_status count_classes(plim__blob *blob, const plim__idx_header *heade
     return PLIM_OK;
 }
 
-static plim_status add_labels(plim__array_source *source, const char *path, plim__blob *blob, int64_t samples,
-                              plim_error *error) {
+static plim_status add_labels(plim__array_source *source, const char *path, uint64_t limit, plim__blob *blob,
+                              int64_t samples, plim_error *error) {
     plim__idx_header header;
     plim__data_source *base = plim__array_source_base(source);
     int64_t classes;
-    PLIM_TRY(open_array(path, blob, &base->file_bytes, &header, error));
+    PLIM_TRY(open_array(path, limit, blob, &base->file_bytes, &header, error));
     if (header.dims[0] != samples)
         return plim__fail(error, PLIM_SHAPE, "'%s' has %lld labels for %lld samples", path, (long long)header.dims[0],
                           (long long)samples);
@@ -81,13 +81,14 @@ static plim_status open_pair(const char *images, const char *labels, const plim_
     plim__idx_header header;
     plim__array_source *made = NULL;
     uint64_t file_bytes = 0;
-    plim_status status = open_array(images, &blobs[0], &file_bytes, &header, error);
+    plim_status status = open_array(images, options->unpack_limit, &blobs[0], &file_bytes, &header, error);
     if (status == PLIM_OK) status = plim__array_source_create("idx", header.dims[0], options, &made, error);
     if (status == PLIM_OK) {
         plim__array_source_base(made)->file_bytes = file_bytes;
         status = add_array(made, &blobs[0], &header, false, error);
     }
-    if (status == PLIM_OK && labels) status = add_labels(made, labels, &blobs[1], header.dims[0], error);
+    if (status == PLIM_OK && labels)
+        status = add_labels(made, labels, options->unpack_limit, &blobs[1], header.dims[0], error);
     for (int i = 0; i < 2; i++) plim__blob_close(&blobs[i]);
     if (status == PLIM_OK)
         *source = plim__array_source_base(made);

@@ -162,12 +162,12 @@ static bool entry_name(const char *entry, const char *split, char *name, size_t 
 
 /* The entry's bytes by themselves: a range of the file when they are stored, a spool when they are packed. */
 static plim_status open_entry(const plim__zip *zip, const plim__zip_entry *entry, const plim__npy_header *header,
-                              plim__blob *blob, plim_error *error) {
+                              uint64_t limit, plim__blob *blob, plim_error *error) {
     uint64_t offset = 0;
     PLIM_TRY(plim__zip_find_data(zip, entry, &offset, error));
     PLIM_TRY(plim__blob_open(blob, zip->path, error));
     PLIM_TRY(plim__blob_narrow(blob, offset, entry->stored, error));
-    if (entry->method != 0) PLIM_TRY(plim__blob_inflate(blob, entry->bytes, entry->crc, error));
+    if (entry->method != 0) PLIM_TRY(plim__blob_inflate(blob, entry->bytes, entry->crc, limit, error));
     if (header->fortran && header->rank > 1)
         return plim__fail(error, PLIM_UNSUPPORTED,
                           "entry '%.200s' of '%s' is in Fortran order; save it with np.ascontiguousarray", entry->name,
@@ -183,7 +183,7 @@ static plim_status add_entry(plim__array_source **source, const plim__zip *zip, 
     PLIM_TRY(plim__npz_read_header(zip, entry, &header, error));
     PLIM_TRY(check_rank(&header, zip->path, name, *source ? plim__array_source_base(*source)->count : -1, error));
     if (!*source) PLIM_TRY(plim__array_source_create("npz", header.dims[0], options, source, error));
-    plim_status status = open_entry(zip, entry, &header, &blob, error);
+    plim_status status = open_entry(zip, entry, &header, options->unpack_limit, &blob, error);
     if (status == PLIM_OK) status = add_array(*source, &blob, &header, name, target, error);
     plim__blob_close(&blob);
     return status;

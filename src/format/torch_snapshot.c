@@ -203,10 +203,37 @@ static bool take_refusal(plim__torch_reader *reader, plim__pickle_value event, u
     return plim__timeline_add_mark(reader->timeline, PLIM__MARK_OOM, reader->events, bytes, text, error) == PLIM_OK;
 }
 
+static const struct action_word {
+    const char *word;
+    plim__memory_action action;
+} action_words[] = {
+    {"alloc", PLIM__ACTION_ALLOC},
+    {"free_requested", PLIM__ACTION_FREE_REQUESTED},
+    {"free_completed", PLIM__ACTION_FREE_COMPLETED},
+    {"segment_alloc", PLIM__ACTION_SEGMENT_TAKEN},
+    {"segment_map", PLIM__ACTION_SEGMENT_TAKEN},
+    {"segment_free", PLIM__ACTION_SEGMENT_GIVEN},
+    {"segment_unmap", PLIM__ACTION_SEGMENT_GIVEN},
+    {"oom", PLIM__ACTION_REFUSED},
+};
+
+static bool add_to_log(plim__torch_reader *reader, plim__pickle_value event, uint64_t address, uint64_t bytes) {
+    plim__pickle_value action = plim__pickle_get(event, "action");
+    plim__memory_event entry = {.address = address, .bytes = bytes, .tick = reader->events};
+    plim__pickle_int(plim__pickle_get(event, "stream"), &entry.stream);
+    for (size_t i = 0; i < sizeof action_words / sizeof *action_words; i++) {
+        if (!plim__pickle_text_is(action, action_words[i].word)) continue;
+        entry.action = (uint8_t)action_words[i].action;
+        return plim__vec_push(&reader->log->events, entry);
+    }
+    return true;
+}
+
 static bool act(plim__torch_reader *reader, plim__pickle_value event, double seconds, plim_error *error) {
     plim__pickle_value action = plim__pickle_get(event, "action");
     uint64_t bytes = unsigned_at(event, "size", 0), address = unsigned_at(event, "addr", 0);
     if (bytes > (uint64_t)1 << 60 || address > UINT64_MAX - ((uint64_t)1 << 61)) return true; /* nonsense */
+    if (reader->log && !add_to_log(reader, event, address, bytes)) return false;
     if (plim__pickle_text_is(action, "alloc"))
         return take_alloc(reader, address, bytes, stack_at(reader, event)) && end_tick(reader, seconds);
     if (plim__pickle_text_is(action, "free_completed"))
@@ -306,8 +333,9 @@ static plim_status read_pickle(plim__torch_reader *reader, plim_error *error) {
     return status;
 }
 
-plim_status plim__torch_snapshot_read(const char *path, int device, plim__timeline *timeline, plim_error *error) {
-    plim__torch_reader reader = {.timeline = timeline, .path = path, .device = device, .timed = true};
+plim_status plim__torch_snapshot_log(const char *path, int device, plim__timeline *timeline, plim__memory_log *log,
+                                     plim_error *error) {
+    plim__torch_reader reader = {.timeline = timeline, .path = path, .device = device, .log = log, .timed = true};
     timeline->source = PLIM__SOURCE_TORCH;
     plim_status status = read_pickle(&reader, error);
     if (status == PLIM_OK) status = plim__torch_finish(&reader, error);
@@ -319,4 +347,8 @@ plim_status plim__torch_snapshot_read(const char *path, int device, plim__timeli
     plim__vec_free(&reader.segment_blocks);
     plim__vec_free(&reader.stack_tensors);
     return status;
+}
+
+plim_status plim__torch_snapshot_read(const char *path, int device, plim__timeline *timeline, plim_error *error) {
+    return plim__torch_snapshot_log(path, device, timeline, NULL, error);
 }

@@ -137,9 +137,21 @@ static void keep_trace(plim__torch_reader *reader, const plim__torch_trace *trac
     timeline->seconds.count = count;
 }
 
+static void keep_log(plim__memory_log *log, const plim__torch_trace *trace) {
+    size_t kept = 0;
+    for (size_t i = 0; log && i < log->events.count; i++) {
+        plim__memory_event event = log->events.items[i];
+        if (event.tick - trace->first > trace->count) continue; /* one may stand behind the last tick */
+        event.tick -= trace->first;
+        log->events.items[kept++] = event;
+    }
+    if (log) log->events.count = kept;
+}
+
 static plim_status keep_device(plim__torch_reader *reader, int device, plim_error *error) {
     const plim__torch_trace none = {.device = device}, *trace = trace_of(reader, device);
     keep_trace(reader, trace ? trace : &none);
+    keep_log(reader->log, trace ? trace : &none);
     plim__timeline *timeline = reader->timeline;
     double end = timeline->seconds.count ? timeline->seconds.items[timeline->seconds.count - 1] : 0;
     if (timeline->seconds.count && !plim__vec_push(&timeline->seconds, end)) return no_memory(reader, error);

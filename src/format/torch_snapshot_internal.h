@@ -3,21 +3,9 @@
 #ifndef PLIM_FORMAT_TORCH_SNAPSHOT_INTERNAL_H
 #define PLIM_FORMAT_TORCH_SNAPSHOT_INTERNAL_H
 
+#include "core/address_map.h"
+#include "format/torch_snapshot.h"
 #include "mem/timeline.h"
-
-/* Live addresses to lives: open addressing, linear probing, removal shifts the run back. */
-typedef struct plim__address_map {
-    struct plim__address_slot {
-        uint64_t address;
-        uint32_t life; /* plus one; 0 is empty */
-    } * slots;
-    size_t count, capacity; /* capacity is a power of two */
-} plim__address_map;
-
-bool plim__address_put(plim__address_map *map, uint64_t address, uint32_t life);
-bool plim__address_take(plim__address_map *map, uint64_t address, uint32_t *life); /* finds and removes */
-bool plim__address_find(const plim__address_map *map, uint64_t address, uint32_t *life);
-void plim__address_free(plim__address_map *map);
 
 /* Ticks first ... first + count - 1 are of one device. */
 typedef struct plim__torch_trace {
@@ -35,8 +23,9 @@ typedef struct plim__torch_reader {
     plim__timeline *timeline; /* lives carry addresses as offsets, and ticks of all devices together, until the end */
     const char *path;
     int device;
-    uint32_t events; /* allocations and completed frees: ticks */
-    uint64_t seen;   /* all events */
+    plim__memory_log *log; /* all events as they come; NULL: not wanted */
+    uint32_t events;       /* allocations and completed frees: ticks */
+    uint64_t seen;         /* all events */
     bool timed;
     double first_time, last_time;
     plim__address_map live;

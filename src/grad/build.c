@@ -98,6 +98,36 @@ plim_status plim__gradient_unsupported(plim__gradient *d, const char *why) {
                       node->op_name, why, node->name);
 }
 
+/* What nodes from `first` on read of a forward node, which had `outputs` outputs before its gradient was built. A value
+ * that the node uses twice counts where the row lists it. */
+static unsigned reads_of(const plim__gradient *d, const plim__op *op, size_t outputs, size_t first) {
+    const plim__node *self = plim__gradient_self(d);
+    unsigned reads = 0;
+    for (size_t n = first; n < d->graph->nodes.count; n++) {
+        const plim__node *node = &d->graph->nodes.items[n];
+        for (size_t k = 0; !node->dead && k < node->inputs.count; k++) {
+            plim_value v = node->inputs.items[k];
+            unsigned as = 0;
+            for (size_t i = 0; v >= 0 && i < self->inputs.count; i++)
+                if (self->inputs.items[i] == v) as |= PLIM__SAVED_IN(i < 14 ? i : 14);
+            for (size_t i = 0; v >= 0 && i < self->outputs.count; i++)
+                if (self->outputs.items[i] == v)
+                    as |= i >= outputs && self->op != op ? PLIM__SAVED_EXTRA : PLIM__SAVED_OUT(i < 13 ? i : 13);
+            reads |= as & op->saved ? as & op->saved : as;
+        }
+    }
+    return reads;
+}
+
+/* A gradient reads what its row says, no more: plans and documents rely on it. */
+static plim_status check_reads(plim__gradient *d, const plim__op *op, size_t outputs, size_t first) {
+    unsigned reads = reads_of(d, op, outputs, first);
+    if ((reads & ~op->saved) == 0) return PLIM_OK;
+    return plim__fail(d->error, PLIM_INTERNAL,
+                      "the gradient of operator %s in node '%s' reads values that its row does not list (%x)", op->name,
+                      plim__gradient_self(d)->name, reads & ~op->saved);
+}
+
 static plim_status differentiate(plim__gradient *d, int32_t n) {
     d->node = n;
     const plim__node *node = plim__gradient_self(d);
@@ -106,8 +136,11 @@ static plim_status differentiate(plim__gradient *d, int32_t n) {
     for (size_t i = 0; i < node->outputs.count; i++) flows |= plim__gradient_of_output(d, i) >= 0;
     for (size_t i = 0; i < node->inputs.count; i++) wanted |= plim__gradient_wanted(d, i);
     if (!flows || !wanted) return PLIM_OK;
-    if (!node->op || !node->op->gradient) return plim__gradient_unsupported(d, "");
-    PLIM_TRY(node->op->gradient(d));
+    const plim__op *op = node->op;
+    if (!op || !plim__op_has_gradient(op)) return plim__gradient_unsupported(d, "");
+    size_t outputs = node->outputs.count, first = d->graph->nodes.count;
+    PLIM_TRY(plim__gradient_of_op(op)(d));
+    PLIM_TRY(check_reads(d, op, outputs, first));
     if (!grow(d)) return plim__fail_memory(d->error, "gradients", d->graph->values.count * sizeof(plim_value));
     return plim_graph_status(d->graph, d->error);
 }

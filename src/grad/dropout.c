@@ -75,7 +75,6 @@ plim_status plim__dropouts_to_training_mode(plim_graph *g, uint64_t seed, plim_e
 }
 
 /* The same elements of the gradient are dropped: the same counters draw the same numbers. */
-plim_status plim__gradient_dropout_train(plim__gradient *d);
 plim_status plim__gradient_dropout_train(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     if (dy < 0) return PLIM_OK;

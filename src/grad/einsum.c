@@ -69,7 +69,6 @@ static plim_status operand(plim__gradient *d, const plim__einsum *e, int i) {
     return plim__gradient_set(d, (size_t)i, gradient);
 }
 
-plim_status plim__gradient_einsum(plim__gradient *d);
 plim_status plim__gradient_einsum(plim__gradient *d) {
     plim__einsum e;
     plim__infer reading = plim__gradient_reading(d);

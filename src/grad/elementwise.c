@@ -4,70 +4,58 @@
 #include <string.h>
 
 #include "grad/gradient.h"
+#include "ops/activation.h"
 
 /* --- one number ----------------------------------------------------------------------------------------------- */
 
 /* dx = Grad(dy, saved), with the operator's own attributes. */
-static plim_status slope(plim__gradient *d, const char *op, plim_value saved) {
+static plim_status slope(plim__gradient *d, plim__function f, plim_value saved) {
+    char name[48];
     plim_value inputs[] = {plim__gradient_of_output(d, 0), saved};
-    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, op, inputs, 2, 1);
+    snprintf(name, sizeof name, "%sGrad", plim__functions[f].name);
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, name, inputs, 2, 1);
     plim__gradient_copy_attributes(d, node);
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-#define INPUT  plim__gradient_input(d, 0)
-#define OUTPUT plim__gradient_output(d, 0)
-#define SLOPE(name, saved, expression)                                                                                 \
-    plim_status plim__gradient_slope_##name(plim__gradient *d);                                                        \
-    plim_status plim__gradient_slope_##name(plim__gradient *d) { return slope(d, #name "Grad", saved); }
-#include "ops/slope.def"
-#undef SLOPE
+static float first_attribute(const plim__gradient *d, plim__function f) {
+    float a, b;
+    plim__function_attributes(f, plim__gradient_self(d), &a, &b);
+    return a;
+}
 
-plim_status plim__gradient_neg(plim__gradient *d);
+/* Any function of activation.def that has a slope. */
+plim_status plim__gradient_activation(plim__gradient *d) {
+    plim__function f = plim__function_of(plim__gradient_self(d));
+    if (plim__functions[f].sided && first_attribute(d, f) < 0) /* no model has that */
+        return plim__gradient_unsupported(d, "with a negative alpha ");
+    return slope(d, f, plim__functions[f].from_output ? plim__gradient_output(d, 0) : plim__gradient_input(d, 0));
+}
+
+/* Where a negative alpha turns the lower side around, the input tells the side: the slope asks for no more. */
+plim_status plim__gradient_leaky_relu(plim__gradient *d) {
+    plim__function f = PLIM__FUNCTION_LeakyRelu;
+    return slope(d, f, first_attribute(d, f) >= 0 ? plim__gradient_output(d, 0) : plim__gradient_input(d, 0));
+}
+
 plim_status plim__gradient_neg(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_one(d, "Neg", plim__gradient_of_output(d, 0)));
 }
 
 /* Steps: flat everywhere. */
-plim_status plim__gradient_zero(plim__gradient *d);
 plim_status plim__gradient_zero(plim__gradient *d) {
     (void)d;
     return PLIM_OK;
 }
 
-plim_status plim__gradient_identity(plim__gradient *d);
 plim_status plim__gradient_identity(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_of_output(d, 0));
 }
 
-plim_status plim__gradient_cast(plim__gradient *d);
 plim_status plim__gradient_cast(plim__gradient *d) {
     plim_dtype dtype = plim__gradient_dtype(d, plim__gradient_input(d, 0));
     return plim__gradient_set(d, 0, plim__gradient_cast_to(d, plim__gradient_of_output(d, 0), dtype));
 }
-
-plim_status plim__gradient_gelu(plim__gradient *d);
-plim_status plim__gradient_gelu(plim__gradient *d) {
-    bool tanh_form = strcmp(plim__node_string(plim__gradient_self(d), "approximate", "none"), "tanh") == 0;
-    return slope(d, tanh_form ? "GeluTanhGrad" : "GeluErfGrad", INPUT);
-}
-
-plim_status plim__gradient_leaky_relu(plim__gradient *d);
-plim_status plim__gradient_leaky_relu(plim__gradient *d) {
-    bool keeps_sign = plim__node_float(plim__gradient_self(d), "alpha", 0.01f) >= 0;
-    return slope(d, "LeakyReluGrad", keeps_sign ? OUTPUT : INPUT);
-}
-
-/* The output says on which side of zero the input was, unless alpha turns the lower side around: no model has that. */
-static plim_status bent(plim__gradient *d, const char *op, float standard) {
-    if (plim__node_float(plim__gradient_self(d), "alpha", standard) < 0)
-        return plim__gradient_unsupported(d, "with a negative alpha ");
-    return slope(d, op, OUTPUT);
-}
-plim_status plim__gradient_elu(plim__gradient *d);
-plim_status plim__gradient_elu(plim__gradient *d) { return bent(d, "EluGrad", 1); }
-plim_status plim__gradient_selu(plim__gradient *d);
-plim_status plim__gradient_selu(plim__gradient *d) { return bent(d, "SeluGrad", 1.67326f); }
 
 /* A bound of Clip: an attribute in older opsets, an input in newer ones; false when it depends on data. */
 static bool clip_bound(plim__gradient *d, size_t input, const char *name, float missing, float *bound) {
@@ -83,7 +71,8 @@ static bool clip_bound(plim__gradient *d, size_t input, const char *name, float 
 /* With bounds that are computed: dy goes to x between them, else to the bound that holds; as in the kernel, the upper
  * one wins where they cross. */
 static plim_status clip_between(plim__gradient *d) {
-    plim_value dy = plim__gradient_of_output(d, 0), x = INPUT, none = plim__gradient_scalar(d, PLIM_F32, 0);
+    plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0),
+               none = plim__gradient_scalar(d, PLIM_F32, 0);
     plim_value low = plim__gradient_input(d, 1), high = plim__gradient_input(d, 2);
     none = plim__gradient_cast_to(d, none, plim__gradient_dtype(d, x));
     plim_value clipped_low = low >= 0 ? plim__gradient_two(d, "Max", x, low) : x;
@@ -100,11 +89,10 @@ static plim_status clip_between(plim__gradient *d) {
     return plim__gradient_set(d, 0, below >= 0 ? plim__gradient_choose(d, below, none, rest) : rest);
 }
 
-plim_status plim__gradient_clip(plim__gradient *d);
 plim_status plim__gradient_clip(plim__gradient *d) {
     float low, high;
     if (!clip_bound(d, 1, "min", -INFINITY, &low) || !clip_bound(d, 2, "max", INFINITY, &high)) return clip_between(d);
-    plim_value inputs[] = {plim__gradient_of_output(d, 0), INPUT};
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0)};
     int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ClipGrad", inputs, 2, 1);
     plim_graph_set_float(d->graph, node, "min", low);
     plim_graph_set_float(d->graph, node, "max", high);
@@ -136,14 +124,12 @@ static plim_value slope2(plim__gradient *d, const char *op, plim_value x, plim_v
     return plim__gradient_node(d, PLIM__DOMAIN, op, (plim_value[]){plim__gradient_of_output(d, 0), x, y}, 3);
 }
 
-plim_status plim__gradient_add(plim__gradient *d);
 plim_status plim__gradient_add(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     PLIM_TRY(set_broadcast(d, 0, dy));
     return set_broadcast(d, 1, dy);
 }
 
-plim_status plim__gradient_sub(plim__gradient *d);
 plim_status plim__gradient_sub(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     PLIM_TRY(set_broadcast(d, 0, dy));
@@ -155,7 +141,6 @@ plim_status plim__gradient_sub(plim__gradient *d) {
     return plim__gradient_set(d, 1, plim__gradient_reshape(d, sum, &shape));
 }
 
-plim_status plim__gradient_mul(plim__gradient *d);
 plim_status plim__gradient_mul(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), a = plim__gradient_input(d, 0), b = plim__gradient_input(d, 1);
     if (a == b) return plim__gradient_set(d, 0, plim__gradient_scale(d, plim__gradient_two(d, "Mul", dy, a), 2));
@@ -164,7 +149,6 @@ plim_status plim__gradient_mul(plim__gradient *d) {
 }
 
 /* da = dy / b, db = -da · y. */
-plim_status plim__gradient_div(plim__gradient *d);
 plim_status plim__gradient_div(plim__gradient *d) {
     plim_value b = aligned(d, plim__gradient_input(d, 1));
     plim_value da = plim__gradient_two(d, "Div", plim__gradient_of_output(d, 0), b);
@@ -175,7 +159,6 @@ plim_status plim__gradient_div(plim__gradient *d) {
 }
 
 /* y = a - b · n with a whole n: the slope for b is -n = (y - a) / b. */
-plim_status plim__gradient_mod(plim__gradient *d);
 plim_status plim__gradient_mod(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     PLIM_TRY(set_broadcast(d, 0, dy));
@@ -193,7 +176,6 @@ static bool is_number(plim__gradient *d, plim_value v, double number) {
     return plim__tensor_at(tensor, 0) == number;
 }
 
-plim_status plim__gradient_pow(plim__gradient *d);
 plim_status plim__gradient_pow(plim__gradient *d) {
     plim_value x = plim__gradient_input(d, 0), e = plim__gradient_input(d, 1), dy = plim__gradient_of_output(d, 0);
     if (is_number(d, e, 2)) return set_broadcast(d, 0, plim__gradient_scale(d, plim__gradient_two(d, "Mul", dy, x), 2));
@@ -204,7 +186,6 @@ plim_status plim__gradient_pow(plim__gradient *d) {
                : PLIM_OK;
 }
 
-plim_status plim__gradient_prelu(plim__gradient *d);
 plim_status plim__gradient_prelu(plim__gradient *d) {
     plim_value x = plim__gradient_input(d, 0), s = plim__gradient_input(d, 1);
     plim__shape own = plim__gradient_shape(d, s), wide = own;
@@ -233,9 +214,7 @@ static plim_status extreme(plim__gradient *d, const char *op) {
     return PLIM_OK;
 }
 
-plim_status plim__gradient_max(plim__gradient *d);
 plim_status plim__gradient_max(plim__gradient *d) { return extreme(d, "LargerGrad2"); }
-plim_status plim__gradient_min(plim__gradient *d);
 plim_status plim__gradient_min(plim__gradient *d) { return extreme(d, "SmallerGrad2"); }
 
 static plim_status share(plim__gradient *d, plim_value dy) {
@@ -245,15 +224,12 @@ static plim_status share(plim__gradient *d, plim_value dy) {
     return PLIM_OK;
 }
 
-plim_status plim__gradient_variadic_sum(plim__gradient *d);
 plim_status plim__gradient_variadic_sum(plim__gradient *d) { return share(d, plim__gradient_of_output(d, 0)); }
-plim_status plim__gradient_variadic_mean(plim__gradient *d);
 plim_status plim__gradient_variadic_mean(plim__gradient *d) {
     double count = (double)plim__gradient_self(d)->inputs.count;
     return share(d, plim__gradient_scale(d, plim__gradient_of_output(d, 0), 1 / count));
 }
 
-plim_status plim__gradient_where(plim__gradient *d);
 plim_status plim__gradient_where(plim__gradient *d) {
     plim_value condition = plim__gradient_input(d, 0), dy = plim__gradient_of_output(d, 0);
     plim_value none = plim__gradient_scalar(d, plim__gradient_dtype(d, dy), 0);

@@ -18,14 +18,14 @@
 
 #include "ops/op.h"
 
-struct plim__gradient {
+typedef struct plim__gradient {
     plim_graph *graph;
     int32_t node; /* index, since nodes move while new ones are added; -1: what is built is no node's gradient */
     plim_error *error;
     PLIM_VEC(plim_value) of; /* gradient of each value so far, PLIM_NO_VALUE for none */
     const bool *needed;      /* by value of the forward pass: whether anybody wants its gradient */
     size_t needed_count;
-};
+} plim__gradient;
 
 /* Nodes of ONNX operators that gradients add are of this opset. */
 #define PLIM__GRADIENT_OPSET 18
@@ -102,6 +102,15 @@ plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient)
 /* What others have contributed to the gradient of input i so far, PLIM_NO_VALUE for nothing: the next
  * plim__gradient_set replaces it. For operators that add to a gradient where it is. */
 plim_value plim__gradient_take(plim__gradient *d, size_t i);
+
+/* The gradient functions that rows name, and the one of a row; NULL where it has none. */
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
+    plim_status plim__gradient_##gradient(plim__gradient *d);
+#include "ops/ops.def"
+#undef OP
+typedef plim_status (*plim__gradient_function)(plim__gradient *d);
+plim__gradient_function plim__gradient_of_op(const plim__op *op);
 
 /* --- the whole graph ------------------------------------------------------------------------------------------ */
 

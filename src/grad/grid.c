@@ -3,7 +3,6 @@
 
 #include "grad/gradient.h"
 
-plim_status plim__gradient_grid_sample(plim__gradient *d);
 plim_status plim__gradient_grid_sample(plim__gradient *d) {
     bool grid = plim__gradient_wanted(d, 1);
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1)};
@@ -15,7 +14,6 @@ plim_status plim__gradient_grid_sample(plim__gradient *d) {
 }
 
 /* Each column takes back what its window has. */
-plim_status plim__gradient_col2im(plim__gradient *d);
 plim_status plim__gradient_col2im(plim__gradient *d) {
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 1), plim__gradient_input(d, 2)};
@@ -51,7 +49,6 @@ static plim_value base_grid(plim__gradient *d, int64_t k, int64_t points, const 
 }
 
 /* grid = base · thetaᵀ: dtheta = dgridᵀ · base, base being (points, k + 1). */
-plim_status plim__gradient_affine_grid(plim__gradient *d);
 plim_status plim__gradient_affine_grid(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     plim__shape shape = plim__gradient_shape(d, dy);
@@ -62,7 +59,6 @@ plim_status plim__gradient_affine_grid(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_two(d, "MatMul", turned, base));
 }
 
-plim_status plim__gradient_det(plim__gradient *d);
 plim_status plim__gradient_det(plim__gradient *d) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0)};
     return plim__gradient_set(d, 0, plim__gradient_node(d, PLIM__DOMAIN, "DetGrad", inputs, 2));

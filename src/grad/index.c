@@ -5,7 +5,6 @@
 
 /* What several indices took comes back added up, in the order of the indices; onto the gradient of another user where
  * there is one (a table of words that is the last layer too), so that few rows do not cost a pass over all of them. */
-plim_status plim__gradient_gather(plim__gradient *d);
 plim_status plim__gradient_gather(plim__gradient *d) {
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
     plim_value onto = plim__gradient_wanted(d, 0) ? plim__gradient_take(d, 0) : PLIM_NO_VALUE;
@@ -28,7 +27,6 @@ static plim_value scatter_added(plim__gradient *d, const char *op, plim_value in
     return plim__gradient_end(d, node);
 }
 
-plim_status plim__gradient_gather_elements(plim__gradient *d);
 plim_status plim__gradient_gather_elements(plim__gradient *d) {
     return plim__gradient_set(d, 0,
                               scatter_added(d, "ScatterElements", plim__gradient_input(d, 1),
@@ -59,7 +57,6 @@ static plim_value with_batch(plim__gradient *d, plim_value indices, int64_t batc
     return plim__gradient_end(d, node);
 }
 
-plim_status plim__gradient_gather_nd(plim__gradient *d);
 plim_status plim__gradient_gather_nd(plim__gradient *d) {
     plim_value indices = plim__gradient_input(d, 1);
     int64_t batch_dims = plim__node_int(plim__gradient_self(d), "batch_dims", 0);
@@ -70,7 +67,6 @@ plim_status plim__gradient_gather_nd(plim__gradient *d) {
 }
 
 /* The values come from where the indices say. */
-plim_status plim__gradient_top_k(plim__gradient *d);
 plim_status plim__gradient_top_k(plim__gradient *d) {
     if (plim__gradient_of_output(d, 0) < 0) return PLIM_OK;
     plim__shape shape = plim__gradient_shape(d, plim__gradient_output(d, 0));
@@ -81,7 +77,6 @@ plim_status plim__gradient_top_k(plim__gradient *d) {
 }
 
 /* What was kept goes back to its place: the condition is a constant, and so are the places. */
-plim_status plim__gradient_compress(plim__gradient *d);
 plim_status plim__gradient_compress(plim__gradient *d) {
     plim__tensor *condition = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 1));
     plim__shape own = plim__gradient_shape(d, plim__gradient_input(d, 0)), seen = own;
@@ -106,7 +101,6 @@ plim_status plim__gradient_compress(plim__gradient *d) {
 }
 
 /* values = {off, on}: each gets the sum of what it was written to. */
-plim_status plim__gradient_one_hot(plim__gradient *d);
 plim_status plim__gradient_one_hot(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     float marks[] = {0, 1};
@@ -215,9 +209,7 @@ static plim_status scatter(plim__gradient *d, const char *scatter_op, const char
     return plim__gradient_wanted(d, 2) ? plim__gradient_set(d, 2, gathered(d, &s, s.dy)) : PLIM_OK;
 }
 
-plim_status plim__gradient_scatter_elements(plim__gradient *d);
 plim_status plim__gradient_scatter_elements(plim__gradient *d) {
     return scatter(d, "ScatterElements", "GatherElements");
 }
-plim_status plim__gradient_scatter_nd(plim__gradient *d);
 plim_status plim__gradient_scatter_nd(plim__gradient *d) { return scatter(d, "ScatterND", "GatherND"); }

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "grad/training.h"
-#include "graph/match.h"
+#include "graph/passes/match.h"
 #include "ops/op.h"
 
 /* What makes the scores. */

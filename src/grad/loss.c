@@ -22,17 +22,14 @@ static plim_status class_loss(plim__gradient *d, const char *op, bool scores) {
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-plim_status plim__gradient_softmax_loss(plim__gradient *d);
 plim_status plim__gradient_softmax_loss(plim__gradient *d) {
     return class_loss(d, "SoftmaxCrossEntropyLossGrad", true);
 }
-plim_status plim__gradient_likelihood_loss(plim__gradient *d);
 plim_status plim__gradient_likelihood_loss(plim__gradient *d) {
     return class_loss(d, "NegativeLogLikelihoodLossGrad", false);
 }
 
 /* The weight and the number of right predictions do not change with the scores, as far as a gradient can tell. */
-plim_status plim__gradient_cross_entropy(plim__gradient *d);
 plim_status plim__gradient_cross_entropy(plim__gradient *d) {
     plim_value dloss = plim__gradient_of_output(d, 0);
     if (dloss < 0) return PLIM_OK;
@@ -109,7 +106,6 @@ static plim_status linear_again(plim__gradient *d, plim_value dloss) {
     return PLIM_OK;
 }
 
-plim_status plim__gradient_linear_cross_entropy(plim__gradient *d);
 plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
     plim_value dloss = plim__gradient_of_output(d, 0);
     if (dloss < 0) return PLIM_OK;
@@ -118,7 +114,6 @@ plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
     return fresh && (mean || sum) ? linear_at_once(d, sum) : linear_again(d, dloss);
 }
 
-plim_status plim__gradient_element_loss(plim__gradient *d);
 plim_status plim__gradient_element_loss(plim__gradient *d) {
     if (plim__gradient_wanted(d, 1)) return plim__gradient_unsupported(d, "for its targets ");
     if (plim__gradient_input(d, 2) >= 0) return plim__gradient_unsupported(d, "of a part of its elements ");

@@ -17,10 +17,25 @@ plim_loss plim_loss_default(plim_loss_kind kind) {
                        .delta = 1};
 }
 
+plim_status plim__loss_resolve(const plim_loss *given, plim_loss *loss, plim_error *error) {
+    *loss = *given;
+    if ((size_t)loss->kind >= KINDS) return plim__fail(error, PLIM_INVALID, "there is no loss %d", (int)loss->kind);
+    for (size_t i = 0; i < sizeof loss->reserved / sizeof *loss->reserved; i++)
+        if (loss->reserved[i])
+            return plim__fail(error, PLIM_UNSUPPORTED, "the loss sets a field that this version does not have");
+    if (loss->class_count && !loss->class_weights)
+        return plim__fail(error, PLIM_INVALID, "the loss has %zu classes, but class_weights is NULL",
+                          loss->class_count);
+    bool empty = !loss->output && !loss->ignores && !loss->ignore_index && loss->label_smoothing == 0 &&
+                 !loss->class_weights && loss->delta == 0;
+    if (empty) *loss = plim_loss_default(loss->kind);
+    return PLIM_OK;
+}
+
 int plim_loss_find(const char *name, plim_loss_kind *kind) {
-    for (size_t i = 0; i < KINDS; i++)
+    for (size_t i = 0; name && i < KINDS; i++)
         if (strcmp(names[i], name) == 0) {
-            *kind = (plim_loss_kind)i;
+            if (kind) *kind = (plim_loss_kind)i;
             return 1;
         }
     return 0;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "grad/gradient.h"
+#include "ops/activation.h"
 
 /* The last two axes exchanged. */
 static plim_value flipped(plim__gradient *d, plim_value x) {
@@ -69,28 +70,9 @@ static plim_status factors(plim__gradient *d, plim_value dy) {
     return plim__gradient_set(d, 1, plim__gradient_reshape(d, db, &own_b));
 }
 
-plim_status plim__gradient_matmul(plim__gradient *d);
 plim_status plim__gradient_matmul(plim__gradient *d) { return factors(d, plim__gradient_of_output(d, 0)); }
 
 /* --- fused activations ---------------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *name, *slope; /* the backward operator, from the output */
-    const char *alpha, *beta; /* its attributes */
-} from_output[] = {
-    {"relu", "LeakyReluGrad", "alpha", NULL}, /* alpha is the slope below zero */
-    {"elu", "EluGrad", "alpha", NULL},
-    {"sigmoid", "SigmoidGrad", NULL, NULL},
-};
-static const struct {
-    const char *name, *op; /* the operator that computes it alone, when the gradient needs its input */
-    const char *alpha, *beta;
-} alone[] = {
-    {"gelu_erf", "Gelu", NULL, NULL},
-    {"hardswish", "HardSwish", NULL, NULL},
-    {"swish", "Swish", "alpha", NULL},
-    {"clip", "Clip", "min", "max"},
-};
 
 static void remove_activation(plim__node *node) {
     for (size_t i = 0; i < node->attributes.count;) {
@@ -104,25 +86,21 @@ static void remove_activation(plim__node *node) {
 }
 
 /* Takes the activation out of the fused node: node → z, activation(z) → y. z is what its gradient needs. */
-static plim_status unfuse(plim__gradient *d, size_t k, plim_value *z) {
+static plim_status unfuse(plim__gradient *d, plim__function f, const float numbers[2], plim_value *z) {
     plim_graph *g = d->graph;
     plim_value y = plim__gradient_output(d, 0);
-    float alpha = plim__node_float(plim__gradient_self(d), "activation_alpha", 0),
-          beta = plim__node_float(plim__gradient_self(d), "activation_beta", 0);
     plim__shape shape = plim__gradient_shape(d, y);
     *z = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, plim__gradient_dtype(d, y), &shape);
-    bool own = strcmp(alone[k].op, "Swish") == 0, clip = strcmp(alone[k].op, "Clip") == 0;
+    bool own = f == PLIM__FUNCTION_Swish, clip = f == PLIM__FUNCTION_Clip;
     plim_value inputs[3] = {*z};
-    if (clip) {
-        inputs[1] = plim__gradient_scalar(d, PLIM_F32, (double)alpha);
-        inputs[2] = plim__gradient_scalar(d, PLIM_F32, (double)beta);
-    }
-    int32_t node = plim__graph_add_node(g, own ? PLIM__DOMAIN : "", alone[k].op, NULL, own ? 1 : 20);
+    for (size_t i = 0; clip && i < 2; i++) inputs[1 + i] = plim__gradient_scalar(d, PLIM_F32, (double)numbers[i]);
+    int32_t node = plim__graph_add_node(
+        g, own ? PLIM__DOMAIN : "", f == PLIM__FUNCTION_GeluErf ? "Gelu" : plim__functions[f].name, NULL, own ? 1 : 20);
     for (size_t i = 0; i < (clip ? 3u : 1u); i++) plim__node_add_input(g, node, inputs[i]);
-    if (own) plim_graph_set_float(g, node, "alpha", alpha);
+    if (own) plim_graph_set_float(g, node, plim__functions[f].a, numbers[0]);
     PLIM_TRY(plim_graph_status(g, d->error));
     plim__node *fused = &g->nodes.items[d->node], *made = &g->nodes.items[node];
-    made->op = plim__op_find(made->domain, made->op_name, made->version); /* nobody infers it: y has its type */
+    made->op = plim__op_find(made->domain, made->op_name, made->version); /* nothing infers it: y has its type */
     remove_activation(fused);
     fused->outputs.items[0] = *z;
     g->values.items[*z].producer = d->node;
@@ -134,33 +112,25 @@ static plim_status unfuse(plim__gradient *d, size_t k, plim_value *z) {
 static plim_status before_activation(plim__gradient *d, plim_value *dz) {
     const plim__node *node = plim__gradient_self(d);
     const char *name = plim__node_string(node, "activation", NULL);
-    plim_value dy = plim__gradient_of_output(d, 0), y = plim__gradient_output(d, 0), z;
-    float alpha = plim__node_float(node, "activation_alpha", 0), beta = plim__node_float(node, "activation_beta", 0);
+    plim_value dy = plim__gradient_of_output(d, 0), saved = plim__gradient_output(d, 0);
+    const float numbers[2] = {plim__node_float(node, "activation_alpha", 0),
+                              plim__node_float(node, "activation_beta", 0)};
     *dz = dy;
     if (!name) return PLIM_OK;
-    for (size_t k = 0; k < sizeof from_output / sizeof *from_output; k++) {
-        if (strcmp(name, from_output[k].name) != 0 || alpha < 0) continue;
-        int32_t slope = plim__gradient_begin(d, PLIM__DOMAIN, from_output[k].slope, (plim_value[]){dy, y}, 2, 1);
-        if (from_output[k].alpha) plim_graph_set_float(d->graph, slope, from_output[k].alpha, alpha);
-        *dz = plim__gradient_end(d, slope);
-        return plim_graph_status(d->graph, d->error);
-    }
-    for (size_t k = 0; k < sizeof alone / sizeof *alone; k++) {
-        char slope_name[32];
-        if (strcmp(name, alone[k].name) != 0) continue;
-        PLIM_TRY(unfuse(d, k, &z));
-        snprintf(slope_name, sizeof slope_name, "%sGrad", strcmp(alone[k].op, "Gelu") == 0 ? "GeluErf" : alone[k].op);
-        int32_t slope = plim__gradient_begin(d, PLIM__DOMAIN, slope_name, (plim_value[]){dy, z}, 2, 1);
-        if (alone[k].alpha) plim_graph_set_float(d->graph, slope, alone[k].alpha, alpha);
-        if (alone[k].beta) plim_graph_set_float(d->graph, slope, alone[k].beta, beta);
-        *dz = plim__gradient_end(d, slope);
-        return plim_graph_status(d->graph, d->error);
-    }
-    return plim__gradient_unsupported(d, "with this activation ");
+    plim__function f = plim__function_of_fused(name);
+    if (f == PLIM__FUNCTION_COUNT || (plim__functions[f].sided && numbers[0] < 0))
+        return plim__gradient_unsupported(d, "with this activation ");
+    if (!plim__functions[f].from_output) PLIM_TRY(unfuse(d, f, numbers, &saved));
+    char slope_name[48];
+    snprintf(slope_name, sizeof slope_name, "%sGrad", plim__functions[f].name);
+    int32_t slope = plim__gradient_begin(d, PLIM__DOMAIN, slope_name, (plim_value[]){dy, saved}, 2, 1);
+    if (plim__functions[f].a) plim_graph_set_float(d->graph, slope, plim__functions[f].a, numbers[0]);
+    if (plim__functions[f].b) plim_graph_set_float(d->graph, slope, plim__functions[f].b, numbers[1]);
+    *dz = plim__gradient_end(d, slope);
+    return plim_graph_status(d->graph, d->error);
 }
 
 /* y = activation(x·w + bias + residual) */
-plim_status plim__gradient_linear(plim__gradient *d);
 plim_status plim__gradient_linear(plim__gradient *d) {
     plim_value dz;
     PLIM_TRY(before_activation(d, &dz));
@@ -171,7 +141,6 @@ plim_status plim__gradient_linear(plim__gradient *d) {
 }
 
 /* y = activation(alpha · a'·b' + beta · c), a' and b' transposed or not. */
-plim_status plim__gradient_gemm(plim__gradient *d);
 plim_status plim__gradient_gemm(plim__gradient *d) {
     plim_value dz, a = plim__gradient_input(d, 0), b = plim__gradient_input(d, 1);
     PLIM_TRY(before_activation(d, &dz));

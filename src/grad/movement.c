@@ -5,13 +5,11 @@
 #include "ops/movement.h"
 
 /* Reshape, Flatten, Squeeze, Unsqueeze. */
-plim_status plim__gradient_reshaped(plim__gradient *d);
 plim_status plim__gradient_reshaped(plim__gradient *d) {
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
     return plim__gradient_set(d, 0, plim__gradient_reshape(d, plim__gradient_of_output(d, 0), &shape));
 }
 
-plim_status plim__gradient_transposed(plim__gradient *d);
 plim_status plim__gradient_transposed(plim__gradient *d) {
     int order[PLIM_MAX_RANK], inverse[PLIM_MAX_RANK] = {0};
     plim__infer reading = plim__gradient_reading(d);
@@ -20,7 +18,6 @@ plim_status plim__gradient_transposed(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_transpose(d, plim__gradient_of_output(d, 0), inverse));
 }
 
-plim_status plim__gradient_slice(plim__gradient *d);
 plim_status plim__gradient_slice(plim__gradient *d) {
     plim__slice slice;
     plim__infer reading = plim__gradient_reading(d);
@@ -31,7 +28,6 @@ plim_status plim__gradient_slice(plim__gradient *d) {
 }
 
 /* The pieces' gradients side by side again. */
-plim_status plim__gradient_split(plim__gradient *d);
 plim_status plim__gradient_split(plim__gradient *d) {
     size_t count = plim__gradient_self(d)->outputs.count;
     plim_value *pieces = plim__alloc_array(count, sizeof *pieces);
@@ -60,7 +56,6 @@ plim_status plim__gradient_split(plim__gradient *d) {
 }
 
 /* Views of the gradient. */
-plim_status plim__gradient_concat(plim__gradient *d);
 plim_status plim__gradient_concat(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     plim__shape shape = plim__gradient_shape(d, dy);
@@ -76,14 +71,12 @@ plim_status plim__gradient_concat(plim__gradient *d) {
     return PLIM_OK;
 }
 
-plim_status plim__gradient_expanded(plim__gradient *d);
 plim_status plim__gradient_expanded(plim__gradient *d) {
     return plim__gradient_set(
         d, 0, plim__gradient_unbroadcast(d, plim__gradient_of_output(d, 0), plim__gradient_input(d, 0)));
 }
 
 /* (r0·d0, r1·d1, ...) seen as (r0, d0, r1, d1, ...) and summed over the repetitions, an axis at a time. */
-plim_status plim__gradient_tile(plim__gradient *d);
 plim_status plim__gradient_tile(plim__gradient *d) {
     int64_t repeats[PLIM_MAX_RANK];
     plim__infer reading = plim__gradient_reading(d);
@@ -122,7 +115,6 @@ static plim_value unpad(plim__gradient *d, const plim__pad *pad, const plim__sha
 }
 
 /* What was there before the padding, from the middle of each axis. */
-plim_status plim__gradient_center_crop_pad(plim__gradient *d);
 plim_status plim__gradient_center_crop_pad(plim__gradient *d) {
     plim__shape in = plim__gradient_shape(d, plim__gradient_input(d, 0)),
                 out = plim__gradient_shape(d, plim__gradient_output(d, 0));
@@ -146,7 +138,6 @@ static plim_status pad_value(plim__gradient *d, plim_value inner) {
     return plim__gradient_set(d, 2, plim__gradient_reshape(d, rest, &own));
 }
 
-plim_status plim__gradient_pad(plim__gradient *d);
 plim_status plim__gradient_pad(plim__gradient *d) {
     plim__pad pad;
     plim__infer reading = plim__gradient_reading(d);
@@ -167,7 +158,6 @@ plim_status plim__gradient_pad(plim__gradient *d) {
 }
 
 /* The gradient node gets the whole geometry as attributes, so that it keeps no input alive. */
-plim_status plim__gradient_resize(plim__gradient *d);
 plim_status plim__gradient_resize(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
@@ -202,7 +192,6 @@ static plim_status blocks(plim__gradient *d, const plim__shape *parts, const int
     return plim__gradient_set(d, 0, plim__gradient_reshape(d, plim__gradient_transpose(d, gradient, order), &shape));
 }
 
-plim_status plim__gradient_depth_to_space(plim__gradient *d);
 plim_status plim__gradient_depth_to_space(plim__gradient *d) {
     plim__shape x = plim__gradient_shape(d, plim__gradient_input(d, 0));
     int64_t b = plim__node_int(plim__gradient_self(d), "blocksize", 1), c = x.dims[1] / (b * b);
@@ -213,7 +202,6 @@ plim_status plim__gradient_depth_to_space(plim__gradient *d) {
     return blocks(d, &parts, columns ? crd : dcr);
 }
 
-plim_status plim__gradient_space_to_depth(plim__gradient *d);
 plim_status plim__gradient_space_to_depth(plim__gradient *d) {
     plim__shape x = plim__gradient_shape(d, plim__gradient_input(d, 0));
     int64_t b = plim__node_int(plim__gradient_self(d), "blocksize", 1);
@@ -224,7 +212,6 @@ plim_status plim__gradient_space_to_depth(plim__gradient *d) {
 }
 
 /* Operators that are their own gradient: Trilu keeps the same half, ReverseSequence turns around again. */
-plim_status plim__gradient_again(plim__gradient *d);
 plim_status plim__gradient_again(plim__gradient *d) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 1)};
     int32_t node = plim__gradient_begin(d, "", plim__gradient_self(d)->op_name, inputs, inputs[1] >= 0 ? 2 : 1, 1);

@@ -160,7 +160,6 @@ plim_status plim__batch_norms_train(plim_graph *g, plim_error *error) {
     return plim__ops_resolve(g, error);
 }
 
-plim_status plim__gradient_batch_norm_train(plim__gradient *d);
 plim_status plim__gradient_batch_norm_train(plim__gradient *d) {
     if (plim__gradient_of_output(d, 0) < 0) return PLIM_OK;
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0),  plim__gradient_input(d, 1),
@@ -184,7 +183,6 @@ static plim_status fixed_statistics(plim__gradient *d, plim_value ratio, plim_va
 }
 
 /* With fixed statistics it is a scale and a shift for each channel. */
-plim_status plim__gradient_batch_norm(plim__gradient *d);
 plim_status plim__gradient_batch_norm(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0);
     plim__shape shape = plim__gradient_shape(d, x),
@@ -253,7 +251,6 @@ static plim_status layer_norm_with_statistics(plim__gradient *d) {
     return three(d, "LayerNormGrad", inputs, 5);
 }
 
-plim_status plim__gradient_layer_norm(plim__gradient *d);
 plim_status plim__gradient_layer_norm(plim__gradient *d) {
     if (plim__gradient_output(d, 1) >= 0 || plim__gradient_output(d, 2) >= 0) return layer_norm_with_statistics(d);
     PLIM_TRY(plim__gradient_become(d, "LayerNormTrain", 3));
@@ -262,14 +259,12 @@ plim_status plim__gradient_layer_norm(plim__gradient *d) {
     return three(d, "LayerNormGrad", inputs, 5);
 }
 
-plim_status plim__gradient_channel_norm(plim__gradient *d);
 plim_status plim__gradient_channel_norm(plim__gradient *d) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1)};
     return three(d, "ChannelNormGrad", inputs, 3);
 }
 
 /* y = x / |x|: dx = (dy - y' · sum(dy · y)) / |x|, y' = y for p = 2 and sign(x) for p = 1. |x| = x / y is computed again. */
-plim_status plim__gradient_lp_normalization(plim__gradient *d);
 plim_status plim__gradient_lp_normalization(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0);
     int axis = 0;
@@ -291,7 +286,6 @@ static plim_value mean_over(plim__gradient *d, plim_value x, const bool *axes, d
 }
 
 /* y = (x - mean) / deviation: dx = (dy - mean(dy) - y · mean(dy · y)) / deviation. */
-plim_status plim__gradient_mvn(plim__gradient *d);
 plim_status plim__gradient_mvn(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0);
     plim__shape shape = plim__gradient_shape(d, x);
@@ -358,7 +352,6 @@ static plim_status attention_mask(plim__gradient *d) {
 }
 
 /* Nothing but q, k and v is kept: the weights are computed again. */
-plim_status plim__gradient_attention(plim__gradient *d);
 plim_status plim__gradient_attention(plim__gradient *d) {
     if (plim__gradient_wanted(d, 3)) PLIM_TRY(attention_mask(d));
     plim_value mask = plim__gradient_input(d, 3);
@@ -368,7 +361,6 @@ plim_status plim__gradient_attention(plim__gradient *d) {
 }
 
 /* Dropped elements have no slope, the others that of the scale. Without a training mode nothing is dropped. */
-plim_status plim__gradient_dropout(plim__gradient *d);
 plim_status plim__gradient_dropout(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     plim__tensor *training = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 2)),

@@ -7,4 +7,9 @@
 /* PLIM_INVALID names the first setting that makes no sense; settings that the optimizer does not know are not read. */
 plim_status plim__optimizer_check(const plim_optimizer *optimizer, plim_error *error);
 
+/* What a caller gave, made whole: one of which only the kind is set becomes that kind's default. What comes out gives
+ * itself. A setting that most likely was forgotten, an unknown kind and fields of later versions are refused. */
+plim_status plim__optimizer_resolve(const plim_optimizer *given, plim_optimizer *optimizer, plim_error *error);
+plim_status plim__schedule_check(const plim_schedule *schedule, plim_error *error);
+
 #endif

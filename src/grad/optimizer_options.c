@@ -112,6 +112,54 @@ plim_status plim__optimizer_check(const plim_optimizer *o, plim_error *error) {
     return PLIM_OK;
 }
 
+/* --- what a caller gave ----------------------------------------------------------------------------------------- */
+
+static bool has_later_fields(const uint64_t reserved[4]) {
+    return reserved[0] || reserved[1] || reserved[2] || reserved[3];
+}
+
+static plim_status refuse_zero(const plim_optimizer *o, const char *field, plim_error *error) {
+    return plim__fail(error, PLIM_INVALID,
+                      "optimizer %s: %s is 0; begin with plim_optimizer_default, and write PLIM_ZERO where 0 is meant",
+                      plim_optimizer_name(o->kind), field);
+}
+
+plim_status plim__optimizer_resolve(const plim_optimizer *given, plim_optimizer *optimizer, plim_error *error) {
+    *optimizer = *given;
+    plim_optimizer *o = optimizer;
+    if ((int)o->kind < 0 || (int)o->kind >= COUNT(optimizer_names))
+        return plim__fail(error, PLIM_INVALID, "there is no optimizer %d", (int)o->kind);
+    if (has_later_fields(o->reserved))
+        return plim__fail(error, PLIM_UNSUPPORTED, "the optimizer sets a field that this version does not have");
+    const double numbers[] = {o->rate,    o->momentum,  o->dampening,  o->beta1,        o->beta2,     o->alpha,
+                              o->epsilon, o->threshold, o->rate_decay, o->weight_decay, o->clip_norm, o->clip_value};
+    bool empty = !o->nesterov;
+    for (int i = 0; i < COUNT(numbers); i++) empty = empty && numbers[i] == 0;
+    if (empty) {
+        *o = plim_optimizer_default(o->kind);
+        return PLIM_OK;
+    }
+    bool betas = o->kind == PLIM_ADAM || o->kind == PLIM_ADAMW || o->kind == PLIM_LION;
+    if (o->rate == 0) return refuse_zero(o, "rate", error);
+    if (betas && o->beta1 == 0) return refuse_zero(o, "beta1", error);
+    if ((betas || o->kind == PLIM_ADAFACTOR) && o->beta2 == 0) return refuse_zero(o, "beta2", error);
+    if (o->kind == PLIM_RMSPROP && o->alpha == 0) return refuse_zero(o, "alpha", error);
+    return PLIM_OK;
+}
+
+plim_status plim__schedule_check(const plim_schedule *s, plim_error *error) {
+    if ((int)s->kind < 0 || (int)s->kind >= COUNT(schedule_names))
+        return plim__fail(error, PLIM_INVALID, "there is no schedule %d", (int)s->kind);
+    if (has_later_fields(s->reserved))
+        return plim__fail(error, PLIM_UNSUPPORTED, "the schedule sets a field that this version does not have");
+    if (s->warmup < 0 || s->total < 0 || s->every < 0)
+        return plim__fail(error, PLIM_INVALID, "schedule %s: warmup, total and every must not be negative",
+                          schedule_names[s->kind]);
+    if (!isfinite(s->gamma) || !isfinite(s->least))
+        return plim__fail(error, PLIM_INVALID, "schedule %s: gamma and least must be finite", schedule_names[s->kind]);
+    return PLIM_OK;
+}
+
 /* --- schedules ------------------------------------------------------------------------------------------------- */
 
 int plim_schedule_find(const char *name, plim_schedule_kind *kind) {
@@ -122,6 +170,7 @@ int plim_schedule_find(const char *name, plim_schedule_kind *kind) {
 
 double plim_schedule_factor(const plim_schedule *s, int64_t update) {
     const double pi = 3.14159265358979323846;
+    if (!s) return 1;
     if (update < 0) update = 0;
     if (update < s->warmup) return (double)(update + 1) / (double)s->warmup;
     int64_t warmup = s->warmup > 0 ? s->warmup : 0, since = update - warmup, length = s->total - warmup;

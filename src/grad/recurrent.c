@@ -57,9 +57,6 @@ static plim_status recurrent(plim__gradient *d, const char *op) {
     return PLIM_OK;
 }
 
-plim_status plim__gradient_rnn(plim__gradient *d);
 plim_status plim__gradient_rnn(plim__gradient *d) { return recurrent(d, "RnnGrad"); }
-plim_status plim__gradient_gru(plim__gradient *d);
 plim_status plim__gradient_gru(plim__gradient *d) { return recurrent(d, "GruGrad"); }
-plim_status plim__gradient_lstm(plim__gradient *d);
 plim_status plim__gradient_lstm(plim__gradient *d) { return recurrent(d, "LstmGrad"); }

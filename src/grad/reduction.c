@@ -99,7 +99,6 @@ REDUCTION(reduce_sum_square, two(d, "Mul", plim__gradient_scale(d, r.dy, 2), r.x
 /* --- along one axis ------------------------------------------------------------------------------------------- */
 
 /* The sum runs the other way. */
-plim_status plim__gradient_cumsum(plim__gradient *d);
 plim_status plim__gradient_cumsum(plim__gradient *d) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 1)};
     int64_t exclusive = plim__node_int(plim__gradient_self(d), "exclusive", 0),
@@ -121,7 +120,5 @@ static plim_status softmax(plim__gradient *d, const char *op) {
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-plim_status plim__gradient_softmax(plim__gradient *d);
 plim_status plim__gradient_softmax(plim__gradient *d) { return softmax(d, "SoftmaxGrad"); }
-plim_status plim__gradient_log_softmax(plim__gradient *d);
 plim_status plim__gradient_log_softmax(plim__gradient *d) { return softmax(d, "LogSoftmaxGrad"); }

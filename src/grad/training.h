@@ -20,6 +20,9 @@ typedef struct plim__loss_parts {
     plim_value correct; /* how many of them the model predicts; PLIM_NO_VALUE when it does not classify */
 } plim__loss_parts;
 
+/* What a caller gave, made whole: one of which only the kind is set becomes that kind's default. An unknown kind and
+ * fields of later versions are refused. */
+plim_status plim__loss_resolve(const plim_loss *given, plim_loss *loss, plim_error *error);
 /* Adds the loss to a graph with concrete shapes. */
 plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_parts *parts, plim_error *error);
 

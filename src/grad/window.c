@@ -28,7 +28,6 @@ static plim_status channel_sum(plim__gradient *d, size_t input, plim_value dy) {
     return plim__gradient_set(d, input, plim__gradient_reshape(d, plim__gradient_sum(d, dy, axes, false), &shape));
 }
 
-plim_status plim__gradient_conv(plim__gradient *d);
 plim_status plim__gradient_conv(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), w = plim__gradient_input(d, 1);
     if (plim__gradient_wanted(d, 1))
@@ -60,7 +59,6 @@ static void plain_attributes(plim__gradient *d, int32_t node, const plim__window
 
 /* A transposed convolution is the backward pass of a plain one, so its backward pass is that plain one: dy is the image,
  * x what came out. */
-plim_status plim__gradient_conv_transpose(plim__gradient *d);
 plim_status plim__gradient_conv_transpose(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), w = plim__gradient_input(d, 1);
     plim__shape image = plim__gradient_shape(d, x), weights = plim__gradient_shape(d, w);
@@ -109,18 +107,15 @@ static plim_status max_pool_by_indices(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_reshape(d, plim__gradient_end(d, node), &shape));
 }
 
-plim_status plim__gradient_max_pool(plim__gradient *d);
 plim_status plim__gradient_max_pool(plim__gradient *d) {
     if (plim__gradient_output(d, 1) >= 0) return max_pool_by_indices(d);
     PLIM_TRY(plim__gradient_become(d, "MaxPoolTrain", 2));
     return pool_grad(d, "MaxPoolGrad", plim__gradient_output(d, 1));
 }
 
-plim_status plim__gradient_average_pool(plim__gradient *d);
 plim_status plim__gradient_average_pool(plim__gradient *d) { return pool_grad(d, "AveragePoolGrad", PLIM_NO_VALUE); }
 
 /* Every cell has the same share: a view. */
-plim_status plim__gradient_global_average_pool(plim__gradient *d);
 plim_status plim__gradient_global_average_pool(plim__gradient *d) {
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
     double cells = (double)plim__shape_product(&shape, 2, shape.rank);
@@ -129,7 +124,6 @@ plim_status plim__gradient_global_average_pool(plim__gradient *d) {
 }
 
 /* Cells that equal the maximum share its gradient. */
-plim_status plim__gradient_global_max_pool(plim__gradient *d);
 plim_status plim__gradient_global_max_pool(plim__gradient *d) {
     plim_value x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0);
     plim_value chosen = plim__gradient_cast_to(d, plim__gradient_two(d, "Equal", x, y), plim__gradient_dtype(d, x));
@@ -159,14 +153,12 @@ static double norm_order(const plim__node *node) {
     return node->version < 2 ? (double)plim__node_float(node, "p", 2) : (double)plim__node_int(node, "p", 2);
 }
 
-plim_status plim__gradient_global_lp_pool(plim__gradient *d);
 plim_status plim__gradient_global_lp_pool(plim__gradient *d) {
     double p = norm_order(plim__gradient_self(d));
     return plim__gradient_set(d, 0, lp_slope(d, lp_share(d, p), p));
 }
 
 /* The spreading is the backward pass of a sum pool: an average times the cells of a window. */
-plim_status plim__gradient_lp_pool(plim__gradient *d);
 plim_status plim__gradient_lp_pool(plim__gradient *d) {
     double p = norm_order(plim__gradient_self(d)), cells = 1;
     plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
@@ -183,7 +175,6 @@ plim_status plim__gradient_lp_pool(plim__gradient *d) {
 }
 
 /* Each value went to the place that its index names. */
-plim_status plim__gradient_max_unpool(plim__gradient *d);
 plim_status plim__gradient_max_unpool(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0);
     plim__shape x = plim__gradient_shape(d, plim__gradient_input(d, 0)), shape = plim__gradient_shape(d, dy);
@@ -220,7 +211,6 @@ static plim_value channel_mean(plim__gradient *d, plim_value x, int64_t size, in
 }
 
 /* y = x s^-b, s = k + a mean(x²): dx = dy s^-b - 2 a b x mean'(dy x s^(-b-1)). */
-plim_status plim__gradient_lrn(plim__gradient *d);
 plim_status plim__gradient_lrn(plim__gradient *d) {
     const plim__node *node = plim__gradient_self(d);
     int64_t size = plim__node_int(node, "size", 5), before = (size - 1) / 2;

@@ -5,10 +5,6 @@
 
 #include "core/error.h"
 
-#define PASS(id, text, where, what) plim_status plim__pass_##id(plim_graph *g, bool *changed, plim_error *error);
-#include "graph/passes.def"
-#undef PASS
-
 const plim__pass plim__passes[] = {
 #define PASS(id, text, where, what) {text, what, plim__pass_##id, PLIM__PASS_##where},
 #include "graph/passes.def"

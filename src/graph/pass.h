@@ -18,6 +18,11 @@ typedef struct plim__pass {
     plim__pass_where where;
 } plim__pass;
 
+/* plim__pass_identity, ...: one for each line of the list. */
+#define PASS(id, text, where, what) plim_status plim__pass_##id(plim_graph *g, bool *changed, plim_error *error);
+#include "graph/passes.def"
+#undef PASS
+
 extern const plim__pass plim__passes[];
 extern const size_t plim__pass_count;
 

@@ -30,7 +30,7 @@ plim_status plim__lower_unsupported_type(plim__lower *l, size_t i);
 /* The loop for a binary function on a type; NULL when there is none. */
 plim__loop_body plim__binary_body(plim__binary function, plim_dtype dtype);
 /* y = f(x) on a type; NULL when there is none. */
-plim__loop_body plim__unary_body(plim__unary function, plim_dtype dtype);
+plim__loop_body plim__unary_body(plim__function function, plim_dtype dtype);
 
 /* --- one line for each element type: T(dtype, C type, type to calculate in, to that type, back) --------------- */
 

@@ -10,6 +10,7 @@
 
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/host.h"
 #include "plimsoll/bytes.h"
 
 /* --- before oneDNN and OpenMP are asked, who end the process where they cannot have what they need ------------- */
@@ -56,6 +57,10 @@ static plim_status try_threads(int threads, plim_error *error) {
 }
 
 static plim_status check_threads(int threads, plim_error *error) {
+    if (plim__host_keeps_openmp() && threads != omp_get_max_threads())
+        return plim__fail(error, PLIM_INVALID,
+                          "%d threads: OpenMP has %d, and plim_host_options.keep_openmp keeps them", threads,
+                          omp_get_max_threads());
     static atomic_int known = 1; /* so many have been there */
     if (threads > atomic_load(&known)) {
         PLIM_TRY(try_threads(threads - 1, error));
@@ -68,11 +73,12 @@ static plim_status check_threads(int threads, plim_error *error) {
 
 plim_status plim__machine_create(int threads, plim__machine **machine, plim_error *error) {
     *machine = NULL;
+    if (threads < 1) threads = 1;
     PLIM_TRY(check_threads(threads, error));
     PLIM_TRY(check_room(PROGRAM_ROOM, error));
     plim__machine *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "the compute engine", sizeof *made);
-    made->threads = threads > 0 ? threads : 1;
+    made->threads = threads;
     plim__machine_enter(made);
     if (dnnl_engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) != dnnl_success) {
@@ -90,10 +96,13 @@ void plim__machine_free(plim__machine *machine) {
     plim__free(machine);
 }
 
-void plim__machine_enter(const plim__machine *machine) { omp_set_num_threads(machine->threads); }
+void plim__machine_enter(const plim__machine *machine) {
+    if (!plim__host_keeps_openmp()) omp_set_num_threads(machine->threads);
+}
 
 void plim__machine_forget(void) {
     int capacity = 0;
+    if (plim__host_keeps_kernels()) return;
     if (dnnl_get_primitive_cache_capacity(&capacity) != dnnl_success || capacity == 0) return;
     dnnl_set_primitive_cache_capacity(0);
     dnnl_set_primitive_cache_capacity(capacity);
@@ -103,9 +112,10 @@ plim_status plim__machine_warm(int threads, plim_error *error) {
     enum { SIDE = 64 };
     static const float a[SIDE * SIDE];
     float c[SIDE * SIDE];
+    if (threads < 1) threads = 1;
     PLIM_TRY(check_threads(threads, error));
     PLIM_TRY(check_room(PROGRAM_ROOM, error));
-    omp_set_num_threads(threads > 0 ? threads : 1);
+    if (!plim__host_keeps_openmp()) omp_set_num_threads(threads);
     dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
     dnnl_sgemm('N', 'T', 1, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE); /* a vector has code of its own */
     return PLIM_OK;

@@ -1,12 +1,12 @@
 /* The arena: two mappings. */
 #include "mem/arena.h"
 
-#include <malloc.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "mem/heap.h"
 #include "mem/spill.h"
 
 static char *map(size_t bytes) {
@@ -63,7 +63,7 @@ void plim__arena_release_some_pages(plim__arena *arena, size_t bytes) {
 
 void plim__arena_restore_pages(plim__arena *arena) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    malloc_trim(0); /* what that work has freed is not to be resident beside the arena */
+    plim__heap_trim(); /* what that work has freed is not to be resident beside the arena */
     for (size_t at = 0; at < arena->transient_bytes; at += page) *(volatile char *)(arena->transient + at) = 0;
 }
 

@@ -6,18 +6,22 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
+#include "core/host.h"
 
 /* Of its own heap glibc never uses an aligned block twice for the same size: only small ones may lie there. */
 #define LARGE (64 << 10)
 #define KEPT  (256 << 10)
 
 void plim__heap_prepare(void) {
+    if (plim__host_keeps_heap()) return;
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_MMAP_THRESHOLD, LARGE);
     mallopt(M_TRIM_THRESHOLD, KEPT);
 }
 
-void plim__heap_trim(void) { malloc_trim(0); }
+void plim__heap_trim(void) {
+    if (!plim__host_keeps_heap()) malloc_trim(0);
+}
 
 /* --- holes ---------------------------------------------------------------------------------------------------- */
 
@@ -34,6 +38,7 @@ static bool in_heap(const void *block) { return (const char *)block < (const cha
 plim__heap_plug *plim__heap_plug_holes(void) {
     plim__heap_plug *plugs = NULL;
     int count = 0;
+    if (plim__host_keeps_heap()) return NULL;
     for (size_t size = LARGEST_PLUG; size >= LARGE && count < MOST_PLUGS; size /= 2)
         while (count < MOST_PLUGS) {
             plim__heap_plug *plug = plim__alloc(size);

@@ -2,7 +2,6 @@
 #include "ops/op.h"
 
 /* Output 0 has the shape of attribute "shape" and the type of input 0. */
-plim_status plim__infer_shaped(plim__infer *ctx);
 plim_status plim__infer_shaped(plim__infer *ctx) {
     size_t rank;
     const int64_t *dims = plim__node_ints(ctx->node, "shape", &rank);
@@ -13,7 +12,6 @@ plim_status plim__infer_shaped(plim__infer *ctx) {
 }
 
 /* (dy, x) → dw of attribute "shape", and dbias with an element a channel of dy. */
-plim_status plim__infer_conv_grad_weight(plim__infer *ctx);
 plim_status plim__infer_conv_grad_weight(plim__infer *ctx) {
     plim__shape bias = {.rank = 1, .dims = {plim__infer_shape(ctx, 0)->dims[1]}};
     PLIM_TRY(plim__infer_shaped(ctx));
@@ -27,19 +25,15 @@ static void conv_grad(const plim_graph *g, const plim__node *node, plim_value we
     cost->flops = 2.0 * (double)plim__shape_elements(dy) * (double)plim__shape_product(w, 1, w->rank);
 }
 
-void plim__cost_conv_grad_input(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_conv_grad_input(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     conv_grad(g, node, node->inputs.items[1], cost);
 }
 
-void plim__cost_conv_grad_weight(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_conv_grad_weight(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     conv_grad(g, node, node->outputs.items[0], cost);
 }
 
 /* Where the maximum was, as an index into the window: a byte, unless windows are larger. */
-plim_status plim__infer_pool_train(plim__infer *ctx);
-plim_status plim__infer_pool(plim__infer *ctx);
 plim_status plim__infer_pool_train(plim__infer *ctx) {
     PLIM_TRY(plim__infer_pool(ctx));
     size_t count;
@@ -51,7 +45,6 @@ plim_status plim__infer_pool_train(plim__infer *ctx) {
 }
 
 /* x, scale, bias → y, mean, variance of the batch. */
-plim_status plim__infer_batch_norm_train(plim__infer *ctx);
 plim_status plim__infer_batch_norm_train(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0);
     if (x->rank < 2) return plim__infer_fail(ctx, PLIM_SHAPE, "the input needs a batch axis and a channel axis");
@@ -62,14 +55,12 @@ plim_status plim__infer_batch_norm_train(plim__infer *ctx) {
 }
 
 /* dx like x; dscale and dbias like scale. */
-plim_status plim__infer_norm_grad(plim__infer *ctx);
 plim_status plim__infer_norm_grad(plim__infer *ctx) {
     PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 1), plim__infer_shape(ctx, 1)));
     PLIM_TRY(plim__infer_output(ctx, 1, plim__infer_dtype(ctx, 2), plim__infer_shape(ctx, 2)));
     return plim__infer_output(ctx, 2, plim__infer_dtype(ctx, 2), plim__infer_shape(ctx, 2));
 }
 
-plim_status plim__infer_attention_grad(plim__infer *ctx);
 plim_status plim__infer_attention_grad(plim__infer *ctx) {
     for (size_t i = 0; i < 3; i++)
         PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 1), plim__infer_shape(ctx, i + 1)));
@@ -77,7 +68,6 @@ plim_status plim__infer_attention_grad(plim__infer *ctx) {
 }
 
 /* Five products where the forward pass has two. */
-void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
     const plim__shape *q = &g->values.items[node->inputs.items[1]].shape,
@@ -89,7 +79,6 @@ void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim
 }
 
 /* dX, dW, dR, dB, dh0, dc0, dP like inputs 3 to 6 and 8 to 10. */
-plim_status plim__infer_recurrent_grad(plim__infer *ctx);
 plim_status plim__infer_recurrent_grad(plim__infer *ctx) {
     static const size_t like[] = {3, 4, 5, 6, 8, 9, 10};
     for (size_t i = 0; i < sizeof like / sizeof *like; i++)
@@ -99,7 +88,6 @@ plim_status plim__infer_recurrent_grad(plim__infer *ctx) {
 }
 
 /* X·Wᵀ and h·Rᵀ again, and two products of the same size for each of them. */
-void plim__cost_recurrent_grad(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_recurrent_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
     const plim__shape *x = &g->values.items[node->inputs.items[3]].shape,
@@ -109,14 +97,12 @@ void plim__cost_recurrent_grad(const plim_graph *g, const plim__node *node, plim
 }
 
 /* dx and dgrid like inputs 1 and 2. */
-plim_status plim__infer_grid_sample_grad(plim__infer *ctx);
 plim_status plim__infer_grid_sample_grad(plim__infer *ctx) {
     for (size_t i = 0; i < 2; i++)
         PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 1), plim__infer_shape(ctx, i + 1)));
     return PLIM_OK;
 }
 
-plim_status plim__infer_det_grad(plim__infer *ctx);
 plim_status plim__infer_det_grad(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 1), plim__infer_shape(ctx, 1));
 }

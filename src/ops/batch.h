@@ -80,9 +80,4 @@ typedef struct plim__batch_product {
 } plim__batch_product;
 plim__batch plim__batch_multiply(plim__batch_rule *r, const plim__batch_product *product);
 
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)   \
-    void plim__batch_##batch(plim__batch_rule *r);
-#include "ops/ops.def"
-#undef OP
-
 #endif

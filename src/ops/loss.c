@@ -40,7 +40,6 @@ plim_status plim__infer_class_loss(plim__infer *ctx) {
 }
 
 /* Inputs: values for the tensors named in "xs", then for those in "zs". Output i is like input i. */
-plim_status plim__infer_gradient_operator(plim__infer *ctx);
 plim_status plim__infer_gradient_operator(plim__infer *ctx) {
     const plim__attribute *xs = plim__node_attribute(ctx->node, "xs"), *zs = plim__node_attribute(ctx->node, "zs");
     size_t targets = xs && xs->strings ? xs->length : 0, others = zs && zs->strings ? zs->length : 0;

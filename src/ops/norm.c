@@ -61,7 +61,6 @@ plim_status plim__infer_dropout(plim__infer *ctx) {
                               plim__infer_shape(ctx, 0));
 }
 
-plim_status plim__infer_dropout_train(plim__infer *ctx);
 plim_status plim__infer_dropout_train(plim__infer *ctx) {
     bool float_mask = plim__node_int(ctx->node, "float_mask", 0) != 0;
     PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), plim__infer_shape(ctx, 0)));

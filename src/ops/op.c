@@ -5,18 +5,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)   \
-    plim_status plim__infer_##infer(plim__infer *ctx);                                                                 \
-    plim_status plim__gradient_##gradient(plim__gradient *d);                                                          \
-    void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);                                \
-    void plim__batch_##batch(plim__batch_rule *r);
-#include "ops/ops.def"
-#undef OP
-#define plim__gradient_none NULL
-#define plim__batch_none    NULL
+#define IN(i)   PLIM__SAVED_IN(i)
+#define OUT(i)  PLIM__SAVED_OUT(i)
+#define INS     PLIM__SAVED_INS
+#define EXTRA   PLIM__SAVED_EXTRA
+#define NOTHING 0
+#define NONE    PLIM__SAVED_NONE
 
+/* SAVED_Abs, ...: what the gradient of a function of one number reads. */
+enum {
+#define INPUT                          IN(0)
+#define OUTPUT                         OUT(0)
+#define SLOPE(name, saved, expression) SAVED_##name = saved,
+#include "ops/activation.def"
+};
+
+#define plim__batch_none NULL
 const plim__op plim__ops[] = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)   \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
     {domain,                                                                                                           \
      #name,                                                                                                            \
      since,                                                                                                            \
@@ -26,9 +33,9 @@ const plim__op plim__ops[] = {
      min_out,                                                                                                          \
      max_out,                                                                                                          \
      plim__infer_##infer,                                                                                              \
-     plim__gradient_##gradient,                                                                                        \
      plim__cost_##cost,                                                                                                \
      plim__batch_##batch,                                                                                              \
+     saved,                                                                                                            \
      flags},
 #include "ops/ops.def"
 #undef OP
@@ -45,6 +52,11 @@ const plim__op *plim__op_find(const char *domain, const char *name, int version)
     return NULL;
 }
 
+bool plim__op_requires(const plim__op *op, size_t i) {
+    if (i < 16 && op->flags & PLIM__OP_ABSENT(i)) return false;
+    return i < (size_t)op->min_in || op->max_in == PLIM__MANY;
+}
+
 static plim_status check_counts(const plim__node *node, plim_error *error) {
     const plim__op *op = node->op;
     int in = (int)node->inputs.count, out = (int)node->outputs.count;
@@ -54,9 +66,9 @@ static plim_status check_counts(const plim__node *node, plim_error *error) {
     if (out < op->min_out || out > op->max_out)
         return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d outputs, expected %d to %d", node->name, op->name,
                           out, op->min_out, op->max_out);
-    for (int i = 0; i < op->min_in; i++)
-        if (node->inputs.items[i] < 0)
-            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): input %d is missing", node->name, op->name, i);
+    for (size_t i = 0; i < node->inputs.count; i++)
+        if (node->inputs.items[i] < 0 && plim__op_requires(op, i))
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): input %zu is missing", node->name, op->name, i);
     return PLIM_OK;
 }
 

@@ -2,13 +2,21 @@
  * and the functions it names; nothing else switches on an operator's name.
  *
  * The rows live in the family files *.def as
- *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)
+ *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower,
+ *        batch, flags)
  * where infer names plim__infer_<infer> (this folder), gradient plim__gradient_<gradient> (src/grad),
- * cost plim__cost_<cost> (this folder) and lower plim__lower_<lower> (src/kernel). Several rows may share a
+ * cost plim__cost_<cost> (this folder) and lower plim__lower_<lower> (src/program). Several rows may share a
  * function; `none` stands for no gradient. since..until are the opsets of the domain that are understood.
- * max_in and max_out of MANY mean any number.
  *
- * batch names plim__batch_<batch> (this folder, batch.h): where the samples of a batch lie in the outputs; with `none`
+ * Inputs before min_in must be there (but see PLIM__OP_ABSENT), those from min_in on may be left out anywhere. A
+ * max_in of MANY means any number, all of which must be there; max_out likewise.
+ *
+ * saved lists what the gradient reads of the forward pass, which is what has to live until then: IN(i) and OUT(i)
+ * for inputs and outputs, INS for any of the inputs, EXTRA for what a training form of the operator computes
+ * besides (where a maximum was, a mean); NOTHING, or NONE where there is no gradient. A gradient that reads
+ * anything else fails.
+ *
+ * batch names plim__batch_<batch> (this folder, batch.h): where the samples of a batch lie in the outputs. With `none`
  * nothing is known of them, and a batch that goes through such an operator is not split. */
 #ifndef PLIM_OPS_OP_H
 #define PLIM_OPS_OP_H
@@ -22,15 +30,23 @@
 /* Operators that passes and gradients make; never in files of others. */
 #define PLIM__DOMAIN "plimsoll"
 
+/* What a gradient reads of the forward pass, as bits of plim__op.saved. */
+#define PLIM__SAVED_IN(i)  (1u << (i))        /* i < 15 */
+#define PLIM__SAVED_OUT(i) (1u << (16 + (i))) /* i < 14 */
+#define PLIM__SAVED_INS    0x7fffu
+#define PLIM__SAVED_EXTRA  (1u << 30)
+#define PLIM__SAVED_NONE   (1u << 31) /* there is no gradient */
+
+/* Each of these decides: what a row does not allow, lowering does not do. */
 enum plim__op_flags {
-    PLIM__OP_VIEW = 1 << 0,      /* output 0 may share the memory of input 0 without moving a byte */
-    PLIM__OP_INPLACE = 1 << 1,   /* output 0 may be written over input 0 when nobody else needs it */
-    PLIM__OP_COUPLES = 1 << 2,   /* mixes the samples of a batch (batch norm): splitting the batch changes it */
-    PLIM__OP_RANDOM = 1 << 3,    /* draws random numbers: never folded, recomputed with the same counters */
-    PLIM__OP_POINTWISE = 1 << 4, /* elementwise with broadcasting: cheap to recompute */
-    PLIM__OP_WRITES = 1 << 5,    /* changes inputs that are parameters or state where they are, has no outputs; stands
-                                  * after every reader of these. Its phase is never PLIM__FORWARD. */
+    PLIM__OP_VIEW = 1 << 0,    /* outputs may share the memory of an input without moving a byte */
+    PLIM__OP_INPLACE = 1 << 1, /* output 0 may be written over an input that nothing reads any more */
+    PLIM__OP_RANDOM = 1 << 2,  /* draws random numbers: never folded, recomputed with the same counters */
+    PLIM__OP_WRITES = 1 << 3,  /* changes inputs that are parameters or state where they are, has no outputs; stands
+                                * after every reader of these. Its phase is never PLIM__FORWARD. */
+    PLIM__OP_PRODUCT = 1 << 4, /* a convolution or matrix product: profiles tell how much of the time these take */
 };
+#define PLIM__OP_ABSENT(i) (1u << (8 + (i))) /* input i may be left out though it stands before min_in; i < 16 */
 
 typedef struct plim__infer {
     plim_graph *graph;
@@ -43,7 +59,6 @@ typedef struct plim__cost {
     double bytes; /* read and written */
 } plim__cost;
 
-typedef struct plim__gradient plim__gradient;     /* src/grad/gradient.h */
 typedef struct plim__batch_rule plim__batch_rule; /* ops/batch.h */
 
 struct plim__op {
@@ -51,18 +66,21 @@ struct plim__op {
     int since, until;
     int min_in, max_in, min_out, max_out;
     plim_status (*infer)(plim__infer *ctx);
-    plim_status (*gradient)(plim__gradient *ctx); /* NULL: not differentiable */
     void (*cost)(const plim_graph *g, const plim__node *node, plim__cost *cost);
     void (*batch)(plim__batch_rule *r); /* NULL: nothing is known of the batch of its outputs */
-    unsigned flags;
+    unsigned saved, flags;
 };
 
 extern const plim__op plim__ops[];
 extern const size_t plim__op_count;
 
+static inline bool plim__op_has_gradient(const plim__op *op) { return op->saved != PLIM__SAVED_NONE; }
+/* Whether input i may not be left out. */
+bool plim__op_requires(const plim__op *op, size_t i);
 /* The row for an operator at an opset; NULL when there is none. */
 const plim__op *plim__op_find(const char *domain, const char *name, int version);
-/* Sets node->op of every node. PLIM_UNSUPPORTED names the first operator without a row:
+/* Sets node->op of every node, whose required inputs are all there afterwards: PLIM_CORRUPT names one that is not.
+ * PLIM_UNSUPPORTED names the first operator without a row:
  * "unsupported: operator X (opset N) in node 'name'". */
 plim_status plim__ops_resolve(plim_graph *g, plim_error *error);
 
@@ -110,5 +128,14 @@ plim_status plim__infer_outputs(plim_graph *g, plim__fold fold, plim_error *erro
 /* Costs, usable in a row. */
 void plim__cost_pointwise(const plim_graph *g, const plim__node *node, plim__cost *cost); /* 1 flop an output element */
 void plim__cost_none(const plim_graph *g, const plim__node *node, plim__cost *cost);      /* views */
+
+/* The functions that rows name. */
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
+    plim_status plim__infer_##infer(plim__infer *ctx);                                                                 \
+    void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);                                \
+    void plim__batch_##batch(plim__batch_rule *r);
+#include "ops/ops.def"
+#undef OP
 
 #endif

@@ -5,7 +5,6 @@
 
 /* scores with classes on attribute "axis", targets without that axis, weights (C) → loss, weight, correct: scalars;
  * (2, targets): the peak of each position and the sum of e^(x - peak). */
-plim_status plim__infer_cross_entropy(plim__infer *ctx);
 plim_status plim__infer_cross_entropy(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *t = plim__infer_shape(ctx, 1);
     int axis = (int)plim__node_int(ctx->node, "axis", 1), rank = x->rank;
@@ -34,7 +33,6 @@ plim_status plim__infer_cross_entropy(plim__infer *ctx) {
 
 /* x (..., K), w (K, C) or with transB (C, K), targets with an element for each row of x, bias and class weights (C) →
  * loss, weight, correct: scalars; (2, rows) as above. */
-plim_status plim__infer_linear_cross_entropy(plim__infer *ctx);
 plim_status plim__infer_linear_cross_entropy(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *w = plim__infer_shape(ctx, 1), *t = plim__infer_shape(ctx, 2);
     bool turned = plim__node_int(ctx->node, "transB", 0) != 0;
@@ -56,7 +54,6 @@ plim_status plim__infer_linear_cross_entropy(plim__infer *ctx) {
 }
 
 /* dx, dw, dbias like x, w and bias. */
-plim_status plim__infer_linear_cross_entropy_grad(plim__infer *ctx);
 plim_status plim__infer_linear_cross_entropy_grad(plim__infer *ctx) {
     static const size_t like[] = {0, 1, 6};
     for (size_t i = 0; i < 3; i++)
@@ -66,7 +63,6 @@ plim_status plim__infer_linear_cross_entropy_grad(plim__infer *ctx) {
 }
 
 /* loss, weight, correct: scalars; dx, dw, dbias like x, w and bias. */
-plim_status plim__infer_linear_cross_entropy_train(plim__infer *ctx);
 plim_status plim__infer_linear_cross_entropy_train(plim__infer *ctx) {
     static const size_t like[] = {0, 1, 3};
     PLIM_TRY(plim__infer_linear_cross_entropy(ctx));
@@ -78,7 +74,6 @@ plim_status plim__infer_linear_cross_entropy_train(plim__infer *ctx) {
 
 /* One product for s, which backward computes again, and one for each of dx and dw. Every chunk of rows reads w again, and
  * reads and writes dw. */
-void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
     const plim__shape *x = &g->values.items[node->inputs.items[0]].shape,
@@ -97,7 +92,6 @@ void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node
 }
 
 /* scores and targets of the same shape, how many of the elements count (int64, all where it is not given) → a scalar. */
-plim_status plim__infer_element_loss(plim__infer *ctx);
 plim_status plim__infer_element_loss(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *t = plim__infer_shape(ctx, 1);
     char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];

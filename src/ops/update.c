@@ -45,7 +45,6 @@ static plim_status check_like(plim__infer *ctx, size_t i, size_t like) {
     return PLIM_OK;
 }
 
-plim_status plim__infer_assign(plim__infer *ctx);
 plim_status plim__infer_assign(plim__infer *ctx) {
     PLIM_TRY(check_kept(ctx, 0));
     return check_like(ctx, 1, 0);
@@ -69,7 +68,6 @@ static plim_status check_common(plim__infer *ctx) {
     return PLIM_OK;
 }
 
-plim_status plim__infer_update(plim__infer *ctx);
 plim_status plim__infer_update(plim__infer *ctx) {
     PLIM_TRY(check_common(ctx));
     PLIM_TRY(check_kept(ctx, PLIM__UPDATE_PARAMETER));
@@ -83,7 +81,6 @@ plim_status plim__infer_update(plim__infer *ctx) {
 
 static const plim__shape one_number = {.rank = 0};
 
-plim_status plim__infer_gradient_squares(plim__infer *ctx);
 plim_status plim__infer_gradient_squares(plim__infer *ctx) {
     if (plim__infer_dtype(ctx, 0) != PLIM_F32)
         return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s with %s", ctx->node->op_name,
@@ -91,7 +88,6 @@ plim_status plim__infer_gradient_squares(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, PLIM_F64, &one_number);
 }
 
-plim_status plim__infer_gradient_scale(plim__infer *ctx);
 plim_status plim__infer_gradient_scale(plim__infer *ctx) {
     if (plim__infer_has(ctx, 0)) PLIM_TRY(check_number(ctx, 0, PLIM_F32, 1));
     for (size_t i = 1; i < ctx->node->inputs.count; i++) PLIM_TRY(check_number(ctx, i, PLIM_F64, 1));
@@ -104,7 +100,6 @@ plim__shape plim__adafactor_state(const plim__shape *gradient, int state) {
     return shape;
 }
 
-plim_status plim__infer_adafactor_direction(plim__infer *ctx);
 plim_status plim__infer_adafactor_direction(plim__infer *ctx) {
     PLIM_TRY(check_common(ctx));
     const plim__shape *gradient = plim__infer_shape(ctx, 2);
@@ -119,7 +114,6 @@ plim_status plim__infer_adafactor_direction(plim__infer *ctx) {
     return plim__infer_output(ctx, 1, PLIM_F64, &one_number);
 }
 
-plim_status plim__infer_adafactor_update(plim__infer *ctx);
 plim_status plim__infer_adafactor_update(plim__infer *ctx) {
     PLIM_TRY(check_number(ctx, 0, PLIM_F64, 2));
     PLIM_TRY(check_number(ctx, 1, PLIM_F64, 1));
@@ -128,7 +122,6 @@ plim_status plim__infer_adafactor_update(plim__infer *ctx) {
 }
 
 /* Everything is read once; parameters and state are written once. */
-void plim__cost_update(const plim_graph *g, const plim__node *node, plim__cost *cost);
 void plim__cost_update(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
     for (size_t i = 0; i < node->inputs.count; i++) {

@@ -10,8 +10,8 @@
 #include "plimsoll/pack.h"
 
 #include "core/alloc.h"
+#include "core/arguments.h"
 #include "core/clock.h"
-#include "core/error.h"
 #include "plan/pack_greedy.h"
 #include "plan/pack_internal.h"
 #include "plan/pack_search.h"
@@ -154,8 +154,13 @@ static void fill_offsets(const packing *pack, const plim_pack_buffer *buffers, s
 
 plim_status plim_pack(const plim_pack_buffer *buffers, size_t count, const plim_pack_options *options, int64_t *offsets,
                       plim_pack_result *result, plim_error *error) {
-    static const plim_pack_options defaults = {0};
-    if (!options) options = &defaults;
+    plim_pack_options o;
+    PLIM__NEED(result, error);
+    *result = (plim_pack_result){0};
+    if (count) PLIM__NEED(buffers, error);
+    if (count) PLIM__NEED(offsets, error);
+    PLIM__OPTIONS(plim_pack_options, o, options, error);
+    options = &o;
     if (options->capacity < 0 || options->work < 0 || !(options->seconds >= 0))
         return plim__fail(error, PLIM_INVALID, "the packer's capacity, work and seconds must not be negative");
     double begin = plim__clock_seconds();

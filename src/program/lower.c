@@ -525,6 +525,8 @@ plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input,
                                     int64_t offset) {
     plim_value v = plim__node_in(l->node, input), out = plim__node_out(l->node, output);
     if (out < 0) return PLIM_OK;
+    if (!(l->node->op->flags & PLIM__OP_VIEW))
+        return plim__lower_fail(l, PLIM_INTERNAL, "a view that the row of the operator does not allow");
     PLIM_TRY(need_place(l, v));
     /* the layout was computed from what plim__lower_input or _peek showed: the plain place, if any */
     plim__operand operand = first_place(l, v)->operand;
@@ -543,6 +545,7 @@ plim_status plim__lower_scratch(plim__lower *l, size_t bytes) {
 }
 
 void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand) {
+    if (!(l->node->op->flags & PLIM__OP_INPLACE)) return;
     l->inplace_in = in_operand;
     l->inplace_out = out_operand;
 }

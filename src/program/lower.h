@@ -92,7 +92,7 @@ plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input,
                                     int64_t offset);
 /* Scratch memory for the step, 64-byte aligned. */
 plim_status plim__lower_scratch(plim__lower *l, size_t bytes);
-/* The k-th out operand may be written over the j-th in operand (same bytes). */
+/* The k-th out operand may be written over the j-th in operand (same bytes), where the row allows it. */
 void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand);
 /* The last out operand may be kept in a file: the kernel looks at call->places. */
 void plim__lower_may_spill(plim__lower *l);
@@ -136,5 +136,13 @@ plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_p
 /* Emits a step that executes the primitive (scratchpad included). Destroys pd, also on failure. */
 plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
                                   const plim__argument *arguments, int count);
+
+/* --- the functions that rows of the operator table name ------------------------------------------------------- */
+
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
+    plim_status plim__lower_##lower(plim__lower *l);
+#include "ops/ops.def"
+#undef OP
 
 #endif

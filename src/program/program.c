@@ -6,14 +6,10 @@
 #include "kernel/machine.h"
 #include "program/lower_state.h"
 
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)   \
-    plim_status plim__lower_##lower(plim__lower *l);
-#include "ops/ops.def"
-#undef OP
-
 /* Parallel to plim__ops: the same list makes both. */
 static plim_status (*const lowers[])(plim__lower *) = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, cost, lower, batch, flags)   \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
     plim__lower_##lower,
 #include "ops/ops.def"
 #undef OP

@@ -31,15 +31,20 @@ static plim_status name_it(const char *path, plim__timeline *timeline, plim_erro
     return plim__timeline_set_title(timeline, slash ? slash + 1 : path, error);
 }
 
-plim_status plim__report_read(const char *path, int device, plim__timeline *timeline, plim_error *error) {
+plim_status plim__report_read_log(const char *path, int device, plim__timeline *timeline, plim__memory_log *log,
+                                  plim_error *error) {
     unsigned char head[HEAD_BYTES];
     size_t size = 0;
     PLIM_TRY(read_head(path, head, &size, error));
     if (plim__trace_sniff(head, size))
         PLIM_TRY(plim__trace_read(path, timeline, error));
     else if (plim__torch_snapshot_sniff(head, size))
-        PLIM_TRY(plim__torch_snapshot_read(path, device, timeline, error));
+        PLIM_TRY(plim__torch_snapshot_log(path, device, timeline, log, error));
     else
         PLIM_TRY(plim__tf_dump_read(path, timeline, error));
     return name_it(path, timeline, error);
+}
+
+plim_status plim__report_read(const char *path, int device, plim__timeline *timeline, plim_error *error) {
+    return plim__report_read_log(path, device, timeline, NULL, error);
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "core/str.h"
+#include "format/torch_snapshot.h"
 #include "mem/timeline.h"
 #include "report/summary.h"
 
@@ -12,6 +13,10 @@
  * `device` chooses among a snapshot's devices; -1 takes the one that holds the most. The timeline must be
  * initialised; free it in any case. */
 plim_status plim__report_read(const char *path, int device, plim__timeline *timeline, plim_error *error);
+
+/* The same; of a snapshot also its events, for those who replay them. */
+plim_status plim__report_read_log(const char *path, int device, plim__timeline *timeline, plim__memory_log *log,
+                                  plim_error *error);
 
 /* Memory that making a page takes besides its timeline and summary: packing, JSON, and pages of this program and of the
  * libraries that only this uses. */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arguments.h"
 #include "core/clock.h"
-#include "core/error.h"
 #include "run/trainer.h"
 
 static int64_t planned_updates(const plim__fit *f, const plim_data_info *info) {
@@ -244,16 +244,27 @@ static plim_status prepare(plim__fit *f) {
     return PLIM_OK;
 }
 
+static plim_status check_options(const plim_fit_options *o, plim_error *error) {
+    if (o->epochs < 0 || o->steps < 0 || o->patience < 0 || o->checkpoint_every < 0)
+        return plim__fail(error, PLIM_INVALID, "epochs, steps, patience and checkpoint_every must not be negative");
+    return PLIM_OK;
+}
+
 plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_options *options, plim_fit_result *result,
                      plim_error *error) {
     plim_error unused;
+    plim_fit_options o;
+    PLIM__NEED(trainer, error);
+    PLIM__NEED(data, error);
+    PLIM__OPTIONS(plim_fit_options, o, options, error);
+    PLIM_TRY(check_options(&o, error));
     plim__fit f = {.trainer = trainer,
                    .data = data,
-                   .options = options,
+                   .options = &o,
                    .error = error ? error : &unused,
-                   .epochs = options->epochs > 0  ? options->epochs
-                             : options->steps > 0 ? 0
-                                                  : 1,
+                   .epochs = o.epochs > 0  ? o.epochs
+                             : o.steps > 0 ? 0
+                                           : 1,
                    .position = plim_data_tell(data),
                    .start = plim__clock_seconds(),
                    .stride = 1,
@@ -263,5 +274,8 @@ plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_opti
     plim_fit_result ignored;
     sum_up(&f, result ? result : &ignored);
     plim__free(f.seconds);
+    if (status == PLIM_OK && f.stopped)
+        return plim__fail(error, PLIM_INTERRUPTED, "on_event ended the run after update %lld",
+                          (long long)f.event.updates);
     return status;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "core/random.h"
 #include "grad/gradient.h"
 #include "graph/pass.h"
@@ -282,12 +282,27 @@ static plim_status compare(struct check *c, plim_gradient_result *result, plim_e
     return PLIM_OK;
 }
 
+static plim_status check_options(const plim_gradient_options *o, plim_error *error) {
+    PLIM_TRY(plim__threads_check(o->threads, error));
+    if (o->batch < 0 || o->samples < 0)
+        return plim__fail(error, PLIM_INVALID, "batch and samples must not be negative");
+    if (!(o->epsilon >= 0) || isinf(o->epsilon) || !isfinite(o->low) || !isfinite(o->high))
+        return plim__fail(error, PLIM_INVALID, "epsilon, low and high must be finite, and epsilon not negative");
+    if ((o->size_count && !o->sizes) || (o->fixed_count && !o->fixed))
+        return plim__fail(error, PLIM_INVALID, "sizes or fixed is NULL, but there are some");
+    return PLIM_OK;
+}
+
 plim_status plim_gradient_check(const plim_graph *graph, const plim_gradient_options *options,
                                 plim_gradient_result *result, plim_error *error) {
-    static const plim_gradient_options defaults;
+    plim_gradient_options o;
+    PLIM__NEED(result, error);
     *result = (plim_gradient_result){.index = -1};
+    PLIM__NEED(graph, error);
+    PLIM__OPTIONS(plim_gradient_options, o, options, error);
+    PLIM_TRY(check_options(&o, error));
     PLIM_TRY(plim_graph_status(graph, error));
-    struct check c = {.options = options ? options : &defaults, .graph = plim_graph_clone(graph)};
+    struct check c = {.options = &o, .graph = plim_graph_clone(graph)};
     plim_status status =
         c.graph ? fix_inputs(&c, error) : plim__fail_memory(error, "a copy of the graph", sizeof *c.graph);
     if (status == PLIM_OK) status = prepare(&c, error);

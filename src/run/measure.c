@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/host.h"
 #include "core/str.h"
 #include "mem/cpu_load.h"
 #include "mem/spill.h"
@@ -156,6 +157,7 @@ static char *cache_path(int threads, bool make) {
 }
 
 static bool read_cache(int threads, plim__costs *costs) {
+    if (plim__host_keeps_files()) return false;
     char *path = cache_path(threads, false), *text = NULL;
     size_t size;
     bool good = path && plim__file_read(path, 1 << 20, &text, &size, NULL) == PLIM_OK && plim__costs_read(costs, text);
@@ -165,6 +167,7 @@ static bool read_cache(int threads, plim__costs *costs) {
 }
 
 static void write_cache(int threads, const plim__costs *costs) {
+    if (plim__host_keeps_files()) return;
     char *path = cache_path(threads, true), *text = path ? plim__costs_write(costs) : NULL;
     if (text) plim__file_write(path, text, strlen(text), NULL);
     plim__free(text);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "grad/evaluation.h"
 #include "grad/gradient.h"
 #include "grad/training.h"
@@ -85,9 +85,35 @@ plim_status plim__session_start(plim_session *s, plim__arena *arena, plim_error 
     return plim__runner_load(s->runner, error);
 }
 
+static plim_status check_options(const plim_session_options *o, plim_error *error) {
+    PLIM_TRY(plim__threads_check(o->threads, error));
+    if (o->batch < 0) return plim__fail(error, PLIM_INVALID, "a batch of %lld samples", (long long)o->batch);
+    if (o->size_count && !o->sizes)
+        return plim__fail(error, PLIM_INVALID, "there are %zu sizes, but sizes is NULL", o->size_count);
+    if (o->fixed_count && !o->fixed)
+        return plim__fail(error, PLIM_INVALID, "there are %zu fixed inputs, but fixed is NULL", o->fixed_count);
+    for (size_t i = 0; i < o->size_count; i++)
+        if (!o->sizes[i].symbol) return plim__fail(error, PLIM_INVALID, "sizes[%zu].symbol is NULL", i);
+    for (size_t i = 0; i < o->fixed_count; i++)
+        if (!o->fixed[i].name || !o->fixed[i].data || (o->fixed[i].rank > 0 && !o->fixed[i].dims))
+            return plim__fail(error, PLIM_INVALID, "fixed[%zu] has no name, dims or data", i);
+    return PLIM_OK;
+}
+
 plim_status plim_session_create(const plim_graph *model, const plim_session_options *options, plim_session **session,
                                 plim_error *error) {
-    return plim__session_create_shared(model, options, NULL, session, error);
+    plim_session_options o;
+    plim_loss loss;
+    PLIM__NEED(session, error);
+    *session = NULL;
+    PLIM__NEED(model, error);
+    PLIM__OPTIONS(plim_session_options, o, options, error);
+    PLIM_TRY(check_options(&o, error));
+    if (o.loss) {
+        PLIM_TRY(plim__loss_resolve(o.loss, &loss, error));
+        o.loss = &loss;
+    }
+    return plim__session_create_shared(model, &o, NULL, session, error);
 }
 
 void plim_session_free(plim_session *s) {

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/arguments.h"
 #include "core/clock.h"
-#include "core/error.h"
 #include "mem/heap.h"
 #include "run/recording.h"
 
@@ -132,9 +132,14 @@ void plim__trainer_end(plim_trainer *t) {
 
 plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_options *options, plim_trainer **trainer,
                                 plim_error *error) {
+    PLIM__NEED(trainer, error);
+    *trainer = NULL;
+    PLIM__NEED(model, error);
+    plim_trainer_options o;
+    PLIM_TRY(plim__trainer_options_read(options, &o, error));
     *trainer = plim__alloc_zero(1, sizeof **trainer);
     if (!*trainer) return plim__fail_memory(error, "a trainer", sizeof **trainer);
-    plim_status status = plim__trainer_make(*trainer, model, options, error);
+    plim_status status = plim__trainer_make(*trainer, model, &o, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_trainer_free(*trainer);
     *trainer = NULL;

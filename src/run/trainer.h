@@ -50,6 +50,9 @@ plim_status plim__trainer_plan(plim_trainer *t, plim_error *error);
 plim__task plim__trainer_task(const plim_trainer *t);
 /* Where state is spilled to. */
 const char *plim__trainer_spill_folder(const plim_trainer *t);
+/* Options as a caller gave them (NULL: defaults), read and made whole. */
+plim_status plim__trainer_options_read(const plim_trainer_options *given, plim_trainer_options *options,
+                                       plim_error *error);
 /* Makes a trainer as plim_trainer_create does; `prepared` may have .explore and .effort set. */
 plim_status plim__trainer_make(plim_trainer *prepared, const plim_graph *model, const plim_trainer_options *options,
                                plim_error *error);

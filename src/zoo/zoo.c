@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "graph/graph.h"
 #include "ops/op.h"
 #include "plimsoll/version.h"
@@ -41,13 +41,16 @@ const plim_zoo_entry *plim_zoo_list(size_t *count) {
 }
 
 plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, plim_graph **graph, plim_error *error) {
+    plim_zoo_options o;
+    PLIM__NEED(graph, error);
     *graph = NULL;
+    PLIM__NEED(name, error);
+    PLIM__OPTIONS(plim_zoo_options, o, options, error);
     size_t i = 0, count = sizeof entries / sizeof *entries;
     while (i < count && strcmp(entries[i].name, name) != 0) i++;
     if (i == count)
         return plim__fail(error, PLIM_NOT_FOUND, "the zoo has no model '%s'; 'plimsoll zoo' lists them", name);
-    plim__maker m = {.g = plim_graph_create()};
-    if (options) m.o = *options;
+    plim__maker m = {.g = plim_graph_create(), .o = o};
     m.seed = m.o.seed;
     if (!m.g) return plim__fail_memory(error, "a graph", sizeof(void *));
     m.g->info.producer_name = plim__strdup("plimsoll");

@@ -33,4 +33,14 @@ expect 2 'which data set' --json
 expect 2 'expected a size' "$folder/images" --image 0
 expect 2 'expected numbers' "$folder/images" --mean 0.5,x
 expect 2 'has 2 values' "$folder/images" --mean 1,2 --std 1,2,3
+
+# A small file that would fill the disk: refused within its stated bound, and read when that is raised.
+python3 - "$folder" <<'PY'
+import gzip, struct, sys
+with gzip.open(sys.argv[1] + "/zeros.gz", "wb", 9) as f:
+    f.write(struct.pack(">IIII", 0x803, 400000, 28, 28))
+    for _ in range(400): f.write(bytes(784000))
+PY
+expect 1 'unpacks from .* to more than 256.0 MiB.*--unpack-limit' "idx:$folder/zeros.gz" --json
+"$program" data "idx:$folder/zeros.gz" --unpack-limit 400MB --json >/dev/null || fail "--unpack-limit"
 exit $failed

@@ -1,7 +1,7 @@
 /* Passes that make one step of several: convolution and matrix product with bias, residual and activation, and
  * batch norm. The answers stay the same, the pass fires, and near misses are left alone. */
-#include "graph/match.h"
 #include "graph/pass_case.h"
+#include "graph/passes/match.h"
 
 /* --- convolution ---------------------------------------------------------------------------------------------- */
 

@@ -99,7 +99,8 @@ static plim_fit_result fit(struct run *r, plim_fit_options o) {
     plim_error error = {0};
     o.on_event = seen;
     o.context = r;
-    must(plim_fit(r->trainer, r->data, &o, &result, &error), &error);
+    plim_status status = plim_fit(r->trainer, r->data, &o, &result, &error);
+    assert_int_equal(status, result.stopped ? PLIM_INTERRUPTED : PLIM_OK);
     return result;
 }
 
@@ -176,7 +177,7 @@ static void checkpoints_are_written_when_they_are_due(void **state) {
 static void training_ends_early_when_validation_does_not_improve(void **state) {
     (void)state;
     plim_trainer_options options = options_of();
-    options.optimizer.rate = 0; /* nothing ever improves */
+    options.optimizer.rate = PLIM_ZERO; /* nothing ever improves */
     options.optimizer.weight_decay = 0;
     struct run *r = begin("lenet", options);
     plim_fit_result result = fit(r, (plim_fit_options){.epochs = 9, .validation = r->validation, .patience = 2});

@@ -2,7 +2,8 @@
 #include "graph/passes/activation.h"
 
 #include <math.h>
-#include <string.h>
+
+#include "ops/activation.h"
 
 static bool clip_bounds(const plim_graph *g, const plim__node *node, plim__activation *a) {
     double low = -INFINITY, high = INFINITY;
@@ -10,7 +11,7 @@ static bool clip_bounds(const plim_graph *g, const plim__node *node, plim__activ
     if (plim__node_in(node, 2) >= 0 && !plim__match_scalar(g, plim__node_in(node, 2), &high)) return false;
     if (plim__node_attribute(node, "min")) low = (double)plim__node_float(node, "min", 0);
     if (plim__node_attribute(node, "max")) high = (double)plim__node_float(node, "max", 0);
-    a->name = "clip";
+    a->name = plim__functions[PLIM__FUNCTION_Clip].fused;
     a->alpha = (float)low;
     a->beta = (float)high;
     return isfinite(low) && isfinite(high);
@@ -28,7 +29,8 @@ static bool swish(const plim_graph *g, plim_value value, plim__activation *a) {
             for (size_t i = 0; !g->nodes.items[k].dead && i < g->nodes.items[k].inputs.count; i++)
                 users += g->nodes.items[k].inputs.items[i] == value;
         for (size_t i = 0; i < g->outputs.count; i++) users += g->outputs.items[i] == value;
-        *a = (plim__activation){.name = "swish", .alpha = 1, .output = product->outputs.items[0]};
+        *a = (plim__activation){
+            .name = plim__functions[PLIM__FUNCTION_Swish].fused, .alpha = 1, .output = product->outputs.items[0]};
         return users == 2;
     }
     return false;
@@ -41,15 +43,12 @@ bool plim__activation_of(const plim_graph *g, plim_value value, plim__activation
     const plim__node *node = &g->nodes.items[user];
     if (node->dead || *node->domain || node->inputs.items[0] != value) return false;
     a->output = node->outputs.items[0];
-    if (strcmp(node->op_name, "Clip") == 0) return clip_bounds(g, node, a);
-    if (strcmp(node->op_name, "Relu") == 0) a->name = "relu";
-    if (strcmp(node->op_name, "LeakyRelu") == 0) a->name = "relu", a->alpha = plim__node_float(node, "alpha", 0.01f);
-    if (strcmp(node->op_name, "Elu") == 0) a->name = "elu", a->alpha = plim__node_float(node, "alpha", 1);
-    if (strcmp(node->op_name, "Sigmoid") == 0) a->name = "sigmoid";
-    if (strcmp(node->op_name, "HardSwish") == 0) a->name = "hardswish";
-    /* Tanh and the tanh form of GELU stay apart: our own loops are three times as fast as oneDNN's epilogue, in place */
-    if (strcmp(node->op_name, "Gelu") == 0 && strcmp(plim__node_string(node, "approximate", "none"), "none") == 0)
-        a->name = "gelu_erf";
+    /* Tanh and the tanh form of GELU are not in the list: our own loops are three times as fast as oneDNN's epilogue */
+    plim__function f = plim__function_of(node);
+    if (f == PLIM__FUNCTION_COUNT) return false;
+    if (f == PLIM__FUNCTION_Clip) return clip_bounds(g, node, a);
+    plim__function_attributes(f, node, &a->alpha, &a->beta);
+    a->name = plim__functions[plim__function_fused_as(f, &a->alpha)].fused;
     return a->name != NULL;
 }
 

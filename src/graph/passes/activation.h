@@ -2,10 +2,10 @@
 #ifndef PLIM_GRAPH_PASSES_ACTIVATION_H
 #define PLIM_GRAPH_PASSES_ACTIVATION_H
 
-#include "graph/match.h"
+#include "graph/passes/match.h"
 
 typedef struct plim__activation {
-    const char *name; /* of src/kernel/forward/epilogue.c */
+    const char *name; /* FUSED of src/ops/activation.def */
     float alpha, beta;
     plim_value output; /* of the last node of the pattern */
 } plim__activation;

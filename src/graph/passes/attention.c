@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/match.h"
 #include "graph/pass.h"
+#include "graph/passes/match.h"
 
 #define HIDDEN (-1e4) /* a score at or below this is as good as minus infinity */
 

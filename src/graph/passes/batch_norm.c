@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "graph/match.h"
 #include "graph/pass.h"
 #include "graph/passes/activation.h"
+#include "graph/passes/match.h"
 
 struct statistics {
     plim__tensor *scale, *bias, *mean, *variance;

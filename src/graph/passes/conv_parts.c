@@ -6,8 +6,8 @@
  *
  * Worth it where the sums that are read and written once more are no larger than what is no longer joined. */
 #include "core/error.h"
-#include "graph/match.h"
 #include "graph/pass.h"
+#include "graph/passes/match.h"
 
 #define MOST_PARTS  4
 #define WHOLE_BLOCK 16 /* parts have whole blocks of channels in the layouts of kernels */

@@ -5,8 +5,8 @@
  */
 #include <math.h>
 
-#include "graph/match.h"
 #include "graph/pass.h"
+#include "graph/passes/match.h"
 
 /* x / √2 or x · 1/√2 */
 static bool is_scaled(const plim_graph *g, plim_value v, plim_value *x) {

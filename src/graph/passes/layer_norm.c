@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
-#include "graph/match.h"
 #include "graph/pass.h"
+#include "graph/passes/match.h"
 
 /* ReduceMean over axes k..rank-1, keeping them; *axis is k. */
 static bool is_mean(const plim_graph *g, const plim__node *node, int *axis) {

@@ -3,8 +3,8 @@
  *
  *   NegativeLogLikelihoodLoss(LogSoftmax(x), labels [, weights])  →  SoftmaxCrossEntropyLoss(x, labels [, weights])
  */
-#include "graph/match.h"
 #include "graph/pass.h"
+#include "graph/passes/match.h"
 
 /* LogSoftmax over axis 1, where losses have their classes. Before opset 13 it ran over all axes from there on. */
 static bool is_over_classes(const plim_graph *g, const plim__node *softmax) {

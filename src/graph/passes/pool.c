@@ -1,8 +1,8 @@
 /* pool-first: relu(x) and then the largest of each window is the largest of each window of x and then relu, on a quarter
  * of the elements or fewer; in training nothing but the pool's places is kept. A batch norm takes its ReLU along for
  * nothing, and keeps it. */
-#include "graph/match.h"
 #include "graph/pass.h"
+#include "graph/passes/match.h"
 
 /* The nodes stay where they are in the order, between the same values; what they are changes sides. */
 static void exchange(plim__node *first, plim__node *second) {

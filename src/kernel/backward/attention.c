@@ -106,7 +106,6 @@ static plim_status list_products(plim__lower *l, const struct backward *b) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_attention_grad(plim__lower *l);
 plim_status plim__lower_attention_grad(plim__lower *l) {
     struct backward made;
     PLIM_TRY(plim__attention_take(l, 0, false, &made.dy));

@@ -53,7 +53,6 @@ static plim_status describe_input(plim__lower *l, const plim__conv_geometry *s, 
     return status;
 }
 
-plim_status plim__lower_conv_grad_input(plim__lower *l);
 plim_status plim__lower_conv_grad_input(plim__lower *l) {
     plim__conv_geometry s;
     dnnl_primitive_desc_t pd;
@@ -91,7 +90,6 @@ static plim_status describe_weight(plim__lower *l, const plim__conv_geometry *s,
     return status;
 }
 
-plim_status plim__lower_conv_grad_weight(plim__lower *l);
 plim_status plim__lower_conv_grad_weight(plim__lower *l) {
     plim__conv_geometry s;
     dnnl_primitive_desc_t pd;

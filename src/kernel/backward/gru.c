@@ -99,7 +99,6 @@ static dnnl_status_t finish(const plim__backward_pass *p, float *dr, float *db, 
                           : plim__backward_product('T', 'N', h, h, rows, p->gates + 2 * h, units, p->part, h, 0, dr, h);
 }
 
-plim_status plim__lower_gru_grad(plim__lower *l);
 plim_status plim__lower_gru_grad(plim__lower *l) {
     static const plim__cell_backward cell = {"GruGrad", again, step, finish, true};
     return plim__lower_recurrent_grad(l, PLIM__CELL_GRU, &cell);

@@ -97,9 +97,7 @@ static plim_status lower(plim__lower *l, const char *label, bool softmax) {
     return plim__lower_emit(l, label, run_loss, s, plim__free);
 }
 
-plim_status plim__lower_softmax_loss_grad(plim__lower *l);
 plim_status plim__lower_softmax_loss_grad(plim__lower *l) { return lower(l, "SoftmaxCrossEntropyLossGrad", true); }
-plim_status plim__lower_likelihood_loss_grad(plim__lower *l);
 plim_status plim__lower_likelihood_loss_grad(plim__lower *l) {
     return lower(l, "NegativeLogLikelihoodLossGrad", false);
 }

@@ -33,7 +33,6 @@ static plim_status run_slice(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_slice_grad(plim__lower *l);
 plim_status plim__lower_slice_grad(plim__lower *l) {
     const plim__shape *out = plim__lower_output_shape(l, 0);
     size_t count;
@@ -212,7 +211,6 @@ static void pad_source(const void *geometry, int axis, int64_t in, int64_t x, in
     *weight = 1;
 }
 
-plim_status plim__lower_pad_grad(plim__lower *l);
 plim_status plim__lower_pad_grad(plim__lower *l) {
     size_t count;
     struct pad_geometry g = {.before = plim__node_ints(plim__lower_node(l), "before", &count),
@@ -247,7 +245,6 @@ static void resize_source(const void *geometry, int axis, int64_t in, int64_t x,
     for (int k = 0; !inside && k < taps; k++) indices[k] = 0, weights[k] = 0; /* a constant came from there */
 }
 
-plim_status plim__lower_resize_grad(plim__lower *l);
 plim_status plim__lower_resize_grad(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     size_t count;
@@ -311,7 +308,6 @@ static plim_status run_gather(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_gather_grad(plim__lower *l);
 plim_status plim__lower_gather_grad(plim__lower *l) {
     const plim__shape *x = plim__lower_output_shape(l, 0);
     struct gather *s;

@@ -48,7 +48,6 @@ static plim_status read_rows(plim__lower *l, size_t i, size_t k, struct rows *s)
     return PLIM_OK;
 }
 
-plim_status plim__lower_layer_norm_train(plim__lower *l);
 plim_status plim__lower_layer_norm_train(plim__lower *l) {
     struct rows s = {0};
     bool bias = plim__lower_has_input(l, 2);
@@ -70,7 +69,6 @@ plim_status plim__lower_layer_norm_train(plim__lower *l) {
     return finish(l, "LayerNormTrain", &desc, NULL, arguments, bias ? 6 : 5);
 }
 
-plim_status plim__lower_layer_norm_grad(plim__lower *l);
 plim_status plim__lower_layer_norm_grad(plim__lower *l) {
     struct rows s;
     PLIM_TRY(read_rows(l, 1, 2, &s));
@@ -162,7 +160,6 @@ static plim_status run_groups(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_channel_norm_grad(plim__lower *l);
 plim_status plim__lower_channel_norm_grad(plim__lower *l) {
     const plim__shape *x = plim__lower_input_shape(l, 1);
     int64_t groups = plim__node_int(plim__lower_node(l), "num_groups", x->dims[1]);

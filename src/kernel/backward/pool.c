@@ -131,7 +131,6 @@ static plim_status lower_planes_back(plim__lower *l, const struct window *w, int
 
 /* --- oneDNN --------------------------------------------------------------------------------------------------- */
 
-plim_status plim__lower_max_pool_train(plim__lower *l);
 plim_status plim__lower_max_pool_train(plim__lower *l) {
     struct window w;
     plim__layout x = *plim__lower_peek(l, 0);
@@ -188,7 +187,6 @@ static plim_status lower_grad(plim__lower *l, const char *label, dnnl_alg_kind_t
     return status;
 }
 
-plim_status plim__lower_max_pool_grad(plim__lower *l);
 plim_status plim__lower_max_pool_grad(plim__lower *l) {
     plim__layout kept = *plim__lower_peek(l, 1);
     struct window w;
@@ -197,7 +195,6 @@ plim_status plim__lower_max_pool_grad(plim__lower *l) {
     return lower_grad(l, "MaxPoolGrad", dnnl_pooling_max, &kept, true);
 }
 
-plim_status plim__lower_average_pool_grad(plim__lower *l);
 plim_status plim__lower_average_pool_grad(plim__lower *l) {
     plim__layout dy = *plim__lower_peek(l, 0), dense = plim__layout_dense(PLIM_F32, plim__lower_input_shape(l, 0));
     dnnl_memory_desc_t md;

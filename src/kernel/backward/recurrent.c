@@ -161,7 +161,7 @@ static plim_status fill(plim__lower *l, plim__cell kind, plim__recurrent_grad *s
         for (int i = 0; i <= (int)kind; i++) {
             const plim__cell_function *f = &s->forward.functions[d][i];
             float *ends = s->ends[d][i];
-            bool bends_twice = (f->kind == PLIM__CELL_LEAKY_RELU || f->kind == PLIM__CELL_ELU) && f->alpha < 0;
+            bool bends_twice = plim__functions[f->kind].sided && f->alpha < 0;
             if (bends_twice) return plim__lower_unsupported(l, "with an activation that falls and rises");
             ends[0] = isfinite(f->clip) ? -f->clip : NAN;
             ends[1] = isfinite(f->clip) ? f->clip : NAN;

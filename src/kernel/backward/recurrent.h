@@ -92,20 +92,20 @@ static inline float plim__cell_slope(const plim__backward_pass *p, int i, float 
     const plim__cell_function *f = &p->s->forward.functions[p->direction][i];
     const float *ends = p->s->ends[p->direction][i];
     if (y == ends[0] || y == ends[1]) return 0; /* the input was clipped */
+    const float a = f->alpha, b = f->beta, g = 1;
+    (void)b;
     switch (f->kind) {
-    case PLIM__CELL_SIGMOID: return y * (1 - y);
-    case PLIM__CELL_TANH: return 1 - y * y;
-    case PLIM__CELL_RELU: return y > 0 ? 1 : 0;
-    case PLIM__CELL_AFFINE: return f->alpha;
-    case PLIM__CELL_LEAKY_RELU: return y > 0 ? 1 : f->alpha;
-    case PLIM__CELL_THRESHOLDED_RELU: return y != 0 ? 1 : 0;
-    case PLIM__CELL_SCALED_TANH: return f->alpha != 0 ? f->beta * (f->alpha - y * y / f->alpha) : 0;
-    case PLIM__CELL_HARD_SIGMOID: return y > 0 && y < 1 ? f->alpha : 0;
-    case PLIM__CELL_ELU: return y > 0 ? 1 : y + f->alpha;
-    case PLIM__CELL_SOFTSIGN: return (1 - fabsf(y)) * (1 - fabsf(y));
-    case PLIM__CELL_SOFTPLUS: return 1 - expf(-y);
+#define SLOPE(name, saved, expression) PLIM__SLOPE_FROM_##saved(name, expression)
+#define PLIM__SLOPE_FROM_INPUT(name, expression)
+#define PLIM__SLOPE_FROM_OUTPUT(name, expression)                                                                      \
+    case PLIM__FUNCTION_##name:                                                                                        \
+        return expression;
+#define CELL_SLOPE(name, expression) PLIM__SLOPE_FROM_OUTPUT(name, expression)
+#include "ops/activation.def"
+#undef PLIM__SLOPE_FROM_INPUT
+#undef PLIM__SLOPE_FROM_OUTPUT
+    default: return 0; /* no cell has the others */
     }
-    return 0;
 }
 /* n neighbours through activation i. */
 static inline void plim__backward_activate(const plim__backward_pass *p, int i, float *x, int64_t n) {

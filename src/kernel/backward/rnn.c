@@ -25,7 +25,6 @@ static dnnl_status_t step(const plim__backward_pass *p, int64_t k) {
     return plim__backward_product('N', 'N', f->batch, h, h, gates, h, p->r, h, 1, p->dh, h);
 }
 
-plim_status plim__lower_rnn_grad(plim__lower *l);
 plim_status plim__lower_rnn_grad(plim__lower *l) {
     static const plim__cell_backward cell = {"RnnGrad", again, step, NULL, false};
     return plim__lower_recurrent_grad(l, PLIM__CELL_RNN, &cell);

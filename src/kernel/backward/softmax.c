@@ -41,7 +41,5 @@ static plim_status lower(plim__lower *l, const char *label, dnnl_alg_kind_t algo
     return plim__lower_primitive(l, label, pd, arguments, 3);
 }
 
-plim_status plim__lower_softmax_grad(plim__lower *l);
 plim_status plim__lower_softmax_grad(plim__lower *l) { return lower(l, "SoftmaxGrad", dnnl_softmax_accurate); }
-plim_status plim__lower_log_softmax_grad(plim__lower *l);
 plim_status plim__lower_log_softmax_grad(plim__lower *l) { return lower(l, "LogSoftmaxGrad", dnnl_softmax_log); }

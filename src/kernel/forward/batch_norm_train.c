@@ -152,11 +152,9 @@ static plim_status lower_batch(plim__lower *l, size_t x, const char *label, plim
     return status;
 }
 
-plim_status plim__lower_batch_norm_train(plim__lower *l);
 plim_status plim__lower_batch_norm_train(plim__lower *l) {
     return lower_batch(l, 0, "BatchNormTrain", run_forward, forward_operands);
 }
-plim_status plim__lower_batch_norm_grad(plim__lower *l);
 plim_status plim__lower_batch_norm_grad(plim__lower *l) {
     return lower_batch(l, 1, "BatchNormGrad", run_backward, backward_operands);
 }

@@ -32,28 +32,31 @@ static plim_status lower_binary(plim__lower *l, plim__binary function) {
                       legacy_axis(l));
 }
 
-/* plim__lower_binary_Add, ... */
 #define LOWER(name)                                                                                                    \
-    plim_status plim__lower_binary_##name(plim__lower *l);                                                             \
     plim_status plim__lower_binary_##name(plim__lower *l) { return lower_binary(l, PLIM__BINARY_##name); }
-#define BINARY(name, real, whole) LOWER(name)
-#define COMPARE(name, expression) LOWER(name)
-#define BITS(name, expression)    LOWER(name)
-#include "kernel/binary.def"
+LOWER(Add)
+LOWER(Sub)
+LOWER(Mul)
+LOWER(Div)
+LOWER(Equal)
+LOWER(Greater)
+LOWER(Less)
+LOWER(GreaterOrEqual)
+LOWER(LessOrEqual)
+LOWER(And)
+LOWER(Or)
+LOWER(Xor)
 
-plim_status plim__lower_mod(plim__lower *l);
 plim_status plim__lower_mod(plim__lower *l) {
     return lower_binary(l, plim__node_int(plim__lower_node(l), "fmod", 0) ? PLIM__BINARY_Fmod : PLIM__BINARY_Mod);
 }
 
-plim_status plim__lower_bit_shift(plim__lower *l);
 plim_status plim__lower_bit_shift(plim__lower *l) {
     bool left = strcmp(plim__node_string(plim__lower_node(l), "direction", ""), "LEFT") == 0;
     return lower_binary(l, left ? PLIM__BINARY_ShiftLeft : PLIM__BINARY_ShiftRight);
 }
 
 /* A slope for each channel was a plain vector before opset 7. */
-plim_status plim__lower_prelu(plim__lower *l);
 plim_status plim__lower_prelu(plim__lower *l) {
     const plim__shape *slope = plim__lower_input_shape(l, 1);
     bool by_channel = plim__lower_node(l)->version < 7 && slope->rank == 1 && plim__lower_input_shape(l, 0)->rank > 1;
@@ -112,11 +115,10 @@ static plim__loop_body constant_power(plim__lower *l) {
     if (!tensor || plim__shape_elements(&tensor->shape) != 1 || !is_real(plim__lower_input_dtype(l, 0))) return NULL;
     if (!plim__shape_equal(plim__lower_input_shape(l, 0), plim__lower_output_shape(l, 0))) return NULL;
     double exponent = plim__tensor_at(tensor, 0);
-    if (exponent == 2) return plim__unary_body(PLIM__UNARY_Square, plim__lower_input_dtype(l, 0));
-    return exponent == 3 ? plim__unary_body(PLIM__UNARY_Cube, plim__lower_input_dtype(l, 0)) : NULL;
+    if (exponent == 2) return plim__unary_body(PLIM__FUNCTION_Square, plim__lower_input_dtype(l, 0));
+    return exponent == 3 ? plim__unary_body(PLIM__FUNCTION_Cube, plim__lower_input_dtype(l, 0)) : NULL;
 }
 
-plim_status plim__lower_pow(plim__lower *l);
 plim_status plim__lower_pow(plim__lower *l) {
     plim_dtype base = plim__lower_input_dtype(l, 0), exponent = plim__lower_input_dtype(l, 1);
     plim__unary_context unused = {0};
@@ -209,10 +211,6 @@ static plim_status lower_variadic(plim__lower *l, plim__binary function, bool me
     return inputs == 2 && !mean ? lower_binary(l, function) : lower_many(l, function, mean);
 }
 
-plim_status plim__lower_variadic_max(plim__lower *l);
-plim_status plim__lower_variadic_min(plim__lower *l);
-plim_status plim__lower_variadic_sum(plim__lower *l);
-plim_status plim__lower_variadic_mean(plim__lower *l);
 plim_status plim__lower_variadic_max(plim__lower *l) { return lower_variadic(l, PLIM__BINARY_Max, false); }
 plim_status plim__lower_variadic_min(plim__lower *l) { return lower_variadic(l, PLIM__BINARY_Min, false); }
 plim_status plim__lower_variadic_sum(plim__lower *l) { return lower_variadic(l, PLIM__BINARY_Add, false); }

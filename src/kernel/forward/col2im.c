@@ -124,7 +124,6 @@ plim_status plim__lower_col2im(plim__lower *l) {
     return lower_col2im(l, "Col2Im", plim__lower_output_shape(l, 0), plim__lower_input_shape(l, 0), run_col2im);
 }
 
-plim_status plim__lower_col2im_grad(plim__lower *l);
 plim_status plim__lower_col2im_grad(plim__lower *l) {
     return lower_col2im(l, "Col2ImGrad", plim__lower_input_shape(l, 0), plim__lower_output_shape(l, 0),
                         run_col2im_grad);

@@ -224,7 +224,6 @@ static plim_status read_scores(plim__lower *l, struct scores **state) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_cross_entropy(plim__lower *l);
 plim_status plim__lower_cross_entropy(plim__lower *l) {
     struct scores *k;
     for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
@@ -235,7 +234,6 @@ plim_status plim__lower_cross_entropy(plim__lower *l) {
     return plim__lower_emit(l, "CrossEntropy", run_forward, k, plim__free);
 }
 
-plim_status plim__lower_cross_entropy_grad(plim__lower *l);
 plim_status plim__lower_cross_entropy_grad(plim__lower *l) {
     struct scores *k;
     for (size_t i = 0; i < 6; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));

@@ -41,7 +41,6 @@ static plim_status run_det(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_det(plim__lower *l);
 plim_status plim__lower_det(plim__lower *l) {
     const plim__shape *x = plim__lower_input_shape(l, 0);
     plim_dtype dtype = plim__lower_input_dtype(l, 0);
@@ -117,7 +116,6 @@ static plim_status run_det_grad(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_det_grad(plim__lower *l);
 plim_status plim__lower_det_grad(plim__lower *l) {
     const plim__shape *x = plim__lower_input_shape(l, 1);
     int64_t n = x->dims[x->rank - 1];

@@ -82,7 +82,6 @@ static plim_status run_dropout(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_dropout_train(plim__lower *l);
 plim_status plim__lower_dropout_train(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     double ratio = (double)plim__node_float(node, "ratio", 0.5f);

@@ -64,7 +64,6 @@ static plim_status read_elements(plim__lower *l, struct elements **state) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_element_loss(plim__lower *l);
 plim_status plim__lower_element_loss(plim__lower *l) {
     struct elements *s;
     size_t pieces = (size_t)(plim__shape_elements(plim__lower_input_shape(l, 0)) + PIECE - 1) / PIECE;
@@ -75,7 +74,6 @@ plim_status plim__lower_element_loss(plim__lower *l) {
     return plim__lower_emit(l, "ElementLoss", run_forward, s, plim__free);
 }
 
-plim_status plim__lower_element_loss_grad(plim__lower *l);
 plim_status plim__lower_element_loss_grad(plim__lower *l) {
     struct elements *s;
     for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));

@@ -119,7 +119,6 @@ void plim__cast_scalar(double value, plim_dtype to, void *out) {
     casts[PLIM_F64][to](NULL, 1, at, (int64_t[]){0, 0});
 }
 
-plim_status plim__lower_cast(plim__lower *l);
 plim_status plim__lower_cast(plim__lower *l) {
     plim_dtype from = plim__lower_input_dtype(l, 0), to = plim__lower_output_dtype(l, 0);
     if (from == to) {

@@ -8,7 +8,6 @@
 #include "kernel/elementwise.h"
 #include "kernel/forward/elementwise_cast.h"
 
-plim_status plim__lower_identity(plim__lower *l);
 plim_status plim__lower_identity(plim__lower *l) {
     plim__layout same = *plim__lower_peek(l, 0);
     return plim__lower_view(l, 0, &same, 0);
@@ -28,7 +27,6 @@ WHERE(8)
 WHERE(16)
 WHERE(64)
 
-plim_status plim__lower_where(plim__lower *l);
 plim_status plim__lower_where(plim__lower *l) {
     int bits = plim_dtype_bits(plim__lower_output_dtype(l, 0));
     plim__loop_body body = bits == 8    ? where_8
@@ -105,7 +103,6 @@ static bool bound(plim__lower *l, size_t input, const char *attribute, double mi
     return tensor != NULL;
 }
 
-plim_status plim__lower_clip(plim__lower *l);
 plim_status plim__lower_clip(plim__lower *l) {
     plim_dtype dtype = plim__lower_input_dtype(l, 0);
     if (!clips[dtype]) return plim__lower_unsupported_type(l, 0);
@@ -148,14 +145,12 @@ plim_status plim__lower_clip(plim__lower *l) {
 QUESTIONS(is_nan, x != x)
 QUESTIONS(is_inf, (detect[0] && x < -DBL_MAX) || (detect[1] && x > DBL_MAX))
 
-plim_status plim__lower_is_nan(plim__lower *l);
 plim_status plim__lower_is_nan(plim__lower *l) {
     plim__pointwise_node what = {
         .body = is_nan_bodies[plim__lower_input_dtype(l, 0)], .inputs = 1, .axis = PLIM__NUMPY_AXIS};
     return plim__lower_pointwise(l, &what);
 }
 
-plim_status plim__lower_is_inf(plim__lower *l);
 plim_status plim__lower_is_inf(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     bool detect[2] = {plim__node_int(node, "detect_negative", 1) != 0, plim__node_int(node, "detect_positive", 1) != 0};
@@ -184,7 +179,6 @@ NOT(not_16, uint16_t, ~x)
 NOT(not_32, uint32_t, ~x)
 NOT(not_64, uint64_t, ~x)
 
-plim_status plim__lower_not(plim__lower *l);
 plim_status plim__lower_not(plim__lower *l) {
     static const plim__loop_body bodies[PLIM_DTYPE_COUNT] = {
         [PLIM_BOOL] = not_bool, [PLIM_I8] = not_8,   [PLIM_U8] = not_8,   [PLIM_I16] = not_16, [PLIM_U16] = not_16,

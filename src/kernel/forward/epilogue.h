@@ -4,10 +4,7 @@
 
 #include "program/lower.h"
 
-/* oneDNN's algorithm for an activation's name ("relu", "gelu_erf", "clip", ...); undef when it has none. */
-dnnl_alg_kind_t plim__activation_algorithm(const char *name);
-
-/* Appends the node's `activation` attribute (with `alpha` and `beta`), if there is one. */
+/* Appends the node's `activation` attribute (with `activation_alpha` and `activation_beta`), if there is one. */
 plim_status plim__epilogue_activation(plim__lower *l, dnnl_post_ops_t ops);
 
 #endif

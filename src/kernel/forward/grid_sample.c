@@ -238,7 +238,6 @@ static plim_status run_grid_sample_grad(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_grid_sample_grad(plim__lower *l);
 plim_status plim__lower_grid_sample_grad(plim__lower *l) {
     struct grid_sample *s = NULL;
     PLIM_TRY(read_sample(l, 1, plim__lower_input_shape(l, 0), &s));

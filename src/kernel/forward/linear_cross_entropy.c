@@ -184,7 +184,6 @@ static plim_status emit(plim__lower *l, const char *label, plim__kernel kernel, 
     return plim__lower_emit(l, label, kernel, k, plim__free);
 }
 
-plim_status plim__lower_linear_cross_entropy(plim__lower *l);
 plim_status plim__lower_linear_cross_entropy(plim__lower *l) {
     struct linear k;
     PLIM_TRY(read_linear(l, &k));
@@ -205,7 +204,6 @@ static plim_status weight_output(plim__lower *l, size_t i, const struct linear *
     return plim__lower_output(l, i, &layout);
 }
 
-plim_status plim__lower_linear_cross_entropy_grad(plim__lower *l);
 plim_status plim__lower_linear_cross_entropy_grad(plim__lower *l) {
     struct linear k;
     PLIM_TRY(read_linear(l, &k));
@@ -217,7 +215,6 @@ plim_status plim__lower_linear_cross_entropy_grad(plim__lower *l) {
     return emit(l, "LinearCrossEntropyGrad", run_backward, &k);
 }
 
-plim_status plim__lower_linear_cross_entropy_train(plim__lower *l);
 plim_status plim__lower_linear_cross_entropy_train(plim__lower *l) {
     struct linear k;
     PLIM_TRY(read_linear(l, &k));

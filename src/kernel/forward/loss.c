@@ -167,7 +167,5 @@ static plim_status lower_loss(plim__lower *l, bool softmax) {
     return plim__lower_emit(l, node->op->name, run_loss, s, plim__free);
 }
 
-plim_status plim__lower_softmax_loss(plim__lower *l);
-plim_status plim__lower_likelihood_loss(plim__lower *l);
 plim_status plim__lower_softmax_loss(plim__lower *l) { return lower_loss(l, true); }
 plim_status plim__lower_likelihood_loss(plim__lower *l) { return lower_loss(l, false); }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #include "kernel/copies.h"
 #include "program/lower.h"
@@ -13,37 +12,12 @@
 
 /* --- activations ---------------------------------------------------------------------------------------------- */
 
-static const struct known {
-    const char *name;
-    plim__cell_activation kind;
-    bool has_alpha, has_beta;
-    float alpha, beta; /* where none are given */
-} known[] = {
-    {"Sigmoid", PLIM__CELL_SIGMOID, false, false, 0, 0},
-    {"Tanh", PLIM__CELL_TANH, false, false, 0, 0},
-    {"Relu", PLIM__CELL_RELU, false, false, 0, 0},
-    {"Affine", PLIM__CELL_AFFINE, true, true, 1, 0},
-    {"LeakyRelu", PLIM__CELL_LEAKY_RELU, true, false, 0.01f, 0},
-    {"ThresholdedRelu", PLIM__CELL_THRESHOLDED_RELU, true, false, 1, 0},
-    {"ScaledTanh", PLIM__CELL_SCALED_TANH, true, true, 1, 1},
-    {"HardSigmoid", PLIM__CELL_HARD_SIGMOID, true, true, 0.2f, 0.5f},
-    {"Elu", PLIM__CELL_ELU, true, false, 1, 0},
-    {"Softsign", PLIM__CELL_SOFTSIGN, false, false, 0, 0},
-    {"Softplus", PLIM__CELL_SOFTPLUS, false, false, 0, 0},
-};
-
-static const struct known *find(const char *name) {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcasecmp(known[i].name, name) == 0) return &known[i];
-    return NULL;
-}
-
 /* alpha and beta are lists; each function that has one takes the next. */
 static plim_status read_functions(plim__lower *l, plim__recurrent *s) {
-    static const plim__cell_activation standard[3][3] = {
-        [PLIM__CELL_RNN] = {PLIM__CELL_TANH},
-        [PLIM__CELL_GRU] = {PLIM__CELL_SIGMOID, PLIM__CELL_TANH},
-        [PLIM__CELL_LSTM] = {PLIM__CELL_SIGMOID, PLIM__CELL_TANH, PLIM__CELL_TANH}};
+    static const plim__function standard[3][3] = {
+        [PLIM__CELL_RNN] = {PLIM__FUNCTION_Tanh},
+        [PLIM__CELL_GRU] = {PLIM__FUNCTION_Sigmoid, PLIM__FUNCTION_Tanh},
+        [PLIM__CELL_LSTM] = {PLIM__FUNCTION_Sigmoid, PLIM__FUNCTION_Tanh, PLIM__FUNCTION_Tanh}};
     const plim__node *node = plim__lower_node(l);
     const plim__attribute *names = plim__node_attribute(node, "activations");
     size_t alphas, betas, next_alpha = 0, next_beta = 0, each = (size_t)s->cell + 1;
@@ -57,14 +31,15 @@ static plim_status read_functions(plim__lower *l, plim__recurrent *s) {
         plim__cell_function *f = &s->functions[i / each][i % each];
         *f = (plim__cell_function){.kind = standard[s->cell][i % each], .clip = clip > 0 ? clip : INFINITY};
         if (!names) continue;
-        const struct known *k = find(names->strings[i]);
-        if (!k)
+        plim__function kind = plim__function_of_cell(names->strings[i]);
+        if (kind == PLIM__FUNCTION_COUNT)
             return plim__lower_fail(l, PLIM_UNSUPPORTED, "unsupported: operator %s with the activation '%.40s'",
                                     node->op_name, names->strings[i]);
-        if (k->kind != f->kind) s->standard = false;
-        f->kind = k->kind;
-        f->alpha = k->has_alpha && next_alpha < alphas ? alpha[next_alpha++] : k->alpha;
-        f->beta = k->has_beta && next_beta < betas ? beta[next_beta++] : k->beta;
+        const plim__function_row *k = &plim__functions[kind];
+        if (kind != f->kind) s->standard = false;
+        f->kind = kind;
+        f->alpha = k->a && next_alpha < alphas ? alpha[next_alpha++] : k->a_default;
+        f->beta = k->b && next_beta < betas ? beta[next_beta++] : k->b_default;
     }
     return PLIM_OK;
 }
@@ -174,9 +149,6 @@ static plim_status lower_recurrent(plim__lower *l, plim__cell cell) {
     return status;
 }
 
-plim_status plim__lower_rnn(plim__lower *l);
-plim_status plim__lower_gru(plim__lower *l);
-plim_status plim__lower_lstm(plim__lower *l);
 plim_status plim__lower_rnn(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_RNN); }
 plim_status plim__lower_gru(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_GRU); }
 plim_status plim__lower_lstm(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_LSTM); }

@@ -119,12 +119,9 @@ static plim_status lower_arg(plim__lower *l, bool least) {
     return lower_lines(l, line, plim__node_int(node, "axis", 0));
 }
 
-plim_status plim__lower_arg_max(plim__lower *l);
-plim_status plim__lower_arg_min(plim__lower *l);
 plim_status plim__lower_arg_max(plim__lower *l) { return lower_arg(l, false); }
 plim_status plim__lower_arg_min(plim__lower *l) { return lower_arg(l, true); }
 
-plim_status plim__lower_cumsum(plim__lower *l);
 plim_status plim__lower_cumsum(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     plim__tensor *axis = plim__lower_constant(l, 1);

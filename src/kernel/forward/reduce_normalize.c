@@ -32,13 +32,12 @@ static void fit(plim__loop *loop, const plim__layout *out, const plim__layout *i
     plim__loop_finish(loop);
 }
 
-plim_status plim__lower_mvn(plim__lower *l);
 plim_status plim__lower_mvn(plim__lower *l) {
     plim_dtype dtype = plim__lower_input_dtype(l, 0);
     plim__shape shape = *plim__lower_input_shape(l, 0), small = shape;
     bool axes[PLIM_MAX_RANK] = {false};
     size_t count;
-    if (!plim__fold_loops_of(dtype) || !plim__unary_body(PLIM__UNARY_Sqrt, dtype))
+    if (!plim__fold_loops_of(dtype) || !plim__unary_body(PLIM__FUNCTION_Sqrt, dtype))
         return plim__lower_unsupported_type(l, 0);
     if (plim__node_ints(plim__lower_node(l), "axes", &count))
         plim__lower_fold_axes(l, axes);

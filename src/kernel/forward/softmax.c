@@ -129,9 +129,6 @@ static plim_status lower_softmax(plim__lower *l, enum form form) {
     return plim__lower_emit(l, node->op->name, fast ? run_f32 : run_lines, state, plim__free);
 }
 
-plim_status plim__lower_softmax(plim__lower *l);
-plim_status plim__lower_log_softmax(plim__lower *l);
-plim_status plim__lower_hardmax(plim__lower *l);
 plim_status plim__lower_softmax(plim__lower *l) { return lower_softmax(l, SOFTMAX); }
 plim_status plim__lower_log_softmax(plim__lower *l) { return lower_softmax(l, LOG_SOFTMAX); }
 plim_status plim__lower_hardmax(plim__lower *l) { return lower_softmax(l, HARDMAX); }

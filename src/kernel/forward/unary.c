@@ -4,7 +4,6 @@
  * right and quick; it is not for these: relu, clip and exp lose NaN, log is wrong by a percent near 1, softplus
  * far below 0, tanh and gelu_tanh are seven times slower than ours. */
 #include <math.h>
-#include <string.h>
 
 #include "core/half.h"
 #include "kernel/elementwise.h"
@@ -23,23 +22,28 @@
         }                                                                                                              \
     }
 
-#define erf_aboutf  erff /* only float32 gains from a rougher one */
-#define erf_about   erf
-#define REAL        float
-#define F(function) function##f
-#define FORMULA(name, zero, expression)                                                                                \
-    LOOP(name##_F16, uint16_t, float, plim__half_to_float, plim__float_to_half, expression)                            \
-    LOOP(name##_BF16, uint16_t, float, plim__bfloat_to_float, plim__float_to_bfloat, expression)
-#include "kernel/unary.def"
-#undef FORMULA
+#define erf_aboutf                           erff /* only float32 gains from a rougher one */
+#define erf_about                            erf
+#define REAL                                 float
+#define F(function)                          function##f
+#define FUNCTION(name, zero, where, formula) where(name, formula)
+#define CELL_ONLY(name, formula)
+#define ELSEWHERE(name, formula)
+#define ALONE(name, formula)                                                                                           \
+    LOOP(name##_F16, uint16_t, float, plim__half_to_float, plim__float_to_half, formula)                               \
+    LOOP(name##_BF16, uint16_t, float, plim__bfloat_to_float, plim__float_to_bfloat, formula)
+#define CELL(name, formula) ALONE(name, formula)
+#include "ops/activation.def"
+#undef ALONE
 #undef REAL
 #undef F
 
-#define REAL                            double
-#define F(function)                     function
-#define FORMULA(name, zero, expression) LOOP(name##_F64, double, double, PLIM__AS_IS, PLIM__AS_IS, expression)
-#include "kernel/unary.def"
-#undef FORMULA
+#define REAL                                 double
+#define F(function)                          function
+#define FUNCTION(name, zero, where, formula) where(name, formula)
+#define ALONE(name, formula)                 LOOP(name##_F64, double, double, PLIM__AS_IS, PLIM__AS_IS, formula)
+#include "ops/activation.def"
+#undef ALONE
 #undef REAL
 #undef F
 
@@ -56,58 +60,31 @@
 PLIM__WHOLES(WHOLE_LOOPS)
 #pragma GCC diagnostic pop
 
-#define REAL_ROW(name)                                                                                                 \
-    [PLIM__UNARY_##name] = {[PLIM_F16] = name##_F16, [PLIM_BF16] = name##_BF16, [PLIM_F64] = name##_F64},
-static const plim__loop_body real_bodies[PLIM__UNARY_COUNT][PLIM_DTYPE_COUNT] = {
-#define FORMULA(name, zero, expression) REAL_ROW(name)
-#include "kernel/unary.def"
-#undef FORMULA
+static const plim__loop_body real_bodies[PLIM__FUNCTION_COUNT][PLIM_DTYPE_COUNT] = {
+#define FUNCTION(name, zero, where, formula) where(name, formula)
+#define ALONE(name, formula)                                                                                           \
+    [PLIM__FUNCTION_##name] = {[PLIM_F16] = name##_F16, [PLIM_BF16] = name##_BF16, [PLIM_F64] = name##_F64},
+#include "ops/activation.def"
+#undef ALONE
 };
 
 #define WHOLE_ROW(dtype, T, W)                                                                                         \
-    [PLIM_##dtype] = {[PLIM__UNARY_Abs] = Abs_##dtype,       [PLIM__UNARY_Neg] = Neg_##dtype,                          \
-                      [PLIM__UNARY_Sign] = Sign_##dtype,     [PLIM__UNARY_Relu] = Relu_##dtype,                        \
-                      [PLIM__UNARY_Square] = Square_##dtype, [PLIM__UNARY_Shrink] = Shrink_##dtype},
-static const plim__loop_body whole_bodies[PLIM_DTYPE_COUNT][PLIM__UNARY_COUNT] = {PLIM__WHOLES(WHOLE_ROW)};
+    [PLIM_##dtype] = {[PLIM__FUNCTION_Abs] = Abs_##dtype,       [PLIM__FUNCTION_Neg] = Neg_##dtype,                    \
+                      [PLIM__FUNCTION_Sign] = Sign_##dtype,     [PLIM__FUNCTION_Relu] = Relu_##dtype,                  \
+                      [PLIM__FUNCTION_Square] = Square_##dtype, [PLIM__FUNCTION_Shrink] = Shrink_##dtype},
+static const plim__loop_body whole_bodies[PLIM_DTYPE_COUNT][PLIM__FUNCTION_COUNT] = {PLIM__WHOLES(WHOLE_ROW)};
 
-plim__loop_body plim__unary_body(plim__unary function, plim_dtype dtype) {
+plim__loop_body plim__unary_body(plim__function function, plim_dtype dtype) {
     if (dtype == PLIM_F32) return plim__pointwise()->unary[function];
     return real_bodies[function][dtype] ? real_bodies[function][dtype] : whole_bodies[dtype][function];
 }
 
 /* --- lowering ------------------------------------------------------------------------------------------------- */
 
-static const struct {
-    bool keeps_zero;
-    const char *a, *b; /* attributes that become a and b, and what they are when absent */
-    float a_missing, b_missing;
-    dnnl_alg_kind_t algorithm; /* oneDNN's, for blocked layouts; undef for ours */
-} functions[PLIM__UNARY_COUNT] = {
-#define FORMULA(name, zero, expression) [PLIM__UNARY_##name].keeps_zero = zero,
-#include "kernel/unary.def"
-#undef FORMULA
-#define ATTRIBUTES(name, first, missing, second, second_missing)                                                       \
-    [PLIM__UNARY_##name].a = first, [PLIM__UNARY_##name].a_missing = missing, [PLIM__UNARY_##name].b = second,         \
-    [PLIM__UNARY_##name].b_missing = second_missing
-    ATTRIBUTES(HardSigmoid, "alpha", 0.2f, "beta", 0.5f),
-    ATTRIBUTES(LeakyRelu, "alpha", 0.01f, NULL, 0),
-    ATTRIBUTES(Elu, "alpha", 1, NULL, 0),
-    ATTRIBUTES(Selu, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f),
-    ATTRIBUTES(Celu, "alpha", 1, NULL, 0),
-    ATTRIBUTES(Swish, "alpha", 1, NULL, 0),
-    ATTRIBUTES(ThresholdedRelu, "alpha", 1, NULL, 0),
-    ATTRIBUTES(Shrink, "lambd", 0.5f, "bias", 0),
-    [PLIM__UNARY_Abs].algorithm = dnnl_eltwise_abs,
-    [PLIM__UNARY_Sqrt].algorithm = dnnl_eltwise_sqrt,
-    [PLIM__UNARY_Square].algorithm = dnnl_eltwise_square,
-    [PLIM__UNARY_Round].algorithm = dnnl_eltwise_round,
-    [PLIM__UNARY_Sigmoid].algorithm = dnnl_eltwise_logistic,
-    [PLIM__UNARY_HardSwish].algorithm = dnnl_eltwise_hardswish,
-    [PLIM__UNARY_LeakyRelu].algorithm = dnnl_eltwise_relu,
-    [PLIM__UNARY_Elu].algorithm = dnnl_eltwise_elu,
-    [PLIM__UNARY_GeluErf].algorithm = dnnl_eltwise_gelu_erf,
-    [PLIM__UNARY_Mish].algorithm = dnnl_eltwise_mish,
-    [PLIM__UNARY_Swish].algorithm = dnnl_eltwise_swish,
+/* oneDNN's, for blocked layouts; undef for ours. */
+static const dnnl_alg_kind_t algorithms[PLIM__FUNCTION_COUNT] = {
+#define ELTWISE(name, kind) [PLIM__FUNCTION_##name] = dnnl_eltwise_##kind,
+#include "ops/activation.def"
 };
 
 /* Blocked float32 through oneDNN, which keeps the padding zero. */
@@ -130,34 +107,18 @@ static plim_status lower_eltwise(plim__lower *l, dnnl_alg_kind_t algorithm, floa
     return plim__lower_primitive(l, plim__lower_node(l)->op->name, pd, arguments, 2);
 }
 
-static plim_status lower_unary(plim__lower *l, plim__unary function) {
-    const plim__node *node = plim__lower_node(l);
-    plim__unary_context context = {0};
-    if (functions[function].a)
-        context.a = (double)plim__node_float(node, functions[function].a, functions[function].a_missing);
-    if (functions[function].b)
-        context.b = (double)plim__node_float(node, functions[function].b, functions[function].b_missing);
+plim_status plim__lower_unary(plim__lower *l) {
+    plim__function function = plim__function_of(plim__lower_node(l));
+    float a, b;
+    plim__function_attributes(function, plim__lower_node(l), &a, &b);
+    plim__unary_context context = {(double)a, (double)b};
     bool blocked = plim__lower_peek(l, 0)->blocked && plim__lower_input_dtype(l, 0) == PLIM_F32;
-    if (blocked && functions[function].algorithm != dnnl_alg_kind_undef)
-        return lower_eltwise(l, functions[function].algorithm, (float)context.a, (float)context.b);
+    if (blocked && algorithms[function] != dnnl_alg_kind_undef) return lower_eltwise(l, algorithms[function], a, b);
     plim__pointwise_node what = {.body = plim__unary_body(function, plim__lower_input_dtype(l, 0)),
                                  .inputs = 1,
                                  .axis = PLIM__NUMPY_AXIS,
-                                 .keeps_zero = functions[function].keeps_zero,
+                                 .keeps_zero = plim__functions[function].keeps_zero,
                                  .context = &context,
                                  .context_bytes = sizeof context};
     return plim__lower_pointwise(l, &what);
-}
-
-/* plim__lower_unary_Abs, ... */
-#define FORMULA(name, zero, expression)                                                                                \
-    plim_status plim__lower_unary_##name(plim__lower *l);                                                              \
-    plim_status plim__lower_unary_##name(plim__lower *l) { return lower_unary(l, PLIM__UNARY_##name); }
-#include "kernel/unary.def"
-#undef FORMULA
-
-plim_status plim__lower_gelu(plim__lower *l);
-plim_status plim__lower_gelu(plim__lower *l) {
-    bool tanh_form = strcmp(plim__node_string(plim__lower_node(l), "approximate", "none"), "tanh") == 0;
-    return lower_unary(l, tanh_form ? PLIM__UNARY_GeluTanh : PLIM__UNARY_GeluErf);
 }

@@ -4,37 +4,9 @@
 
 #include <string.h>
 
-#include "kernel/simd/math.h"
+#include "kernel/simd/functions.h"
 
-/* Names for F(function): ours where a loop over them vectorises, the C library's otherwise. */
-#define F(function)    simd_##function
-#define simd_exp       plim__simd_exp
-#define simd_log       plim__simd_log
-#define simd_tanh      plim__simd_tanh
-#define simd_erf       plim__simd_erf
-#define simd_erf_about plim__simd_erf_about
-#define simd_log1p     plim__simd_log1p
-#define simd_fabs      fabsf
-#define simd_ceil      ceilf
-#define simd_floor     floorf
-#define simd_rint      rintf
-#define simd_sqrt      sqrtf
-#define simd_sin       sinf
-#define simd_cos       cosf
-#define simd_tan       tanf
-#define simd_asin      asinf
-#define simd_acos      acosf
-#define simd_atan      atanf
-#define simd_sinh      sinhf
-#define simd_cosh      coshf
-#define simd_asinh     asinhf
-#define simd_acosh     acoshf
-#define simd_atanh     atanhf
-#define simd_expm1     plim__simd_expm1
-#define simd_fmod      fmodf
-#define REAL           float
-
-#define FORMULA(name, zero, expression)                                                                                \
+#define UNARY_LOOP(name, expression)                                                                                   \
     static void unary_##name(const void *context, int64_t n, char *const *at, const int64_t *steps) {                  \
         float a = (float)((const plim__unary_context *)context)->a,                                                    \
               b = (float)((const plim__unary_context *)context)->b;                                                    \
@@ -54,8 +26,14 @@
             }                                                                                                          \
         }                                                                                                              \
     }
-#include "kernel/unary.def"
-#undef FORMULA
+#define FUNCTION(name, zero, where, formula) where(name, formula)
+#define ALONE(name, formula)                 UNARY_LOOP(name, formula)
+#define CELL(name, formula)                  UNARY_LOOP(name, formula)
+#define CELL_ONLY(name, formula)
+#define ELSEWHERE(name, formula)
+#include "ops/activation.def"
+#undef ALONE
+#undef CELL
 
 #define MODULO(x, y) modulo(x, y)
 static inline float modulo(float x, float y) {
@@ -145,9 +123,10 @@ static void scale(const void *context, int64_t n, char *const *at, const int64_t
 }
 
 const plim__simd_pointwise PLIM__ISA(plim__pointwise) = {
-#define FORMULA(name, zero, expression) .unary[PLIM__UNARY_##name] = unary_##name,
-#include "kernel/unary.def"
-#undef FORMULA
+#define FUNCTION(name, zero, where, formula) where(name, formula)
+#define ALONE(name, formula)                 .unary[PLIM__FUNCTION_##name] = unary_##name,
+#define CELL(name, formula)                  .unary[PLIM__FUNCTION_##name] = unary_##name,
+#include "ops/activation.def"
 #define BINARY(name, real, whole) .binary[PLIM__BINARY_##name] = binary_##name,
 #define COMPARE(name, expression) .binary[PLIM__BINARY_##name] = binary_##name,
 #define BITS(name, expression)

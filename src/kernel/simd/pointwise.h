@@ -4,14 +4,7 @@
 
 #include "kernel/loops.h"
 #include "kernel/simd/simd.h"
-
-/* PLIM__UNARY_Abs ... */
-typedef enum plim__unary {
-#define FORMULA(name, zero, expression) PLIM__UNARY_##name,
-#include "kernel/unary.def"
-#undef FORMULA
-    PLIM__UNARY_COUNT
-} plim__unary;
+#include "ops/activation.h"
 
 /* What unary formulas may use. */
 typedef struct plim__unary_context {
@@ -31,7 +24,8 @@ typedef enum plim__binary {
 } plim__binary;
 
 typedef struct plim__simd_pointwise {
-    plim__loop_body unary[PLIM__UNARY_COUNT];   /* context: plim__unary_context */
+    plim__loop_body
+        unary[PLIM__FUNCTION_COUNT]; /* context: plim__unary_context; NULL for functions without an operator */
     plim__loop_body binary[PLIM__BINARY_COUNT]; /* NULL where there is none for float32 */
     plim__loop_body clip;                       /* context: float[2], lowest and highest */
     plim__loop_body where;                      /* y, condition, a, b; 4-byte elements */

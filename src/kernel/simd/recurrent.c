@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernel/simd/math.h"
+#include "kernel/simd/functions.h"
 
 /* One vector of units; how many of them are accumulated at once so that they stay in registers. */
 #if defined(__AVX512F__)
@@ -110,8 +110,19 @@ static void product(const plim__cell_product *p, int64_t from, int64_t to) {
 
 /* --- activations ---------------------------------------------------------------------------------------------- */
 
-static inline float sigmoid(float x) { return 1.0f / (1.0f + plim__simd_exp(-x)); }
-static inline float softplus(float x) { return (x > 0 ? x : 0) + plim__simd_log1p(plim__simd_exp(-fabsf(x))); }
+/* cell_Sigmoid, ...: for cells that are written out. */
+#define FUNCTION(name, zero, where, formula) where(name, formula)
+#define ALONE(name, formula)
+#define ELSEWHERE(name, formula)
+#define CELL_ONLY(name, formula)
+#define CELL(name, formula)                                                                                            \
+    static inline float cell_##name(float x, float a, float b) {                                                       \
+        (void)a, (void)b;                                                                                              \
+        return formula;                                                                                                \
+    }
+#include "ops/activation.def"
+#undef CELL
+#undef CELL_ONLY
 
 #define EACH(expression)                                                                                               \
     _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                                              \
@@ -124,27 +135,26 @@ static inline float softplus(float x) { return (x > 0 ? x : 0) + plim__simd_log1
 static void activate(const plim__cell_function *f, float *v, int64_t n) {
     float a = f->alpha, b = f->beta, clip = f->clip;
     switch (f->kind) {
-    case PLIM__CELL_SIGMOID: EACH(sigmoid(x));
-    case PLIM__CELL_TANH: EACH(plim__simd_tanh(x));
-    case PLIM__CELL_RELU: EACH(x < 0 ? 0 : x);
-    case PLIM__CELL_AFFINE: EACH(a * x + b);
-    case PLIM__CELL_LEAKY_RELU: EACH(x < 0 ? a * x : x);
-    case PLIM__CELL_THRESHOLDED_RELU: EACH(x <= a ? 0 : x);
-    case PLIM__CELL_SCALED_TANH: EACH(a * plim__simd_tanh(b * x));
-    case PLIM__CELL_HARD_SIGMOID: EACH(a * x + b < 0 ? 0 : a * x + b > 1 ? 1 : a * x + b);
-    case PLIM__CELL_ELU: EACH(x < 0 ? a * plim__simd_expm1(x) : x);
-    case PLIM__CELL_SOFTSIGN: EACH(x / (1 + fabsf(x)));
-    case PLIM__CELL_SOFTPLUS: EACH(softplus(x));
+#define FUNCTION(name, zero, where, formula) where(name, formula)
+#define CELL(name, formula)                                                                                            \
+    case PLIM__FUNCTION_##name:                                                                                        \
+        EACH(formula);
+#define CELL_ONLY(name, formula) CELL(name, formula)
+#include "ops/activation.def"
+    default: break; /* no cell has the others */
     }
 }
+
+#define SIGMOID(x) cell_Sigmoid(x, 0, 0)
+#define TANH(x)    cell_Tanh(x, 0, 0)
 
 static void lstm(int64_t n, const float *restrict i, const float *restrict o, const float *restrict f,
                  const float *restrict g, float *restrict c, float *restrict h) {
 #pragma omp simd
     for (int64_t k = 0; k < n; k++) {
-        float cell = sigmoid(f[k]) * c[k] + sigmoid(i[k]) * plim__simd_tanh(g[k]);
+        float cell = SIGMOID(f[k]) * c[k] + SIGMOID(i[k]) * TANH(g[k]);
         c[k] = cell;
-        h[k] = sigmoid(o[k]) * plim__simd_tanh(cell);
+        h[k] = SIGMOID(o[k]) * TANH(cell);
     }
 }
 
@@ -152,7 +162,7 @@ static void gru(int64_t n, const float *restrict z, const float *restrict a, con
                 float *restrict y) {
 #pragma omp simd
     for (int64_t k = 0; k < n; k++) {
-        float fresh = plim__simd_tanh(a[k]), keep = sigmoid(z[k]);
+        float fresh = TANH(a[k]), keep = SIGMOID(z[k]);
         y[k] = fresh + keep * (h[k] - fresh);
     }
 }

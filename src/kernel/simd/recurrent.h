@@ -11,24 +11,11 @@
 #include <stdint.h>
 
 #include "kernel/simd/simd.h"
-
-typedef enum plim__cell_activation {
-    PLIM__CELL_SIGMOID,
-    PLIM__CELL_TANH,
-    PLIM__CELL_RELU,
-    PLIM__CELL_AFFINE,
-    PLIM__CELL_LEAKY_RELU,
-    PLIM__CELL_THRESHOLDED_RELU,
-    PLIM__CELL_SCALED_TANH,
-    PLIM__CELL_HARD_SIGMOID,
-    PLIM__CELL_ELU,
-    PLIM__CELL_SOFTSIGN,
-    PLIM__CELL_SOFTPLUS,
-} plim__cell_activation;
+#include "ops/activation.h"
 
 /* An activation whose input is held inside ±clip first. */
 typedef struct plim__cell_function {
-    plim__cell_activation kind;
+    plim__function kind;
     float alpha, beta, clip; /* clip is infinite where there is none */
 } plim__cell_function;
 

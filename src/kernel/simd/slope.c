@@ -1,18 +1,7 @@
 /* Loops of the backward of pointwise functions. */
 #include "kernel/simd/slope.h"
 
-#include "kernel/simd/math.h"
-
-#define F(function) simd_##function
-#define simd_exp    plim__simd_exp
-#define simd_log    plim__simd_log
-#define simd_erf    plim__simd_erf
-#define simd_fabs   fabsf
-#define simd_sqrt   sqrtf
-#define simd_sin    sinf
-#define simd_cos    cosf
-#define simd_sinh   sinhf
-#define simd_cosh   coshf
+#include "kernel/simd/functions.h"
 
 /* d/dx 0.5 x (1 + tanh(u)), u = c (x + k x^3). */
 static inline float gelu_tanh_slope(float x) {
@@ -53,8 +42,7 @@ static inline float swish_slope(float x, float a) {
             }                                                                                                          \
         }                                                                                                              \
     }
-#include "ops/slope.def"
-#undef SLOPE
+#include "ops/activation.def"
 
 #define SLOPE2(name, expression)                                                                                       \
     static void two_##name(const void *context, int64_t n, char *const *at, const int64_t *steps) {                    \
@@ -73,9 +61,8 @@ static inline float swish_slope(float x, float a) {
 #undef SLOPE2
 
 const plim__simd_slope PLIM__ISA(plim__slopes) = {
-#define SLOPE(name, saved, expression) .one[PLIM__SLOPE_##name] = one_##name,
-#include "ops/slope.def"
-#undef SLOPE
+#define SLOPE(name, saved, expression) .one[PLIM__FUNCTION_##name] = one_##name,
+#include "ops/activation.def"
 #define SLOPE2(name, expression) .two[PLIM__SLOPE2_##name] = two_##name,
 #include "ops/slope2.def"
 #undef SLOPE2

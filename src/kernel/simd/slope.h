@@ -4,13 +4,7 @@
 
 #include "kernel/loops.h"
 #include "kernel/simd/simd.h"
-
-typedef enum plim__slope {
-#define SLOPE(name, saved, expression) PLIM__SLOPE_##name,
-#include "ops/slope.def"
-#undef SLOPE
-    PLIM__SLOPE_COUNT
-} plim__slope;
+#include "ops/activation.h"
 
 typedef enum plim__slope2 {
 #define SLOPE2(name, expression) PLIM__SLOPE2_##name,
@@ -20,8 +14,8 @@ typedef enum plim__slope2 {
 } plim__slope2;
 
 typedef struct plim__simd_slope {
-    plim__loop_body one[PLIM__SLOPE_COUNT];  /* dx, dy, saved; context: float[2], a and b */
-    plim__loop_body two[PLIM__SLOPE2_COUNT]; /* dx, dy, x, y */
+    plim__loop_body one[PLIM__FUNCTION_COUNT]; /* dx, dy, saved; context: float[2], a and b; NULL: has no slope */
+    plim__loop_body two[PLIM__SLOPE2_COUNT];   /* dx, dy, x, y */
 } plim__simd_slope;
 
 PLIM__SIMD_TABLE(plim__simd_slope, plim__slopes)

@@ -112,7 +112,6 @@ static plim_status run_direction(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_adafactor_direction(plim__lower *l);
 plim_status plim__lower_adafactor_direction(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     const plim__shape *shape = plim__lower_input_shape(l, 2);
@@ -164,7 +163,6 @@ static plim_status run_step(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_adafactor_update(plim__lower *l);
 plim_status plim__lower_adafactor_update(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__DENSE, NULL));

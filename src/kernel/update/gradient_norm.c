@@ -24,7 +24,6 @@ static plim_status run_squares(const plim__call *call) {
 }
 
 /* In whatever order the elements lie: padding adds zeros. */
-plim_status plim__lower_gradient_squares(plim__lower *l);
 plim_status plim__lower_gradient_squares(plim__lower *l) {
     const plim__layout *now = plim__lower_peek(l, 0);
     bool whole = now->blocked ? now->md.offset0 == 0 : plim__layout_is_packed(now);
@@ -54,7 +53,6 @@ static plim_status run_scale(const plim__call *call) {
     return PLIM_OK;
 }
 
-plim_status plim__lower_gradient_scale(plim__lower *l);
 plim_status plim__lower_gradient_scale(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     for (size_t i = 0; i < node->inputs.count; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));

@@ -110,13 +110,9 @@ static plim_status lower_optimizer(plim__lower *l, enum rule rule) {
     return plim__lower_emit(l, node->op->name, run_optimizer, o, plim__free);
 }
 
-plim_status plim__lower_adagrad(plim__lower *l);
-plim_status plim__lower_adam(plim__lower *l);
-plim_status plim__lower_momentum(plim__lower *l);
 plim_status plim__lower_adagrad(plim__lower *l) { return lower_optimizer(l, ADAGRAD); }
 plim_status plim__lower_adam(plim__lower *l) { return lower_optimizer(l, ADAM); }
 /* Only what src/grad left because nothing was to be expanded: a node that came into being later. */
-plim_status plim__lower_gradient_operator(plim__lower *l);
 plim_status plim__lower_gradient_operator(plim__lower *l) {
     return plim__lower_unsupported(l, "that was not expanded");
 }

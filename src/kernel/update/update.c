@@ -59,9 +59,7 @@ static plim_status lower_keep(plim__lower *l, const char *label, plim__kernel ru
     return plim__lower_emit(l, label, run, s, plim__free);
 }
 
-plim_status plim__lower_assign(plim__lower *l);
 plim_status plim__lower_assign(plim__lower *l) { return lower_keep(l, "Assign", run_assign); }
-plim_status plim__lower_accumulate(plim__lower *l);
 plim_status plim__lower_accumulate(plim__lower *l) {
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     return lower_keep(l, "Accumulate", run_accumulate);
@@ -220,20 +218,15 @@ static plim_status lower_update(plim__lower *l, plim__update_rule rule, bool has
 
 static bool has_momentum(plim__lower *l) { return plim__update_get(plim__lower_node(l), "momentum") != 0; }
 
-plim_status plim__lower_sgd_update(plim__lower *l);
 plim_status plim__lower_sgd_update(plim__lower *l) {
     if (!has_momentum(l)) return lower_update(l, PLIM__RULE_SGD, false, false);
     bool nesterov = plim__node_int(plim__lower_node(l), "nesterov", 0) != 0;
     return lower_update(l, nesterov ? PLIM__RULE_NESTEROV : PLIM__RULE_MOMENTUM, true, false);
 }
-plim_status plim__lower_adam_update(plim__lower *l);
 plim_status plim__lower_adam_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAM, true, true); }
-plim_status plim__lower_rmsprop_update(plim__lower *l);
 plim_status plim__lower_rmsprop_update(plim__lower *l) {
     bool momentum = has_momentum(l);
     return lower_update(l, momentum ? PLIM__RULE_RMSPROP_MOMENTUM : PLIM__RULE_RMSPROP, momentum, true);
 }
-plim_status plim__lower_adagrad_update(plim__lower *l);
 plim_status plim__lower_adagrad_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAGRAD, false, true); }
-plim_status plim__lower_lion_update(plim__lower *l);
 plim_status plim__lower_lion_update(plim__lower *l) { return lower_update(l, PLIM__RULE_LION, true, false); }

@@ -1,5 +1,5 @@
 /* Recognising patterns. */
-#include "graph/match.h"
+#include "graph/passes/match.h"
 
 #include <math.h>
 #include <string.h>

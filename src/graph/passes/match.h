@@ -1,6 +1,6 @@
 /* Recognising patterns: small questions that the fusing passes ask. */
-#ifndef PLIM_GRAPH_MATCH_H
-#define PLIM_GRAPH_MATCH_H
+#ifndef PLIM_GRAPH_PASSES_MATCH_H
+#define PLIM_GRAPH_PASSES_MATCH_H
 
 #include "graph/graph.h"
 

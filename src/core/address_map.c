@@ -1,8 +1,6 @@
-/* The map from live addresses to lives. */
-#include <string.h>
+#include "core/address_map.h"
 
 #include "core/alloc.h"
-#include "format/torch_snapshot_internal.h"
 
 static size_t home(const plim__address_map *map, uint64_t address) {
     uint64_t hash = address * 0x9E3779B97F4A7C15u;

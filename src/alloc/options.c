@@ -1,0 +1,168 @@
+/* Allocators and their settings as text: "pytorch:max_split_size_mb:128,expandable_segments:True". */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/error.h"
+#include "plimsoll/alloc.h"
+#include "plimsoll/bytes.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+typedef enum value_type { MEGABYTES, BYTES, FRACTION, SWITCH, DIVISIONS } value_type;
+
+typedef struct setting {
+    const char *name;
+    plim_pool_kind kind;
+    value_type type;
+    size_t offset;
+    bool inverted; /* a switch that is on by default */
+} setting;
+
+#define AT(field) offsetof(plim_pool_options, field)
+
+static const setting settings[] = {
+    {"max_split_size_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(max_split_size), false},
+    {"max_non_split_rounding_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(max_non_split_rounding), false},
+    {"large_segment_size_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(large_segment_size), false},
+    {"garbage_collection_threshold", PLIM_POOL_PYTORCH, FRACTION, AT(garbage_collection_threshold), false},
+    {"per_process_memory_fraction", PLIM_POOL_PYTORCH, FRACTION, AT(memory_fraction), false},
+    {"expandable_segments", PLIM_POOL_PYTORCH, SWITCH, AT(expandable_segments), false},
+    {"roundup_power2_divisions", PLIM_POOL_PYTORCH, DIVISIONS, 0, false},
+    {"limit", PLIM_POOL_TENSORFLOW, BYTES, AT(limit), false},
+    {"allow_growth", PLIM_POOL_TENSORFLOW, SWITCH, AT(whole), true},
+    {"garbage_collection", PLIM_POOL_TENSORFLOW, SWITCH, AT(no_garbage_collection), true},
+    {"fragmentation", PLIM_POOL_TENSORFLOW, BYTES, AT(fragmentation), false},
+    {"limit", PLIM_POOL_ONNXRUNTIME, BYTES, AT(limit), false},
+    {"same_as_requested", PLIM_POOL_ONNXRUNTIME, SWITCH, AT(same_as_requested), false},
+    {"initial_chunk_size_bytes", PLIM_POOL_ONNXRUNTIME, BYTES, AT(initial_region), false},
+    {"max_dead_bytes_per_chunk", PLIM_POOL_ONNXRUNTIME, BYTES, AT(fragmentation), false},
+    {"max_power_of_two_extend_bytes", PLIM_POOL_ONNXRUNTIME, BYTES, AT(largest_region), false},
+};
+
+static plim_status bad_value(const setting *s, const char *value, const char *needs, plim_error *error) {
+    return plim__fail(error, PLIM_INVALID, "%s: '%s' is not %s", s->name, value, needs);
+}
+
+static plim_status set_switch(const setting *s, const char *value, bool *field, plim_error *error) {
+    bool on = !*value || strcasecmp(value, "true") == 0 || strcmp(value, "1") == 0;
+    if (!on && strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0)
+        return bad_value(s, value, "True or False", error);
+    *field = on != s->inverted;
+    return PLIM_OK;
+}
+
+static plim_status set_number(const setting *s, const char *value, uint64_t *field, plim_error *error) {
+    char *end = NULL;
+    unsigned long long number = strtoull(value, &end, 10);
+    bool whole = end && end != value && *end == '\0' && *value >= '0' && *value <= '9';
+    if (!whole || number == 0 || number > UINT64_MAX / MIB >> 2) return bad_value(s, value, "a number of MiB", error);
+    *field = number * MIB;
+    return PLIM_OK;
+}
+
+static plim_status set_fraction(const setting *s, const char *value, double *field, plim_error *error) {
+    char *end = NULL;
+    double number = strtod(value, &end);
+    if (!end || end == value || *end || !(number > 0 && number <= 1))
+        return bad_value(s, value, "a fraction above 0 and up to 1", error);
+    *field = number;
+    return PLIM_OK;
+}
+
+static bool read_divisions(const char *text, char stop, unsigned *number, const char **end) {
+    char *after = NULL;
+    unsigned long value = strtoul(text, &after, 10);
+    if (after == text || value == 0 || value > 4096 || (value & (value - 1)) || *after != stop) return false;
+    *number = (unsigned)value;
+    *end = after + 1;
+    return true;
+}
+
+/* One number for all sizes, or [256:1,512:2,>:4]: up to 256 MiB, at 512 MiB, above. */
+static plim_status set_divisions(const setting *s, const char *value, plim_pool_options *options, plim_error *error) {
+    const char *at = value;
+    unsigned number = 0, last = 0;
+    if (*at != '[') {
+        if (!read_divisions(at, '\0', &number, &at)) return bad_value(s, value, "a power of two up to 4096", error);
+        for (int i = 0; i < PLIM_POOL_DIVISIONS; i++) options->roundup_power2_divisions[i] = (uint16_t)number;
+        return PLIM_OK;
+    }
+    for (at++; *at && *at != ']';) {
+        unsigned from = 0;
+        bool rest = *at == '>';
+        if (rest && at[1] != ':') break;
+        if (rest)
+            at += 2;
+        else if (!read_divisions(at, ':', &from, &at))
+            break;
+        const char *comma = strpbrk(at, ",]");
+        if (!comma || !read_divisions(at, *comma, &number, &at)) break;
+        if (*comma == ']') at--;
+        unsigned index = 0;
+        while (!rest && index < PLIM_POOL_DIVISIONS - 1 && (1u << index) < from) index++;
+        if (rest) index = PLIM_POOL_DIVISIONS - 1;
+        for (unsigned i = rest || !last ? last : index; i <= index; i++)
+            options->roundup_power2_divisions[i] = (uint16_t)number;
+        last = index + 1;
+    }
+    if (strcmp(at, "]") != 0) return bad_value(s, value, "a list such as [256:1,512:2,>:4]", error);
+    return PLIM_OK;
+}
+
+static plim_status set_value(const setting *s, const char *value, plim_pool_options *options, plim_error *error) {
+    char *field = (char *)options + s->offset;
+    switch (s->type) {
+    case MEGABYTES: return set_number(s, value, (uint64_t *)(void *)field, error);
+    case BYTES: return plim_bytes_parse(value, (uint64_t *)(void *)field, error);
+    case FRACTION: return set_fraction(s, value, (double *)(void *)field, error);
+    case SWITCH: return set_switch(s, value, (bool *)field, error);
+    case DIVISIONS: return set_divisions(s, value, options, error);
+    }
+    return PLIM_OK;
+}
+
+static plim_status set_one(char *text, plim_pool_options *options, plim_error *error) {
+    size_t length = strcspn(text, ":=");
+    const char *value = text[length] ? text + length + 1 : "";
+    text[length] = '\0';
+    if (strcmp(text, "backend") == 0) {
+        options->kind = strcmp(value, "cudaMallocAsync") == 0 ? PLIM_POOL_CUDA_ASYNC : options->kind;
+        return PLIM_OK;
+    }
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (settings[i].kind == options->kind && strcmp(settings[i].name, text) == 0)
+            return set_value(&settings[i], value, options, error);
+    return plim__fail(error, PLIM_INVALID, "%s has no setting '%s'", plim_pool_title(options->kind), text);
+}
+
+/* The end of a setting: a comma that is not inside a list. */
+static char *setting_end(char *text) {
+    int depth = 0;
+    for (; *text && (*text != ',' || depth); text++) depth += (*text == '[') - (*text == ']');
+    return text;
+}
+
+plim_status plim_pool_parse(const char *text, plim_pool_options *options, plim_error *error) {
+    char copy[512];
+    if (!text || !options) return plim__fail(error, PLIM_INVALID, "an allocator needs a name");
+    if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+        return plim__fail(error, PLIM_INVALID, "these settings of an allocator are too long");
+    size_t length = strcspn(copy, ":");
+    char *at = copy[length] ? copy + length + 1 : copy + length;
+    copy[length] = '\0';
+    plim_pool_kind kind = PLIM_POOL_PYTORCH;
+    while (kind < PLIM_POOL_KINDS && strcasecmp(copy, plim_pool_word(kind)) != 0) kind++;
+    if (kind == PLIM_POOL_KINDS)
+        return plim__fail(error, PLIM_INVALID,
+                          "'%s' is no allocator: there are pytorch, tensorflow, onnxruntime and cudamallocasync", copy);
+    options->kind = kind;
+    while (*at) {
+        char *end = setting_end(at), *next = *end ? end + 1 : end;
+        *end = '\0';
+        PLIM_TRY(set_one(at, options, error));
+        at = next;
+    }
+    return PLIM_OK;
+}

@@ -1,0 +1,45 @@
+/* Options of trainers and plans, as callers give them: read, checked and made whole. */
+#include "core/arguments.h"
+#include "grad/optimizer.h"
+#include "run/trainer.h"
+
+/* Counts that go with lists, and the lists themselves. */
+static plim_status check_lists(const plim_trainer_options *o, plim_error *error) {
+    if (o->size_count && !o->sizes)
+        return plim__fail(error, PLIM_INVALID, "there are %zu sizes, but sizes is NULL", o->size_count);
+    if (o->freeze_count && !o->freeze)
+        return plim__fail(error, PLIM_INVALID, "there are %zu names to freeze, but freeze is NULL", o->freeze_count);
+    for (size_t i = 0; i < o->size_count; i++)
+        if (!o->sizes[i].symbol) return plim__fail(error, PLIM_INVALID, "sizes[%zu].symbol is NULL", i);
+    for (size_t i = 0; i < o->freeze_count; i++)
+        if (!o->freeze[i]) return plim__fail(error, PLIM_INVALID, "freeze[%zu] is NULL", i);
+    return PLIM_OK;
+}
+
+static plim_status check_numbers(const plim_trainer_options *o, plim_error *error) {
+    const struct {
+        const char *name;
+        int64_t value;
+    } numbers[] = {
+        {"batch", o->batch}, {"accumulate", o->accumulate}, {"samples", o->samples}, {"evaluates", o->evaluates}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].value < 0)
+            return plim__fail(error, PLIM_INVALID, "%s is %lld, it must not be negative", numbers[i].name,
+                              (long long)numbers[i].value);
+    PLIM_TRY(plim__threads_check(o->threads, error));
+    if ((unsigned)o->allow > PLIM_ALLOW_LOSSY)
+        return plim__fail(error, PLIM_INVALID, "allow is %d, which is no plim_allow", (int)o->allow);
+    return PLIM_OK;
+}
+
+plim_status plim__trainer_options_read(const plim_trainer_options *given, plim_trainer_options *options,
+                                       plim_error *error) {
+    PLIM__OPTIONS(plim_trainer_options, *options, given, error);
+    PLIM_TRY(check_numbers(options, error));
+    PLIM_TRY(check_lists(options, error));
+    PLIM_TRY(plim__schedule_check(&options->schedule, error));
+    plim_loss loss = options->loss;
+    PLIM_TRY(plim__loss_resolve(&loss, &options->loss, error));
+    plim_optimizer optimizer = options->optimizer;
+    return plim__optimizer_resolve(&optimizer, &options->optimizer, error);
+}
