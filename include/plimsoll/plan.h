@@ -64,7 +64,8 @@ typedef struct plim_plan plim_plan;
  * are no measured ones. Memory is counted either way. */
 PLIM_API plim_status plim_machine_measure(int threads, plim_error *error);
 
-/* options->plan_only is implied. A budget that nothing fits is no failure: report.fits is 0. */
+/* A budget that nothing fits is no failure: report.fits is 0. The model is not changed, and must stay until the plan, or the
+ * trainer that is made from it, is freed. */
 PLIM_API plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
                                       plim_error *error);
 PLIM_API void plim_plan_free(plim_plan *plan);
@@ -72,6 +73,10 @@ PLIM_API const plim_plan_report *plim_plan_get_report(const plim_plan *plan);
 /* Writes the chosen plan to a file, whole or not at all: for plim_trainer_options.plan, and for `plimsoll report`. `title`
  * is what a report calls it: the model's name. */
 PLIM_API plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error);
+
+/* Makes a trainer that does what the plan says. It takes the plan over, which must not be used any more, also after a
+ * failure. PLIM_BUDGET when nothing fits (report.fits is 0). plim_trainer_create is quicker: it plans without the report. */
+PLIM_API plim_status plim_trainer_create_from_plan(plim_plan *plan, plim_trainer **trainer, plim_error *error);
 
 #ifdef __cplusplus
 }

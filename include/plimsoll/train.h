@@ -115,10 +115,9 @@ typedef struct plim_trainer_options {
     uint64_t seed; /* of dropout */
     int threads;   /* default 1 */
     int measure;   /* measure the time of each step of the program */
-    int plan_only; /* no memory, no weights: for looking */
     /* A budget bounds the resident memory of the whole process. The plan within it is the fastest that is found among
-     * those of a class up to `allow`; when none fits, making the trainer fails with PLIM_NO_MEMORY before anything
-     * runs, and the message names the smallest budget. */
+     * those of a class up to `allow`; when none fits, making the trainer fails with PLIM_BUDGET before anything runs, and
+     * the message names the smallest budget. */
     uint64_t budget;  /* bytes; 0: none */
     plim_allow allow; /* the classes of plans that may be chosen for a budget; default: up to reordered */
     const char *plan; /* a file of plim_plan_save: makes exactly this plan, with its budget. A plan for another model,
@@ -165,13 +164,13 @@ typedef struct plim_step_result {
     double seconds;
 } plim_step_result;
 
-/* One update. A loss that is not finite, or a label out of range, is PLIM_INVALID: the message names the step and the
- * first operator; weights and state are as they were before. */
+/* One update. A loss that is not finite is PLIM_NUMERIC: the message names the step and the first operator. Data that is not
+ * finite, or a label out of range, is PLIM_INVALID. Weights and state are as they were before. */
 PLIM_API plim_status plim_trainer_step(plim_trainer *trainer, const plim_batch *batch, plim_step_result *result,
                                        plim_error *error);
 
 /* Between two steps: plans again for another budget (0: none) and goes on with the same weights, state and counters. When
- * the new budget cannot be met, PLIM_NO_MEMORY, and everything is as before. */
+ * the new budget cannot be met, PLIM_BUDGET, and everything is as before. */
 PLIM_API plim_status plim_trainer_set_budget(plim_trainer *trainer, uint64_t budget, plim_error *error);
 
 /* How fields of a data set feed the model: by name, or by order where the names differ. */

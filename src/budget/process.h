@@ -1,30 +1,50 @@
-/* The process that trains within a budget: what it will hold. */
+/* The model of the process that trains within a budget: what it will hold.
+ *
+ *   process = resident now, plans made │ arena │ data buffers │ recording │ what running adds: factors that oneDNN packs
+ *                                                                           for a matrix product, libraries, stacks
+ *
+ * Resident pages differ from run to run, by where libraries are mapped. So there are two sums: a candidate is chosen by
+ * what is estimated, the same every time; what is measured says what the process will hold. */
 #ifndef PLIM_BUDGET_PROCESS_H
 #define PLIM_BUDGET_PROCESS_H
 
-#include "run/trainer.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "plimsoll/status.h"
+
+struct plim__training_plan;
+
+typedef struct plim__process {
+    size_t planned_bytes; /* resident bytes of the whole process at their highest; 0 without a budget */
+    size_t base_bytes;    /* resident without arena, data and search, coarsely; 0: measured with the first plan */
+    size_t packed_bytes;  /* that oneDNN takes from the heap during a step; given to a plan that is only tried */
+    struct plim__heap_plug *plugs; /* src/mem/heap.h; NULL: none */
+} plim__process;
 
 /* Before the first plan: a heap that gives back what is freed, and what oneDNN makes at its first call. */
 plim_status plim__process_prepare(int threads, plim_error *error);
-/* All programs are made: t->planned_process is what the process will hold at its highest, as measured now, and the heap is
- * in the state in which steps leave nothing behind. Before programs are made or freed it must be left again, which also gives
- * back what is free. */
-plim_status plim__process_measure(plim_trainer *t, plim_error *error);
-void plim__process_untidy(plim_trainer *t);
-/* The same as it is reckoned with when a way is chosen, besides the main variant's arena: a number that does not change
- * from run to run, nor from `plan` to `train`, and mostly a little more than the truth. */
-size_t plim__process_reckon(const plim_trainer *t);
-/* Reckoning is never to say less than what was measured: in a process that holds other things it may. */
-void plim__process_correct(plim_trainer *t);
-/* Whether a larger batch would fit is asked when much was searched for (.effort below 0): what is measured then says
- * nothing. */
-bool plim__process_fits_as_reckoned(const plim_trainer *t);
-bool plim__process_fits_as_measured(const plim_trainer *t);
+/* All programs are made: planned_bytes is what the process will hold at its highest, as measured now, and the heap is in the
+ * state in which steps leave nothing behind. Before programs are made or freed it must be left again (plim__process_leave),
+ * which also gives back what is free. */
+plim_status plim__process_measure(struct plim__training_plan *plan, plim_error *error);
+void plim__process_leave(struct plim__training_plan *plan);
+/* Only takes the plugs out of the heap. */
+void plim__process_unplug(struct plim__training_plan *plan);
+/* The overhead: bytes of the process beside the main program's arena, as estimated when a candidate is chosen. A number that
+ * does not change from run to run, nor from `plan` to `train`, and mostly a little more than the truth. */
+size_t plim__process_overhead(const struct plim__training_plan *plan);
+/* The estimate is never to be less than what was measured: in a process that holds other things it may be. */
+void plim__process_correct(struct plim__training_plan *plan);
+/* Plans that are only tried are made after much was searched for: what is measured then says nothing, and they always fit
+ * as measured. */
+bool plim__process_fits_as_estimated(const struct plim__training_plan *plan);
+bool plim__process_fits_as_measured(const struct plim__training_plan *plan);
 /* What a budget leaves for the arena. */
-size_t plim__process_arena_limit(size_t budget, size_t besides);
-/* For a process of so many bytes. */
+size_t plim__process_arena_limit(size_t budget, size_t overhead);
+/* The smallest budget for a process of `process` bytes. */
 size_t plim__process_least_budget(size_t process);
 /* Where the arena is small, planning itself may have held more than running will. */
-void plim__process_count_planning(plim_trainer *t);
+void plim__process_count_planning(struct plim__training_plan *plan);
 
 #endif

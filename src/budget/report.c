@@ -1,34 +1,33 @@
-/* Plans for people: what the trainer would do, and what it could do. */
-#include "plimsoll/plan.h"
+/* Public plans: what training would do, and what it could do. */
+#include "budget/report.h"
 
 #include <string.h>
 
+#include "budget/picture.h"
+#include "budget/saved_plan.h"
 #include "core/arguments.h"
+#include "format/trace_script.h"
 #include "mem/limits.h"
 #include "plan/peak.h"
-#include "run/trainer.h"
 
-struct plim_plan {
-    plim_plan_report report;
-    plim_trainer *trainer; /* whose names the report shows */
-    char *why;
-    plim__batch_verdict split; /* of the whole batch */
-    size_t base_bytes,
-        packed_bytes; /* of the first trainer: later ones find what was searched for before resident too */
+/* What all the plans of one report are made from. */
+struct draft {
+    const plim_graph *model;
+    plim__request request;
+    plim__bounds bounds; /* base_bytes are those of the first plan: later ones find earlier searches resident too */
+    plim_plan *plan;
 };
 
-static plim_status make_trainer(const plim_graph *model, const plim_trainer_options *options, bool explore, int effort,
-                                const plim_plan *plan, plim_trainer **trainer, plim_error *error) {
-    plim_trainer *t = *trainer = plim__alloc_zero(1, sizeof *t);
-    if (!t) return plim__fail_memory(error, "a plan", sizeof *t);
-    plim_trainer_options planning = *options;
-    planning.plan_only = 1;
-    t->explore = explore;
-    t->effort = effort;
-    t->base_bytes = plan->base_bytes;
-    t->packed_bytes = plan->packed_bytes;
-    return plim__trainer_make(t, model, &planning, error);
+static plim_status make_plan(const struct draft *draft, plim__purpose purpose, uint64_t budget,
+                             plim__training_plan **plan, plim_error *error) {
+    plim__request request = draft->request;
+    plim__bounds bounds = draft->bounds;
+    request.purpose = purpose;
+    bounds.budget = budget;
+    return plim__training_plan_create(draft->model, &request, &bounds, plan, error);
 }
+
+/* --- the peak ------------------------------------------------------------------------------------------------- */
 
 static const char *kind_of(const plim_graph *g, const plim__buffer *buffer) {
     static const char *const names[] = {"weight", "optimizer", "data", "activation", "gradient", "workspace"};
@@ -60,45 +59,42 @@ static void list_peak(const plim__variant *v, plim_plan_report *report) {
 /* --- the largest batch ---------------------------------------------------------------------------------------- */
 
 /* Whether a batch fits in one piece, by making the plan for it. */
-static plim_status try_batch(const plim_graph *model, const plim_trainer_options *options, int64_t batch,
-                             const plim_plan *plan, bool *fits, plim_error *error) {
-    plim_trainer_options o = *options;
-    o.batch = batch;
-    o.accumulate = 1;
-    o.allow = PLIM_ALLOW_EXACT;
-    plim_trainer *t;
-    plim_status status = make_trainer(model, &o, false, -1, plan, &t, error);
+static plim_status try_batch(const struct draft *draft, int64_t batch, uint64_t limit, bool *fits, plim_error *error) {
+    struct draft one = *draft;
+    one.request.batch = batch;
+    one.request.accumulate = 1;
+    one.request.allow = PLIM_EXACT;
+    plim__training_plan *plan;
+    plim_status status = make_plan(&one, PLIM__PLAN_TO_TRY, limit, &plan, error);
     *fits = status == PLIM_OK;
-    bool refused = t && t->refused;
-    plim_trainer_free(t);
-    return refused ? PLIM_OK : status;
+    plim__training_plan_free(plan);
+    return status == PLIM_BUDGET ? PLIM_OK : status;
 }
 
-/* What passes at the least grows with the batch: so much of it should fit. */
+/* The least transient bytes grow with the batch: how many samples of them should fit. */
 static int64_t guess_batch(const plim_plan_report *r, int64_t batch, uint64_t limit) {
-    uint64_t kept = r->unconstrained.weights + r->unconstrained.optimizer, least = UINT64_MAX, spilled = 0,
-             besides = r->unconstrained.process_bytes - r->unconstrained.arena_bytes;
+    uint64_t persistent = r->unconstrained.weights + r->unconstrained.optimizer, least = UINT64_MAX, spilled = 0,
+             overhead = r->unconstrained.process_bytes - r->unconstrained.arena_bytes;
     for (int i = 0; i < r->frontier_count; i++) {
-        const plim_plan_candidate *way = &r->frontier[i];
-        if (way->accumulate == 1 && way->arena_bytes + way->spilled < least) least = way->arena_bytes + way->spilled;
-        if (way->spilled > spilled) spilled = way->spilled;
+        const plim_plan_candidate *c = &r->frontier[i];
+        if (c->accumulate == 1 && c->arena_bytes + c->spilled < least) least = c->arena_bytes + c->spilled;
+        if (c->spilled > spilled) spilled = c->spilled;
     }
-    limit += spilled; /* so much of what is kept need not be */
-    if (least == UINT64_MAX || least <= kept || limit <= kept + besides) return batch;
-    double room = (double)(limit - kept - besides) / (double)(least - kept);
+    limit += spilled; /* which need not be in memory */
+    if (least == UINT64_MAX || least <= persistent || limit <= persistent + overhead) return batch;
+    double room = (double)(limit - persistent - overhead) / (double)(least - persistent);
     return room > (1 << 20) ? (int64_t)1 << 20 : room * (double)batch < 1 ? 1 : (int64_t)(room * (double)batch);
 }
 
 /* Begins with a guess, then takes an eighth more or less: every answer was tried. */
-static plim_status find_largest_batch(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
-                                      plim_error *error) {
-    plim_plan_report *report = &plan->report;
-    int64_t asked = options->batch > 0 ? options->batch : 1, good = 0, bad = INT64_MAX;
+static plim_status find_largest_batch(const struct draft *draft, uint64_t limit, plim_error *error) {
+    plim_plan_report *report = &draft->plan->report;
+    int64_t asked = draft->request.batch, good = 0, bad = INT64_MAX;
     if (report->fits && report->chosen.accumulate == 1) good = asked;
-    int64_t batch = guess_batch(report, asked, options->budget);
+    int64_t batch = guess_batch(report, asked, limit);
     for (int tries = 0; tries < 4 && batch > good && batch < bad; tries++) {
         bool fits;
-        PLIM_TRY(try_batch(model, options, batch, plan, &fits, error));
+        PLIM_TRY(try_batch(draft, batch, limit, &fits, error));
         if (fits)
             good = batch;
         else
@@ -112,68 +108,52 @@ static plim_status find_largest_batch(const plim_graph *model, const plim_traine
 
 /* --- the whole ------------------------------------------------------------------------------------------------ */
 
-/* The plan without a budget is that with one that is never reached. */
-#define ENDLESS ((uint64_t)1 << 60)
-
-static plim_status plan_unconstrained(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
-                                      plim_error *error) {
-    plim_trainer_options o = *options;
-    o.budget = ENDLESS;
-    PLIM_TRY(make_trainer(model, &o, false, 0, plan, &plan->trainer, error));
-    if (!plan->base_bytes) plan->base_bytes = plan->trainer->base_bytes;
-    plan->report.unconstrained = plim__trainer_way(plan->trainer);
-    plan->split = plan->trainer->main->training->split;
+static plim_status plan_unconstrained(struct draft *draft, plim_error *error) {
+    plim_plan *plan = draft->plan;
+    PLIM_TRY(make_plan(draft, PLIM__PLAN_TO_RUN, PLIM__ENDLESS, &plan->training, error));
+    if (!draft->bounds.base_bytes) draft->bounds.base_bytes = plan->training->process.base_bytes;
+    plan->report.unconstrained = plim__training_plan_summary(plan->training);
+    plan->split = plan->training->main->training->split;
     plan->report.prevents_split = *plan->split.why ? plan->split.why : NULL;
     return PLIM_OK;
 }
 
-static void forget_trainer(plim_plan *plan) {
-    plim_trainer_free(plan->trainer);
-    plan->trainer = NULL;
-}
-
-static plim_status plan_chosen(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
-                               plim_error *error) {
-    plim_plan_report *report = &plan->report;
-    plim_trainer_options o = *options;
-    plim_trainer *t;
+static plim_status plan_chosen(struct draft *draft, plim_error *error) {
+    plim_plan_report *report = &draft->plan->report;
+    uint64_t budget = draft->bounds.budget ? draft->bounds.budget : PLIM__ENDLESS;
+    plim__training_plan *made;
     plim_error why = {0};
-    if (!o.budget) o.budget = ENDLESS;
-    plim_status status = make_trainer(model, &o, true, 0, plan, &t, &why);
+    plim_status status = make_plan(draft, PLIM__PLAN_TO_SHOW, budget, &made, &why);
+    if (status != PLIM_OK && status != PLIM_BUDGET) return plim__fail(error, status, "%s", why.message);
+    for (size_t i = 0; i < made->alternatives.count && i < PLIM_PLAN_POINTS; i++)
+        report->frontier[report->frontier_count++] = made->alternatives.items[i];
+    report->minimum_budget_bytes = made->least_budget;
     report->fits = status == PLIM_OK;
-    for (size_t i = 0; t && i < t->rows.count && i < PLIM_PLAN_POINTS; i++)
-        report->frontier[report->frontier_count++] = t->rows.items[i];
-    report->minimum_budget_bytes = t ? t->least_budget : 0;
-    if (status == PLIM_OK) {
-        report->chosen = plim__trainer_way(t);
-        plan->trainer = t;
+    if (report->fits) {
+        report->chosen = plim__training_plan_summary(made);
+        draft->plan->training = made;
         return PLIM_OK;
     }
-    bool refused = t && t->refused;
-    plim_trainer_free(t);
-    if (!refused) return plim__fail(error, status, "%s", why.message);
-    plan->why = plim__strdup(why.message);
-    report->why = plan->why;
-    return plan->why ? PLIM_OK : plim__fail_memory(error, "a plan", sizeof why);
+    plim__training_plan_free(made);
+    report->why = draft->plan->why = plim__strdup(why.message);
+    return report->why ? PLIM_OK : plim__fail_memory(error, "a plan", sizeof why);
 }
 
-static plim_status make(const plim_graph *model, const plim_trainer_options *options, plim_plan *plan,
-                        plim_error *error) {
-    plim_plan_report *report = &plan->report;
-    report->budget_bytes = options->budget;
-    PLIM_TRY(plan_unconstrained(model, options, plan, error));
-    forget_trainer(plan); /* it must not be resident while memory is measured for the chosen one */
-    PLIM_TRY(plan_chosen(model, options, plan, error));
-    if (!plan->trainer) PLIM_TRY(plan_unconstrained(model, options, plan, error)); /* nothing fits: that one is shown */
-    list_peak(plan->trainer->main, report);
-    plim_trainer_options limited = *options;
-    if (!limited.budget) {
-        plim__limits limits;
-        if (plim__limits_read("", 0, &limits, NULL) == PLIM_OK) limited.budget = limits.available;
-    }
-    report->largest_batch_limit = limited.budget;
-    plan->packed_bytes = plan->trainer->packed_bytes; /* products of more samples take the same, nearly */
-    return limited.budget ? find_largest_batch(model, &limited, plan, error) : PLIM_OK;
+static plim_status make(struct draft *draft, plim_error *error) {
+    plim_plan *plan = draft->plan;
+    plan->report.budget_bytes = draft->bounds.budget;
+    PLIM_TRY(plan_unconstrained(draft, error));
+    plim__training_plan_free(plan->training); /* it must not be resident while memory is measured for the chosen one */
+    plan->training = NULL;
+    PLIM_TRY(plan_chosen(draft, error));
+    if (!plan->training) PLIM_TRY(plan_unconstrained(draft, error)); /* nothing fits: that one is shown */
+    list_peak(plan->training->main, &plan->report);
+    uint64_t limit = draft->bounds.budget;
+    plim__limits limits;
+    if (!limit && plim__limits_read("", 0, &limits, NULL) == PLIM_OK) limit = limits.available;
+    plan->report.largest_batch_limit = limit;
+    draft->bounds.packed_bytes = plan->training->process.packed_bytes; /* nearly the same for more samples */
+    return limit ? find_largest_batch(draft, limit, error) : PLIM_OK;
 }
 
 plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
@@ -185,7 +165,9 @@ plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options
     PLIM_TRY(plim__trainer_options_read(options, &o, error));
     *plan = plim__alloc_zero(1, sizeof **plan);
     if (!*plan) return plim__fail_memory(error, "a plan", sizeof **plan);
-    plim_status status = make(model, &o, *plan, error);
+    struct draft draft = {.model = model, .plan = *plan};
+    plim__request_read(&o, &draft.request, &draft.bounds);
+    plim_status status = make(&draft, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_plan_free(*plan);
     *plan = NULL;
@@ -194,10 +176,45 @@ plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options
 
 void plim_plan_free(plim_plan *plan) {
     if (!plan) return;
-    plim_trainer_free(plan->trainer);
+    plim__training_plan_free(plan->training);
     plim__free(plan->why);
     plim__free(plan);
 }
 
 const plim_plan_report *plim_plan_get_report(const plim_plan *plan) { return &plan->report; }
-const plim_trainer *plim__plan_trainer(const plim_plan *plan) { return plan->trainer; }
+
+plim_status plim__plan_release(plim_plan *plan, plim__training_plan **training, plim_error *error) {
+    plim_status status = PLIM_OK;
+    *training = NULL;
+    if (plan->report.fits) {
+        *training = plan->training;
+        (*training)->request.purpose = PLIM__PLAN_TO_RUN;
+        (*training)->bounds.budget = plan->report.budget_bytes;
+        (*training)->bounds.base_bytes = 0;
+        plan->training = NULL;
+    } else {
+        status = plim__fail(error, PLIM_BUDGET, "there is no plan to train by: %s", plan->report.why);
+    }
+    plim_plan_free(plan);
+    return status;
+}
+
+/* --- saving --------------------------------------------------------------------------------------------------- */
+
+plim_status plim__plan_save(const plim_plan *plan, plim__timeline *picture, const char *path, plim_error *error) {
+    const plim_plan_report *report = &plan->report;
+    if (!report->fits) return plim__fail(error, PLIM_BUDGET, "there is no plan to save: %s", report->why);
+    plim__free(picture->plan);
+    picture->plan = NULL;
+    PLIM_TRY(plim__saved_plan_text(plan->training, report->budget_bytes, &picture->plan, error));
+    return plim__trace_write_timeline(picture, path, error);
+}
+
+plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error) {
+    plim__timeline timeline;
+    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
+    plim_status status = plim__plan_picture(plan, title, "plimsoll plan --budget", &timeline, error);
+    if (status == PLIM_OK) status = plim__plan_save(plan, &timeline, path, error);
+    plim__timeline_free(&timeline);
+    return status;
+}

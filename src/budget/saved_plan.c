@@ -6,21 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "budget/picture.h"
+#include "budget/costs_file.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "core/str.h"
-#include "format/trace_script.h"
+#include "format/trace.h"
 #include "kernel/machine.h"
 #include "plimsoll/version.h"
-#include "run/measure.h"
-#include "run/trainer.h"
 
 #define VERSION 2 /* 1 knew nothing of state in a file */
 
 /* --- what a plan is for --------------------------------------------------------------------------------------- */
 
-static void set_text(json_t *object, const char *key, const char *format, ...) PLIM_PRINTF(3, 4);
+PLIM_PRINTF(3, 4)
 static void set_text(json_t *object, const char *key, const char *format, ...) {
     char text[256];
     va_list args;
@@ -36,11 +34,11 @@ static void set_list(json_t *object, const char *key, plim__str *list) {
 }
 
 /* Everything that the plan depends on and that can differ, as texts by the words that a refusal uses. */
-static plim_status describe(const plim_trainer *t, json_t **out, plim_error *error) {
-    const plim_trainer_options *o = &t->options;
+static plim_status describe(const plim__training_plan *plan, json_t **out, plim_error *error) {
+    const plim__request *o = &plan->request;
     uint64_t model;
     char processor[128], library[32];
-    PLIM_TRY(plim__graph_fingerprint(t->model, &model, error));
+    PLIM_TRY(plim__graph_fingerprint(plan->model, &model, error));
     plim__processor_name(processor, sizeof processor);
     plim__machine_library(library, sizeof library);
     bool momentum = (o->optimizer.kind == PLIM_SGD || o->optimizer.kind == PLIM_RMSPROP) && o->optimizer.momentum != 0;
@@ -50,7 +48,7 @@ static plim_status describe(const plim_trainer *t, json_t **out, plim_error *err
     set_text(is, "version of plimsoll", "%s", PLIM_VERSION_STRING);
     set_text(is, "version of oneDNN", "%s", library);
     set_text(is, "processor", "%s", processor);
-    set_text(is, "number of threads", "%d", o->threads);
+    set_text(is, "number of threads", "%d", plan->bounds.threads);
     set_text(is, "batch", "%lld", (long long)o->batch);
     set_text(is, "number of micro-batches", "%lld", (long long)o->accumulate);
     set_text(is, "loss", "%s", plim_loss_name(o->loss.kind));
@@ -68,67 +66,49 @@ static plim_status describe(const plim_trainer *t, json_t **out, plim_error *err
 
 /* --- writing -------------------------------------------------------------------------------------------------- */
 
-static json_t *plan_json(const plim_trainer *t, uint64_t budget, json_t *is) {
-    const plim__variant *v = t->main;
+static json_t *plan_json(const plim__training_plan *plan, uint64_t budget, json_t *is) {
+    const plim__variant *v = plan->main;
     json_t *steps = json_array();
     for (size_t i = 0; i < v->schedule.count; i++) json_array_append_new(steps, json_integer(v->schedule.steps[i]));
-    return json_pack("{s:i, s:o, s:I, s:{s:I, s:I, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION,
-                     "for", is, "budget_bytes", (json_int_t)budget, "levers", "micro_batch",
-                     (json_int_t)t->way.levers.micro_batch, "loss_rows", (json_int_t)t->way.levers.loss_rows,
-                     "passing_limit", (json_int_t)t->way.levers.passing_limit, "spill", (json_int_t)t->way.levers.spill,
-                     "class", plim_class_name(t->way.class), "arena_bytes", (json_int_t)v->plan->arena_bytes,
-                     "process_bytes", (json_int_t)t->planned_process, "seconds_per_step", t->way.seconds, "schedule",
-                     steps);
+    return json_pack(
+        "{s:i, s:o, s:I, s:{s:I, s:I, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION, "for", is,
+        "budget_bytes", (json_int_t)budget, "levers", "micro_batch", (json_int_t)plan->choice.levers.micro_batch,
+        "loss_rows", (json_int_t)plan->choice.levers.loss_rows, "passing_limit",
+        (json_int_t)plan->choice.levers.transient_limit, "spill", (json_int_t)plan->choice.levers.spill, "class",
+        plim_class_name(plan->choice.class), "arena_bytes", (json_int_t)v->plan->arena_bytes, "process_bytes",
+        (json_int_t)plan->process.planned_bytes, "seconds_per_step", plan->choice.seconds, "schedule", steps);
 }
 
-plim_status plim__saved_plan_text(const plim_trainer *t, uint64_t budget, char **text, plim_error *error) {
+plim_status plim__saved_plan_text(const plim__training_plan *plan, uint64_t budget, char **text, plim_error *error) {
     json_t *is;
-    PLIM_TRY(describe(t, &is, error));
-    json_t *plan = plan_json(t, budget, is);
+    PLIM_TRY(describe(plan, &is, error));
+    json_t *saved = plan_json(plan, budget, is);
     plim__str printed = {0};
-    if (!plim__json_print(&printed, plan, JSON_COMPACT)) plim__str_free(&printed);
+    if (!plim__json_print(&printed, saved, JSON_COMPACT)) plim__str_free(&printed);
     *text = printed.data;
-    json_decref(plan);
+    json_decref(saved);
     return *text ? PLIM_OK : plim__fail_memory(error, "a plan", 1);
-}
-
-plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error) {
-    plim__timeline timeline;
-    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
-    plim_status status = plim__plan_picture(plan, title, "plimsoll plan --budget", &timeline, error);
-    if (status == PLIM_OK) status = plim__plan_save(plan, &timeline, path, error);
-    plim__timeline_free(&timeline);
-    return status;
-}
-
-plim_status plim__plan_save(const plim_plan *plan, plim__timeline *picture, const char *path, plim_error *error) {
-    const plim_plan_report *report = plim_plan_get_report(plan);
-    if (!report->fits) return plim__fail(error, PLIM_NO_MEMORY, "there is no plan to save: %s", report->why);
-    plim__free(picture->plan);
-    picture->plan = NULL;
-    PLIM_TRY(plim__saved_plan_text(plim__plan_trainer(plan), report->budget_bytes, &picture->plan, error));
-    return plim__trace_write_timeline(picture, path, error);
 }
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
 
-static plim_status read_plan(const char *path, json_t **plan, plim_error *error) {
+static plim_status read_plan(const char *path, json_t **saved, plim_error *error) {
     plim__timeline timeline;
     plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
     plim_status status = plim__trace_read(path, &timeline, error);
-    *plan = status == PLIM_OK && timeline.plan ? json_loads(timeline.plan, 0, NULL) : NULL;
+    *saved = status == PLIM_OK && timeline.plan ? json_loads(timeline.plan, 0, NULL) : NULL;
     bool cut = status == PLIM_OK && timeline.cut;
     plim__timeline_free(&timeline);
     if (status != PLIM_OK) return status;
-    json_int_t version = json_integer_value(json_object_get(*plan, "plimsoll_plan"));
+    json_int_t version = json_integer_value(json_object_get(*saved, "plimsoll_plan"));
     if (!cut && version > 0 && version != VERSION) {
-        json_decref(*plan);
+        json_decref(*saved);
         return plim__fail(error, PLIM_UNSUPPORTED,
                           "'%s' is a saved plan of form %lld, and this program makes and reads form %d: save it again",
                           path, (long long)version, VERSION);
     }
     if (cut || version != VERSION) {
-        json_decref(*plan);
+        json_decref(*saved);
         return plim__fail(error, PLIM_CORRUPT, "'%s' %s", path,
                           cut ? "is cut off" : "is not a saved plan (plimsoll plan --save makes one)");
     }
@@ -136,34 +116,34 @@ static plim_status read_plan(const char *path, json_t **plan, plim_error *error)
 }
 
 plim_status plim__saved_plan_budget(const char *path, uint64_t *budget, plim_error *error) {
-    json_t *plan;
-    PLIM_TRY(read_plan(path, &plan, error));
-    json_int_t bytes = json_integer_value(json_object_get(plan, "budget_bytes"));
+    json_t *saved;
+    PLIM_TRY(read_plan(path, &saved, error));
+    json_int_t bytes = json_integer_value(json_object_get(saved, "budget_bytes"));
     *budget = bytes > 0 ? (uint64_t)bytes : 0;
-    json_decref(plan);
+    json_decref(saved);
     return PLIM_OK;
 }
 
-static plim_status check(const plim_trainer *t, const json_t *plan, plim_error *error) {
+static plim_status check(const plim__training_plan *plan, const json_t *saved, plim_error *error) {
     json_t *here;
     const char *key;
     json_t *value;
-    PLIM_TRY(describe(t, &here, error));
+    PLIM_TRY(describe(plan, &here, error));
     plim_status status = PLIM_OK;
     json_object_foreach(here, key, value) {
         const char *now = json_string_value(value),
-                   *then = json_string_value(json_object_get(json_object_get(plan, "for"), key));
+                   *then = json_string_value(json_object_get(json_object_get(saved, "for"), key));
         if (status != PLIM_OK || (then && strcmp(now, then) == 0)) continue;
         status = plim__fail(error, PLIM_INVALID,
                             "'%s' is a plan for another %s: '%s', and here it is '%s'; plan again with --replan",
-                            t->options.plan, key, then ? then : "", now);
+                            plan->request.saved, key, then ? then : "", now);
     }
     json_decref(here);
-    json_int_t budget = json_integer_value(json_object_get(plan, "budget_bytes"));
-    if (status == PLIM_OK && t->options.budget && t->options.budget != (uint64_t)budget)
+    json_int_t budget = json_integer_value(json_object_get(saved, "budget_bytes"));
+    if (status == PLIM_OK && plan->bounds.budget && plan->bounds.budget != (uint64_t)budget)
         status = plim__fail(error, PLIM_INVALID,
                             "'%s' is a plan for a budget of %lld bytes, not %llu; plan again with --replan",
-                            t->options.plan, (long long)budget, (unsigned long long)t->options.budget);
+                            plan->request.saved, (long long)budget, (unsigned long long)plan->bounds.budget);
     return status;
 }
 
@@ -179,48 +159,51 @@ static plim_status read_schedule(const json_t *list, plim__schedule *schedule, p
     return PLIM_OK;
 }
 
-static plim_status apply(plim_trainer *t, const json_t *plan, plim_error *error) {
-    const json_t *levers = json_object_get(plan, "levers");
-    const char *class = json_string_value(json_object_get(plan, "class"));
-    plim__task task = plim__trainer_task(t);
+static plim_status apply(plim__training_plan *plan, const json_t *saved, plim_error *error) {
+    const json_t *levers = json_object_get(saved, "levers");
+    const char *class = json_string_value(json_object_get(saved, "class"));
+    plim__task task = plim__training_plan_task(plan);
     plim__schedule schedule = {0};
     json_int_t spill = json_integer_value(json_object_get(levers, "spill"));
-    if (spill > 0 && t->options.no_spill)
+    if (spill > 0 && plan->bounds.no_spill)
         return plim__fail(error, PLIM_INVALID,
                           "'%s' keeps optimizer state in a file, which --no-spill forbids; plan again with --replan",
-                          t->options.plan);
-    t->way = (plim__way_point){.levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
-                                          .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
-                                          .passing_limit = json_integer_value(json_object_get(levers, "passing_limit")),
-                                          .spill = spill > 0 ? (size_t)spill : 0},
-                               .seconds = json_number_value(json_object_get(plan, "seconds_per_step"))};
+                          plan->request.saved);
+    plan->choice =
+        (plim__candidate){.levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
+                                     .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
+                                     .transient_limit = json_integer_value(json_object_get(levers, "passing_limit")),
+                                     .spill = spill > 0 ? (size_t)spill : 0},
+                          .seconds = json_number_value(json_object_get(saved, "seconds_per_step"))};
     for (plim_class k = PLIM_EXACT; k <= PLIM_LOSSY; k++)
-        if (class && strcmp(class, plim_class_name(k)) == 0) t->way.class = k;
-    if (t->way.levers.micro_batch < 1 || t->way.levers.micro_batch > t->options.batch || t->way.levers.loss_rows < 0)
-        return plim__fail(error, PLIM_CORRUPT, "'%s': its levers make no sense", t->options.plan);
-    plim_status status = read_schedule(json_object_get(plan, "schedule"), &schedule, error);
-    if (status == PLIM_OK) status = plim__levers_apply_schedule(&task, &t->way.levers, &schedule, &t->main, error);
+        if (class && strcmp(class, plim_class_name(k)) == 0) plan->choice.class = k;
+    if (plan->choice.levers.micro_batch < 1 || plan->choice.levers.micro_batch > plan->request.batch ||
+        plan->choice.levers.loss_rows < 0)
+        return plim__fail(error, PLIM_CORRUPT, "'%s': its levers make no sense", plan->request.saved);
+    plim_status status = read_schedule(json_object_get(saved, "schedule"), &schedule, error);
+    if (status == PLIM_OK)
+        status = plim__levers_apply_schedule(&task, &plan->choice.levers, &schedule, &plan->main, error);
     plim__schedule_free(&schedule);
     PLIM_TRY(status);
-    json_int_t arena = json_integer_value(json_object_get(plan, "arena_bytes"));
-    if ((json_int_t)t->main->plan->arena_bytes != arena)
+    json_int_t arena = json_integer_value(json_object_get(saved, "arena_bytes"));
+    if ((json_int_t)plan->main->plan->arena_bytes != arena)
         return plim__fail(error, PLIM_INVALID,
                           "'%s' plans an arena of %lld bytes, here it comes to %zu; plan again "
                           "with --replan",
-                          t->options.plan, (long long)arena, t->main->plan->arena_bytes);
-    t->way.kept_bytes = t->main->plan->persistent_bytes;
-    t->way.passing_bytes = plim__variant_passing_bytes(t->main);
-    t->way.repeated = t->main->repeated;
-    json_int_t budget = json_integer_value(json_object_get(plan, "budget_bytes"));
-    if (budget > 0) t->options.budget = (uint64_t)budget;
+                          plan->request.saved, (long long)arena, plan->main->plan->arena_bytes);
+    plan->choice.persistent_bytes = plan->main->plan->persistent_bytes;
+    plan->choice.transient_bytes = plim__variant_transient_bytes(plan->main);
+    plan->choice.repeated = plan->main->repeated;
+    json_int_t budget = json_integer_value(json_object_get(saved, "budget_bytes"));
+    if (budget > 0) plan->bounds.budget = (uint64_t)budget;
     return PLIM_OK;
 }
 
-plim_status plim__saved_plan_take(plim_trainer *t, plim_error *error) {
-    json_t *plan;
-    PLIM_TRY(read_plan(t->options.plan, &plan, error));
-    plim_status status = check(t, plan, error);
-    if (status == PLIM_OK) status = apply(t, plan, error);
-    json_decref(plan);
+plim_status plim__saved_plan_take(plim__training_plan *plan, plim_error *error) {
+    json_t *saved;
+    PLIM_TRY(read_plan(plan->request.saved, &saved, error));
+    plim_status status = check(plan, saved, error);
+    if (status == PLIM_OK) status = apply(plan, saved, error);
+    json_decref(saved);
     return status;
 }

@@ -124,8 +124,8 @@ static void place_window(const plim__program *program, const plim__plan_options 
     if (any && !options->shared) plan->persistent_bytes += (size_t)aligned(plim__spill_window_bytes(program));
 }
 
-/* Offsets of what is kept: shared with another plan, or one after the other. */
-static void place_kept(const plim__program *program, const plim__plan_options *options, plim__plan *plan) {
+/* Offsets of persistent buffers: shared with another plan, or one after the other. */
+static void place_persistent(const plim__program *program, const plim__plan_options *options, plim__plan *plan) {
     for (size_t b = 0; b < plan->buffer_count; b++) {
         plan->home[b] = (int32_t)b;
         plan->offsets[b] = -1;
@@ -134,7 +134,7 @@ static void place_kept(const plim__program *program, const plim__plan_options *o
         const plim__load *load = &program->loads.items[i];
         if (load->shared >= 0) plan->offsets[load->buffer] = options->shared->offsets[load->shared];
     }
-    plan->persistent_bytes = options->kept_from;
+    plan->persistent_bytes = options->persistent_from;
     for (size_t b = 0; b < plan->buffer_count; b++) {
         const plim__buffer *buffer = &program->buffers.items[b];
         if (!buffer->persistent || buffer->spilled || plan->offsets[b] >= 0) continue;
@@ -152,7 +152,7 @@ static plim_status make(const plim__program *program, const plim__plan_options *
     plan->lives = plim__alloc_array(count, sizeof *plan->lives);
     if (!plan->offsets || !plan->home || !plan->lives)
         return plim__fail_memory(error, "a plan", count * sizeof *plan->offsets);
-    place_kept(program, options, plan);
+    place_persistent(program, options, plan);
     find_lives(program, plan);
     share_in_place(program, plan);
     PLIM_TRY(find_lower_bound(program, plan, error));

@@ -1,6 +1,6 @@
 /* A plan: where every buffer of a program lies in one arena, and when it lives. Made before anything runs.
  *
- *   arena:  | weights, state: kept between runs | activations, inputs, outputs, workspaces: packed by life span |
+ *   arena:  | weights, state: persistent          | activations, inputs, outputs, workspaces: packed by life span |
  *           0                                persistent_bytes                                        arena_bytes
  */
 #ifndef PLIM_PLAN_PLAN_H
@@ -23,13 +23,13 @@ typedef struct plim__plan {
     size_t arena_bytes;       /* all of it */
     size_t lower_bound_bytes; /* persistent + the largest sum of bytes alive at one step: no plan is lower */
     int32_t peak_step;        /* the step at which that sum is reached */
-    int64_t window;           /* what is spilled passes through here, among what is kept; -1: nothing is */
+    int64_t window;           /* what is spilled passes through here, among what is persistent; -1: nothing is */
 } plim__plan;
 
 /* Zero means the default everywhere. */
 typedef struct plim__plan_options {
-    const struct plim__plan *shared; /* of the program that this one is like: what both keep is where it is there */
-    size_t kept_from;                /* what only this program keeps begins here */
+    const struct plim__plan *shared; /* of the program that this one is like: persistent buffers of both are there */
+    size_t persistent_from;          /* persistent buffers of this program alone begin here */
     int64_t pack_work;               /* most elementary operations for packing; default a billion, some seconds */
 } plim__plan_options;
 

@@ -52,8 +52,9 @@ static void unpack(plim__variant *v) {
     v->program = v->lowered;
 }
 
-plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule, size_t spill,
-                               const plim__variant *like, size_t kept_from, plim_error *error) {
+plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule, size_t spill, const plim__base *base,
+                               plim_error *error) {
+    const plim__variant *like = base ? base->like : NULL;
     plim__schedule copy = {0};
     if (schedule) PLIM_TRY(plim__schedule_copy(schedule->steps, schedule->count, &copy, error));
     unpack(v);
@@ -71,7 +72,9 @@ plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule,
         v->program = scheduled;
         v->repeated = schedule->count - v->lowered->steps.count;
     }
-    plim__plan_options planning = {.shared = like ? like->plan : NULL, .kept_from = kept_from, .pack_work = PACK_WORK};
+    plim__plan_options planning = {.shared = like ? like->plan : NULL,
+                                   .persistent_from = base ? base->persistent_from : 0,
+                                   .pack_work = PACK_WORK};
     PLIM_TRY(plim__plan_create(v->program, &planning, &v->plan, error));
     find_after_loss(v);
     return PLIM_OK;
@@ -87,9 +90,13 @@ void plim__variant_free(plim__variant *v) {
     plim__free(v);
 }
 
-size_t plim__variant_passing_bytes(const plim__variant *v) { return v->plan->arena_bytes - v->plan->persistent_bytes; }
+size_t plim__variant_transient_bytes(const plim__variant *v) {
+    return v->plan->arena_bytes - v->plan->persistent_bytes;
+}
 
-plim_class plim__split_class(plim__split split) { return split == PLIM__SPLIT_REORDERED ? PLIM_REORDERED : PLIM_LOSSY; }
+plim_class plim__split_class(plim__split split) {
+    return split == PLIM__SPLIT_REORDERED ? PLIM_REORDERED : PLIM_LOSSY;
+}
 
 plim_class plim__variant_class(const plim__variant *v, int64_t batch) {
     return v->samples < batch ? plim__split_class(v->training->split.split) : PLIM_EXACT;

@@ -1,5 +1,5 @@
 /* The training step at one size of micro-batch, planned: its graph, its program, where everything lies. Variants of one
- * trainer share an arena: what they keep is the same memory, what passes is used by one at a time. */
+ * plan share an arena: persistent bytes are the same memory, transient ones are used by one at a time. */
 #ifndef PLIM_PLAN_VARIANT_H
 #define PLIM_PLAN_VARIANT_H
 
@@ -14,25 +14,28 @@ typedef struct plim__variant {
     plim__program *lowered; /* every step once, in the order of the graph */
     plim__program *program; /* what runs: the same, or other orders and repetitions that borrow from it */
     plim__plan *plan;
-    size_t after_loss;           /* steps before this one make the loss and change nothing that is kept */
-    plim__schedule schedule;     /* of `program`, in steps of `lowered`; empty: as it was lowered */
-    size_t repeated;             /* steps that are done again */
-    plim__spill_list spillable;  /* buffers of `lowered` that can be */
-    struct plim__runner *runner; /* NULL until it is started; src/run/variant_run.h */
+    size_t after_loss;          /* steps before this one make the loss and change nothing persistent */
+    plim__schedule schedule;    /* of `program`, in steps of `lowered`; empty: as it was lowered */
+    size_t repeated;            /* steps that are done again */
+    plim__spill_list spillable; /* buffers of `lowered` that can be */
 } plim__variant;
+
+/* The variant whose weights and state another one uses too. */
+typedef struct plim__base {
+    const plim__variant *like;
+    size_t persistent_from; /* the other one's own persistent bytes begin here */
+} plim__base;
 
 /* Builds and lowers. With `like` (may be NULL) weights and state are arranged as there. */
 plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
                                  const plim__variant *like, plim__variant **variant, plim_error *error);
-/* Orders the steps (`schedule` NULL: as they were lowered) and packs, with `spill` bytes of optimizer state in a file.
- * `like` as above: then it spills what that one does, and what only this variant keeps begins at kept_from. May be called
- * again. */
+/* Orders the steps (`schedule` NULL: as they were lowered) and packs, with `spill` bytes of optimizer state in a file. With
+ * a base (may be NULL) it spills what that one does. May be called again. */
 plim_status plim__variant_pack(plim__variant *variant, const plim__schedule *schedule, size_t spill,
-                               const plim__variant *like, size_t kept_from, plim_error *error);
-/* It must have been stopped. */
+                               const plim__base *base, plim_error *error);
 void plim__variant_free(plim__variant *variant);
-size_t plim__variant_passing_bytes(const plim__variant *variant);
-/* What it does to the numbers that updates are made of so many samples in runs of its own. */
+size_t plim__variant_transient_bytes(const plim__variant *variant);
+/* What it does to the numbers that updates are made of `batch` samples in runs of its own. */
 plim_class plim__variant_class(const plim__variant *variant, int64_t batch);
 plim_class plim__split_class(plim__split split);
 

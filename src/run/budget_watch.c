@@ -14,7 +14,7 @@ static plim_status change(plim__budget_watch *watch, plim_trainer *trainer, uint
     plim_error detail = {0};
     plim_status status = plim_trainer_set_budget(trainer, budget, &detail);
     plim_trainer_stats stats;
-    if (status == PLIM_NO_MEMORY) {
+    if (status == PLIM_BUDGET || status == PLIM_NO_MEMORY) {
         snprintf(watch->notice, sizeof watch->notice, "%s %s, but: %.160s", why, plim_bytes_format(budget, text),
                  detail.message);
         watch->patience = plim__clock_seconds() + 10;

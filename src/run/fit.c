@@ -189,7 +189,7 @@ static void sum_up(plim__fit *f, plim_fit_result *result) {
 }
 
 /* What the data will bring, for a trainer that was not told of it. Whether that is news. */
-static bool announce(const plim__fit *f, const plim_data_info *info, plim_trainer_options *o) {
+static bool declare(const plim__fit *f, const plim_data_info *info, plim__request *o) {
     int64_t last = info->samples - (info->batches - 1) * info->batch;
     bool reaches = f->event.total_updates == 0 || f->event.total_updates >= info->batches, news = false;
     if (last > info->batch) last = info->batch; /* short ones are left out */
@@ -197,9 +197,9 @@ static bool announce(const plim__fit *f, const plim_data_info *info, plim_traine
         news = !plim__trainer_has_batch(f->trainer, last);
         o->samples = last;
     }
-    if ((info->skips_bad || !plim__trainer_has_batch(f->trainer, info->batch)) && !o->irregular_batches) {
+    if ((info->skips_bad || !plim__trainer_has_batch(f->trainer, info->batch)) && !o->irregular) {
         news = true;
-        o->irregular_batches = 1;
+        o->irregular = true;
     }
     if (f->options->validation && o->evaluates == 0) {
         news = true;
@@ -211,12 +211,14 @@ static bool announce(const plim__fit *f, const plim_data_info *info, plim_traine
 /* Programs for short batches and for validation are there before the first step. Those that the trainer was not made
  * for are made now; with a budget the plan is. */
 static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
-    plim_trainer_options wanted = f->trainer->options;
-    bool news = announce(f, info, &wanted);
-    if (news && wanted.budget) PLIM_TRY(plim__trainer_plan_again(f->trainer, &wanted, f->error));
-    f->trainer->options.samples = wanted.samples;
-    f->trainer->options.irregular_batches = wanted.irregular_batches;
-    f->trainer->options.evaluates = wanted.evaluates;
+    plim__request wanted = f->trainer->plan->request;
+    uint64_t budget = f->trainer->plan->bounds.budget;
+    bool news = declare(f, info, &wanted);
+    if (news && budget) PLIM_TRY(plim__trainer_plan_again(f->trainer, &wanted, budget, f->error));
+    plim__request *request = &f->trainer->plan->request;
+    request->samples = wanted.samples;
+    request->irregular = wanted.irregular;
+    request->evaluates = wanted.evaluates;
     PLIM_TRY(plim__trainer_need_batch(f->trainer, info->batch, f->error));
     if (wanted.samples > 0) PLIM_TRY(plim__trainer_need_batch(f->trainer, wanted.samples % wanted.batch, f->error));
     if (!f->options->validation) return PLIM_OK;
@@ -232,7 +234,7 @@ static plim_status prepare(plim__fit *f) {
     if (!f->seconds) return plim__fail_memory(f->error, "the times of steps", PLIM__FIT_TIMES * sizeof *f->seconds);
     f->event.epoch_samples = info.samples;
     f->event.total_updates = planned_updates(f, &info);
-    plim_schedule *schedule = &f->trainer->options.schedule;
+    plim_schedule *schedule = &f->trainer->plan->request.schedule;
     if (schedule->total == 0) schedule->total = f->event.total_updates;
     PLIM_TRY(plim_trainer_match(f->trainer, f->data, &f->feed, f->error));
     PLIM_TRY(prepare_trainer(f, &info));

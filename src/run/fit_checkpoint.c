@@ -50,7 +50,7 @@ static void describe_loss(const plim_loss *loss, char text[TEXT]) {
 
 /* The total of a schedule is left out: a run may be made longer. */
 static void describe(const plim__fit *f, notes *n) {
-    const plim_trainer_options *o = &f->trainer->options;
+    const plim__request *o = &f->trainer->plan->request;
     plim_data_info info;
     plim_data_get_info(f->data, &info);
     describe_loss(&o->loss, n->text[LOSS]);
@@ -90,7 +90,7 @@ plim_status plim__fit_save(plim__fit *f) {
 /* "rate=0.1 momentum=0": the first word that differs. How many micro-batches make a batch is free to change. */
 static plim_status compare_settings(const plim__fit *f, const plim__checkpoint_file *file) {
     char here[PLIM__SETTINGS_TEXT], there[PLIM__SETTINGS_TEXT], *a, *b;
-    const char *optimizer = plim_optimizer_name(f->trainer->options.optimizer.kind);
+    const char *optimizer = plim_optimizer_name(f->trainer->plan->request.optimizer.kind);
     if (strcmp(file->meta.optimizer, optimizer) != 0)
         return plim__fail(f->error, PLIM_INVALID, "'%s' is a checkpoint of a run with %.60s, not with %s", file->path,
                           file->meta.optimizer, optimizer);
@@ -127,7 +127,7 @@ static plim_status take_over(plim__fit *f, const plim__checkpoint_file *file) {
     describe(f, &here);
     plim__checkpoint run = meta_of(f, &here);
     uint64_t fingerprint;
-    PLIM_TRY(plim__graph_fingerprint(f->trainer->model, &fingerprint, f->error));
+    PLIM_TRY(plim__graph_fingerprint(f->trainer->plan->model, &fingerprint, f->error));
     if (fingerprint == file->meta.model) { /* else reading it names what is different in the model */
         PLIM_TRY(compare_settings(f, file));
         PLIM_TRY(plim__checkpoint_match_data(file, &run, f->error));

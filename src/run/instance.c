@@ -1,17 +1,18 @@
 /* Starting, stopping, finding values. */
 #include "run/instance.h"
 
-plim_status plim__variant_start(plim__variant *v, plim__arena *arena, plim_error *error) {
-    PLIM_TRY(plim__runner_create(v->program, v->plan, arena, &v->runner, error));
-    return plim__runner_load(v->runner, error);
+plim_status plim__instance_start(plim__instance *instance, const plim__variant *variant, plim__arena *arena,
+                                 plim_error *error) {
+    *instance = (plim__instance){.variant = variant};
+    PLIM_TRY(plim__runner_create(variant->program, variant->plan, arena, &instance->runner, error));
+    return plim__runner_load(instance->runner, error);
 }
 
-void plim__variant_stop(plim__variant *v) {
-    if (!v) return;
-    plim__runner_free(v->runner);
-    v->runner = NULL;
+void plim__instance_stop(plim__instance *instance) {
+    plim__runner_free(instance->runner);
+    *instance = (plim__instance){0};
 }
 
-void *plim__variant_at(const plim__variant *v, plim_value value) {
-    return value < 0 ? NULL : plim__runner_at(v->runner, v->program->values[value]);
+void *plim__instance_at(const plim__instance *instance, plim_value value) {
+    return value < 0 ? NULL : plim__runner_at(instance->runner, instance->variant->program->values[value]);
 }

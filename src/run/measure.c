@@ -2,22 +2,14 @@
 #include "run/measure.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/error.h"
-#include "core/file.h"
-#include "core/host.h"
-#include "core/str.h"
 #include "mem/cpu_load.h"
 #include "mem/spill.h"
 #include "plimsoll/plan.h"
-#include "plimsoll/version.h"
 #include "plimsoll/zoo.h"
 #include "run/trainer.h"
-
-#define FORM 2 /* of the file: rates of an earlier form mean something else */
 
 struct samples {
     PLIM_VEC(plim__timed) items;
@@ -40,15 +32,15 @@ static plim_status run_rounds(plim_trainer *t, int rounds, double *least, plim_e
     plim_data *data;
     plim_data_batch batch;
     plim_feed feed;
-    plim_data_options options = {.batch = t->options.batch, .fields = fields, .field_count = count, .depth = 2};
+    plim_data_options options = {.batch = t->plan->request.batch, .fields = fields, .field_count = count, .depth = 2};
     PLIM_TRY(plim_data_create("synthetic", &options, &data, error));
     plim_status status = plim_trainer_match(t, data, &feed, error);
     if (status == PLIM_OK) status = plim_data_next(data, &batch, error);
     for (int round = 0; status == PLIM_OK && round < rounds; round++) {
         plim_batch given = plim_feed_batch(t, &feed, &batch);
         status = plim_trainer_step(t, &given, NULL, error);
-        for (size_t s = 0; status == PLIM_OK && s < t->main->program->steps.count; s++)
-            if (round == 0 || t->main->runner->seconds[s] < least[s]) least[s] = t->main->runner->seconds[s];
+        for (size_t s = 0; status == PLIM_OK && s < t->plan->main->program->steps.count; s++)
+            if (round == 0 || t->main.runner->seconds[s] < least[s]) least[s] = t->main.runner->seconds[s];
     }
     plim_data_free(data);
     return status;
@@ -84,9 +76,9 @@ static plim_status measure_one(const struct network *n, int threads, struct samp
                                     .optimizer = plim_optimizer_default(PLIM_ADAMW)};
     plim_status status = plim_trainer_create(model, &options, &t, error);
     if (status == PLIM_OK) {
-        double *least = plim__alloc_array(t->main->program->steps.count, sizeof *least);
+        double *least = plim__alloc_array(t->plan->main->program->steps.count, sizeof *least);
         status = least ? run_rounds(t, n->rounds, least, error) : plim__fail_memory(error, "measuring", sizeof *least);
-        if (status == PLIM_OK && !collect(t->main->program, least, all))
+        if (status == PLIM_OK && !collect(t->plan->main->program, least, all))
             status = plim__fail_memory(error, "measuring", sizeof *least);
         plim__free(least);
         plim_trainer_free(t);
@@ -116,77 +108,9 @@ plim_status plim__costs_measure(int threads, plim__costs *costs, plim_error *err
     return status;
 }
 
-/* --- the cache ------------------------------------------------------------------------------------------------ */
-
-void plim__processor_name(char *name, size_t size) {
-    snprintf(name, size, "unknown");
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[256];
-    while (file && fgets(line, sizeof line, file)) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !colon) continue;
-        snprintf(name, size, "%s", colon + 2);
-        name[strcspn(name, "\n")] = 0;
-        break;
-    }
-    if (file) fclose(file);
-}
-
-/* "…/plimsoll/costs-<form>-<hash of processor and version>-<threads>.json"; NULL when there is no home. */
-static char *cache_path(int threads, bool make) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char cpu[128];
-    plim__processor_name(cpu, sizeof cpu);
-    uint64_t hash = 1469598103934665603u;
-    for (const char *c = cpu; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
-    for (const char *c = PLIM_VERSION_STRING; *c; c++) hash = (hash ^ (uint8_t)*c) * 1099511628211u;
-    plim__str path = {0};
-    if (cache && *cache)
-        plim__str_addf(&path, "%s", cache);
-    else if (home && *home)
-        plim__str_addf(&path, "%s/.cache", home);
-    else
-        return NULL;
-    if (make) mkdir(plim__str_text(&path), 0700);
-    plim__str_add(&path, "/plimsoll");
-    if (make) mkdir(plim__str_text(&path), 0755);
-    plim__str_addf(&path, "/costs-%d-%016llx-%d.json", FORM, (unsigned long long)hash, threads);
-    char *text = path.failed ? NULL : plim__strdup(path.data);
-    plim__str_free(&path);
-    return text;
-}
-
-static bool read_cache(int threads, plim__costs *costs) {
-    if (plim__host_keeps_files()) return false;
-    char *path = cache_path(threads, false), *text = NULL;
-    size_t size;
-    bool good = path && plim__file_read(path, 1 << 20, &text, &size, NULL) == PLIM_OK && plim__costs_read(costs, text);
-    plim__free(path);
-    plim__free(text);
-    return good;
-}
-
-static void write_cache(int threads, const plim__costs *costs) {
-    if (plim__host_keeps_files()) return;
-    char *path = cache_path(threads, true), *text = path ? plim__costs_write(costs) : NULL;
-    if (text) plim__file_write(path, text, strlen(text), NULL);
-    plim__free(text);
-    plim__free(path);
-}
-
-static bool wants_default(void) {
-    const char *wish = getenv("PLIMSOLL_COSTS");
-    return wish && strcmp(wish, "default") == 0;
-}
-
-bool plim__costs_known(int threads, plim__costs *costs) {
-    *costs = plim__costs_default(threads);
-    return wants_default() || read_cache(threads, costs);
-}
-
 plim_status plim__costs_renew(int threads, plim__costs *costs, plim_error *error) {
     PLIM_TRY(plim__costs_measure(threads, costs, error));
-    write_cache(threads, costs);
+    plim__costs_store(threads, costs);
     return PLIM_OK;
 }
 

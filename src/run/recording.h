@@ -19,9 +19,6 @@ size_t plim__trainer_vacate(plim_trainer *trainer);
 
 /* --- for the trainer ------------------------------------------------------------------------------------------ */
 
-/* What recording will hold (options.records), and what a page needs at the end beyond what the arena leaves to it. The
- * variants are planned. */
-size_t plim__recording_bytes(const plim_trainer *trainer);
 /* After the variants were made, before the first update by them: all that is held is there from now on. */
 plim_status plim__recording_prepare(plim_trainer *trainer, plim_error *error);
 /* Before an update of `count` samples: its variants exist. */
@@ -32,8 +29,8 @@ void plim__recording_updated(plim_trainer *trainer, const plim_step_result *resu
 void plim__recording_broke(plim_trainer *trainer);
 /* ... and this is why. */
 void plim__recording_failed(plim_trainer *trainer, const plim_error *error);
-/* The variants are about to be freed. */
-void plim__recording_forget(plim_trainer *trainer);
+/* The variants are about to be stopped. */
+void plim__recording_clear(plim_trainer *trainer);
 /* This one is. */
 void plim__recording_drop(plim_trainer *trainer, const plim__variant *variant);
 void plim__recording_free(plim_trainer *trainer);

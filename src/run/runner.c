@@ -215,7 +215,7 @@ static plim_status check_finite(const plim__runner *runner, const plim__step *st
         const float *x = out[i]; /* NULL: in a file */
         for (size_t k = 0; x && k < buffer->bytes / sizeof *x; k++)
             if (!isfinite(x[k]))
-                return plim__fail(error, PLIM_INVALID, "it makes %s in '%s'", isnan(x[k]) ? "NaN" : "Inf", value->name);
+                return plim__fail(error, PLIM_NUMERIC, "it makes %s in '%s'", isnan(x[k]) ? "NaN" : "Inf", value->name);
     }
     return PLIM_OK;
 }

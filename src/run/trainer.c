@@ -1,73 +1,20 @@
-/* Trainers: making one, and the step. */
+/* Trainers: making one from a plan, and the step. */
 #include "run/trainer.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "budget/report.h"
 #include "core/arguments.h"
 #include "core/clock.h"
-#include "mem/heap.h"
 #include "run/recording.h"
-
-plim__training_options plim__trainer_training_options(const plim_trainer *t, int64_t samples, bool sums) {
-    const plim_trainer_options *o = &t->options;
-    return (plim__training_options){.loss = &o->loss,
-                                    .optimizer = &o->optimizer,
-                                    .batch = samples,
-                                    .sizes = o->sizes,
-                                    .size_count = o->size_count,
-                                    .freeze = o->freeze,
-                                    .freeze_count = o->freeze_count,
-                                    .seed = o->seed,
-                                    .sums = sums};
-}
+#include "run/session_parts.h"
 
 /* --- making --------------------------------------------------------------------------------------------------- */
 
-static bool copy_texts(char ***to, const char *const *from, size_t count) {
-    *to = plim__alloc_zero(count, sizeof **to);
-    bool ok = *to != NULL;
-    for (size_t i = 0; ok && i < count; i++) ok = ((*to)[i] = plim__strdup(from[i])) != NULL;
-    return ok;
-}
-
-/* The trainer outlives what its options point to. */
-static plim_status keep_options(plim_trainer *t, const plim_trainer_options *given, plim_error *error) {
-    t->options = *given;
-    plim_trainer_options *o = &t->options;
-    if (o->batch < 1) o->batch = 1;
-    if (o->accumulate < 1) o->accumulate = 1;
-    if (o->threads < 1) o->threads = 1;
-    bool ok = copy_texts(&t->freeze, given->freeze, given->freeze_count);
-    t->sizes = plim__alloc_array(given->size_count, sizeof *t->sizes);
-    t->size_names = plim__alloc_zero(given->size_count, sizeof *t->size_names);
-    ok = ok && t->sizes && t->size_names;
-    for (size_t i = 0; ok && i < given->size_count; i++) {
-        ok = (t->size_names[i] = plim__strdup(given->sizes[i].symbol)) != NULL;
-        t->sizes[i] = (plim_size){t->size_names[i], given->sizes[i].size};
-    }
-    if (ok && given->loss.output) ok = (t->loss_output = plim__strdup(given->loss.output)) != NULL;
-    if (ok && given->plan) ok = (t->plan_path = plim__strdup(given->plan)) != NULL;
-    if (ok && given->spill) ok = (t->spill_folder = plim__strdup(given->spill)) != NULL;
-    if (ok && given->loss.class_weights) {
-        t->class_weights = plim__alloc_array(given->loss.class_count, sizeof *t->class_weights);
-        ok = t->class_weights != NULL;
-        if (ok && given->loss.class_count)
-            memcpy(t->class_weights, given->loss.class_weights, given->loss.class_count * sizeof *t->class_weights);
-    }
-    if (!ok) return plim__fail_memory(error, "the options of a trainer", sizeof *o);
-    o->freeze = (const char *const *)t->freeze;
-    o->sizes = t->sizes;
-    o->loss.output = t->loss_output;
-    o->plan = t->plan_path;
-    o->spill = t->spill_folder;
-    o->loss.class_weights = t->class_weights;
-    return PLIM_OK;
-}
-
-/* Everything that is kept and is not a constant or a sum: what is learned. */
+/* Everything persistent that is not a constant or a sum: the trainable state. */
 static plim_status list_tensors(plim_trainer *t, plim_error *error) {
-    const plim__program *program = t->main->program;
+    const plim__program *program = t->plan->main->program;
     for (size_t i = 0; i < program->loads.count; i++) {
         plim__value_kind kind = program->graph->values.items[program->loads.items[i].value].kind;
         if (kind != PLIM__VALUE_PARAMETER && kind != PLIM__VALUE_STATE) continue;
@@ -77,91 +24,106 @@ static plim_status list_tensors(plim_trainer *t, plim_error *error) {
     return PLIM_OK;
 }
 
-static plim_status start(plim_trainer *t, plim_error *error) {
-    PLIM_TRY(plim__arena_reserve(&t->arena, t->kept_bytes, t->passing_bytes, error));
-    if (t->main->plan->window >= 0)
-        PLIM_TRY(plim__arena_spill(&t->arena, plim__trainer_spill_folder(t), plim__spill_file_bytes(t->main->program),
-                                   error));
-    PLIM_TRY(plim__variant_start(t->main, &t->arena, error));
-    PLIM_TRY(plim__trainer_start_others(t, error));
-    if (!t->options.measure) return PLIM_OK;
-    size_t steps = t->main->program->steps.count;
+static plim_status start_others(plim_trainer *t, plim_error *error) {
+    const plim__training_plan *plan = t->plan;
+    for (size_t i = 0; i < plan->tails.count; i++) {
+        plim__instance tail = {0};
+        plim_status status = plim__instance_start(&tail, plan->tails.items[i], &t->arena, error);
+        if (status == PLIM_OK && !plim__vec_push(&t->tails, tail))
+            status = plim__fail_memory(error, "a trainer", sizeof tail);
+        if (status != PLIM_OK) plim__instance_stop(&tail);
+        PLIM_TRY(status);
+    }
+    if (plan->irregular.variant)
+        PLIM_TRY(plim__instance_start(&t->irregular, plan->irregular.variant, &t->arena, error));
+    return plan->evaluation ? plim__session_start(plan->evaluation, &t->arena, &t->evaluation, error) : PLIM_OK;
+}
+
+static plim_status start_times(plim_trainer *t, plim_error *error) {
+    size_t steps = t->plan->main->program->steps.count;
     t->updates = 0;
     t->times = plim__alloc_zero(steps, sizeof *t->times);
     if (!t->times) return plim__fail_memory(error, "measuring", steps * sizeof *t->times);
-    return plim__runner_measure(t->main->runner, error);
-}
-
-plim_status plim__trainer_make(plim_trainer *t, const plim_graph *model, const plim_trainer_options *options,
-                               plim_error *error) {
-    t->model = model;
-    PLIM_TRY(keep_options(t, options, error));
-    if (t->options.alternatives) t->explore = true;
-    if (t->options.accumulate > t->options.batch)
-        return plim__fail(error, PLIM_INVALID, "a batch of %lld cannot be split into %lld micro-batches",
-                          (long long)t->options.batch, (long long)t->options.accumulate);
-    return plim__trainer_begin(t, error);
-}
-
-plim_status plim__trainer_begin(plim_trainer *t, plim_error *error) {
-    PLIM_TRY(plim__trainer_plan(t, error));
-    return plim__trainer_start(t, error);
+    return plim__runner_measure(t->main.runner, error);
 }
 
 plim_status plim__trainer_start(plim_trainer *t, plim_error *error) {
+    const plim__training_plan *plan = t->plan;
     PLIM_TRY(list_tensors(t, error));
-    return t->options.plan_only ? PLIM_OK : start(t, error);
+    PLIM_TRY(plim__arena_reserve(&t->arena, plan->persistent_bytes, plan->transient_bytes, error));
+    if (plan->main->plan->window >= 0)
+        PLIM_TRY(plim__arena_spill(&t->arena, plim__bounds_spill_folder(&plan->bounds),
+                                   plim__spill_file_bytes(plan->main->program), error));
+    PLIM_TRY(plim__instance_start(&t->main, plan->main, &t->arena, error));
+    PLIM_TRY(start_others(t, error));
+    return plan->request.measure ? start_times(t, error) : PLIM_OK;
 }
 
-void plim__trainer_end(plim_trainer *t) {
-    plim__recording_forget(t);
-    plim__trainer_end_others(t);
-    plim__variant_stop(t->main);
-    plim__variant_free(t->main);
-    t->main = NULL;
+void plim__trainer_stop(plim_trainer *t) {
+    plim__recording_clear(t);
+    plim_session_free(t->evaluation);
+    t->evaluation = NULL;
+    plim__instance_stop(&t->irregular);
+    for (size_t i = 0; i < t->tails.count; i++) plim__instance_stop(&t->tails.items[i]);
+    t->tails.count = 0;
+    plim__instance_stop(&t->main);
     plim__arena_release(&t->arena);
     t->tensors.count = 0;
-    t->base_bytes = 0;
-    plim__heap_unplug(t->plugs);
-    t->plugs = NULL;
     plim__free(t->times);
     t->times = NULL;
-    plim__free(t->costs);
-    t->costs = NULL;
+}
+
+plim_status plim__trainer_check(const plim_trainer *t, plim_error *error) {
+    return t->main.runner ? PLIM_OK : plim__fail(error, PLIM_INVALID, "this trainer has no memory to run in");
+}
+
+plim_status plim__trainer_create(plim__training_plan *plan, plim_trainer **trainer, plim_error *error) {
+    plim_trainer *t = *trainer = plim__alloc_zero(1, sizeof *t);
+    if (!t) {
+        plim__training_plan_free(plan);
+        return plim__fail_memory(error, "a trainer", sizeof *t);
+    }
+    t->plan = plan;
+    plim_status status = plim__trainer_start(t, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim_trainer_free(t);
+    *trainer = NULL;
+    return status;
 }
 
 plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_options *options, plim_trainer **trainer,
                                 plim_error *error) {
+    plim__request request;
+    plim__bounds bounds;
+    plim__training_plan *plan;
     PLIM__NEED(trainer, error);
     *trainer = NULL;
     PLIM__NEED(model, error);
     plim_trainer_options o;
     PLIM_TRY(plim__trainer_options_read(options, &o, error));
-    *trainer = plim__alloc_zero(1, sizeof **trainer);
-    if (!*trainer) return plim__fail_memory(error, "a trainer", sizeof **trainer);
-    plim_status status = plim__trainer_make(*trainer, model, &o, error);
-    if (status == PLIM_OK) return PLIM_OK;
-    plim_trainer_free(*trainer);
-    *trainer = NULL;
+    plim__request_read(&o, &request, &bounds);
+    plim_status status = plim__training_plan_create(model, &request, &bounds, &plan, error);
+    if (status == PLIM_OK) return plim__trainer_create(plan, trainer, error);
+    plim__training_plan_free(plan);
     return status;
+}
+
+plim_status plim_trainer_create_from_plan(plim_plan *plan, plim_trainer **trainer, plim_error *error) {
+    plim__training_plan *training;
+    PLIM__NEED(trainer, error);
+    *trainer = NULL;
+    PLIM__NEED(plan, error);
+    PLIM_TRY(plim__plan_release(plan, &training, error));
+    return plim__trainer_create(training, trainer, error);
 }
 
 void plim_trainer_free(plim_trainer *t) {
     if (!t) return;
     plim__recording_free(t);
-    plim__trainer_end(t);
+    plim__trainer_stop(t);
+    plim__training_plan_free(t->plan);
     plim__vec_free(&t->tails);
-    for (size_t i = 0; t->freeze && i < t->options.freeze_count; i++) plim__free(t->freeze[i]);
-    for (size_t i = 0; t->size_names && i < t->options.size_count; i++) plim__free(t->size_names[i]);
-    plim__free(t->freeze);
-    plim__free(t->size_names);
-    plim__free(t->sizes);
-    plim__free(t->class_weights);
-    plim__free(t->loss_output);
-    plim__free(t->plan_path);
-    plim__free(t->spill_folder);
     plim__vec_free(&t->tensors);
-    plim__vec_free(&t->rows);
     plim__free(t);
 }
 
@@ -171,7 +133,7 @@ void plim_trainer_free(plim_trainer *t) {
 struct sums {
     double loss, weight, targets, correct;
     bool classifies;
-    bool sum; /* the loss is one, and adds up */
+    bool sum; /* the loss is one: its parts add up */
 };
 
 /* Copies floats and tells whether all were finite. Rectifiers swallow NaN, so the loss would not always show it. */
@@ -187,14 +149,15 @@ static bool copy_finite(float *to, const float *from, size_t count) {
     return most < 0x7f800000;
 }
 
-bool plim__trainer_feed(plim__variant *v, const plim_batch *batch, int64_t from) {
+bool plim__trainer_feed(const plim__instance *instance, const plim_batch *batch, int64_t from) {
+    const plim__variant *v = instance->variant;
     const plim_graph *g = v->training->graph;
     bool finite = true;
     for (size_t i = 0, given = 0; i < g->inputs.count; i++) {
         plim_value value = g->inputs.items[i];
         if (value == v->training->update || value == v->training->scale) continue;
         const char *source = value == v->training->target ? batch->target : batch->inputs[given++];
-        void *target = plim__variant_at(v, value);
+        void *target = plim__instance_at(instance, value);
         const plim__value *type = &g->values.items[value];
         size_t bytes = (size_t)plim__shape_elements(&type->shape) * (size_t)plim_dtype_bits(type->dtype) / 8;
         source += bytes / (size_t)v->samples * (size_t)from;
@@ -206,14 +169,14 @@ bool plim__trainer_feed(plim__variant *v, const plim_batch *batch, int64_t from)
     return finite;
 }
 
-static double scalar(const plim__variant *v, plim_value value, double missing) {
-    const float *at = plim__variant_at(v, value);
+static double scalar(const plim__instance *instance, plim_value value, double missing) {
+    const float *at = plim__instance_at(instance, value);
     return at ? (double)*at : missing;
 }
 
 /* Class numbers that count. Without weights of classes, that is what their weights add up to. */
 static double count_targets(const plim_trainer *t, const plim__variant *v, const plim_batch *batch, int64_t from) {
-    const plim_loss *loss = &t->options.loss;
+    const plim_loss *loss = &t->plan->request.loss;
     int64_t all = plim__shape_elements(&v->training->graph->values.items[v->training->target].shape), count = all;
     const int64_t *labels = (const int64_t *)batch->target + all / v->samples * from;
     for (int64_t i = 0; loss->ignores && i < all; i++) count -= labels[i] == loss->ignore_index;
@@ -221,67 +184,75 @@ static double count_targets(const plim_trainer *t, const plim__variant *v, const
 }
 
 static void add_times(plim_trainer *t, bool updated) {
-    const plim__program *program = t->main->program;
+    const plim__program *program = t->plan->main->program;
     for (size_t s = 0; s < program->steps.count; s++)
-        if (updated || program->steps.items[s].phase != PLIM__UPDATE) t->times[s] += t->main->runner->seconds[s];
+        if (updated || program->steps.items[s].phase != PLIM__UPDATE) t->times[s] += t->main.runner->seconds[s];
 }
 
-static plim_status run_micro(plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from, bool last,
-                             double rate, struct sums *sums, plim_error *error) {
-    plim__runner *runner = v->runner;
-    runner->first = from == 0;
-    runner->no_update = !last;
+/* A micro-batch of an update. */
+struct part {
+    const plim_batch *batch;
+    int64_t from; /* sample of the batch */
+    bool last;
+    double rate; /* of learning */
+};
+
+static plim_status run_micro(plim_trainer *t, const plim__instance *instance, const struct part *part,
+                             struct sums *sums, plim_error *error) {
+    const plim__training *training = instance->variant->training;
+    size_t after_loss = instance->variant->after_loss, end = instance->variant->program->steps.count;
+    plim__runner *runner = instance->runner;
+    runner->first = part->from == 0;
+    runner->no_update = !part->last;
     runner->tick = (uint64_t)t->progress.updates;
-    runner->sample = from;
-    if (!plim__trainer_feed(v, batch, from)) return plim__trainer_blame(t, v, batch, from, NAN, error);
-    double *update = plim__variant_at(v, v->training->update);
+    runner->sample = part->from;
+    if (!plim__trainer_feed(instance, part->batch, part->from))
+        return plim__trainer_report_nonfinite(t, instance, part->batch, part->from, NAN, error);
+    double *update = plim__instance_at(instance, training->update);
     if (update) {
-        update[0] = rate;
+        update[0] = part->rate;
         update[1] = (double)(t->progress.updates + 1);
     }
-    PLIM_TRY(plim__runner_run_part(runner, 0, v->after_loss, error));
-    double loss = scalar(v, v->training->loss, 0), weight = scalar(v, v->training->weight, 1);
-    if (!isfinite(loss) && weight > 0) return plim__trainer_blame(t, v, batch, from, loss, error);
+    PLIM_TRY(plim__runner_run_part(runner, 0, after_loss, error));
+    double loss = scalar(instance, training->loss, 0), weight = scalar(instance, training->weight, 1);
+    if (!isfinite(loss) && weight > 0)
+        return plim__trainer_report_nonfinite(t, instance, part->batch, part->from, loss, error);
+    bool weighted = training->correct >= 0 && t->plan->request.loss.class_weights;
     sums->weight += weight;
-    sums->targets +=
-        v->training->correct >= 0 && t->options.loss.class_weights ? count_targets(t, v, batch, from) : weight;
-    sums->sum = v->training->split.combine == PLIM__COMBINE_SUM && v->samples < batch->count;
+    sums->targets += weighted ? count_targets(t, instance->variant, part->batch, part->from) : weight;
+    sums->sum = training->split.combine == PLIM__COMBINE_SUM;
     sums->loss += sums->sum ? loss : weight > 0 ? loss * weight : 0;
-    sums->correct += scalar(v, v->training->correct, 0);
-    sums->classifies = v->training->correct >= 0;
-    float *scale = last ? plim__variant_at(v, v->training->scale) : NULL;
-    if (scale && v->training->split.combine == PLIM__COMBINE_SUM)
-        *scale = 1;
-    else if (scale)
-        *scale = sums->weight > 0 ? (float)(1 / sums->weight) : 0;
-    PLIM_TRY(plim__runner_run_part(runner, v->after_loss, v->program->steps.count, error));
-    if (t->times && v == t->main) add_times(t, last);
+    sums->correct += scalar(instance, training->correct, 0);
+    sums->classifies = training->correct >= 0;
+    float *scale = part->last ? plim__instance_at(instance, training->scale) : NULL;
+    if (scale) *scale = sums->sum ? 1 : sums->weight > 0 ? (float)(1 / sums->weight) : 0;
+    PLIM_TRY(plim__runner_run_part(runner, after_loss, end, error));
+    if (t->times && instance == &t->main) add_times(t, part->last);
     return PLIM_OK;
 }
 
 plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_step_result *result, plim_error *error) {
-    if (!t->main || !t->main->runner) return plim__fail(error, PLIM_INVALID, "this trainer has no memory to run in");
-    if (batch->count < 1 || batch->count > t->options.batch)
+    PLIM_TRY(plim__trainer_check(t, error));
+    const plim__request *request = &t->plan->request;
+    if (batch->count < 1 || batch->count > request->batch)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld samples was given to a trainer of batches of %lld",
-                          (long long)batch->count, (long long)t->options.batch);
+                          (long long)batch->count, (long long)request->batch);
     double start_time = plim__clock_seconds();
-    double rate = t->options.optimizer.rate * plim_schedule_factor(&t->options.schedule, t->progress.updates);
+    double rate = request->optimizer.rate * plim_schedule_factor(&request->schedule, t->progress.updates);
     struct sums sums = {0};
     PLIM_TRY(plim__trainer_need_batch(t, batch->count, error)); /* before anything of it runs */
     if (t->recording) PLIM_TRY(plim__recording_begin(t, batch->count, error));
     for (int64_t from = 0; from < batch->count;) {
-        int64_t left = batch->count - from;
-        plim__variant *v = plim__trainer_next(t, left);
-        plim_status status = run_micro(t, v, batch, from, v->samples == left, rate, &sums, error);
+        const plim__instance *next = plim__trainer_next(t, batch->count - from);
+        struct part part = {batch, from, next->variant->samples == batch->count - from, rate};
+        plim_status status = run_micro(t, next, &part, &sums, error);
         if (status != PLIM_OK && t->recording) plim__recording_failed(t, error);
         PLIM_TRY(status);
-        from += v->samples;
+        from += next->variant->samples;
     }
     t->progress.updates++;
     t->updates++;
-    plim_step_result done = {.loss = sums.sum          ? sums.loss
-                                     : sums.weight > 0 ? sums.loss / sums.weight
-                                                       : 0,
+    plim_step_result done = {.loss = sums.sum ? sums.loss : sums.weight > 0 ? sums.loss / sums.weight : 0,
                              .weight = sums.weight,
                              .targets = sums.targets,
                              .correct = sums.classifies ? sums.correct : -1,

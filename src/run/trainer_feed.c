@@ -1,16 +1,14 @@
 /* What a model wants to be fed, and what data has to offer. */
-#include <stdio.h>
-#include <string.h>
-
+#include "budget/fields.h"
 #include "run/feed.h"
 #include "run/trainer.h"
 
 /* Inputs of the model; the target comes last. */
 static plim__wants wants_of(const plim_trainer *t) {
-    const plim__training *training = t->main->training;
+    const plim__training *training = t->plan->main->training;
     plim__wants wants = {.graph = training->graph,
                          .target = training->target,
-                         .samples = t->main->samples,
+                         .samples = t->plan->main->samples,
                          .classes = training->classes};
     for (size_t i = 0; i < training->graph->inputs.count; i++) {
         plim_value v = training->graph->inputs.items[i];
@@ -31,40 +29,6 @@ plim_batch plim_feed_batch(const plim_trainer *t, const plim_feed *feed, const p
     return out;
 }
 
-/* --- data that fits ------------------------------------------------------------------------------------------- */
-
-/* How many rows the tables have that an integer input picks from; 0 when it picks from none. */
-static int64_t rows_picked(const plim_graph *g, plim_value v) {
-    int64_t rows = 0;
-    for (size_t n = 0; n < g->nodes.count; n++) {
-        const plim__node *node = &g->nodes.items[n];
-        if (node->dead || strcmp(node->op_name, "Gather") != 0 || plim__node_in(node, 1) != v) continue;
-        const plim__shape *table = &g->values.items[plim__node_in(node, 0)].shape;
-        int64_t axis = plim__node_int(node, "axis", 0);
-        int64_t size = axis >= 0 && axis < table->rank ? table->dims[axis] : 0;
-        if (size > 0 && (rows == 0 || size < rows)) rows = size;
-    }
-    return rows;
-}
-
-static void describe(const plim__training *training, plim_value v, bool target, plim_data_field *field) {
-    const plim_graph *g = training->graph;
-    const plim__value *value = &g->values.items[v];
-    bool counts = value->dtype == PLIM_I64 || value->dtype == PLIM_I32;
-    *field = (plim_data_field){.dtype = value->dtype, .rank = value->shape.rank - 1, .target = target};
-    snprintf(field->name, sizeof field->name, "%s", target ? "target" : value->name);
-    int64_t elements = 1;
-    for (int i = 0; i < field->rank && i < PLIM_DATA_MAX_RANK; i++)
-        elements *= field->dims[i] = value->shape.dims[i + 1];
-    field->bytes = (size_t)elements * (size_t)plim_dtype_bits(value->dtype) / 8;
-    if (counts) field->classes = target ? training->classes : rows_picked(g, v);
-}
-
 int plim_trainer_fields(const plim_trainer *t, plim_data_field fields[PLIM_MOST_INPUTS + 1]) {
-    const plim__training *training = t->main->training;
-    plim__wants wants = wants_of(t);
-    size_t count = wants.count < PLIM_MOST_INPUTS ? wants.count : PLIM_MOST_INPUTS;
-    for (size_t i = 0; i < count; i++) describe(training, wants.inputs[i], false, &fields[i]);
-    if (training->target >= 0) describe(training, training->target, true, &fields[count++]);
-    return (int)count;
+    return plim__training_fields(t->plan->main->training, fields);
 }

@@ -1,5 +1,5 @@
-/* When a loss is not finite: whose fault it is. The step has not changed anything yet, so it is run again up to the
- * loss, looking at every number on the way. */
+/* When a loss is not finite: the first operator or input that is not. The step has not changed anything yet, so it is run
+ * again up to the loss, and every number on the way is checked. */
 #include <math.h>
 #include <string.h>
 
@@ -18,11 +18,12 @@ static bool find_bad(const float *x, size_t count, size_t *at) {
 
 static const char *word(float x) { return isnan(x) ? "NaN" : "Inf"; }
 
-static plim_status check_inputs(const plim__variant *v, int64_t from, plim_error *error) {
+static plim_status check_inputs(const plim__instance *instance, int64_t from, plim_error *error) {
+    const plim__variant *v = instance->variant;
     const plim_graph *g = v->training->graph;
     for (size_t i = 0; i < g->inputs.count; i++) {
         const plim__value *value = &g->values.items[g->inputs.items[i]];
-        const float *x = plim__variant_at(v, g->inputs.items[i]);
+        const float *x = plim__instance_at(instance, g->inputs.items[i]);
         size_t count = (size_t)plim__shape_elements(&value->shape), at;
         if (value->dtype != PLIM_F32 || !x || g->inputs.items[i] == v->training->scale || !find_bad(x, count, &at))
             continue;
@@ -33,16 +34,17 @@ static plim_status check_inputs(const plim__variant *v, int64_t from, plim_error
     return PLIM_OK;
 }
 
-static plim_status check_parameters(const plim__variant *v, plim_error *error) {
+static plim_status check_parameters(const plim__instance *instance, plim_error *error) {
+    const plim__variant *v = instance->variant;
     for (size_t i = 0; i < v->program->loads.count; i++) {
         const plim__load *load = &v->program->loads.items[i];
         const plim__value *value = &v->program->graph->values.items[load->value];
-        const float *x = plim__runner_at(v->runner, (plim__operand){load->buffer, 0});
+        const float *x = plim__runner_at(instance->runner, (plim__operand){load->buffer, 0});
         size_t at;
         if (value->dtype != PLIM_F32 || !x || value->kind == PLIM__VALUE_SUM ||
             !find_bad(x, v->program->buffers.items[load->buffer].bytes / sizeof *x, &at))
             continue;
-        return plim__fail(error, PLIM_INVALID,
+        return plim__fail(error, PLIM_NUMERIC,
                           "'%s' holds %s already: the update before went too far (a smaller learning rate or "
                           "gradient clipping helps)",
                           value->name, word(x[at]));
@@ -50,20 +52,20 @@ static plim_status check_parameters(const plim__variant *v, plim_error *error) {
     return PLIM_OK;
 }
 
-plim_status plim__trainer_blame(plim_trainer *t, plim__variant *v, const plim_batch *batch, int64_t from, double loss,
-                                plim_error *error) {
+plim_status plim__trainer_report_nonfinite(plim_trainer *t, const plim__instance *instance, const plim_batch *batch,
+                                           int64_t from, double loss, plim_error *error) {
     plim_error why = {0};
     long long update = (long long)t->progress.updates + 1;
     if (t->recording) plim__recording_broke(t); /* what is run again to find out is no part of the run */
-    plim__trainer_feed(v, batch, from);
-    if (check_inputs(v, from, &why) != PLIM_OK)
+    plim__trainer_feed(instance, batch, from);
+    if (check_inputs(instance, from, &why) != PLIM_OK)
         return plim__fail(error, PLIM_INVALID, "update %lld: %s", update, why.message);
-    plim_status status = check_parameters(v, &why);
+    plim_status status = check_parameters(instance, &why);
     if (status == PLIM_OK) {
-        v->runner->check = true;
-        status = plim__runner_run_part(v->runner, 0, v->after_loss, &why);
-        v->runner->check = false;
+        instance->runner->check = true;
+        status = plim__runner_run_part(instance->runner, 0, instance->variant->after_loss, &why);
+        instance->runner->check = false;
     }
-    return plim__fail(error, PLIM_INVALID, "update %lld: the loss is %s%s%s", update, isnan(loss) ? "NaN" : "Inf",
+    return plim__fail(error, PLIM_NUMERIC, "update %lld: the loss is %s%s%s", update, isnan(loss) ? "NaN" : "Inf",
                       status == PLIM_OK ? "" : ": ", status == PLIM_OK ? "" : why.message);
 }

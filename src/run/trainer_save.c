@@ -79,10 +79,10 @@ plim_status plim_trainer_save(plim_trainer *t, const char *path, plim_error *err
     PLIM_TRY(find_format(path, &safetensors, error));
     plim__trainer_weights now;
     PLIM_TRY(plim__trainer_weights_make(&now, t, PLIM__CHECKPOINT_MODEL, error));
-    if (t->options.budget) plim__arena_release_pages(&t->arena); /* a weight is rearranged on its way to the file */
-    plim_status status = safetensors ? plim__safetensors_save(t->model, &now.weights, path, error)
-                                     : save_onnx(t->model, &now.weights, path, error);
-    if (t->options.budget) plim__arena_restore_pages(&t->arena);
+    if (t->plan->bounds.budget) plim__arena_release_pages(&t->arena); /* a weight is rearranged on its way to the file */
+    plim_status status = safetensors ? plim__safetensors_save(t->plan->model, &now.weights, path, error)
+                                     : save_onnx(t->plan->model, &now.weights, path, error);
+    if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
     plim__trainer_weights_free(&now);
     return status;
 }
@@ -90,14 +90,14 @@ plim_status plim_trainer_save(plim_trainer *t, const char *path, plim_error *err
 /* --- checkpoints ---------------------------------------------------------------------------------------------- */
 
 const char *plim__trainer_settings(const plim_trainer *t, char text[PLIM__SETTINGS_TEXT]) {
-    const plim_optimizer *o = &t->options.optimizer;
+    const plim_optimizer *o = &t->plan->request.optimizer;
     snprintf(
         text, PLIM__SETTINGS_TEXT,
         "rate=%.9g momentum=%.9g dampening=%.9g nesterov=%d beta1=%.9g beta2=%.9g alpha=%.9g epsilon=%.9g "
         "threshold=%.9g rate_decay=%.9g weight_decay=%.9g clip_norm=%.9g clip_value=%.9g batch=%lld accumulate=%lld",
         o->rate, o->momentum, o->dampening, o->nesterov, o->beta1, o->beta2, o->alpha, o->epsilon, o->threshold,
-        o->rate_decay, o->weight_decay, o->clip_norm, o->clip_value, (long long)t->options.batch,
-        (long long)t->options.accumulate);
+        o->rate_decay, o->weight_decay, o->clip_norm, o->clip_value, (long long)t->plan->request.batch,
+        (long long)t->plan->request.accumulate);
     return text;
 }
 
@@ -114,10 +114,10 @@ static void free_identity(identity *of) {
 
 static plim_status identify(plim_trainer *t, plim__checkpoint meta, identity *of, plim_error *error) {
     *of = (identity){.meta = meta};
-    of->meta.optimizer = plim_optimizer_name(t->options.optimizer.kind);
+    of->meta.optimizer = plim_optimizer_name(t->plan->request.optimizer.kind);
     of->meta.update = t->progress.updates;
-    of->meta.seed = t->options.seed;
-    plim_status status = plim__graph_fingerprint(t->model, &of->meta.model, error);
+    of->meta.seed = t->plan->request.seed;
+    plim_status status = plim__graph_fingerprint(t->plan->model, &of->meta.model, error);
     if (status == PLIM_OK) status = plim__trainer_weights_make(&of->model, t, PLIM__CHECKPOINT_MODEL, error);
     if (status == PLIM_OK) status = plim__trainer_weights_make(&of->state, t, PLIM__CHECKPOINT_STATE, error);
     if (status != PLIM_OK) free_identity(of);
@@ -130,9 +130,9 @@ plim_status plim__trainer_write_checkpoint(plim_trainer *t, const char *path, pl
     char settings[PLIM__SETTINGS_TEXT];
     PLIM_TRY(identify(t, meta, &now, error));
     now.meta.settings = plim__trainer_settings(t, settings);
-    if (t->options.budget) plim__arena_release_pages(&t->arena);
+    if (t->plan->bounds.budget) plim__arena_release_pages(&t->arena);
     plim_status status = plim__checkpoint_write(path, &now.meta, &now.model.weights, &now.state.weights, error);
-    if (t->options.budget) plim__arena_restore_pages(&t->arena);
+    if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
     free_identity(&now);
     return status;
 }
@@ -166,9 +166,9 @@ plim_status plim__trainer_read_checkpoint(plim_trainer *t, const plim__checkpoin
     if (status == PLIM_OK && file->meta.seed != here.meta.seed)
         status = plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of a run with the seed %llu, not %llu",
                             file->path, (unsigned long long)file->meta.seed, (unsigned long long)here.meta.seed);
-    if (t->options.budget) plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
+    if (t->plan->bounds.budget) plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
     if (status == PLIM_OK) status = load_all(file, &here, error);
-    if (t->options.budget) plim__arena_restore_pages(&t->arena);
+    if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
     if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){file->meta.update});
     free_identity(&here);
     return status;

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget/programs.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
 #include "run/trainer.h"
+#include "run/training_plan.h"
 
 #define BUDGETS   6
 #define MOST_RUNS 32
@@ -171,20 +173,16 @@ static void compare(const struct learned *right, const struct learned *got, doub
 
 /* From the smallest to what the fastest plan takes. */
 static void budgets_of(const plim_graph *model, plim_trainer_options o, uint64_t budgets[BUDGETS]) {
-    plim_trainer *t = plim__alloc_zero(1, sizeof *t);
-    plim_error error = {0};
     o.budget = (uint64_t)1 << 40;
-    o.plan_only = 1;
-    t->explore = true;
-    must(plim__trainer_make(t, model, &o, &error), &error);
-    uint64_t least = t->least_budget, most = t->rows.items[0].budget_bytes;
+    plim__training_plan *plan = plan_of(model, &o, PLIM__PLAN_TO_SHOW);
+    uint64_t least = plan->least_budget, most = plan->alternatives.items[0].budget_bytes;
     if (most < least) most = least;
     assert_true(least > 0);
     /* plans that were leave traces in this process: as much as a plan may be off */
     least += least / 50;
     most += most / 50;
     for (uint64_t k = 0; k < BUDGETS; k++) budgets[k] = least + (most - least) * k / (BUDGETS - 1);
-    plim_trainer_free(t);
+    plim__training_plan_free(plan);
 }
 
 /* Trains within each budget; everything that was promised is looked at. */
@@ -253,31 +251,33 @@ HOLDS(lstm, 6)
 /* --- every schedule of one program ---------------------------------------------------------------------------- */
 
 /* A trainer whose step has less room than it would take. */
-static struct run begin_lean(const plim_graph *model, const plim_trainer_options *o, int64_t passing_limit) {
+static struct run begin_lean(const plim_graph *model, const plim_trainer_options *o, int64_t transient_limit) {
     struct run r = begin(model, o);
     plim_error error = {0};
     plim__costs costs = plim__costs_default(o->threads);
-    plim__levers levers = {.micro_batch = o->batch, .passing_limit = passing_limit};
-    plim__task task = plim__trainer_task(r.trainer);
+    plim__levers levers = {.micro_batch = o->batch, .transient_limit = transient_limit};
+    plim__training_plan *plan = r.trainer->plan;
+    plim__task task = plim__training_plan_task(plan);
     task.costs = &costs;
-    plim__trainer_end(r.trainer);
-    must(plim__levers_apply(&task, &levers, NULL, 0, &r.trainer->main, &error), &error);
-    must(plim__trainer_plan_others(r.trainer, &error), &error);
+    plim__trainer_stop(r.trainer);
+    plim__training_plan_clear(plan);
+    must(plim__levers_apply(&task, &levers, NULL, &plan->main, &error), &error);
+    must(plim__programs_plan(plan, &error), &error);
     must(plim__trainer_start(r.trainer, &error), &error);
     return r;
 }
 
-/* Small arenas are lost in the process's own size: here what passes is bounded itself. Returns how many steps were done
- * again in all. */
+/* Small arenas are lost in the process's own size: here transient bytes are bounded themselves. Returns how many steps
+ * were done again in all. */
 static size_t squeeze(const char *what, const plim_graph *model, plim_trainer_options o) {
     struct run r = begin(model, &o);
-    int64_t most = (int64_t)plim__variant_passing_bytes(r.trainer->main);
+    int64_t most = (int64_t)plim__variant_transient_bytes(r.trainer->plan->main);
     learn(&r, 3);
     struct learned *right = learned_by(r.trainer);
     size_t repeated = 0;
     for (int eighths = 7; eighths >= 3; eighths -= 2) {
         struct run lean = begin_lean(model, &o, most / 8 * eighths);
-        repeated += lean.trainer->main->repeated;
+        repeated += lean.trainer->plan->main->repeated;
         learn(&lean, 3);
         struct learned *got = learned_by(lean.trainer);
         compare(right, got, 0, what);
@@ -352,7 +352,7 @@ static void a_refusal_names_a_budget_that_works(void **state) {
             plim_trainer *t;
             plim_error error = {0};
             o.budget = too_small[i];
-            assert_int_equal(plim_trainer_create(model, &o, &t, &error), PLIM_NO_MEMORY);
+            assert_int_equal(plim_trainer_create(model, &o, &t, &error), PLIM_BUDGET);
             assert_null(t);
             const char *named = strstr(error.message, "smallest budget that works is ");
             if (!named) fail_msg("%s: %s", settings[k].name, error.message);
@@ -394,7 +394,7 @@ static void another_budget_in_the_middle_changes_nothing_else(void **state) {
     forget(after);
     learn(&r, 1);
     /* what cannot be met is refused, and everything is as it was */
-    assert_int_equal(plim_trainer_set_budget(r.trainer, 1, &error), PLIM_NO_MEMORY);
+    assert_int_equal(plim_trainer_set_budget(r.trainer, 1, &error), PLIM_BUDGET);
     assert_non_null(strstr(error.message, "smallest budget"));
     learn(&r, 2);
     must(plim_trainer_set_budget(r.trainer, 0, &error), &error);

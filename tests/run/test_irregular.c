@@ -1,4 +1,4 @@
-/* Batches of sizes that nobody announced, as data whose damaged samples are left out brings them. Within a budget: the arena
+/* Batches of undeclared sizes, as data whose damaged samples are left out brings them. Within a budget: the arena
  * stays what was planned, one such program lives at a time, and what is learned is what it is without a budget: the same
  * bits where the plan is exact. Also for sizes that come as a surprise, when the budget changes, and when memory fails. */
 #include <math.h>
@@ -13,6 +13,7 @@
 #include "run/recording.h"
 #include "run/same_trainer.h"
 #include "run/trainer.h"
+#include "run/training_plan.h"
 
 #define BATCH   12
 #define SAMPLE  (3 * 32 * 32)
@@ -80,7 +81,7 @@ static void learn(plim_trainer *t, double losses[COUNTS]) {
         plim_trainer_get_stats(t, &before);
         must(step(t, counts[i], &losses[i], &error), &error);
         plim_trainer_get_stats(t, &after);
-        if (!t->options.budget) continue;
+        if (!t->plan->bounds.budget) continue;
         assert_int_equal(after.arena_bytes, before.arena_bytes);
         assert_int_equal(after.arena_bytes, after.planned_arena_bytes);
         assert_int_equal(t->arena.persistent_bytes + t->arena.transient_bytes, after.planned_arena_bytes);
@@ -93,10 +94,10 @@ static void learn(plim_trainer *t, double losses[COUNTS]) {
 static uint64_t least_exact_budget(const plim_graph *model) {
     plim_trainer_options o = options_of(ENDLESS);
     o.allow = PLIM_ALLOW_EXACT;
-    o.plan_only = o.alternatives = 1;
-    plim_trainer *t = trainer_of(model, &o);
-    uint64_t least = t->least_budget;
-    plim_trainer_free(t);
+    o.alternatives = 1;
+    plim__training_plan *plan = plan_of(model, &o, PLIM__PLAN_TO_RUN);
+    uint64_t least = plan->least_budget;
+    plim__training_plan_free(plan);
     assert_true(least > 0);
     return least + least / 50;
 }
@@ -109,9 +110,9 @@ static void learns_the_same(plim_graph *model, bool tight) {
     o = options_of(tight ? least_exact_budget(model) : ENDLESS);
     o.allow = PLIM_ALLOW_EXACT;
     plim_trainer *t = trainer_of(model, &o);
-    assert_int_equal(t->way.class, PLIM_EXACT);
-    if (tight) assert_true(t->way.repeated > 0);
-    assert_non_null(t->odd);
+    assert_int_equal(t->plan->choice.class, PLIM_EXACT);
+    if (tight) assert_true(t->plan->choice.repeated > 0);
+    assert_non_null(t->plan->irregular.variant);
     learn(t, got);
     assert_memory_equal(right, got, sizeof right);
     must_be_equal(free_one, t, "odd batches");
@@ -144,8 +145,8 @@ static void rests_of_micro_batches_have_room_for_one_more(void **state) {
     learn(free_one, right);
     o.budget = ENDLESS;
     plim_trainer *t = trainer_of(model, &o);
-    assert_int_equal(t->main->samples, 4);
-    assert_int_equal(t->odd->samples, 3);
+    assert_int_equal(t->plan->main->samples, 4);
+    assert_int_equal(t->plan->irregular.variant->samples, 3);
     learn(t, got);
     assert_memory_equal(right, got, sizeof right);
     plim_trainer_free(t);
@@ -163,7 +164,7 @@ static void a_surprise_is_planned_for_once(void **state) {
     o.budget = ENDLESS;
     o.irregular_batches = 0;
     plim_trainer *t = trainer_of(model, &o);
-    assert_null(t->odd);
+    assert_null(t->plan->irregular.variant);
     for (size_t i = 0; i < COUNTS; i++) {
         must(step(free_one, counts[i], &right, &error), &error);
         must(step(t, counts[i], &got, &error), &error);
@@ -218,19 +219,19 @@ static void what_does_not_fit_is_recomputed_or_goes_in_pieces(void **state) {
     plim_trainer *free_one = trainer_of(model, &o);
     o.budget = ENDLESS;
     plim_trainer *t = trainer_of(model, &o);
-    size_t passing = t->passing_bytes;
+    size_t transient = t->plan->transient_bytes;
     bool repeats = false, splits = false;
     for (size_t part = 10; part > 1; part--) {
-        t->passing_bytes = passing * part / 10;
-        plim__trainer_end_odd(t); /* so that it is made anew */
+        t->plan->transient_bytes = transient * part / 10;
+        plim__trainer_drop_irregular(t); /* so that it is planned again */
         must(step(free_one, 10, &right, &error), &error);
         plim_status status = step(t, 10, &got, &error);
-        if (status == PLIM_NO_MEMORY) break;
+        if (status == PLIM_BUDGET) break;
         must(status, &error);
         if (fabs(right - got) > 1e-4 * right) fail_msg("loss %.9g instead of %.9g", got, right);
-        assert_true(plim__variant_passing_bytes(t->odd) <= t->passing_bytes);
-        repeats |= t->odd->repeated > 0;
-        splits |= t->odd->samples < 4;
+        assert_true(plim__variant_transient_bytes(t->plan->irregular.variant) <= t->plan->transient_bytes);
+        repeats |= t->plan->irregular.variant->repeated > 0;
+        splits |= t->plan->irregular.variant->samples < 4;
     }
     assert_true(repeats && splits);
     plim_trainer_free(t);
@@ -238,19 +239,19 @@ static void what_does_not_fit_is_recomputed_or_goes_in_pieces(void **state) {
     plim_graph_free(model);
 }
 
-static void what_fits_in_no_way_is_refused_and_training_goes_on(void **state) {
+static void what_does_not_fit_is_refused_and_training_goes_on(void **state) {
     (void)state;
     plim_graph *model = mixing();
     plim_error error = {0};
     double loss;
     plim_trainer_options o = options_of(ENDLESS);
     plim_trainer *t = trainer_of(model, &o);
-    size_t passing = t->passing_bytes;
-    t->passing_bytes = 1;
-    assert_int_equal(step(t, 7, &loss, &error), PLIM_NO_MEMORY);
+    size_t transient = t->plan->transient_bytes;
+    t->plan->transient_bytes = 1;
+    assert_int_equal(step(t, 7, &loss, &error), PLIM_BUDGET);
     assert_non_null(strstr(error.message, "7 samples"));
     must(step(t, BATCH, &loss, &error), &error);
-    t->passing_bytes = passing;
+    t->plan->transient_bytes = transient;
     must(step(t, 7, &loss, &error), &error);
     plim_trainer_free(t);
     plim_graph_free(model);
@@ -319,7 +320,7 @@ static void data_that_skips_tells_so(void **state) {
     o.irregular_batches = 0;
     plim_trainer *t = trainer_of(model, &o);
     must(plim_fit(t, data, &(plim_fit_options){.epochs = 1}, NULL, &error), &error);
-    assert_non_null(t->odd);
+    assert_non_null(t->plan->irregular.variant);
     plim_trainer_free(t);
     plim_data_free(data);
     plim_graph_free(model);
@@ -341,7 +342,7 @@ int main(void) {
         cmocka_unit_test(a_surprise_is_planned_for_once),
         cmocka_unit_test(another_budget_has_room_for_them_too),
         cmocka_unit_test(what_does_not_fit_is_recomputed_or_goes_in_pieces),
-        cmocka_unit_test(what_fits_in_no_way_is_refused_and_training_goes_on),
+        cmocka_unit_test(what_does_not_fit_is_refused_and_training_goes_on),
         cmocka_unit_test(a_failed_allocation_leaves_a_trainer_that_goes_on),
         cmocka_unit_test(runs_with_them_can_be_recorded),
         cmocka_unit_test(data_that_skips_tells_so),

@@ -3,10 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "budget/report.h"
+#include "budget/saved_plan.h"
 #include "format/trace_script.h"
 #include "plimsoll/plimsoll.h"
 #include "report/report.h"
-#include "budget/saved_plan.h"
 #include "run/trainer.h"
 
 #include "plim_test.h"
@@ -32,7 +33,6 @@ static void make_plan(saved *s) {
     assert_true(plim_plan_get_report(s->plan)->fits);
     assert_int_equal(plim_plan_save(s->plan, "lenet", s->path, &s->error), PLIM_OK);
     s->options.plan = s->path;
-    s->options.plan_only = 1;
 }
 
 static void free_plan(saved *s) {
@@ -47,7 +47,7 @@ static void the_same_plan_is_made_again(void **state) {
     plim_trainer *trainer;
     make_plan(&s);
     assert_int_equal(plim_trainer_create(s.model, &s.options, &trainer, &s.error), PLIM_OK);
-    const plim__variant *then = plim__plan_trainer(s.plan)->main, *now = trainer->main;
+    const plim__variant *then = s.plan->training->main, *now = trainer->plan->main;
     assert_int_equal(now->plan->arena_bytes, then->plan->arena_bytes);
     assert_int_equal(now->repeated, then->repeated);
     assert_int_equal(now->schedule.count, then->schedule.count);

@@ -13,6 +13,7 @@
 #include "run/same_trainer.h"
 #include "run/trainer.h"
 #include "run/trainer_save.h"
+#include "run/training_plan.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SKIP_UNDER_SANITIZERS() skip() /* they hold memory of their own, which no plan knows of */
@@ -56,14 +57,16 @@ static plim_trainer *make_trainer(const plim_graph *model, plim_trainer_options 
 /* The same with so much of its state in a file; SIZE_MAX: all. */
 static plim_trainer *make_spilled(const plim_graph *model, plim_trainer_options o, size_t spill) {
     plim_trainer *t = make_trainer(model, o);
-    plim__trainer_end(t);
-    t->costs = plim__alloc(sizeof *t->costs);
-    *t->costs = plim__costs_default(o.threads);
-    plim__task task = plim__trainer_task(t);
-    plim__levers levers = {.micro_batch = task.most_samples, .passing_limit = INT64_MAX, .spill = spill};
-    must(plim__levers_apply(&task, &levers, NULL, 0, &t->main, &error));
+    plim__training_plan *plan = t->plan;
+    plim__trainer_stop(t);
+    plim__training_plan_clear(plan);
+    plan->costs = plim__alloc(sizeof *plan->costs);
+    *plan->costs = plim__costs_default(o.threads);
+    plim__task task = plim__training_plan_task(plan);
+    plim__levers levers = {.micro_batch = task.most_samples, .transient_limit = INT64_MAX, .spill = spill};
+    must(plim__levers_apply(&task, &levers, NULL, &plan->main, &error));
     must(plim__trainer_start(t, &error));
-    t->way.levers = levers;
+    plan->choice.levers = levers;
     return t;
 }
 
@@ -118,7 +121,7 @@ static void every_optimizer_gives_the_same_bits(void **state) {
         plim_trainer *half = make_spilled(model, o, most / 2);
         assert_true(most > ((size_t)1 << 20));
         assert_true(spilled_by(half) >= most / 2 && spilled_by(half) < most);
-        assert_true(all->main->plan->persistent_bytes < right->main->plan->persistent_bytes);
+        assert_true(all->plan->main->plan->persistent_bytes < right->plan->main->plan->persistent_bytes);
         learn(right, 0, 3);
         learn(all, 0, 3);
         learn(half, 0, 3);
@@ -237,21 +240,20 @@ static void plans_spill_less_and_are_faster_with_more_memory(void **state) {
     plim_graph *model = make_model("resnet18", 44);
     plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
     o.allow = PLIM_ALLOW_EXACT;
-    o.plan_only = 1;
     uint64_t least = small_budget(model, o);
     double slower = INFINITY;
     size_t first = 0, last = 0;
     for (int k = 0; k < 8; k++) {
         o.budget = least + (uint64_t)k * ((uint64_t)12 << 20);
-        plim_trainer *t = make_trainer(model, o);
+        plim__training_plan *plan = plan_of(model, &o, PLIM__PLAN_TO_RUN);
         plim_trainer_stats stats;
-        plim_trainer_get_stats(t, &stats);
+        plim__training_plan_stats(plan, &stats);
         assert_true(stats.process_bytes <= o.budget);
         if (stats.seconds > slower * (1 + 1e-9)) fail_msg("%d: slower than with less memory", k);
         slower = stats.seconds;
         last = stats.spilled_bytes;
         if (k == 0) first = last;
-        plim_trainer_free(t);
+        plim__training_plan_free(plan);
     }
     assert_true(first > 0);
     assert_int_equal(last, 0);
@@ -260,7 +262,7 @@ static void plans_spill_less_and_are_faster_with_more_memory(void **state) {
     assert_true(small_budget(model, o) > least + ((uint64_t)16 << 20));
     o.budget = least;
     plim_trainer *refused;
-    assert_int_equal(plim_trainer_create(model, &o, &refused, &error), PLIM_NO_MEMORY);
+    assert_int_equal(plim_trainer_create(model, &o, &refused, &error), PLIM_BUDGET);
     plim_graph_free(model);
 }
 

@@ -1,7 +1,7 @@
 /* Options of trainers and plans, as callers give them: read, checked and made whole. */
+#include "budget/request.h"
 #include "core/arguments.h"
 #include "grad/optimizer.h"
-#include "run/trainer.h"
 
 /* Counts that go with lists, and the lists themselves. */
 static plim_status check_lists(const plim_trainer_options *o, plim_error *error) {

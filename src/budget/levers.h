@@ -1,0 +1,51 @@
+/* The levers that trade time for memory, and the program that a setting of them makes.
+ *
+ *   levers   micro-batches · the last layer in chunks of rows · order, updates within the backward pass · recompute ·
+ *            optimizer state in a file
+ */
+#ifndef PLIM_BUDGET_LEVERS_H
+#define PLIM_BUDGET_LEVERS_H
+
+#include "plan/costs.h"
+#include "plan/variant.h"
+
+/* Everything that a program is made from beside the levers. */
+typedef struct plim__task {
+    const plim_graph *model;
+    plim__training_options training; /* .batch is that of an update; .sums and .loss_rows are levers */
+    int threads;
+    const plim__costs *costs;
+    plim_class allow;     /* candidates of a class up to this one */
+    int64_t most_samples; /* of a run */
+    uint64_t spill_room;  /* bytes of optimizer state that may go to a file; 0: none */
+    int effort;           /* as in plim__recompute_options */
+} plim__task;
+
+/* What identifies a candidate, so that its program can be made again. */
+typedef struct plim__levers {
+    int64_t micro_batch;     /* samples of one run */
+    int64_t loss_rows;       /* rows of scores at a time in the last layer and its loss; 0: all */
+    int64_t transient_limit; /* transient bytes before packing; INT64_MAX: any, so that nothing is repeated */
+    size_t spill;            /* bytes of optimizer state in a file */
+} plim__levers;
+
+/* The training graph that the levers ask for. */
+plim__training_options plim__levers_training(const plim__task *task, const plim__levers *levers);
+/* A variant by levers. With a base (may be NULL) weights and state are those of that variant. */
+plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__base *base,
+                               plim__variant **variant, plim_error *error);
+/* Packs such a variant once more: with the best schedule for another transient_limit; or, where the base has the same
+ * steps, with its schedule, which needs no search (*same: whether it could be). */
+plim_status plim__levers_pack(const plim__task *task, const plim__levers *levers, const plim__base *base,
+                              plim__variant *variant, plim_error *error);
+plim_status plim__levers_pack_alike(const plim__task *task, const plim__levers *levers, const plim__base *base,
+                                    plim__variant *variant, bool *same, plim_error *error);
+/* A variant by levers and the schedule that was found with them; PLIM_INVALID when it is none of this program. */
+plim_status plim__levers_apply_schedule(const plim__task *task, const plim__levers *levers,
+                                        const plim__schedule *schedule, plim__variant **variant, plim_error *error);
+
+/* Seconds of an update, expected: of a program whose steps take `seconds` each, in `runs` runs; of a variant. */
+double plim__program_seconds(const plim__program *program, const double *seconds, int64_t runs);
+double plim__variant_seconds(const plim__variant *variant, const plim__task *task);
+
+#endif

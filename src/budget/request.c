@@ -1,0 +1,131 @@
+/* Requests: from options, and as copies that outlive them. */
+#include "budget/request.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "mem/spill.h"
+
+const char *plim_class_name(plim_class class_) {
+    static const char *const names[] = {"exact", "reordered", "lossy"};
+    return (size_t)class_ < 3 ? names[class_] : "?";
+}
+
+plim_class plim__allow_class(plim_allow allow) {
+    return allow == PLIM_ALLOW_DEFAULT ? PLIM_REORDERED : (plim_class)(allow - PLIM_ALLOW_EXACT);
+}
+
+static int64_t at_least_one(int64_t number) { return number < 1 ? 1 : number; }
+
+void plim__request_read(const plim_trainer_options *o, plim__request *request, plim__bounds *bounds) {
+    *request = (plim__request){.loss = o->loss,
+                               .optimizer = o->optimizer,
+                               .schedule = o->schedule,
+                               .batch = at_least_one(o->batch),
+                               .accumulate = at_least_one(o->accumulate),
+                               .sizes = o->sizes,
+                               .size_count = o->size_count,
+                               .freeze = o->freeze,
+                               .freeze_count = o->freeze_count,
+                               .seed = o->seed,
+                               .measure = o->measure,
+                               .allow = plim__allow_class(o->allow),
+                               .saved = o->plan,
+                               .alternatives = o->alternatives,
+                               .records = o->records,
+                               .data_bytes = o->data_bytes,
+                               .data_held_bytes = o->data_held_bytes,
+                               .samples = o->samples,
+                               .evaluates = o->evaluates,
+                               .irregular = o->irregular_batches};
+    *bounds = (plim__bounds){.budget = o->budget,
+                             .spill_folder = o->spill,
+                             .no_spill = o->no_spill,
+                             .threads = (int)at_least_one(o->threads)};
+}
+
+/* --- copies --------------------------------------------------------------------------------------------------- */
+
+static void free_texts(const char *const *texts, size_t count) {
+    for (size_t i = 0; texts && i < count; i++) plim__free((char *)texts[i]);
+    plim__free((void *)texts);
+}
+
+static void free_sizes(const plim_size *sizes, size_t count) {
+    for (size_t i = 0; sizes && i < count; i++) plim__free((char *)sizes[i].symbol);
+    plim__free((void *)sizes);
+}
+
+static bool copy_text(const char **text) {
+    const char *from = *text;
+    *text = from ? plim__strdup(from) : NULL;
+    return !from || *text;
+}
+
+static bool copy_texts(const char *const **texts, size_t count) {
+    const char **copy = plim__alloc_zero(count, sizeof *copy);
+    bool ok = copy != NULL;
+    for (size_t i = 0; ok && i < count; i++) ok = (copy[i] = plim__strdup((*texts)[i])) != NULL;
+    *texts = copy;
+    return ok;
+}
+
+static bool copy_sizes(const plim_size **sizes, size_t count) {
+    plim_size *copy = plim__alloc_zero(count, sizeof *copy);
+    bool ok = copy != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        copy[i] = (plim_size){plim__strdup((*sizes)[i].symbol), (*sizes)[i].size};
+        ok = copy[i].symbol != NULL;
+    }
+    *sizes = copy;
+    return ok;
+}
+
+static bool copy_floats(const float **floats, size_t count) {
+    const float *from = *floats;
+    float *copy = from ? plim__alloc_array(count, sizeof *copy) : NULL;
+    if (copy && count) memcpy(copy, from, count * sizeof *copy);
+    *floats = copy;
+    return !from || copy;
+}
+
+plim_status plim__request_own(plim__request *r, plim__bounds *bounds, plim_error *error) {
+    bool ok = copy_texts(&r->freeze, r->freeze_count);
+    ok &= copy_sizes(&r->sizes, r->size_count);
+    ok &= copy_text(&r->loss.output);
+    ok &= copy_text(&r->saved);
+    ok &= copy_text(&bounds->spill_folder);
+    ok &= copy_floats(&r->loss.class_weights, r->loss.class_count);
+    if (ok) return PLIM_OK;
+    plim__request_free(r, bounds);
+    return plim__fail_memory(error, "the options of a trainer", sizeof *r);
+}
+
+void plim__request_free(plim__request *r, plim__bounds *bounds) {
+    free_texts(r->freeze, r->freeze_count);
+    free_sizes(r->sizes, r->size_count);
+    plim__free((char *)r->loss.output);
+    plim__free((char *)r->saved);
+    plim__free((char *)bounds->spill_folder);
+    plim__free((float *)r->loss.class_weights);
+    *r = (plim__request){0};
+    *bounds = (plim__bounds){0};
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------ */
+
+plim__training_options plim__request_training(const plim__request *r, int64_t samples, bool sums) {
+    return (plim__training_options){.loss = &r->loss,
+                                    .optimizer = &r->optimizer,
+                                    .batch = samples,
+                                    .sizes = r->sizes,
+                                    .size_count = r->size_count,
+                                    .freeze = r->freeze,
+                                    .freeze_count = r->freeze_count,
+                                    .seed = r->seed,
+                                    .sums = sums};
+}
+
+const char *plim__bounds_spill_folder(const plim__bounds *bounds) {
+    return bounds->spill_folder ? bounds->spill_folder : plim__spill_default_folder();
+}

@@ -1,0 +1,72 @@
+/* Inference: clone, bind sizes, infer and fold, rewrite, lower, plan. */
+#include "plan/inference.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "grad/gradient.h"
+#include "grad/training.h"
+#include "graph/pass.h"
+#include "program/fold.h"
+
+/* The input becomes a constant with the given data. */
+static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_error *error) {
+    size_t at = 0;
+    while (at < g->inputs.count && strcmp(g->values.items[g->inputs.items[at]].name, fixed->name) != 0) at++;
+    if (at == g->inputs.count) return plim__fail(error, PLIM_NOT_FOUND, "the model has no input '%s'", fixed->name);
+    plim__value *value = &g->values.items[g->inputs.items[at]];
+    if (value->dtype != fixed->dtype)
+        return plim__fail(error, PLIM_DTYPE, "input '%s' is %s, expected %s", fixed->name,
+                          plim_dtype_name(fixed->dtype), plim_dtype_name(value->dtype));
+    if (fixed->rank < 0 || fixed->rank > PLIM_MAX_RANK)
+        return plim__fail(error, PLIM_SHAPE, "input '%s' has rank %d", fixed->name, fixed->rank);
+    plim__shape shape = plim__shape_of(fixed->rank, fixed->dims);
+    PLIM_TRY(plim__tensor_create(fixed->dtype, &shape, &value->tensor, error));
+    memcpy(value->tensor->data, fixed->data, value->tensor->bytes);
+    value->kind = PLIM__VALUE_CONSTANT;
+    value->shape = shape;
+    memmove(g->inputs.items + at, g->inputs.items + at + 1, (--g->inputs.count - at) * sizeof *g->inputs.items);
+    return PLIM_OK;
+}
+
+static plim_status prepare(plim__inference *made, const plim_graph *model, const plim_session_options *options,
+                           const plim__shared *shared, plim_error *error) {
+    PLIM_TRY(plim_graph_status(model, error));
+    made->graph = plim_graph_clone(model);
+    if (!made->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *made->graph);
+    for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(made->graph, &options->fixed[i], error));
+    PLIM_TRY(plim__bind_sizes(made->graph, options->sizes, options->size_count, options->batch, error));
+    plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__kernel_fold;
+    PLIM_TRY(plim__infer_graph(made->graph, fold, NULL, error));
+    if (options->loss) PLIM_TRY(plim__evaluation_append(made->graph, options->loss, &made->evaluated, error));
+    made->evaluates = options->loss != NULL;
+    PLIM_TRY(plim__gradient_operators_expand(made->graph, NULL, error));
+    PLIM_TRY(plim__graph_prune(made->graph, error));
+    PLIM_TRY(plim__passes_run(made->graph, options->without, shared != NULL, error));
+    PLIM_TRY(plim__infer_graph(made->graph, fold, NULL, error)); /* new nodes need types; folding may find more */
+    PLIM_TRY(plim__graph_prune(made->graph, error));
+    PLIM_TRY(plim__program_create(made->graph, options->threads > 0 ? options->threads : 1,
+                                  shared ? shared->program : NULL, &made->program, error));
+    plim__plan_options planning = {0};
+    if (shared) planning = (plim__plan_options){.shared = shared->plan, .persistent_from = shared->persistent_from};
+    return plim__plan_create(made->program, &planning, &made->plan, error);
+}
+
+plim_status plim__inference_create(const plim_graph *model, const plim_session_options *options,
+                                   const plim__shared *shared, plim__inference **inference, plim_error *error) {
+    *inference = plim__alloc_zero(1, sizeof **inference);
+    if (!*inference) return plim__fail_memory(error, "a session", sizeof **inference);
+    plim_status status = prepare(*inference, model, options, shared, error);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__inference_free(*inference);
+    *inference = NULL;
+    return status;
+}
+
+void plim__inference_free(plim__inference *made) {
+    if (!made) return;
+    plim__plan_free(made->plan);
+    plim__program_free(made->program);
+    plim_graph_free(made->graph);
+    plim__free(made);
+}
