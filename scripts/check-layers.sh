@@ -31,9 +31,18 @@ edges() {
     cat "$2"
 }
 
-symbols() { # every object once: archives hold the same ones again
-    find "$1" -name '*.o' -path '*/src/*' ! -path '*/sanitized/*' ! -path '*/fuzz/*' ! -path '*/coverage/*' ! -path '*/clang/*' -print0 |
-        xargs -0 -r nm -A | awk '
+# The objects of this build: not those of builds inside of it, nor what is left of sources that are gone.
+objects() {
+    find "$1" -mindepth 1 \( -name CMakeCache.txt -printf '%h\n' -prune -o -false \) | sort > "$work/inner"
+    find "$1" -name '*.o' -path '*/src/*' | grep -vF -f <(sed 's,$,/,' "$work/inner" | grep -vxF "$1/"; echo //) |
+        while read -r object; do
+            name=${object##*.dir/src/}
+            if [ -f "$source/src/${name%.o}" ]; then echo "$object"; fi
+        done
+}
+
+symbols() {
+    objects "$1" | xargs -r nm -A | awk '
         $NF ~ /^plim_/ {
             object = $1; sub(/:.*/, "", object); sub(/.*\/src\//, "", object); sub(/\.o$/, "", object)
             folder = object; sub(/\/.*/, "", folder)

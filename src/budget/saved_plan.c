@@ -11,7 +11,7 @@
 #include "core/json.h"
 #include "core/str.h"
 #include "format/trace.h"
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "plimsoll/version.h"
 
 #define VERSION 2 /* 1 knew nothing of state in a file */
@@ -40,7 +40,7 @@ static plim_status describe(const plim__training_plan *plan, json_t **out, plim_
     char processor[128], library[32];
     PLIM_TRY(plim__graph_fingerprint(plan->model, &model, error));
     plim__processor_name(processor, sizeof processor);
-    plim__machine_library(library, sizeof library);
+    plim__processor_library(library, sizeof library);
     bool momentum = (o->optimizer.kind == PLIM_SGD || o->optimizer.kind == PLIM_RMSPROP) && o->optimizer.momentum != 0;
     json_t *is = *out = json_object();
     plim__str sizes = {0}, freeze = {0};

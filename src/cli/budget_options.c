@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "mem/heap.h"
 #include "mem/limits.h"
 #include "mem/resident.h"
@@ -67,7 +67,7 @@ bool plim__budget_options_read(plim__args *args, plim_trainer_options *options) 
     if (!text) return true;
     if (strcmp(text, "auto") == 0) {
         plim__heap_prepare(); /* threads that compute take address space, which is what `ulimit -v` counts: before, not after */
-        (void)plim__machine_warm(plim__args_threads(args), NULL); /* who needs it will be told */
+        (void)plim__processor_warm(plim__args_threads(args), NULL); /* who needs it will be told */
         options->budget = plim__budget_auto(NULL);
         return true;
     }

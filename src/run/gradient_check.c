@@ -9,7 +9,7 @@
 #include "core/random.h"
 #include "grad/gradient.h"
 #include "graph/pass.h"
-#include "program/fold.h"
+#include "kernel/processor.h"
 
 #define DEFAULT_SAMPLES 24
 #define DEFAULT_EPSILON 0.01
@@ -53,10 +53,10 @@ static plim_status prepare(struct check *c, plim_error *error) {
     for (size_t i = 0; i < o->size_count; i++)
         PLIM_TRY(plim__graph_bind(g, o->sizes[i].symbol, o->sizes[i].size, error));
     PLIM_TRY(plim__graph_bind(g, NULL, o->batch > 0 ? o->batch : 1, error));
-    PLIM_TRY(plim__infer_graph(g, plim__kernel_fold, NULL, error));
+    PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
     PLIM_TRY(plim__graph_prune(g, error));
     PLIM_TRY(plim__passes_run(g, NULL, true, error));
-    PLIM_TRY(plim__infer_graph(g, plim__kernel_fold, NULL, error));
+    PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
     return plim__graph_prune(g, error);
 }
 

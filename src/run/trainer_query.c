@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "kernel/processor.h"
 #include "run/trainer.h"
 
 /* --- sizes ---------------------------------------------------------------------------------------------------- */
@@ -128,7 +129,7 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
     plim__variant *v;
     plim__instance instance = {0};
     plim__arena arena = {0};
-    PLIM_TRY(plim__variant_create(plan->model, &training, plan->bounds.threads, NULL, &v, error));
+    PLIM_TRY(plim__variant_create(plan->model, &training, plim__on_processor(plan->bounds.threads), NULL, &v, error));
     plim_status status = plim__variant_pack(v, NULL, 0, NULL, error);
     if (status == PLIM_OK)
         status = plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_transient_bytes(v), error);

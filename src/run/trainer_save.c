@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "format/onnx.h"
+#include "kernel/processor.h"
 #include "ops/op.h"
-#include "program/fold.h"
 #include "run/trainer.h"
 
 static plim_status read_weight(void *context, size_t index, void *dense, plim_error *error) {
@@ -68,7 +68,7 @@ plim_status plim__trainer_can_save(const char *path, plim_error *error) {
 static plim_status save_onnx(const plim_graph *model, const plim__weights *now, const char *path, plim_error *error) {
     plim_graph *copy = plim_graph_clone(model);
     if (!copy) return plim__fail_memory(error, "a copy of a graph", sizeof(void *));
-    plim_status status = plim__infer_outputs(copy, plim__kernel_fold, error);
+    plim_status status = plim__infer_outputs(copy, plim__processor_fold, error);
     if (status == PLIM_OK) status = plim__onnx_save_changed(copy, now, path, error);
     plim_graph_free(copy);
     return status;

@@ -97,7 +97,7 @@ static inline void split_fill(float *x, int64_t *labels, int64_t samples, int up
     }
 }
 
-/* Returns the status of making the trainer; the run is empty then. */
+/* Returns what failed: making the trainer (the class is PLIM_EXACT then) or an update; such a run has no weights. */
 static inline plim_status split_train(const plim_graph *model, int64_t samples, int64_t pieces, plim_loss_kind loss,
                                       struct split_run *run) {
     static float x[MOST_SAMPLES * STEPS * WIDTH], target[MOST_SAMPLES * STEPS * WIDTH];
@@ -117,19 +117,24 @@ static inline plim_status split_train(const plim_graph *model, int64_t samples, 
         snprintf(run->why, sizeof run->why, "%.190s", error.message);
         return status;
     }
-    for (int u = 0; u < UPDATES; u++) {
-        plim_step_result result;
-        split_fill(x, labels, samples, u);
-        for (int64_t i = 0; i < samples * STEPS * WIDTH; i++) target[i] = (float)sin((double)x[i] * 3);
-        plim_batch batch = {samples, {x, labels}, loss == PLIM_LOSS_CROSS_ENTROPY ? (void *)labels : (void *)target};
-        if (plim_trainer_step(t, &batch, &result, &error) != PLIM_OK) fail_msg("%s", error.message);
-        run->losses[u] = result.loss;
-    }
     plim_trainer_stats stats;
     plim_trainer_get_stats(t, &stats);
     run->class_ = stats.class_;
     run->micro_batch = stats.micro_batch;
     snprintf(run->why, sizeof run->why, "%.190s", stats.prevents_split ? stats.prevents_split : "");
+    for (int u = 0; u < UPDATES; u++) {
+        plim_step_result result;
+        split_fill(x, labels, samples, u);
+        for (int64_t i = 0; i < samples * STEPS * WIDTH; i++) target[i] = (float)sin((double)x[i] * 3);
+        plim_batch batch = {samples, {x, labels}, loss == PLIM_LOSS_CROSS_ENTROPY ? (void *)labels : (void *)target};
+        status = plim_trainer_step(t, &batch, &result, &error);
+        if (status != PLIM_OK) {
+            snprintf(run->why, sizeof run->why, "%.190s", error.message);
+            plim_trainer_free(t);
+            return status;
+        }
+        run->losses[u] = result.loss;
+    }
     for (size_t i = 0; i < plim_trainer_tensor_count(t); i++) {
         plim_trainer_tensor tensor;
         plim_trainer_get_tensor(t, i, &tensor);
