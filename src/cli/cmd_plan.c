@@ -199,7 +199,8 @@ static plim_status open_data(const plim__args *args, const plim_graph *model, pl
     *made = (plim__train_data){0};
     if (!plim__args_has(args, "data")) return PLIM_OK;
     plim__train_data_follow(args, model, settings, data);
-    return plim__train_data_open(args, 0, true, settings, data, made, error);
+    made->counted = true;
+    return plim__train_data_open(args, settings, data, made, error);
 }
 
 static int plan(plim__args *args, plim__train_settings *settings, plim__data_settings *data_settings) {
