@@ -60,6 +60,37 @@ typedef enum plim_cause {
 PLIM_API const char *plim_cause_name(plim_cause cause);
 PLIM_API const char *plim_cause_sentence(plim_cause cause);
 
+/* What the program was doing when it failed, from its traceback. */
+#define PLIM_PHASE_LIST(X)                                                                                             \
+    X(UNKNOWN, "unknown")                                                                                              \
+    X(LOADING, "loading the model")                                                                                    \
+    X(DATA, "reading data")                                                                                            \
+    X(FORWARD, "the forward pass")                                                                                     \
+    X(BACKWARD, "the backward pass")                                                                                   \
+    X(OPTIMIZER, "the optimizer's update")                                                                             \
+    X(EVALUATION, "evaluation")                                                                                        \
+    X(INFERENCE, "inference")                                                                                          \
+    X(COMPILING, "compilation")
+
+typedef enum plim_phase {
+#define PLIM_PHASE_ENUM(name, words) PLIM_PHASE_##name,
+    PLIM_PHASE_LIST(PLIM_PHASE_ENUM)
+#undef PLIM_PHASE_ENUM
+        PLIM_PHASE_COUNT
+} plim_phase;
+
+/* "the backward pass"; never NULL. */
+PLIM_API const char *plim_phase_name(plim_phase phase);
+
+/* Where in the program it happened: the innermost line that is the user's own. */
+typedef struct plim_place {
+    char file[128]; /* as the traceback has it; "" when there is none */
+    char function[64];
+    char code[128];
+    int64_t line;                    /* -1 when not told */
+    int64_t epoch, step, step_count; /* the last progress before the failure; -1 when not told */
+} plim_place;
+
 /* Something that occupies memory, out of an allocator's dump. */
 typedef struct plim_holder {
     uint64_t bytes; /* of one block */
@@ -73,7 +104,9 @@ typedef struct plim_fix {
     char title[160];       /* "Use a smaller batch" */
     char setting[256];     /* the exact setting or line for this framework and version */
     plim_amount saving;    /* what it should give back, where the numbers allow to say */
-    char saving_note[120]; /* how the saving is reckoned; "" when unknown */
+    char saving_note[120]; /* how the saving is estimated; "" when unknown */
+    int reaches;           /* 1: the saving covers the shortfall; 0: it does not; -1: not known */
+    int cost;              /* 0: a setting; 1: a few lines or some speed; 2: quality, other hardware or much work */
 } plim_fix;
 
 #define PLIM_EXPLANATION_DIMS     16
@@ -91,8 +124,14 @@ typedef struct plim_explanation {
     int64_t shape[PLIM_EXPLANATION_DIMS];
     char dtype[24]; /* NumPy's word; "" when unknown */
     plim_amount shape_bytes, capacity, allocated, reserved, free, process, other_process, limit, largest_free;
+    plim_amount shortfall; /* how much is missing for this request; unknown when the numbers do not tell */
     plim_cause cause;
-    double confidence; /* 0 to 1 */
+    double confidence;    /* 0 to 1 */
+    char headline[200];   /* the cause in one sentence with this failure's numbers */
+    char recurrence[200]; /* whether it will happen again, as far as the log shows; "" when it does not */
+    char unread[160];     /* a figure that is cut off or garbled, and so was not taken; "" for none */
+    plim_phase phase;
+    plim_place place;
     int evidence_count, fix_count, holder_count;
     char evidence[PLIM_EXPLANATION_EVIDENCE][256]; /* sentences, the strongest first */
     plim_fix fixes[PLIM_EXPLANATION_FIXES];        /* in the order to try */

@@ -50,6 +50,56 @@ PLIM_API plim_status plim_replay_page(plim_replay *replay, const char *path, pli
 /* The same as text for a terminal of this width (0: 80). Free it with plim_text_free. */
 PLIM_API plim_status plim_replay_chart(plim_replay *replay, int width, bool unicode, char **text, plim_error *error);
 
+/* --- before anything runs ------------------------------------------------------------------------------------- */
+
+typedef struct plim_gpu {
+    const char *name;
+    uint64_t memory; /* bytes that programs can have */
+    int capability;  /* compute capability times ten */
+} plim_gpu;
+
+PLIM_API const plim_gpu *plim_gpu_at(size_t index); /* the table of known cards; NULL past the end */
+/* By name ("RTX 3060", "NVIDIA A100-SXM4-40GB") or by memory ("12GiB"). PLIM_NOT_FOUND names the cards that are near. */
+PLIM_API plim_status plim_gpu_find(const char *text, plim_gpu *gpu, plim_error *error);
+
+enum { PLIM_PREDICTION_KINDS = 8, PLIM_PREDICTION_HOLDERS = 8 };
+
+/* Who holds memory at the peak. */
+typedef struct plim_prediction_holder {
+    char name[96], shape[64];
+    const char *kind; /* "activation" */
+    uint64_t bytes;
+} plim_prediction_holder;
+
+typedef struct plim_prediction_result {
+    bool fits;                               /* on the card, with what driver and libraries take; true without a card */
+    plim_replay_result replay;               /* on the card; without one, on a device without a limit */
+    uint64_t capacity;                       /* bytes that the card leaves to the allocator; 0: no card */
+    uint64_t requested, allocated, reserved; /* peaks on a device without a limit */
+    uint64_t cublas, work; /* work spaces of matrix products, and the largest one of a convolution; in the above */
+    uint64_t libraries;    /* kernels and handles that are loaded on first use */
+    uint64_t context, context_most;        /* the CUDA context; with all kernels loaded at once */
+    uint64_t driver, driver_most;          /* what nvidia-smi shows at the peak, on the card */
+    uint64_t kinds[PLIM_PREDICTION_KINDS]; /* requested bytes at the peak, by kind */
+    plim_prediction_holder holders[PLIM_PREDICTION_HOLDERS];
+    size_t holder_count;
+    char cut[512]; /* the record ends early, and why; "" when it is whole */
+} plim_prediction_result;
+
+PLIM_API const char *plim_prediction_kind(size_t index); /* "weight", "gradient" ...; NULL past the end */
+
+typedef struct plim_prediction plim_prediction;
+
+/* From a trace that python/plimsoll/capture.py or a plan wrote. */
+PLIM_API plim_status plim_prediction_open(const char *path, plim_prediction **prediction, plim_error *error);
+PLIM_API void plim_prediction_free(plim_prediction *prediction); /* NULL is fine */
+/* `gpu` may be NULL: then there are no work spaces and no limit. `pool` gives the allocator and its settings. */
+PLIM_API plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu,
+                                         const plim_pool_options *pool, plim_prediction_result *result,
+                                         plim_error *error);
+/* The last run as a page, with the card's capacity as a line. Ends the prediction. */
+PLIM_API plim_status plim_prediction_page(plim_prediction *prediction, const char *path, plim_error *error);
+
 #ifdef __cplusplus
 }
 #endif

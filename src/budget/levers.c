@@ -95,9 +95,11 @@ plim_status plim__levers_apply_schedule(const plim__task *task, const plim__leve
 }
 
 double plim__variant_seconds(const plim__variant *v, const plim__task *task) {
-    double *seconds = plim__costs_of(task->costs, v->program);
-    if (!seconds) return 0;
-    double sum = plim__program_seconds(v->program, seconds, (task->training.batch + v->samples - 1) / v->samples);
-    plim__free(seconds);
+    int64_t runs = (task->training.batch + v->samples - 1) / v->samples;
+    double sum = 0;
+    for (size_t s = 0; s < v->program->steps.count; s++) {
+        const plim__step *step = &v->program->steps.items[s];
+        sum += plim__costs_seconds(task->costs, step) * (step->phase == PLIM__UPDATE ? 1 : (double)runs);
+    }
     return sum + 2 * (double)plim__spilled_bytes(v->lowered) / task->costs->disk;
 }

@@ -105,11 +105,16 @@ static plim_status add_candidate(plim__timeline *timeline, const plim_plan_candi
     if (candidate->spilled) plim__str_addf(&label, "%s spilled, ", plim_bytes_format(candidate->spilled, bytes));
     plim__str_addf(&label, "%s", plim_class_name(candidate->class_));
     plim__str_addf(&ask, "%s %lluMiB", command, (unsigned long long)((budget + (1 << 20) - 1) >> 20));
-    plim_status status =
-        label.failed || ask.failed
-            ? plim__fail_memory(error, "a plan", label.length + ask.length)
-            : plim__timeline_add_frontier(timeline, budget, candidate->process_bytes, candidate->seconds,
-                                          plim__str_text(&label), plim__str_text(&ask), chosen, error);
+    plim_status status = label.failed || ask.failed
+                             ? plim__fail_memory(error, "a plan", label.length + ask.length)
+                             : plim__timeline_add_frontier(timeline,
+                                                           &(plim__timeline_point){.budget = budget,
+                                                                                   .peak = candidate->process_bytes,
+                                                                                   .seconds = candidate->seconds,
+                                                                                   .label = plim__str_text(&label),
+                                                                                   .command = plim__str_text(&ask),
+                                                                                   .chosen = chosen},
+                                                           error);
     plim__str_free(&label);
     plim__str_free(&ask);
     return status;

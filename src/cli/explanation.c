@@ -35,9 +35,11 @@ static json_t *fixes_json(const plim_explanation *x) {
     json_t *fixes = json_array();
     for (int i = 0; i < x->fix_count; i++) {
         const plim_fix *fix = &x->fixes[i];
-        json_array_append_new(fixes, json_pack("{s:s, s:s, s:o, s:o}", "title", fix->title, "setting", fix->setting,
-                                               "saving_bytes", amount_json(fix->saving), "saving_is",
-                                               fix->saving_note[0] ? json_string(fix->saving_note) : json_null()));
+        json_array_append_new(
+            fixes, json_pack("{s:s, s:o, s:o, s:o, s:o, s:i}", "title", fix->title, "setting", text_json(fix->setting),
+                             "saving_bytes", amount_json(fix->saving), "saving_is",
+                             fix->saving_note[0] ? json_string(fix->saving_note) : json_null(), "reaches",
+                             fix->reaches < 0 ? json_null() : json_boolean(fix->reaches), "cost", fix->cost));
     }
     return fixes;
 }
@@ -53,6 +55,17 @@ static json_t *holders_json(const plim_explanation *x) {
                                         holder->what[0] ? text_json(holder->what) : json_null()));
     }
     return holders;
+}
+
+static json_t *count_json(int64_t count) { return count >= 0 ? json_integer(count) : json_null(); }
+
+static json_t *place_json(const plim_explanation *x) {
+    const plim_place *place = &x->place;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file",
+                     place->file[0] ? text_json(place->file) : json_null(), "line", count_json(place->line), "function",
+                     place->function[0] ? text_json(place->function) : json_null(), "code",
+                     place->code[0] ? text_json(place->code) : json_null(), "epoch", count_json(place->epoch), "step",
+                     count_json(place->step), "step_count", count_json(place->step_count));
 }
 
 json_t *plim__explanation_json(const plim_explanation *x) {
@@ -77,7 +90,14 @@ json_t *plim__explanation_json(const plim_explanation *x) {
     json_object_set_new(object, "other_process_bytes", amount_json(x->other_process));
     json_object_set_new(object, "limit_bytes", amount_json(x->limit));
     json_object_set_new(object, "largest_free_bytes", amount_json(x->largest_free));
+    json_object_set_new(object, "shortfall_bytes", amount_json(x->shortfall));
     json_object_set_new(object, "cause", json_string(plim_cause_name(x->cause)));
+    json_object_set_new(object, "headline", x->headline[0] ? text_json(x->headline) : json_null());
+    json_object_set_new(object, "phase",
+                        x->phase != PLIM_PHASE_UNKNOWN ? json_string(plim_phase_name(x->phase)) : json_null());
+    json_object_set_new(object, "place", place_json(x));
+    json_object_set_new(object, "recurrence", x->recurrence[0] ? json_string(x->recurrence) : json_null());
+    json_object_set_new(object, "unread", x->unread[0] ? text_json(x->unread) : json_null());
     json_object_set_new(object, "confidence", json_real(round(x->confidence * 100) / 100));
     json_object_set_new(object, "evidence", evidence);
     json_object_set_new(object, "fixes", fixes_json(x));
@@ -92,7 +112,17 @@ json_t *plim__explanation_json(const plim_explanation *x) {
 
 /* --- for people ----------------------------------------------------------------------------------------------- */
 
-typedef char text[PLIM_BYTES_TEXT];
+typedef char text[64];
+
+/* Two decimals: a request just above what is free must not look like it. */
+static const char *size_text(uint64_t bytes, text made) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    double value = (double)bytes;
+    while (value >= 1023.995 && unit + 1 < sizeof units / sizeof *units) value /= 1024, unit++;
+    snprintf(made, sizeof(text), unit ? "%.2f %s" : "%.0f %s", value, units[unit]);
+    return made;
+}
 
 static const char *nice_name(const char *framework) {
     static const char *const names[][2] = {{"pytorch", "PyTorch"},
@@ -119,7 +149,55 @@ static const char *nice_name(const char *framework) {
                                            {"ray", "Ray"},
                                            {"deepspeed", "DeepSpeed"},
                                            {"cpp", "C++"},
-                                           {"windows", "Windows"}};
+                                           {"windows", "Windows"},
+                                           {"ollama", "Ollama"},
+                                           {"sglang", "SGLang"},
+                                           {"lmdeploy", "LMDeploy"},
+                                           {"tensorrt-llm", "TensorRT-LLM"},
+                                           {"exllama", "ExLlama"},
+                                           {"ctranslate2", "CTranslate2"},
+                                           {"xgboost", "XGBoost"},
+                                           {"lightgbm", "LightGBM"},
+                                           {"catboost", "CatBoost"},
+                                           {"rapids", "RAPIDS (cuDF, RMM)"},
+                                           {"numba", "Numba"},
+                                           {"faiss", "Faiss"},
+                                           {"opencv", "OpenCV"},
+                                           {"neuron", "AWS Neuron"},
+                                           {"cann", "Ascend CANN"},
+                                           {"sycl", "SYCL"},
+                                           {"hip", "HIP"},
+                                           {"opencl", "OpenCL"},
+                                           {"vulkan", "Vulkan"},
+                                           {"cntk", "CNTK"},
+                                           {"torch7", "Torch (Lua)"},
+                                           {"colab", "Colab"},
+                                           {"kaggle", "Kaggle"},
+                                           {"jupyter", "Jupyter"},
+                                           {"lsf", "LSF"},
+                                           {"pbs", "PBS"},
+                                           {"sge", "Grid Engine"},
+                                           {"htcondor", "HTCondor"},
+                                           {"yarn", "YARN"},
+                                           {"dask", "Dask"},
+                                           {"pandas", "pandas"},
+                                           {"arrow", "Arrow"},
+                                           {"duckdb", "DuckDB"},
+                                           {"joblib", "joblib"},
+                                           {"nccl", "NCCL"},
+                                           {"java", "Java"},
+                                           {"node", "Node.js"},
+                                           {"r", "R"},
+                                           {"go", "Go"},
+                                           {"rust", "Rust"},
+                                           {"php", "PHP"},
+                                           {"ruby", "Ruby"},
+                                           {"perl", "Perl"},
+                                           {"dotnet", ".NET"},
+                                           {"matlab", "MATLAB"},
+                                           {"compiler", "the compiler"},
+                                           {"jetson", "Jetson"},
+                                           {"unknown", "a program"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(framework, names[i][0]) == 0) return names[i][1];
     return framework;
@@ -151,6 +229,37 @@ static void add_wrapped(plim__str *out, const char *words, int indent, int width
     plim__str_addc(out, '\n');
 }
 
+/* Where in the program, and how far it had come. */
+static void print_place(plim__str *out, const plim_explanation *x, int width) {
+    const plim_place *place = &x->place;
+    plim__str where = {0};
+    if (x->phase != PLIM_PHASE_UNKNOWN) plim__str_addf(&where, "in %s", plim_phase_name(x->phase));
+    if (x->phase == PLIM_PHASE_LOADING || x->phase == PLIM_PHASE_DATA) {
+        plim__str_clear(&where);
+        plim__str_addf(&where, "while %s", plim_phase_name(x->phase));
+    }
+    if (place->file[0]) {
+        plim__str_addf(&where, "%s%s", where.length ? ", at " : "at ", place->file);
+        if (place->line >= 0) plim__str_addf(&where, " line %lld", (long long)place->line);
+    }
+    if (place->epoch >= 0) plim__str_addf(&where, "%sepoch %lld", where.length ? ", " : "", (long long)place->epoch);
+    if (place->step >= 0) plim__str_addf(&where, "%sstep %lld", where.length ? ", " : "", (long long)place->step);
+    if (place->step >= 0 && place->step_count > 0) plim__str_addf(&where, " of %lld", (long long)place->step_count);
+    if (where.length) {
+        plim__str_add(out, "  where      ");
+        add_wrapped(out, plim__str_text(&where), 13, width);
+    }
+    if (place->code[0]) {
+        plim__str_add(out, "             ");
+        add_wrapped(out, place->code, 13, width);
+    }
+    if (x->recurrence[0]) {
+        plim__str_add(out, "  again?     ");
+        add_wrapped(out, x->recurrence, 13, width);
+    }
+    plim__str_free(&where);
+}
+
 static void print_failure(plim__str *out, const plim__terminal *terminal, const plim_explanation *x) {
     text size, exact;
     plim__terminal_addf(out, terminal, PLIM_STYLE_BOLD, "%s",
@@ -165,8 +274,10 @@ static void print_failure(plim__str *out, const plim__terminal *terminal, const 
         if (x->device_index >= 0) plim__str_addf(out, " %lld", (long long)x->device_index);
     }
     plim__str_addc(out, '\n');
+    if (x->shortfall.known && x->shortfall.bytes && x->found)
+        plim__str_addf(out, "  missing    %s\n", size_text(x->shortfall.bytes, size));
     if (x->requested.known) {
-        plim__str_addf(out, "  asked for  %s", plim_bytes_format(x->requested.bytes, size));
+        plim__str_addf(out, "  asked for  %s", size_text(x->requested.bytes, size));
         if (x->requested.exact) plim__str_addf(out, " (%s bytes)", plim_bytes_group(x->requested.bytes, exact));
         if (x->rank >= 0) {
             plim__str_add(out, ": ");
@@ -187,7 +298,7 @@ static void add_legend(plim__str *out, const plim__terminal *terminal, plim__sty
     text size;
     plim__str_add(out, "  ");
     plim__terminal_addf(out, terminal, style, "%s", mark);
-    plim__str_addf(out, " %s %s", name, plim_bytes_format(bytes, size));
+    plim__str_addf(out, " %s %s", name, size_text(bytes, size));
 }
 
 static double part(uint64_t bytes) { return (double)bytes; }
@@ -210,7 +321,7 @@ static void print_bar(plim__str *out, const plim__terminal *terminal, const plim
         {part(others), PLIM_STYLE_BLUE, 'o'},
     };
     text size;
-    plim__str_addf(out, "\nWhere the memory is: %s\n  ", plim_bytes_format(total, size));
+    plim__str_addf(out, "\nWhere the memory is: %s\n  ", size_text(total, size));
     plim__terminal_bar(out, terminal, parts, sizeof parts / sizeof *parts, (double)total, width);
     plim__str_addc(out, '\n');
     if (x->allocated.known) add_legend(out, terminal, PLIM_STYLE_RED, "#", "live", live);
@@ -229,11 +340,9 @@ static void print_holders(plim__str *out, const plim_explanation *x) {
     for (int i = 0; i < x->holder_count && i < 5; i++) {
         const plim_holder *holder = &x->holders[i];
         text size, total;
-        plim__str_addf(out, "  %10s",
-                       plim_bytes_format((uint64_t)((double)holder->bytes * (double)holder->count), total));
+        plim__str_addf(out, "  %10s", size_text((uint64_t)((double)holder->bytes * (double)holder->count), total));
         if (holder->count > 1)
-            plim__str_addf(out, " = %llu x %s", (unsigned long long)holder->count,
-                           plim_bytes_format(holder->bytes, size));
+            plim__str_addf(out, " = %llu x %s", (unsigned long long)holder->count, size_text(holder->bytes, size));
         if (holder->guess[0]) plim__str_addf(out, "   %s%s", holder->what[0] ? "" : "maybe ", holder->guess);
         if (holder->what[0]) plim__str_addf(out, "   %s", holder->what);
         plim__str_addc(out, '\n');
@@ -258,7 +367,13 @@ static void print_fixes(plim__str *out, const plim__terminal *terminal, const pl
         if (fix->saving.known) {
             text size;
             char line[256];
-            snprintf(line, sizeof line, "saves %s: %s", plim_bytes_format(fix->saving.bytes, size), fix->saving_note);
+            text missing;
+            if (fix->reaches == 0)
+                snprintf(line, sizeof line, "gives %s of the %s that are missing: %s",
+                         size_text(fix->saving.bytes, size), size_text(x->shortfall.bytes, missing), fix->saving_note);
+            else
+                snprintf(line, sizeof line, "gives %s%s: %s", size_text(fix->saving.bytes, size),
+                         fix->reaches == 1 ? ", enough" : "", fix->saving_note);
             plim__str_add(out, "     ");
             add_wrapped(out, line, 5, width);
         }
@@ -274,12 +389,13 @@ void plim__explanation_print(plim__str *out, const plim__terminal *terminal, con
         return;
     }
     print_failure(out, terminal, x);
+    print_place(out, x, width);
     print_bar(out, terminal, x);
     print_holders(out, x);
     plim__terminal_addf(out, terminal, PLIM_STYLE_BOLD, "\nCause: %s", plim_cause_name(x->cause));
     plim__str_addf(out, "  (%s)\n  ", sure(x->confidence));
     char sentence[256];
-    snprintf(sentence, sizeof sentence, "%s.", plim_cause_sentence(x->cause));
+    snprintf(sentence, sizeof sentence, "%s.", x->headline[0] ? x->headline : plim_cause_sentence(x->cause));
     add_wrapped(out, sentence, 2, width);
     for (int i = 0; i < x->evidence_count; i++) {
         plim__str_add(out, "  - ");

@@ -1,10 +1,11 @@
-/* Which cause the numbers show. The order of the checks is the order of PLIM_CAUSE_LIST. */
+/* Which cause the numbers show, and how much is missing. The order of the checks is the order of PLIM_CAUSE_LIST. */
 #include "diagnose/cause.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define GIB ((uint64_t)1 << 30)
+#define MIB ((uint64_t)1 << 20)
 /* Without a capacity to compare with, nobody allocates this much at once. */
 #define NONSENSE (8 * 1024 * GIB)
 /* The CUDA context takes up to 0.9 GiB of the gap that nobody lists. */
@@ -20,6 +21,14 @@ static const char *const sentences[] = {
     PLIM_CAUSE_LIST(SENTENCE)
 #undef SENTENCE
 };
+
+static const char *const phases[] = {
+#define PHASE(name, words) words,
+    PLIM_PHASE_LIST(PHASE)
+#undef PHASE
+};
+
+const char *plim_phase_name(plim_phase phase) { return phases[phase < PLIM_PHASE_COUNT ? phase : PLIM_PHASE_UNKNOWN]; }
 
 const char *plim_cause_name(plim_cause cause) { return cause < PLIM_CAUSE_COUNT ? words[cause] : "none"; }
 const char *plim_cause_sentence(plim_cause cause) {
@@ -56,9 +65,14 @@ bool plim__others(const plim_explanation *x, uint64_t *bytes) {
 typedef struct view {
     const plim_explanation *x;
     const plim__incident *incident;
-    unsigned facts;
-    bool pool; /* capacity and free are an allocator's pool, not the device */
+    plim__facts facts;
+    bool pool;      /* capacity and free are an allocator's pool, not the device */
+    bool in_pieces; /* a dump's free chunks would do together */
 } view;
+
+static bool is_kind(const plim_explanation *x, const char *kind) {
+    return x->device_kind && strcmp(x->device_kind, kind) == 0;
+}
 
 static bool is_bad_size(const view *v) {
     const plim_explanation *x = v->x;
@@ -70,6 +84,7 @@ static bool is_bad_size(const view *v) {
     return x->requested.bytes >= NONSENSE;
 }
 
+/* Whole capacity or limit exceeded by one request. */
 static bool is_too_big(const view *v) {
     const plim_explanation *x = v->x;
     if (v->facts & PLIM_FACT_TOO_BIG) return true;
@@ -78,35 +93,66 @@ static bool is_too_big(const view *v) {
     return x->limit.known && !(v->facts & PLIM_FACT_BLOCK_LIMIT) && x->requested.bytes > x->limit.bytes;
 }
 
+/* Not the whole capacity, but more than all that is live, and more than remains. */
+static bool is_too_big_for_the_rest(const view *v) {
+    const plim_explanation *x = v->x;
+    if (!x->requested.known || !x->capacity.known || !x->allocated.known) return false;
+    if (v->facts & PLIM_FACT_CHUNK) return false;
+    uint64_t rest = (x->free.known ? x->free.bytes : 0) + plim__cached(x);
+    return x->requested.bytes >= x->capacity.bytes / 4 && x->requested.bytes >= x->allocated.bytes / 2 &&
+           x->requested.bytes > rest;
+}
+
 static bool is_limit(const view *v) {
     const plim_explanation *x = v->x;
     if (v->facts & PLIM_FACT_LIMIT) return true;
+    if (v->facts & PLIM_FACT_POOL) return true;
+    if (v->pool && (v->facts & PLIM_FACT_HOST)) return !v->in_pieces; /* the processor's pool has a size that was set */
     if (!x->limit.known || (v->facts & PLIM_FACT_BLOCK_LIMIT)) return false;
-    if (x->device_kind && strcmp(x->device_kind, "mps") == 0) return false; /* a watermark of the memory it shares */
+    uint64_t request = x->requested.known ? x->requested.bytes : 0;
+    if (is_kind(x, "mps")) { /* a watermark of the memory that it shares */
+        uint64_t other = v->incident->facts.used.known ? v->incident->facts.used.bytes : 0;
+        uint64_t live = x->allocated.known ? x->allocated.bytes : 0;
+        return live + other + request >= x->limit.bytes - x->limit.bytes / 20;
+    }
     if (v->pool || (v->incident->dumped && x->limit.bytes * 10 > x->capacity.bytes * 8)) return false;
     uint64_t held = x->reserved.known ? x->reserved.bytes : x->allocated.known ? x->allocated.bytes : 0;
-    uint64_t request = x->requested.known ? x->requested.bytes : 0;
     bool reached = held + request >= x->limit.bytes - x->limit.bytes / 100;
     bool room = !x->free.known || x->free.bytes >= request;
     return reached && room;
 }
 
+/* Intel's runtime gives single blocks below 4 GiB only. */
 static bool is_block_limit(const view *v) {
     const plim_explanation *x = v->x;
     if (v->facts & PLIM_FACT_BLOCK_LIMIT) return true;
-    if (!x->device_kind || strcmp(x->device_kind, "xpu") != 0 || !x->requested.known) return false;
-    if (x->requested.bytes <= 4 * GIB) return false;
+    if (!is_kind(x, "xpu") || !x->requested.known) return false;
+    if (x->requested.bytes < 4 * GIB - GIB / 50) return false;
     if (x->free.known) return x->free.bytes >= x->requested.bytes;
     return x->capacity.known && x->reserved.known && x->capacity.bytes >= x->reserved.bytes &&
            x->capacity.bytes - x->reserved.bytes >= x->requested.bytes;
 }
 
+/* Free beyond doubt: some drivers keep a little of what they call free. */
+static bool is_amply_free(const plim_explanation *x) {
+    if (!x->requested.known || !x->free.known) return false;
+    bool much = x->free.bytes >= 512 * MIB || (x->capacity.known && x->free.bytes >= x->capacity.bytes / 10);
+    if (!much) return false;
+    uint64_t margin = x->requested.bytes / 8 > 64 * MIB ? x->requested.bytes / 8 : 64 * MIB;
+    return x->free.bytes >= x->requested.bytes && x->free.bytes - x->requested.bytes >= margin;
+}
+
 static bool is_other_process(const view *v) {
     const plim_explanation *x = v->x;
     uint64_t others;
-    if (v->facts & PLIM_FACT_FALLING) return true;
+    if (v->facts & (PLIM_FACT_FALLING | PLIM_FACT_OTHERS)) return true;
     if ((v->facts & PLIM_FACT_DRIVER) && !v->incident->confirmed) return true;
-    if (v->pool || !plim__others(x, &others) || !x->capacity.known) return false;
+    /* a pool that may grow and cannot: somebody else has the card */
+    if (v->pool && !(v->facts & PLIM_FACT_HOST) && x->requested.known && x->allocated.known &&
+        x->capacity.bytes >= GIB && x->allocated.bytes + x->requested.bytes < x->capacity.bytes / 2)
+        return true;
+    if (v->pool || !plim__others(x, &others) || !x->capacity.known || is_amply_free(x)) return false;
+    if (v->facts & PLIM_FACT_UNKNOWN_PROCESSES) return false;
     uint64_t free = x->free.known ? x->free.bytes : 0, request = x->requested.known ? x->requested.bytes : 0;
     return others >= x->capacity.bytes / 4 && free + others >= request;
 }
@@ -124,12 +170,17 @@ static bool is_dataset(const view *v) {
 static bool is_fragmented(const view *v) {
     const plim_explanation *x = v->x;
     if (v->facts & PLIM_FACT_SAID_FRAGMENTED) return true;
-    if (!x->requested.known) return false;
-    uint64_t request = x->requested.bytes;
-    if (plim__cached(x) >= request && request) return true;
-    if (x->free.known && x->free.bytes >= request) return true;
-    const plim__dump *dump = &v->incident->dump;
-    return dump->has_chunks && dump->free_bytes >= request && dump->largest_free < request;
+    if (!x->requested.known || !x->requested.bytes) return false;
+    uint64_t request = x->requested.bytes, cached = plim__cached(x);
+    if (v->pool) return v->in_pieces;
+    if (v->in_pieces || cached >= request) return true;
+    if (!x->free.known) return false;
+    if (is_amply_free(x)) return true;
+    /* little is asked and little is left: full, whatever the last megabytes say */
+    bool crumbs = x->capacity.known ? request < x->capacity.bytes / 20 && x->free.bytes < x->capacity.bytes / 20
+                                    : x->free.bytes < 512 * MIB;
+    if (crumbs) return false;
+    return x->free.bytes >= request || (cached >= request / 20 && x->free.bytes + cached >= request);
 }
 
 static plim_cause decide(const view *v) {
@@ -137,12 +188,73 @@ static plim_cause decide(const view *v) {
     if (is_too_big(v)) return PLIM_CAUSE_TOO_BIG;
     if (is_limit(v)) return PLIM_CAUSE_LIMIT;
     if (is_block_limit(v)) return PLIM_CAUSE_PER_ALLOCATION_LIMIT;
-    if (v->facts & PLIM_FACT_HOST) return PLIM_CAUSE_HOST_MEMORY;
+    if ((v->facts & PLIM_FACT_HOST) && !v->pool) return PLIM_CAUSE_HOST_MEMORY;
     if (is_other_process(v)) return PLIM_CAUSE_OTHER_PROCESS;
     if (is_dataset(v)) return PLIM_CAUSE_DATASET_ON_DEVICE;
     if ((v->facts & PLIM_FACT_DISGUISED) && !v->x->requested.known) return PLIM_CAUSE_DISGUISED;
     if (is_fragmented(v)) return PLIM_CAUSE_FRAGMENTED;
-    return PLIM_CAUSE_FULL;
+    if (is_too_big_for_the_rest(v)) return PLIM_CAUSE_TOO_BIG;
+    return v->facts & PLIM_FACT_HOST ? PLIM_CAUSE_HOST_MEMORY : PLIM_CAUSE_FULL;
+}
+
+/* --- what is missing ------------------------------------------------------------------------------------------ */
+
+static plim_amount above(uint64_t need, uint64_t have) {
+    return need > have ? plim__rounded((double)(need - have)) : (plim_amount){0};
+}
+
+static plim_amount shortfall_of(const plim__incident *incident, const plim_explanation *x) {
+    if (incident->facts.missing.known) return incident->facts.missing;
+    if (!x->requested.known) {
+        bool over = x->cause == PLIM_CAUSE_LIMIT && x->process.known && x->limit.known;
+        return over ? above(x->process.bytes, x->limit.bytes) : (plim_amount){0};
+    }
+    uint64_t request = x->requested.bytes;
+    uint64_t held = x->reserved.known ? x->reserved.bytes : x->allocated.known ? x->allocated.bytes : 0;
+    switch (x->cause) {
+    case PLIM_CAUSE_TOO_BIG:
+        if (x->free.known && (!x->capacity.known || request <= x->capacity.bytes)) return above(request, x->free.bytes);
+        if (x->limit.known && (!x->capacity.known || x->limit.bytes < x->capacity.bytes))
+            return above(request, x->limit.bytes);
+        return x->capacity.known ? above(request, x->capacity.bytes) : (plim_amount){0};
+    case PLIM_CAUSE_LIMIT:
+        if (incident->facts.used.known && is_kind(x, "mps")) held += incident->facts.used.bytes;
+        if (x->limit.known) return above(held + request, x->limit.bytes);
+        return x->free.known ? above(request, x->free.bytes) : (plim_amount){0};
+    case PLIM_CAUSE_FRAGMENTED: return x->largest_free.known ? above(request, x->largest_free.bytes) : (plim_amount){0};
+    case PLIM_CAUSE_FULL:
+    case PLIM_CAUSE_OTHER_PROCESS:
+    case PLIM_CAUSE_DATASET_ON_DEVICE:
+    case PLIM_CAUSE_HOST_MEMORY:
+        if (x->free.known) return above(request, x->free.bytes);
+        return x->capacity.known && held ? above(held + request, x->capacity.bytes) : (plim_amount){0};
+    default: return (plim_amount){0};
+    }
+}
+
+/* --- will it happen again? ------------------------------------------------------------------------------------ */
+
+static void write_recurrence(plim_explanation *x) {
+    const plim_place *place = &x->place;
+    char *to = x->recurrence;
+    size_t size = sizeof x->recurrence;
+    if (x->cause == PLIM_CAUSE_BAD_SIZE)
+        snprintf(to, size, "it will fail the same way until the size is mended");
+    else if (x->cause == PLIM_CAUSE_OTHER_PROCESS)
+        snprintf(to, size, "it depends on what else runs on the device at that moment");
+    else if (x->phase == PLIM_PHASE_LOADING || x->phase == PLIM_PHASE_COMPILING)
+        snprintf(to, size, "it happened before any step: it will fail the same way every time");
+    else if (x->failures > 1 && x->failures < 1000000)
+        snprintf(to, size, "it failed %llu times in this log", (unsigned long long)x->failures);
+    else if (place->epoch > 1 || (place->epoch == 1 && place->step < 0))
+        snprintf(to, size,
+                 "at least one epoch fit before: what grew or came later (evaluation, a longer sample, a kept "
+                 "graph) is the difference");
+    else if (place->step > 20)
+        snprintf(to, size, "%lld steps fit before: a larger sample or something that grows is the difference",
+                 (long long)place->step);
+    else if (place->step >= 0 && place->step <= 1)
+        snprintf(to, size, "in the first step: it will fail the same way every time");
 }
 
 /* --- from incident to fields ---------------------------------------------------------------------------------- */
@@ -150,7 +262,7 @@ static plim_cause decide(const view *v) {
 /* Both print the same allocator's words; the paths and the exception tell who. */
 static const char *framework_of(const plim__event *facts) {
     if (facts->group != PLIM_GROUP_XLA) return facts->framework;
-    unsigned both = facts->facts & (PLIM_FACT_TENSORFLOW | PLIM_FACT_JAX);
+    plim__facts both = facts->facts & (PLIM_FACT_TENSORFLOW | PLIM_FACT_JAX);
     if (both == PLIM_FACT_TENSORFLOW) return "tensorflow";
     if (both == PLIM_FACT_JAX) return "jax";
     return facts->framework;
@@ -179,35 +291,38 @@ static void copy_facts(const plim__event *facts, plim_explanation *x) {
     snprintf(x->version, sizeof x->version, "%s", facts->version && !theirs ? facts->version : "");
 }
 
+static plim_amount rounded_bytes(uint64_t bytes) { return plim__rounded((double)bytes); }
+
 /* A dump's own totals. Reserved: 0 and LargestFreeBlock: 0 mean "not tracked". */
 static bool copy_dump(const plim__reader *reader, plim__incident *incident, plim_explanation *x) {
     const plim__dump *dump = &incident->dump;
     bool pool = !x->capacity.known && dump->has_limit;
+    plim_amount (*stated)(uint64_t) = dump->rounded ? rounded_bytes : plim__exact;
     if (dump->has_limit) {
         if (pool)
-            x->capacity = plim__exact(dump->limit);
+            x->capacity = stated(dump->limit);
         else
-            x->limit = plim__exact(dump->limit);
+            x->limit = stated(dump->limit);
     }
-    if (dump->has_in_use) x->allocated = plim__exact(dump->in_use);
+    if (dump->has_in_use) x->allocated = stated(dump->in_use);
     if (pool && dump->has_in_use && !x->free.known)
-        x->free = plim__exact(dump->limit > dump->in_use ? dump->limit - dump->in_use : 0);
+        x->free = stated(dump->limit > dump->in_use ? dump->limit - dump->in_use : 0);
     if (dump->regions)
         x->reserved = plim__exact(dump->region_bytes);
     else if (dump->pool_bytes)
-        x->reserved = plim__exact(dump->pool_bytes);
+        x->reserved = stated(dump->pool_bytes);
     else if (dump->reserved)
-        x->reserved = plim__exact(dump->reserved);
+        x->reserved = stated(dump->reserved);
     if (dump->has_chunks && dump->free_count)
         x->largest_free = plim__exact(dump->largest_free);
     else if (dump->stated_largest_free)
-        x->largest_free = plim__exact(dump->stated_largest_free);
+        x->largest_free = stated(dump->stated_largest_free);
     if (dump->free_bytes) x->fragmentation = 1 - (double)dump->largest_free / (double)dump->free_bytes;
     uint64_t megabyte = 1 << 20;
     if (pool && dump->limit % megabyte == 0 && reader->created_mb == (int64_t)(dump->limit / megabyte) &&
         reader->total_memory.known && dump->limit < reader->total_memory.bytes / 10 * 8) {
         incident->facts.facts |= PLIM_FACT_LIMIT;
-        x->limit = plim__exact(dump->limit);
+        x->limit = stated(dump->limit);
     }
     return pool;
 }
@@ -239,36 +354,103 @@ static void copy_holders(const plim__incident *incident, plim_explanation *x) {
 /* A driver's complaint or a skipped tactic failed nothing when the run went on. */
 static bool is_warning(plim__reader *reader) {
     const plim__incident *incident = &reader->incident;
-    unsigned facts = incident->facts.facts;
-    if (facts & PLIM_FACT_WARNING) return true;
+    plim__facts facts = incident->facts.facts;
+    if ((facts & PLIM_FACT_WARNING) || incident->recovered) return true;
     if (reader->engine_done && strcmp(incident->facts.framework, "tensorrt") == 0) return true;
     if (incident->confirmed) return false;
     if (facts & PLIM_FACT_TACTIC) return true;
     return (facts & PLIM_FACT_DRIVER) && plim__reader_moved_on(reader);
 }
 
+static bool says(const plim__incident *incident, plim__context_word word) {
+    return plim__context_has(&incident->context, word);
+}
+
+/* Who speaks, where the words alone do not tell: the rest of the log does. */
+static void refine_framework(const plim__incident *incident, plim_explanation *x) {
+    static const struct {
+        plim__context_word word;
+        const char *framework;
+    } speakers[] = {{PLIM_CONTEXT_CNTK, "cntk"},
+                    {PLIM_CONTEXT_OLLAMA, "ollama"},
+                    {PLIM_CONTEXT_LLAMA, "llama.cpp"},
+                    {PLIM_CONTEXT_TENSORRT, "tensorrt"},
+                    {PLIM_CONTEXT_ONNXRUNTIME, "onnxruntime"},
+                    {PLIM_CONTEXT_JAX, "jax"},
+                    {PLIM_CONTEXT_MLX, "mlx"},
+                    {PLIM_CONTEXT_PYTORCH, "pytorch"},
+                    {PLIM_CONTEXT_TENSORFLOW, "tensorflow"},
+                    {PLIM_CONTEXT_TRANSFORMERS, "pytorch"}};
+    bool bare = strcmp(x->framework, "cuda") == 0 || strcmp(x->framework, "unknown") == 0 ||
+                strcmp(x->framework, "hip") == 0 || strcmp(x->framework, "sycl") == 0 ||
+                strcmp(x->framework, "vulkan") == 0;
+    bool weak = incident->facts.strength <= PLIM_PLAIN;
+    for (size_t i = 0; bare && weak && i < sizeof speakers / sizeof *speakers; i++)
+        if (says(incident, speakers[i].word)) {
+            x->framework = speakers[i].framework;
+            break;
+        }
+    if (strcmp(x->framework, "onnxruntime") == 0 && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
+    if (strcmp(x->framework, "pytorch") == 0 && says(incident, PLIM_CONTEXT_LUA) && strstr(x->version, "PyTorch 0")) {
+        x->framework = "torch7";
+        x->version[0] = 0;
+    }
+    if (strcmp(x->framework, "pytorch") == 0 && strncmp(x->version, "Lua", 3) == 0 && says(incident, PLIM_CONTEXT_LUA))
+        x->framework = "torch7";
+    if (incident->facts.group == PLIM_GROUP_XLA && says(incident, PLIM_CONTEXT_XLA_TORCH) &&
+        !says(incident, PLIM_CONTEXT_KERAS)) {
+        x->framework = "pytorch";
+        x->version[0] = 0;
+    }
+    if (strcmp(x->framework, "tensorflow") == 0 && says(incident, PLIM_CONTEXT_JAX) &&
+        !(incident->facts.facts & PLIM_FACT_TENSORFLOW) && !says(incident, PLIM_CONTEXT_KERAS))
+        x->framework = "jax";
+    if (strcmp(x->framework, "llama.cpp") == 0 && says(incident, PLIM_CONTEXT_OLLAMA)) x->framework = "ollama";
+}
+
+static void copy_context(const plim__incident *incident, plim_explanation *x) {
+    x->phase = incident->context.phase;
+    x->place = incident->context.place;
+    snprintf(x->unread, sizeof x->unread, "%s", incident->unread);
+    if ((incident->facts.facts & PLIM_FACT_MODEL) && x->phase == PLIM_PHASE_UNKNOWN) x->phase = PLIM_PHASE_LOADING;
+}
+
+static plim_explanation nothing(void) {
+    return (plim_explanation){.framework = "none",
+                              .device_index = -1,
+                              .rank = -1,
+                              .fragmentation = -1,
+                              .cause = PLIM_CAUSE_NONE,
+                              .confidence = 1,
+                              .place = {.line = -1, .epoch = -1, .step = -1, .step_count = -1}};
+}
+
 void plim__conclude(plim__reader *reader, plim_explanation *x) {
     plim__incident *incident = &reader->incident;
-    memset(x, 0, sizeof *x);
-    x->framework = "none";
-    x->device_index = -1;
-    x->rank = -1;
-    x->fragmentation = -1;
-    x->cause = PLIM_CAUSE_NONE;
-    x->confidence = 1;
-    if (!incident->is_set) return;
+    *x = nothing();
+    if (!incident->is_set || (incident->facts.facts & PLIM_FACT_NOT_MEMORY)) return;
+    plim__reader_context(reader);
     copy_facts(&incident->facts, x);
     snprintf(x->message, sizeof x->message, "%s", incident->message);
     bool pool = incident->dumped && copy_dump(reader, incident, x);
     copy_holders(incident, x);
+    copy_context(incident, x);
+    refine_framework(incident, x);
     if (is_warning(reader)) {
         x->cause = PLIM_CAUSE_WARNING;
     } else {
         x->found = 1;
         x->failures = reader->failures;
-        view v = {.x = x, .incident = incident, .facts = incident->facts.facts, .pool = pool};
+        const plim__dump *dump = &incident->dump;
+        bool in_pieces = dump->has_chunks && x->requested.known && dump->free_bytes >= x->requested.bytes &&
+                         dump->largest_free < x->requested.bytes;
+        view v = {.x = x, .incident = incident, .facts = incident->facts.facts, .pool = pool, .in_pieces = in_pieces};
         x->cause = decide(&v);
+        if (x->cause == PLIM_CAUSE_LIMIT && pool && !x->limit.known) x->limit = x->capacity;
+        x->shortfall = shortfall_of(incident, x);
+        write_recurrence(x);
     }
     plim__gather_evidence(reader, x);
-    plim__choose_fixes(x, incident->facts.facts);
+    plim__write_headline(reader, x);
+    plim__choose_fixes(x, incident);
 }

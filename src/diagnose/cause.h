@@ -7,7 +7,7 @@
 
 void plim__conclude(plim__reader *reader, plim_explanation *explanation);
 
-/* What several parts reckon with. */
+/* What several parts calculate with. */
 uint64_t plim__cached(const plim_explanation *explanation); /* reserved - allocated; 0 when not told */
 /* What other processes hold: listed, or capacity - free - own; false when the numbers do not tell. */
 bool plim__others(const plim_explanation *explanation, uint64_t *bytes);
@@ -16,7 +16,14 @@ void plim__add_evidence(plim_explanation *explanation, const char *format, ...) 
 /* Sentences for the cause that was found, with its numbers. */
 void plim__gather_evidence(const plim__reader *reader, plim_explanation *explanation);
 
-/* The fixes for an explanation, from the one table of causes and fixes (knowledge.c). */
-void plim__choose_fixes(plim_explanation *explanation, unsigned facts);
+/* The fixes for an explanation, from the one table of causes and fixes (fixes.c). */
+void plim__choose_fixes(plim_explanation *explanation, const plim__incident *incident);
+
+/* "1.96 GiB": two decimals, so that a request just above what is free does not look like it. */
+typedef char plim__size_text[32];
+const char *plim__size(uint64_t bytes, plim__size_text text);
+
+/* The cause in one sentence with this failure's numbers. */
+void plim__write_headline(const plim__reader *reader, plim_explanation *explanation);
 
 #endif

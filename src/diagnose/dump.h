@@ -20,6 +20,7 @@ typedef struct plim__dump {
     uint64_t regions, region_bytes, free_count, free_bytes, largest_free, used_count, used_bytes;
     uint64_t pool_bytes, memory_limit, limit, in_use, max_in_use, reserved, stated_largest_free;
     bool has_limit, has_in_use;
+    bool rounded; /* its statistics carry units ("256.00MiB") */
     size_t size_count;
     plim__dump_size sizes[PLIM_DUMP_SIZES];
 } plim__dump;

@@ -13,6 +13,7 @@
 #include "diagnose/cause.h"
 #include "diagnose/clean.h"
 #include "diagnose/explain.h"
+#include "diagnose/message.h"
 #include "diagnose/reader.h"
 #include "diagnose/scan.h"
 #include "plimsoll/diagnose.h"
@@ -23,8 +24,16 @@ enum {
     OVERLAP = 512,         /* a trigger may lie across two blocks */
     LOOK_AHEAD = 24 << 10, /* a message is read when so much follows it, or the end */
     LOOK_BEHIND = 16 << 10,
-    ROWS = 256,
+    ROWS = 640,
+    TRIGGERS = 24 << 10,
 };
+
+/* A parser or a message, and the next one with the same trigger. */
+typedef struct entry {
+    const plim__row *row;
+    const plim__message *message;
+    uint16_t next; /* 1 + its number; 0 for none */
+} entry;
 
 struct plim_explainer {
     plim__scan scan;
@@ -42,20 +51,37 @@ struct plim_explainer {
     /* about the input */
     uint64_t total, nul;
     bool utf16, utf16_odd, finished;
-    size_t row_count, word_count;
-    const plim__row *rows[ROWS];
+    plim__scan context; /* words that are read around a failure only */
+    size_t entry_count, word_count, trigger_bytes;
+    entry entries[ROWS];
     const char *words[ROWS];
-    uint16_t word_of_row[ROWS];
+    uint16_t first_of_word[ROWS]; /* 1 + the entry that is tried first */
+    char triggers[TRIGGERS];      /* of the messages, without white space */
     plim_explanation explanation;
 };
 
+/* Entries of one trigger are tried in the order of their tables. */
+static void add_entry(plim_explainer *explainer, const char *trigger, entry made) {
+    if (explainer->entry_count == ROWS) return;
+    size_t word = 0;
+    while (word < explainer->word_count && strcasecmp(explainer->words[word], trigger) != 0) word++;
+    if (word == explainer->word_count) explainer->words[explainer->word_count++] = trigger;
+    uint16_t *link = &explainer->first_of_word[word];
+    while (*link) link = &explainer->entries[*link - 1].next;
+    explainer->entries[explainer->entry_count++] = made;
+    *link = (uint16_t)explainer->entry_count;
+}
+
 static void collect_rows(plim_explainer *explainer, const plim__row *rows) {
-    for (; rows->trigger && explainer->row_count < ROWS; rows++) {
-        size_t word = 0;
-        while (word < explainer->word_count && strcmp(explainer->words[word], rows->trigger) != 0) word++;
-        if (word == explainer->word_count) explainer->words[explainer->word_count++] = rows->trigger;
-        explainer->word_of_row[explainer->row_count] = (uint16_t)word;
-        explainer->rows[explainer->row_count++] = rows;
+    for (; rows->trigger; rows++) add_entry(explainer, rows->trigger, (entry){.row = rows});
+}
+
+static void collect_messages(plim_explainer *explainer, const plim__message *messages) {
+    for (; messages->sentence; messages++) {
+        char *trigger = explainer->triggers + explainer->trigger_bytes;
+        if (!plim__message_trigger(messages, trigger, TRIGGERS - explainer->trigger_bytes)) continue;
+        explainer->trigger_bytes += strlen(trigger) + 1;
+        add_entry(explainer, trigger, (entry){.message = messages});
     }
 }
 
@@ -68,14 +94,19 @@ plim_status plim_explainer_create(plim_explainer **explainer, plim_error *error)
     collect_rows(made, plim__rows_jax);
     collect_rows(made, plim__rows_runtime);
     collect_rows(made, plim__rows_host);
+    collect_messages(made, plim__messages_device);
+    collect_messages(made, plim__messages_host);
+    collect_rows(made, plim__rows_words);
     made->raw = plim__alloc(TAIL + BLOCK);
     plim_status status = made->raw ? PLIM_OK : plim__fail_memory(error, "the explainer's buffer", TAIL + BLOCK);
     if (status == PLIM_OK) status = plim__scan_build(&made->scan, made->words, made->word_count, error);
+    if (status == PLIM_OK) status = plim__context_scan_build(&made->context, error);
     if (status != PLIM_OK) {
         plim_explainer_free(made);
         return status;
     }
     plim__reader_init(&made->reader);
+    made->reader.words = &made->context;
     *explainer = made;
     return PLIM_OK;
 }
@@ -86,6 +117,7 @@ void plim__explainer_reset(plim_explainer *explainer) {
     explainer->cleaner = (plim__cleaner){.out = explainer->cleaner.out, .scratch = explainer->cleaner.scratch};
     explainer->cleaner.out.failed = explainer->cleaner.scratch.failed = false;
     plim__reader_init(&explainer->reader);
+    explainer->reader.words = &explainer->context;
     explainer->tail = explainer->size = explainer->scanned = 0;
     explainer->tail_read = explainer->utf16 = explainer->utf16_odd = explainer->finished = false;
     explainer->hot = 0;
@@ -96,6 +128,7 @@ void plim__explainer_reset(plim_explainer *explainer) {
 void plim_explainer_free(plim_explainer *explainer) {
     if (!explainer) return;
     plim__scan_free(&explainer->scan);
+    plim__scan_free(&explainer->context);
     plim__clean_free(&explainer->cleaner);
     plim__free(explainer->raw);
     plim__free(explainer);
@@ -116,8 +149,13 @@ static void run_rows(plim_explainer *explainer, uint16_t state, const char *end)
         uint16_t word = explainer->scan.word_of[state];
         if (!word) continue;
         const char *start = trigger_start(explainer->reader.begin, end, strlen(explainer->words[word - 1]));
-        for (size_t i = 0; i < explainer->row_count; i++)
-            if (explainer->word_of_row[i] == word - 1) explainer->rows[i]->parse(&explainer->reader, start, end);
+        for (uint16_t at = explainer->first_of_word[word - 1]; at; at = explainer->entries[at - 1].next) {
+            const entry *e = &explainer->entries[at - 1];
+            if (e->row)
+                e->row->parse(&explainer->reader, start, end);
+            else
+                plim__message_parse(&explainer->reader, e->message, start, end);
+        }
     }
 }
 

@@ -1,292 +1,21 @@
-/* The one table of causes and fixes. Adding a fix is adding a row; docs/causes.md is printed from it. */
+/* Choosing fixes: which rows hold for this failure, what each would give, and in which order to try them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
 #include "core/str.h"
 #include "diagnose/cause.h"
+#include "diagnose/conditions.h"
+#include "diagnose/fixes.h"
+#include "diagnose/message.h"
 
-/* What must be so before a fix is offered, so that nothing is advised that the numbers contradict. */
-#define NEED_LIST(X)                                                                                                   \
-    X(NOTHING, "")                                                                                                     \
-    X(CACHED, "a good part of the request is cached but unallocated")                                                  \
-    X(NO_CACHED, "next to nothing is cached")                                                                          \
-    X(TORCH_2, "the wording of PyTorch 2.1 or later, and cached memory")                                               \
-    X(TORCH_1, "the wording of PyTorch 1.4 to 2.0, and cached memory")                                                 \
-    X(TORCH_OLD, "the wording of PyTorch 1.3 or earlier, and cached memory")                                           \
-    X(FLOAT64, "the tensor is float64")                                                                                \
-    X(FLOAT32, "the tensor is float32, or its type is not told")                                                       \
-    X(BATCHED, "the request is sane")                                                                                  \
-    X(ROOM, "the device has room beyond the limit")                                                                    \
-    X(SHM, "/dev/shm or a bus error")                                                                                  \
-    X(NOT_SHM, "not /dev/shm")                                                                                         \
-    X(KILLED, "the process was killed")                                                                                \
-    X(LIVE, "live allocations are told")                                                                               \
-    X(WINDOWS, "Windows' commit limit")                                                                                \
-    X(HOLDERS, "a dump names what holds the memory")
-
-typedef enum need {
-#define NEED_ENUM(name, sentence) NEED_##name,
-    NEED_LIST(NEED_ENUM)
-#undef NEED_ENUM
-} need;
-
-static const char *const need_sentences[] = {
-#define NEED_SENTENCE(name, sentence) sentence,
-    NEED_LIST(NEED_SENTENCE)
-#undef NEED_SENTENCE
-};
-
-/* How the saving is reckoned. */
-#define SAVING_LIST(X)                                                                                                 \
-    X(UNKNOWN, "")                                                                                                     \
-    X(CACHED, "reserved - allocated")                                                                                  \
-    X(OTHERS, "what the other processes hold")                                                                         \
-    X(HALF_REQUEST, "half of this request; every other activation halves, too")                                        \
-    X(HALF_TENSOR, "half of this tensor")                                                                              \
-    X(REQUEST, "this request")                                                                                         \
-    X(EXCESS, "request - capacity or limit: what must go at least")                                                    \
-    X(ROOM, "free memory beyond the limit")                                                                            \
-    X(HOLDER, "the largest block in the dump")
-
-typedef enum saving {
-#define SAVING_ENUM(name, sentence) SAVING_##name,
-    SAVING_LIST(SAVING_ENUM)
-#undef SAVING_ENUM
-} saving;
+#define MIB ((uint64_t)1 << 20)
 
 static const char *const saving_sentences[] = {
-#define SAVING_SENTENCE(name, sentence) sentence,
-    SAVING_LIST(SAVING_SENTENCE)
-#undef SAVING_SENTENCE
+#define SENTENCE(name, sentence) sentence,
+    PLIM_SAVING_LIST(SENTENCE)
+#undef SENTENCE
 };
-
-typedef struct fix_row {
-    plim_cause cause;
-    const char *frameworks; /* words, "*" for all */
-    need need;
-    saving saving;
-    const char *title, *setting;
-} fix_row;
-
-#define ROW(cause, frameworks, need, saving, title, setting)                                                           \
-    { PLIM_CAUSE_##cause, frameworks, NEED_##need, SAVING_##saving, title, setting }
-
-/* In the order to try, within a cause. {conf} is the name of the allocator's variable for the version at hand. */
-static const fix_row rows[] = {
-    ROW(BAD_SIZE, "*", NOTHING, UNKNOWN,
-        "Look for the bug, not for memory: print the shapes before the line that failed",
-        "print(x.shape, x.dtype); swapped dimensions, a missing [batch] index and int32 overflow are the usual three"),
-    ROW(BAD_SIZE, "pytorch", NOTHING, UNKNOWN, "Check for an outer product made by broadcasting",
-        "(N, 1) with (1, N) gives (N, N): use .squeeze(-1) or check targets.shape == outputs.shape"),
-    ROW(BAD_SIZE, "tensorflow", NOTHING, UNKNOWN, "Check for an unknown dimension that became -1 or 0",
-        "tf.debugging.assert_shapes([(x, ('B', 'H', 'W', 'C'))])"),
-    ROW(BAD_SIZE, "jax", NOTHING, UNKNOWN, "See which array has that size before anything is allocated",
-        "jax.eval_shape(step, *args)"),
-    ROW(BAD_SIZE, "numpy python", NOTHING, UNKNOWN, "Check the number of rows and columns that were asked for",
-        "scipy.sparse instead of .toarray(); np.add.outer and meshgrid square their input"),
-
-    ROW(TOO_BIG, "pytorch", NOTHING, EXCESS, "Never build this tensor whole: work in pieces",
-        "for part in x.split(n): ...; attention: F.scaled_dot_product_attention(q, k, v) instead of softmax(q @ k.T)"),
-    ROW(TOO_BIG, "tensorflow", NOTHING, EXCESS, "Never build this tensor whole: work in pieces",
-        "tf.map_fn(f, tf.split(x, n)) or a smaller batch in dataset.batch(n)"),
-    ROW(TOO_BIG, "jax", NOTHING, EXCESS, "Never build this array whole: work in pieces",
-        "jax.lax.map(f, xs, batch_size=n), or jax.checkpoint(f) around the layer"),
-    ROW(TOO_BIG, "*", NOTHING, HALF_TENSOR, "Use a type of half the width",
-        "float16 or bfloat16 for this tensor, float32 instead of float64"),
-    ROW(TOO_BIG, "pytorch tensorflow jax mlx", NOTHING, HALF_REQUEST,
-        "Use a smaller batch or a smaller image for this step",
-        "batch_size // 2 with twice the accumulation steps; weight the loss by samples"),
-    ROW(TOO_BIG, "jax pytorch", NOTHING, UNKNOWN, "Spread it over devices",
-        "JAX: jax.sharding.NamedSharding; PyTorch: FSDP or tensor parallel"),
-    ROW(TOO_BIG, "tensorflow", NOTHING, UNKNOWN, "Spread it over devices", "tf.distribute.MirroredStrategy()"),
-    ROW(TOO_BIG, "llama.cpp vllm", NOTHING, UNKNOWN, "Use a smaller context or a smaller quantization",
-        "llama.cpp: -c 4096, -ngl 20; vLLM: --max-model-len 4096"),
-
-    ROW(LIMIT, "pytorch", ROOM, ROOM, "Raise or remove the memory fraction that was set",
-        "torch.cuda.set_per_process_memory_fraction(1.0, device)"),
-    ROW(LIMIT, "tensorflow", NOTHING, UNKNOWN, "Raise or remove the cap on the GPU's pool",
-        "memory_limit= in tf.config.LogicalDeviceConfiguration, or per_process_gpu_memory_fraction in TF 1.x"),
-    ROW(LIMIT, "jax", NOTHING, UNKNOWN, "Raise the fraction of the card that JAX may take",
-        "XLA_PYTHON_CLIENT_MEM_FRACTION=0.95"),
-    ROW(LIMIT, "cupy", NOTHING, UNKNOWN, "Raise the pool's limit",
-        "cupy.get_default_memory_pool().set_limit(size=...), or CUPY_GPU_MEMORY_LIMIT"),
-    ROW(LIMIT, "paddle", NOTHING, UNKNOWN, "Raise the limit", "FLAGS_gpu_memory_limit_mb=0"),
-    ROW(LIMIT, "onnxruntime", NOTHING, UNKNOWN, "Raise the arena's limit", "provider option gpu_mem_limit (bytes)"),
-    ROW(LIMIT, "julia", NOTHING, UNKNOWN, "Raise the limit", "JULIA_CUDA_HARD_MEMORY_LIMIT=100%"),
-    ROW(LIMIT, "slurm", NOTHING, UNKNOWN, "Ask Slurm for more memory",
-        "#SBATCH --mem=64G (see sacct -j JOB --format=MaxRSS,ReqMem for what was used)"),
-    ROW(LIMIT, "kubernetes", NOTHING, UNKNOWN, "Raise the container's limit",
-        "resources.limits.memory in the pod's specification"),
-    ROW(LIMIT, "kernel", NOTHING, UNKNOWN, "Raise the cgroup's limit",
-        "docker run --memory=..., systemd MemoryMax=..., or memory.max of the cgroup"),
-    ROW(LIMIT, "slurm kubernetes kernel ray deepspeed", NOTHING, UNKNOWN,
-        "Use fewer loader processes, each holds its own copies",
-        "num_workers=2, prefetch_factor=2; see it live with: plimsoll top"),
-    ROW(LIMIT, "slurm kubernetes kernel", NOTHING, UNKNOWN, "See the growth before the kill",
-        "plimsoll run -- python train.py"),
-    ROW(LIMIT, "pytorch tensorflow jax", BATCHED, HALF_REQUEST, "Stay under the limit: use a smaller batch",
-        "half the batch with twice the accumulation steps; weight the loss by samples"),
-
-    ROW(PER_ALLOCATION_LIMIT, "pytorch", NOTHING, EXCESS, "Split this tensor, the platform has no block so large",
-        "torch.split over the batch; on Intel GPUs each block must stay under 4 GiB (or set "
-        "UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1)"),
-    ROW(PER_ALLOCATION_LIMIT, "tensorflow", NOTHING, UNKNOWN, "Split this tensor, the platform has no block so large",
-        "tf.split over the batch"),
-    ROW(PER_ALLOCATION_LIMIT, "jax", NOTHING, UNKNOWN, "Split this array, the platform has no block so large",
-        "jax.lax.map over the batch"),
-    ROW(PER_ALLOCATION_LIMIT, "mlx", NOTHING, EXCESS, "Split the array below the largest Metal buffer",
-        "mx.split(x, n); mx.metal.device_info()['max_buffer_length'] tells the limit"),
-    ROW(PER_ALLOCATION_LIMIT, "llama.cpp", NOTHING, UNKNOWN, "Use a smaller buffer",
-        "-c 4096, fewer layers on the device (-ngl), or GGML_VK_FORCE_MAX_ALLOCATION_SIZE"),
-    ROW(PER_ALLOCATION_LIMIT, "*", NOTHING, HALF_TENSOR, "Use a type of half the width",
-        "float16 or bfloat16 for this tensor"),
-
-    ROW(OTHER_PROCESS, "*", NOTHING, OTHERS, "Find who holds the memory and stop it, if it is yours",
-        "nvidia-smi --query-compute-apps=pid,used_memory --format=csv; then kill PID (an old notebook kernel, a "
-        "crashed run)"),
-    ROW(OTHER_PROCESS, "pytorch", NOTHING, UNKNOWN, "Use another GPU", "CUDA_VISIBLE_DEVICES=1 python train.py"),
-    ROW(OTHER_PROCESS, "tensorflow", NOTHING, UNKNOWN, "Take only what is needed, so that both fit",
-        "tf.config.experimental.set_memory_growth(gpu, True), or TF_FORCE_GPU_ALLOW_GROWTH=true; in both programs"),
-    ROW(OTHER_PROCESS, "jax", NOTHING, UNKNOWN, "Take only what is needed, so that both fit",
-        "XLA_PYTHON_CLIENT_PREALLOCATE=false; in both programs"),
-    ROW(OTHER_PROCESS, "tensorflow jax", NOTHING, UNKNOWN, "Use another GPU", "CUDA_VISIBLE_DEVICES=1"),
-    ROW(OTHER_PROCESS, "vllm", NOTHING, UNKNOWN, "Ask for less of the card", "--gpu-memory-utilization 0.5"),
-    ROW(OTHER_PROCESS, "pytorch tensorflow jax", BATCHED, HALF_REQUEST, "If it must stay, use a smaller batch",
-        "half the batch with twice the accumulation steps; weight the loss by samples"),
-
-    ROW(FRAGMENTED, "pytorch", TORCH_2, CACHED, "Let segments grow instead of being split",
-        "{conf}=expandable_segments:True"),
-    ROW(FRAGMENTED, "pytorch", TORCH_1, CACHED, "Keep large blocks from being split", "{conf}=max_split_size_mb:128"),
-    ROW(FRAGMENTED, "pytorch", TORCH_OLD, CACHED, "Give the cache back before the phase that needs large blocks",
-        "torch.cuda.empty_cache()"),
-    ROW(FRAGMENTED, "pytorch", CACHED, CACHED, "Allocate the largest shapes first",
-        "run one step with the longest batch before training; pad lengths to a few sizes"),
-    ROW(FRAGMENTED, "pytorch", NO_CACHED, UNKNOWN,
-        "Nothing is cached, so no allocator setting will help: look at the host's commit limit first",
-        "Windows: enlarge the page file; Linux: check ulimit -v and vm.overcommit_memory"),
-    ROW(FRAGMENTED, "pytorch", NO_CACHED, UNKNOWN, "See whether the free figure is true for this process",
-        "nvidia-smi in the same container; MIG slices and WSL2 report the whole card"),
-    ROW(FRAGMENTED, "tensorflow", NOTHING, UNKNOWN, "Use the driver's allocator, which does not fragment like the pool",
-        "TF_GPU_ALLOCATOR=cuda_malloc_async"),
-    ROW(FRAGMENTED, "jax", NOTHING, UNKNOWN, "Use the driver's allocator, which does not fragment like the pool",
-        "TF_GPU_ALLOCATOR=cuda_malloc_async, or XLA_PYTHON_CLIENT_ALLOCATOR=platform (slow)"),
-    ROW(FRAGMENTED, "tensorflow jax", NOTHING, UNKNOWN, "Keep shapes fixed",
-        "pad or bucket to a few lengths (dataset.padded_batch, drop_remainder=True): every new shape cuts the pool "
-        "anew"),
-    ROW(FRAGMENTED, "jax", NOTHING, UNKNOWN, "Let XLA reuse the inputs' memory",
-        "jax.jit(step, donate_argnums=(0, 1))"),
-    ROW(FRAGMENTED, "*", BATCHED, HALF_REQUEST, "Use a smaller batch: smaller blocks find a hole",
-        "half the batch with twice the accumulation steps; weight the loss by samples"),
-
-    ROW(FULL, "pytorch", BATCHED, HALF_REQUEST,
-        "Use half the batch and accumulate twice: activations halve, the result stays",
-        "loss = criterion(out, y) * len(y) / samples_in_step; loss.backward(); optimizer.step() every second batch"),
-    ROW(FULL, "pytorch", NOTHING, UNKNOWN, "Recompute activations in the backward pass",
-        "torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"),
-    ROW(FULL, "pytorch", FLOAT32, UNKNOWN, "Keep activations in 16 bits",
-        "with torch.autocast('cuda', dtype=torch.bfloat16): ..."),
-    ROW(FULL, "pytorch", NOTHING, UNKNOWN,
-        "Do not keep graphs alive: total += loss.item(), and no gradients in evaluation",
-        "with torch.no_grad(): ...; optimizer.zero_grad(set_to_none=True)"),
-    ROW(FULL, "pytorch", NOTHING, UNKNOWN, "Shrink the optimizer's state (8 bytes a parameter in AdamW)",
-        "bitsandbytes.optim.AdamW8bit, or Adafactor"),
-    ROW(FULL, "tensorflow", HOLDERS, HOLDER, "Look at what holds most in the dump below, and shrink that first",
-        "the holders list of this explanation"),
-    ROW(FULL, "tensorflow", BATCHED, HALF_REQUEST, "Use a smaller batch",
-        "dataset.batch(n // 2); accumulate gradients over two batches, weighted by samples"),
-    ROW(FULL, "tensorflow", NOTHING, UNKNOWN, "Recompute activations in the backward pass",
-        "@tf.recompute_grad on the block"),
-    ROW(FULL, "tensorflow", FLOAT32, HALF_TENSOR, "Keep activations in 16 bits",
-        "tf.keras.mixed_precision.set_global_policy('mixed_float16')"),
-    ROW(FULL, "tensorflow", NOTHING, UNKNOWN, "Forget old graphs between models", "tf.keras.backend.clear_session()"),
-    ROW(FULL, "jax", HOLDERS, HOLDER, "Look at the largest buffers below, and shrink those first",
-        "the holders list of this explanation"),
-    ROW(FULL, "jax", BATCHED, HALF_REQUEST, "Use a smaller batch",
-        "half the batch with optax.MultiSteps(optimizer, every_k_schedule=2)"),
-    ROW(FULL, "jax", NOTHING, UNKNOWN, "Recompute activations in the backward pass",
-        "jax.checkpoint(block) (jax.remat)"),
-    ROW(FULL, "jax", NOTHING, UNKNOWN, "Let XLA reuse the old parameters' memory",
-        "jax.jit(step, donate_argnums=(0, 1))"),
-    ROW(FULL, "jax", NOTHING, UNKNOWN, "Let JAX take more of the card", "XLA_PYTHON_CLIENT_MEM_FRACTION=0.95"),
-    ROW(FULL, "llama.cpp", NOTHING, UNKNOWN, "Put fewer layers on the device, or use a smaller context",
-        "-ngl 20 -c 4096, or a smaller quantization"),
-    ROW(FULL, "vllm", NOTHING, UNKNOWN, "Give the cache more room, or ask for less of it",
-        "--gpu-memory-utilization 0.95 --max-model-len 4096 --enforce-eager"),
-    ROW(FULL, "tensorrt", NOTHING, UNKNOWN, "Shrink the workspace",
-        "config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, 1 << 30), or trtexec --memPoolSize=workspace:1024"),
-    ROW(FULL, "darknet", NOTHING, UNKNOWN, "Use more subdivisions",
-        "subdivisions=64 in the [net] section; or a smaller width and height"),
-    ROW(FULL, "mlx", NOTHING, UNKNOWN, "Use a smaller batch or a quantized model",
-        "--batch-size 1 --grad-checkpoint; mx.clear_cache()"),
-    ROW(FULL, "cupy", NOTHING, UNKNOWN, "Give freed blocks back", "cupy.get_default_memory_pool().free_all_blocks()"),
-    ROW(FULL, "julia", NOTHING, UNKNOWN, "Free what the collector has not seen yet", "GC.gc(true); CUDA.reclaim()"),
-    ROW(FULL, "paddle mxnet caffe theano onnxruntime directml cuda deepspeed darknet tensorrt", BATCHED, HALF_REQUEST,
-        "Use a smaller batch", "half of what it was"),
-    ROW(FULL, "*", NOTHING, UNKNOWN, "See who else is on the device", "nvidia-smi"),
-
-    ROW(DATASET_ON_DEVICE, "tensorflow", NOTHING, HOLDER, "Keep the data set on the host",
-        "with tf.device('/CPU:0'): dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(n)"),
-    ROW(DATASET_ON_DEVICE, "tensorflow", NOTHING, HOLDER, "Feed NumPy arrays in batches",
-        "model.fit(x, y) with a keras.utils.Sequence or tf.data.Dataset.from_generator"),
-    ROW(DATASET_ON_DEVICE, "jax", NOTHING, HOLDER, "Keep the data set in NumPy and send one batch at a time",
-        "jax.device_put(x[i:i + n]) instead of jnp.array(x)"),
-    ROW(DATASET_ON_DEVICE, "pytorch", NOTHING, HOLDER, "Keep the data set on the host",
-        "x[i:i + n].to('cuda', non_blocking=True) inside the loop"),
-    ROW(DATASET_ON_DEVICE, "*", NOTHING, UNKNOWN, "Use the type that the data has",
-        "uint8 images are a quarter of float32 ones: convert on the device, a batch at a time"),
-
-    ROW(HOST_MEMORY, "*", SHM, UNKNOWN, "Give the container a larger /dev/shm",
-        "docker run --shm-size=8g (or --ipc=host); Kubernetes: an emptyDir with medium: Memory on /dev/shm"),
-    ROW(HOST_MEMORY, "pytorch", SHM, UNKNOWN, "Pass batches through files instead",
-        "torch.multiprocessing.set_sharing_strategy('file_system')"),
-    ROW(HOST_MEMORY, "*", WINDOWS, UNKNOWN, "Enlarge the page file",
-        "System > Advanced > Performance > Virtual memory: system managed, on a disk with room"),
-    ROW(HOST_MEMORY, "*", FLOAT64, HALF_TENSOR, "Use float32 instead of float64",
-        "np.zeros(shape, dtype=np.float32), x.astype(np.float32, copy=False)"),
-    ROW(HOST_MEMORY, "numpy python cpp", NOT_SHM, REQUEST, "Do not hold it whole: map it from disk or work in pieces",
-        "np.memmap(path, dtype, mode='r', shape=shape), np.load(path, mmap_mode='r'), pandas chunksize="),
-    ROW(HOST_MEMORY, "pytorch kernel deepspeed ray", NOTHING, UNKNOWN,
-        "Use fewer loader processes, each holds its own copies",
-        "DataLoader(num_workers=2, prefetch_factor=2, persistent_workers=False)"),
-    ROW(HOST_MEMORY, "tensorflow", NOTHING, UNKNOWN, "Shrink the input pipeline's buffers",
-        "dataset.shuffle(1000) instead of the whole set, .prefetch(1), no .cache() without a file name"),
-    ROW(HOST_MEMORY, "jax", NOTHING, UNKNOWN, "Read batches lazily on the host",
-        "np.load(path, mmap_mode='r'); no jnp arrays on the CPU backend by accident (JAX_PLATFORMS)"),
-    ROW(HOST_MEMORY, "*", KILLED, UNKNOWN, "See the growth before the kill: a plateau, a cliff or a leak",
-        "plimsoll run -- python train.py"),
-    ROW(HOST_MEMORY, "pytorch", NOT_SHM, UNKNOWN, "Load the checkpoint without a second copy",
-        "torch.load(path, map_location='cpu', mmap=True); safetensors maps by itself"),
-    ROW(HOST_MEMORY, "*", NOT_SHM, UNKNOWN, "See what the machine really allows",
-        "plimsoll top --once (cgroup, ulimit, overcommit, /dev/shm)"),
-
-    ROW(DISGUISED, "tensorflow", NOTHING, UNKNOWN, "Leave the libraries some memory: let the pool grow",
-        "tf.config.experimental.set_memory_growth(gpu, True), or TF_FORCE_GPU_ALLOW_GROWTH=true"),
-    ROW(DISGUISED, "jax", NOTHING, UNKNOWN, "Leave the libraries some memory", "XLA_PYTHON_CLIENT_MEM_FRACTION=0.7"),
-    ROW(DISGUISED, "*", NOTHING, UNKNOWN, "Look at the device while it fails: is it full?", "nvidia-smi -l 1"),
-    ROW(DISGUISED, "pytorch", NOTHING, UNKNOWN,
-        "Use a smaller batch, and see whether the message becomes a plain out of memory",
-        "batch_size=1 for one try; CUDA_LAUNCH_BLOCKING=1 python train.py"),
-    ROW(DISGUISED, "pytorch", NOTHING, UNKNOWN,
-        "If memory is free, look at indices and versions: an out-of-range label gives the same message",
-        "run the step on the CPU once; python -m torch.utils.collect_env"),
-    ROW(DISGUISED, "tensorflow", NOTHING, UNKNOWN, "If memory is free, check that cuDNN and CUDA match this build",
-        "tf.sysconfig.get_build_info()"),
-
-    ROW(WARNING, "tensorflow", NOTHING, UNKNOWN,
-        "Nothing failed. To get rid of the message, use a smaller batch or let the pool grow",
-        "TF_FORCE_GPU_ALLOW_GROWTH=true"),
-    ROW(WARNING, "tensorrt", NOTHING, UNKNOWN,
-        "Nothing failed: a slower tactic was taken. A larger workspace allows the faster one",
-        "config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, bytes)"),
-    ROW(WARNING, "jax", NOTHING, UNKNOWN, "Nothing failed. To get rid of the message, take less of the card at start",
-        "XLA_PYTHON_CLIENT_PREALLOCATE=false"),
-    ROW(WARNING, "pytorch", NOTHING, UNKNOWN, "Nothing failed", "no change is needed"),
-};
-
-static const size_t row_count = sizeof rows / sizeof *rows;
-
-/* --- choosing ------------------------------------------------------------------------------------------------- */
 
 static bool names(const char *list, const char *word) {
     if (strcmp(list, "*") == 0) return true;
@@ -296,87 +25,213 @@ static bool names(const char *list, const char *word) {
     return false;
 }
 
-static bool worth_cached(const plim_explanation *x) {
-    uint64_t cached = plim__cached(x);
-    return cached >= 32u << 20 && (!x->requested.known || cached >= x->requested.bytes / 4);
+/* --- savings -------------------------------------------------------------------------------------------------- */
+
+static plim_amount part_of(plim_amount amount, double share) {
+    return amount.known && amount.bytes ? plim__rounded((double)amount.bytes * share) : (plim_amount){0};
 }
 
-static bool needed(need wanted, const plim_explanation *x, unsigned facts) {
-    bool torch_1 = strncmp(x->version, "PyTorch 1.", 10) == 0;
-    bool old = strstr(x->version, "to 1.3") || strstr(x->version, "to 0.4");
-    switch (wanted) {
-    case NEED_NOTHING: return true;
-    case NEED_CACHED: return worth_cached(x);
-    case NEED_NO_CACHED: return !worth_cached(x);
-    case NEED_TORCH_2: return worth_cached(x) && !torch_1;
-    case NEED_TORCH_1: return worth_cached(x) && torch_1 && !old;
-    case NEED_TORCH_OLD: return worth_cached(x) && old;
-    case NEED_FLOAT64: return strcmp(x->dtype, "float64") == 0;
-    case NEED_FLOAT32: return !x->dtype[0] || strcmp(x->dtype, "float32") == 0;
-    case NEED_BATCHED: return !x->requested.known || x->requested.bytes > 0;
-    case NEED_ROOM: return x->limit.known;
-    case NEED_SHM: return facts & PLIM_FACT_SHM;
-    case NEED_NOT_SHM: return !(facts & PLIM_FACT_SHM);
-    case NEED_KILLED: return facts & PLIM_FACT_KILLED;
-    case NEED_LIVE: return x->allocated.known;
-    case NEED_WINDOWS: return facts & PLIM_FACT_WIN_COMMIT;
-    case NEED_HOLDERS: return x->holder_count > 0;
-    }
-    return false;
+/* Half of a request says something about the whole only when the request is a good part of what is live. */
+static plim_amount half_request(const plim_explanation *x) {
+    if (!x->requested.known || x->requested.bytes < 64 * MIB) return (plim_amount){0};
+    if (x->allocated.known && x->requested.bytes < x->allocated.bytes / 20) return (plim_amount){0};
+    return part_of(x->requested, 0.5);
 }
 
-static plim_amount reckon(saving how, const plim_explanation *x) {
+static plim_amount estimate(plim__saving how, const plim_explanation *x) {
     uint64_t bytes;
     switch (how) {
-    case SAVING_CACHED: return plim__cached(x) ? plim__rounded((double)plim__cached(x)) : (plim_amount){0};
-    case SAVING_OTHERS: return plim__others(x, &bytes) && bytes ? plim__rounded((double)bytes) : (plim_amount){0};
-    case SAVING_HALF_TENSOR:
-        if (x->shape_bytes.known) return plim__rounded((double)x->shape_bytes.bytes / 2);
-        return x->requested.known ? plim__rounded((double)x->requested.bytes / 2) : (plim_amount){0};
-    case SAVING_HALF_REQUEST:
-        return x->requested.known ? plim__rounded((double)x->requested.bytes / 2) : (plim_amount){0};
-    case SAVING_REQUEST: return x->requested;
-    case SAVING_EXCESS: {
+    case PLIM_SAVING_CACHED: return plim__cached(x) ? plim__rounded((double)plim__cached(x)) : (plim_amount){0};
+    case PLIM_SAVING_OTHERS: return plim__others(x, &bytes) && bytes ? plim__rounded((double)bytes) : (plim_amount){0};
+    case PLIM_SAVING_HALF_TENSOR:
+        return part_of(x->shape_bytes.known ? x->shape_bytes : x->requested, 0.5).bytes >= MIB
+                   ? part_of(x->shape_bytes.known ? x->shape_bytes : x->requested, 0.5)
+                   : (plim_amount){0};
+    case PLIM_SAVING_HALF_REQUEST: return half_request(x);
+    case PLIM_SAVING_HALF_LIVE: return part_of(x->allocated, 0.5);
+    case PLIM_SAVING_REQUEST: return x->requested;
+    case PLIM_SAVING_EXCESS: {
         plim_amount whole =
             x->limit.known && (!x->capacity.known || x->limit.bytes < x->capacity.bytes) ? x->limit : x->capacity;
         if (!x->requested.known || !whole.known || x->requested.bytes <= whole.bytes) return (plim_amount){0};
         return plim__rounded((double)(x->requested.bytes - whole.bytes));
     }
-    case SAVING_ROOM: return x->free.known && x->free.bytes ? plim__rounded((double)x->free.bytes) : (plim_amount){0};
-    case SAVING_HOLDER:
+    case PLIM_SAVING_ROOM:
+        return x->free.known && x->free.bytes ? plim__rounded((double)x->free.bytes) : (plim_amount){0};
+    case PLIM_SAVING_HOLDER:
         return x->holder_count ? plim__rounded((double)x->holders[0].bytes * (double)x->holders[0].count)
                                : (plim_amount){0};
-    case SAVING_UNKNOWN: break;
+    case PLIM_SAVING_UNKNOWN: break;
     }
     return (plim_amount){0};
 }
 
-static void write_setting(const fix_row *row, const plim_explanation *x, char *setting, size_t size) {
-    const char *conf = strstr(row->setting, "{conf}");
-    if (!conf) {
-        snprintf(setting, size, "%s", row->setting);
+/* --- settings ------------------------------------------------------------------------------------------------- */
+
+static const char *smi(const plim__case *c) {
+    const char *kind = c->x->device_kind ? c->x->device_kind : "gpu";
+    if (strcmp(kind, "npu") == 0) return strcmp(c->x->framework, "neuron") == 0 ? "neuron-top" : "npu-smi info";
+    if (strcmp(kind, "xpu") == 0) return "xpu-smi ps";
+    if (strcmp(kind, "tpu") == 0) return "tpu-info";
+    if (strcmp(kind, "mps") == 0 || plim__context_has(c->context, PLIM_CONTEXT_MAC)) return "Activity Monitor > Memory";
+    if (plim__context_has(c->context, PLIM_CONTEXT_AMD)) return "rocm-smi --showpids";
+    if (plim__context_has(c->context, PLIM_CONTEXT_JETSON)) return "tegrastats";
+    if (names("directml vulkan opencl blender", c->x->framework)) return "Task Manager > Performance > GPU, or nvtop";
+    return "nvidia-smi";
+}
+
+static const char *conf(const plim__case *c) {
+    if (strstr(c->x->version, "2.9")) return "PYTORCH_ALLOC_CONF";
+    if (plim__context_has(c->context, PLIM_CONTEXT_AMD)) return "PYTORCH_HIP_ALLOC_CONF";
+    if (c->x->device_kind && strcmp(c->x->device_kind, "npu") == 0) return "PYTORCH_NPU_ALLOC_CONF";
+    return "PYTORCH_CUDA_ALLOC_CONF";
+}
+
+/* The limit that is set now: told by the message, or by the command in the log. */
+static plim_amount present_limit(const plim__case *c) {
+    return c->x->limit.known ? c->x->limit : c->context->memory_setting;
+}
+
+/* A round number above what was not enough. */
+static void add_double(plim__str *out, const plim__case *c, bool megabytes) {
+    plim_amount limit = present_limit(c);
+    uint64_t need = limit.known ? limit.bytes * 2 : 0;
+    if (limit.known && c->x->requested.known && c->x->requested.bytes > limit.bytes) need = c->x->requested.bytes * 2;
+    if (!need || need > (uint64_t)1 << 50) {
+        plim__str_add(out, megabytes ? "8192" : "64G");
         return;
     }
-    const char *name = strstr(x->version, "2.9")                              ? "PYTORCH_ALLOC_CONF"
-                       : strstr(x->message, "HIP out")                        ? "PYTORCH_HIP_ALLOC_CONF"
-                       : x->device_kind && strcmp(x->device_kind, "npu") == 0 ? "PYTORCH_NPU_ALLOC_CONF"
-                                                                              : "PYTORCH_CUDA_ALLOC_CONF";
-    snprintf(setting, size, "%.*s%s%s", (int)(conf - row->setting), row->setting, name, conf + strlen("{conf}"));
+    if (megabytes)
+        plim__str_addf(out, "%llu", (unsigned long long)(need / MIB + (need % MIB != 0)));
+    else if (need >= 2048 * MIB)
+        plim__str_addf(out, "%lluG", (unsigned long long)((need + 1024 * MIB - 1) / (1024 * MIB)));
+    else
+        plim__str_addf(out, "%lluM", (unsigned long long)(need / MIB + (need % MIB != 0)));
 }
 
-void plim__choose_fixes(plim_explanation *x, unsigned facts) {
-    for (size_t i = 0; i < row_count && x->fix_count < PLIM_EXPLANATION_FIXES; i++) {
-        const fix_row *row = &rows[i];
-        if (row->cause != x->cause || !names(row->frameworks, x->framework) || !needed(row->need, x, facts)) continue;
-        plim_fix *fix = &x->fixes[x->fix_count++];
-        snprintf(fix->title, sizeof fix->title, "%s", row->title);
-        write_setting(row, x, fix->setting, sizeof fix->setting);
-        fix->saving = reckon(row->saving, x);
-        if (fix->saving.known) snprintf(fix->saving_note, sizeof fix->saving_note, "%s", saving_sentences[row->saving]);
+/* A share of the card that fits: below what is free when that is known, else a step from the present one. */
+static void add_share(plim__str *out, const plim__case *c, bool lower) {
+    const plim_explanation *x = c->x;
+    double now = c->context->utilization > 0 ? c->context->utilization : 0.9, share;
+    if (!lower)
+        share = now >= 0.9 ? 0.95 : now + 0.05;
+    else if (x->free.known && x->capacity.known && x->capacity.bytes && c->facts & PLIM_FACT_UTILIZATION)
+        share = 0.97 * (double)x->free.bytes / (double)x->capacity.bytes;
+    else
+        share = now - 0.1;
+    if (lower && share >= now) share = now - 0.05;
+    if (share < 0.05) share = 0.05;
+    plim__str_addf(out, "%.2f", (double)(int)(share * 100 + 1e-6) / 100);
+}
+
+static const char *base_name(const char *path) {
+    const char *base = path;
+    for (const char *c = path; *c; c++)
+        if (*c == '/' || *c == '\\') base = c + 1;
+    return base;
+}
+
+static void add_place(plim__str *out, const plim_place *place) {
+    if (!place->file[0] || place->line < 0) return;
+    plim__str_addf(out, "%s line %lld: ", base_name(place->file), (long long)place->line);
+}
+
+static bool add_slot(plim__str *out, const char *name, size_t length, const plim__case *c) {
+#define IS(text) (length == strlen(text) && memcmp(name, text, length) == 0)
+    if (IS("conf")) return plim__str_add(out, conf(c)), true;
+    if (IS("smi")) return plim__str_add(out, smi(c)), true;
+    if (IS("at")) return add_place(out, &c->x->place), true;
+    if (IS("double")) return add_double(out, c, false), true;
+    if (IS("double_mb")) return add_double(out, c, true), true;
+    if (IS("lower")) return add_share(out, c, true), true;
+    if (IS("higher")) return add_share(out, c, false), true;
+    if (IS("limit_mb")) return plim__str_addf(out, "%llu", (unsigned long long)(present_limit(c).bytes / MIB)), true;
+    if (IS("tokens")) {
+        plim__str_addf(out, "%lld", c->tokens > 0 ? (long long)c->tokens : 4096ll);
+        return true;
+    }
+    if (IS("script")) {
+        bool script = c->x->place.file[0] && strstr(c->x->place.file, ".py");
+        return plim__str_add(out, script ? base_name(c->x->place.file) : "train.py"), true;
+    }
+    if (IS("half_batch")) {
+        if (c->context->batch > 1)
+            plim__str_addf(out, "%lld", (long long)(c->context->batch / 2));
+        else
+            plim__str_add(out, "N // 2");
+        return true;
+    }
+#undef IS
+    return false;
+}
+
+static void write_setting(const plim__fix_row *row, const plim__case *c, char *setting, size_t size) {
+    plim__str out = {0};
+    for (const char *p = row->setting; *p; p++) {
+        const char *close = *p == '{' ? strchr(p, '}') : NULL;
+        if (close && add_slot(&out, p + 1, (size_t)(close - p - 1), c))
+            p = close;
+        else
+            plim__str_addc(&out, *p);
+    }
+    snprintf(setting, size, "%s", plim__str_text(&out));
+    plim__str_free(&out);
+}
+
+/* --- choosing ------------------------------------------------------------------------------------------------- */
+
+static bool is_offered(const plim_explanation *x, const char *setting, const char *title) {
+    for (int i = 0; i < x->fix_count; i++)
+        if (strcmp(x->fixes[i].setting, setting) == 0 || strcmp(x->fixes[i].title, title) == 0) return true;
+    return false;
+}
+
+static void offer(plim_explanation *x, const plim__fix_row *row, const plim__case *c) {
+    plim_fix *fix = &x->fixes[x->fix_count];
+    memset(fix, 0, sizeof *fix);
+    write_setting(row, c, fix->setting, sizeof fix->setting);
+    snprintf(fix->title, sizeof fix->title, "%s", row->title);
+    if (is_offered(x, fix->setting, fix->title)) return;
+    fix->saving = estimate(row->saving, x);
+    if (fix->saving.known) snprintf(fix->saving_note, sizeof fix->saving_note, "%s", saving_sentences[row->saving]);
+    fix->cost = row->cost;
+    fix->reaches = !fix->saving.known || !x->shortfall.known ? -1 : fix->saving.bytes >= x->shortfall.bytes;
+    x->fix_count++;
+}
+
+static void offer_rows(plim_explanation *x, plim_cause cause, const plim__case *c, int most) {
+    for (size_t i = 0; i < plim__fix_row_count && x->fix_count < most; i++) {
+        const plim__fix_row *row = &plim__fix_rows[i];
+        if (row->cause == cause && names(row->frameworks, x->framework) && plim__conditions_hold(row->when, c))
+            offer(x, row, c);
     }
 }
 
-/* --- the table as a page -------------------------------------------------------------------------------------- */
+/* What gives less than a quarter of the shortfall goes behind what may reach it; the rest keeps the table's order. */
+static bool is_behind(const plim_explanation *x, const plim_fix *fix) {
+    return fix->reaches == 0 && fix->saving.bytes < x->shortfall.bytes / 4;
+}
+
+static void rank(plim_explanation *x) {
+    plim_fix sorted[PLIM_EXPLANATION_FIXES];
+    int count = 0;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < x->fix_count; i++)
+            if (is_behind(x, &x->fixes[i]) == (round == 1)) sorted[count++] = x->fixes[i];
+    memcpy(x->fixes, sorted, (size_t)count * sizeof *sorted);
+}
+
+void plim__choose_fixes(plim_explanation *x, const plim__incident *incident) {
+    plim__case c = {
+        .x = x, .facts = incident->facts.facts, .context = &incident->context, .tokens = incident->facts.tokens};
+    bool crowded = x->cause == PLIM_CAUSE_FRAGMENTED && plim__conditions_hold("full-live", &c);
+    offer_rows(x, x->cause, &c, crowded ? 1 : PLIM_EXPLANATION_FIXES);
+    /* holes in a device that is nearly full: closing them is not all there is to do */
+    if (crowded) offer_rows(x, PLIM_CAUSE_FULL, &c, PLIM_EXPLANATION_FIXES);
+    rank(x);
+}
+
+/* --- the tables as a page ------------------------------------------------------------------------------------- */
 
 static void add_cell(plim__str *out, const char *text) {
     for (; *text; text++) {
@@ -385,9 +240,11 @@ static void add_cell(plim__str *out, const char *text) {
     }
 }
 
-static void add_row(plim__str *out, const fix_row *row) {
+static void add_row(plim__str *out, const plim__fix_row *row) {
+    char when[512];
+    plim__conditions_print(row->when, when, sizeof when);
     plim__str_addf(out, "| %s | ", strcmp(row->frameworks, "*") == 0 ? "all" : row->frameworks);
-    add_cell(out, need_sentences[row->need]);
+    add_cell(out, when);
     plim__str_add(out, " | ");
     add_cell(out, row->title);
     plim__str_add(out, " | `");
@@ -395,7 +252,28 @@ static void add_row(plim__str *out, const fix_row *row) {
     plim__str_addf(out, "` | %s |\n", saving_sentences[row->saving]);
 }
 
-plim_status plim_explanation_causes(char **text, plim_error *error) {
+static void add_messages(plim__str *out, const plim__message *messages) {
+    for (; messages->sentence; messages++) {
+        plim__str_addf(out, "| %s | %s | `", messages->framework, messages->kind ? messages->kind : "");
+        for (const char *c = messages->sentence; *c; c++) {
+            if (*c == '\\' && c[1]) c++;
+            if (*c != '{' && *c != '}') add_cell(out, (char[]){*c, 0});
+        }
+        plim__str_add(out, "` |\n");
+    }
+}
+
+static void add_triggers(plim__str *out, const char *who, const plim__row *rows) {
+    plim__str_addf(out, "| %s | ", who);
+    for (const plim__row *row = rows; row->trigger; row++) {
+        plim__str_addf(out, row == rows ? "`" : ", `");
+        add_cell(out, row->trigger);
+        plim__str_addc(out, '`');
+    }
+    plim__str_add(out, " |\n");
+}
+
+static void add_causes(plim__str *out) {
     static const struct {
         const char *word, *sentence, *shown;
     } causes[] = {
@@ -403,22 +281,40 @@ plim_status plim_explanation_causes(char **text, plim_error *error) {
         PLIM_CAUSE_LIST(CAUSE)
 #undef CAUSE
     };
+    for (size_t c = 0; c < PLIM_CAUSE_NONE; c++) {
+        plim__str_addf(out, "\n## %s\n\n%s. Shown by: %s.\n\n", causes[c].word, causes[c].sentence, causes[c].shown);
+        plim__str_add(
+            out, "| framework | evidence needed | what to do | setting or line | saving |\n|---|---|---|---|---|\n");
+        for (size_t i = 0; i < plim__fix_row_count; i++)
+            if ((size_t)plim__fix_rows[i].cause == c) add_row(out, &plim__fix_rows[i]);
+    }
+}
+
+plim_status plim_explanation_causes(char **text, plim_error *error) {
     plim__str out = {0};
     *text = NULL;
     plim__str_add(
         &out,
         "# Why training runs out of memory, and what to change first\n\n"
-        "Printed by `plimsoll explain --causes` from the table in `src/diagnose/knowledge.c`: adding a fix is adding "
-        "a\n"
-        "row there. Causes are checked in this order; fixes stand in the order to try, and one is offered only when\n"
-        "its evidence is there.\n");
-    for (size_t c = 0; c < PLIM_CAUSE_NONE; c++) {
-        plim__str_addf(&out, "\n## %s\n\n%s. Shown by: %s.\n\n", causes[c].word, causes[c].sentence, causes[c].shown);
-        plim__str_add(
-            &out, "| framework | evidence needed | what to do | setting or line | saving |\n|---|---|---|---|---|\n");
-        for (size_t i = 0; i < row_count; i++)
-            if ((size_t)rows[i].cause == c) add_row(&out, &rows[i]);
-    }
+        "Printed by `plimsoll explain --causes` from the tables in `src/diagnose` (`fixes.c`, `messages_device.c`,\n"
+        "`messages_host.c`): adding a fix or a message is adding a row there. Causes are checked in this order; fixes\n"
+        "stand in the order to try, one is offered only when its evidence is there, and one whose saving is far below\n"
+        "what is missing stands behind the others. In braces: what is filled in from the log.\n");
+    add_causes(&out);
+    plim__str_add(&out,
+                  "\n## Messages that are one sentence\n\nFigures stand in angle brackets; brackets hold what may be "
+                  "missing.\n\n| program | device | sentence |\n|---|---|---|\n");
+    add_messages(&out, plim__messages_device);
+    add_messages(&out, plim__messages_host);
+    plim__str_add(&out,
+                  "\n## Messages with a reader of their own\n\nThe words that give them away, without blanks.\n\n| "
+                  "reader | words |\n|---|---|\n");
+    add_triggers(&out, "PyTorch", plim__rows_pytorch);
+    add_triggers(&out, "TensorFlow", plim__rows_tensorflow);
+    add_triggers(&out, "JAX, XLA", plim__rows_jax);
+    add_triggers(&out, "runtimes", plim__rows_runtime);
+    add_triggers(&out, "host, schedulers", plim__rows_host);
+    add_triggers(&out, "names and words", plim__rows_words);
     if (out.failed) {
         plim__str_free(&out);
         return plim__fail_memory(error, "the page of causes", out.length);

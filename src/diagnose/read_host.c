@@ -30,8 +30,15 @@ static void parse_numpy(plim__reader *reader, const char *start, const char *end
     if (plim__take(&t, " array with shape")) {
         event.version = "NumPy 1.17";
     } else {
-        if (!plim__take(&t, " %S for an array", &rounded)) return;
+        /* re-typed messages leave out words: the size behind the exception's name is enough */
+        bool named = plim__before(reader, start, 40, "MemoryError") || plim__has(t, 160, "data type");
+        if (!plim__take(&t, " %S", &rounded)) {
+            if (!named) return;
+            plim__note_unread(reader, &event, t, "the request");
+        }
+        if (!plim__take(&t, " for an array") && !plim__take(&t, " for array") && !named) return;
         plim__take(&t, " with shape");
+        plim__take(&t, " :");
     }
     if (plim__take(&t, " (")) event.rank = plim__take_dims(&t, ')', event.shape);
     if (plim__take(&t, " and data type")) {
@@ -199,12 +206,20 @@ static void parse_killed_word(plim__reader *reader, const char *start, const cha
         report_killed(reader, start, end);
 }
 
+/* 137 is SIGKILL, whoever sent it: memory is one reason of several unless the log says so. */
+static void report_code_137(plim__reader *reader, const char *start, const char *end) {
+    if (reader->oom_denied) return;
+    plim__event event = host_event(reader, "kernel", PLIM_WEAK, start);
+    event.facts |= PLIM_FACT_KILLED | PLIM_FACT_POSSIBLE;
+    plim__report(reader, &event, end);
+}
+
 static void parse_code_137(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end);
-    if (!plim__take(&t, " :")) plim__take(&t, " =");
+    while (t.at < t.end && strchr(" \t:=\"'*`(", *t.at) && *t.at) t.at++;
     int64_t code;
-    if (plim__take(&t, " %i", &code)) {
-        if (code == 137) report_killed(reader, start, t.at);
+    if (plim__take(&t, "%i", &code)) {
+        if (code == 137) report_code_137(reader, start, t.at);
     } else if (plim__take(&t, " -9") && !(t.at < t.end && digit(*t.at))) {
         report_killed(reader, start, t.at);
     }
@@ -245,7 +260,24 @@ static bool take_kubernetes_limit(plim__text t, plim_amount *limit) {
     return false;
 }
 
+/* "OOMKilled: false", "\"OOMKilled\": false": the container's state, and it was not. */
+static bool says_no(plim__text t) {
+    while (t.at < t.end && strchr(" \t\"':=\\", *t.at) && *t.at) t.at++;
+    return plim__take(&t, "false") || plim__take(&t, "no") || plim__take(&t, "0");
+}
+
 static void parse_oomkilled(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start);
+    if (says_no(plim__text_at(reader, end))) {
+        reader->oom_denied = true;
+        if (reader->incident.is_set && (reader->incident.facts.facts & PLIM_FACT_POSSIBLE))
+            reader->incident.is_set = false;
+        return;
+    }
+    bool told = plim__has_before(line.at, start, 24, "reason");
+    if (plim__is_code_line(line) || (!told && line.end - line.at < 400 && plim__is_talk(line)) ||
+        (told && plim__has(line, 400, "shows the reason")))
+        return;
     plim__event event = host_event(reader, "kubernetes", PLIM_STRONG + 1, start);
     event.facts |= PLIM_FACT_LIMIT;
     const char *from = start - reader->begin > 2000 ? start - 2000 : reader->begin;
@@ -294,7 +326,7 @@ static void parse_deepspeed(plim__reader *reader, const char *start, const char 
 /* --- data loaders, C++, Windows --------------------------------------------------------------------------------------
  */
 
-static void report_loader(plim__reader *reader, const char *start, const char *end, unsigned facts) {
+static void report_loader(plim__reader *reader, const char *start, const char *end, plim__facts facts) {
     plim__event event = host_event(reader, "pytorch", PLIM_STRONG, start);
     event.facts |= facts;
     plim__report(reader, &event, end);
@@ -329,7 +361,24 @@ static void parse_no_space(plim__reader *reader, const char *start, const char *
 static void parse_bad_alloc(plim__reader *reader, const char *start, const char *end) {
     if (plim__is_code_line(plim__line_at(reader, start)) && !plim__has(plim__line_at(reader, start), 40, "what()"))
         return;
+    plim__text after = plim__text_at(reader, end), line = plim__line_at(reader, start);
+    size_t rest = (size_t)(line.end - end);
+    /* Thrust and RMM throw it for every CUDA error; only one of them is about memory */
+    if (plim__has(after, 300, "CUDA error") || plim__has(after, 300, "cudaError") || plim__has(after, 300, "RMM")) {
+        if (plim__has(after, 300, "IllegalAddress") || plim__has(after, 300, "illegal memory access")) return;
+        if (!plim__has(after, 400, "out of memory") && !plim__has(after, 400, "MemoryAllocation") &&
+            !plim__has(after, 400, "out_of_memory") && !plim__has(after, 400, "pool size exceeded"))
+            return;
+        plim__event gpu = plim__event_at(reader, PLIM_GROUP_RUNTIME, "rapids", line.at);
+        gpu.kind = "gpu";
+        gpu.strength = PLIM_STRONG;
+        if (plim__before(reader, start, 400, "xgboost") || plim__has(after, 600, "xgboost")) gpu.framework = "xgboost";
+        plim__report(reader, &gpu, line.end);
+        return;
+    }
     plim__event event = host_event(reader, "cpp", PLIM_PLAIN, start);
+    if (plim__has(line, (size_t)(line.end - line.at), "out of memory") && plim__has(after, rest, "cuda"))
+        event.kind = "gpu", event.facts = 0;
     plim__report(reader, &event, end);
 }
 

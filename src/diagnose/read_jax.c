@@ -40,7 +40,7 @@ static void parse_allocating(plim__reader *reader, const char *start, const char
     if (cupy) {
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "cupy";
-        event.facts &= ~(unsigned)(PLIM_FACT_JAX | PLIM_FACT_TENSORFLOW);
+        event.facts &= ~(PLIM_FACT_JAX | PLIM_FACT_TENSORFLOW);
     }
     plim__report(reader, &event, t.at);
 }
@@ -164,7 +164,10 @@ static void parse_space(plim__reader *reader, const char *start, const char *end
     plim__take(&t, " .");
     if (!plim__seek(&t, 40, "Used %S of %S", &event.requested, &event.capacity)) return;
     if (strcmp(space, "hbm") != 0) event.facts |= PLIM_FACT_ON_CHIP;
-    event.facts |= PLIM_FACT_TOO_BIG;
+    plim_amount excess;
+    plim__text s = t;
+    if (plim__seek(&s, 120, "Exceeded") && plim__seek(&s, 40, "capacity by %S", &excess)) event.missing = excess;
+    event.facts |= PLIM_FACT_TOO_BIG | PLIM_FACT_PROGRAM;
     plim__report(reader, &event, t.at);
 }
 

@@ -8,7 +8,7 @@
 
 typedef struct backend {
     const char *head, *kind;
-    unsigned facts;
+    plim__facts facts;
 } backend;
 
 static const backend backends[] = {
@@ -56,8 +56,11 @@ static void take_short_list(plim__text *t, plim__event *event) {
             event->version = "PyTorch 1.0 to 1.3";
         } else if (plim__take(t, "%S reserved in total", &amount)) {
             event->reserved = amount;
-            if (!event->version) event->version = "PyTorch 1.4 to 2.0";
             plim__take(t, " by PyTorch");
+            plim__text hint = *t;
+            plim__take(&hint, " )");
+            bool hinted = plim__take(&hint, " If reserved memory is >>");
+            if (!event->version) event->version = hinted ? "PyTorch 1.10 to 2.0" : "PyTorch 1.4 to 1.9";
         } else {
             break;
         }
@@ -148,8 +151,7 @@ static void take_mps(plim__reader *reader, const char *at, plim__event *event) {
     const char *from = at - reader->begin > 240 ? at - 240 : reader->begin;
     plim__text t = {from, at};
     if (!plim__seek(&t, 240, "(MPS allocated: %S", &event->allocated)) return;
-    plim_amount other;
-    plim__take(&t, " , other allocations: %S", &other);
+    plim__take(&t, " , other allocations: %S", &event->used); /* of the same memory, whoever made them */
     plim__take(&t, " , max allowed: %S", &event->limit);
 }
 
@@ -168,6 +170,7 @@ static void parse_tried(plim__reader *reader, const char *start, const char *end
     }
     if (!plim__take(&t, " %S", &event.requested)) {
         if (!found) return; /* "Tried to allocate" cut there */
+        plim__note_unread(reader, &event, t, "the request");
     }
     if (event.requested.known && !found && !plim__has(t, 16, "GPU") && !plim__has(t, 16, "NPU") &&
         !plim__has(t, 16, "on p") && !plim__has(t, 16, "on s") && (t.end - t.at > 3 && *t.at != '.'))
@@ -207,8 +210,7 @@ static void parse_head(plim__reader *reader, const char *start, const char *end)
                  : plim__has((plim__text){start, end}, 3, "MPS") ? "mps"
                                                                  : "gpu";
     if (strcmp(event.kind, "mps") == 0 && plim__take(&t, " (MPS allocated: %S", &event.allocated)) {
-        plim_amount other;
-        plim__take(&t, " , other allocations: %S", &other);
+        plim__take(&t, " , other allocations: %S", &event.used);
         plim__take(&t, " , max allowed: %S", &event.limit);
     }
     plim__report(reader, &event, t.at);
@@ -243,7 +245,14 @@ static void parse_async(plim__reader *reader, const char *start, const char *end
     if (plim__is_code_line(line)) return;
     plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", line.at);
     event.kind = "gpu";
-    if (plim__has((plim__text){start, end}, 16, "HIP")) event.framework = "pytorch";
+    bool known = plim__has(after, 300, "kernel errors might be") || plim__has(after, 300, "CUDA_LAUNCH_BLOCKING") ||
+                 plim__before(reader, start, 60, "RuntimeError") ||
+                 plim__before(reader, start, 60, "AcceleratorError") || plim__before(reader, start, 200, "torch") ||
+                 plim__has(after, 300, "torch") || plim__before(reader, start, 80, "c10::");
+    if (!known) { /* any CUDA program may print this */
+        event.group = PLIM_GROUP_RUNTIME;
+        event.framework = "cuda";
+    }
     if (end - start > 5 && start[5] == 'E') { /* darknet writes it with a capital */
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "darknet";
@@ -319,10 +328,15 @@ static plim__event host_event(plim__reader *reader, const char *start) {
 static void parse_cpu(plim__reader *reader, const char *start, const char *end) {
     plim__event event = host_event(reader, start);
     plim__text t = plim__text_at(reader, end);
+    plim__text after = t;
+    /* Linux says "can't allocate memory" */
+    if (plim__take(&after, " not enough memory")) event.facts |= PLIM_FACT_WIN_COMMIT;
     if (!plim__seek(&t, 64, "you tried to allocate ")) {
         if (!plim__has(plim__text_at(reader, end), 64, "memory")) return;
-    } else if (!plim__take(&t, "%n bytes", &event.requested)) {
-        plim__take(&t, "%n", &event.requested);
+    } else if (!plim__take(&t, "%N", &event.requested)) {
+        plim__note_unread(reader, &event, t, "the request");
+    } else if (event.requested.known) {
+        event.requested.exact = 1;
     }
     plim__report(reader, &event, t.at);
 }

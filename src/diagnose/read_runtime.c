@@ -271,6 +271,10 @@ static void parse_vllm_cache(plim__reader *reader, const char *start, const char
     if (!plim__seek(&head, 24, "%g GiB KV cache", &event.requested)) return;
     if (!event.requested.known) return;
     plim__seek(&t, 120, "available KV cache memory (%g GiB", &event.free);
+    plim__text s = t;
+    int64_t tokens;
+    if (plim__seek(&s, 160, "maximum model length is %i", &tokens)) event.tokens = tokens;
+    event.facts |= PLIM_FACT_KV_CACHE;
     event.facts |= PLIM_FACT_UTILIZATION;
     plim__report(reader, &event, t.at);
 }

@@ -5,7 +5,7 @@
 #include "diagnose/reader.h"
 
 /* Who speaks: both frameworks carry the same allocator under different paths. */
-static unsigned speaker(plim__reader *reader, const char *at) {
+static plim__facts speaker(plim__reader *reader, const char *at) {
     plim__text line = plim__line_at(reader, at);
     size_t reach = (size_t)(line.end - line.at);
     if (reach > 600) reach = 600;
@@ -130,6 +130,8 @@ static void take_allocator_name(plim__reader *reader, const char *start, plim__e
         event->index = index;
     }
     if (plim__has_before(reader->begin, start, 60, "(cpu") ||
+        plim__has_before(reader->begin, start, 60, "(bfc_cpu_allocator") ||
+        plim__has_before(reader->begin, start, 60, "(mklcpu") ||
         plim__has_before(reader->begin, start, 60, "gpu_host_bfc") ||
         plim__has_before(reader->begin, start, 60, "cuda_host_bfc")) {
         event->kind = "host";
@@ -202,7 +204,8 @@ static void parse_dump_begin(plim__reader *reader, const char *start, const char
     if (plim__take(&t, " GPU_%i_bfc", &index)) {
         event.kind = "gpu";
         event.index = index;
-    } else if (plim__take(&t, " cpu") || plim__take(&t, " gpu_host_bfc")) {
+    } else if (plim__take(&t, " cpu") || plim__take(&t, " gpu_host_bfc") || plim__take(&t, " bfc_cpu_allocator") ||
+               plim__take(&t, " mklcpu")) {
         event.kind = "host";
         event.facts |= PLIM_FACT_HOST;
     }
@@ -267,10 +270,11 @@ static void parse_of_size(plim__reader *reader, const char *start, const char *e
 static void parse_pool(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end);
     plim_amount pool, limit;
-    if (!plim__take(&t, " %n", &pool) || !pool.known) return;
+    if (!plim__take(&t, " %N", &pool) || !pool.known) return;
     plim__dump *dump = dump_of(reader, start);
     dump->pool_bytes = pool.bytes;
-    if (plim__take(&t, " memory_limit_: %n", &limit) && limit.known) dump->memory_limit = limit.bytes;
+    dump->rounded |= !pool.exact;
+    if (plim__take(&t, " memory_limit_: %N", &limit) && limit.known) dump->memory_limit = limit.bytes;
 }
 
 /* "Limit:   <n>" and the lines below it. */
@@ -278,20 +282,21 @@ static void parse_stats(plim__reader *reader, const char *start, const char *end
     plim__text t = plim__text_at(reader, end);
     plim_amount limit, amount;
     if (start > reader->begin && (start[-1] == '_' || start[-1] == '-')) return;
-    if (!plim__take(&t, " %n", &limit) || !limit.known) return;
+    if (!plim__take(&t, " %N", &limit) || !limit.known) return;
     plim__text next = t;
     if (!plim__seek(&next, 60, "InUse:") || !plim__has(next, 120, "MaxInUse:")) return; /* somebody else's limit */
     plim__dump *dump = dump_of(reader, start);
     dump->limit = limit.bytes;
     dump->has_stats = dump->has_limit = true;
+    dump->rounded |= !limit.exact;
     t = next;
-    if (plim__take(&t, " %n", &amount) && amount.known) dump->in_use = amount.bytes, dump->has_in_use = true;
+    if (plim__take(&t, " %N", &amount) && amount.known) dump->in_use = amount.bytes, dump->has_in_use = true;
     next = t;
-    if (plim__seek(&next, 60, "MaxInUse: %n", &amount) && amount.known) dump->max_in_use = amount.bytes, t = next;
+    if (plim__seek(&next, 60, "MaxInUse: %N", &amount) && amount.known) dump->max_in_use = amount.bytes, t = next;
     next = t;
-    if (plim__seek(&next, 200, "Reserved: %n", &amount) && amount.known) dump->reserved = amount.bytes, t = next;
+    if (plim__seek(&next, 200, "Reserved: %N", &amount) && amount.known) dump->reserved = amount.bytes, t = next;
     next = t;
-    if (plim__seek(&next, 120, "LargestFreeBlock: %n", &amount) && amount.known)
+    if (plim__seek(&next, 120, "LargestFreeBlock: %N", &amount) && amount.known)
         dump->stated_largest_free = amount.bytes, t = next;
     uint64_t position = reader->origin + (uint64_t)(t.at - reader->begin);
     if (position > reader->incident.end) reader->incident.end = position;
@@ -377,6 +382,7 @@ const plim__row plim__rows_tensorflow[] = {
     {"bfcallocatordumpfor", parse_dump_begin},
     {"ofsize", parse_of_size},
     {"totalbytesinpool:", parse_pool},
+    {"totalsizeinpool:", parse_pool},
     {"total_region_allocated_bytes_:", parse_pool},
     {"limit:", parse_stats},
     {"couldnotcreatecudnnhandle", report_disguised},

@@ -34,6 +34,21 @@ bool plim__before(const plim__reader *reader, const char *at, size_t reach, cons
     return plim__has_before(reader->begin, at, reach, literal);
 }
 
+/* The words at `at` for people: at most forty characters of one line. */
+void plim__note_unread(plim__reader *reader, plim__event *event, plim__text at, const char *what) {
+    plim__skip_blank(&at);
+    size_t length = 0;
+    while (at.at + length < at.end && length < 24 && (unsigned char)at.at[length] >= ' ' &&
+           (unsigned char)at.at[length] < 127 && !strchr(",;()", at.at[length]))
+        length++;
+    bool figures = false;
+    for (size_t i = 0; i < length && i < 8; i++) figures |= at.at[i] >= '0' && at.at[i] <= '9';
+    if (!figures) return;
+    event->facts |= PLIM_FACT_CUT;
+    snprintf(reader->unread, sizeof reader->unread, "%s: \"%.*s\" is %s; it was not guessed", what, (int)length, at.at,
+             at.at + length >= at.end - 1 ? "cut off" : "not a size as it stands");
+}
+
 /* --- does the run go on? -------------------------------------------------------------------------------------- */
 
 bool plim__is_code_line(plim__text line) {
@@ -44,7 +59,7 @@ bool plim__is_code_line(plim__text line) {
     if (indent < 2) return false;
     size_t length = (size_t)(t.end - t.at);
     if (plim__has(t, 6, "raise ") || plim__has(t, 6, "if ") || plim__has(t, 8, "except ")) return true;
-    if (plim__has(t, length, "Error:")) return false;
+    if (plim__has(t, length, "Error:") || plim__has(t, length, "what():")) return false;
     /* a statement: a call or an assignment, and no sentence */
     return memchr(t.at, '(', (size_t)(t.end - t.at)) || memchr(t.at, '=', (size_t)(t.end - t.at)) ||
            memchr(t.at, '^', (size_t)(t.end - t.at));
@@ -100,9 +115,22 @@ static bool moved_on_until(plim__reader *reader, const char *until) {
 
 bool plim__reader_moved_on(plim__reader *reader) { return moved_on_until(reader, reader->end); }
 
+void plim__reader_context(plim__reader *reader) {
+    plim__incident *incident = &reader->incident;
+    if (!incident->is_set || incident->context.is_read || !reader->words) return;
+    uint64_t stop = reader->origin + (uint64_t)(reader->end - reader->begin);
+    uint64_t first = incident->begin > reader->origin ? incident->begin : reader->origin;
+    uint64_t last = incident->end > first ? incident->end : first;
+    if (first > stop) first = stop;
+    if (last > stop) last = stop;
+    plim__context_read(&incident->context, reader->words, (plim__text){reader->begin, reader->end},
+                       reader->begin + (first - reader->origin), reader->begin + (last - reader->origin));
+}
+
 void plim__reader_slide(plim__reader *reader, const char *begin) {
     plim__incident *incident = &reader->incident;
     uint64_t to = reader->origin + (uint64_t)(begin - reader->begin);
+    if (incident->is_set && incident->begin < to) plim__reader_context(reader);
     if (incident->is_set && incident->end < to && moved_on_until(reader, begin)) incident->moved_on = true;
     reader->origin = to;
     reader->begin = begin;
@@ -136,6 +164,7 @@ static bool same_incident(plim__reader *reader, const plim__event *event) {
     plim__incident *incident = &reader->incident;
     const plim__event *facts = &incident->facts;
     if (!incident->is_set || ((facts->facts ^ event->facts) & PLIM_FACT_WARNING)) return false;
+    if (facts->group == PLIM_GROUP_WORDS) return true;
     if ((event->facts & PLIM_FACT_DUMP) && incident->dumped) return false;
     if (!same_group(facts, event) && event->group != PLIM_GROUP_HOST && facts->group != PLIM_GROUP_HOST) return false;
     if (moved_on_until(reader, plim__line_at(reader, event->begin).at)) return false;
@@ -147,6 +176,31 @@ static bool same_incident(plim__reader *reader, const plim__event *event) {
     /* who killed the process, after what failed in it */
     if (event->group == PLIM_GROUP_HOST) return event->strength <= PLIM_HINT;
     return facts->strength <= PLIM_HINT && (event->facts & PLIM_FACT_HOST);
+}
+
+static int known_figures(const plim__event *e) {
+    return e->requested.known + e->capacity.known + e->allocated.known + e->reserved.known + e->free.known +
+           e->limit.known + e->process.known;
+}
+
+/* What says less than is known already, without anything in between: an echo, a line that was cut, a name, the shell's
+ * word for what the scheduler has told. It does not replace what is known. */
+static bool is_echo(plim__reader *reader, const plim__event *event) {
+    plim__incident *incident = &reader->incident;
+    const plim__event *facts = &incident->facts;
+    if (!incident->is_set) return false;
+    uint64_t line = reader->origin + (uint64_t)(plim__line_at(reader, event->begin).at - reader->begin);
+    if (event->strength <= PLIM_WEAK && facts->group != PLIM_GROUP_WORDS && incident->end > line) return true;
+    if ((facts->facts & PLIM_FACT_WARNING) || !incident->confirmed) return false;
+    if (event->group == PLIM_GROUP_WORDS) return true;
+    bool scheduler = (facts->facts & PLIM_FACT_LIMIT) && facts->group == PLIM_GROUP_HOST;
+    if (scheduler && event->strength <= PLIM_WEAK && event->group == PLIM_GROUP_HOST) return true;
+    if (moved_on_until(reader, plim__line_at(reader, event->begin).at)) return false;
+    if (event->strength <= PLIM_HINT && facts->strength > event->strength && !same_group(facts, event) &&
+        event->group != PLIM_GROUP_HOST)
+        return true;
+    return same_group(facts, event) && !(event->facts & (PLIM_FACT_DUMP | PLIM_FACT_DRIVER)) &&
+           known_figures(facts) >= 4 && known_figures(event) <= 1;
 }
 
 static void fill(plim_amount *to, plim_amount from) {
@@ -166,7 +220,9 @@ static void merge_amounts(plim__event *to, const plim__event *from) {
     fill(&to->limit, from->limit);
     fill(&to->largest_free, from->largest_free);
     fill(&to->used, from->used);
+    fill(&to->missing, from->missing);
     if (to->index < 0) to->index = from->index;
+    if (!to->tokens) to->tokens = from->tokens;
     if (to->rank < 0 && from->rank >= 0) {
         to->rank = from->rank;
         memcpy(to->shape, from->shape, sizeof to->shape);
@@ -223,20 +279,34 @@ void plim__report(plim__reader *reader, plim__event *event, const char *end) {
     bool warning = (event->facts & PLIM_FACT_WARNING) != 0;
     /* nothing that did not fail replaces something that did */
     if (warning && incident->is_set && !(incident->facts.facts & PLIM_FACT_WARNING)) return;
-    if (same_incident(reader, event)) {
+    uint64_t position = reader->origin + (uint64_t)(end - reader->begin);
+    uint64_t first = reader->origin + (uint64_t)(event->begin > reader->begin ? event->begin - reader->begin : 0);
+    if (is_echo(reader, event)) {
+        if (position > incident->end) incident->end = position;
+        return;
+    }
+    bool words_before = incident->is_set && incident->facts.group == PLIM_GROUP_WORDS;
+    if (words_before && event->group != PLIM_GROUP_WORDS) {
+        incident->is_set = false; /* words about it, then the message itself */
+        reader->failures -= reader->failures > 0;
+    }
+    if (incident->is_set && same_incident(reader, event)) {
+        bool stronger = event->strength > incident->facts.strength;
         merge(reader, event);
+        if (stronger) incident->begin = first;
     } else {
         memset(incident, 0, sizeof *incident);
+        incident->begin = first;
         incident->is_set = true;
         incident->facts = *event;
         keep_message(incident, event->begin, end);
         if (!warning) reader->failures++;
         reader->engine_done = false;
+        if (event->facts & PLIM_FACT_CUT) memcpy(incident->unread, reader->unread, sizeof incident->unread);
     }
     if (event->facts & PLIM_FACT_DRIVER) incident->driver_count++;
     if (event->facts & PLIM_FACT_DUMP) incident->dumped = true;
     if (!(event->facts & (PLIM_FACT_DRIVER | PLIM_FACT_TACTIC | PLIM_FACT_WARNING | PLIM_FACT_DUMP)))
         incident->confirmed = true;
-    uint64_t position = reader->origin + (uint64_t)(end - reader->begin);
     if (position > incident->end) incident->end = position;
 }

@@ -35,15 +35,19 @@ void plim__skip_blank(plim__text *text) {
 
 /* --- numbers -------------------------------------------------------------------------------------------------- */
 
+/* A comma with exactly three digits behind it. */
+static bool is_thousands(const char *at, const char *end) {
+    return *at == ',' && end - at > 3 && digit(at[1]) && digit(at[2]) && digit(at[3]) &&
+           !(end - at > 4 && digit(at[4]));
+}
+
 static bool take_integer(plim__text *text, uint64_t *value, bool *overflow) {
     const char *at = text->at;
     if (at >= text->end || !digit(*at)) return false;
     uint64_t sum = 0;
     *overflow = false;
     for (; at < text->end; at++) {
-        if (*at == ',' && text->end - at > 3 && digit(at[1]) && digit(at[2]) && digit(at[3]) &&
-            !(text->end - at > 4 && digit(at[4])))
-            continue;
+        if (is_thousands(at, text->end)) continue;
         if (!digit(*at)) break;
         if (__builtin_mul_overflow(sum, (uint64_t)10, &sum) || __builtin_add_overflow(sum, (uint64_t)(*at - '0'), &sum))
             *overflow = true;
@@ -53,12 +57,16 @@ static bool take_integer(plim__text *text, uint64_t *value, bool *overflow) {
     return true;
 }
 
-/* "14", "14.57", "201.": digits with one point. */
+/* "14", "14.57", "201.", "1,234.5": digits with one point, thousands commas allowed. */
 static bool take_decimal(plim__text *text, double *value) {
     const char *at = text->at;
     if (at >= text->end || !digit(*at)) return false;
     double sum = 0, scale = 1;
-    for (; at < text->end && digit(*at); at++) sum = sum * 10 + (*at - '0');
+    for (; at < text->end; at++) {
+        if (is_thousands(at, text->end)) continue;
+        if (!digit(*at)) break;
+        sum = sum * 10 + (*at - '0');
+    }
     if (at < text->end && *at == '.') {
         const char *point = at++;
         for (; at < text->end && digit(*at); at++) sum += (*at - '0') * (scale /= 10);
@@ -69,30 +77,47 @@ static bool take_decimal(plim__text *text, double *value) {
     return true;
 }
 
-/* B, bytes, K, KB, KiB ... E; every unit is a power of 1024. */
+static bool take_unit_word(plim__text *text, double *factor) {
+    static const struct {
+        const char *word;
+        double factor;
+    } words[] = {{"byte", 1}, {"kilobyte", 1024.0}, {"megabyte", 1048576.0}, {"gigabyte", 1073741824.0}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t length = strlen(words[i].word), left = (size_t)(text->end - text->at);
+        if (left < length || strncasecmp(text->at, words[i].word, length) != 0) continue;
+        text->at += left > length && lower(text->at[length]) == 's' ? length + 1 : length;
+        *factor = words[i].factor;
+        return true;
+    }
+    return false;
+}
+
+/* B, bytes, K, KB, KiB, Ki, kb ... E, megabytes; every unit is a power of 1024. A small letter alone must stand right
+ * behind its number ("64g"): "5 m" is no size. */
 static bool take_unit(plim__text *text, double *factor) {
     static const char prefixes[] = "KMGTPE";
     plim__text t = *text;
     plim__skip_blank(&t);
     if (t.at >= t.end) return false;
-    size_t left = (size_t)(t.end - t.at);
-    if (left >= 4 && strncasecmp(t.at, "byte", 4) == 0) {
-        t.at += left > 4 && lower(t.at[4]) == 's' ? 5 : 4;
-        *factor = 1;
-        return *text = t, true;
-    }
-    const char *found = strchr(prefixes, *t.at == 'k' ? 'K' : *t.at);
+    bool apart = t.at > text->at;
+    if (take_unit_word(&t, factor)) return *text = t, true;
+    const char *found = strchr(prefixes, *t.at >= 'a' && *t.at <= 'z' ? *t.at - 32 : *t.at);
+    bool small = *t.at >= 'a' && *t.at <= 'z' && *t.at != 'k';
     if (*t.at && found) {
         *factor = pow(1024, (double)(found - prefixes + 1));
         t.at++;
-        bool binary = t.at < t.end && *t.at == 'i';
+        bool binary = t.at < t.end && lower(*t.at) == 'i';
         if (binary) t.at++;
-        bool bytes = t.at < t.end && (*t.at == 'B' || (*t.at == 'b' && binary));
+        bool bytes = t.at < t.end && (*t.at == 'B' || (*t.at == 'b' && (binary || !small || t.at > text->at)));
+        if (bytes && *t.at == 'b' && t.end - t.at > 2 && strncasecmp(t.at, "bit", 3) == 0) return false;
         if (bytes) t.at++;
+        if (bytes && t.at < t.end && lower(*t.at) == 's') t.at++;
         if (!bytes && t.at < t.end && letter(*t.at)) return false; /* "5 Maybe" */
+        if (!bytes && !binary && small && apart) return false;
+        if (bytes && t.at < t.end && letter(*t.at) && small) return false;
         return *text = t, true;
     }
-    if (*t.at == 'B' && !(left > 1 && letter(t.at[1]))) {
+    if (*t.at == 'B' && !(t.end - t.at > 1 && letter(t.at[1]))) {
         t.at++;
         *factor = 1;
         return *text = t, true;
@@ -108,6 +133,9 @@ static bool take_size(plim__text *text, plim_amount *amount) {
     *text = t;
     return true;
 }
+
+/* Whether the integer before the cursor is whole: neither the text nor the integer may end in the middle of it. */
+static bool ends_number(plim__text t) { return t.at < t.end && *t.at != '.' && !digit(*t.at); }
 
 /* --- patterns ------------------------------------------------------------------------------------------------- */
 
@@ -130,10 +158,17 @@ static bool take_directive(plim__text *t, char directive, arguments *args) {
         *amount = minus || overflow || integer > INT64_MAX ? (plim_amount){0} : plim__exact(integer);
         return true;
     }
-    case 'g': {
+    case 'N': {
+        plim_amount *amount = va_arg(args->list, plim_amount *);
+        return take_size(t, amount) ||
+               (take_integer(t, &integer, &overflow) && ends_number(*t) &&
+                (*amount = overflow || integer > INT64_MAX ? (plim_amount){0} : plim__exact(integer), true));
+    }
+    case 'g':
+    case 'm': {
         plim_amount *amount = va_arg(args->list, plim_amount *);
         if (!take_decimal(t, &decimal)) return false;
-        *amount = plim__rounded(decimal * 1073741824.0);
+        *amount = plim__rounded(decimal * (directive == 'g' ? 1073741824.0 : 1048576.0));
         return true;
     }
     case 'i': {

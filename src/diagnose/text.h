@@ -6,7 +6,8 @@
  *   ' '  white space, line ends and the two-character escapes \n \t \r of JSON, or nothing
  *   %S   a size with a unit: "14.57 GiB", "1.51G", "512 bytes", "98.000244MB"   -> plim_amount *, not exact
  *   %n   an integer, thousands commas allowed                                   -> plim_amount *, exact
- *   %g   a decimal number of GiB without its unit                               -> plim_amount *, not exact
+ *   %N   a size with a unit, or an integer number of bytes that is not cut off  -> plim_amount *
+ *   %g   a decimal number of GiB without its unit, %m of MiB                    -> plim_amount *, not exact
  *   %i   an integer                                                             -> int64_t *
  *   %f   a decimal number, ignored
  *   %w   a run of characters other than white space, ignored

@@ -18,7 +18,7 @@ plim_status plim__report_read(const char *path, int device, plim__timeline *time
 plim_status plim__report_read_log(const char *path, int device, plim__timeline *timeline, plim__memory_log *log,
                                   plim_error *error);
 
-/* Memory that making a page takes besides its timeline and summary: packing, JSON, and pages of this program and of the
+/* Memory that writing a page takes in addition to its timeline and summary: packing, JSON, and pages of this program and of the
  * libraries that only this uses. */
 #define PLIM__PAGE_BYTES ((size_t)1 << 20)
 

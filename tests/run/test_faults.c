@@ -19,7 +19,7 @@
 #else
 #define MOST 0
 #endif
-#define SPARE 8 /* a folder's name that is only synced; a hole of the heap that stays open */
+#define SPARE 4 /* a folder's name that is only synced */
 
 static char model_path[] = "/tmp/plim-faults-XXXXXX", small_path[64], checkpoint_path[64];
 static float image[BATCH * PIXELS];

@@ -1,0 +1,302 @@
+/* The words in which a fix says what must be so before it is offered. */
+#include "diagnose/conditions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/cause.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static bool is_kind(const plim__case *c, const char *kind) {
+    return c->x->device_kind && strcmp(c->x->device_kind, kind) == 0;
+}
+static bool says(const plim__case *c, plim__context_word word) { return plim__context_has(c->context, word); }
+static bool in_phase(const plim__case *c, plim_phase phase) { return c->context->phase == phase; }
+
+static bool is_gpu(const plim__case *c) { return !c->x->device_kind || is_kind(c, "gpu"); }
+static bool is_host(const plim__case *c) { return is_kind(c, "host"); }
+static bool is_mps(const plim__case *c) { return is_kind(c, "mps"); }
+static bool is_tpu(const plim__case *c) { return is_kind(c, "tpu"); }
+static bool is_npu(const plim__case *c) { return is_kind(c, "npu"); }
+static bool is_xpu(const plim__case *c) { return is_kind(c, "xpu"); }
+
+static bool is_load(const plim__case *c) {
+    return in_phase(c, PLIM_PHASE_LOADING) || (c->facts & PLIM_FACT_MODEL && !in_phase(c, PLIM_PHASE_INFERENCE));
+}
+static bool is_optimizer(const plim__case *c) { return in_phase(c, PLIM_PHASE_OPTIMIZER); }
+static bool is_eval(const plim__case *c) { return in_phase(c, PLIM_PHASE_EVALUATION); }
+static bool is_infer(const plim__case *c) {
+    if (in_phase(c, PLIM_PHASE_INFERENCE)) return true;
+    bool unknown = in_phase(c, PLIM_PHASE_UNKNOWN) || in_phase(c, PLIM_PHASE_COMPILING);
+    return unknown && !says(c, PLIM_CONTEXT_TRAINING) &&
+           (says(c, PLIM_CONTEXT_INFERENCE) || says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) ||
+            says(c, PLIM_CONTEXT_WHISPER));
+}
+static bool is_train(const plim__case *c) {
+    if (in_phase(c, PLIM_PHASE_FORWARD) || in_phase(c, PLIM_PHASE_BACKWARD)) return true;
+    return in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_TRAINING) &&
+           (!says(c, PLIM_CONTEXT_INFERENCE) || c->x->place.epoch >= 0);
+}
+
+static bool has_pieces(const plim__case *c) {
+    uint64_t cached = plim__cached(c->x);
+    return cached >= 16 * MIB && (!c->x->requested.known || cached >= c->x->requested.bytes / 32);
+}
+static bool was_refused(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    return x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes &&
+           plim__cached(x) < x->requested.bytes;
+}
+static bool is_full_live(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    return x->allocated.known && x->capacity.known && x->allocated.bytes > x->capacity.bytes / 100 * 85;
+}
+static bool is_tiny(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes < 32 * MIB; }
+static bool is_single(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 1024 * MIB; }
+
+static bool batch_above_one(const plim__case *c) { return c->context->batch_most != 1; }
+static bool batch_is_one(const plim__case *c) { return c->context->batch_most == 1; }
+
+static bool is_float64(const plim__case *c) { return strcmp(c->x->dtype, "float64") == 0; }
+static bool is_float32(const plim__case *c) { return !c->x->dtype[0] || strcmp(c->x->dtype, "float32") == 0; }
+static bool has_limit(const plim__case *c) { return c->x->limit.known; }
+static bool has_holders(const plim__case *c) { return c->x->holder_count > 0; }
+static bool is_later(const plim__case *c) {
+    const plim_place *p = &c->x->place;
+    return p->epoch > 1 || (p->epoch >= 0 && p->step > 200) || p->step > 1000 || c->x->failures > 3;
+}
+static bool is_amd(const plim__case *c) { return says(c, PLIM_CONTEXT_AMD); }
+static bool low_utilization(const plim__case *c) { return c->context->utilization < 0.93; }
+
+static bool fact_shm(const plim__case *c) { return c->facts & PLIM_FACT_SHM; }
+static bool fact_killed(const plim__case *c) { return c->facts & PLIM_FACT_KILLED; }
+static bool fact_commit(const plim__case *c) { return c->facts & PLIM_FACT_WIN_COMMIT; }
+static bool fact_files(const plim__case *c) { return c->facts & PLIM_FACT_FILES; }
+static bool fact_maps(const plim__case *c) { return c->facts & PLIM_FACT_MAPS; }
+static bool fact_threads(const plim__case *c) { return c->facts & PLIM_FACT_THREADS; }
+static bool fact_store(const plim__case *c) { return c->facts & PLIM_FACT_OBJECT_STORE; }
+static bool fact_heap(const plim__case *c) { return c->facts & PLIM_FACT_HEAP; }
+static bool fact_kv(const plim__case *c) { return c->facts & PLIM_FACT_KV_CACHE; }
+static bool fact_warmup(const plim__case *c) { return c->facts & PLIM_FACT_WARMUP; }
+static bool fact_possible(const plim__case *c) { return c->facts & PLIM_FACT_POSSIBLE; }
+static bool fact_chunk(const plim__case *c) { return c->facts & PLIM_FACT_CHUNK; }
+static bool is_fork(const plim__case *c) {
+    return strstr(c->x->message, "fork") || strstr(c->x->message, "Errno 12") || strstr(c->x->message, "popen");
+}
+static bool is_pytorch(const plim__case *c) { return strcmp(c->x->framework, "pytorch") == 0; }
+static bool is_tensorflow(const plim__case *c) { return strcmp(c->x->framework, "tensorflow") == 0; }
+static bool is_jax(const plim__case *c) { return strcmp(c->x->framework, "jax") == 0; }
+static bool is_torch7(const plim__case *c) { return strcmp(c->x->framework, "torch7") == 0; }
+static bool is_transformers(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_TRANSFORMERS) || says(c, PLIM_CONTEXT_PRETRAINED) || says(c, PLIM_CONTEXT_LLM);
+}
+static bool is_diffusion(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_DIFFUSION) || says(c, PLIM_CONTEXT_DIFFUSERS);
+}
+static bool is_windows(const plim__case *c) { return says(c, PLIM_CONTEXT_WINDOWS) && !says(c, PLIM_CONTEXT_WSL); }
+static bool is_mac(const plim__case *c) { return says(c, PLIM_CONTEXT_MAC) || is_mps(c); }
+static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORCH_LOAD); }
+
+typedef struct condition {
+    const char *word;
+    bool (*holds)(const plim__case *c); /* NULL: the context's word */
+    plim__context_word context;
+    const char *sentence;
+} condition;
+
+#define FACT(word, function, sentence)                                                                                 \
+    { word, function, PLIM_CONTEXT_COUNT, sentence }
+#define SAYS(word, context, sentence)                                                                                  \
+    { word, NULL, PLIM_CONTEXT_##context, sentence }
+
+static const condition conditions[] = {
+    FACT("gpu", is_gpu, "a GPU"),
+    FACT("host", is_host, "host memory"),
+    FACT("mps", is_mps, "an Apple GPU"),
+    FACT("tpu", is_tpu, "a TPU"),
+    FACT("npu", is_npu, "an NPU"),
+    FACT("xpu", is_xpu, "an Intel GPU"),
+    FACT("load", is_load, "while a model is loaded"),
+    FACT("optimizer", is_optimizer, "in the optimizer's update"),
+    FACT("eval", is_eval, "in evaluation"),
+    FACT("infer", is_infer, "in inference"),
+    FACT("train", is_train, "in training"),
+    FACT("pieces", has_pieces, "a good part of the request is cached but unallocated"),
+    FACT("refused", was_refused, "more is free than was asked for"),
+    FACT("full-live", is_full_live, "85 % and more is live"),
+    FACT("tiny", is_tiny, "a request below 32 MiB"),
+    FACT("single", is_single, "one request of 1 GiB and more"),
+    FACT("batch>1", batch_above_one, "the batch is not known to be 1"),
+    FACT("batch1", batch_is_one, "the batch is 1"),
+    FACT("f64", is_float64, "the tensor is float64"),
+    FACT("f32", is_float32, "the tensor is float32, or its type is not told"),
+    FACT("limit-known", has_limit, "the limit is told"),
+    FACT("holders", has_holders, "a dump names what holds the memory"),
+    FACT("later", is_later, "many steps fit before"),
+    FACT("amd", is_amd, "an AMD GPU"),
+    FACT("low-utilization", low_utilization, "the share of the card is below 0.93"),
+    FACT("shm", fact_shm, "/dev/shm or a bus error"),
+    FACT("killed", fact_killed, "the process was killed"),
+    FACT("win-commit", fact_commit, "Windows' commit limit"),
+    FACT("files", fact_files, "too few file handles"),
+    FACT("maps", fact_maps, "a tiny mapping was refused"),
+    FACT("threads", fact_threads, "a thread could not be started"),
+    FACT("store", fact_store, "Ray's object store"),
+    FACT("heap", fact_heap, "a language's heap"),
+    FACT("kv", fact_kv, "the cache of a language model"),
+    FACT("warmup", fact_warmup, "while warming up"),
+    FACT("possible", fact_possible, "memory is one possible reason"),
+    FACT("chunk", fact_chunk, "the request is the pool's chunk"),
+    FACT("fork", is_fork, "a process could not be started"),
+    FACT("pytorch", is_pytorch, "PyTorch"),
+    FACT("tensorflow", is_tensorflow, "TensorFlow"),
+    FACT("jax", is_jax, "JAX"),
+    FACT("torch7", is_torch7, "Lua Torch"),
+    FACT("transformers", is_transformers, "Hugging Face models"),
+    FACT("diffusion", is_diffusion, "an image model"),
+    FACT("windows", is_windows, "Windows"),
+    FACT("mac", is_mac, "a Mac"),
+    FACT("torchload", is_torchload, "torch.load"),
+    SAYS("notebook", NOTEBOOK, "a notebook"),
+    SAYS("colab", COLAB, "Colab"),
+    SAYS("kaggle", KAGGLE, "Kaggle"),
+    SAYS("jetson", JETSON, "a Jetson board"),
+    SAYS("python", PYTHON, "Python"),
+    SAYS("nextflow", NEXTFLOW, "Nextflow"),
+    SAYS("spark", SPARK, "Spark"),
+    SAYS("keras", KERAS, "Keras"),
+    SAYS("trainer", TRAINER, "Hugging Face's Trainer"),
+    SAYS("lightning", LIGHTNING, "Lightning"),
+    SAYS("deepspeed", DEEPSPEED, "DeepSpeed"),
+    SAYS("lora", LORA, "adapters (LoRA)"),
+    SAYS("detection", DETECTION, "a detection model"),
+    SAYS("sequences", SEQUENCES, "a sequence model"),
+    SAYS("diffusers", DIFFUSERS, "diffusers"),
+    SAYS("comfy", COMFY, "ComfyUI"),
+    SAYS("webui", WEBUI, "a web UI"),
+    SAYS("kohya", KOHYA, "sd-scripts"),
+    SAYS("llm", LLM, "a language model"),
+    SAYS("vllm", VLLM, "vLLM"),
+    SAYS("sglang", SGLANG, "SGLang"),
+    SAYS("whisper", WHISPER, "Whisper"),
+    SAYS("graphs", GRAPHS, "graph networks"),
+    SAYS("multigpu", MULTIGPU, "several cards"),
+    SAYS("expandable", EXPANDABLE, "expandable segments are set"),
+    SAYS("split", SPLIT_SIZE, "max_split_size_mb is set"),
+    SAYS("checkpointed", CHECKPOINTING, "activations are recomputed already"),
+    SAYS("half", HALF, "16 bits are used already"),
+    SAYS("quantized", QUANTIZED, "the weights are quantized already"),
+    SAYS("nograd", NO_GRAD, "no graph is kept already"),
+    SAYS("offloaded", OFFLOAD, "offloading is on already"),
+    SAYS("growth", GROWTH, "memory growth is set"),
+    SAYS("lowvram", LOWVRAM, "low-memory settings are on"),
+    SAYS("watermark", WATERMARK, "the watermark is lifted already"),
+    SAYS("dataloader", DATALOADER, "a DataLoader"),
+    SAYS("workers0", WORKERS_ZERO, "no loader processes"),
+    SAYS("opt8", OPTIMIZER8, "an 8-bit optimizer"),
+};
+
+static const condition *find(const char *word, size_t length) {
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
+        if (strlen(conditions[i].word) == length && memcmp(conditions[i].word, word, length) == 0)
+            return &conditions[i];
+    return NULL;
+}
+
+/* --- versions ------------------------------------------------------------------------------------------------- */
+
+typedef struct version_test {
+    bool torch, at_least;
+    int version; /* 201 for 2.1 */
+} version_test;
+
+static bool read_version_test(const char *word, size_t length, version_test *test) {
+    size_t name = length > 7 && memcmp(word, "torch", 5) == 0 ? 5 : length > 4 && memcmp(word, "tf", 2) == 0 ? 2 : 0;
+    if (!name || (word[name] != '<' && word[name] != '>')) return false;
+    test->torch = name == 5;
+    test->at_least = word[name] == '>';
+    char *rest;
+    long major = strtol(word + name + (test->at_least ? 2 : 1), &rest, 10), minor = 0;
+    if (*rest == '.') minor = strtol(rest + 1, NULL, 10);
+    test->version = (int)(major * 100 + minor);
+    return true;
+}
+
+/* "PyTorch 1.4 to 1.9", "PyTorch 2.2 or later": the range that the wording tells. */
+static void range_of(const char *wording, int *low, int *high) {
+    int a = 0, b = 0, c = 0, d = 0;
+    const char *digits = wording;
+    while (*digits && (*digits < '0' || *digits > '9')) digits++;
+    *low = 0, *high = 9999;
+    int count = sscanf(digits, "%d.%d to %d.%d", &a, &b, &c, &d);
+    if (count >= 2) *low = a * 100 + b, *high = count == 4 ? c * 100 + d : strstr(wording, "later") ? 9999 : *low;
+    if (count == 1 && strstr(wording, ".x")) *low = a * 100, *high = a * 100 + 99;
+}
+
+static bool version_holds(const version_test *test, const plim__case *c) {
+    int named = test->torch ? c->context->torch : c->context->tensorflow, high = named;
+    bool own = strncmp(c->x->version, test->torch ? "PyTorch" : "TensorFlow", test->torch ? 7 : 10) == 0;
+    int from = 0, to = 9999;
+    if (own) range_of(c->x->version, &from, &to);
+    if (!named || named < from || named > to) high = to; /* what the wording says outweighs a mention */
+    return test->at_least ? high >= test->version : high < test->version;
+}
+
+/* --- lists ---------------------------------------------------------------------------------------------------- */
+
+static bool word_holds(const char *word, size_t length, const plim__case *c) {
+    version_test test;
+    if (read_version_test(word, length, &test)) return version_holds(&test, c);
+    const condition *found = find(word, length);
+    if (!found) return false;
+    return found->holds ? found->holds(c) : plim__context_has(c->context, found->context);
+}
+
+bool plim__conditions_hold(const char *list, const plim__case *c) {
+    while (*list) {
+        size_t length = strcspn(list, " ");
+        bool negated = *list == '!';
+        if (length && word_holds(list + negated, length - negated, c) == negated) return false;
+        list += length;
+        while (*list == ' ') list++;
+    }
+    return true;
+}
+
+bool plim__conditions_known(const char *list) {
+    while (*list) {
+        size_t length = strcspn(list, " ");
+        bool negated = *list == '!';
+        version_test test;
+        if (!read_version_test(list + negated, length - negated, &test) && !find(list + negated, length - negated))
+            return false;
+        list += length;
+        while (*list == ' ') list++;
+    }
+    return true;
+}
+
+void plim__conditions_print(const char *list, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    while (*list && used + 1 < size) {
+        size_t length = strcspn(list, " ");
+        bool negated = *list == '!';
+        const char *word = list + negated;
+        version_test test;
+        char sentence[64];
+        if (read_version_test(word, length - negated, &test))
+            snprintf(sentence, sizeof sentence, "%s %s %d.%d", test.torch ? "PyTorch" : "TensorFlow",
+                     test.at_least ? "from" : "before", test.version / 100, test.version % 100);
+        else {
+            const condition *found = find(word, length - negated);
+            snprintf(sentence, sizeof sentence, "%s", found ? found->sentence : "?");
+        }
+        int wrote = snprintf(text + used, size - used, "%s%s%s", used ? "; " : "", negated ? "not: " : "", sentence);
+        used += wrote > 0 ? (size_t)wrote : 0;
+        list += length;
+        while (*list == ' ') list++;
+    }
+}

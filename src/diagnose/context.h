@@ -1,0 +1,53 @@
+/* What a log tells besides its message: what the program was doing, where in the user's code, how far it had come,
+ * which versions and settings it names. Fixes depend on it; causes do not. */
+#ifndef PLIM_DIAGNOSE_CONTEXT_H
+#define PLIM_DIAGNOSE_CONTEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diagnose/scan.h"
+#include "diagnose/text.h"
+#include "plimsoll/diagnose.h"
+
+/* Words in the log, each a bit. */
+#define PLIM_CONTEXT_LIST(X)                                                                                           \
+    X(WINDOWS)                                                                                                         \
+    X(MAC) X(AMD) X(JETSON) X(WSL) X(COLAB) X(KAGGLE) X(NOTEBOOK) X(CONTAINER) X(CLUSTER) X(TRAINING) X(TRAINER)       \
+        X(LIGHTNING) X(DEEPSPEED) X(FSDP) X(LORA) X(KERAS) X(DETECTION) X(SEQUENCES) X(IMAGES) X(DIFFUSION)            \
+            X(DIFFUSERS) X(COMFY) X(WEBUI) X(KOHYA) X(LLM) X(VLLM) X(SGLANG) X(OLLAMA) X(LLAMA) X(WHISPER)             \
+                X(TRANSFORMERS) X(PRETRAINED) X(TORCH_LOAD) X(VAE) X(GRAPHS) X(MULTIGPU) X(EXPANDABLE) X(SPLIT_SIZE)   \
+                    X(CHECKPOINTING) X(HALF) X(QUANTIZED) X(NO_GRAD) X(OFFLOAD) X(GROWTH) X(LOWVRAM) X(WATERMARK)      \
+                        X(ACCUMULATION) X(XFORMERS) X(EMPTY_CACHE) X(DATALOADER) X(WORKERS_ZERO) X(CNTK) X(LUA)        \
+                            X(XLA_TORCH) X(DIRECTML) X(TENSORRT) X(PYTORCH) X(TENSORFLOW) X(JAX) X(ONNXRUNTIME)        \
+                                X(SPARK) X(NEXTFLOW) X(PYTHON) X(MLX) X(ZERO3) X(OPTIMIZER8) X(INFERENCE)
+
+typedef enum plim__context_word {
+#define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,
+    PLIM_CONTEXT_LIST(PLIM_CONTEXT_ENUM)
+#undef PLIM_CONTEXT_ENUM
+        PLIM_CONTEXT_COUNT
+} plim__context_word;
+
+typedef struct plim__context {
+    bool is_read;
+    uint64_t words[2]; /* bits of plim__context_word */
+    plim_phase phase;
+    plim_place place;
+    int64_t batch, batch_most;  /* the batch size named first, and the largest named; -1 for none */
+    int64_t workers;            /* num_workers named; -1 for none */
+    int torch, tensorflow;      /* 201 for 2.1, the version that the log names; 0 for none */
+    plim_amount memory_setting; /* --mem, shm-size, a heap's limit as set in the log */
+    double utilization;         /* gpu_memory_utilization or mem-fraction as set; 0 for none */
+} plim__context;
+
+bool plim__context_has(const plim__context *context, plim__context_word word);
+
+/* The automaton of the words; built once. */
+plim_status plim__context_scan_build(plim__scan *scan, plim_error *error);
+
+/* Reads the window; `at` and `end` are the message in it. */
+void plim__context_read(plim__context *context, const plim__scan *scan, plim__text window, const char *at,
+                        const char *end);
+
+#endif

@@ -1,0 +1,302 @@
+/* The traceback and the progress around a message. */
+#include "diagnose/context_trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { REACH = 400, PROGRESS_REACH = 6000, FRAMES_BEHIND = 12000 };
+
+typedef struct frame {
+    plim__text file, function, code;
+    int64_t line;
+} frame;
+
+/* --- frames --------------------------------------------------------------------------------------------------- */
+
+static plim__text trim(plim__text t) {
+    while (t.at < t.end && (unsigned char)*t.at <= ' ') t.at++;
+    while (t.end > t.at && (unsigned char)t.end[-1] <= ' ') t.end--;
+    return t;
+}
+
+static plim__text line_from(const char *at, const char *end) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    return (plim__text){at, stop ? stop : end};
+}
+
+static plim__text up_to(plim__text *t, const char *stops) {
+    plim__text made = {t->at, t->at};
+    while (t->at < t->end && !strchr(stops, *t->at)) t->at++;
+    made.end = t->at;
+    return made;
+}
+
+/* '  File "a.py", line 3, in f', 'File ~/a.py:3, in f(x)', 'a.py in f(x)', '<ipython-input-3-ab> in f(x)', 'Cell In[3],
+ * line 4', 'a.py:3: in f' (pytest). */
+static bool take_frame(plim__text line, frame *made) {
+    plim__text t = trim(line), rest;
+    *made = (frame){.line = -1};
+    while (t.at < t.end && strchr("|>!│", *t.at) && *t.at) t.at++; /* quoted, or a rich traceback's frame */
+    t = trim(t);
+    if (plim__take(&t, "File \"")) {
+        made->file = up_to(&t, "\"");
+        if (!plim__take(&t, "\" , line %i", &made->line)) return false;
+        if (plim__take(&t, " , in")) made->function = trim(t);
+        return true;
+    }
+    if (plim__take(&t, "Cell In[%i], line %i", &made->line, &made->line)) {
+        made->file = (plim__text){line.at, line.at};
+        made->file = trim(line);
+        made->file.end = made->file.at + 4;
+        return true;
+    }
+    bool named = plim__take(&t, "File ");
+    rest = t;
+    made->file = up_to(&rest, " :,\n");
+    size_t length = (size_t)(made->file.end - made->file.at);
+    bool python = length > 3 && memcmp(made->file.end - 3, ".py", 3) == 0;
+    bool cell = length > 6 && (plim__has(made->file, 16, "<ipython") || plim__has(made->file, 40, "ipykernel"));
+    if (!python && !cell) return false;
+    if (plim__take(&rest, ":%i", &made->line)) {
+        if (plim__take(&rest, " , in ") || plim__take(&rest, " : in ") || plim__take(&rest, " in "))
+            made->function = trim(rest);
+        else if (!named)
+            return false;
+        return true;
+    }
+    if (!plim__take(&rest, " in ")) return false;
+    made->function = trim(rest);
+    return true;
+}
+
+static bool is_library(plim__text file) {
+    static const char *const parts[] = {"site-packages", "dist-packages",  "lib/python",  "<frozen",   "<string>",
+                                        "lib\\python",   "python3.",       "/torch/nn/",  "\\torch\\", "importlib",
+                                        "runpy.py",      "<__array_funct", "autotracking"};
+    size_t length = (size_t)(file.end - file.at);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (plim__has(file, length, parts[i])) return true;
+    return false;
+}
+
+static void copy(char *to, size_t size, plim__text from) {
+    size_t length = 0;
+    from = trim(from);
+    for (; from.at < from.end && length + 1 < size; from.at++)
+        to[length++] = (unsigned char)*from.at < ' ' || *from.at == 127 ? ' ' : *from.at;
+    to[length] = 0;
+}
+
+/* --- phases --------------------------------------------------------------------------------------------------- */
+
+typedef struct marker {
+    const char *text;
+    plim_phase phase;
+} marker;
+
+/* Found in a frame's file, function or code; a phase further up in this list beats those below. */
+static const marker markers[] = {
+    {"optimizer.step", PLIM_PHASE_OPTIMIZER},
+    {"/optim/", PLIM_PHASE_OPTIMIZER},
+    {"\\optim\\", PLIM_PHASE_OPTIMIZER},
+    {"exp_avg", PLIM_PHASE_OPTIMIZER},
+    {"apply_gradients", PLIM_PHASE_OPTIMIZER},
+    {"_take_model_step", PLIM_PHASE_OPTIMIZER},
+    {".backward(", PLIM_PHASE_BACKWARD},
+    {"autograd/__init__", PLIM_PHASE_BACKWARD},
+    {"autograd\\__init__", PLIM_PHASE_BACKWARD},
+    {"tape.gradient", PLIM_PHASE_BACKWARD},
+    {"in _apply", PLIM_PHASE_LOADING},
+    {"_apply(fn)", PLIM_PHASE_LOADING},
+    {"from_pretrained", PLIM_PHASE_LOADING},
+    {"torch.load(", PLIM_PHASE_LOADING},
+    {"load_state_dict", PLIM_PHASE_LOADING},
+    {"serialization.py", PLIM_PHASE_LOADING},
+    {"load_checkpoint", PLIM_PHASE_LOADING},
+    {"load_model", PLIM_PHASE_LOADING},
+    {"load_weights", PLIM_PHASE_LOADING},
+    {"model.to(", PLIM_PHASE_LOADING},
+    {"model.cuda(", PLIM_PHASE_LOADING},
+    {"safetensors", PLIM_PHASE_LOADING},
+    {"load_pretrained", PLIM_PHASE_LOADING},
+    {"modeling_utils.py", PLIM_PHASE_UNKNOWN},
+    {"_inductor", PLIM_PHASE_COMPILING},
+    {"evaluation_loop", PLIM_PHASE_EVALUATION},
+    {"validation_step", PLIM_PHASE_EVALUATION},
+    {"validate", PLIM_PHASE_EVALUATION},
+    {"evaluate", PLIM_PHASE_EVALUATION},
+    {"validation", PLIM_PHASE_EVALUATION},
+    {"eval(", PLIM_PHASE_EVALUATION},
+    {"valid_epoch", PLIM_PHASE_EVALUATION},
+    {".generate(", PLIM_PHASE_INFERENCE},
+    {"generation/utils", PLIM_PHASE_INFERENCE},
+    {"generation\\utils", PLIM_PHASE_INFERENCE},
+    {"/pipelines/", PLIM_PHASE_INFERENCE},
+    {"\\pipelines\\", PLIM_PHASE_INFERENCE},
+    {"inference", PLIM_PHASE_INFERENCE},
+    {"ksampler", PLIM_PHASE_INFERENCE},
+    {"comfy/", PLIM_PHASE_INFERENCE},
+    {"comfy\\", PLIM_PHASE_INFERENCE},
+    {"processing.py", PLIM_PHASE_INFERENCE},
+    {"sampling.py", PLIM_PHASE_INFERENCE},
+    {"sample.py", PLIM_PHASE_INFERENCE},
+    {"demo", PLIM_PHASE_INFERENCE},
+    {"predict", PLIM_PHASE_INFERENCE},
+    {"test.py", PLIM_PHASE_INFERENCE},
+    {"infer", PLIM_PHASE_INFERENCE},
+    {"transcribe", PLIM_PHASE_INFERENCE},
+    {"gradio", PLIM_PHASE_INFERENCE},
+    {"detect.py", PLIM_PHASE_INFERENCE},
+    {"chat", PLIM_PHASE_INFERENCE},
+    {"dataloader.py", PLIM_PHASE_DATA},
+    {"collate", PLIM_PHASE_DATA},
+    {"__getitem__", PLIM_PHASE_DATA},
+    {"read_csv", PLIM_PHASE_DATA},
+    {"np.load(", PLIM_PHASE_DATA},
+    {"pickle.load", PLIM_PHASE_DATA},
+    {"load_data", PLIM_PHASE_DATA},
+    {"toarray", PLIM_PHASE_DATA},
+    {"in forward", PLIM_PHASE_FORWARD},
+    {"_call_impl", PLIM_PHASE_FORWARD},
+    {"__call__", PLIM_PHASE_FORWARD},
+    {"self.model(", PLIM_PHASE_FORWARD},
+    {"model(", PLIM_PHASE_FORWARD},
+    {".fit(", PLIM_PHASE_FORWARD},
+    {"session.run", PLIM_PHASE_FORWARD},
+    {"sess.run", PLIM_PHASE_FORWARD},
+};
+
+static size_t strongest(plim__text t) {
+    size_t length = (size_t)(t.end - t.at);
+    for (size_t i = 0; i < sizeof markers / sizeof *markers; i++)
+        if (plim__has(t, length, markers[i].text)) return i;
+    return sizeof markers / sizeof *markers;
+}
+
+typedef struct trace {
+    size_t marker; /* the best so far */
+    frame own;     /* the innermost that is the user's */
+    bool found, has_own, trains;
+    const char *begin;
+} trace;
+
+static void add_frame(trace *made, const frame *f, plim__text whole) {
+    made->found = true;
+    size_t best = strongest(whole);
+    if (best < made->marker) made->marker = best;
+    if (plim__has(whole, (size_t)(whole.end - whole.at), "train")) made->trains = true;
+    if (!is_library(f->file)) made->own = *f, made->has_own = true;
+}
+
+/* Frames between `from` and `to`; a new "Traceback" begins anew while `last` is asked for. */
+static trace read_frames(const char *from, const char *to, bool last) {
+    trace made = {.marker = sizeof markers / sizeof *markers};
+    for (const char *at = from; at < to;) {
+        plim__text line = line_from(at, to);
+        const char *next = line.end < to ? line.end + 1 : to;
+        if (plim__has(line, 60, "Traceback (most recent call last")) {
+            if (!last && made.found) return made;
+            made = (trace){.marker = sizeof markers / sizeof *markers, .begin = at};
+        }
+        frame f;
+        if (take_frame(line, &f)) {
+            plim__text code = next < to ? line_from(next, to) : (plim__text){next, next};
+            frame other;
+            if (take_frame(code, &other)) code.end = code.at;
+            f.code = trim(code);
+            /* IPython marks the line: "----> 3     loss.backward()" */
+            const char *look = next;
+            for (int i = 0; i < 8 && look < to && code.end > code.at; i++) {
+                plim__text shown = line_from(look, to), arrow = trim(shown);
+                int64_t number;
+                if (i && take_frame(shown, &other)) break;
+                if (arrow.at < arrow.end && *arrow.at == '-' && plim__seek(&arrow, 12, "> %i ", &number)) {
+                    f.code = trim(arrow);
+                    if (f.line < 0) f.line = number;
+                    break;
+                }
+                look = shown.end < to ? shown.end + 1 : to;
+            }
+            plim__text whole = {line.at, code.end > line.end ? code.end : line.end};
+            if (f.code.end > whole.end) whole.end = f.code.end;
+            add_frame(&made, &f, whole);
+        }
+        at = next;
+    }
+    return made;
+}
+
+/* --- progress ------------------------------------------------------------------------------------------------- */
+
+static void read_step(plim_place *place, plim__text line) {
+    static const char *const names[] = {"global_step", "step", "iteration", "iter", "batch"};
+    size_t length = (size_t)(line.end - line.at);
+    int64_t a, b;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        plim__text t = line;
+        char pattern[24];
+        snprintf(pattern, sizeof pattern, "%s", names[i]);
+        if (!plim__seek(&t, length, pattern)) continue;
+        while (t.at < t.end && strchr(" s:=[(#\t", *t.at) && *t.at) t.at++;
+        if (!plim__take(&t, "%i", &a) || (t.at < t.end && (*t.at == '.' || *t.at == 's'))) continue;
+        place->step = a;
+        if (plim__take(&t, "/%i", &b) || plim__take(&t, " of %i", &b)) place->step_count = b;
+        return;
+    }
+}
+
+/* " 12%|#3  | 120/1000 [00:10<01:10, 11.2it/s" */
+static bool read_bar(plim_place *place, plim__text line) {
+    plim__text t = line;
+    int64_t a, b;
+    if (!plim__seek(&t, (size_t)(line.end - line.at), "%%|")) return false;
+    while (t.at < t.end && *t.at != '|') t.at++;
+    if (!plim__take(&t, "| %i/%i [", &a, &b)) return false;
+    place->step = a, place->step_count = b;
+    return true;
+}
+
+static void read_progress(plim_place *place, plim__text window, const char *at) {
+    const char *from = at - window.at > PROGRESS_REACH ? at - PROGRESS_REACH : window.at;
+    while (from < at) {
+        plim__text line = line_from(from, at);
+        size_t length = (size_t)(line.end - line.at);
+        frame ignored;
+        from = line.end + 1;
+        if (length > 600 || take_frame(line, &ignored)) continue;
+        plim__text t = line;
+        int64_t epoch;
+        bool named = plim__seek(&t, length, "epoch");
+        while (named && t.at < t.end && strchr(" s:=[(#\t", *t.at) && *t.at) t.at++;
+        bool has_epoch = named && plim__take(&t, "%i", &epoch) && epoch < 1000000 && !(t.at < t.end && *t.at == '.');
+        if (has_epoch) place->epoch = epoch, place->step = place->step_count = -1;
+        bool measured = has_epoch || plim__has(line, length, "loss") || plim__has(line, length, "it/s") ||
+                        plim__has(line, length, "s/it") || plim__has(line, length, "ETA");
+        if (!read_bar(place, line) && measured) read_step(place, has_epoch ? t : line);
+    }
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------------ */
+
+void plim__traceback_read(plim__context *context, plim__text window, const char *at, const char *end) {
+    if (at < window.at) at = window.at;
+    if (end < at) end = at;
+    if (end > window.end) end = window.end;
+    trace found = read_frames(window.at, end, true);
+    if (!found.found) {
+        const char *to = window.end - end > FRAMES_BEHIND ? end + FRAMES_BEHIND : window.end;
+        found = read_frames(end, to, false);
+    }
+    read_progress(&context->place, window, found.begin && found.begin < at ? found.begin : at);
+    if (!found.found) return;
+    if (found.marker < sizeof markers / sizeof *markers) context->phase = markers[found.marker].phase;
+    bool trains = found.trains || context->place.epoch >= 0;
+    if (context->phase == PLIM_PHASE_FORWARD && !trains && !plim__context_has(context, PLIM_CONTEXT_TRAINING))
+        context->phase = PLIM_PHASE_INFERENCE;
+    if (context->phase == PLIM_PHASE_INFERENCE && found.trains) context->phase = PLIM_PHASE_FORWARD;
+    if (!found.has_own) return;
+    copy(context->place.file, sizeof context->place.file, found.own.file);
+    copy(context->place.function, sizeof context->place.function, found.own.function);
+    copy(context->place.code, sizeof context->place.code, found.own.code);
+    context->place.line = found.own.line;
+}
