@@ -89,7 +89,7 @@ void plim__process_leave(plim__training_plan *plan) {
     plim__heap_trim();
 }
 
-/* Nothing is resident that nobody holds, and what oneDNN takes from the heap during a step will not stay. */
+/* Nothing is resident that is free, and what oneDNN takes from the heap during a step will not stay. */
 static void tidy(plim__training_plan *plan) {
     plim__process_leave(plan);
     plan->process.plugs = plim__heap_plug_holes();

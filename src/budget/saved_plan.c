@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "budget/costs_file.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "core/json.h"
 #include "core/str.h"
 #include "format/trace.h"
@@ -115,7 +115,10 @@ static plim_status read_plan(const char *path, json_t **saved, plim_error *error
     return PLIM_OK;
 }
 
-plim_status plim__saved_plan_budget(const char *path, uint64_t *budget, plim_error *error) {
+plim_status plim_plan_read_budget(const char *path, uint64_t *budget, plim_error *error) {
+    PLIM__NEED(budget, error);
+    *budget = 0;
+    PLIM__NEED(path, error);
     json_t *saved;
     PLIM_TRY(read_plan(path, &saved, error));
     json_int_t bytes = json_integer_value(json_object_get(saved, "budget_bytes"));

@@ -11,8 +11,9 @@
 
 void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
     if (operand.buffer < 0 || runner->plan->offsets[operand.buffer] < 0) return NULL;
-    size_t offset = (size_t)runner->plan->offsets[operand.buffer], kept = runner->plan->persistent_bytes;
-    return (offset < kept ? runner->arena->persistent + offset : runner->arena->transient + (offset - kept)) +
+    size_t offset = (size_t)runner->plan->offsets[operand.buffer], persistent = runner->plan->persistent_bytes;
+    return (offset < persistent ? runner->arena->persistent + offset
+                                : runner->arena->transient + (offset - persistent)) +
            operand.offset;
 }
 
@@ -20,9 +21,9 @@ static const plim__device *device_of(const plim__runner *runner) { return runner
 
 static void enter(const plim__runner *runner) { device_of(runner)->enter(runner->program->engine); }
 
-/* --- what is kept --------------------------------------------------------------------------------------------- */
+/* --- persistent buffers --------------------------------------------------------------------------------------- */
 
-/* Memory between runs: what passes is free then, and mostly large enough. The caller may hold a part of it already,
+/* Memory between runs: the transient part is free then, and mostly large enough. The caller may hold a part of it already,
  * at `held`. */
 static void *borrow(const plim__runner *runner, size_t from, size_t bytes, const void *held) {
     const plim__arena *arena = runner->arena;
@@ -41,10 +42,15 @@ static void give_back(const plim__runner *runner, void *memory) {
         plim__free(memory);
 }
 
-/* `used` bytes of what passes are in use already. */
-static plim_status rearrange(const plim__runner *runner, const plim__rearrangement *how, size_t used, const void *held,
+/* Parts of the transient memory that are in use already. */
+struct in_use {
+    size_t bytes;     /* at its beginning */
+    const void *held; /* by the caller, up to its end; NULL: none */
+};
+
+static plim_status rearrange(const plim__runner *runner, const plim__rearrangement *how, struct in_use in_use,
                              void *from, void *to, plim_error *error) {
-    void *scratch = borrow(runner, used, how->scratch, held);
+    void *scratch = borrow(runner, in_use.bytes, how->scratch, in_use.held);
     if (!scratch) return plim__fail_memory(error, "rearranging a weight", how->scratch);
     plim__call call = {.state = how->state, .in = &from, .out = &to, .scratch = scratch, .error = error};
     plim_status status = how->run(&call);
@@ -79,7 +85,7 @@ static plim_status load_one(plim__runner *runner, const plim__load *load, plim_e
     void *staging = borrow(runner, 0, bytes, NULL);
     plim_status status = staging ? read_tensor(runner, load->tensor, staging, error)
                                  : plim__fail_memory(error, "rearranging a weight", bytes);
-    if (status == PLIM_OK) status = rearrange(runner, &load->in, bytes, NULL, staging, target, error);
+    if (status == PLIM_OK) status = rearrange(runner, &load->in, (struct in_use){bytes, NULL}, staging, target, error);
     give_back(runner, staging);
     return status;
 }
@@ -111,7 +117,8 @@ static plim_status move_spilled(plim__runner *runner, const plim__load *load, vo
     if (!out) memset(raw, 0, buffer->bytes); /* padding */
     plim_status status = out ? plim__spill_read(file, raw, buffer->bytes, buffer->spill_at, error) : PLIM_OK;
     if (status == PLIM_OK)
-        status = rearrange(runner, how, aligned(buffer->bytes), dense, out ? raw : dense, out ? dense : raw, error);
+        status = rearrange(runner, how, (struct in_use){aligned(buffer->bytes), dense}, out ? raw : dense,
+                           out ? dense : raw, error);
     if (status == PLIM_OK && !out) status = plim__spill_write(file, raw, buffer->bytes, buffer->spill_at, error);
     give_back(runner, raw);
     return status;
@@ -126,30 +133,30 @@ static plim_status move_staged(plim__runner *runner, const plim__load *load, voi
     if (!staging) return plim__fail_memory(error, "rearranging a weight", bytes);
     plim_status status = out ? PLIM_OK : device->write(engine, staging, dense, bytes);
     if (status == PLIM_OK)
-        status = rearrange(runner, out ? &load->back : &load->in, aligned(bytes), NULL, out ? place : staging,
-                           out ? staging : place, error);
+        status = rearrange(runner, out ? &load->back : &load->in, (struct in_use){aligned(bytes), NULL},
+                           out ? place : staging, out ? staging : place, error);
     if (status == PLIM_OK && out) status = device->read(engine, dense, staging, bytes);
     give_back(runner, staging);
     return status;
 }
 
-plim_status plim__runner_read_kept(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
+plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
     char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     enter(runner);
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, dense, true, error);
     if (load->back.run && !device_of(runner)->host) return move_staged(runner, load, dense, true, error);
-    if (load->back.run) return rearrange(runner, &load->back, 0, dense, source, dense, error);
+    if (load->back.run) return rearrange(runner, &load->back, (struct in_use){0, dense}, source, dense, error);
     return device_of(runner)->read(runner->program->engine, dense, source, dense_bytes(runner, load));
 }
 
-plim_status plim__runner_write_kept(plim__runner *runner, const plim__load *load, const void *dense,
-                                    plim_error *error) {
+plim_status plim__runner_write_tensor(plim__runner *runner, const plim__load *load, const void *dense,
+                                      plim_error *error) {
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     enter(runner);
     void *from = (void *)(uintptr_t)dense;
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, from, false, error);
     if (load->in.run && !device_of(runner)->host) return move_staged(runner, load, from, false, error);
-    if (load->in.run) return rearrange(runner, &load->in, 0, from, from, target, error);
+    if (load->in.run) return rearrange(runner, &load->in, (struct in_use){0, from}, from, target, error);
     return device_of(runner)->write(runner->program->engine, target, dense, dense_bytes(runner, load));
 }
 

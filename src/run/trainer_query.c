@@ -52,12 +52,12 @@ void plim_trainer_get_tensor(const plim_trainer *t, size_t index, plim_trainer_t
 
 plim_status plim_trainer_read(plim_trainer *t, size_t index, void *values, plim_error *error) {
     PLIM_TRY(plim__trainer_check(t, error));
-    return plim__runner_read_kept(t->main.runner, load_at(t, index), values, error);
+    return plim__runner_read_tensor(t->main.runner, load_at(t, index), values, error);
 }
 
 plim_status plim_trainer_write(plim_trainer *t, size_t index, const void *values, plim_error *error) {
     PLIM_TRY(plim__trainer_check(t, error));
-    return plim__runner_write_kept(t->main.runner, load_at(t, index), values, error);
+    return plim__runner_write_tensor(t->main.runner, load_at(t, index), values, error);
 }
 
 /* --- gradients ------------------------------------------------------------------------------------------------ */
@@ -75,7 +75,7 @@ static plim_status copy_tensors(plim_trainer *t, const plim__instance *instance,
             void *dense = plim__alloc(tensor.bytes);
             plim_status status = dense ? plim_trainer_read(t, k, dense, error)
                                        : plim__fail_memory(error, "reading gradients", tensor.bytes);
-            if (status == PLIM_OK) status = plim__runner_write_kept(instance->runner, to, dense, error);
+            if (status == PLIM_OK) status = plim__runner_write_tensor(instance->runner, to, dense, error);
             plim__free(dense);
             PLIM_TRY(status);
         }
@@ -96,7 +96,7 @@ static plim_status show_gradients(const plim__instance *instance,
         size_t count = (size_t)plim__shape_elements(&sum->shape), parameter = 0;
         while (v->training->gradients[parameter] != load->value) parameter++;
         float *dense = plim__alloc_array(count, sizeof *dense);
-        plim_status status = dense ? plim__runner_read_kept(instance->runner, load, dense, error)
+        plim_status status = dense ? plim__runner_read_tensor(instance->runner, load, dense, error)
                                    : plim__fail_memory(error, "reading gradients", count * sizeof *dense);
         for (size_t k = 0; status == PLIM_OK && k < count; k++) dense[k] *= scale;
         if (status == PLIM_OK)

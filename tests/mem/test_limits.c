@@ -292,7 +292,7 @@ static void address_space_and_data_limits_bind(void **state) {
     plim__limits limits = read_limits();
     assert_int_equal(limits.limiter, PLIM_LIMITER_RLIMIT_DATA);
     assert_true(limits.available == 50 * MIB && limits.rlimit_as == 1024 * MIB);
-    plim__limiter limiter;
+    plim_limiter limiter;
     assert_true(plim__limits_ceiling(&limits, &limiter) == 100 * MIB);
     assert_int_equal(limiter, PLIM_LIMITER_RLIMIT_DATA);
 }

@@ -157,9 +157,9 @@ static void read_weights(plim__runner *runner, struct trained *to) {
         size_t count = (size_t)plim__shape_elements(&value->shape);
         to->weights = plim__realloc(to->weights, to->count + count, sizeof *to->weights);
         assert_non_null(to->weights);
-        must(plim__runner_read_kept(runner, &program->loads.items[i], to->weights + to->count, &error), &error);
+        must(plim__runner_read_tensor(runner, &program->loads.items[i], to->weights + to->count, &error), &error);
         /* and back again, as a checkpoint would */
-        must(plim__runner_write_kept(runner, &program->loads.items[i], to->weights + to->count, &error), &error);
+        must(plim__runner_write_tensor(runner, &program->loads.items[i], to->weights + to->count, &error), &error);
         to->count += count;
     }
 }
