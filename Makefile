@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 COVERAGE_TESTS ?= .
 LINT_FILES     ?= 40
 
-.PHONY: all setup setup-tests build run test test-plain test-sanitized check check-format bench bench-builds install format \
+.PHONY: all setup setup-tests build run test test-plain test-sanitized check check-format check-words bench bench-builds install format \
         lint lint-changed clang fuzz docs coverage abi abi-record clean
 
 all: build
@@ -35,10 +35,14 @@ test-sanitized: setup-tests
 	@cmake --build $(BUILD)/sanitized
 	ctest --test-dir $(BUILD)/sanitized -j $$(nproc) --output-on-failure
 
-# Formatting, the order of the folders, the limits of the code, the words: seconds.
+# Formatting, the order of the folders, the limits of the code: seconds.
 check: check-format build
 	@scripts/check-layers.sh -s . $(BUILD)
-	@scripts/check-style.sh -s .
+	@scripts/check-style.sh -s -p "sizes prototypes heap paths" .
+
+# Words that the glossary of docs/architecture.md replaces.
+check-words:
+	@scripts/check-style.sh -p words .
 
 check-format: setup
 	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror

@@ -124,7 +124,7 @@ static int run(plim__args *args) {
     if (gpu && plim_gpu_find(gpu, &j.gpu, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--gpu: %s", j.error.message);
     j.has_gpu = gpu != NULL;
-    if (plim_prediction_open(path, &j.prediction, &j.error) != PLIM_OK) return plim__say_error(args, &j.error);
+    if (plim_prediction_load(path, &j.prediction, &j.error) != PLIM_OK) return plim__say_error(args, &j.error);
     int code = deliver(&j);
     plim_prediction_free(j.prediction);
     return code;

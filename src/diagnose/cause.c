@@ -28,11 +28,13 @@ static const char *const phases[] = {
 #undef PHASE
 };
 
-const char *plim_phase_name(plim_phase phase) { return phases[phase < PLIM_PHASE_COUNT ? phase : PLIM_PHASE_UNKNOWN]; }
+const char *plim_phase_name(plim_phase phase) {
+    return phases[(unsigned)phase < PLIM_PHASE_COUNT ? phase : PLIM_PHASE_UNKNOWN];
+}
 
-const char *plim_cause_name(plim_cause cause) { return cause < PLIM_CAUSE_COUNT ? words[cause] : "none"; }
+const char *plim_cause_name(plim_cause cause) { return (unsigned)cause < PLIM_CAUSE_COUNT ? words[cause] : "none"; }
 const char *plim_cause_sentence(plim_cause cause) {
-    return sentences[cause < PLIM_CAUSE_COUNT ? cause : PLIM_CAUSE_NONE];
+    return sentences[(unsigned)cause < PLIM_CAUSE_COUNT ? cause : PLIM_CAUSE_NONE];
 }
 
 uint64_t plim__cached(const plim_explanation *x) {

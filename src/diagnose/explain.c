@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "diagnose/cause.h"
 #include "diagnose/clean.h"
 #include "diagnose/explain.h"
@@ -86,6 +86,7 @@ static void collect_messages(plim_explainer *explainer, const plim__message *mes
 }
 
 plim_status plim_explainer_create(plim_explainer **explainer, plim_error *error) {
+    PLIM__NEED(explainer, error);
     *explainer = NULL;
     plim_explainer *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "the explainer", sizeof *made);
@@ -250,6 +251,8 @@ static size_t narrow(plim_explainer *explainer, char *to, size_t room, const uns
 
 plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, size_t size, plim_error *error) {
     const unsigned char *bytes = data;
+    PLIM__NEED(explainer, error);
+    if (size) PLIM__NEED(data, error);
     if (explainer->finished) return plim__fail(error, PLIM_INVALID, "the explainer has finished; make a new one");
     if (explainer->total == 0 && size >= 2 && bytes[0] == 0xFF && bytes[1] == 0xFE) {
         explainer->utf16 = true;
@@ -278,7 +281,9 @@ plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, siz
 }
 
 plim_status plim_explainer_finish(plim_explainer *explainer, const plim_explanation **explanation, plim_error *error) {
+    PLIM__NEED(explanation, error);
     *explanation = NULL;
+    PLIM__NEED(explainer, error);
     if (explainer->finished) return plim__fail(error, PLIM_INVALID, "the explainer has finished; make a new one");
     PLIM_TRY(take_block(explainer, true, error));
     plim__clean_end(&explainer->cleaner);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "format/onnx_read.h"
 #include "onnx/onnx.pb-c.h"
 
@@ -528,7 +528,9 @@ static plim_status load_from(plim__onnx_reader *reader, plim_graph **graph, plim
 }
 
 plim_status plim_graph_load(const char *path, plim_graph **graph, plim_error *error) {
+    PLIM__NEED(graph, error);
     *graph = NULL;
+    PLIM__NEED(path, error);
     plim__onnx_reader reader;
     plim_status status = plim__onnx_open(&reader, path, error);
     if (status == PLIM_OK) status = load_from(&reader, graph, error);
@@ -537,7 +539,9 @@ plim_status plim_graph_load(const char *path, plim_graph **graph, plim_error *er
 }
 
 plim_status plim_graph_load_memory(const void *data, size_t size, plim_graph **graph, plim_error *error) {
+    PLIM__NEED(graph, error);
     *graph = NULL;
+    PLIM__NEED(data, error);
     plim__onnx_reader reader;
     plim__onnx_open_memory(&reader, data, size);
     plim_status status = load_from(&reader, graph, error);

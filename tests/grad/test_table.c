@@ -132,8 +132,10 @@ static void every_operator_has_a_gradient_that_is_checked_or_a_reason(void **sta
         if (*op->domain && !own) continue;                                              /* optimizers */
         if (op->flags & PLIM__OP_WRITES || (own && strstr(op->name, "Grad"))) continue; /* updates, backward passes */
         const char *why = reason_for(name);
-        if (plim__op_has_gradient(op) && why) fail_msg("%s has a gradient by now, though it is listed under '%s'", name, why);
-        if (!plim__op_has_gradient(op) && !why) fail_msg("%s (opset %d) has neither a gradient nor a reason", name, op->since);
+        if (plim__op_has_gradient(op) && why)
+            fail_msg("%s has a gradient by now, though it is listed under '%s'", name, why);
+        if (!plim__op_has_gradient(op) && !why)
+            fail_msg("%s (opset %d) has neither a gradient nor a reason", name, op->since);
         if (plim__op_has_gradient(op) && !is_checked(name)) fail_msg("%s has a gradient that nothing checks", name);
     }
 }
