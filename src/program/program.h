@@ -68,6 +68,7 @@ typedef struct plim__step {
     int32_t scratch;                 /* buffer, -1 for none */
     int32_t inplace_in, inplace_out; /* this output may be written over this input; -1 for none */
     plim__phase phase;               /* of its node */
+    bool product;                    /* a convolution or matrix product, as the row of its operator says */
     bool writes;                     /* persistent out operands are read too, then written: after all their readers */
     uint32_t spill;                  /* bit k: out operand k may be spilled */
     plim__cost cost;

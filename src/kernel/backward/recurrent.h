@@ -47,7 +47,6 @@ enum plim__recurrent_out {
 typedef struct plim__backward_pass plim__backward_pass;
 
 typedef struct plim__cell_backward {
-    const char *label;
     /* The gates and the part as the forward pass had them. */
     dnnl_status_t (*again)(const plim__backward_pass *p);
     /* Time step t, the k-th of the walk: its gates become their gradients, dh that of h before it. */
