@@ -51,7 +51,7 @@ typedef struct plim__call {
     const int64_t *places; /* of each out operand: where it is in that file, -1: in memory. NULL: none is */
     void *window;          /* memory to work on them in: plim__spill_window_bytes */
     uint64_t tick;         /* the number of the run since training began, for random operators */
-    bool first;            /* the run is the first of its batch: sums begin anew */
+    bool first;            /* the run is the first of its batch: sums start at zero */
     plim_error *error;     /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;
 
