@@ -52,7 +52,7 @@ typedef struct plim__call {
     void *window;          /* memory to work on them in: plim__spill_window_bytes */
     uint64_t tick;         /* for random operators: the number of the update since training began, */
     int64_t sample;        /* and of the first sample of this run in its batch */
-    bool first;            /* the run is the first of its batch: sums begin anew */
+    bool first;            /* the run is the first of its batch: sums start at zero */
     plim_error *error;     /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;
 
