@@ -7,7 +7,7 @@ COVERAGE_TESTS ?= .
 LINT_FILES     ?= 40
 
 .PHONY: all setup setup-tests build run test test-plain test-sanitized check check-format check-words bench bench-builds install format \
-        lint lint-changed clang fuzz docs coverage abi abi-record clean
+        lint lint-changed clang fuzz docs coverage abi abi-record real-errors clean
 
 all: build
 
@@ -77,6 +77,12 @@ fuzz: setup
 	@$(CMAKE) -S . -B $(BUILD)/fuzz -DPLIM_FUZZ=ON -DPLIM_TESTS=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz.sh $(BUILD)/fuzz
+
+# Installs real frameworks in many versions (about 25 GB under build/) and makes them run out of memory.
+real-errors: build
+	@tests/real_errors/install.sh $(abspath $(BUILD))/real-errors
+	@tests/real_errors/programs.sh $(abspath $(BUILD))/real-errors
+	@python3 tests/real_errors/run.py $(abspath $(BUILD)/plimsoll) $(BUILD)/real-errors
 
 docs: setup
 	@scripts/setup.sh doxygen

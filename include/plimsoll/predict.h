@@ -13,7 +13,7 @@ typedef struct plim_replay_result {
     plim_pool_stats stats;                          /* at the end, or where it failed; the peaks are of the whole */
     uint64_t events;                                /* requests served */
     bool failed;                                    /* a request was refused; nothing after it was tried */
-    uint64_t failed_bytes;                          /* ... of so many bytes */
+    uint64_t failed_bytes;                          /* ... of this size */
     uint64_t failed_event;                          /* ... with this number */
     char failed_name[128];                          /* ... for this tensor or line of code; "" when not known */
     uint64_t held_before;                           /* bytes that were held when the record began; 0: it begins empty */

@@ -101,8 +101,8 @@ static bool is_too_big_for_the_rest(const view *v) {
     if (!x->requested.known || !x->capacity.known || !x->allocated.known) return false;
     if (v->facts & PLIM_FACT_CHUNK) return false;
     uint64_t rest = (x->free.known ? x->free.bytes : 0) + plim__cached(x);
-    return x->requested.bytes >= x->capacity.bytes / 4 && x->requested.bytes >= x->allocated.bytes / 2 &&
-           x->requested.bytes > rest;
+    return x->allocated.bytes < x->capacity.bytes / 4 * 3 && x->requested.bytes >= x->capacity.bytes / 4 &&
+           x->requested.bytes >= x->allocated.bytes / 2 && x->requested.bytes + x->requested.bytes / 20 > rest;
 }
 
 static bool is_limit(const view *v) {
@@ -182,7 +182,8 @@ static bool is_fragmented(const view *v) {
     bool crumbs = x->capacity.known ? request < x->capacity.bytes / 20 && x->free.bytes < x->capacity.bytes / 20
                                     : x->free.bytes < 512 * MIB;
     if (crumbs) return false;
-    return x->free.bytes >= request || (cached >= request / 20 && x->free.bytes + cached >= request);
+    if (x->free.bytes >= request) return x->free.bytes - request >= request / 20;
+    return cached >= request / 20 && x->free.bytes + cached >= request;
 }
 
 static plim_cause decide(const view *v) {

@@ -26,6 +26,7 @@ enum {
     LOOK_BEHIND = 16 << 10,
     ROWS = 640,
     TRIGGERS = 24 << 10,
+    BUCKETS = 1024,
 };
 
 /* A parser or a message, and the next one with the same trigger. */
@@ -55,17 +56,26 @@ struct plim_explainer {
     size_t entry_count, word_count, trigger_bytes;
     entry entries[ROWS];
     const char *words[ROWS];
-    uint16_t first_of_word[ROWS]; /* 1 + the entry that is tried first */
-    char triggers[TRIGGERS];      /* of the messages, without white space */
+    uint16_t first_of_word[ROWS];               /* 1 + the entry that is tried first */
+    uint16_t buckets[BUCKETS], next_word[ROWS]; /* 1 + a word: triggers by their hash while they are collected */
+    char triggers[TRIGGERS];                    /* of the messages, without white space */
     plim_explanation explanation;
 };
 
 /* Entries of one trigger are tried in the order of their tables. */
 static void add_entry(plim_explainer *explainer, const char *trigger, entry made) {
     if (explainer->entry_count == ROWS) return;
-    size_t word = 0;
-    while (word < explainer->word_count && strcasecmp(explainer->words[word], trigger) != 0) word++;
-    if (word == explainer->word_count) explainer->words[explainer->word_count++] = trigger;
+    uint32_t hash = 2166136261u;
+    for (const char *c = trigger; *c; c++) hash = (hash ^ ((unsigned char)*c | 32)) * 16777619u;
+    uint16_t *bucket = &explainer->buckets[hash % BUCKETS];
+    size_t word = *bucket;
+    while (word && strcasecmp(explainer->words[word - 1], trigger) != 0) word = explainer->next_word[word - 1];
+    if (!word) {
+        explainer->words[explainer->word_count] = trigger;
+        explainer->next_word[explainer->word_count++] = *bucket;
+        word = *bucket = (uint16_t)explainer->word_count;
+    }
+    word--;
     uint16_t *link = &explainer->first_of_word[word];
     while (*link) link = &explainer->entries[*link - 1].next;
     explainer->entries[explainer->entry_count++] = made;

@@ -180,13 +180,17 @@ plim_value plim_graph_input(plim_graph *g, const char *name, plim_dtype dtype, i
     return id;
 }
 
-static plim_value add_data(plim_graph *g, const char *name, plim__value_kind kind, plim_dtype dtype, int rank,
-                           const int64_t *dims, const void *data) {
-    if (broken(g) || !check_dims(g, name ? name : "constant", rank, dims, false)) return PLIM_NO_VALUE;
-    plim__shape shape = plim__shape_of(rank, dims);
+static bool data_shape(plim_graph *g, const char *name, int rank, const int64_t *dims, plim__shape *shape) {
+    if (broken(g) || !check_dims(g, name ? name : "constant", rank, dims, false)) return false;
+    *shape = plim__shape_of(rank, dims);
+    return true;
+}
+
+static plim_value add_data(plim_graph *g, const char *name, plim__value_kind kind, plim_dtype dtype,
+                           const plim__shape *shape, const void *data) {
     plim__tensor *tensor;
     plim_error error;
-    if (plim__tensor_create(dtype, &shape, &tensor, &error) != PLIM_OK) {
+    if (plim__tensor_create(dtype, shape, &tensor, &error) != PLIM_OK) {
         plim__graph_fail(g, error.status, "'%s': %s", name ? name : "constant", error.message);
         return PLIM_NO_VALUE;
     }
@@ -199,12 +203,16 @@ static plim_value add_data(plim_graph *g, const char *name, plim__value_kind kin
 
 plim_value plim_graph_parameter(plim_graph *g, const char *name, plim_dtype dtype, int rank, const int64_t *dims,
                                 const void *data) {
-    return add_data(g, name, PLIM__VALUE_PARAMETER, dtype, rank, dims, data);
+    plim__shape shape;
+    if (!data_shape(g, name, rank, dims, &shape)) return PLIM_NO_VALUE;
+    return add_data(g, name, PLIM__VALUE_PARAMETER, dtype, &shape, data);
 }
 
 plim_value plim_graph_constant(plim_graph *g, const char *name, plim_dtype dtype, int rank, const int64_t *dims,
                                const void *data) {
-    return add_data(g, name, PLIM__VALUE_CONSTANT, dtype, rank, dims, data);
+    plim__shape shape;
+    if (!data_shape(g, name, rank, dims, &shape)) return PLIM_NO_VALUE;
+    return add_data(g, name, PLIM__VALUE_CONSTANT, dtype, &shape, data);
 }
 
 plim_value plim_graph_parameter_take(plim_graph *g, const char *name, plim_dtype dtype, int rank, const int64_t *dims,

@@ -2,18 +2,23 @@
  * and the functions it names; nothing else switches on an operator's name.
  *
  * The rows live in the family files *.def as
- *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)
+ *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower,
+ *        batch, flags)
  * where infer names plim__infer_<infer> (this folder), gradient plim__gradient_<gradient> (src/grad),
  * cost plim__cost_<cost> (this folder) and lower plim__lower_<lower> (src/program). Several rows may share a
  * function; `none` stands for no gradient. since..until are the opsets of the domain that are understood.
  *
  * Inputs before min_in must be there (but see PLIM__OP_ABSENT), those from min_in on may be left out anywhere. A
- * max_in of MANY means any number, all of which must be there; max_out likewise.
+ * max_in of MANY means any number, all of which must be there. Outputs before min_out must be there, but of our own
+ * operators.
  *
  * saved lists what the gradient reads of the forward pass, which is what has to live until then: IN(i) and OUT(i)
  * for inputs and outputs, INS for any of the inputs, EXTRA for what a training form of the operator computes
- * besides (where a maximum was, a mean); NOTHING, or NONE where there is no gradient. A gradient that reads
- * anything else fails. */
+ * in addition (where a maximum was, a mean); NOTHING, or NONE where there is no gradient. A gradient that reads
+ * anything else fails.
+ *
+ * batch names plim__batch_<batch> (this folder, batch.h): where the samples of a batch lie in the outputs. With `none`
+ * nothing is known of them, and a batch that goes through such an operator is not split. */
 #ifndef PLIM_OPS_OP_H
 #define PLIM_OPS_OP_H
 
@@ -23,8 +28,6 @@
 #include "graph/graph.h"
 
 #define PLIM__MANY 32767
-/* Operators that passes and gradients make; never in files of others. */
-#define PLIM__DOMAIN "plimsoll"
 
 /* What a gradient reads of the forward pass, as bits of plim__op.saved. */
 #define PLIM__SAVED_IN(i)  (1u << (i))        /* i < 15 */
@@ -55,12 +58,15 @@ typedef struct plim__cost {
     double bytes; /* read and written */
 } plim__cost;
 
+typedef struct plim__batch_rule plim__batch_rule; /* ops/batch.h */
+
 struct plim__op {
     const char *domain, *name;
     int since, until;
     int min_in, max_in, min_out, max_out;
     plim_status (*infer)(plim__infer *ctx);
     void (*cost)(const plim_graph *g, const plim__node *node, plim__cost *cost);
+    void (*batch)(plim__batch_rule *r); /* NULL: nothing is known of the batch of its outputs */
     unsigned saved, flags;
 };
 
@@ -68,6 +74,9 @@ extern const plim__op plim__ops[];
 extern const size_t plim__op_count;
 
 static inline bool plim__op_has_gradient(const plim__op *op) { return op->saved != PLIM__SAVED_NONE; }
+/* "input 0, output 0": what the gradient reads, for people; "nothing", or "" where there is no gradient. */
+#define PLIM__SAVED_TEXT 160
+const char *plim__op_saved_text(const plim__op *op, char text[PLIM__SAVED_TEXT]);
 /* Whether input i may not be left out. */
 bool plim__op_requires(const plim__op *op, size_t i);
 /* The row for an operator at an opset; NULL when there is none. */
@@ -76,6 +85,10 @@ const plim__op *plim__op_find(const char *domain, const char *name, int version)
  * PLIM_UNSUPPORTED names the first operator without a row:
  * "unsupported: operator X (opset N) in node 'name'". */
 plim_status plim__ops_resolve(plim_graph *g, plim_error *error);
+
+/* How many rows the tables have that a value picks from as indices, the fewest where there are several; 0 when it picks
+ * from none. */
+int64_t plim__op_rows_picked(const plim_graph *g, plim_value indices);
 
 /* --- for inference functions: all shapes are concrete --------------------------------------------------------- */
 
@@ -123,9 +136,11 @@ void plim__cost_pointwise(const plim_graph *g, const plim__node *node, plim__cos
 void plim__cost_none(const plim_graph *g, const plim__node *node, plim__cost *cost);      /* views */
 
 /* The functions that rows name. */
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
     plim_status plim__infer_##infer(plim__infer *ctx);                                                                 \
-    void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);
+    void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);                                \
+    void plim__batch_##batch(plim__batch_rule *r);
 #include "ops/ops.def"
 #undef OP
 

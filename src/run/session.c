@@ -172,6 +172,7 @@ void plim_session_get_step(const plim_session *s, size_t index, plim_session_ste
     const plim__step *step = &s->made->program->steps.items[index];
     *out = (plim_session_step){.label = step->label,
                                .node = step->node >= 0 ? s->made->graph->nodes.items[step->node].name : "",
+                               .product = step->product,
                                .seconds = s->runner && s->runner->seconds ? s->runner->seconds[index] : 0,
                                .flops = step->cost.flops,
                                .bytes = step->cost.bytes};
