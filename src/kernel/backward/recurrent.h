@@ -1,6 +1,6 @@
 /* Backward of recurrent networks through time: what the three cells share.
  *
- * Only Y is kept from the forward pass. With every h known, the gates of all time steps are large products again; a
+ * Only Y is saved by the forward pass. With every h known, the gates of all time steps are large products again; a
  * walk backward in time turns them into their gradients, and large products over all steps give those of X, W and R.
  *
  *   scratch of one direction:
