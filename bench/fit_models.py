@@ -121,6 +121,29 @@ def vision(model):
     return lambda: getattr(torchvision.models, name)()
 
 
+def library(name):
+    """A model of torchvision where it has one, else of timm. Inception without its second head, as the script says."""
+    import torchvision
+
+    if name == "inception_v3":
+        return lambda: torchvision.models.inception_v3(aux_logits=False, init_weights=False)
+    if hasattr(torchvision.models, name):
+        return lambda: getattr(torchvision.models, name)()
+    import timm
+
+    return lambda: timm.create_model(name)
+
+
+def timm_job(name, batch, optimizer="Adam"):
+    """timm's default image size; optimizer and precision are not published: Adam and float32 are assumed."""
+    import timm
+
+    if name not in timm.list_models():
+        return None
+    size = timm.get_pretrained_cfg(name).input_size if timm.get_pretrained_cfg(name) else (3, 224, 224)
+    return images(lambda: timm.create_model(name), tuple(size), batch, 1000, optimizer, 0)
+
+
 def widths(extra, first):
     """The layer widths of a random perceptron, as its authors' generator makes them."""
     out, depth, sizes = extra["out"], extra["depth"], []
@@ -135,13 +158,14 @@ def widths(extra, first):
             width = max(width // 2, out)
             sizes.append(width)
     if extra["arch"] == "bottleneck" and sizes:
-        sizes[-1] = max(sizes[-1] // 2, out)
+        sizes.append(max(sizes[-1] // 2, out))
     return sizes
 
 
 ACTIVATIONS = {"relu": nn.ReLU, "elu": nn.ELU, "selu": nn.SELU, "mish": nn.Mish, "leakyrelu": nn.LeakyReLU, "leaky_relu":
                nn.LeakyReLU, "gelu": nn.GELU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "silu": nn.SiLU, "swish": nn.SiLU,
-               "prelu": nn.PReLU, "softplus": nn.Softplus, "hardswish": nn.Hardswish, "relu6": nn.ReLU6}
+               "prelu": nn.PReLU, "softplus": nn.Softplus, "hardswish": nn.Hardswish, "relu6": nn.ReLU6,
+               "identity": nn.Identity}
 
 
 def perceptron(row, extra):
@@ -179,4 +203,9 @@ def job(row, zero_grad=None):
         return language(row["model"], batch, 128, row["optimizer"], zero)
     if source.startswith("GPUMemNet/MLP"):
         return perceptron(row, extra)[1]
+    if source == "CARMA" and row["input_shape_or_seq"].startswith("3x") and row["batch"]:
+        shape = tuple(map(int, row["input_shape_or_seq"].split("x")))
+        return images(library(row["model"]), shape, int(row["batch"]), 1000, row["optimizer"], 0)
+    if source == "GPUMemNet/FakeTensor":
+        return timm_job(row["model"], int(row["batch"]))
     return None
