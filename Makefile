@@ -2,8 +2,12 @@
 BUILD  := build
 CMAKE  := cmake -G Ninja -DPLIM_WERROR=ON
 PREFIX ?= /usr/local
+# Which tests `make coverage` runs (a regular expression of ctest), and how many files `make lint-changed` checks at most.
+COVERAGE_TESTS ?= .
+LINT_FILES     ?= 40
 
-.PHONY: all setup setup-tests build run test test-plain test-sanitized bench install format lint fuzz clean
+.PHONY: all setup setup-tests build run test test-plain test-sanitized check check-format bench bench-builds install format \
+        lint lint-changed clang fuzz docs coverage abi abi-record clean
 
 all: build
 
@@ -31,8 +35,21 @@ test-sanitized: setup-tests
 	@cmake --build $(BUILD)/sanitized
 	ctest --test-dir $(BUILD)/sanitized -j $$(nproc) --output-on-failure
 
+# Formatting, the order of the folders, the limits of the code, the words: seconds.
+check: check-format build
+	@scripts/check-layers.sh -s . $(BUILD)
+	@scripts/check-style.sh -s .
+
+check-format: setup
+	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+
 bench: build
 	@bench/run.sh $(abspath $(BUILD)/plimsoll)
+
+# Two builds of our own in one run: make bench-builds BEFORE=/path/to/plimsoll
+bench-builds: build
+	@test -x "$(BEFORE)" || { echo "usage: make bench-builds BEFORE=/path/to/plimsoll" >&2; exit 2; }
+	@python3 bench/builds.py $(BEFORE) $(abspath $(BUILD)/plimsoll)
 
 install: build
 	@cmake --install $(BUILD)
@@ -40,14 +57,39 @@ install: build
 format: setup
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-lint: build
-	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
-	@git ls-files 'src/*.c' | grep -v 'src/kernel/simd' | xargs -P 2 -n 1 clang-tidy -quiet -p $(BUILD) --extra-arg=-Wno-unknown-warning-option --warnings-as-errors='*'
+lint: check-format build
+	@git ls-files 'src/*.c' | scripts/lint.sh $(BUILD)
+
+# What the last commits changed; LINT_BASE=COMMIT says since when.
+lint-changed: build
+	@scripts/changed.sh $(LINT_FILES) | scripts/lint.sh $(BUILD)
+
+# The second compiler: everything, tests too, without a warning.
+clang: setup
+	@$(CMAKE) -S . -B $(BUILD)/clang -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug >/dev/null
+	@cmake --build $(BUILD)/clang
 
 fuzz: setup
 	@$(CMAKE) -S . -B $(BUILD)/fuzz -DPLIM_FUZZ=ON -DPLIM_TESTS=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz.sh $(BUILD)/fuzz
+
+docs: setup
+	@scripts/setup.sh doxygen
+	@scripts/docs.sh $(BUILD)/docs
+
+coverage: setup-tests
+	@scripts/setup.sh gcovr
+	@$(CMAKE) -S . -B $(BUILD)/coverage -DPLIM_COVERAGE=ON -DCMAKE_BUILD_TYPE=Debug >/dev/null
+	@cmake --build $(BUILD)/coverage
+	@scripts/coverage.sh $(BUILD)/coverage '$(COVERAGE_TESTS)'
+
+# The shared library's interface against the last one that was recorded; recording is a part of a release.
+abi: setup
+	@scripts/abi.sh compare $(BUILD)/abi
+
+abi-record: setup
+	@scripts/abi.sh record $(BUILD)/abi
 
 clean:
 	rm -rf $(BUILD)

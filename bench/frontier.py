@@ -26,7 +26,7 @@ STYLE = """
 
 
 def round_step(most, parts=4):
-    """A step of 1, 2 or 5 times a power of ten that makes about so many parts."""
+    """A step of 1, 2 or 5 times a power of ten that gives about `parts` parts."""
     raw = most / parts
     power = 10 ** math.floor(math.log10(raw))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= raw)

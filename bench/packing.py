@@ -1,11 +1,15 @@
-"""The packer on real instances (when they are beside the checkout) and on many buffers.
+"""The packer on real instances and on many buffers.
 
 usage: packing.py PLIMSOLL FOLDER OUT.json
+
+FOLDER holds MiniMalloc's instances; where it does not exist, they are fetched from its repository. Without a network only the
+generated instance is measured, and that is said.
 """
 import glob
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +22,7 @@ def pack(program, path, capacity=None):
 
 
 def training_step(path, layers):
-    """Buffers of a made-up training step: activations that live into the backward pass, gradients and scratch that do not."""
+    """Buffers of a generated training step: activations that live into the backward pass, gradients and scratch that do not."""
     rng = random.Random(0)
     with open(path, "w") as f:
         f.write("id,lower,upper,size\n")
@@ -30,8 +34,23 @@ def training_step(path, layers):
             f.write("b%d,%d,%d,%d\n" % (i, back, back + 1, rng.randrange(1, 1024) * 64))
 
 
+INSTANCES = "https://github.com/google/minimalloc"  # its benchmarks/challenging: NAME.CAPACITY.csv
+
+
+def fetch(folder):
+    with tempfile.TemporaryDirectory() as work:
+        done = subprocess.run(["git", "clone", "-q", "--depth", "1", INSTANCES, os.path.join(work, "minimalloc")], check=False)
+        found = os.path.join(work, "minimalloc", "benchmarks", "challenging")
+        if done.returncode == 0 and os.path.isdir(found):
+            shutil.copytree(found, folder)
+        else:
+            print("no instances in %s, and none at %s: only the generated one is measured" % (folder, INSTANCES))
+
+
 def main():
     program, folder, out = sys.argv[1:]
+    if not os.path.isdir(folder):
+        fetch(folder)
     rows = []
     for path in sorted(glob.glob(os.path.join(folder, "*.csv"))):
         capacity = int(os.path.basename(path).split(".")[1])

@@ -124,7 +124,7 @@ if recording:
             r["model"], r["batch"], r["seconds"] * 1e3, *(100 * (r[k] - 1) for k in ("ratio", "low", "high")), r["updates"], r["bytes_per_update"] / 1024))
 packing = read("packing.json")
 if packing:
-    print("\n## Packing\n\nReal instances of an accelerator compiler at their known capacity (units of the file), and a large made-up training step.\n")
+    print("\n## Packing\n\nReal instances of an accelerator compiler at their known capacity (units of the file), and a large generated training step.\n")
     print("| instance | capacity | height | lower bound | seconds |\n|---|---|---|---|---|")
     for r in packing:
         print("| %s | %s | %d | %d | %.3f |" % (r["name"], r["capacity"] or "", r["height"], r["lower_bound"], r["seconds"]))

@@ -3,7 +3,9 @@
 # writes bench/RESULTS.md and bench/frontier.svg.
 #   bench/run.sh PLIMSOLL [THREADS [PART...]]
 # Parts: forward, packing, parity, train, epochs, budget, recording; all of them take about an hour. What was measured stays in
-# bench/measured, so that one part can be measured again by itself.
+# bench/measured, so that one part can be measured again by itself. PACKING_INSTANCES is a folder with instances of MiniMalloc
+# (NAME.CAPACITY.csv); unless it is set they are fetched from its repository.
+# Two builds of our own beside each other: bench/builds.py.
 set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
@@ -25,7 +27,7 @@ for part; do
     forward) echo "forward, against eager PyTorch, $threads threads:"
         "$python" "$here/forward.py" "$program" "$measured/forward.json" --threads "$threads" ;;
     packing) echo "packing:"
-        "$python" "$here/packing.py" "$program" "$here/../../shared/data/packing" "$measured/packing.json" ;;
+        "$python" "$here/packing.py" "$program" "${PACKING_INSTANCES:-$measured/packing}" "$measured/packing.json" ;;
     parity) echo "parity of training:"
         "$python" "$here/parity.py" "$program" --out "$measured/parity.json" --threads "$threads" --noise || parity=1 ;;
     train) echo "a training step, $threads threads:"

@@ -10,7 +10,7 @@ configure_file(cmake/plimsoll.pc.in plimsoll.pc @ONLY)
 configure_package_config_file(cmake/plimsollConfig.cmake.in plimsollConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/plimsoll
   PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
-write_basic_package_version_file(plimsollConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+write_basic_package_version_file(plimsollConfigVersion.cmake COMPATIBILITY SameMinorVersion) # as long as it is 0.x
 
 install(TARGETS plimsoll RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS plimsoll_static plimsoll_shared

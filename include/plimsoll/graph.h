@@ -84,6 +84,13 @@ PLIM_API plim_value plim_graph_input_at(const plim_graph *graph, size_t index);
 PLIM_API size_t plim_graph_output_count(const plim_graph *graph);
 PLIM_API plim_value plim_graph_output_at(const plim_graph *graph, size_t index);
 PLIM_API size_t plim_graph_node_count(const plim_graph *graph);
+/* The parameters: how many tensors, their elements and bytes. */
+typedef struct plim_graph_weights {
+    size_t tensors;
+    int64_t elements;
+    uint64_t bytes;
+} plim_graph_weights;
+PLIM_API void plim_graph_get_weights(const plim_graph *graph, plim_graph_weights *weights);
 PLIM_API plim_value plim_graph_find(const plim_graph *graph, const char *name); /* or PLIM_NO_VALUE */
 PLIM_API const char *plim_graph_value_name(const plim_graph *graph, plim_value value);
 PLIM_API plim_dtype plim_graph_value_dtype(const plim_graph *graph, plim_value value);

@@ -58,6 +58,22 @@ PLIM_API plim_status plim_pack(const plim_pack_buffer *buffers, size_t count, co
 PLIM_API plim_status plim_pack_check(const plim_pack_buffer *buffers, size_t count, const int64_t *offsets,
                                      plim_error *error);
 
+/* --- problems in files ---------------------------------------------------------------------------------------- */
+
+/* A packing problem as a CSV file: a row a buffer, with columns id, lower, upper, size in any order; the columns alignment
+ * and fixed (an offset, or empty) are optional, others are kept. */
+typedef struct plim_pack_file plim_pack_file;
+
+/* Messages name the file, the line and the buffer. */
+PLIM_API plim_status plim_pack_file_load(const char *path, plim_pack_file **file, plim_error *error);
+PLIM_API void plim_pack_file_free(plim_pack_file *file);
+PLIM_API size_t plim_pack_file_count(const plim_pack_file *file);
+/* As many as plim_pack_file_count, in the order of the rows; valid until the file is freed. */
+PLIM_API const plim_pack_buffer *plim_pack_file_buffers(const plim_pack_file *file);
+/* The file again with a column `offset`, one for each buffer. Free it with plim_text_free. */
+PLIM_API plim_status plim_pack_file_print(const plim_pack_file *file, const int64_t *offsets, char **text,
+                                          plim_error *error);
+
 #ifdef __cplusplus
 }
 #endif

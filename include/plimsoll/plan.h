@@ -58,11 +58,6 @@ typedef struct plim_plan_report {
 
 typedef struct plim_plan plim_plan;
 
-/* Measures what operators cost on this machine, unless that is known already, and keeps it in the user's cache folder.
- * It takes some seconds and 256 MiB; planning never does it by itself, but takes rates of an average machine where there
- * are no measured ones. Memory is counted either way. */
-PLIM_API plim_status plim_machine_measure(int threads, plim_error *error);
-
 /* A budget that nothing fits is no failure: report.fits is 0. The model is not changed, and must stay until the plan, or the
  * trainer that is made from it, is freed. */
 PLIM_API plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options *options, plim_plan **plan,
@@ -70,8 +65,12 @@ PLIM_API plim_status plim_plan_create(const plim_graph *model, const plim_traine
 PLIM_API void plim_plan_free(plim_plan *plan);
 PLIM_API const plim_plan_report *plim_plan_get_report(const plim_plan *plan);
 /* Writes the chosen plan to a file, whole or not at all: for plim_trainer_options.plan, and for `plimsoll report`. `title`
- * is what a report calls it: the model's name. */
-PLIM_API plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error);
+ * is what a report calls it: the model's name. `command` is how to ask for a plan, up to its budget; NULL: "plimsoll plan
+ * --budget". */
+PLIM_API plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *command, const char *path,
+                                    plim_error *error);
+/* The budget that a saved plan was made for; 0: none. */
+PLIM_API plim_status plim_plan_read_budget(const char *path, uint64_t *budget, plim_error *error);
 
 /* Makes a trainer that does what the plan says. It takes the plan over, which must not be used any more, also after a
  * failure. PLIM_BUDGET when nothing fits (report.fits is 0). plim_trainer_create is quicker: it plans without the report. */

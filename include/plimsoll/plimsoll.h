@@ -48,6 +48,8 @@
 #define PLIMSOLL_PLIMSOLL_H
 
 #include "plimsoll/alloc.h"
+#include "plimsoll/array.h"
+#include "plimsoll/budget.h"
 #include "plimsoll/bytes.h"
 #include "plimsoll/data.h"
 #include "plimsoll/diagnose.h"
@@ -58,15 +60,19 @@
 #include "plimsoll/graph.h"
 #include "plimsoll/host.h"
 #include "plimsoll/loss.h"
+#include "plimsoll/machine.h"
 #include "plimsoll/onnx.h"
+#include "plimsoll/operators.h"
 #include "plimsoll/pack.h"
 #include "plimsoll/predict.h"
 #include "plimsoll/plan.h"
+#include "plimsoll/report.h"
 #include "plimsoll/session.h"
 #include "plimsoll/size.h"
 #include "plimsoll/status.h"
 #include "plimsoll/train.h"
 #include "plimsoll/version.h"
+#include "plimsoll/watch.h"
 #include "plimsoll/zoo.h"
 
 #endif

@@ -242,6 +242,9 @@ PLIM_API plim_status plim_trainer_gradients(plim_trainer *trainer, const plim_ba
 /* Writes the model with the weights as they are now: as ONNX, with everything else as in the model (its own file may be
  * replaced), or the weights alone as .safetensors; the name's end decides. The file appears whole or not at all. */
 PLIM_API plim_status plim_trainer_save(plim_trainer *trainer, const char *path, plim_error *error);
+/* Whether plim_trainer_save could write there, as far as that can be known before training: the name's end, and a folder
+ * that takes files. */
+PLIM_API plim_status plim_trainer_can_save(const char *path, plim_error *error);
 
 /* How far training is: what a checkpoint keeps besides tensors. */
 typedef struct plim_progress {

@@ -43,7 +43,7 @@ static void setting_free(struct plim__setting *s) {
 
 static plim_status build(struct plim__setting *s, const plim__task *task, plim_error *error) {
     plim__training_options options = plim__levers_training(task, &s->levers);
-    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, NULL, &s->variant, error));
+    PLIM_TRY(plim__variant_create(task->model, &options, task->target, NULL, &s->variant, error));
     s->seconds = plim__costs_of(task->costs, s->variant->lowered);
     if (!s->seconds) return plim__fail_memory(error, "a plan", sizeof *s->seconds);
     s->runs = (task->training.batch + s->levers.micro_batch - 1) / s->levers.micro_batch;
@@ -126,7 +126,7 @@ static const plim__frontier_point *frontier_point(const struct plim__setting *s,
 /* Making a program is quick beside the search. */
 static plim_status revive(struct plim__setting *s, const plim__task *task, plim_error *error) {
     plim__training_options options = plim__levers_training(task, &s->levers);
-    return s->variant ? PLIM_OK : plim__variant_create(task->model, &options, task->threads, NULL, &s->variant, error);
+    return s->variant ? PLIM_OK : plim__variant_create(task->model, &options, task->target, NULL, &s->variant, error);
 }
 
 void plim__candidates_release(plim__candidates *all) {
@@ -269,7 +269,7 @@ static plim_status try(plim__candidates *all, plim__levers levers, size_t limit,
     /* only asked whether something fits: no further than there, and lower by what packing may add */
     bool fits_only = useful && all->task.effort < 0 && limit < SIZE_MAX;
     int64_t least = fits_only ? (int64_t)((double)(limit - least_persistent(all, s)) * 0.9) : 0;
-    if (useful) status = explore(s, effort, all->task.threads, least, error);
+    if (useful) status = explore(s, effort, all->task.target.threads, least, error);
     if (status != PLIM_OK || !useful) {
         setting_free(s);
         return status;

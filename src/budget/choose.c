@@ -75,8 +75,7 @@ static plim_status refuse(plim__training_plan *plan, plim_error *error) {
     plim__str names = {0}, spilled = {0};
     name_largest(plan->main, &names);
     if (plan->choice.levers.spill)
-        plim__str_addf(&spilled, " besides %s that can go to a file",
-                       plim_bytes_format(plan->choice.levers.spill, file));
+        plim__str_addf(&spilled, " (and %s that can go to a file)", plim_bytes_format(plan->choice.levers.spill, file));
     size_t arena = plan->persistent_bytes + plan->transient_bytes, planned = plan->process.planned_bytes,
            estimated = plan->main->plan->arena_bytes + plim__process_overhead(plan);
     plan->least_budget = plim__process_least_budget(larger(planned, estimated));

@@ -28,8 +28,9 @@ static plim_status schedule_for(const plim__task *task, const plim__levers *leve
     if (status == PLIM_OK)
         status = plim__depend_create(v->lowered, &(plim__depend_options){.update_in_backward = !sums}, &depend, error);
     if (status == PLIM_OK)
-        status = plim__recompute(depend, &(plim__recompute_options){.seconds = seconds, .threads = task->threads},
-                                 levers->transient_limit, point, error);
+        status =
+            plim__recompute(depend, &(plim__recompute_options){.seconds = seconds, .threads = task->target.threads},
+                            levers->transient_limit, point, error);
     plim__depend_free(depend);
     plim__free(seconds);
     return status;
@@ -48,7 +49,7 @@ plim_status plim__levers_pack(const plim__task *task, const plim__levers *levers
 plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__base *base,
                                plim__variant **variant, plim_error *error) {
     plim__training_options options = plim__levers_training(task, levers);
-    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, base ? base->like : NULL, variant, error));
+    PLIM_TRY(plim__variant_create(task->model, &options, task->target, base ? base->like : NULL, variant, error));
     plim_status status = plim__levers_pack(task, levers, base, *variant, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__variant_free(*variant);
@@ -84,7 +85,7 @@ plim_status plim__levers_pack_alike(const plim__task *task, const plim__levers *
 plim_status plim__levers_apply_schedule(const plim__task *task, const plim__levers *levers,
                                         const plim__schedule *schedule, plim__variant **variant, plim_error *error) {
     plim__training_options options = plim__levers_training(task, levers);
-    PLIM_TRY(plim__variant_create(task->model, &options, task->threads, NULL, variant, error));
+    PLIM_TRY(plim__variant_create(task->model, &options, task->target, NULL, variant, error));
     plim_status status = check_schedule(*variant, options.sums, schedule, error);
     if (status == PLIM_OK) status = plim__variant_pack(*variant, schedule, levers->spill, NULL, error);
     if (status == PLIM_OK) return PLIM_OK;
@@ -94,9 +95,11 @@ plim_status plim__levers_apply_schedule(const plim__task *task, const plim__leve
 }
 
 double plim__variant_seconds(const plim__variant *v, const plim__task *task) {
-    double *seconds = plim__costs_of(task->costs, v->program);
-    if (!seconds) return 0;
-    double sum = plim__program_seconds(v->program, seconds, (task->training.batch + v->samples - 1) / v->samples);
-    plim__free(seconds);
+    int64_t runs = (task->training.batch + v->samples - 1) / v->samples;
+    double sum = 0;
+    for (size_t s = 0; s < v->program->steps.count; s++) {
+        const plim__step *step = &v->program->steps.items[s];
+        sum += plim__costs_seconds(task->costs, step) * (step->phase == PLIM__UPDATE ? 1 : (double)runs);
+    }
     return sum + 2 * (double)plim__spilled_bytes(v->lowered) / task->costs->disk;
 }

@@ -13,7 +13,7 @@
 typedef struct plim__task {
     const plim_graph *model;
     plim__training_options training; /* .batch is that of an update; .sums and .loss_rows are levers */
-    int threads;
+    plim__target target;
     const plim__costs *costs;
     plim_class allow;     /* candidates of a class up to this one */
     int64_t most_samples; /* of a run */

@@ -105,21 +105,24 @@ static plim_status add_candidate(plim__timeline *timeline, const plim_plan_candi
     if (candidate->spilled) plim__str_addf(&label, "%s spilled, ", plim_bytes_format(candidate->spilled, bytes));
     plim__str_addf(&label, "%s", plim_class_name(candidate->class_));
     plim__str_addf(&ask, "%s %lluMiB", command, (unsigned long long)((budget + (1 << 20) - 1) >> 20));
-    plim_status status =
-        label.failed || ask.failed
-            ? plim__fail_memory(error, "a plan", label.length + ask.length)
-            : plim__timeline_add_frontier(timeline, budget, candidate->process_bytes, candidate->seconds,
-                                          plim__str_text(&label), plim__str_text(&ask), chosen, error);
+    plim_status status = label.failed || ask.failed
+                             ? plim__fail_memory(error, "a plan", label.length + ask.length)
+                             : plim__timeline_add_frontier(timeline,
+                                                           &(plim__timeline_point){.budget = budget,
+                                                                                   .peak = candidate->process_bytes,
+                                                                                   .seconds = candidate->seconds,
+                                                                                   .label = plim__str_text(&label),
+                                                                                   .command = plim__str_text(&ask),
+                                                                                   .chosen = chosen},
+                                                           error);
     plim__str_free(&label);
     plim__str_free(&ask);
     return status;
 }
 
-/* The chosen one first; `chosen` is NULL where nothing fits. */
-static plim_status add_candidates(plim__timeline *timeline, const plim_plan_candidate *chosen, uint64_t budget,
-                                  const plim_plan_candidate *others, size_t count, const char *command,
-                                  plim_error *error) {
-    if (chosen) PLIM_TRY(add_candidate(timeline, chosen, budget, command, true, error));
+/* `chosen` is the one that is added already; NULL where nothing fits. */
+static plim_status add_others(plim__timeline *timeline, const plim_plan_candidate *chosen,
+                              const plim_plan_candidate *others, size_t count, const char *command, plim_error *error) {
     for (size_t i = 0; i < count; i++) {
         if (chosen && others[i].arena_bytes == chosen->arena_bytes) continue;
         PLIM_TRY(add_candidate(timeline, &others[i], others[i].budget_bytes, command, false, error));
@@ -131,9 +134,9 @@ plim_status plim__training_plan_picture_alternatives(const plim__training_plan *
                                                      plim__timeline *timeline, plim_error *error) {
     if (plan->alternatives.count == 0) return PLIM_OK;
     plim_plan_candidate chosen = plim__training_plan_summary(plan);
-    return add_candidates(timeline, &chosen,
-                          plan->bounds.budget < PLIM__ENDLESS ? plan->bounds.budget : chosen.budget_bytes,
-                          plan->alternatives.items, plan->alternatives.count, command, error);
+    uint64_t budget = plan->bounds.budget < PLIM__ENDLESS ? plan->bounds.budget : chosen.budget_bytes;
+    PLIM_TRY(add_candidate(timeline, &chosen, budget, command, true, error));
+    return add_others(timeline, &chosen, plan->alternatives.items, plan->alternatives.count, command, error);
 }
 
 plim_status plim__plan_picture(const plim_plan *plan, const char *title, const char *command, plim__timeline *timeline,
@@ -141,8 +144,9 @@ plim_status plim__plan_picture(const plim_plan *plan, const char *title, const c
     const plim_plan_report *r = plim_plan_get_report(plan);
     PLIM_TRY(plim__training_plan_picture(plan->training, title, timeline, error));
     timeline->budget = r->budget_bytes;
-    PLIM_TRY(add_candidates(timeline, r->fits ? &r->chosen : NULL,
-                            r->budget_bytes ? r->budget_bytes : r->chosen.budget_bytes, r->frontier,
-                            (size_t)r->frontier_count, command, error));
+    const plim_plan_candidate *chosen = r->fits ? &r->chosen : NULL;
+    uint64_t budget = r->budget_bytes ? r->budget_bytes : r->chosen.budget_bytes;
+    if (chosen) PLIM_TRY(add_candidate(timeline, chosen, budget, command, true, error));
+    PLIM_TRY(add_others(timeline, chosen, r->frontier, (size_t)r->frontier_count, command, error));
     return r->fits ? PLIM_OK : plim__timeline_add_fact(timeline, "fits", "no", error);
 }

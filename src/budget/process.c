@@ -2,7 +2,7 @@
 #include "budget/process.h"
 
 #include "budget/training_plan.h"
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "mem/heap.h"
 #include "mem/limits.h"
 #include "mem/resident.h"
@@ -21,8 +21,8 @@ static size_t margin(size_t budget) { return ((size_t)256 << 10) + budget / 256;
 /* Kernels that oneDNN has for others would be shared by the first plan, and by no later one. */
 plim_status plim__process_prepare(int threads, plim_error *error) {
     plim__heap_prepare();
-    plim__machine_forget();
-    return plim__machine_warm(threads, error);
+    plim__processor_trim();
+    return plim__processor_warm(threads, error);
 }
 
 /* Data buffers that are there already. */
@@ -85,11 +85,11 @@ void plim__process_unplug(plim__training_plan *plan) {
 
 void plim__process_leave(plim__training_plan *plan) {
     plim__process_unplug(plan);
-    plim__machine_forget();
+    plim__processor_trim();
     plim__heap_trim();
 }
 
-/* Nothing is resident that nobody holds, and what oneDNN takes from the heap during a step will not stay. */
+/* Nothing is resident that is free, and what oneDNN takes from the heap during a step will not stay. */
 static void tidy(plim__training_plan *plan) {
     plim__process_leave(plan);
     plan->process.plugs = plim__heap_plug_holes();

@@ -2,6 +2,7 @@
 #include "budget/programs.h"
 
 #include "core/error.h"
+#include "kernel/processor.h"
 
 /* A tail is planned with less at most this often until it is packed within its room. */
 #define MOST_TRIES 4
@@ -85,7 +86,8 @@ plim_status plim__programs_add_evaluation(plim__training_plan *plan, int64_t bat
                                     .loss = &r->loss};
     plim__shared shared = {plan->main->program, plan->main->plan, plan->persistent_bytes};
     for (;; options.batch = smaller_batch(plan, options.batch)) {
-        PLIM_TRY(plim__inference_create(plan->model, &options, &shared, &plan->evaluation, error));
+        PLIM_TRY(plim__inference_create(plan->model, &options, plim__on_processor(plan->bounds.threads), &shared,
+                                        &plan->evaluation, error));
         const plim__plan *layout = plan->evaluation->plan;
         if (options.batch <= 1 || layout->arena_bytes - layout->persistent_bytes <= plan->transient_bytes) {
             plim__programs_make_room(plan, layout);

@@ -181,17 +181,26 @@ void plim_plan_free(plim_plan *plan) {
 
 const plim_plan_report *plim_plan_get_report(const plim_plan *plan) { return &plan->report; }
 
+/* The heap is tidied once more: plans for other batches were made and freed since. */
+static plim_status make_ready(plim__training_plan *plan, uint64_t budget, plim_error *error) {
+    plan->request.purpose = PLIM__PLAN_TO_RUN;
+    plan->bounds.budget = budget;
+    plan->bounds.base_bytes = 0;
+    if (!budget) return PLIM_OK;
+    PLIM_TRY(plim__process_measure(plan, error));
+    plim__process_count_planning(plan);
+    if (plim__process_fits_as_measured(plan)) return PLIM_OK;
+    return plim__fail(error, PLIM_BUDGET, "the plan was made for a smaller process: this one holds more by now");
+}
+
 plim_status plim__plan_release(plim_plan *plan, plim__training_plan **training, plim_error *error) {
-    plim_status status = PLIM_OK;
     *training = NULL;
-    if (plan->report.fits) {
+    plim_status status = plan->report.fits
+                             ? make_ready(plan->training, plan->report.budget_bytes, error)
+                             : plim__fail(error, PLIM_BUDGET, "there is no plan to train by: %s", plan->report.why);
+    if (status == PLIM_OK) {
         *training = plan->training;
-        (*training)->request.purpose = PLIM__PLAN_TO_RUN;
-        (*training)->bounds.budget = plan->report.budget_bytes;
-        (*training)->bounds.base_bytes = 0;
         plan->training = NULL;
-    } else {
-        status = plim__fail(error, PLIM_BUDGET, "there is no plan to train by: %s", plan->report.why);
     }
     plim_plan_free(plan);
     return status;
@@ -208,10 +217,15 @@ plim_status plim__plan_save(const plim_plan *plan, plim__timeline *picture, cons
     return plim__trace_write_timeline(picture, path, error);
 }
 
-plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *path, plim_error *error) {
+plim_status plim_plan_save(const plim_plan *plan, const char *title, const char *command, const char *path,
+                           plim_error *error) {
     plim__timeline timeline;
+    PLIM__NEED(plan, error);
+    PLIM__NEED(path, error);
+    if (!title) title = "";
+    if (!command) command = "plimsoll plan --budget";
     plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
-    plim_status status = plim__plan_picture(plan, title, "plimsoll plan --budget", &timeline, error);
+    plim_status status = plim__plan_picture(plan, title, command, &timeline, error);
     if (status == PLIM_OK) status = plim__plan_save(plan, &timeline, path, error);
     plim__timeline_free(&timeline);
     return status;

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "budget/costs_file.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "core/json.h"
 #include "core/str.h"
 #include "format/trace.h"
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "plimsoll/version.h"
 
 #define VERSION 2 /* 1 knew nothing of state in a file */
@@ -40,7 +40,7 @@ static plim_status describe(const plim__training_plan *plan, json_t **out, plim_
     char processor[128], library[32];
     PLIM_TRY(plim__graph_fingerprint(plan->model, &model, error));
     plim__processor_name(processor, sizeof processor);
-    plim__machine_library(library, sizeof library);
+    plim__processor_library(library, sizeof library);
     bool momentum = (o->optimizer.kind == PLIM_SGD || o->optimizer.kind == PLIM_RMSPROP) && o->optimizer.momentum != 0;
     json_t *is = *out = json_object();
     plim__str sizes = {0}, freeze = {0};
@@ -115,7 +115,10 @@ static plim_status read_plan(const char *path, json_t **saved, plim_error *error
     return PLIM_OK;
 }
 
-plim_status plim__saved_plan_budget(const char *path, uint64_t *budget, plim_error *error) {
+plim_status plim_plan_read_budget(const char *path, uint64_t *budget, plim_error *error) {
+    PLIM__NEED(budget, error);
+    *budget = 0;
+    PLIM__NEED(path, error);
     json_t *saved;
     PLIM_TRY(read_plan(path, &saved, error));
     json_int_t bytes = json_integer_value(json_object_get(saved, "budget_bytes"));

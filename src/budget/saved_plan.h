@@ -14,7 +14,5 @@ plim_status plim__saved_plan_text(const plim__training_plan *plan, uint64_t budg
 /* Rebuilds the main program as the file request.saved says, and takes its budget. PLIM_INVALID when that is a plan for
  * something else. */
 plim_status plim__saved_plan_take(plim__training_plan *plan, plim_error *error);
-/* The budget that a saved plan was made for; 0: none. */
-plim_status plim__saved_plan_budget(const char *path, uint64_t *budget, plim_error *error);
 
 #endif

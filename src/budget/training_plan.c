@@ -3,6 +3,7 @@
 
 #include "budget/programs.h"
 #include "core/error.h"
+#include "kernel/processor.h"
 #include "plan/peak.h"
 
 /* --- making --------------------------------------------------------------------------------------------------- */
@@ -62,7 +63,7 @@ plim__task plim__training_plan_task(const plim__training_plan *plan) {
     const plim__request *r = &plan->request;
     return (plim__task){.model = plan->model,
                         .training = plim__request_training(r, r->batch, false),
-                        .threads = plan->bounds.threads,
+                        .target = plim__on_processor(plan->bounds.threads),
                         .costs = plan->costs,
                         .allow = r->allow,
                         .effort = r->purpose == PLIM__PLAN_TO_TRY ? -1 : 0,

@@ -9,33 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel/machine.h"
-#include "mem/heap.h"
-#include "mem/limits.h"
-#include "mem/resident.h"
-#include "run/measure.h"
-
 extern char **environ;
-
-/* Address space that a run takes besides what becomes resident: stacks, code that is made, what lies between mappings. */
-#define ADDRESSES ((uint64_t)16 << 20)
-
-static bool counts_addresses(plim__limiter limiter) {
-    return limiter == PLIM_LIMITER_RLIMIT_AS || limiter == PLIM_LIMITER_RLIMIT_DATA || limiter == PLIM_LIMITER_COMMIT;
-}
-
-uint64_t plim__budget_auto(const char **limit) {
-    plim__limits limits;
-    if (plim__limits_read("", 0, &limits, NULL) != PLIM_OK) return 0;
-    uint64_t allowed = plim__limits_allowance(&limits, plim__resident_now(), limit);
-    if (allowed == PLIM_NO_LIMIT) return 0;
-    if (!counts_addresses(limits.limiter)) return allowed;
-    return allowed > 2 * ADDRESSES ? allowed - ADDRESSES : allowed / 2;
-}
 
 static void warn_if_too_large(const plim__args *args, uint64_t budget) {
     const char *limit = "";
-    uint64_t allowed = plim__budget_auto(&limit);
+    uint64_t allowed = plim_machine_budget(&limit);
     char has[PLIM_BYTES_TEXT], asked[PLIM_BYTES_TEXT];
     if (allowed && budget > allowed)
         fprintf(stderr, "plimsoll %s: warning: the budget of %s is more than %s leaves (%s)\n",
@@ -66,9 +44,10 @@ bool plim__budget_options_read(plim__args *args, plim_trainer_options *options) 
     }
     if (!text) return true;
     if (strcmp(text, "auto") == 0) {
-        plim__heap_prepare(); /* threads that compute take address space, which is what `ulimit -v` counts: before, not after */
-        (void)plim__machine_warm(plim__args_threads(args), NULL); /* who needs it will be told */
-        options->budget = plim__budget_auto(NULL);
+        /* threads that compute take address space, which is what `ulimit -v` counts: before, not after. Who needs them will be
+         * told when there is none. */
+        (void)plim_machine_prepare(plim__args_threads(args), NULL);
+        options->budget = plim_machine_budget(NULL);
         return true;
     }
     if (!plim__args_bytes(args, "budget", &options->budget)) return false;
@@ -116,14 +95,14 @@ void plim__budget_repeat_command(const plim__args *args, plim__str *command) {
 static bool may_measure(const plim__args *args) {
     const char *limit = "", *name = plim__args_command(args)->name;
     char need[PLIM_BYTES_TEXT], has[PLIM_BYTES_TEXT];
-    uint64_t allowed = plim__budget_auto(&limit);
-    bool enough = !allowed || allowed >= plim__resident_now() + PLIM__MEASURING_BYTES;
+    uint64_t allowed = plim_machine_budget(&limit);
+    bool enough = !allowed || allowed >= plim_process_resident() + PLIM_MEASURING_BYTES;
     if (!enough)
         fprintf(
             stderr,
             "plimsoll %s: expected times are those of a machine that nobody measured: measuring needs %s, %s leaves "
             "%s (plimsoll costs)\n",
-            name, plim_bytes_format(PLIM__MEASURING_BYTES, need), limit, plim_bytes_format(allowed, has));
+            name, plim_bytes_format(PLIM_MEASURING_BYTES, need), limit, plim_bytes_format(allowed, has));
     else if (isatty(2))
         fprintf(stderr, "plimsoll %s: measuring what operators cost on this machine, once, for a few seconds\n", name);
     return enough;
@@ -144,16 +123,16 @@ static void spawn_costs(const plim__args *args) {
 }
 
 void plim__budget_measure_costs(const plim__args *args) {
-    plim__costs costs;
+    plim_machine_costs costs;
     int threads = plim__args_threads(args);
-    bool known = plim__costs_known(threads, &costs);
-    if (!known && may_measure(args)) {
+    if (plim_machine_get_costs(threads, &costs, NULL) != PLIM_OK) return;
+    if (!costs.measured && may_measure(args)) {
         spawn_costs(args);
-        known = plim__costs_known(threads, &costs);
+        (void)plim_machine_get_costs(threads, &costs, NULL);
     }
-    if (known && costs.others > PLIM__BUSY)
+    if (costs.measured && costs.busy > PLIM_MEASURING_BUSY)
         fprintf(stderr,
                 "plimsoll %s: expected times are too long: other programs had %.0f %% of the processors when they were "
                 "measured (plimsoll costs --again)\n",
-                plim__args_command(args)->name, 100 * costs.others);
+                plim__args_command(args)->name, 100 * costs.busy);
 }

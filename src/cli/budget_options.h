@@ -18,8 +18,6 @@
 /* Fills in budget, allow, spill and no_spill. Says on standard error when the budget is more than the machine has. False
  * after a usage error has been printed. */
 bool plim__budget_options_read(plim__args *args, plim_trainer_options *options);
-/* What the machine allows this process in all; 0 when that is not known. *limit (may be NULL) names what bounds it. */
-uint64_t plim__budget_auto(const char **limit);
 /* The command again, up to another budget: "plimsoll plan lenet.onnx --batch 8 --budget". */
 void plim__budget_repeat_command(const plim__args *args, plim__str *command);
 /* Costs of steps are measured in a process of their own, so that they take no memory here. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "mem/budget_request.h"
 
 static int run(plim__args *args) {
     const char *who = plim__args_at(args, 0), *size = plim__args_at(args, 1);
@@ -17,7 +16,7 @@ static int run(plim__args *args) {
     if (errno || *end || pid <= 0) return plim__say_usage(args, "'%s' is not a process number", who);
     if (plim_bytes_parse(size, &bytes, &error) != PLIM_OK || bytes == 0)
         return plim__say_usage(args, "'%s' is not a size, as 700MiB", size);
-    if (plim__budget_request_send((pid_t)pid, bytes, &error) != PLIM_OK) return plim__say_error(args, &error);
+    if (plim_budget_request((int)pid, bytes, &error) != PLIM_OK) return plim__say_error(args, &error);
     if (plim__args_json(args))
         return plim__say_json(args, json_pack("{s:I, s:I}", "pid", (json_int_t)pid, "budget_bytes", (json_int_t)bytes));
     char text[PLIM_BYTES_TEXT];

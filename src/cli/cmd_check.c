@@ -7,7 +7,6 @@
 
 #include "cli/command.h"
 #include "core/vec.h"
-#include "run/conformance.h"
 
 typedef PLIM_VEC(char *) paths;
 
@@ -38,40 +37,50 @@ static bool collect(const char *folder, paths *cases, int depth) {
     return true;
 }
 
-static int run(plim__args *args) {
+static bool collect_all(plim__args *args, paths *cases) {
+    for (size_t i = 0; i < plim__args_count(args); i++)
+        if (!collect(plim__args_at(args, i), cases, 0))
+            return plim__say_failure(args, "cannot open folder '%s'", plim__args_at(args, i)), false;
+    if (cases->count) {
+        qsort(cases->items, cases->count, sizeof *cases->items, by_name);
+        return true;
+    }
+    plim__say_failure(args, "no conformance case (a folder with model.onnx) in '%s'", plim__args_at(args, 0));
+    return false;
+}
+
+static void run_case(plim__args *args, const char *folder, size_t counts[3], json_t *list) {
     static const char *const words[] = {"passed", "failed", "unsupported"};
+    plim_conformance result;
+    plim_error error;
+    if (plim_conformance_run(folder, plim__args_threads(args), &result, &error) != PLIM_OK)
+        snprintf(result.reason, sizeof result.reason, "%s", error.message);
+    const char *name = strrchr(folder, '/') ? strrchr(folder, '/') + 1 : folder, *word = words[result.verdict];
+    counts[result.verdict]++;
+    if (plim__args_json(args))
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s*}", "name", name, "status", word, "reason",
+                                              result.reason, "corrected", result.corrected));
+    else if (result.verdict != PLIM_VERDICT_PASSED || result.corrected || plim__args_has(args, "all"))
+        printf("%-12s %-56s %s\n", word, name, result.corrected && !*result.reason ? result.corrected : result.reason);
+}
+
+static int run(plim__args *args) {
     if (!plim__args_count(args)) return plim__say_usage(args, "which folder?");
     paths cases = {0};
-    for (size_t i = 0; i < plim__args_count(args); i++)
-        if (!collect(plim__args_at(args, i), &cases, 0))
-            return plim__say_failure(args, "cannot open folder '%s'", plim__args_at(args, i));
-    if (!cases.count)
-        return plim__say_failure(args, "no conformance case (a folder with model.onnx) in '%s'",
-                                 plim__args_at(args, 0));
-    qsort(cases.items, cases.count, sizeof *cases.items, by_name);
-    bool json = plim__args_json(args);
+    bool found = collect_all(args, &cases);
     json_t *list = json_array();
     size_t counts[3] = {0};
     for (size_t i = 0; i < cases.count; i++) {
-        plim_error error = {0};
-        const char *corrected;
-        plim__verdict verdict = plim__conformance_case(cases.items[i], plim__args_threads(args), &corrected, &error);
-        const char *name = strrchr(cases.items[i], '/') ? strrchr(cases.items[i], '/') + 1 : cases.items[i];
-        const char *reason = verdict == PLIM__PASSED ? "" : error.message;
-        counts[verdict]++;
-        if (json)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s*}", "name", name, "status", words[verdict],
-                                                  "reason", reason, "corrected", corrected));
-        else if (verdict != PLIM__PASSED || corrected || plim__args_has(args, "all"))
-            printf("%-12s %-56s %s\n", words[verdict], name, corrected && !*reason ? corrected : reason);
+        if (found) run_case(args, cases.items[i], counts, list);
         plim__free(cases.items[i]);
     }
     plim__vec_free(&cases);
-    if (json)
+    if (found && plim__args_json(args))
         return plim__say_json(args,
                               json_pack("{s:I, s:I, s:I, s:o}", "passed", (json_int_t)counts[0], "failed",
                                         (json_int_t)counts[1], "unsupported", (json_int_t)counts[2], "cases", list));
     json_decref(list);
+    if (!found) return PLIM_EXIT_FAILURE;
     printf("\n%zu passed, %zu failed, %zu unsupported\n", counts[0], counts[1], counts[2]);
     return counts[1] ? PLIM_EXIT_FAILURE : PLIM_EXIT_OK;
 }

@@ -2,30 +2,29 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "run/measure.h"
 
 static int run(plim__args *args) {
-    plim__costs costs;
+    plim_machine_costs costs;
     plim_error error;
     int threads = plim__args_threads(args);
-    bool known = plim__costs_known(threads, &costs) && !plim__args_has(args, "again");
-    if (!known && plim__costs_renew(threads, &costs, &error) != PLIM_OK) return plim__say_error(args, &error);
+    if (plim_machine_measure(threads, plim__args_has(args, "again"), &costs, &error) != PLIM_OK)
+        return plim__say_error(args, &error);
     if (plim__args_json(args)) {
         json_t *rates = json_array();
-        for (size_t i = 0; i < costs.count; i++)
+        for (size_t i = 0; i < costs.rate_count; i++)
             json_array_append_new(rates,
                                   json_pack("{s:s, s:f, s:f}", "operator", costs.rates[i].label, "flops_per_second",
                                             costs.rates[i].flops, "bytes_per_second", costs.rates[i].bytes));
         return plim__say_json(args, json_pack("{s:i, s:o, s:f, s:f}", "threads", threads, "rates", rates,
-                                              "spill_bytes_per_second", costs.disk, "others_share", costs.others));
+                                              "spill_bytes_per_second", costs.disk_bytes, "others_share", costs.busy));
     }
     printf("%-28s %12s %12s\n", "operator", "GFLOP/s", "GB/s");
-    for (size_t i = 0; i < costs.count; i++)
+    for (size_t i = 0; i < costs.rate_count; i++)
         printf("%-28s %12.1f %12.2f\n", costs.rates[i].label, costs.rates[i].flops / 1e9, costs.rates[i].bytes / 1e9);
-    printf("%-28s %12s %12.2f\n", "(spilling to a file)", "", costs.disk / 1e9);
-    if (costs.others > PLIM__BUSY)
+    printf("%-28s %12s %12.2f\n", "(spilling to a file)", "", costs.disk_bytes / 1e9);
+    if (costs.busy > PLIM_MEASURING_BUSY)
         printf("other programs had %.0f %% of the processors meanwhile: measure --again when they are done\n",
-               100 * costs.others);
+               100 * costs.busy);
     return PLIM_EXIT_OK;
 }
 

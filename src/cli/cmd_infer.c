@@ -7,16 +7,13 @@
 #include "cli/profile.h"
 #include "core/alloc.h"
 #include "core/clock.h"
-#include "format/npy.h"
-#include "mem/resident.h"
 
 #define MOST_FEEDS 64
 
 struct feed {
     char name[128];
     const char *path;
-    plim__npy_header header;
-    void *data;
+    plim_array array;
 };
 
 struct job {
@@ -50,8 +47,7 @@ static int read_feeds(plim__args *args, const plim_graph *g, struct job *job) {
         if (job->count == MOST_FEEDS) return plim__say_failure(args, "more than %d inputs", MOST_FEEDS);
         if (!split(args, "input", text, only, feed->name, &feed->path)) return PLIM_EXIT_USAGE;
         if (!is_input(g, feed->name)) return plim__say_failure(args, "the model has no input '%s'", feed->name);
-        if (plim__npy_read(feed->path, &feed->header, &feed->data, &error) != PLIM_OK)
-            return plim__say_error(args, &error);
+        if (plim_array_load(feed->path, &feed->array, &error) != PLIM_OK) return plim__say_error(args, &error);
         job->count++;
     }
     return PLIM_EXIT_OK;
@@ -62,12 +58,12 @@ static int fit_feed(plim__args *args, const plim_graph *g, const struct feed *fe
     plim_value v = plim_graph_find(g, feed->name);
     int64_t dims[PLIM_MAX_RANK];
     int rank = plim_graph_value_shape(g, v, dims);
-    if (plim_graph_value_dtype(g, v) != feed->header.dtype)
+    if (plim_graph_value_dtype(g, v) != feed->array.dtype)
         return plim__say_failure(args, "'%s' is %s, but input '%s' takes %s", feed->path,
-                                 plim_dtype_name(feed->header.dtype), feed->name,
+                                 plim_dtype_name(feed->array.dtype), feed->name,
                                  plim_dtype_name(plim_graph_value_dtype(g, v)));
-    if (rank >= 0 && rank != feed->header.rank)
-        return plim__say_failure(args, "'%s' has rank %d, but input '%s' takes rank %d", feed->path, feed->header.rank,
+    if (rank >= 0 && rank != feed->array.rank)
+        return plim__say_failure(args, "'%s' has rank %d, but input '%s' takes rank %d", feed->path, feed->array.rank,
                                  feed->name, rank);
     for (int i = 0; i < rank; i++) {
         const char *symbol = plim_graph_symbol_name(g, dims[i]);
@@ -75,12 +71,12 @@ static int fit_feed(plim__args *args, const plim_graph *g, const struct feed *fe
         while (symbol && k < o->session.size_count && strcmp(o->sizes[k].symbol, symbol) != 0) k++;
         if (symbol && k == o->session.size_count && k < PLIM__MOST_SIZES) {
             snprintf(o->names[k], sizeof o->names[k], "%s", symbol);
-            o->sizes[o->session.size_count++] = (plim_size){o->names[k], feed->header.dims[i]};
+            o->sizes[o->session.size_count++] = (plim_size){o->names[k], feed->array.dims[i]};
         }
         int64_t want = symbol && k < PLIM__MOST_SIZES ? o->sizes[k].size : dims[i];
-        if (want != feed->header.dims[i])
+        if (want != feed->array.dims[i])
             return plim__say_failure(args, "'%s' has size %lld on axis %d, but input '%s' takes %lld", feed->path,
-                                     (long long)feed->header.dims[i], i, feed->name, (long long)want);
+                                     (long long)feed->array.dims[i], i, feed->name, (long long)want);
     }
     return PLIM_EXIT_OK;
 }
@@ -93,9 +89,9 @@ static plim_status create_session(const plim_graph *g, struct job *job, plim__mo
         size_t fixed = 0;
         for (size_t i = 0; i < job->count; i++) {
             const struct feed *feed = &job->feeds[i];
-            if (round == 0 && feed->header.dtype != PLIM_I64 && feed->header.dtype != PLIM_I32) continue;
+            if (round == 0 && feed->array.dtype != PLIM_I64 && feed->array.dtype != PLIM_I32) continue;
             job->fixed[fixed++] =
-                (plim_fixed_input){feed->name, feed->header.dtype, feed->header.rank, feed->header.dims, feed->data};
+                (plim_fixed_input){feed->name, feed->array.dtype, feed->array.rank, feed->array.dims, feed->array.data};
         }
         o->session.fixed = job->fixed;
         o->session.fixed_count = fixed;
@@ -122,7 +118,7 @@ static void feed_inputs(plim_session *session, const struct job *job) {
     zero_inputs(session);
     for (size_t i = 0; i < job->count; i++) {
         void *memory = plim_session_input(session, job->feeds[i].name);
-        if (memory) memcpy(memory, job->feeds[i].data, job->feeds[i].header.bytes);
+        if (memory) memcpy(memory, job->feeds[i].array.data, job->feeds[i].array.bytes);
     }
 }
 
@@ -140,6 +136,17 @@ static int check_outputs(plim__args *args, const plim_session *session) {
     return PLIM_EXIT_OK;
 }
 
+static plim_array output_array(const plim_session *session, const plim_graph *g, const char *name) {
+    plim_value v = plim_graph_find(g, name);
+    plim_array array = {.dtype = plim_graph_value_dtype(g, v),
+                        .data = (void *)(uintptr_t)plim_session_output(session, name)}; /* only read */
+    array.rank = plim_graph_value_shape(g, v, array.dims);
+    int64_t elements = 1;
+    for (int i = 0; i < array.rank; i++) elements *= array.dims[i];
+    plim_dtype_bytes(array.dtype, elements, &array.bytes);
+    return array;
+}
+
 static int write_outputs(plim__args *args, const plim_session *session) {
     const plim_graph *g = plim_session_graph(session);
     const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL,
@@ -148,13 +155,9 @@ static int write_outputs(plim__args *args, const plim_session *session) {
         char name[128];
         const char *path;
         plim_error error;
-        int64_t dims[PLIM_MAX_RANK];
         if (!split(args, "output", text, only, name, &path)) return PLIM_EXIT_USAGE;
-        const void *data = plim_session_output(session, name);
-        plim_value v = plim_graph_find(g, name);
-        int rank = plim_graph_value_shape(g, v, dims);
-        if (plim__npy_write(path, plim_graph_value_dtype(g, v), rank, dims, data, &error) != PLIM_OK)
-            return plim__say_error(args, &error);
+        plim_array array = output_array(session, g, name);
+        if (plim_array_save(&array, path, &error) != PLIM_OK) return plim__say_error(args, &error);
     }
     return PLIM_EXIT_OK;
 }
@@ -197,7 +200,7 @@ static int run_session(plim__args *args, plim_session *session, const struct job
     if (code != PLIM_EXIT_OK) return code;
     plim_session_stats stats;
     plim_session_get_stats(session, &stats);
-    uint64_t peak = plim__resident_peak();
+    uint64_t peak = plim_process_resident_peak();
     if (plim__args_json(args))
         return plim__say_json(args, json_pack("{s:f, s:I, s:I}", "seconds", median, "arena_bytes",
                                               (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)peak));
@@ -241,7 +244,7 @@ static int run(plim__args *args) {
     if (code == PLIM_EXIT_OK) code = check_outputs(args, session);
     if (code == PLIM_EXIT_OK) code = run_session(args, session, &job);
     plim_session_free(session);
-    for (size_t i = 0; i < job.count; i++) plim__free(job.feeds[i].data);
+    for (size_t i = 0; i < job.count; i++) plim_array_free(&job.feeds[i].array);
     plim_graph_free(g);
     return code;
 }

@@ -6,29 +6,8 @@
 
 #include "cli/format.h"
 #include "cli/model.h"
-#include "graph/graph.h"
-#include "graph/pass.h"
-#include "report/plan_timeline.h"
-#include "report/report.h"
-#include "run/session_parts.h"
 
 #define LARGEST 10
-
-struct weights {
-    int64_t count;
-    uint64_t bytes;
-};
-
-static struct weights count_weights(const plim_graph *g) {
-    struct weights w = {0};
-    for (size_t v = 0; v < g->values.count; v++) {
-        const plim__value *value = &g->values.items[v];
-        if (value->kind != PLIM__VALUE_PARAMETER || !value->tensor) continue;
-        w.count += plim__shape_elements(&value->shape);
-        w.bytes += value->tensor->bytes;
-    }
-    return w;
-}
 
 static json_t *value_json(const plim_graph *g, plim_value v) {
     int64_t dims[PLIM_MAX_RANK];
@@ -57,7 +36,8 @@ static json_t *tensors_json(const plim_session *s) {
 
 static int say_json(plim__args *args, const plim_graph *model, const plim_session *s) {
     const plim_graph *g = plim_session_graph(s);
-    struct weights w = count_weights(model);
+    plim_graph_weights w;
+    plim_graph_get_weights(model, &w);
     plim_session_stats stats;
     plim_session_get_stats(s, &stats);
     json_t *inputs = json_array(), *outputs = json_array();
@@ -69,7 +49,7 @@ static int say_json(plim__args *args, const plim_graph *model, const plim_sessio
                               (json_int_t)stats.input_bytes, "activations", (json_int_t)stats.activation_bytes,
                               "workspace", (json_int_t)stats.workspace_bytes);
     return plim__say_json(
-        args, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "parameters", (json_int_t)w.count,
+        args, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "parameters", (json_int_t)w.elements,
                         "parameter_bytes", (json_int_t)w.bytes, "flops", stats.flops, "arena_bytes",
                         (json_int_t)stats.arena_bytes, "lower_bound_bytes", (json_int_t)stats.lower_bound_bytes,
                         "nodes", (json_int_t)plim_graph_node_count(model), "steps", (json_int_t)stats.steps, "inputs",
@@ -117,56 +97,43 @@ static void print_largest(const plim_session *s) {
 
 static void say_text(const char *path, const plim_graph *model, const plim_session *s) {
     char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT];
-    struct weights w = count_weights(model);
+    plim_graph_weights w;
+    plim_graph_get_weights(model, &w);
     plim_session_stats stats;
     plim_session_get_stats(s, &stats);
     printf("%s: %zu nodes, run as %zu steps\n", path, plim_graph_node_count(model), stats.steps);
     print_values("inputs", model, plim_graph_input_count(model), plim_graph_input_at);
     print_values("outputs", plim_session_graph(s), plim_graph_output_count(plim_session_graph(s)),
                  plim_graph_output_at);
-    printf("parameters   %s (%s)\n", plim__format_count((double)w.count, a), plim_bytes_format(w.bytes, b));
+    printf("parameters   %s (%s)\n", plim__format_count((double)w.elements, a), plim_bytes_format(w.bytes, b));
     printf("work         %sFLOP a run\n", plim__format_count(stats.flops, a));
     print_memory(&stats);
     print_largest(s);
 }
 
-static plim_status fill_timeline(const char *path, int64_t batch, const plim_session *s, plim__timeline *timeline,
-                                 plim_error *error) {
+/* The plan as a page: every buffer, when it lives and where it lies. */
+static int write_report(plim__args *args, const char *path, int64_t batch, const plim_session *s) {
+    plim_error error;
+    plim_report *report;
     char text[32];
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     snprintf(text, sizeof text, "%lld", (long long)batch);
-    plim_status status = plim__timeline_set_title(timeline, name, error);
-    if (status == PLIM_OK) status = plim__timeline_add_fact(timeline, "batch", text, error);
-    if (status == PLIM_OK)
-        status = plim__plan_timeline(plim_session_graph(s), plim__session_program(s), plim__session_plan(s), timeline,
-                                     error);
-    return status;
-}
-
-/* The plan as a page: every buffer, when it lives and where it lies. */
-static int write_report(plim__args *args, const char *model, int64_t batch, const plim_session *s) {
-    plim_error error;
-    plim__timeline timeline;
-    plim__summary summary;
-    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
-    plim_status status = fill_timeline(model, batch, s, &timeline, &error);
-    if (status == PLIM_OK && (status = plim__summary_make(&timeline, &summary, &error)) == PLIM_OK) {
-        status = plim__report_html(&timeline, &summary, plim__args_get(args, "report"), &error);
-        plim__summary_free(&summary);
-    }
-    plim__timeline_free(&timeline);
+    plim_status status = plim_report_create_session(s, name, &report, &error);
+    if (status == PLIM_OK) status = plim_report_add_fact(report, "batch", text, &error);
+    if (status == PLIM_OK) status = plim_report_save(report, plim__args_get(args, "report"), &error);
+    plim_report_free(report);
     return status == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(args, &error);
 }
 
 static int list_passes(plim__args *args) {
     json_t *list = json_array();
-    if (!plim__args_json(args)) printf("%-18s %s\n", "fold", "computes what depends on constants only");
-    for (size_t i = 0; i < plim__pass_count; i++) {
-        if (plim__args_json(args))
-            json_array_append_new(
-                list, json_pack("{s:s, s:s}", "name", plim__passes[i].name, "summary", plim__passes[i].summary));
-        else
-            printf("%-18s %s\n", plim__passes[i].name, plim__passes[i].summary);
+    for (size_t i = 0; i < plim_pass_count(); i++) {
+        plim_pass pass;
+        plim_pass_get(i, &pass);
+        if (!plim__args_json(args))
+            printf("%-18s %s\n", pass.name, pass.summary);
+        else if (i > 0) /* folding is no pass of its own */
+            json_array_append_new(list, json_pack("{s:s, s:s}", "name", pass.name, "summary", pass.summary));
     }
     if (plim__args_json(args)) return plim__say_json(args, json_pack("{s:o}", "passes", list));
     json_decref(list);

@@ -3,30 +3,33 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "ops/op.h"
 
-static const char *domain_of(const plim__op *op) { return *op->domain ? op->domain : "ai.onnx"; }
+static const char *domain_of(const plim_operator *op) { return *op->domain ? op->domain : "ai.onnx"; }
+
+static plim_operator row(size_t index) {
+    plim_operator op;
+    plim_operator_get(index, &op);
+    return op;
+}
 
 static json_t *list_json(void) {
     json_t *list = json_array();
-    for (size_t i = 0; i < plim__op_count; i++) {
-        const plim__op *op = &plim__ops[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b}", "name", op->name, "domain",
-                                              domain_of(op), "since", op->since, "until", op->until, "gradient",
-                                              plim__op_has_gradient(op), "in_place", (op->flags & PLIM__OP_INPLACE) != 0));
+    for (size_t i = 0; i < plim_operator_count(); i++) {
+        plim_operator op = row(i);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b}", "name", op.name, "domain",
+                                              domain_of(&op), "since", op.since, "until", op.until, "gradient",
+                                              op.differentiable, "in_place", op.in_place));
     }
     return json_pack("{s:o}", "operators", list);
 }
 
 static void print_rows(const char *domain) {
     printf("\n## %s\n\n| operator | opsets | gradient | memory |\n|---|---|---|---|\n", *domain ? domain : "ai.onnx");
-    for (size_t i = 0; i < plim__op_count; i++) {
-        const plim__op *op = &plim__ops[i];
-        if (strcmp(op->domain, domain) != 0) continue;
-        const char *memory = op->flags & PLIM__OP_VIEW      ? "a view where strides allow"
-                             : op->flags & PLIM__OP_INPLACE ? "may write over its input"
-                                                            : "";
-        printf("| %s | %d to %d | %s | %s |\n", op->name, op->since, op->until, plim__op_has_gradient(op) ? "yes" : "", memory);
+    for (size_t i = 0; i < plim_operator_count(); i++) {
+        plim_operator op = row(i);
+        if (strcmp(op.domain, domain) != 0) continue;
+        const char *memory = op.view ? "a view where strides allow" : op.in_place ? "may write over its input" : "";
+        printf("| %s | %d to %d | %s | %s |\n", op.name, op.since, op.until, op.differentiable ? "yes" : "", memory);
     }
 }
 
@@ -38,19 +41,21 @@ static void print_markdown(void) {
          "`If` needs a condition that the file or the shapes tell: its branch then takes its place. Weights inside a "
          "branch that shapes\n"
          "select are used, but not trained.");
-    for (size_t i = 0; i < plim__op_count; i++) {
+    for (size_t i = 0; i < plim_operator_count(); i++) {
         size_t first = 0;
-        while (strcmp(plim__ops[first].domain, plim__ops[i].domain) != 0) first++;
-        if (first == i) print_rows(plim__ops[i].domain);
+        while (strcmp(row(first).domain, row(i).domain) != 0) first++;
+        if (first == i) print_rows(row(i).domain);
     }
 }
 
 static int run(plim__args *args) {
     if (plim__args_json(args)) return plim__say_json(args, list_json());
     if (plim__args_has(args, "markdown")) return print_markdown(), PLIM_EXIT_OK;
-    for (size_t i = 0; i < plim__op_count; i++)
-        printf("%-28s %-26s opsets %2d to %2d%s\n", plim__ops[i].name, domain_of(&plim__ops[i]), plim__ops[i].since,
-               plim__ops[i].until, plim__op_has_gradient(&plim__ops[i]) ? "  gradient" : "");
+    for (size_t i = 0; i < plim_operator_count(); i++) {
+        plim_operator op = row(i);
+        printf("%-28s %-26s opsets %2d to %2d%s\n", op.name, domain_of(&op), op.since, op.until,
+               op.differentiable ? "  gradient" : "");
+    }
     return PLIM_EXIT_OK;
 }
 

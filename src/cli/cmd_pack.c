@@ -1,12 +1,11 @@
 /* plimsoll pack: offsets for the buffers of a CSV file. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "core/alloc.h"
 #include "core/file.h"
-#include "core/str.h"
-#include "plan/pack_csv.h"
 #include "plimsoll/pack.h"
 
 static const double default_seconds = 60; /* with a capacity; without one the search is limited by work */
@@ -28,19 +27,19 @@ static bool read_options(plim__args *args, plim_pack_options *options) {
     return true;
 }
 
-static void say_summary(const plim__pack_csv *csv, const plim_pack_result *result) {
+static void say_summary(const plim_pack_file *file, const plim_pack_result *result) {
     char height[PLIM_BYTES_TEXT], bound[PLIM_BYTES_TEXT];
     double over = result->lower_bound > 0 ? 100.0 * ((double)result->height / (double)result->lower_bound - 1) : 0;
-    fprintf(stderr, "%zu buffers: height %s, %.2f %% above the lower bound %s%s; %.3f s\n", csv->count,
+    fprintf(stderr, "%zu buffers: height %s, %.2f %% above the lower bound %s%s; %.3f s\n", plim_pack_file_count(file),
             plim_bytes_group((uint64_t)result->height, height), over,
             plim_bytes_group((uint64_t)result->lower_bound, bound), result->exact ? " (proven lowest)" : "",
             result->seconds);
 }
 
-static json_t *to_json(const plim__pack_csv *csv, const plim_pack_options *options, const int64_t *offsets,
+static json_t *to_json(const plim_pack_file *file, const plim_pack_options *options, const int64_t *offsets,
                        const plim_pack_result *result) {
     json_t *list = json_array();
-    for (size_t i = 0; i < csv->count; i++) json_array_append_new(list, json_integer(offsets[i]));
+    for (size_t i = 0; i < plim_pack_file_count(file); i++) json_array_append_new(list, json_integer(offsets[i]));
     return json_pack("{s:o, s:I, s:I, s:b, s:b, s:I, s:f, s:o}", "capacity",
                      options->capacity ? json_integer(options->capacity) : json_null(), "height",
                      (json_int_t)result->height, "lower_bound", (json_int_t)result->lower_bound, "fits", result->fits,
@@ -49,38 +48,37 @@ static json_t *to_json(const plim__pack_csv *csv, const plim_pack_options *optio
 }
 
 /* The table goes to --out, or to standard output unless JSON does. */
-static int write_table(plim__args *args, const plim__pack_csv *csv, const int64_t *offsets) {
+static int write_table(plim__args *args, const plim_pack_file *file, const int64_t *offsets) {
     const char *out = plim__args_get(args, "out");
     if (!out && plim__args_json(args)) return PLIM_EXIT_OK;
     plim_error error = {0};
-    plim__str text = {0};
-    plim__pack_csv_print(csv, offsets, &text);
+    char *text;
+    if (plim_pack_file_print(file, offsets, &text, &error) != PLIM_OK)
+        return plim__say_failure(args, "not enough memory for the table");
     int code = PLIM_EXIT_OK;
-    if (text.failed)
-        code = plim__say_failure(args, "not enough memory for the table");
-    else if (out)
-        code = plim__file_write(out, text.data, text.length, &error) == PLIM_OK ? code : plim__say_error(args, &error);
-    else if (fwrite(text.data, 1, text.length, stdout) != text.length || fflush(stdout))
+    if (out)
+        code = plim__file_write(out, text, strlen(text), &error) == PLIM_OK ? code : plim__say_error(args, &error);
+    else if (fputs(text, stdout) < 0 || fflush(stdout))
         code = plim__say_failure(args, "cannot write to standard output");
-    plim__str_free(&text);
+    plim_text_free(text);
     return code;
 }
 
-static int report(plim__args *args, const plim__pack_csv *csv, const plim_pack_options *options, const int64_t *offsets,
-                  const plim_pack_result *result) {
+static int report(plim__args *args, const plim_pack_file *file, const plim_pack_options *options,
+                  const int64_t *offsets, const plim_pack_result *result) {
     int code = PLIM_EXIT_OK;
     if (result->fits)
-        code = write_table(args, csv, offsets);
+        code = write_table(args, file, offsets);
     else
         code = plim__say_failure(
             args, "'%s' %s the capacity %" PRId64 "; the lowest packing found is %" PRId64 " (lower bound %" PRId64 ")",
             plim__args_at(args, 0), result->exact ? "cannot fit" : "was not made to fit", options->capacity,
             result->height, result->lower_bound);
     if (plim__args_json(args)) {
-        int printed = plim__say_json(args, to_json(csv, options, offsets, result));
+        int printed = plim__say_json(args, to_json(file, options, offsets, result));
         return code ? code : printed;
     }
-    if (result->fits) say_summary(csv, result);
+    if (result->fits) say_summary(file, result);
     return code;
 }
 
@@ -90,20 +88,21 @@ static int run(plim__args *args) {
     plim_pack_options options = {0};
     if (!read_options(args, &options)) return PLIM_EXIT_USAGE;
     plim_error error = {0};
-    plim__pack_csv csv;
+    plim_pack_file *file = NULL;
     plim_pack_result result;
     int64_t *offsets = NULL;
     int code;
-    if (plim__pack_csv_read(&csv, path, &error) != PLIM_OK)
+    if (plim_pack_file_load(path, &file, &error) != PLIM_OK)
         code = plim__say_error(args, &error);
-    else if (!(offsets = plim__alloc_array(csv.count + 1, sizeof *offsets)))
+    else if (!(offsets = plim__alloc_array(plim_pack_file_count(file) + 1, sizeof *offsets)))
         code = plim__say_failure(args, "not enough memory for the offsets");
-    else if (plim_pack(csv.buffers, csv.count, &options, offsets, &result, &error) != PLIM_OK)
+    else if (plim_pack(plim_pack_file_buffers(file), plim_pack_file_count(file), &options, offsets, &result, &error) !=
+             PLIM_OK)
         code = plim__say_failure(args, "'%s': %s", path, error.message);
     else
-        code = report(args, &csv, &options, offsets, &result);
+        code = report(args, file, &options, offsets, &result);
     plim__free(offsets);
-    plim__pack_csv_free(&csv);
+    plim_pack_file_free(file);
     return code;
 }
 

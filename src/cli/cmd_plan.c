@@ -8,9 +8,6 @@
 #include "cli/terminal.h"
 #include "cli/train_data.h"
 #include "core/clock.h"
-#include "mem/spill.h"
-#include "report/report.h"
-#include "budget/picture.h"
 
 static const struct {
     const char *word, *title;
@@ -115,7 +112,7 @@ static void print_way(const plim_plan_candidate *way, const plim_plan_candidate 
     printf("\n");
     if (way->spilled)
         printf("  spilled: %s of optimizer state to %s\n", plim_bytes_format(way->spilled, arena),
-               folder ? folder : plim__spill_default_folder());
+               folder ? folder : plim_spill_default_folder());
 }
 
 static void print_peak(const plim_plan_report *r) {
@@ -170,34 +167,26 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
 
 /* --- the page ------------------------------------------------------------------------------------------------- */
 
-static plim_status picture(const plim__args *args, const plim_plan *plan, plim__timeline *timeline, plim_error *error) {
-    const char *path = plim__args_at(args, 0), *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    plim__str command = {0};
-    plim__budget_repeat_command(args, &command);
-    plim_status status = plim__plan_picture(plan, name, plim__str_text(&command), timeline, error);
-    plim__str_free(&command);
-    return status;
-}
-
-static plim_status write_page(const plim__timeline *timeline, const char *path, plim_error *error) {
-    plim__summary summary;
-    plim_status status = plim__summary_make(timeline, &summary, error);
-    if (status == PLIM_OK) status = plim__report_html(timeline, &summary, path, error);
-    plim__summary_free(&summary);
+static plim_status write_page(const plim_plan *plan, const char *name, const char *command, const char *path,
+                              plim_error *error) {
+    plim_report *report;
+    plim_status status = plim_report_create_plan(plan, name, command, &report, error);
+    if (status == PLIM_OK) status = plim_report_save(report, path, error);
+    plim_report_free(report);
     return status;
 }
 
 static int write_files(const plim__args *args, const plim_plan *plan) {
     const char *page = plim__args_get(args, "report"), *file = plim__args_get(args, "save");
+    const char *path = plim__args_at(args, 0), *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     plim_error error;
-    plim__timeline timeline;
-    if (!page && !(file && plim_plan_get_report(plan)->fits)) return PLIM_EXIT_OK;
-    plim__timeline_init(&timeline, PLIM__SOURCE_PLAN);
-    plim_status status = picture(args, plan, &timeline, &error);
-    if (status == PLIM_OK && page) status = write_page(&timeline, page, &error);
+    plim_status status = PLIM_OK;
+    plim__str command = {0};
+    plim__budget_repeat_command(args, &command);
+    if (page) status = write_page(plan, name, plim__str_text(&command), page, &error);
     if (status == PLIM_OK && file && plim_plan_get_report(plan)->fits)
-        status = plim__plan_save(plan, &timeline, file, &error);
-    plim__timeline_free(&timeline);
+        status = plim_plan_save(plan, name, plim__str_text(&command), file, &error);
+    plim__str_free(&command);
     return status == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(args, &error);
 }
 

@@ -7,28 +7,35 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "core/alloc.h"
-#include "report/report.h"
 
 typedef struct job {
     plim__args *args;
-    plim__timeline timeline;
-    plim__summary summary;
+    plim_report *report;
     plim_error error;
 } job;
 
 static int print_text(job *j) {
     plim__terminal terminal = plim__terminal_of(STDOUT_FILENO);
-    plim__text_options options = {.width = terminal.width, .colour = terminal.colour, .unicode = terminal.unicode};
+    plim_report_text_options options = {
+        .width = terminal.width, .colour = terminal.colour, .unicode = terminal.unicode};
     if (terminal.is_terminal && terminal.height > 30) options.height = terminal.height / 2 - 2;
-    plim__str out = {0};
-    plim__report_text(&j->timeline, &j->summary, &options, &out);
+    char *text;
+    if (plim_report_print(j->report, &options, &text, &j->error) != PLIM_OK)
+        return plim__say_failure(j->args, "out of memory");
     int code = PLIM_EXIT_OK;
-    if (out.failed)
-        code = plim__say_failure(j->args, "out of memory");
-    else if (fwrite(plim__str_text(&out), 1, out.length, stdout) != out.length || fflush(stdout) != 0)
+    if (fputs(text, stdout) < 0 || fflush(stdout) != 0)
         code = plim__say_failure(j->args, "cannot write standard output");
-    plim__str_free(&out);
+    plim_text_free(text);
     return code;
+}
+
+static int print_json(job *j) {
+    char *text;
+    if (plim_report_print_json(j->report, &text, &j->error) != PLIM_OK)
+        return plim__say_failure(j->args, "out of memory");
+    bool good = puts(text) >= 0 && fflush(stdout) == 0;
+    plim_text_free(text);
+    return good ? PLIM_EXIT_OK : plim__say_failure(j->args, "cannot write standard output");
 }
 
 /* A record that took hours is not to be replaced by its own page. */
@@ -43,15 +50,8 @@ static int refuse_input(const job *j, const char *path) {
 }
 
 static int export_to(job *j, const char *format, const char *path) {
-    plim_status status = PLIM_OK;
     if (is_input(j, path)) return refuse_input(j, path);
-    if (strcmp(format, "torch-snapshot") == 0)
-        status = plim__export_torch(&j->timeline, path, &j->error);
-    else if (strcmp(format, "perfetto") == 0)
-        status = plim__export_perfetto(&j->timeline, path, &j->error);
-    else
-        status = plim__export_csv(&j->timeline, &j->summary, path, &j->error);
-    if (status != PLIM_OK) return plim__say_error(j->args, &j->error);
+    if (plim_report_export(j->report, format, path, &j->error) != PLIM_OK) return plim__say_error(j->args, &j->error);
     if (!plim__args_json(j->args)) printf("wrote %s\n", path);
     return PLIM_EXIT_OK;
 }
@@ -67,13 +67,15 @@ static char *page_path(const char *file) {
 
 static int write_page(job *j, const char *path) {
     if (is_input(j, path)) return refuse_input(j, path);
-    if (plim__report_html(&j->timeline, &j->summary, path, &j->error) != PLIM_OK)
+    plim_report_info info;
+    if (plim_report_get_info(j->report, &info, &j->error) != PLIM_OK ||
+        plim_report_save(j->report, path, &j->error) != PLIM_OK)
         return plim__say_error(j->args, &j->error);
     if (plim__args_json(j->args)) return PLIM_EXIT_OK;
     char peak[PLIM_BYTES_TEXT], events[PLIM_BYTES_TEXT];
-    printf("%s: peak %s, %s events\n", path, plim_bytes_format(j->summary.peak, peak),
-           plim_bytes_group(j->summary.events, events));
-    if (j->timeline.cut) printf("note: %s\n", plim__timeline_get(&j->timeline, j->timeline.cut));
+    printf("%s: peak %s, %s events\n", path, plim_bytes_format(info.peak_bytes, peak),
+           plim_bytes_group(info.events, events));
+    if (*info.note) printf("note: %s\n", info.note);
     return PLIM_EXIT_OK;
 }
 
@@ -95,7 +97,7 @@ static int deliver(job *j) {
     else if (!text && !json)
         code = write_default_page(j);
     if (code == PLIM_EXIT_OK && text && !json) code = print_text(j);
-    if (code == PLIM_EXIT_OK && json) code = plim__say_json(j->args, plim__report_json(&j->timeline, &j->summary));
+    if (code == PLIM_EXIT_OK && json) code = print_json(j);
     return code;
 }
 
@@ -111,13 +113,10 @@ static int run(plim__args *args) {
         return plim__say_usage(args, "--export %s: there are torch-snapshot, perfetto and csv", format);
     if (format && !plim__args_has(args, "output")) return plim__say_usage(args, "--export needs -o FILE");
     job j = {.args = args};
-    plim__timeline_init(&j.timeline, PLIM__SOURCE_RUN);
-    plim_status status = plim__report_read(path, (int)device, &j.timeline, &j.error);
-    if (status == PLIM_OK && budget) j.timeline.budget = budget;
-    if (status == PLIM_OK) status = plim__summary_make(&j.timeline, &j.summary, &j.error);
+    plim_status status = plim_report_load(path, (int)device, &j.report, &j.error);
+    if (status == PLIM_OK) status = plim_report_set_budget(j.report, budget, &j.error);
     int code = status == PLIM_OK ? deliver(&j) : plim__say_error(args, &j.error);
-    plim__summary_free(&j.summary);
-    plim__timeline_free(&j.timeline);
+    plim_report_free(j.report);
     return code;
 }
 

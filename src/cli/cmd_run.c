@@ -1,11 +1,9 @@
 /* plimsoll run: starts a command, passes its streams through, watches its memory, and explains if it dies. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,21 +14,14 @@
 #include "core/clock.h"
 #include "core/file.h"
 #include "core/json.h"
-#include "diagnose/watch_launch.h"
-#include "diagnose/watch_steps.h"
 
 typedef struct runner {
     plim__args *args;
-    plim__launch *launch;
-    plim__watch *watch;
-    plim__kernel_log log;
+    plim_watch *watch;
     plim__terminal terminal;
     FILE *record;
     plim__file_writer json;
-    plim__run_words words; /* what the command printed, as far as it is about memory */
-    pthread_mutex_t step_lock;
-    plim__steps steps[2]; /* of each stream */
-    double start;
+    plim__run_words words;  /* what the command printed, as far as it is about memory */
     atomic_bool line_start; /* the last byte on the terminal ended a line */
     atomic_bool meter_shown;
 } runner;
@@ -43,26 +34,15 @@ static void tap(void *context, int stream, const char *data, size_t size) {
     if (atomic_exchange(&r->meter_shown, false)) (void)!write(STDERR_FILENO, erase_line, sizeof erase_line - 1);
     if (size) atomic_store(&r->line_start, data[size - 1] == '\n' || data[size - 1] == '\r');
     plim__run_words_feed(&r->words, stream, data, size);
-    pthread_mutex_lock(&r->step_lock);
-    plim__steps_feed(&r->steps[stream == 2], data, size);
-    pthread_mutex_unlock(&r->step_lock);
-}
-
-static int64_t current_step(void *context) {
-    runner *r = context;
-    pthread_mutex_lock(&r->step_lock);
-    int64_t out = plim__steps_now(&r->steps[0]), err = plim__steps_now(&r->steps[1]);
-    pthread_mutex_unlock(&r->step_lock);
-    return out >= 0 ? out : err;
 }
 
 /* --- the meter ------------------------------------------------------------------------------------------------ */
 
 static void show_meter(runner *r, bool asked) {
-    plim__sample sample;
-    plim__limits limits;
-    if (!plim__watch_latest(r->watch, &sample)) return;
-    plim__watch_limits(r->watch, &limits);
+    plim_watch_sample sample;
+    plim_limits limits;
+    if (!plim_watch_get_sample(r->watch, &sample)) return;
+    if (plim_watch_get_limits(r->watch, &limits, NULL) != PLIM_OK) return;
     bool in_place = r->terminal.is_terminal && !asked;
     if (in_place && !atomic_load(&r->line_start)) return; /* the command is in the middle of a line */
     plim__str line = {0};
@@ -73,7 +53,7 @@ static void show_meter(runner *r, bool asked) {
     plim__run_meter(&line, &r->terminal, &sample, &limits);
     if (!in_place) plim__str_add(&line, r->terminal.is_terminal ? "\r\n" : "\n"); /* the terminal may be raw */
     if (in_place) atomic_store(&r->meter_shown, true);
-    bool written = !line.failed && plim__launch_write(r->launch, STDERR_FILENO, line.data, line.length);
+    bool written = !line.failed && plim_watch_write(r->watch, STDERR_FILENO, line.data, line.length);
     if (in_place && !written) atomic_store(&r->meter_shown, false);
     plim__str_free(&line);
 }
@@ -112,9 +92,9 @@ static void wait_for_end(runner *r) {
     double next = plim__clock_seconds() + (meter && r->terminal.is_terminal ? 0.3 : pause);
     for (;;) {
         double left = next - plim__clock_seconds();
-        plim__launch_event event = plim__launch_wait(r->launch, left > 0.001 ? left : 0.001);
-        if (event == PLIM_LAUNCH_DONE) break;
-        if (event == PLIM_LAUNCH_REQUEST) show_meter(r, true);
+        plim_watch_event event = plim_watch_wait(r->watch, left);
+        if (event == PLIM_WATCH_DONE) break;
+        if (event == PLIM_WATCH_REQUEST) show_meter(r, true);
         if (plim__clock_seconds() < next) continue;
         if (meter) show_meter(r, false);
         next = plim__clock_seconds() + pause;
@@ -123,10 +103,10 @@ static void wait_for_end(runner *r) {
 }
 
 /* What was found goes where it was asked for. Trouble here never changes the exit code, which is the command's. */
-static void tell(runner *r, plim__findings *findings, char *const *argv) {
+static void tell(runner *r, const plim_watch_result *findings, char *const *argv) {
     plim_error error;
     const plim__run_story story = {findings, &r->words, argv};
-    bool failed = findings->leave_with != 0;
+    bool failed = findings->exit_code != 0;
     if (failed || plim__args_has(r->args, "report")) {
         plim__str text = {0};
         if (!atomic_load(&r->line_start)) plim__str_addc(&text, '\n');
@@ -148,70 +128,46 @@ static void tell(runner *r, plim__findings *findings, char *const *argv) {
     plim__str_free(&text);
 }
 
-static int watch_and_wait(runner *r, char *const *argv) {
-    plim_error error;
-    const plim__watch_options options = {
-        .pid = plim__launch_pid(r->launch), .step = current_step, .context = r, .record = r->record, .gpus = true};
-    /* a command that can't be watched still runs */
-    if (plim__watch_start(&r->watch, &options, &error) != PLIM_OK) plim__say_error(r->args, &error);
-    wait_for_end(r);
-    double seconds = plim__clock_seconds() - r->start;
-    if (r->watch) plim__watch_stop(r->watch);
-    plim__launch_finish(r->launch);
-    struct rusage usage;
-    int status = plim__launch_status(r->launch, &usage);
-    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    plim__findings findings;
-    if (r->watch && plim__findings_make(&findings, r->watch, &r->log, plim__launch_pid(r->launch), status, &usage,
-                                        seconds, &error) == PLIM_OK) {
-        plim__run_words_finish(&r->words, &findings);
-        tell(r, &findings, argv);
-        plim__findings_free(&findings);
-    } else if (r->watch) {
-        plim__say_error(r->args, &error);
-    }
-    return code;
-}
-
 static int start(runner *r, char *const *argv) {
     plim_error error;
     int code = open_outputs(r, argv);
     if (code != PLIM_EXIT_OK) return code;
-    plim__kernel_log_open(&r->log);
     plim__run_words_start(&r->words);
-    r->start = plim__clock_seconds();
-    plim_status status = plim__launch_start(&r->launch, argv, tap, r, &error);
+    const plim_watch_options options = {.output = tap, .context = r, .record = r->record};
+    plim_status status = plim_watch_create(argv, &options, &r->watch, &error);
     if (status != PLIM_OK) {
         plim__say_error(r->args, &error);
         return status == PLIM_NOT_FOUND ? 127 : 126; /* as a shell would */
     }
-    return watch_and_wait(r, argv);
+    wait_for_end(r);
+    const plim_watch_result *findings;
+    if (plim_watch_finish(r->watch, &findings, &error) == PLIM_OK) {
+        plim__run_words_finish(&r->words, findings);
+        tell(r, findings, argv);
+    } else {
+        plim__say_error(r->args, &error); /* a command that cannot be watched still runs */
+    }
+    return plim_watch_exit_code(r->watch);
 }
 
 static int run(plim__args *args) {
     size_t count = plim__args_count(args);
     if (count == 0) return plim__say_usage(args, "no command was given");
-    plim__launch_prepare();
+    plim_watch_prepare();
     char **argv = plim__alloc_zero(count + 1, sizeof *argv);
     if (!argv) return plim__say_failure(args, "out of memory");
     for (size_t i = 0; i < count; i++)
         argv[i] = (char *)(uintptr_t)plim__args_at(args, i); /* execvp does not write to them */
-    runner r = {.args = args, .terminal = plim__terminal_of(STDERR_FILENO), .log.fd = -1};
+    runner r = {.args = args, .terminal = plim__terminal_of(STDERR_FILENO)};
     atomic_init(&r.line_start, true);
-    pthread_mutex_init(&r.step_lock, NULL);
-    plim__steps_start(&r.steps[0]);
-    plim__steps_start(&r.steps[1]);
     int code = start(&r, argv);
-    plim__launch_free(r.launch);
-    plim__watch_free(r.watch);
-    plim__kernel_log_close(&r.log);
+    plim_watch_free(r.watch);
     plim__run_words_free(&r.words);
     plim__file_writer_discard(&r.json);
     if (r.record) {
         bool bad = ferror(r.record) != 0;
         if (fclose(r.record) != 0 || bad) plim__say_failure(args, "cannot write '%s'", plim__args_get(args, "record"));
     }
-    pthread_mutex_destroy(&r.step_lock);
     plim__free(argv);
     return code;
 }

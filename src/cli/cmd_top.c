@@ -12,19 +12,14 @@
 #include "cli/limits_text.h"
 #include "cli/terminal.h"
 #include "core/clock.h"
-#include "diagnose/watch_table.h"
 #include "plimsoll/bytes.h"
-
-enum { COMMAND_TEXT = 512 };
 
 typedef struct viewer {
     plim__args *args;
     plim__terminal terminal;
-    plim__gpus *gpus;
-    const char *no_gpus; /* why there are none; told once */
-    plim__table table;
-    plim__limits limits;
-    plim__table_key key;
+    plim_process_table *table;
+    plim_limits limits;
+    plim_process_key key;
     int64_t rows; /* 0: as many as fit */
     double interval, start;
 } viewer;
@@ -32,9 +27,9 @@ typedef struct viewer {
 /* --- for a person --------------------------------------------------------------------------------------------- */
 
 static void add_gpus(plim__str *out, viewer *v, bool tell) {
-    plim__gpu gpu;
-    for (size_t i = 0; i < plim__gpus_count(v->gpus); i++) {
-        if (!plim__gpus_read(v->gpus, i, &gpu)) continue;
+    plim_process_gpu gpu;
+    for (size_t i = 0; i < plim_process_table_gpu_count(v->table); i++) {
+        if (!plim_process_table_get_gpu(v->table, i, &gpu)) continue;
         char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT], name[32];
         snprintf(name, sizeof name, "GPU %zu", i);
         plim__terminal_addf(out, &v->terminal, PLIM_STYLE_BOLD, "%-9s", name);
@@ -43,8 +38,8 @@ static void add_gpus(plim__str *out, viewer *v, bool tell) {
         plim__str_addf(out, " %10s of %10s  %s\n", plim_bytes_format(gpu.used, a), plim_bytes_format(gpu.total, b),
                        gpu.name);
     }
-    if (!v->gpus && tell)
-        plim__terminal_addf(out, &v->terminal, PLIM_STYLE_DIM, "GPUs are left out: %s.\n", v->no_gpus);
+    const char *note = plim_process_table_gpu_note(v->table);
+    if (*note && tell) plim__terminal_addf(out, &v->terminal, PLIM_STYLE_DIM, "GPUs are left out: %s.\n", note);
 }
 
 static const char *cell(bool known, uint64_t bytes, char buffer[PLIM_BYTES_TEXT]) {
@@ -52,7 +47,9 @@ static const char *cell(bool known, uint64_t bytes, char buffer[PLIM_BYTES_TEXT]
     return bytes ? plim_bytes_format(bytes, buffer) : "0";
 }
 
-static const char *growth_cell(const plim__table_row *row, char *buffer, size_t size) {
+static bool has_gpus(const viewer *v) { return !*plim_process_table_gpu_note(v->table); }
+
+static const char *growth_cell(const plim_process *row, char *buffer, size_t size) {
     char text[PLIM_BYTES_TEXT];
     double growth = row->growth;
     if (!row->growth_known) return "-";
@@ -62,15 +59,13 @@ static const char *growth_cell(const plim__table_row *row, char *buffer, size_t 
     return buffer;
 }
 
-static void add_row(plim__str *out, const viewer *v, const plim__table_row *row) {
+static void add_row(plim__str *out, const viewer *v, const plim_process *p) {
     char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT], c[PLIM_BYTES_TEXT], d[PLIM_BYTES_TEXT], e[PLIM_BYTES_TEXT],
         f[PLIM_BYTES_TEXT + 1];
-    char command[COMMAND_TEXT], line[COMMAND_TEXT + 200];
-    const plim__process *p = &row->process;
+    char line[sizeof p->command + 200];
     snprintf(line, sizeof line, "%7ld %10s %10s %10s %10s %10s %11s  %s", (long)p->pid, cell(true, p->rss, a),
              cell(p->detailed, p->pss, b), cell(p->detailed, p->swap, c), cell(p->detailed || p->shared, p->shared, d),
-             cell(v->gpus != NULL, row->gpu, e), growth_cell(row, f, sizeof f),
-             plim__process_command(p, command, sizeof command));
+             cell(has_gpus(v), p->gpu, e), growth_cell(p, f, sizeof f), p->command);
     int width = v->terminal.is_terminal ? v->terminal.width : 120;
     plim__str_addf(out, "%.*s\n", width, line);
 }
@@ -80,15 +75,15 @@ static void add_heading(plim__str *out, const viewer *v) {
     static const struct {
         const char *text;
         int width;
-        plim__table_key key;
-    } columns[] = {{"PID", 7, PLIM_TABLE_PID},
-                   {"RSS", 10, PLIM_TABLE_RSS},
-                   {"PSS", 10, PLIM_TABLE_PSS},
-                   {"SWAP", 10, PLIM_TABLE_SWAP},
-                   {"SHARED", 10, PLIM_TABLE_SHARED},
-                   {"GPU", 10, PLIM_TABLE_GPU},
-                   {"GROWTH/min", 11, PLIM_TABLE_GROWTH},
-                   {"PROCESS", 0, PLIM_TABLE_NAME}};
+        plim_process_key key;
+    } columns[] = {{"PID", 7, PLIM_PROCESS_PID},
+                   {"RSS", 10, PLIM_PROCESS_RSS},
+                   {"PSS", 10, PLIM_PROCESS_PSS},
+                   {"SWAP", 10, PLIM_PROCESS_SWAP},
+                   {"SHARED", 10, PLIM_PROCESS_SHARED},
+                   {"GPU", 10, PLIM_PROCESS_GPU},
+                   {"GROWTH/min", 11, PLIM_PROCESS_GROWTH},
+                   {"PROCESS", 0, PLIM_PROCESS_NAME}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         char text[32];
         snprintf(text, sizeof text, "%s%s", columns[i].key == v->key ? "*" : "", columns[i].text);
@@ -115,50 +110,57 @@ static void draw(plim__str *out, viewer *v, bool live) {
     size_t rows = v->rows ? (size_t)v->rows : live ? 0 : 20, taken = lines_of(out) + 1;
     if (live && (!rows || taken + rows > (size_t)v->terminal.height))
         rows = (size_t)v->terminal.height > taken ? (size_t)v->terminal.height - taken : 0;
-    for (size_t i = 0; i < v->table.rows.count && i < rows; i++) add_row(out, v, &v->table.rows.items[i]);
+    size_t count = plim_process_table_count(v->table);
+    for (size_t i = 0; i < count && i < rows; i++) {
+        plim_process process;
+        plim_process_table_get(v->table, i, &process);
+        add_row(out, v, &process);
+    }
     if (live)
         plim__terminal_addf(out, &v->terminal, PLIM_STYLE_DIM,
                             "q quit  sort: r rss  p pss  s swap  h shared  g gpu  w growth  i pid  n name");
-    else if (v->table.rows.count > rows)
-        plim__str_addf(out, "and %zu more (--rows N shows them)\n", v->table.rows.count - rows);
+    else if (count > rows)
+        plim__str_addf(out, "and %zu more (--rows N shows them)\n", count - rows);
 }
 
 /* --- for a script --------------------------------------------------------------------------------------------- */
 
-static json_t *row_json(const plim__table_row *row, bool gpus) {
-    const plim__process *p = &row->process;
-    char command[COMMAND_TEXT], name[sizeof p->name];
+static json_t *row_json(const plim_process *p, bool gpus) {
+    char name[sizeof p->name];
     for (size_t i = 0; i < sizeof name; i++)
         name[i] = p->name[i] < 0 || p->name[i] == 127 ? '?' : p->name[i]; /* JSON is UTF-8 */
-    return json_pack("{s:i, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "pid", (int)p->pid, "parent", (int)p->parent,
-                     "name", name, "command", plim__process_command(p, command, sizeof command), "rss",
-                     (json_int_t)p->rss, "pss", p->detailed ? json_integer((json_int_t)p->pss) : json_null(), "swap",
+    return json_pack("{s:i, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "pid", p->pid, "parent", p->parent, "name",
+                     name, "command", p->command, "rss", (json_int_t)p->rss, "pss",
+                     p->detailed ? json_integer((json_int_t)p->pss) : json_null(), "swap",
                      p->detailed ? json_integer((json_int_t)p->swap) : json_null(), "shared",
                      p->detailed || p->shared ? json_integer((json_int_t)p->shared) : json_null(), "gpu",
-                     gpus ? json_integer((json_int_t)row->gpu) : json_null(), "growth_bytes_per_minute",
-                     row->growth_known ? json_real(row->growth) : json_null());
+                     gpus ? json_integer((json_int_t)p->gpu) : json_null(), "growth_bytes_per_minute",
+                     p->growth_known ? json_real(p->growth) : json_null());
 }
 
 static json_t *table_json(viewer *v) {
     json_t *processes = json_array(), *gpus = json_array();
-    for (size_t i = 0; i < v->table.rows.count && (v->rows == 0 || i < (size_t)v->rows); i++)
-        json_array_append_new(processes, row_json(&v->table.rows.items[i], v->gpus != NULL));
-    plim__gpu gpu;
-    for (size_t i = 0; i < plim__gpus_count(v->gpus); i++)
-        if (plim__gpus_read(v->gpus, i, &gpu))
+    for (size_t i = 0; i < plim_process_table_count(v->table) && (v->rows == 0 || i < (size_t)v->rows); i++) {
+        plim_process process;
+        plim_process_table_get(v->table, i, &process);
+        json_array_append_new(processes, row_json(&process, has_gpus(v)));
+    }
+    plim_process_gpu gpu;
+    for (size_t i = 0; i < plim_process_table_gpu_count(v->table); i++)
+        if (plim_process_table_get_gpu(v->table, i, &gpu))
             json_array_append_new(gpus, json_pack("{s:i, s:s, s:I, s:I}", "index", (int)i, "name", gpu.name, "total",
                                                   (json_int_t)gpu.total, "used", (json_int_t)gpu.used));
     return json_pack("{s:o, s:o, s:o, s:s, s:o}", "limits", plim__limits_json(&v->limits), "gpus", gpus, "gpu_note",
-                     v->gpus ? json_null() : json_string(v->no_gpus), "sorted_by", plim__table_word(v->key),
-                     "processes", processes);
+                     has_gpus(v) ? json_null() : json_string(plim_process_table_gpu_note(v->table)), "sorted_by",
+                     plim_process_key_name(v->key), "processes", processes);
 }
 
 /* --- once ----------------------------------------------------------------------------------------------------- */
 
 static plim_status look(viewer *v, size_t detailed, plim_error *error) {
-    plim_status status = plim__limits_read("", 0, &v->limits, error);
+    plim_status status = plim_limits_read(0, &v->limits, error);
     if (status != PLIM_OK) return status;
-    return plim__table_look(&v->table, v->gpus, plim__clock_seconds() - v->start, v->key, detailed, error);
+    return plim_process_table_update(v->table, v->key, detailed, error);
 }
 
 static int show_once(viewer *v) {
@@ -204,9 +206,9 @@ static void leave_screen(const struct termios *before, bool keys) {
 
 /* False to quit. */
 static bool take_key(viewer *v, char key) {
-    static const char keys[PLIM_TABLE_KEYS + 1] = "rpshgwin";
+    static const char keys[PLIM_PROCESS_KEYS + 1] = "rpshgwin";
     const char *at = key ? strchr(keys, key) : NULL;
-    if (at) v->key = (plim__table_key)(at - keys);
+    if (at) v->key = (plim_process_key)(at - keys);
     return key != 'q' && key != 'Q' && key != 3;
 }
 
@@ -268,12 +270,12 @@ static bool read_options(viewer *v) {
     const char *sort = plim__args_get(v->args, "sort");
     if (sort) {
         int key = 0;
-        while (key < PLIM_TABLE_KEYS && strcmp(sort, plim__table_word((plim__table_key)key)) != 0) key++;
-        if (key == PLIM_TABLE_KEYS) {
+        while (key < PLIM_PROCESS_KEYS && strcmp(sort, plim_process_key_name((plim_process_key)key)) != 0) key++;
+        if (key == PLIM_PROCESS_KEYS) {
             plim__say_usage(v->args, "--sort %s: expected rss, pss, swap, shared, gpu, growth, pid or name", sort);
             return false;
         }
-        v->key = (plim__table_key)key;
+        v->key = (plim_process_key)key;
     }
     if (!plim__args_int(v->args, "rows", 1, 1000000, &v->rows) || !plim__args_double(v->args, "interval", &v->interval))
         return false;
@@ -291,10 +293,10 @@ static int run(plim__args *args) {
     if (!read_options(&v)) return PLIM_EXIT_USAGE;
     if (plim__args_count(args) > 0)
         return plim__say_usage(args, "'%s' is one argument too many", plim__args_at(args, 0));
-    v.gpus = plim__gpus_open(&v.no_gpus);
+    plim_error error;
+    if (plim_process_table_create(&v.table, &error) != PLIM_OK) return plim__say_error(args, &error);
     int code = once ? show_once(&v) : show_live(&v);
-    plim__gpus_close(v.gpus);
-    plim__table_free(&v.table);
+    plim_process_table_free(v.table);
     return code;
 }
 

@@ -12,8 +12,6 @@
 #include "cli/train_data.h"
 #include "cli/train_log.h"
 #include "cli/train_report.h"
-#include "mem/resident.h"
-#include "run/trainer_save.h"
 
 enum { EXIT_INTERRUPTED = 130 };
 
@@ -62,10 +60,11 @@ static int between_steps(void *context, const plim_fit_event *event) {
     plim__progress_seen(&t->progress, event);
     if (t->log_failure.status == PLIM_OK && plim__train_log_seen(&t->log, event, &t->log_failure) != PLIM_OK)
         say_log_failed(t);
-    plim_status status = plim__train_budget_poll(&t->budget, t->trainer, true, &t->failure);
-    if (*t->budget.watch.notice) {
+    plim_status status = plim__train_budget_poll(&t->budget, t->trainer, &t->failure);
+    const char *notice = plim_budget_watch_notice(t->budget.watch);
+    if (*notice) {
         plim__progress_clear(&t->progress);
-        if (!plim__args_json(t->args)) fprintf(stderr, "plimsoll train: %s\n", t->budget.watch.notice);
+        if (!plim__args_json(t->args)) fprintf(stderr, "plimsoll train: %s\n", notice);
     }
     return interrupted || status != PLIM_OK;
 }
@@ -102,7 +101,7 @@ static int say_json(struct train *t, const plim_fit_result *r) {
         json_pack("{s:I, s:f, s:o, s:f, s:f, s:I, s:I, s:I, s:f}", "steps", (json_int_t)r->steps, "loss", r->loss,
                   "metric", r->metric >= 0 ? json_real(r->metric) : json_null(), "seconds_per_step",
                   r->seconds_per_step, "samples_per_second", r->samples_per_second, "arena_bytes",
-                  (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)plim__resident_peak(),
+                  (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)plim_process_resident_peak(),
                   "idle_resident_bytes", (json_int_t)t->idle_bytes, "data_wait_share", r->wait_share);
     json_object_set_new(object, "validation_loss",
                         isfinite(r->best_loss) && r->validation.samples > 0 ? json_real(r->validation.loss)
@@ -127,7 +126,7 @@ static void say_text(struct train *t, const plim_fit_result *r) {
                  100 * r->metric);
     printf("loss %.4f%s after %lld steps%s; %.0f samples/s, peak memory %s\n", r->loss, accuracy, (long long)r->steps,
            r->early ? " (ended early: validation has not improved)" : "", r->samples_per_second,
-           plim_bytes_format(plim__resident_peak(), peak));
+           plim_bytes_format(plim_process_resident_peak(), peak));
     if (t->settings.options.budget) plim__train_budget_say(&t->budget, t->trainer);
     const char *out;
     for (size_t i = 0; (out = plim__args_get_nth(t->args, "out", i)) && !r->stopped; i++) printf("wrote %s\n", out);
@@ -206,8 +205,8 @@ static plim_status check_outputs(const struct train *t, plim_error *error) {
     const char *out;
     plim_status status = PLIM_OK;
     for (size_t i = 0; status == PLIM_OK && (out = plim__args_get_nth(t->args, "out", i)); i++)
-        status = plim__trainer_can_save(out, error);
-    if (status == PLIM_OK && t->fit.best) status = plim__trainer_can_save(t->fit.best, error);
+        status = plim_trainer_can_save(out, error);
+    if (status == PLIM_OK && t->fit.best) status = plim_trainer_can_save(t->fit.best, error);
     return status;
 }
 
@@ -218,7 +217,7 @@ static plim_status make(struct train *t, const char *path, plim_error *error) {
     if (status != PLIM_OK) return status;
     plim__train_data_follow(t->args, t->model, &t->settings, &t->data_settings);
     if (t->settings.options.budget) plim__budget_measure_costs(t->args);
-    t->idle_bytes = plim__resident_now();
+    t->idle_bytes = plim_process_resident();
     status = plim__train_data_open(t->args, t->fit.steps, t->settings.options.budget > 0, &t->settings,
                                    &t->data_settings, &t->data, error);
     if (status == PLIM_OK) status = plim_trainer_create(t->model, &t->settings.options, &t->trainer, error);
@@ -238,7 +237,8 @@ static int train(struct train *t, const char *path) {
                          t->fit.epochs > 0   ? t->fit.epochs
                          : t->fit.steps == 0 ? 1
                                              : 0);
-    plim__train_budget_begin(&t->budget, t->args, &t->settings.options);
+    if (plim__train_budget_begin(&t->budget, t->args, &t->settings.options, &error) != PLIM_OK)
+        return plim__say_error(t->args, &error);
     int code = run_training(t);
     plim__train_budget_end(&t->budget);
     return code;

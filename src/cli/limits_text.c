@@ -19,25 +19,26 @@ static const char *or_none(uint64_t bytes, char buffer[PLIM_BYTES_TEXT]) {
     return bytes == PLIM_NO_LIMIT ? "no limit" : plim_bytes_format(bytes, buffer);
 }
 
-static void add_cgroup(plim__str *out, const plim__terminal *terminal, const plim__limits *limits) {
-    const plim__cgroup_state *state = &limits->cgroup_state;
+static void add_cgroup(plim__str *out, const plim__terminal *terminal, const plim_limits *limits) {
     char text[PLIM_BYTES_TEXT];
     plim__str note = {0};
-    if (limits->cgroup.version == 0) return;
-    plim__str_addf(&note, "  v%d", limits->cgroup.version);
-    if (state->high != PLIM_NO_LIMIT) plim__str_addf(&note, ", high %s", plim_bytes_format(state->high, text));
-    if (state->oom_kills)
-        plim__str_addf(&note, ", %llu killed for memory so far", (unsigned long long)state->oom_kills);
-    if (state->limit != PLIM_NO_LIMIT)
-        add_bar(out, terminal, "cgroup", state->usage, state->limit, plim__str_text(&note));
+    if (limits->cgroup_version == 0) return;
+    plim__str_addf(&note, "  v%d", limits->cgroup_version);
+    if (limits->cgroup_high != PLIM_NO_LIMIT)
+        plim__str_addf(&note, ", high %s", plim_bytes_format(limits->cgroup_high, text));
+    if (limits->cgroup_oom_kills)
+        plim__str_addf(&note, ", %llu killed for memory so far", (unsigned long long)limits->cgroup_oom_kills);
+    if (limits->cgroup_limit != PLIM_NO_LIMIT)
+        add_bar(out, terminal, "cgroup", limits->cgroup_usage, limits->cgroup_limit, plim__str_text(&note));
     else {
         plim__terminal_addf(out, terminal, PLIM_STYLE_BOLD, "%-9s", "cgroup");
-        plim__str_addf(out, "%s in use, no limit%s\n", plim_bytes_format(state->usage, text), plim__str_text(&note));
+        plim__str_addf(out, "%s in use, no limit%s\n", plim_bytes_format(limits->cgroup_usage, text),
+                       plim__str_text(&note));
     }
     plim__str_free(&note);
 }
 
-void plim__limits_text(plim__str *out, const plim__terminal *terminal, const plim__limits *limits) {
+void plim__limits_text(plim__str *out, const plim__terminal *terminal, const plim_limits *limits) {
     static const char *const modes[] = {"heuristic", "always", "never"};
     char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT], c[PLIM_BYTES_TEXT];
     add_bar(out, terminal, "memory", minus(limits->memory_total, limits->memory_available), limits->memory_total, "");
@@ -54,21 +55,21 @@ void plim__limits_text(plim__str *out, const plim__terminal *terminal, const pli
                    limits->overcommit == 2 ? ", limit " : "",
                    limits->overcommit == 2 ? plim_bytes_format(limits->commit_limit, b) : "");
     plim__str_addf(out, "A new process can take %s; %s is reached first.\n", or_none(limits->available, a),
-                   plim__limiter_name(limits));
+                   plim_limits_name(limits));
 }
 
 static json_t *number(uint64_t bytes) { return bytes >= INT64_MAX ? json_null() : json_integer((json_int_t)bytes); }
 
-json_t *plim__limits_json(const plim__limits *limits) {
-    const plim__cgroup_state *state = &limits->cgroup_state;
+json_t *plim__limits_json(const plim_limits *limits) {
     json_t *cgroup = json_null();
-    if (limits->cgroup.version)
-        cgroup = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "version", limits->cgroup.version, "folder",
-                           limits->cgroup.folder, "usage", number(state->usage), "peak", number(state->peak), "limit",
-                           number(state->limit), "high", number(state->high), "available", number(state->available),
-                           "swap_limit", number(state->swap_limit), "oom_kills", (json_int_t)state->oom_kills);
+    if (limits->cgroup_version)
+        cgroup = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "version", limits->cgroup_version, "folder",
+                           limits->cgroup_folder, "usage", number(limits->cgroup_usage), "peak",
+                           number(limits->cgroup_peak), "limit", number(limits->cgroup_limit), "high",
+                           number(limits->cgroup_high), "available", number(limits->cgroup_available), "swap_limit",
+                           number(limits->cgroup_swap_limit), "oom_kills", (json_int_t)limits->cgroup_oom_kills);
     return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "available",
-                     number(limits->available), "limiter", plim__limiter_word(limits->limiter), "memory_total",
+                     number(limits->available), "limiter", plim_limiter_name(limits->limiter), "memory_total",
                      number(limits->memory_total), "memory_available", number(limits->memory_available), "swap_total",
                      number(limits->swap_total), "swap_free", number(limits->swap_free), "overcommit",
                      limits->overcommit, "commit_limit", number(limits->commit_limit), "committed",

@@ -5,10 +5,10 @@
 #include <jansson.h>
 
 #include "cli/terminal.h"
-#include "mem/limits.h"
+#include "plimsoll/machine.h"
 
 /* One line a limit: memory, cgroup, ulimit, overcommit, /dev/shm; then what binds first. */
-void plim__limits_text(plim__str *out, const plim__terminal *terminal, const plim__limits *limits);
-json_t *plim__limits_json(const plim__limits *limits); /* NULL when memory is short; "none" is null */
+void plim__limits_text(plim__str *out, const plim__terminal *terminal, const plim_limits *limits);
+json_t *plim__limits_json(const plim_limits *limits); /* NULL when memory is short; "none" is null */
 
 #endif

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "core/str.h"
-#include "mem/resident.h"
 #include "plimsoll/bytes.h"
+#include "plimsoll/machine.h"
 
 #define REDRAW_SECONDS 0.1
 #define LINE_SECONDS   10.0
@@ -110,8 +110,8 @@ static void add_figures(plim__str *out, const plim__progress *p, const plim_fit_
     plim__str_addf(out, "  loss %.4f", recent_loss(p));
     if (accuracy >= 0) plim__str_addf(out, "  accuracy %.1f %%", 100 * accuracy);
     if (which & WITH_SPEED) plim__str_addf(out, "  %.0f samples/s", samples_per_second(p, e));
-    if (which & WITH_MEMORY) plim__str_addf(out, "  %s", plim_bytes_format(plim__resident_now(), now));
-    if (which & WITH_PEAK) plim__str_addf(out, " (peak %s)", plim_bytes_format(plim__resident_peak(), peak));
+    if (which & WITH_MEMORY) plim__str_addf(out, "  %s", plim_bytes_format(plim_process_resident(), now));
+    if (which & WITH_PEAK) plim__str_addf(out, " (peak %s)", plim_bytes_format(plim_process_resident_peak(), peak));
     if (seconds < 0) return;
     plim__seconds_format(seconds, left, sizeof left);
     plim__str_addf(out, "  %s left", left);

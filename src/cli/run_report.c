@@ -29,10 +29,10 @@ static bool just_says_killed(const plim_explanation *explanation) {
 
 /* What the kernel writes to its log of such a death, also when that log may not be read: the same knowledge explains
  * it. */
-static void kernels_words(plim__str *out, const plim__findings *findings) {
-    unsigned long long kib = findings->peak / 1024, limit = findings->limits.cgroup_state.limit / 1024;
-    bool group = findings->limits.cgroup_state.limit < findings->limits.memory_total;
-    switch (findings->death.kind) {
+static void kernels_words(plim__str *out, const plim_watch_result *findings) {
+    unsigned long long kib = findings->peak / 1024, limit = findings->limits.cgroup_limit / 1024;
+    bool group = findings->limits.cgroup_limit < findings->limits.memory_total;
+    switch (findings->death) {
     case PLIM_DEATH_OOM_CGROUP:
     case PLIM_DEATH_OOM_CHILD:
     case PLIM_DEATH_OOM_MACHINE:
@@ -48,7 +48,7 @@ static void kernels_words(plim__str *out, const plim__findings *findings) {
     }
 }
 
-static void explain_death(plim__run_words *words, const plim__findings *findings) {
+static void explain_death(plim__run_words *words, const plim_watch_result *findings) {
     plim__str text = {0};
     const plim_explanation *explanation;
     kernels_words(&text, findings);
@@ -70,14 +70,14 @@ static void drop_own_advice(plim__run_words *words) {
     copy->fix_count = kept;
 }
 
-void plim__run_words_finish(plim__run_words *words, const plim__findings *findings) {
+void plim__run_words_finish(plim__run_words *words, const plim_watch_result *findings) {
     for (int i = 0; i < 2; i++) { /* errors go to standard error: what is found there counts more */
         const plim_explanation *explanation;
         if (!words->explainers[i] || plim_explainer_finish(words->explainers[i], &explanation, NULL) != PLIM_OK)
             continue;
         if (explanation->found && !just_says_killed(explanation)) words->explanation = explanation;
     }
-    if (!words->explanation && findings->death.memory) explain_death(words, findings);
+    if (!words->explanation && findings->by_memory) explain_death(words, findings);
     if (words->explanation) drop_own_advice(words);
 }
 
@@ -89,11 +89,10 @@ void plim__run_words_free(plim__run_words *words) {
 
 /* --- the meter ------------------------------------------------------------------------------------------------ */
 
-void plim__run_meter(plim__str *out, const plim__terminal *terminal, const plim__sample *sample,
-                     const plim__limits *limits) {
+void plim__run_meter(plim__str *out, const plim__terminal *terminal, const plim_watch_sample *sample,
+                     const plim_limits *limits) {
     char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT], time[PLIM_SECONDS_TEXT];
-    plim__limiter limiter;
-    uint64_t ceiling = plim__limits_ceiling(limits, &limiter);
+    uint64_t ceiling = limits->ceiling;
     plim__seconds_format(sample->seconds, time, sizeof time);
     plim__terminal_addf(out, terminal, PLIM_STYLE_BOLD, "plimsoll");
     plim__str_addf(out, " %s  ", time);
@@ -101,7 +100,7 @@ void plim__run_meter(plim__str *out, const plim__terminal *terminal, const plim_
     plim__style style = share > 0.9 ? PLIM_STYLE_RED : share > 0.7 ? PLIM_STYLE_YELLOW : PLIM_STYLE_GREEN;
     plim__terminal_bar(out, terminal, &(plim__bar_part){(double)sample->rss, style, 0}, 1, (double)ceiling, 16);
     plim__str_addf(out, " %s of %s (%s)", plim_bytes_format(sample->rss, a), plim_bytes_format(ceiling, b),
-                   plim__limiter_word(limiter));
+                   plim_limiter_name(limits->ceiling_limiter));
     if (sample->swap) plim__str_addf(out, "  swap %s", plim_bytes_format(sample->swap, a));
     if (sample->shm) plim__str_addf(out, "  shm %s", plim_bytes_format(sample->shm, a));
     if (sample->gpu) plim__str_addf(out, "  gpu %s", plim_bytes_format(sample->gpu, a));
@@ -111,18 +110,17 @@ void plim__run_meter(plim__str *out, const plim__terminal *terminal, const plim_
 
 /* --- the report ----------------------------------------------------------------------------------------------- */
 
-static void add_death(plim__str *out, const plim__terminal *terminal, const plim__findings *findings) {
+static void add_death(plim__str *out, const plim__terminal *terminal, const plim_watch_result *findings) {
     plim__terminal_addf(out, terminal, PLIM_STYLE_BOLD, "plimsoll:");
     plim__str_addc(out, ' ');
-    plim__style style = findings->death.memory ? PLIM_STYLE_RED : PLIM_STYLE_PLAIN;
-    plim__terminal_addf(out, terminal, style, "%s", findings->death.sentence);
+    plim__style style = findings->by_memory ? PLIM_STYLE_RED : PLIM_STYLE_PLAIN;
+    plim__terminal_addf(out, terminal, style, "%s", findings->sentence);
     plim__str_addc(out, '\n');
-    for (size_t i = 0; i < findings->death.evidence_count; i++)
-        plim__str_addf(out, "  - %s\n", findings->death.evidence[i]);
+    for (int i = 0; i < findings->evidence_count; i++) plim__str_addf(out, "  - %s\n", findings->evidence[i]);
 }
 
 /* Limits that no kernel kills for: allocations just fail. */
-static void add_ulimits(plim__str *out, const plim__limits *limits) {
+static void add_ulimits(plim__str *out, const plim_limits *limits) {
     char text[PLIM_BYTES_TEXT];
     if (limits->rlimit_as != PLIM_NO_LIMIT)
         plim__str_addf(out, "  - ulimit -v allowed it %s of address space\n",
@@ -131,29 +129,27 @@ static void add_ulimits(plim__str *out, const plim__limits *limits) {
         plim__str_addf(out, "  - ulimit -d allowed it %s of data\n", plim_bytes_format(limits->rlimit_data, text));
 }
 
-static void add_curve(plim__str *out, const plim__terminal *terminal, const plim__findings *findings) {
-    char text[256], time[PLIM_SECONDS_TEXT];
-    plim__findings_curve_text(findings, text, sizeof text);
-    plim__str_addf(out, "  - %s", text);
-    double left = plim__findings_seconds_left(findings);
+static void add_curve(plim__str *out, const plim__terminal *terminal, const plim_watch_result *findings) {
+    char time[PLIM_SECONDS_TEXT];
+    plim__str_addf(out, "  - %s", findings->curve_sentence);
+    double left = findings->seconds_to_limit;
     if (left > 0) {
         plim__seconds_format(left, time, sizeof time);
         plim__str_addf(out, " (at that rate the limit is reached in %s)", time);
     }
     plim__str_addc(out, '\n');
-    bool worth =
-        findings->death.memory || findings->curve.kind == PLIM_CURVE_GROWTH || findings->curve.kind == PLIM_CURVE_CLIFF;
-    if (findings->count < 2 || (!worth && findings->leave_with != 0)) return;
-    plim__limiter limiter = findings->ceiling_limiter;
+    bool worth = findings->by_memory || findings->curve == PLIM_CURVE_GROWTH || findings->curve == PLIM_CURVE_CLIFF;
+    if (findings->count < 2 || (!worth && findings->exit_code != 0)) return;
     plim__str_addc(out, '\n');
-    plim__terminal_chart(out, terminal,
-                         &(plim__chart){.x = findings->x,
-                                        .y = findings->peaks,
-                                        .count = findings->count,
-                                        .width = terminal->width < 100 ? terminal->width : 100,
-                                        .limit = findings->ceiling == PLIM_NO_LIMIT ? 0 : (double)findings->ceiling,
-                                        .limit_label = plim__limiter_word(limiter),
-                                        .style = PLIM_STYLE_CYAN});
+    plim__terminal_chart(
+        out, terminal,
+        &(plim__chart){.x = findings->times,
+                       .y = findings->bytes,
+                       .count = findings->count,
+                       .width = terminal->width < 100 ? terminal->width : 100,
+                       .limit = findings->limits.ceiling == PLIM_NO_LIMIT ? 0 : (double)findings->limits.ceiling,
+                       .limit_label = plim_limiter_name(findings->limits.ceiling_limiter),
+                       .style = PLIM_STYLE_CYAN});
 }
 
 void plim__run_report(plim__str *out, const plim__terminal *terminal, const plim__run_story *story) {
@@ -173,43 +169,41 @@ static json_t *bytes_or_null(uint64_t bytes) {
     return bytes == PLIM_NO_LIMIT ? json_null() : json_integer((json_int_t)bytes);
 }
 
-static json_t *death_json(const plim__death *death) {
+static json_t *death_json(const plim_watch_result *findings) {
     json_t *evidence = json_array();
-    for (size_t i = 0; i < death->evidence_count; i++) json_array_append_new(evidence, json_string(death->evidence[i]));
-    return json_pack("{s:s, s:b, s:b, s:s, s:o}", "kind", plim__death_word(death->kind), "memory", death->memory,
-                     "certain", death->certain, "sentence", death->sentence, "evidence", evidence);
+    for (int i = 0; i < findings->evidence_count; i++)
+        json_array_append_new(evidence, json_string(findings->evidence[i]));
+    return json_pack("{s:s, s:b, s:b, s:s, s:o}", "kind", plim_death_name(findings->death), "memory",
+                     findings->by_memory, "certain", findings->certain, "sentence", findings->sentence, "evidence",
+                     evidence);
 }
 
-static json_t *curve_json(const plim__findings *findings) {
-    const plim__curve *curve = &findings->curve;
-    char text[256];
-    plim__findings_curve_text(findings, text, sizeof text);
-    bool growth = curve->kind == PLIM_CURVE_GROWTH, cliff = curve->kind == PLIM_CURVE_CLIFF;
-    double left = plim__findings_seconds_left(findings);
-    return json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f}", "kind", plim__curve_word(curve->kind),
-                     "leak", growth, "sentence", text, "bytes_per_minute",
-                     growth ? json_real(curve->bytes_per_second * 60) : json_null(), "bytes_per_step",
-                     growth && curve->per_step_known ? json_real(curve->bytes_per_step) : json_null(), "jump_bytes",
-                     cliff ? json_integer((json_int_t)curve->jump_bytes) : json_null(), "jump_seconds",
-                     cliff ? json_real(curve->jump_seconds) : json_null(), "seconds_to_limit",
-                     left > 0 ? json_real(left) : json_null(), "from_seconds", curve->from, "to_seconds", curve->to);
+static json_t *curve_json(const plim_watch_result *f) {
+    bool growth = f->curve == PLIM_CURVE_GROWTH, cliff = f->curve == PLIM_CURVE_CLIFF;
+    double left = f->seconds_to_limit;
+    return json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f}", "kind", plim_curve_name(f->curve), "leak",
+                     growth, "sentence", f->curve_sentence, "bytes_per_minute",
+                     growth ? json_real(f->bytes_per_second * 60) : json_null(), "bytes_per_step",
+                     growth && f->per_step_known ? json_real(f->bytes_per_step) : json_null(), "jump_bytes",
+                     cliff ? json_integer((json_int_t)f->jump_bytes) : json_null(), "jump_seconds",
+                     cliff ? json_real(f->jump_seconds) : json_null(), "seconds_to_limit",
+                     left > 0 ? json_real(left) : json_null(), "from_seconds", f->from, "to_seconds", f->to);
 }
 
 json_t *plim__run_json(const plim__run_story *story) {
-    const plim__findings *findings = story->findings;
+    const plim_watch_result *findings = story->findings;
     json_t *command = json_array();
     for (size_t i = 0; story->argv[i]; i++) json_array_append_new(command, json_string_nocheck(story->argv[i]));
-    char name[32] = "";
     const plim_explanation *explanation = story->words->explanation;
-    if (findings->signal) plim__signal_name(findings->signal, name, sizeof name);
     return json_pack(
         "{s:o, s:i, s:o, s:f, s:o, s:o, s:{s:I, s:b, s:I, s:I, s:I, s:I, s:i}, s:o, s:o, s:o, s:{s:i, s:f}}", "command",
-        command, "exit_code", findings->leave_with, "signal", findings->signal ? json_string(name) : json_null(),
-        "seconds", findings->seconds, "death", death_json(&findings->death), "curve", curve_json(findings), "peak",
-        "rss", (json_int_t)findings->peak, "sampled", findings->peak_was_sampled, "pss", (json_int_t)findings->pss_most,
-        "swap", (json_int_t)findings->swap_most, "shm", (json_int_t)findings->shm_most, "gpu",
-        (json_int_t)findings->gpu_most, "processes", (int)findings->processes_most, "limit",
-        bytes_or_null(findings->ceiling), "limits", plim__limits_json(&findings->limits), "explanation",
+        command, "exit_code", findings->exit_code, "signal",
+        findings->signal ? json_string(findings->signal_name) : json_null(), "seconds", findings->seconds, "death",
+        death_json(findings), "curve", curve_json(findings), "peak", "rss", (json_int_t)findings->peak, "sampled",
+        findings->peak_sampled, "pss", (json_int_t)findings->pss_peak, "swap", (json_int_t)findings->swap_peak, "shm",
+        (json_int_t)findings->shm_peak, "gpu", (json_int_t)findings->gpu_peak, "processes",
+        (int)findings->processes_peak, "limit", bytes_or_null(findings->limits.ceiling), "limits",
+        plim__limits_json(&findings->limits), "explanation",
         explanation ? plim__explanation_json(explanation) : json_null(), "watch", "samples", (int)findings->count,
         "cpu_seconds", findings->watch_cpu_seconds);
 }

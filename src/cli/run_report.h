@@ -5,8 +5,8 @@
 #include <jansson.h>
 
 #include "cli/terminal.h"
-#include "diagnose/watch_findings.h"
 #include "plimsoll/diagnose.h"
+#include "plimsoll/watch.h"
 
 /* What the command's output says about memory. Each stream is read by itself: a traceback on one is not cut by lines of
  * the other. */
@@ -21,18 +21,18 @@ void plim__run_words_start(plim__run_words *words);
 void plim__run_words_feed(plim__run_words *words, int stream, const char *data, size_t size);
 /* After the end. What is known of the death goes before what the words make of it, and stands in for them where there
  * are none. */
-void plim__run_words_finish(plim__run_words *words, const plim__findings *findings);
+void plim__run_words_finish(plim__run_words *words, const plim_watch_result *findings);
 void plim__run_words_free(plim__run_words *words);
 
 typedef struct plim__run_story {
-    const plim__findings *findings;
+    const plim_watch_result *findings;
     const plim__run_words *words;
     char *const *argv;
 } plim__run_story;
 
 /* One line without its end. */
-void plim__run_meter(plim__str *out, const plim__terminal *terminal, const plim__sample *sample,
-                     const plim__limits *limits);
+void plim__run_meter(plim__str *out, const plim__terminal *terminal, const plim_watch_sample *sample,
+                     const plim_limits *limits);
 void plim__run_report(plim__str *out, const plim__terminal *terminal, const plim__run_story *story);
 json_t *plim__run_json(const plim__run_story *story); /* NULL when memory is short */
 

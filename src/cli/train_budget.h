@@ -3,17 +3,16 @@
 #define PLIM_CLI_TRAIN_BUDGET_H
 
 #include "cli/command.h"
-#include "run/budget_watch.h"
 
 typedef struct plim__train_budget {
-    plim__budget_watch watch;
-    bool open; /* takes requests of `plimsoll budget` */
+    plim_budget_watch *watch;
 } plim__train_budget;
 
 /* After the trainer is made, with the options that it was made with. */
-void plim__train_budget_begin(plim__train_budget *budget, const plim__args *args, const plim_trainer_options *options);
-/* Between two steps. A notice that is new goes to standard error, unless `quiet`. */
-plim_status plim__train_budget_poll(plim__train_budget *budget, plim_trainer *trainer, bool quiet, plim_error *error);
+plim_status plim__train_budget_begin(plim__train_budget *budget, const plim__args *args,
+                                     const plim_trainer_options *options, plim_error *error);
+/* Between two steps; plim_budget_watch_notice tells what happened. */
+plim_status plim__train_budget_poll(plim__train_budget *budget, plim_trainer *trainer, plim_error *error);
 void plim__train_budget_end(plim__train_budget *budget);
 /* What was planned, and what was measured: one line on standard output. */
 void plim__train_budget_say(const plim__train_budget *budget, const plim_trainer *trainer);

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "mem/resident.h"
-
 /* The size of an axis of a model's first input: what the model says, or what --size says of its symbol; 0 for neither. */
 static int64_t axis_size(const plim_graph *model, const plim__train_settings *s, int64_t dim) {
     const char *symbol = plim_graph_symbol_name(model, dim);
@@ -65,7 +63,7 @@ static bool is_synthetic(const plim__args *args) { return strcmp(plim__args_get(
 
 /* What the process does not hold already. */
 static uint64_t room_for_data(uint64_t budget) {
-    uint64_t now = plim__resident_now();
+    uint64_t now = plim_process_resident();
     return budget > now ? budget - now : 1;
 }
 
@@ -74,7 +72,7 @@ static void fill_in(const plim__args *args, const plim__train_settings *settings
     o->seed = settings->options.seed;
     o->drop_last = plim__args_has(args, "drop-last");
     o->bounded = counted;
-    if (counted) o->memory_limit = room_for_data(settings->options.budget);
+    if (counted && settings->options.budget) o->memory_limit = room_for_data(settings->options.budget);
     if (counted && !o->buffer_limit && !o->depth) o->depth = DEPTH;
 }
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "mem/resident.h"
+#include "plimsoll/machine.h"
 
 #define LINE 512
 
@@ -43,7 +43,7 @@ static void write_step(const plim__train_log *log, const plim_fit_event *e) {
             "{\"step\": %lld, \"epoch\": %lld, \"loss\": %.9g, \"accuracy\": %s, \"rate\": %.9g, \"seconds\": %.6g, "
             "\"resident_bytes\": %llu}\n",
             (long long)e->updates, (long long)e->epoch + 1, s->loss, accuracy, s->rate, s->seconds,
-            (unsigned long long)plim__resident_now());
+            (unsigned long long)plim_process_resident());
 }
 
 static void write_validation(const plim__train_log *log, const plim_fit_event *e) {

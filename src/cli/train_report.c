@@ -10,11 +10,6 @@
 #include "cli/budget_options.h"
 #include "core/error.h"
 #include "core/file.h"
-#include "format/trace.h"
-#include "mem/spill.h"
-#include "report/report.h"
-#include "run/recording.h"
-#include "budget/saved_plan.h"
 
 bool plim__train_report_read(plim__args *args, plim__train_report *report) {
     *report = (plim__train_report){.page = plim__args_get(args, "report"), .trace = plim__args_get(args, "trace")};
@@ -34,7 +29,7 @@ bool plim__train_plan_read(plim__args *args, plim_trainer_options *options) {
     uint64_t budget;
     plim_error error;
     if (!path) return true;
-    if (plim__saved_plan_budget(path, &budget, &error) != PLIM_OK) return plim__say_error(args, &error), false;
+    if (plim_plan_read_budget(path, &budget, &error) != PLIM_OK) return plim__say_error(args, &error), false;
     if (!plim__args_has(args, "budget")) options->budget = budget;
     if (!plim__args_has(args, "replan")) options->plan = path;
     return true;
@@ -42,7 +37,7 @@ bool plim__train_plan_read(plim__args *args, plim_trainer_options *options) {
 
 /* Where state is spilled to: /tmp is memory on many machines. */
 static plim_status make_temporary(plim__train_report *report, plim_error *error) {
-    snprintf(report->temporary, sizeof report->temporary, "%s/plimsoll-XXXXXX", plim__spill_default_folder());
+    snprintf(report->temporary, sizeof report->temporary, "%s/plimsoll-XXXXXX", plim_spill_default_folder());
     int fd = mkstemp(report->temporary);
     if (fd >= 0) {
         close(fd);
@@ -61,23 +56,11 @@ plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *t
     if (!report->trace) PLIM_TRY(make_temporary(report, error));
     plim__str command = {0};
     plim__budget_repeat_command(args, &command);
+    plim_record_options options = {
+        .title = slash ? slash + 1 : model, .command = plim__str_text(&command), .every = report->every};
     plim_status status =
-        plim__trainer_record(trainer, report->trace ? report->trace : report->temporary, slash ? slash + 1 : model,
-                             plim__str_text(&command), report->every, error);
+        plim_trainer_record(trainer, report->trace ? report->trace : report->temporary, &options, error);
     plim__str_free(&command);
-    return status;
-}
-
-static plim_status write_page(const char *trace, const char *page, size_t room, uint64_t *every, plim_error *error) {
-    plim__timeline timeline;
-    plim__summary summary = {0};
-    plim__timeline_init(&timeline, PLIM__SOURCE_RUN);
-    room = room > PLIM__PAGE_BYTES ? room - PLIM__PAGE_BYTES : 0;
-    plim_status status = plim__trace_read_within(trace, room, &timeline, every, error);
-    if (status == PLIM_OK) status = plim__summary_make(&timeline, &summary, error);
-    if (status == PLIM_OK) status = plim__report_html(&timeline, &summary, page, error);
-    plim__summary_free(&summary);
-    plim__timeline_free(&timeline);
     return status;
 }
 
@@ -89,11 +72,11 @@ static void say_thinned(const plim__train_report *report, uint64_t every) {
 
 plim_status plim__train_report_end(plim__train_report *report, plim_trainer *trainer, plim_error *error) {
     if (!report->trace && !report->temporary[0]) return PLIM_OK;
-    plim_status status = plim__trainer_record_end(trainer, error);
+    plim_status status = plim_trainer_record_end(trainer, error);
     if (status == PLIM_OK && report->page) {
-        uint64_t every = 1;
-        size_t room = plim__trainer_vacate(trainer);
-        status = write_page(report->trace ? report->trace : report->temporary, report->page, room, &every, error);
+        uint64_t every;
+        status = plim_trainer_save_report(trainer, report->trace ? report->trace : report->temporary, report->page,
+                                          &every, error);
         if (status == PLIM_OK && every > 1) say_thinned(report, every);
     }
     if (report->temporary[0]) unlink(report->temporary);

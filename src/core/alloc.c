@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_size_t allocations;
+static atomic_size_t allocations, done_without;
 static atomic_size_t fail_at; /* absolute count at which to fail; 0 is never */
 
 static bool must_fail(void) {
@@ -26,6 +26,14 @@ void *plim__alloc(size_t bytes) {
     if (must_fail()) return NULL;
     return malloc(bytes ? bytes : 1);
 }
+
+void *plim__alloc_optional(size_t bytes) {
+    void *block = plim__alloc(bytes);
+    if (!block) atomic_fetch_add(&done_without, 1);
+    return block;
+}
+
+size_t plim__alloc_done_without(void) { return atomic_load(&done_without); }
 
 void *plim__alloc_zero(size_t count, size_t size) {
     if (must_fail()) return NULL;

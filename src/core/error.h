@@ -21,7 +21,7 @@ plim_status plim__fail_context(plim_error *error, plim_status status, const char
  * become '?'. Every message here went through it; names in files can hold anything. */
 void plim__error_clean(char *text);
 
-/* The analyzer looks at one file at a time: it is told that what fails never gives PLIM_OK. */
+/* The analyzer reads one file at a time and has to know that failing never gives PLIM_OK. */
 #ifdef __clang_analyzer__
 static inline plim_status plim__failed(plim_status said, plim_status known) {
     (void)said;

@@ -120,7 +120,7 @@ static char *follow_links(const char *path) {
     return NULL;
 }
 
-/* Gives the file its temporary name, which nobody else uses: a file of that name was left by a process that is gone. */
+/* Gives the file its temporary name, which is this process's alone: a file of that name was left by a process that is gone. */
 static int name_file(plim__file_writer *writer) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fileno(writer->stream));

@@ -141,7 +141,7 @@ static void look_at(image_source *source, size_t file, int fd, const char *path)
     plim__image_request request = {source->channels, source->resize};
     plim__image_input input = {.name = path, .fd = fd, .buffer = head, .size = sizeof head};
     plim__scratch_needs *needs = &source->base.scratch;
-    if (plim__image_open(&image, &input, &request, NULL) != PLIM_OK) return; /* whoever reads it will be told */
+    if (plim__image_open(&image, &input, &request, NULL) != PLIM_OK) return; /* its reader will report it */
     plim__rows rows = rows_of(&image);
     plim__crop crop = choose_crop(source, &image, &any);
     size_t resample = plim__resample_scratch(&rows, &crop), bytes = image.room_bytes + resample + image.library_bytes;

@@ -44,7 +44,7 @@ static plim_status add_array(plim__array_source *source, plim__blob *blob, const
     return plim__array_source_add_column(source, &column, error);
 }
 
-/* Labels of one byte are few enough to look at all of them. */
+/* Labels of one byte are few enough to read all of them. */
 static plim_status count_classes(plim__blob *blob, const plim__idx_header *header, int64_t *classes,
                                  plim_error *error) {
     unsigned char chunk[4096];

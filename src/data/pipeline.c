@@ -18,7 +18,7 @@ enum {
     MOST_WORKERS = 256,
     STACK_BYTES = 512 << 10,
     FIRST_SLOTS = 3,
-    TUNE_BATCHES = 8, /* batches between two looks at the waiting time */
+    TUNE_BATCHES = 8, /* batches between two readings of the waiting time */
     ALIGNMENT = 64,
 };
 
@@ -59,7 +59,7 @@ struct plim__pipeline {
     int worker_count; /* started */
     bool stop, paused;
     int busy;    /* workers inside of a chunk */
-    int blocked; /* times that a worker found no free slot since the last look */
+    int blocked; /* times that a worker found no free slot since the last reading */
 
     slot *filling;                     /* has samples that nobody claimed; NULL for none */
     int64_t next_number;               /* of the batch that is started next */

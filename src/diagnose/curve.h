@@ -6,18 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "plimsoll/watch.h"
+
 typedef struct plim__curve_point {
     double seconds;
     double bytes;
     int64_t step; /* of the training loop, counted over epochs; -1 when the output has told none */
 } plim__curve_point;
 
-typedef enum plim__curve_kind {
-    PLIM_CURVE_SHORT,   /* too little was seen to say */
-    PLIM_CURVE_PLATEAU, /* no trend, whatever the swings */
-    PLIM_CURVE_GROWTH,  /* grew all along, and had not levelled off: a leak */
-    PLIM_CURVE_CLIFF    /* a jump at the very end */
-} plim__curve_kind;
+typedef plim_curve plim__curve_kind;
 
 typedef struct plim__curve {
     plim__curve_kind kind;

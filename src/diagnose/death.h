@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "plimsoll/watch.h"
+
 /* --- the kernel's word ---------------------------------------------------------------------------------------- */
 
 /* A process that the kernel killed for memory, from its log. */
@@ -38,16 +40,7 @@ void plim__kernel_log_close(plim__kernel_log *log);
 
 /* --- the verdict ---------------------------------------------------------------------------------------------- */
 
-typedef enum plim__death_kind {
-    PLIM_DEATH_NONE,        /* left with 0, and nothing was killed */
-    PLIM_DEATH_EXIT,        /* left with another code */
-    PLIM_DEATH_OOM_CGROUP,  /* killed by the kernel: its cgroup was full */
-    PLIM_DEATH_OOM_MACHINE, /* killed by the kernel: the machine was full */
-    PLIM_DEATH_OOM_CHILD,   /* the kernel killed one of its processes, and it left because of that */
-    PLIM_DEATH_KILLED,      /* SIGKILL from someone else */
-    PLIM_DEATH_SHM,         /* SIGBUS with a full /dev/shm */
-    PLIM_DEATH_SIGNAL       /* another signal */
-} plim__death_kind;
+typedef plim_death plim__death_kind;
 
 typedef struct plim__death_facts {
     int exit_code;            /* -1 when a signal ended it */

@@ -17,7 +17,7 @@ typedef struct plim__findings {
     plim__curve curve;
     plim__limits limits;
     uint64_t ceiling; /* the tightest fixed limit, and which */
-    plim__limiter ceiling_limiter;
+    plim_limiter ceiling_limiter;
     uint64_t peak;         /* of the tree's resident memory */
     bool peak_was_sampled; /* false: the kernel's high-water mark was above all samples */
     uint64_t swap_most, shm_most, gpu_most, pss_most;

@@ -9,8 +9,9 @@
 static const double anchor_seconds = 15;
 
 const char *plim__table_word(plim__table_key key) {
-    static const char *const words[PLIM_TABLE_KEYS] = {"rss", "pss", "swap", "shared", "gpu", "growth", "pid", "name"};
-    return (unsigned)key < PLIM_TABLE_KEYS ? words[key] : "";
+    static const char *const words[PLIM_PROCESS_KEYS] = {"rss", "pss",    "swap", "shared",
+                                                         "gpu", "growth", "pid",  "name"};
+    return (unsigned)key < PLIM_PROCESS_KEYS ? words[key] : "";
 }
 
 /* --- order ---------------------------------------------------------------------------------------------------- */
@@ -20,13 +21,13 @@ static int descending(double a, double b) { return (a < b) - (a > b); }
 static int compare_by(plim__table_key key, const plim__table_row *a, const plim__table_row *b) {
     const plim__process *p = &a->process, *q = &b->process;
     switch (key) {
-    case PLIM_TABLE_PSS: return descending((double)p->pss, (double)q->pss);
-    case PLIM_TABLE_SWAP: return descending((double)p->swap, (double)q->swap);
-    case PLIM_TABLE_SHARED: return descending((double)p->shared, (double)q->shared);
-    case PLIM_TABLE_GPU: return descending((double)a->gpu, (double)b->gpu);
-    case PLIM_TABLE_GROWTH: return descending(a->growth, b->growth);
-    case PLIM_TABLE_PID: return (p->pid > q->pid) - (p->pid < q->pid);
-    case PLIM_TABLE_NAME: return strcmp(p->name, q->name);
+    case PLIM_PROCESS_PSS: return descending((double)p->pss, (double)q->pss);
+    case PLIM_PROCESS_SWAP: return descending((double)p->swap, (double)q->swap);
+    case PLIM_PROCESS_SHARED: return descending((double)p->shared, (double)q->shared);
+    case PLIM_PROCESS_GPU: return descending((double)a->gpu, (double)b->gpu);
+    case PLIM_PROCESS_GROWTH: return descending(a->growth, b->growth);
+    case PLIM_PROCESS_PID: return (p->pid > q->pid) - (p->pid < q->pid);
+    case PLIM_PROCESS_NAME: return strcmp(p->name, q->name);
     default: return descending((double)p->rss, (double)q->rss);
     }
 }
@@ -34,8 +35,8 @@ static int compare_by(plim__table_key key, const plim__table_row *a, const plim_
 static int compare(const void *a, const void *b, void *key) {
     const plim__table_row *x = a, *y = b;
     int order = compare_by(*(plim__table_key *)key, x, y);
-    if (order == 0) order = compare_by(PLIM_TABLE_RSS, x, y);
-    return order ? order : compare_by(PLIM_TABLE_PID, x, y);
+    if (order == 0) order = compare_by(PLIM_PROCESS_RSS, x, y);
+    return order ? order : compare_by(PLIM_PROCESS_PID, x, y);
 }
 
 void plim__table_sort(plim__table *table, plim__table_key key) {
@@ -99,8 +100,8 @@ plim_status plim__table_look(plim__table *table, plim__gpus *gpus, double second
         plim__table_free(&next);
         return plim__fail_memory(error, "the table of processes", (next.rows.count + 1) * sizeof *next.rows.items);
     }
-    plim__table_sort(&next, PLIM_TABLE_RSS);
-    if (key == PLIM_TABLE_PSS || key == PLIM_TABLE_SWAP || key == PLIM_TABLE_SHARED) detailed = next.rows.count;
+    plim__table_sort(&next, PLIM_PROCESS_RSS);
+    if (key == PLIM_PROCESS_PSS || key == PLIM_PROCESS_SWAP || key == PLIM_PROCESS_SHARED) detailed = next.rows.count;
     for (size_t i = 0; i < next.rows.count; i++) {
         plim__table_row *row = &next.rows.items[i];
         if (i < detailed) plim__process_detail(&row->process);

@@ -5,7 +5,7 @@
 #include "core/vec.h"
 #include "diagnose/watch_gpu.h"
 #include "diagnose/watch_process.h"
-#include "plimsoll/status.h"
+#include "plimsoll/watch.h"
 
 typedef struct plim__table_row {
     plim__process process;
@@ -17,17 +17,7 @@ typedef struct plim__table_row {
     uint64_t older_rss, newer_rss;
 } plim__table_row;
 
-typedef enum plim__table_key {
-    PLIM_TABLE_RSS,
-    PLIM_TABLE_PSS,
-    PLIM_TABLE_SWAP,
-    PLIM_TABLE_SHARED,
-    PLIM_TABLE_GPU,
-    PLIM_TABLE_GROWTH,
-    PLIM_TABLE_PID,
-    PLIM_TABLE_NAME,
-    PLIM_TABLE_KEYS
-} plim__table_key;
+typedef plim_process_key plim__table_key;
 
 /* "rss", "pss": the word for a key. */
 const char *plim__table_word(plim__table_key key);

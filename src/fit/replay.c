@@ -148,7 +148,7 @@ static plim_status handle(run_state *s, size_t at, const plim__request *request,
 /* --- all of them ---------------------------------------------------------------------------------------------- */
 
 static bool is_recorded_allocator(const plim_replay *replay, const plim_pool_options *o) {
-    bool plain = !o->max_split_size && !o->expandable_segments && !o->large_segment_size && !o->memory_fraction &&
+    bool plain = !o->max_split_size && !o->expandable_segments && !o->large_segment_size && o->memory_fraction == 0 &&
                  !o->roundup_power2_divisions[0] && !o->roundup_power2_divisions[PLIM_POOL_DIVISIONS - 1];
     return replay->requests.recorded && !replay->requests.expandable && o->kind == PLIM_POOL_PYTORCH && plain &&
            !o->capacity && !replay->requests.before;

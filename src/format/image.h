@@ -41,8 +41,8 @@ typedef struct plim__image_ops {
 struct plim__image {
     int width, height, channels; /* of the rows that come */
     size_t room_bytes;           /* that plim__image_start wants, for the decoder */
-    size_t library_bytes;        /* that the library takes from the heap besides, at most */
-    size_t beyond_bytes;         /* that it took although it should have had them in its room: a wrong reckoning */
+    size_t library_bytes;        /* that the library takes from the heap in addition, at most */
+    size_t beyond_bytes;         /* taken although the estimate had no room for them */
     int rows_read;
     const plim__image_ops *ops;
     void *decoder;

@@ -55,7 +55,7 @@ size_t plim__jpeg_memory_bytes(struct jpeg_decompress_struct *jpeg) {
         size_t across = multiple(c->width_in_blocks, c->h_samp_factor), size = scaled_size(c);
         size_t down = multiple(c->height_in_blocks, c->v_samp_factor), v = (size_t)c->v_samp_factor;
         if (scans) bytes += rows_bytes(across * sizeof(JBLOCK), down);
-        /* A row of blocks as samples, with the neighbouring rows that smooth upsampling looks at, and lists of them. */
+        /* A row of blocks as samples, with the neighbouring rows that smooth upsampling reads, and lists of them. */
         size_t group = (v * size + least - 1) / least, rows = group * (least + 2);
         bytes += rows_bytes(across * size, rows) + 4 * group * (least + 4) * sizeof(void *);
         bytes += rows_bytes(multiple(jpeg->output_width, jpeg->max_h_samp_factor), (size_t)jpeg->max_v_samp_factor);
@@ -65,7 +65,7 @@ size_t plim__jpeg_memory_bytes(struct jpeg_decompress_struct *jpeg) {
 
 /* --- what libjpeg calls --------------------------------------------------------------------------------------- */
 
-/* More than was reckoned is given all the same, by libjpeg's own manager. */
+/* More than was estimated is given all the same, by libjpeg's own manager. */
 static void *take(j_common_ptr common, int pool, size_t bytes) {
     plim__jpeg_memory *memory = memory_of(common);
     size_t need = round_up(bytes);

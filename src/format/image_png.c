@@ -97,7 +97,7 @@ static plim_status read_head(plim__image *image, decoder *d, plim_error *error) 
     if (setjmp(d->away)) return why(d, error);
     png_set_read_fn(png, d, give_bytes);
     png_set_user_limits(png, PLIM__IMAGE_MAX_SIDE, PLIM__IMAGE_MAX_SIDE);
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* profiles, texts: room that nobody counted */
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1); /* profiles, texts: no estimate has them */
     png_read_info(png, info);
     size_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
     PLIM_TRY(plim__image_check_size(width, height, d->input->name, error));

@@ -1,4 +1,4 @@
-/* The text inside an .npy header: a Python dict literal with three keys, read by a cursor that never looks
+/* The text inside an .npy header: a Python dict literal with three keys, read by a cursor that never reads
  * past the end and understands exactly the literals that NumPy writes (all versions, Python 2's long too). */
 #include "format/npy.h"
 

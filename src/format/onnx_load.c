@@ -487,7 +487,7 @@ static plim__tensor *told(const plim_graph *g, plim_value value) {
     return strcmp(node->op_name, "Constant") == 0 && !*node->domain && a ? a->tensor : NULL;
 }
 
-/* Nodes of a branch come at the end, so those in it are looked at too. */
+/* Nodes of a branch come at the end, so those in it are visited too. */
 static plim_status take_told_branches(loader *l) {
     for (size_t n = 0; n < l->g->nodes.count; n++) {
         const plim__node *node = &l->g->nodes.items[n];

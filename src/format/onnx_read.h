@@ -66,8 +66,12 @@ plim_status plim__onnx_read_payload(plim__onnx_reader *reader, plim__span span, 
 /* The name (plim__free it) and the dense form of a SparseTensorProto. With tensor NULL only *head is filled. */
 plim_status plim__onnx_read_sparse(plim__onnx_reader *reader, plim__span span, plim__onnx_head *head,
                                    plim__tensor **tensor, plim_error *error);
+typedef struct plim__onnx_dims {
+    size_t rank;
+    const int64_t *sizes;
+} plim__onnx_dims;
 /* dims of a file to a shape: rank, sign and size in bytes are checked. dtype may be a string. */
-plim_status plim__onnx_shape(const char *name, plim_dtype dtype, size_t rank, const int64_t *dims, plim__shape *shape,
+plim_status plim__onnx_shape(const char *name, plim_dtype dtype, plim__onnx_dims dims, plim__shape *shape,
                              size_t *bytes, plim_error *error);
 /* A dtype number of a file. */
 plim_status plim__onnx_dtype(const char *name, int64_t number, plim_dtype *dtype, plim_error *error);

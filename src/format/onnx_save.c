@@ -336,7 +336,7 @@ static void put_opset(sink *out, const char *domain, int64_t version) {
     put_plain(out, &proto);
 }
 
-/* Also domains of nodes that passes have put in and nobody declared. */
+/* Also domains of nodes that passes have added and no import declares. */
 static void put_opsets(sink *out, const plim_graph *g) {
     for (size_t i = 0; i < g->info.opsets.count; i++)
         put_opset(out, g->info.opsets.items[i].domain, g->info.opsets.items[i].version);
@@ -449,7 +449,7 @@ static plim_status write_model(saver *s, const char *path, plim_error *error) {
     return out.status;
 }
 
-/* The weights go to their place first: whoever sees the model finds them. */
+/* The weights go to their place first: a reader that finds the model finds them. */
 static plim_status write_both(saver *s, const char *path, const char *data_path, plim_error *error) {
     plim__file_writer data = {0}, model = {0};
     plim_status status = plim__file_writer_open(&data, data_path, error);

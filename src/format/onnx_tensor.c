@@ -17,16 +17,16 @@ plim_status plim__onnx_dtype(const char *name, int64_t number, plim_dtype *dtype
     return PLIM_OK;
 }
 
-plim_status plim__onnx_shape(const char *name, plim_dtype dtype, size_t rank, const int64_t *dims, plim__shape *shape,
+plim_status plim__onnx_shape(const char *name, plim_dtype dtype, plim__onnx_dims dims, plim__shape *shape,
                              size_t *bytes, plim_error *error) {
     *bytes = 0;
-    if (rank > PLIM_MAX_RANK)
-        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' has rank %zu; up to %d is supported", name, rank,
+    if (dims.rank > PLIM_MAX_RANK)
+        return plim__fail(error, PLIM_UNSUPPORTED, "'%s' has rank %zu; up to %d is supported", name, dims.rank,
                           PLIM_MAX_RANK);
-    for (size_t i = 0; i < rank; i++)
-        if (dims[i] < 0)
-            return plim__fail(error, PLIM_CORRUPT, "'%s' has the negative dimension %" PRId64, name, dims[i]);
-    *shape = plim__shape_of((int)rank, dims);
+    for (size_t i = 0; i < dims.rank; i++)
+        if (dims.sizes[i] < 0)
+            return plim__fail(error, PLIM_CORRUPT, "'%s' has the negative dimension %" PRId64, name, dims.sizes[i]);
+    *shape = plim__shape_of((int)dims.rank, dims.sizes);
     if (dtype == PLIM_STRING) return PLIM_OK;
     plim_status status = plim__shape_bytes(shape, dtype, bytes, error);
     return status == PLIM_OK ? status : plim__fail_context(error, status, "'%s'", name);
@@ -72,7 +72,8 @@ static plim_status fill_head(const Onnx__TensorProto *proto, plim__onnx_head *he
     if (proto->segment)
         return plim__fail(error, PLIM_UNSUPPORTED, "the tensor '%s' is split into segments", head->name);
     PLIM_TRY(plim__onnx_dtype(head->name, proto->data_type, &head->dtype, error));
-    PLIM_TRY(plim__onnx_shape(head->name, head->dtype, proto->n_dims, proto->dims, &head->shape, &head->bytes, error));
+    PLIM_TRY(plim__onnx_shape(head->name, head->dtype, (plim__onnx_dims){proto->n_dims, proto->dims}, &head->shape,
+                              &head->bytes, error));
     if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
         PLIM_TRY(read_location(proto, head, error));
     return PLIM_OK;
@@ -306,8 +307,8 @@ plim_status plim__onnx_read_sparse(plim__onnx_reader *reader, plim__span span, p
     Onnx__SparseTensorProto *proto;
     PLIM_TRY(
         plim__wire_decode(&reader->wire, span, PLIM__FIELD(3), &onnx__sparse_tensor_proto__descriptor, &proto, error));
-    plim_status status =
-        plim__onnx_shape(head->name, head->dtype, proto->n_dims, proto->dims, &head->shape, &head->bytes, error);
+    plim_status status = plim__onnx_shape(head->name, head->dtype, (plim__onnx_dims){proto->n_dims, proto->dims},
+                                          &head->shape, &head->bytes, error);
     plim__wire_release(proto);
     if (status != PLIM_OK || !tensor) return status;
     *tensor = NULL;

@@ -59,7 +59,7 @@ static plim_status read_dims(plim__onnx_reader *reader, const Onnx__TensorShapeP
     plim__shape checked;
     size_t bytes;
     plim_dtype dtype = value->dtype ? value->dtype : PLIM_U8;
-    PLIM_TRY(plim__onnx_shape(value->name, dtype, proto->n_dim, known, &checked, &bytes, error));
+    PLIM_TRY(plim__onnx_shape(value->name, dtype, (plim__onnx_dims){proto->n_dim, known}, &checked, &bytes, error));
     value->shape = shape;
     return PLIM_OK;
 }

@@ -2,7 +2,7 @@
  * (callable, arguments, state) records. Works on a stream, within a memory limit, so that a hostile or a
  * gigabyte-sized pickle is either read or refused, never obeyed.
  *
- * Two ways to use it:
+ * Two uses:
  *   - as a tree: read, then walk from plim__pickle_root with the accessors below, then plim__pickle_free;
  *   - as a stream: give a visitor. It sees each finished container (dict, list, tuple, set, call) once, at the
  *     moment it is placed in its parent, and may fold it into a 64-bit token of its own. The container's memory
@@ -13,9 +13,9 @@
  *                               number, drop each event dict after recording it; what remains is a few keys.
  *
  * When the source can be rewound, the pickle is scanned once before it is read, to learn which memo entries are
- * ever used again and when for the last time; all others are forgotten at once. A pipe cannot, and costs more.
+ * ever used again and when for the last time; all others are dropped at once. A pipe cannot, and costs more.
  *
- * Values may share parts and may contain themselves: whoever walks them by recursion bounds his own depth. */
+ * Values may share parts and may contain themselves: a recursive walk must bound its own depth. */
 #ifndef PLIM_FORMAT_PICKLE_H
 #define PLIM_FORMAT_PICKLE_H
 
@@ -71,7 +71,7 @@ plim__pickle_value plim__pickle_at(plim__pickle_value value, size_t index);
 /* DICT, and a CALL that was filled like one (OrderedDict, defaultdict): the index-th pair in file order; false
  * past the end. A key that was set twice is there twice, the last one counts. */
 bool plim__pickle_pair(plim__pickle_value value, size_t index, plim__pickle_value *key, plim__pickle_value *item);
-/* The item under a string key, ABSENT when there is none. Looks through all pairs: for small dicts. */
+/* The item under a string key, ABSENT when there is none. Searches all pairs: for small dicts. */
 plim__pickle_value plim__pickle_get(plim__pickle_value value, const char *key);
 /* GLOBAL: "torch" and "FloatStorage". */
 bool plim__pickle_global(plim__pickle_value value, const char **module, const char **name);
@@ -97,7 +97,7 @@ typedef enum plim__pickle_verdict {
 typedef struct plim__pickle_visitor {
     void *context;
     /* `key` is the dict key under which the container is placed, ABSENT in other parents. The value and
-     * everything in it may be looked at only during the call. The root is never visited. */
+     * everything in it may be read only during the call. The root is never visited. */
     plim__pickle_verdict (*visit)(void *context, plim__pickle_value key, plim__pickle_value container, int64_t *token,
                                   plim_error *error);
     /* Before each call is written down, wherever it is (also where its result is thrown away): what Python would call.

@@ -100,7 +100,7 @@ typedef struct plim__pickle_memo {
 
 /* Reads the whole pickle once to count the uses of each memo number. */
 plim_status plim__pickle_memo_scan(plim__pickle_memo *memo, plim__pickle_input *input, plim_error *error);
-/* Stores a new reference to `value`, unless nobody will ask for it. False when memory is short. */
+/* Stores a new reference to `value`, unless it is never read again. False when memory is short. */
 bool plim__pickle_memo_put(plim__pickle_memo *memo, plim__pickle_pool *pool, uint64_t number, plim__pickle_value value);
 /* A reference for the caller; ABSENT when the number was never stored. */
 plim__pickle_value plim__pickle_memo_get(plim__pickle_memo *memo, plim__pickle_pool *pool, uint64_t number);

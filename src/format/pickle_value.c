@@ -1,4 +1,4 @@
-/* The values of a pickle: small objects with counted references, freed the moment nobody refers to them, and a
+/* The values of a pickle: small objects with counted references, freed with the last reference, and a
  * pool that finds the rest (cycles) at the end. Freeing never recurses: chains of any length are safe. */
 #include <math.h>
 #include <string.h>

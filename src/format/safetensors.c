@@ -13,19 +13,13 @@
 
 enum { MOST_DIMENSIONS = 64 };
 
-/* What every function here needs to know about the file. */
-typedef struct context {
-    const char *path;
-    uint64_t data_offset, data_bytes;
-} context;
-
-static plim_status broken(const context *file, const char *name, const char *what, plim_error *error) {
+static plim_status broken(const plim__safetensors_place *file, const char *name, const char *what, plim_error *error) {
     return plim__fail(error, PLIM_CORRUPT, "'%s' is not a valid safetensors file: tensor '%.200s' %s", file->path, name,
                       what);
 }
 
-static plim_status read_shape(const context *file, const json_t *shape, plim__safetensors_tensor *tensor,
-                              plim_error *error) {
+static plim_status read_shape(const plim__safetensors_place *file, const json_t *shape,
+                              plim__safetensors_tensor *tensor, plim_error *error) {
     if (!json_is_array(shape) || json_array_size(shape) > MOST_DIMENSIONS)
         return broken(file, tensor->name, "has no shape", error);
     size_t rank = json_array_size(shape);
@@ -45,21 +39,20 @@ static plim_status read_shape(const context *file, const json_t *shape, plim__sa
     return PLIM_OK;
 }
 
-static plim_status read_place(const context *file, const json_t *offsets, plim__safetensors_tensor *tensor,
-                              plim_error *error) {
+static plim_status read_place(const plim__safetensors_place *file, const json_t *offsets,
+                              plim__safetensors_tensor *tensor, plim_error *error) {
     const json_t *first = json_array_get(offsets, 0), *last = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(first) || !json_is_integer(last) ||
         json_integer_value(first) < 0 || json_integer_value(last) < json_integer_value(first))
         return broken(file, tensor->name, "has no valid data_offsets", error);
     uint64_t begin = (uint64_t)json_integer_value(first), end = (uint64_t)json_integer_value(last);
-    if (end > file->data_bytes)
-        return broken(file, tensor->name, "ends after the end of the file (is it cut off?)", error);
+    if (end > file->bytes) return broken(file, tensor->name, "ends after the end of the file (is it cut off?)", error);
     if (end - begin != tensor->bytes) return broken(file, tensor->name, "has another size than its shape needs", error);
-    tensor->offset = file->data_offset + begin;
+    tensor->offset = file->offset + begin;
     return PLIM_OK;
 }
 
-static plim_status read_tensor(const context *file, const char *name, const json_t *entry,
+static plim_status read_tensor(const plim__safetensors_place *file, const char *name, const json_t *entry,
                                plim__safetensors_tensor *tensor, plim_error *error) {
     tensor->name = plim__strdup(name);
     if (!tensor->name) return plim__fail_memory(error, "a safetensors header", strlen(name));
@@ -97,7 +90,8 @@ static plim_status read_notes(json_t *map, plim__safetensors *file, plim_error *
     return PLIM_OK;
 }
 
-static plim_status read_entries(const context *where, json_t *root, plim__safetensors *file, plim_error *error) {
+static plim_status read_entries(const plim__safetensors_place *where, json_t *root, plim__safetensors *file,
+                                plim_error *error) {
     const char *name;
     json_t *entry;
     size_t most = json_object_size(root);
@@ -116,18 +110,17 @@ static plim_status read_entries(const context *where, json_t *root, plim__safete
     return PLIM_OK;
 }
 
-plim_status plim__safetensors_parse(plim__safetensors *file, const char *json, size_t length, uint64_t data_offset,
-                                    uint64_t data_bytes, const char *path, plim_error *error) {
+plim_status plim__safetensors_parse(plim__safetensors *file, const char *json, size_t length,
+                                    plim__safetensors_place place, plim_error *error) {
     *file = (plim__safetensors){0};
-    context where = {path, data_offset, data_bytes};
     json_error_t problem;
     json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &problem);
     if (!json_is_object(root)) {
         json_decref(root);
         return plim__fail(error, PLIM_CORRUPT, "'%s' is not a valid safetensors file: its header is not a JSON object",
-                          path);
+                          place.path);
     }
-    plim_status status = read_entries(&where, root, file, error);
+    plim_status status = read_entries(&place, root, file, error);
     json_decref(root);
     if (status != PLIM_OK) plim__safetensors_close(file);
     return status;
@@ -150,8 +143,9 @@ plim_status plim__safetensors_open(plim__safetensors *file, int fd, const char *
     if (!json) return plim__fail_memory(error, "a safetensors header", length);
     plim_status status = plim__file_read_at(fd, json, (size_t)length, 8, path, error);
     if (status == PLIM_OK)
-        status = plim__safetensors_parse(file, json, (size_t)length, length + 8, (uint64_t)info.st_size - length - 8,
-                                         path, error);
+        status = plim__safetensors_parse(
+            file, json, (size_t)length,
+            (plim__safetensors_place){path, length + 8, (uint64_t)info.st_size - length - 8}, error);
     plim__free(json);
     return status;
 }

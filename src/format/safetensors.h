@@ -35,9 +35,13 @@ typedef struct plim__safetensors {
 /* Reads and checks the header of an open file: every tensor lies inside of the file, none overlap, and each has
  * as many bytes as its shape needs. */
 plim_status plim__safetensors_open(plim__safetensors *file, int fd, const char *path, plim_error *error);
-/* From memory: the JSON alone, for a file with `data_bytes` of data that start at `data_offset`. */
-plim_status plim__safetensors_parse(plim__safetensors *file, const char *json, size_t length, uint64_t data_offset,
-                                    uint64_t data_bytes, const char *path, plim_error *error);
+/* From memory: the JSON alone, for a file whose tensors lie at this place. */
+typedef struct plim__safetensors_place {
+    const char *path;
+    uint64_t offset, bytes; /* of the data, after the header */
+} plim__safetensors_place;
+plim_status plim__safetensors_parse(plim__safetensors *file, const char *json, size_t length,
+                                    plim__safetensors_place place, plim_error *error);
 void plim__safetensors_close(plim__safetensors *file);
 plim_status plim__safetensors_list(const plim__safetensors *file, plim__tensor_visit visit, void *context,
                                    plim_error *error);

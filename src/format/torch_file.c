@@ -239,7 +239,7 @@ static plim__pickle_verdict visit(void *context, value key, value container, int
 /* --- what may be called --------------------------------------------------------------------------------------- */
 
 /* Functions and types that files of weights really call when they are loaded. Nothing is called here; but a file
- * that calls anything else does more than hold weights, and whoever asks for its size should know. */
+ * that calls anything else does more than hold weights, and the caller should know. */
 static bool is_harmless(const char *module, const char *name) {
     static const char *const builtin[] = {"set",   "frozenset", "list",    "dict",   "tuple",
                                           "int",   "float",     "complex", "bool",   "str",

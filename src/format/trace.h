@@ -37,13 +37,12 @@ plim_status plim__trace_set_title(plim__trace *trace, const char *title, plim_er
 plim_status plim__trace_set_budget(plim__trace *trace, uint64_t budget, plim_error *error);
 plim_status plim__trace_set_capacity(plim__trace *trace, uint64_t capacity, plim_error *error);
 plim_status plim__trace_add_fact(plim__trace *trace, const char *name, const char *value, plim_error *error);
-plim_status plim__trace_add_frontier(plim__trace *trace, uint64_t budget, uint64_t peak, double seconds,
-                                     const char *label, const char *command, bool chosen, plim_error *error);
+plim_status plim__trace_add_frontier(plim__trace *trace, const plim__timeline_point *point, plim_error *error);
 plim_status plim__trace_add_comparison(plim__trace *trace, const char *what, uint64_t planned, uint64_t measured,
                                        plim_error *error);
 /* Of a plan: the time of the events that follow, in place of the clock. Never falling. */
 void plim__trace_expect(plim__trace *trace, double seconds);
-/* All is defined, nearly: the names that were written are forgotten, which takes less memory. What is defined later has
+/* All is defined, nearly: the names that were written are dropped, which takes less memory. What is defined later has
  * its names written again. */
 void plim__trace_settle(plim__trace *trace);
 /* How to make the plan again: any length. */
@@ -68,7 +67,7 @@ void plim__trace_flush(plim__trace *trace);
 bool plim__trace_sniff(const void *data, size_t size);
 /* Fills an initialised timeline. A file that a crash cut off gives everything up to the cut and sets `cut`. */
 plim_status plim__trace_read(const char *path, plim__timeline *timeline, plim_error *error);
-/* The same in so many bytes, for the timeline and a summary of it. Where that is too little, only one step in *every is
+/* The same within `bytes`, for the timeline and a summary of it. Where that is too little, only one step in *every is
  * there (a fact of the timeline says so; the first one always is) and samples are joined; else *every is 1. */
 plim_status plim__trace_read_within(const char *path, size_t bytes, plim__timeline *timeline, uint64_t *every,
                                     plim_error *error);

@@ -31,7 +31,7 @@ typedef struct open_life {
 
 /* What is taken, and what that needs in memory, with the summary's share. */
 typedef struct thinning {
-    uint64_t every, sample_every; /* one step in so many; so many samples become one */
+    uint64_t every, sample_every; /* one step in `every` is taken; `sample_every` samples become one */
     bool counting;                /* nothing but the figures below is wanted */
     uint64_t steps;               /* in the file */
     uint64_t defined_bytes, event_bytes, sample_bytes;
@@ -43,7 +43,7 @@ enum {
     MARK_BYTES = 2 * sizeof(plim__timeline_mark), /* sorting takes a copy */
     STEP_BYTES = 256,                             /* figures of each step in the search for leaks */
     SAMPLE_BYTES = sizeof(plim__timeline_sample),
-    TEXT_BYTES = 64, /* besides the text itself: the heap's own, and two tables */
+    TEXT_BYTES = 64, /* in addition to the text itself: the heap's own, and two tables */
     BUFFER_BYTES = sizeof(plim__timeline_tensor) + sizeof(plim__trace_buffer) + sizeof(uint32_t)
 };
 
@@ -131,10 +131,16 @@ static plim_status take_plan(reader *r, const plim__trace_record *record, plim_e
 }
 
 static plim_status take_frontier(reader *r, const plim__trace_record *record, plim_error *error) {
-    plim__trace_frontier point;
-    memcpy(&point, r->record, sizeof point);
-    return plim__timeline_add_frontier(r->timeline, point.budget, point.peak, point.seconds, word_of(r, record->id),
-                                       word_of(r, point.command), record->argument == 1, error);
+    plim__trace_frontier in;
+    memcpy(&in, r->record, sizeof in);
+    return plim__timeline_add_frontier(r->timeline,
+                                       &(plim__timeline_point){.budget = in.budget,
+                                                               .peak = in.peak,
+                                                               .seconds = in.seconds,
+                                                               .label = word_of(r, record->id),
+                                                               .command = word_of(r, in.command),
+                                                               .chosen = record->argument == 1},
+                                       error);
 }
 
 static plim_status take_definition(reader *r, const plim__trace_record *record, plim_error *error) {

@@ -149,10 +149,8 @@ plim_status plim__trace_write_head(plim__trace *trace, const plim__timeline *tim
         PLIM_TRY(plim__trace_add_fact(trace, plim__timeline_get(timeline, timeline->facts.items[i].name),
                                       plim__timeline_get(timeline, timeline->facts.items[i].value), error));
     for (size_t i = 0; i < timeline->frontier.count; i++) {
-        const plim__timeline_plan *point = &timeline->frontier.items[i];
-        PLIM_TRY(plim__trace_add_frontier(trace, point->budget, point->peak, point->seconds,
-                                          plim__timeline_get(timeline, point->label),
-                                          plim__timeline_get(timeline, point->command), point->chosen, error));
+        const plim__timeline_point point = plim__timeline_point_at(timeline, i);
+        PLIM_TRY(plim__trace_add_frontier(trace, &point, error));
     }
     for (size_t i = 0; i < timeline->comparisons.count; i++) {
         const plim__timeline_comparison *pair = &timeline->comparisons.items[i];

@@ -23,7 +23,7 @@ plim_status plim__trace_script_make(plim__trace *trace, const plim__timeline *ti
                                     plim_error *error);
 void plim__trace_script_free(plim__trace_script *script);
 
-/* What is kept is born, or dies. */
+/* A persistent buffer is born, or dies. */
 void plim__trace_script_keep(plim__trace *trace, const plim__trace_script *script);
 void plim__trace_script_drop(plim__trace *trace, const plim__trace_script *script);
 /* One tick. On the step path: no allocation, no error. */
@@ -31,7 +31,7 @@ void plim__trace_script_play(plim__trace *trace, const plim__trace_script *scrip
 /* The step ends after `tick`, before its time: what was born and has not died dies. */
 void plim__trace_script_break(plim__trace *trace, const plim__trace_script *script, uint32_t tick);
 
-/* What a timeline says besides lives and marks: title, budget, facts, frontier, comparisons, plan. */
+/* What a timeline has in addition to lives and marks: title, budget, facts, frontier, comparisons, plan. */
 plim_status plim__trace_write_head(plim__trace *trace, const plim__timeline *timeline, plim_error *error);
 /* A whole timeline as a file that plim__trace_read reads back: a plan that is saved. */
 plim_status plim__trace_write_timeline(const plim__timeline *timeline, const char *path, plim_error *error);

@@ -22,7 +22,7 @@ struct plim__trace {
     int fd, failure; /* failure: the errno of the first write that failed; nothing is recorded after it */
     uint64_t start;
     uint64_t expected; /* nanoseconds that a plan expects from its start to here */
-    bool planned;      /* so much is written instead of the clock */
+    bool planned;      /* `expected` is written instead of the clock */
     uint32_t texts, buffers, operations, series;
     size_t pending;
     plim__map text_ids;     /* texts are written once */
@@ -93,19 +93,21 @@ plim_status plim__trace_open_at(int fd, const char *path, plim__timeline_source 
     return PLIM_OK;
 }
 
-static void record_event(plim__trace *trace, enum plim__trace_type type, uint8_t argument, uint32_t id, size_t values,
-                         uint64_t first, uint64_t second) {
+/* At most two values. */
+static void record_event(plim__trace *trace, enum plim__trace_type type, uint8_t argument, uint32_t id, size_t count,
+                         const uint64_t *values) {
     if (trace->failure) return;
-    size_t size = 16 + values * 8;
+    size_t size = 16 + count * 8;
     uint64_t time = trace->planned ? trace->expected : nanoseconds(CLOCK_MONOTONIC) - trace->start;
-    plim__trace_event event = {record_of(type, argument, size, id), time, {first, second}};
+    plim__trace_event event = {record_of(type, argument, size, id), time, {0, 0}};
+    for (size_t i = 0; i < count; i++) event.values[i] = values[i];
     memcpy(reserve(trace, size), &event, size);
 }
 
 plim_status plim__trace_close(plim__trace *trace, plim_error *error) {
     if (!trace) return PLIM_OK;
     if (trace->fd >= 0) {
-        record_event(trace, PLIM__TRACE_END, 0, 0, 0, 0, 0);
+        record_event(trace, PLIM__TRACE_END, 0, 0, 0, NULL);
         plim__trace_flush(trace);
         if (close(trace->fd) != 0 && !trace->failure) trace->failure = errno;
     }
@@ -192,26 +194,27 @@ plim_status plim__trace_define_life(plim__trace *trace, const plim__timeline *ti
 }
 
 /* Records that are only a text: their id counts up in *counter, when there is one. */
-static plim_status define_text(plim__trace *trace, enum plim__trace_type type, uint8_t argument, const char *text,
-                               uint32_t *counter, uint32_t *id, plim_error *error) {
-    uint32_t text_id;
-    if (!write_text(trace, text, &text_id)) return no_memory(error);
-    plim__trace_record record = record_of(type, argument, sizeof record, text_id);
+static plim_status define_text(plim__trace *trace, plim__trace_record record, const char *text, uint32_t *counter,
+                               uint32_t *id, plim_error *error) {
+    if (!write_text(trace, text, &record.id)) return no_memory(error);
     write_record(trace, &record, sizeof record);
     if (counter) *id = (*counter)++;
     return PLIM_OK;
 }
 
 plim_status plim__trace_define_operator(plim__trace *trace, const char *name, uint32_t *id, plim_error *error) {
-    return define_text(trace, PLIM__TRACE_OPERATION, 0, name, &trace->operations, id, error);
+    return define_text(trace, record_of(PLIM__TRACE_OPERATION, 0, sizeof(plim__trace_record), 0), name,
+                       &trace->operations, id, error);
 }
 
 plim_status plim__trace_define_series(plim__trace *trace, const char *name, uint32_t *id, plim_error *error) {
-    return define_text(trace, PLIM__TRACE_SERIES, 0, name, &trace->series, id, error);
+    return define_text(trace, record_of(PLIM__TRACE_SERIES, 0, sizeof(plim__trace_record), 0), name, &trace->series, id,
+                       error);
 }
 
 plim_status plim__trace_define_numbers(plim__trace *trace, const char *name, uint32_t *id, plim_error *error) {
-    return define_text(trace, PLIM__TRACE_SERIES, 1, name, &trace->series, id, error);
+    return define_text(trace, record_of(PLIM__TRACE_SERIES, 1, sizeof(plim__trace_record), 0), name, &trace->series, id,
+                       error);
 }
 
 void plim__trace_add_plan(plim__trace *trace, const char *text) {
@@ -228,7 +231,7 @@ void plim__trace_add_plan(plim__trace *trace, const char *text) {
 }
 
 plim_status plim__trace_set_title(plim__trace *trace, const char *title, plim_error *error) {
-    return define_text(trace, PLIM__TRACE_TITLE, 0, title, NULL, NULL, error);
+    return define_text(trace, record_of(PLIM__TRACE_TITLE, 0, sizeof(plim__trace_record), 0), title, NULL, NULL, error);
 }
 
 static plim_status write_number(plim__trace *trace, enum plim__trace_number which, uint64_t value) {
@@ -268,12 +271,12 @@ plim_status plim__trace_add_fact(plim__trace *trace, const char *name, const cha
     return PLIM_OK;
 }
 
-plim_status plim__trace_add_frontier(plim__trace *trace, uint64_t budget, uint64_t peak, double seconds,
-                                     const char *label, const char *command, bool chosen, plim_error *error) {
-    plim__trace_frontier out = {.budget = budget, .peak = peak, .seconds = seconds};
+plim_status plim__trace_add_frontier(plim__trace *trace, const plim__timeline_point *point, plim_error *error) {
+    plim__trace_frontier out = {.budget = point->budget, .peak = point->peak, .seconds = point->seconds};
     uint32_t label_id;
-    if (!write_text(trace, label, &label_id) || !write_text(trace, command, &out.command)) return no_memory(error);
-    out.record = record_of(PLIM__TRACE_FRONTIER, chosen, sizeof out, label_id);
+    if (!write_text(trace, point->label, &label_id) || !write_text(trace, point->command, &out.command))
+        return no_memory(error);
+    out.record = record_of(PLIM__TRACE_FRONTIER, point->chosen, sizeof out, label_id);
     write_record(trace, &out, sizeof out);
     return PLIM_OK;
 }
@@ -294,33 +297,33 @@ plim_status plim__trace_add_comparison(plim__trace *trace, const char *what, uin
 /* --- events --------------------------------------------------------------------------------------------------- */
 
 void plim__trace_born(plim__trace *trace, uint32_t buffer) {
-    record_event(trace, PLIM__TRACE_BORN, 0, buffer, 0, 0, 0);
+    record_event(trace, PLIM__TRACE_BORN, 0, buffer, 0, NULL);
 }
 
 void plim__trace_born_at(plim__trace *trace, uint32_t buffer, uint64_t offset, uint64_t bytes) {
-    record_event(trace, PLIM__TRACE_BORN_AT, 0, buffer, 2, offset, bytes);
+    record_event(trace, PLIM__TRACE_BORN_AT, 0, buffer, 2, (uint64_t[]){offset, bytes});
 }
 
 void plim__trace_died(plim__trace *trace, uint32_t buffer) {
-    record_event(trace, PLIM__TRACE_DIED, 0, buffer, 0, 0, 0);
+    record_event(trace, PLIM__TRACE_DIED, 0, buffer, 0, NULL);
 }
 
 void plim__trace_step(plim__trace *trace, uint32_t number) {
-    record_event(trace, PLIM__TRACE_STEP, 0, number, 0, 0, 0);
+    record_event(trace, PLIM__TRACE_STEP, 0, number, 0, NULL);
     plim__trace_flush(trace);
 }
 
 void plim__trace_phase(plim__trace *trace, plim__memory_phase phase) {
-    record_event(trace, PLIM__TRACE_PHASE, (uint8_t)phase, 0, 0, 0, 0);
+    record_event(trace, PLIM__TRACE_PHASE, (uint8_t)phase, 0, 0, NULL);
     plim__trace_flush(trace);
 }
 
 void plim__trace_operator(plim__trace *trace, uint32_t operation) {
-    record_event(trace, PLIM__TRACE_RUN, 0, operation, 0, 0, 0);
+    record_event(trace, PLIM__TRACE_RUN, 0, operation, 0, NULL);
 }
 
 void plim__trace_sample(plim__trace *trace, uint32_t series, uint64_t bytes) {
-    record_event(trace, PLIM__TRACE_SAMPLE, 0, series, 1, bytes, 0);
+    record_event(trace, PLIM__TRACE_SAMPLE, 0, series, 1, &bytes);
 }
 
 void plim__trace_sample_number(plim__trace *trace, uint32_t series, double number) {
@@ -330,6 +333,6 @@ void plim__trace_sample_number(plim__trace *trace, uint32_t series, double numbe
 }
 
 void plim__trace_refused(plim__trace *trace, uint64_t bytes) {
-    record_event(trace, PLIM__TRACE_REFUSED, 0, 0, 1, bytes, 0);
+    record_event(trace, PLIM__TRACE_REFUSED, 0, 0, 1, &bytes);
     plim__trace_flush(trace);
 }

@@ -1,5 +1,5 @@
 /* Weights on their way into a file: what they are is known ahead, their data comes one by one when its turn is, from
- * wherever it lives. No format holds more than one of them besides the owner. */
+ * wherever it lives. No format holds more than one of them in addition to the owner. */
 #ifndef PLIM_FORMAT_WEIGHTS_H
 #define PLIM_FORMAT_WEIGHTS_H
 

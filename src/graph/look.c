@@ -12,6 +12,18 @@ size_t plim_graph_node_count(const plim_graph *g) {
     return count;
 }
 
+void plim_graph_get_weights(const plim_graph *g, plim_graph_weights *weights) {
+    if (!weights) return;
+    *weights = (plim_graph_weights){0};
+    for (size_t v = 0; g && v < g->values.count; v++) {
+        const plim__value *value = &g->values.items[v];
+        if (value->kind != PLIM__VALUE_PARAMETER || !value->tensor) continue;
+        weights->tensors++;
+        weights->elements += plim__shape_elements(&value->shape);
+        weights->bytes += value->tensor->bytes;
+    }
+}
+
 plim_value plim_graph_input_at(const plim_graph *g, size_t index) {
     return g && index < g->inputs.count ? g->inputs.items[index] : PLIM_NO_VALUE;
 }

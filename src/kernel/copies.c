@@ -1,5 +1,6 @@
 /* Steps made of strided copies. */
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,9 +40,9 @@ plim_status plim__run_copies(const plim__call *call) {
     int64_t size = (int64_t)c->element_size;
     for (size_t i = 0; i < c->count; i++) {
         const plim__piece *p = &c->pieces[i];
-        plim__copy_strided((char *)call->out[p->out] + p->to_offset * size, p->to,
-                           (const char *)call->in[p->in] + p->from_offset * size, p->from, p->dims, p->rank,
-                           c->element_size, c->threads);
+        plim__strided how = {p->rank, p->dims, p->to, p->from, c->element_size};
+        plim__copy_strided((char *)call->out[p->out] + p->to_offset * size,
+                           (const char *)call->in[p->in] + p->from_offset * size, &how, c->threads);
     }
     return PLIM_OK;
 }

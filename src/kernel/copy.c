@@ -19,6 +19,8 @@ typedef struct plan {
     axis outer[PLIM__COPY_MAX_RANK];
     axis row, col;
     int64_t outer_size, elements;
+    int64_t piece; /* rows that are copied at a time */
+    size_t size;   /* of an element */
     bool transposed;
 } plan;
 
@@ -32,12 +34,11 @@ void plim__dense_strides(const int64_t *dims, int rank, int64_t *strides) {
 
 /* --- planning ------------------------------------------------------------------------------------------------- */
 
-static int merged_axes(const int64_t *dst_strides, const int64_t *src_strides, const int64_t *dims, int rank,
-                       axis *axes) {
+static int merged_axes(const plim__strided *how, axis *axes) {
     int count = 0;
-    for (int i = 0; i < rank; i++) {
-        if (dims[i] == 1) continue;
-        axis a = {dims[i], dst_strides[i], src_strides[i]};
+    for (int i = 0; i < how->rank; i++) {
+        if (how->dims[i] == 1) continue;
+        axis a = {how->dims[i], how->to[i], how->from[i]};
         int j = count++;
         for (; j > 0 && axes[j - 1].to < a.to; j--) axes[j] = axes[j - 1];
         axes[j] = a;
@@ -180,10 +181,10 @@ static void copy_block(char *to, const char *from, axis row, axis col, bool tran
 
 /* --- the outer axes ------------------------------------------------------------------------------------------- */
 
-/* Units first..last of the outer axes times pieces of `piece` rows. */
-static void copy_units(const plan *p, char *dst, const char *src, size_t size, int64_t first, int64_t last,
-                       int64_t piece) {
-    int64_t pieces = (p->row.size + piece - 1) / piece;
+/* Units first..last of the outer axes times pieces of rows. */
+static void copy_units(const plan *p, char *dst, const char *src, int64_t first, int64_t last) {
+    size_t size = p->size;
+    int64_t piece = p->piece, pieces = (p->row.size + piece - 1) / piece;
     int64_t index[PLIM__COPY_MAX_RANK], to = 0, from = 0, rest = first / pieces;
     for (int i = p->outer_count - 1; i >= 0; i--) {
         index[i] = rest % p->outer[i].size;
@@ -210,22 +211,22 @@ static void copy_units(const plan *p, char *dst, const char *src, size_t size, i
     }
 }
 
-static void copy_plan(const plan *p, char *dst, const char *src, size_t size, int threads) {
+static void copy_plan(plan *p, char *dst, const char *src, int threads) {
     threads = plim__copy_threads(p->elements, threads);
-    int64_t piece = p->row.size;
+    p->piece = p->row.size;
     if (threads > 1 && p->outer_size < 4 * threads) {
-        piece = (p->row.size * p->outer_size + 4 * threads - 1) / (4 * threads);
-        piece = (piece + TILE - 1) / TILE * TILE;
+        p->piece = (p->row.size * p->outer_size + 4 * threads - 1) / (4 * threads);
+        p->piece = (p->piece + TILE - 1) / TILE * TILE;
     }
-    int64_t units = p->outer_size * ((p->row.size + piece - 1) / piece);
+    int64_t units = p->outer_size * ((p->row.size + p->piece - 1) / p->piece);
     if (threads <= 1 || units < 2) {
-        copy_units(p, dst, src, size, 0, units, piece);
+        copy_units(p, dst, src, 0, units);
         return;
     }
 #pragma omp parallel num_threads(threads)
     {
         int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
-        copy_units(p, dst, src, size, units * me / team, units * (me + 1) / team, piece);
+        copy_units(p, dst, src, units * me / team, units * (me + 1) / team);
     }
 }
 
@@ -234,7 +235,8 @@ static void copy_line(axis line, char *dst, const char *src, size_t size, int th
     const int64_t chunk = 8192;
     plan p = {.row = {line.size / chunk, line.to * chunk, line.from * chunk},
               .col = {chunk, line.to, line.from},
-              .outer_size = 1};
+              .outer_size = 1,
+              .size = size};
     p.elements = p.row.size * chunk;
     if (p.elements > 0) {
         int64_t per_thread = threads > 1 ? (p.row.size + threads - 1) / threads : p.row.size;
@@ -244,7 +246,7 @@ static void copy_line(axis line, char *dst, const char *src, size_t size, int th
         p.outer_count = 1;
         p.outer_size = done;
         p.row.size = per_thread;
-        copy_plan(&p, dst, src, size, threads);
+        copy_plan(&p, dst, src, threads);
         if (rest.size > 0)
             copy_block(dst + done * p.outer[0].to * (int64_t)size, src + done * p.outer[0].from * (int64_t)size, rest,
                        p.col, false, size);
@@ -255,20 +257,21 @@ static void copy_line(axis line, char *dst, const char *src, size_t size, int th
                false, size);
 }
 
-void plim__copy_strided(void *dst, const int64_t *dst_strides, const void *src, const int64_t *src_strides,
-                        const int64_t *dims, int rank, size_t element_size, int threads) {
-    for (int i = 0; i < rank; i++)
-        if (dims[i] == 0) return;
+void plim__copy_strided(void *dst, const void *src, const plim__strided *how, int threads) {
+    for (int i = 0; i < how->rank; i++)
+        if (how->dims[i] == 0) return;
     axis axes[PLIM__COPY_MAX_RANK];
-    int count = merged_axes(dst_strides, src_strides, dims, rank, axes);
+    int count = merged_axes(how, axes);
     if (count == 1 && axes[0].size >= 32768 && threads > 1) {
-        copy_line(axes[0], dst, src, element_size, threads);
+        copy_line(axes[0], dst, src, how->element_size, threads);
         return;
     }
     plan p = make_plan(axes, count);
-    copy_plan(&p, dst, src, element_size, threads);
+    p.size = how->element_size;
+    copy_plan(&p, dst, src, threads);
 }
 
 void plim__fill(void *dst, const void *value, int64_t count, size_t element_size, int threads) {
-    plim__copy_strided(dst, (int64_t[]){1}, value, (int64_t[]){0}, &count, 1, element_size, threads);
+    plim__strided how = {1, &count, (int64_t[]){1}, (int64_t[]){0}, element_size};
+    plim__copy_strided(dst, value, &how, threads);
 }

@@ -10,10 +10,15 @@
 /* More than a tensor's rank, so that an axis can be seen as two (tiles, space to depth). */
 #define PLIM__COPY_MAX_RANK 16
 
-/* dst[Σ i·dst_strides] = src[Σ i·src_strides] for every i in dims. Strides are in elements; those of src may
- * be 0 (broadcast) or negative (reversed). dst and src do not overlap. Rank 0 is one element. */
-void plim__copy_strided(void *dst, const int64_t *dst_strides, const void *src, const int64_t *src_strides,
-                        const int64_t *dims, int rank, size_t element_size, int threads);
+/* Strides of destination and source are in elements; those of the source may be 0 (broadcast) or negative (reversed). */
+typedef struct plim__strided {
+    int rank; /* 0: one element */
+    const int64_t *dims, *to, *from;
+    size_t element_size;
+} plim__strided;
+
+/* dst[Σ i·to] = src[Σ i·from] for every i in dims. They do not overlap. */
+void plim__copy_strided(void *dst, const void *src, const plim__strided *how, int threads);
 
 /* One axis of plim__copy_mapped: output index i takes source index map[i]; -1 takes the fill value. */
 typedef struct plim__map_axis {
@@ -22,10 +27,15 @@ typedef struct plim__map_axis {
     const int64_t *map; /* `size` entries */
 } plim__map_axis;
 
-/* dst (dense, row-major) = src looked up through a table for each axis: padding, nearest resizing, crops.
- * fill is one element. */
-void plim__copy_mapped(void *dst, const void *src, const plim__map_axis *axes, int rank, const void *fill,
-                       size_t element_size, int threads);
+typedef struct plim__lookup {
+    int rank;
+    const plim__map_axis *axes;
+    const void *fill; /* one element */
+    size_t element_size;
+} plim__lookup;
+
+/* dst (dense, row-major) = src looked up through a table for each axis: padding, nearest resizing, crops. */
+void plim__copy_mapped(void *dst, const void *src, const plim__lookup *how, int threads);
 
 /* Writes the element at `value` `count` times. */
 void plim__fill(void *dst, const void *value, int64_t count, size_t element_size, int threads);

@@ -45,20 +45,21 @@ static const char *row_source(const char *src, const plim__map_axis *axes, int o
     return src + offset * (int64_t)size;
 }
 
-void plim__copy_mapped(void *dst, const void *src, const plim__map_axis *axes, int rank, const void *fill,
-                       size_t element_size, int threads) {
+void plim__copy_mapped(void *dst, const void *src, const plim__lookup *how, int threads) {
+    const plim__map_axis *axes = how->axes;
+    int rank = how->rank;
     if (rank == 0) {
-        memcpy(dst, src, element_size);
+        memcpy(dst, src, how->element_size);
         return;
     }
     const plim__map_axis *last = &axes[rank - 1];
     int64_t rows = 1;
     for (int i = 0; i < rank - 1; i++) rows *= axes[i].size;
-    int64_t bytes = last->size * (int64_t)element_size;
+    int64_t bytes = last->size * (int64_t)how->element_size;
     if (bytes == 0) return;
     threads = plim__copy_threads(rows * last->size, threads);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t row = 0; row < rows; row++)
-        copy_row((char *)dst + row * bytes, row_source(src, axes, rank - 1, row, element_size), last, fill,
-                 element_size);
+        copy_row((char *)dst + row * bytes, row_source(src, axes, rank - 1, row, how->element_size), last, how->fill,
+                 how->element_size);
 }

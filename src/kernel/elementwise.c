@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "kernel/onednn.h"
 
 typedef struct pointwise {
     plim__loop loop;
@@ -37,7 +38,8 @@ static bool same_type(const plim__lower *l, int i) {
 static int blocked_input(const plim__lower *l, int inputs) {
     for (int i = 0; i < inputs; i++) {
         const plim__layout *layout = plim__lower_peek(l, (size_t)i);
-        if (layout->blocked && layout->md.ndims == layout->shape.rank && full_shape(l, i) && same_type(l, i)) return i;
+        if (layout->blocked && plim__md(layout)->ndims == layout->shape.rank && full_shape(l, i) && same_type(l, i))
+            return i;
     }
     return -1;
 }
@@ -58,12 +60,12 @@ static plim_status lower_flat(plim__lower *l, const plim__pointwise_node *what, 
     plim__layout layouts[PLIM__LOOP_OPERANDS], out = *plim__lower_peek(l, (size_t)leader);
     size_t sizes[PLIM__LOOP_OPERANDS], bytes = (size_t)plim_dtype_bits(out.dtype) / 8;
     for (int i = 0; i < what->inputs; i++) {
-        PLIM_TRY(plim__lower_input_md(l, (size_t)i, &out.md));
+        PLIM_TRY(plim__lower_input_md(l, (size_t)i, plim__md(&out)));
         layouts[i] = out;
     }
-    PLIM_TRY(plim__lower_output_md(l, 0, &out.md));
+    PLIM_TRY(plim__lower_output_md(l, 0, plim__md(&out)));
     for (int i = 0; i <= what->inputs; i++) sizes[i] = bytes;
-    plim__loop_flat(loop, (int64_t)(dnnl_memory_desc_get_size(&out.md) / bytes), what->inputs + 1, sizes);
+    plim__loop_flat(loop, (int64_t)(dnnl_memory_desc_get_size(plim__md(&out)) / bytes), what->inputs + 1, sizes);
     allow_inplace(l, what->inputs, layouts, &out);
     return PLIM_OK;
 }
@@ -74,7 +76,8 @@ static void add_split(plim__loop *loop, const plim__layout *layout, int rank, in
     int shift = rank - layout->shape.rank;
     for (int i = 0; i < layout->shape.rank; i++) {
         if (layout->shape.dims[i] == 1) continue;
-        int64_t stride = (layout->blocked ? layout->md.format_desc.blocking.strides[i] : layout->strides[i]) * bytes;
+        int64_t stride =
+            (layout->blocked ? plim__md(layout)->format_desc.blocking.strides[i] : layout->strides[i]) * bytes;
         bool divided = i + shift == split;
         strides[i + shift] = divided && !layout->blocked ? stride * block : stride;
         if (divided) strides[rank] = layout->blocked ? bytes : stride;
@@ -83,8 +86,8 @@ static void add_split(plim__loop *loop, const plim__layout *layout, int rank, in
 
 static plim_status lower_split(plim__lower *l, const plim__pointwise_node *what, int leader, plim__loop *loop) {
     plim__layout layouts[PLIM__LOOP_OPERANDS], out = *plim__lower_peek(l, (size_t)leader);
-    int rank = out.shape.rank, split = (int)out.md.format_desc.blocking.inner_idxs[0];
-    int64_t block = out.md.format_desc.blocking.inner_blks[0];
+    int rank = out.shape.rank, split = (int)plim__md(&out)->format_desc.blocking.inner_idxs[0];
+    int64_t block = plim__md(&out)->format_desc.blocking.inner_blks[0];
     *loop = (plim__loop){.rank = rank + 1};
     for (int i = 0; i < rank; i++) loop->dims[i] = out.shape.dims[i];
     loop->dims[split] /= block;
@@ -92,14 +95,14 @@ static plim_status lower_split(plim__lower *l, const plim__pointwise_node *what,
     add_split(loop, &out, rank, split, block);
     for (int i = 0; i < what->inputs; i++) {
         if (full_shape(l, i)) {
-            PLIM_TRY(plim__lower_input_md(l, (size_t)i, &out.md));
+            PLIM_TRY(plim__lower_input_md(l, (size_t)i, plim__md(&out)));
             layouts[i] = out;
         } else {
             PLIM_TRY(plim__lower_input(l, (size_t)i, PLIM__STRIDED, &layouts[i]));
         }
         add_split(loop, &layouts[i], rank, split, block);
     }
-    PLIM_TRY(plim__lower_output_md(l, 0, &out.md));
+    PLIM_TRY(plim__lower_output_md(l, 0, plim__md(&out)));
     plim__loop_finish(loop);
     allow_inplace(l, what->inputs, layouts, &out);
     return PLIM_OK;
@@ -139,7 +142,7 @@ plim_status plim__lower_pointwise_loop(plim__lower *l, const plim__pointwise_nod
         all_typed &= same_type(l, i);
     }
     if (all_full && all_typed && (exact || what->keeps_zero)) return lower_flat(l, what, leader, loop);
-    if (all_typed && exact && layout->md.format_desc.blocking.inner_nblks == 1)
+    if (all_typed && exact && plim__md(layout)->format_desc.blocking.inner_nblks == 1)
         return lower_split(l, what, leader, loop);
     return lower_strided(l, what, loop);
 }

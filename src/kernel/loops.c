@@ -84,15 +84,22 @@ void plim__loop_finish(plim__loop *loop) {
     if (longest != last) swap_axes(loop, longest, last);
 }
 
+struct walk {
+    const plim__loop *loop;
+    char *const *base;
+    plim__loop_body body;
+    const void *context;
+};
+
 /* Rows [from, to), elements [first, last) of each. */
-static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body body, const void *context, int64_t from,
-                     int64_t to, int64_t first, int64_t last) {
+static void run_rows(const struct walk *w, int64_t from, int64_t to, int64_t first, int64_t last) {
+    const plim__loop *loop = w->loop;
     int inner = loop->rank - 1, operands = loop->operands;
     char *at[PLIM__LOOP_OPERANDS];
     int64_t index[PLIM__LOOP_RANK], steps[PLIM__LOOP_OPERANDS];
     for (int k = 0; k < operands; k++) {
         steps[k] = loop->strides[k][inner];
-        at[k] = base[k] + first * steps[k];
+        at[k] = w->base[k] + first * steps[k];
     }
     int64_t rest = from;
     for (int i = inner - 1; i >= 0; i--) {
@@ -101,7 +108,7 @@ static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body 
         for (int k = 0; k < operands; k++) at[k] += index[i] * loop->strides[k][i];
     }
     for (int64_t row = from; row < to; row++) {
-        body(context, last - first, at, steps);
+        w->body(w->context, last - first, at, steps);
         for (int i = inner - 1; i >= 0; i--) {
             for (int k = 0; k < operands; k++) at[k] += loop->strides[k][i];
             if (++index[i] < loop->dims[i]) break;
@@ -111,11 +118,9 @@ static void run_rows(const plim__loop *loop, char *const *base, plim__loop_body 
     }
 }
 
-static void run_columns(const plim__loop *loop, char *const *base, plim__loop_body body, const void *context,
-                        int64_t rows, int64_t first, int64_t last) {
+static void run_columns(const struct walk *w, int64_t rows, int64_t first, int64_t last) {
     int64_t chunk = rows == 1 ? last - first : CHUNK;
-    for (int64_t a = first; a < last; a += chunk)
-        run_rows(loop, base, body, context, 0, rows, a, a + chunk < last ? a + chunk : last);
+    for (int64_t a = first; a < last; a += chunk) run_rows(w, 0, rows, a, a + chunk < last ? a + chunk : last);
 }
 
 int plim__loop_threads(int64_t elements) {
@@ -130,11 +135,12 @@ void plim__loop_run(const plim__loop *loop, char *const *base, plim__loop_body b
     if (rows == 0 || n == 0) return;
     int threads = plim__loop_threads(rows * n);
     bool by_columns = rows < SHORT_INNER || rows < 2 * threads;
+    struct walk w = {loop, base, body, context};
     if (threads == 1) {
         if (by_columns)
-            run_columns(loop, base, body, context, rows, 0, n);
+            run_columns(&w, rows, 0, n);
         else
-            run_rows(loop, base, body, context, 0, rows, 0, n);
+            run_rows(&w, 0, rows, 0, n);
         return;
     }
 #pragma omp parallel num_threads(threads)
@@ -143,39 +149,10 @@ void plim__loop_run(const plim__loop *loop, char *const *base, plim__loop_body b
         int t = omp_get_thread_num(), k = omp_get_num_threads();
         if (by_columns) {
             plim__loop_part((n + 15) / 16, t, k, &from, &to); /* whole cache lines */
-            run_columns(loop, base, body, context, rows, from * 16, to * 16 < n ? to * 16 : n);
+            run_columns(&w, rows, from * 16, to * 16 < n ? to * 16 : n);
         } else {
             plim__loop_part(rows, t, k, &from, &to);
-            run_rows(loop, base, body, context, from, to, 0, n);
+            run_rows(&w, from, to, 0, n);
         }
     }
-}
-
-bool plim__layout_is_packed(const plim__layout *layout) {
-    if (layout->blocked) return false;
-    int64_t dims[PLIM_MAX_RANK], strides[PLIM_MAX_RANK], expected = 1;
-    int rank = 0;
-    for (int i = 0; i < layout->shape.rank; i++) {
-        if (layout->shape.dims[i] == 0) return plim__layout_is_dense(layout);
-        if (layout->shape.dims[i] == 1) continue;
-        int j = rank++;
-        for (; j > 0 && strides[j - 1] > layout->strides[i]; j--) {
-            dims[j] = dims[j - 1];
-            strides[j] = strides[j - 1];
-        }
-        dims[j] = layout->shape.dims[i];
-        strides[j] = layout->strides[i];
-    }
-    for (int i = 0; i < rank; i++) {
-        if (strides[i] != expected) return false;
-        expected *= dims[i];
-    }
-    return true;
-}
-
-bool plim__layout_is_exact(const plim__layout *layout) {
-    size_t bytes;
-    return layout->blocked && layout->md.format_kind == dnnl_blocked && layout->md.offset0 == 0 &&
-           plim__shape_bytes(&layout->shape, layout->dtype, &bytes, NULL) == PLIM_OK &&
-           dnnl_memory_desc_get_size(&layout->md) == bytes;
 }

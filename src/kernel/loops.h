@@ -53,11 +53,4 @@ static inline void plim__loop_part(int64_t count, int t, int k, int64_t *from, i
     *to = *from + share + (t < rest);
 }
 
-/* --- layouts that pointwise kernels keep ---------------------------------------------------------------------- */
-
-/* Not blocked, no holes, every element once: dense up to the order of its axes. */
-bool plim__layout_is_packed(const plim__layout *layout);
-/* Blocked, and without padding: memory holds the elements and nothing else. */
-bool plim__layout_is_exact(const plim__layout *layout);
-
 #endif

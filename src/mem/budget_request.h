@@ -1,4 +1,4 @@
-/* Asking a running training for another budget, from another process: a small file that the training looks at. */
+/* Asking a running training for another budget, from another process: a small file that the training reads. */
 #ifndef PLIM_MEM_BUDGET_REQUEST_H
 #define PLIM_MEM_BUDGET_REQUEST_H
 

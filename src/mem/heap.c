@@ -41,7 +41,7 @@ plim__heap_plug *plim__heap_plug_holes(void) {
     if (plim__host_keeps_heap()) return NULL;
     for (size_t size = LARGEST_PLUG; size >= LARGE && count < MOST_PLUGS; size /= 2)
         while (count < MOST_PLUGS) {
-            plim__heap_plug *plug = plim__alloc(size);
+            plim__heap_plug *plug = plim__alloc_optional(size);
             if (!plug || !in_heap(plug)) {
                 plim__free(plug);
                 break;

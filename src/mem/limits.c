@@ -66,7 +66,7 @@ bool plim__limits_shm(const char *root, uint64_t *total, uint64_t *used) {
     return true;
 }
 
-static void bind(plim__limits *limits, uint64_t room, plim__limiter limiter) {
+static void bind(plim__limits *limits, uint64_t room, plim_limiter limiter) {
     if (room >= limits->available) return;
     limits->available = room;
     limits->limiter = limiter;
@@ -99,11 +99,11 @@ plim_status plim__limits_read(const char *root, pid_t pid, plim__limits *limits,
     return PLIM_OK;
 }
 
-const char *plim__limiter_name(const plim__limits *limits) {
-    switch (limits->limiter) {
+const char *plim__limiter_text(plim_limiter limiter, int cgroup_version) {
+    switch (limiter) {
     case PLIM_LIMITER_PHYSICAL: return "the machine's available memory";
     case PLIM_LIMITER_CGROUP:
-        return limits->cgroup.version == 1 ? "the cgroup's memory.limit_in_bytes" : "the cgroup's memory.max";
+        return cgroup_version == 1 ? "the cgroup's memory.limit_in_bytes" : "the cgroup's memory.max";
     case PLIM_LIMITER_CGROUP_HIGH: return "the cgroup's memory.high";
     case PLIM_LIMITER_RLIMIT_AS: return "the address space limit (ulimit -v)";
     case PLIM_LIMITER_RLIMIT_DATA: return "the data size limit (ulimit -d)";
@@ -112,16 +112,20 @@ const char *plim__limiter_name(const plim__limits *limits) {
     }
 }
 
-const char *plim__limiter_word(plim__limiter limiter) {
+const char *plim__limiter_name(const plim__limits *limits) {
+    return plim__limiter_text(limits->limiter, limits->cgroup.version);
+}
+
+const char *plim__limiter_word(plim_limiter limiter) {
     static const char *const words[PLIM_LIMITER_COUNT] = {"none",      "physical",    "cgroup", "cgroup_high",
                                                           "rlimit_as", "rlimit_data", "commit"};
     return (unsigned)limiter < PLIM_LIMITER_COUNT ? words[limiter] : "none";
 }
 
-uint64_t plim__limits_ceiling(const plim__limits *limits, plim__limiter *limiter) {
+uint64_t plim__limits_ceiling(const plim__limits *limits, plim_limiter *limiter) {
     const struct {
         uint64_t bytes;
-        plim__limiter limiter;
+        plim_limiter limiter;
     } all[] = {
         {limits->memory_total, PLIM_LIMITER_PHYSICAL},         {limits->cgroup_state.limit, PLIM_LIMITER_CGROUP},
         {limits->cgroup_state.high, PLIM_LIMITER_CGROUP_HIGH}, {limits->rlimit_as, PLIM_LIMITER_RLIMIT_AS},

@@ -5,24 +5,12 @@
 #include <sys/types.h>
 
 #include "mem/cgroup.h"
-#include "plimsoll/status.h"
-
-/* Which limit is reached first. */
-typedef enum plim__limiter {
-    PLIM_LIMITER_NONE, /* nothing could be read */
-    PLIM_LIMITER_PHYSICAL,
-    PLIM_LIMITER_CGROUP,
-    PLIM_LIMITER_CGROUP_HIGH,
-    PLIM_LIMITER_RLIMIT_AS,
-    PLIM_LIMITER_RLIMIT_DATA,
-    PLIM_LIMITER_COMMIT,
-    PLIM_LIMITER_COUNT
-} plim__limiter;
+#include "plimsoll/machine.h"
 
 /* PLIM_NO_LIMIT stands for "none" in every limit; bytes throughout. */
 typedef struct plim__limits {
-    uint64_t available;    /* what this process can still take before the first limit */
-    plim__limiter limiter; /* ... which is this one */
+    uint64_t available;   /* what this process can still take before the first limit */
+    plim_limiter limiter; /* ... which is this one */
 
     uint64_t memory_total, memory_available; /* MemTotal, MemAvailable */
     uint64_t swap_total, swap_free;
@@ -52,11 +40,14 @@ uint64_t plim__limits_allowed_now(void);
 
 /* "the cgroup's memory.limit_in_bytes", "MemAvailable", "ulimit -v": what to tell a person. Never NULL. */
 const char *plim__limiter_name(const plim__limits *limits);
+const char *plim__limiter_text(plim_limiter limiter, int cgroup_version);
+/* The same for users of the library. */
+void plim__limits_publish(const plim__limits *from, plim_limits *to);
 /* "cgroup", "physical", "rlimit_as": for JSON. */
-const char *plim__limiter_word(plim__limiter limiter);
+const char *plim__limiter_word(plim_limiter limiter);
 /* The most this process can ever have: the tightest of physical memory, the cgroup and the rlimits; `*limiter` says
  * which. */
-uint64_t plim__limits_ceiling(const plim__limits *limits, plim__limiter *limiter);
+uint64_t plim__limits_ceiling(const plim__limits *limits, plim_limiter *limiter);
 
 /* The use of /dev/shm alone; false when it is not there. */
 bool plim__limits_shm(const char *root, uint64_t *total, uint64_t *used);

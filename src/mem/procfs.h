@@ -7,8 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* No limit, or a figure that is not known. */
-#define PLIM_NO_LIMIT UINT64_MAX
+#include "plimsoll/machine.h" /* PLIM_NO_LIMIT: also for a figure that is not known */
 
 /* Reads up to size - 1 bytes and ends them with a zero. The bytes read, or -1. `format` makes the path. */
 ssize_t plim__procfs_read(char *buffer, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));

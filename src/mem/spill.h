@@ -10,7 +10,7 @@
 
 typedef struct plim__spill plim__spill;
 
-/* Where such files go unless somebody says otherwise: $TMPDIR, else /var/tmp. */
+/* Where such files go unless the caller names a folder: $TMPDIR, else /var/tmp. */
 const char *plim__spill_default_folder(void);
 /* Whether a folder can take such a file: one that can be written and that is not memory itself (tmpfs). *room (may be
  * NULL) is how much there is. */

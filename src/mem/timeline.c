@@ -277,13 +277,24 @@ plim_status plim__timeline_add_fact(plim__timeline *timeline, const char *name, 
     return PLIM_OK;
 }
 
-plim_status plim__timeline_add_frontier(plim__timeline *timeline, uint64_t budget, uint64_t peak, double seconds,
-                                        const char *label, const char *command, bool chosen, plim_error *error) {
-    plim__timeline_plan point = {.budget = budget, .peak = peak, .seconds = seconds, .chosen = chosen};
-    if (!plim__timeline_text(timeline, label, &point.label) ||
-        !plim__timeline_text(timeline, command, &point.command) || !plim__vec_push(&timeline->frontier, point))
+plim_status plim__timeline_add_frontier(plim__timeline *timeline, const plim__timeline_point *point,
+                                        plim_error *error) {
+    plim__timeline_plan plan = {
+        .budget = point->budget, .peak = point->peak, .seconds = point->seconds, .chosen = point->chosen};
+    if (!plim__timeline_text(timeline, point->label, &plan.label) ||
+        !plim__timeline_text(timeline, point->command, &plan.command) || !plim__vec_push(&timeline->frontier, plan))
         return no_memory(error);
     return PLIM_OK;
+}
+
+plim__timeline_point plim__timeline_point_at(const plim__timeline *timeline, size_t index) {
+    const plim__timeline_plan *plan = &timeline->frontier.items[index];
+    return (plim__timeline_point){plan->budget,
+                                  plan->peak,
+                                  plan->seconds,
+                                  plim__timeline_get(timeline, plan->label),
+                                  plim__timeline_get(timeline, plan->command),
+                                  plan->chosen};
 }
 
 plim_status plim__timeline_add_comparison(plim__timeline *timeline, const char *what, uint64_t planned,

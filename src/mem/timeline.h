@@ -1,5 +1,5 @@
 /* Memory over time as plain data: what the planner intends, what the runner recorded, or what another
- * framework's dump tells. Readers and the planner fill it; charts, pages and exports only look at it.
+ * framework's dump tells. Readers and the planner fill it; charts, pages and exports only read it.
  *
  *   tensor   what a buffer is: name, shape, dtype, kind, layer, operator, phase
  *   life     one time that a tensor held memory: [born, died) in ticks, at an offset, in bytes
@@ -103,6 +103,14 @@ typedef struct plim__timeline_plan {
     plim__text_id label, command; /* what the plan does; how to ask for it (may be 0) */
     bool chosen;
 } plim__timeline_plan;
+
+/* The same with its words, to be added. `command` may be NULL. */
+typedef struct plim__timeline_point {
+    uint64_t budget, peak;
+    double seconds;
+    const char *label, *command;
+    bool chosen;
+} plim__timeline_point;
 
 /* A figure that was planned and then measured. */
 typedef struct plim__timeline_comparison {
@@ -223,8 +231,8 @@ plim_status plim__timeline_add_life(plim__timeline *timeline, plim__timeline_lif
 plim_status plim__timeline_add_mark(plim__timeline *timeline, plim__timeline_mark_type type, uint32_t tick,
                                     uint64_t value, const char *text, plim_error *error);
 plim_status plim__timeline_add_fact(plim__timeline *timeline, const char *name, const char *value, plim_error *error);
-plim_status plim__timeline_add_frontier(plim__timeline *timeline, uint64_t budget, uint64_t peak, double seconds,
-                                        const char *label, const char *command, bool chosen, plim_error *error);
+plim_status plim__timeline_add_frontier(plim__timeline *timeline, const plim__timeline_point *point, plim_error *error);
+plim__timeline_point plim__timeline_point_at(const plim__timeline *timeline, size_t index);
 plim_status plim__timeline_add_comparison(plim__timeline *timeline, const char *what, uint64_t planned,
                                           uint64_t measured, plim_error *error);
 /* The index of a new series. */

@@ -21,7 +21,7 @@ typedef struct plim__costs {
     plim__rate rates[PLIM__MOST_RATES];
     size_t count;
     double flops, bytes; /* a second, of steps that are not listed */
-    double step;         /* seconds that every step takes besides */
+    double step;         /* seconds that every step takes in addition */
     double disk;         /* bytes a second of a file that state is spilled to, read or written */
     double others;       /* the share of the processors that other programs had while this was measured */
 } plim__costs;
@@ -36,7 +36,7 @@ typedef struct plim__timed {
 } plim__timed;
 
 #define PLIM__DEFAULT_DISK 500e6
-/* Rates of a machine that nobody has measured: good for comparing plans, not for promising times. */
+/* Rates of a machine that was not measured: good for comparing plans, not for promising times. */
 plim__costs plim__costs_default(int threads);
 /* The rates that explain these times best; disk is left as it is. */
 void plim__costs_fit(plim__costs *costs, const plim__timed *timed, size_t count);

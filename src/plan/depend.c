@@ -96,8 +96,8 @@ static void find_sizes(plim__depend *d) {
 
 /* While the steps are read in order: who wrote a buffer last, and who has read it since. */
 struct history {
-    int32_t writer; /* -1: nobody */
-    int32_t reader; /* newest of a linked list, -1: nobody */
+    int32_t writer; /* -1: none */
+    int32_t reader; /* newest of a linked list, -1: none */
 };
 struct reading {
     int32_t step, next;

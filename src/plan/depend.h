@@ -1,7 +1,7 @@
 /* What the steps of a program need from each other: which may move, which may be done again.
  *
- * A buffer that is not kept has one maker and any number of readers: only "made before read" binds. A buffer that is
- * kept (a weight, optimizer state, a sum of gradients) is changed where it is: everybody who reads a version of it,
+ * A transient buffer has one maker and any number of readers: only "made before read" binds. A persistent
+ * one (a weight, optimizer state, a sum of gradients) is changed where it is: everybody who reads a version of it,
  * every repetition included, stands before the step that writes the next version. */
 #ifndef PLIM_PLAN_DEPEND_H
 #define PLIM_PLAN_DEPEND_H
@@ -22,19 +22,19 @@ typedef struct plim__depend {
     const plim__program *program; /* not owned; must outlive this */
     size_t step_count, buffer_count;
     /* of each step */
-    plim__lists reads;  /* buffers it reads, each once; those that are kept are left out, here and below */
+    plim__lists reads;  /* buffers it reads, each once; persistent ones are left out, here and below */
     plim__lists makes;  /* buffers it writes */
     plim__lists before; /* steps that stand before its first run */
     plim__lists after;  /* the same, the other way round */
-    plim__lists closed; /* steps that write over something kept that it reads: all its runs stand before them */
-    bool *repeatable;   /* may be done again: writes nothing that is kept, makes nothing that the caller reads */
+    plim__lists closed; /* steps that write over something persistent that it reads: all its runs stand before them */
+    bool *repeatable;   /* may be done again: writes nothing persistent, makes nothing that the caller reads */
     bool *last;         /* stands behind all steps that are not `last` */
     int64_t *scratch;   /* bytes of its workspace */
     int32_t *over;      /* the buffer that it may write over when that dies there, -1 for none ... */
     int32_t *onto;      /* ... and the one it makes there */
     /* of each buffer */
-    int64_t *bytes;            /* with alignment; 0 for what is kept */
-    int32_t *maker;            /* step; -1 for inputs and what is kept */
+    int64_t *bytes;            /* with alignment; 0 for persistent ones */
+    int32_t *maker;            /* step; -1 for inputs and persistent ones */
     int32_t *inputs, *outputs; /* buffers that the caller fills before the first step, and reads after the last */
     size_t input_count, output_count;
 } plim__depend;

@@ -7,7 +7,6 @@
 #include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
-#include "program/fold.h"
 
 /* The input becomes a constant with the given data. */
 static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_error *error) {
@@ -30,13 +29,13 @@ static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_
 }
 
 static plim_status prepare(plim__inference *made, const plim_graph *model, const plim_session_options *options,
-                           const plim__shared *shared, plim_error *error) {
+                           plim__target target, const plim__shared *shared, plim_error *error) {
     PLIM_TRY(plim_graph_status(model, error));
     made->graph = plim_graph_clone(model);
     if (!made->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *made->graph);
     for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(made->graph, &options->fixed[i], error));
     PLIM_TRY(plim__bind_sizes(made->graph, options->sizes, options->size_count, options->batch, error));
-    plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : plim__kernel_fold;
+    plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : target.device->fold;
     PLIM_TRY(plim__infer_graph(made->graph, fold, NULL, error));
     if (options->loss) PLIM_TRY(plim__evaluation_append(made->graph, options->loss, &made->evaluated, error));
     made->evaluates = options->loss != NULL;
@@ -45,18 +44,17 @@ static plim_status prepare(plim__inference *made, const plim_graph *model, const
     PLIM_TRY(plim__passes_run(made->graph, options->without, shared != NULL, error));
     PLIM_TRY(plim__infer_graph(made->graph, fold, NULL, error)); /* new nodes need types; folding may find more */
     PLIM_TRY(plim__graph_prune(made->graph, error));
-    PLIM_TRY(plim__program_create(made->graph, options->threads > 0 ? options->threads : 1,
-                                  shared ? shared->program : NULL, &made->program, error));
+    PLIM_TRY(plim__program_create(made->graph, target, shared ? shared->program : NULL, &made->program, error));
     plim__plan_options planning = {0};
     if (shared) planning = (plim__plan_options){.shared = shared->plan, .persistent_from = shared->persistent_from};
     return plim__plan_create(made->program, &planning, &made->plan, error);
 }
 
-plim_status plim__inference_create(const plim_graph *model, const plim_session_options *options,
+plim_status plim__inference_create(const plim_graph *model, const plim_session_options *options, plim__target target,
                                    const plim__shared *shared, plim__inference **inference, plim_error *error) {
     *inference = plim__alloc_zero(1, sizeof **inference);
     if (!*inference) return plim__fail_memory(error, "a session", sizeof **inference);
-    plim_status status = prepare(*inference, model, options, shared, error);
+    plim_status status = prepare(*inference, model, options, target, shared, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__inference_free(*inference);
     *inference = NULL;

@@ -21,8 +21,9 @@ typedef struct plim__shared {
     size_t persistent_from; /* what only the inference keeps between runs begins here */
 } plim__shared;
 
-/* Of the options, those about running are not read. `shared` may be NULL. */
-plim_status plim__inference_create(const plim_graph *model, const plim_session_options *options,
+/* Of the options, those about running are not read, nor the number of threads, which the target has. `shared` may be
+ * NULL. */
+plim_status plim__inference_create(const plim_graph *model, const plim_session_options *options, plim__target target,
                                    const plim__shared *shared, plim__inference **inference, plim_error *error);
 void plim__inference_free(plim__inference *inference);
 

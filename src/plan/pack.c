@@ -48,8 +48,10 @@ static int64_t next_height(const plim__pack_problem *problem, int64_t height) {
 /* Asks for a packing within `height`, every style in turn until one knows the answer. */
 static plim_status probe(packing *pack, int64_t height, int64_t limit, plim__pack_outcome *outcome, plim_error *error) {
     *outcome = PLIM__PACK_STOPPED;
-    for (int style = 0; style < PLIM__PACK_STYLES && *outcome == PLIM__PACK_STOPPED && !spent(pack); style++)
-        PLIM_TRY(plim__pack_search_run(pack->search, height, style, limit, &pack->budget, pack->next, outcome, error));
+    for (int style = 0; style < PLIM__PACK_STYLES && *outcome == PLIM__PACK_STOPPED && !spent(pack); style++) {
+        plim__pack_goal goal = {height, style, limit};
+        PLIM_TRY(plim__pack_search_run(pack->search, &goal, &pack->budget, pack->next, outcome, error));
+    }
     if (*outcome == PLIM__PACK_IMPOSSIBLE) pack->proven = next_height(&pack->problem, height);
     if (*outcome == PLIM__PACK_FOUND) {
         int64_t *swap = pack->offsets;

@@ -4,7 +4,7 @@
  * steps, whose saved activations nest like onion skins; large first suits inference; what is alive at the most crowded
  * time first suits both.
  *
- * Two ways to find a place:
+ * Two methods to find a place:
  *   drop   on top of everything placed that overlaps it: a segment tree over time, n log n
  *   fit    into a gap between those: pack_shelf.c */
 #include "plan/pack_greedy.h"
@@ -92,17 +92,22 @@ static int64_t skyline_highest(const skyline *sky, int32_t node, int32_t begin, 
     return below > sky->covers[node] ? below : sky->covers[node];
 }
 
-static void skyline_raise(skyline *sky, int32_t node, int32_t begin, int32_t end, int32_t first, int32_t last,
-                          int64_t top) {
-    if (last <= begin || end <= first) return;
-    if (sky->highest[node] < top) sky->highest[node] = top;
-    if (first <= begin && end <= last) {
-        if (sky->covers[node] < top) sky->covers[node] = top;
+/* From section `first` to before `last`, the height becomes at least `top`. */
+struct raise {
+    int32_t first, last;
+    int64_t top;
+};
+
+static void skyline_raise(skyline *sky, int32_t node, int32_t begin, int32_t end, const struct raise *to) {
+    if (to->last <= begin || end <= to->first) return;
+    if (sky->highest[node] < to->top) sky->highest[node] = to->top;
+    if (to->first <= begin && end <= to->last) {
+        if (sky->covers[node] < to->top) sky->covers[node] = to->top;
         return;
     }
     int32_t middle = begin + (end - begin) / 2;
-    skyline_raise(sky, 2 * node, begin, middle, first, last, top);
-    skyline_raise(sky, 2 * node + 1, middle, end, first, last, top);
+    skyline_raise(sky, 2 * node, begin, middle, to);
+    skyline_raise(sky, 2 * node + 1, middle, end, to);
 }
 
 /* --- construction --------------------------------------------------------------------------------------------- */
@@ -129,7 +134,7 @@ static bool settle(builder *build, int32_t item, int64_t offset, placement place
     const plim__pack_item *it = &build->problem->items[item];
     build->offsets[item] = offset;
     if (place != PLACE_DROP) return plim__pack_shelf_insert(&build->shelf, item, offset);
-    skyline_raise(&build->sky, 1, 0, build->sky.leaves, it->first, it->last, offset + it->size);
+    skyline_raise(&build->sky, 1, 0, build->sky.leaves, &(struct raise){it->first, it->last, offset + it->size});
     build->work += 64;
     return true;
 }
@@ -193,7 +198,7 @@ static void measure_crowd(builder *build) {
     }
     for (int32_t s = 0; s < problem->section_count; s++) {
         live += change[s];
-        skyline_raise(&build->sky, 1, 0, build->sky.leaves, s, s + 1, live);
+        skyline_raise(&build->sky, 1, 0, build->sky.leaves, &(struct raise){s, s + 1, live});
     }
     for (int32_t i = 0; i < problem->count; i++)
         build->crowd[i] =

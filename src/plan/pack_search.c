@@ -273,16 +273,15 @@ static walk start(plim__pack_search *search) {
     return descend(search, 0);
 }
 
-plim_status plim__pack_search_run(plim__pack_search *search, int64_t capacity, int style, int64_t limit,
-                                  plim__pack_budget *budget, int64_t *offsets, plim__pack_outcome *outcome,
-                                  plim_error *error) {
+plim_status plim__pack_search_run(plim__pack_search *search, const plim__pack_goal *goal, plim__pack_budget *budget,
+                                  int64_t *offsets, plim__pack_outcome *outcome, plim_error *error) {
     plim__pack_state *state = &search->state;
-    search->salt = plim__pack_mix((uint64_t)capacity, 0);
-    search->style = style;
+    search->salt = plim__pack_mix((uint64_t)goal->capacity, 0);
+    search->style = goal->style;
     *outcome = PLIM__PACK_IMPOSSIBLE;
-    if (!plim__pack_state_reset(state, capacity)) return PLIM_OK;
+    if (!plim__pack_state_reset(state, goal->capacity)) return PLIM_OK;
     state->work = 0;
-    if (limit > budget->work) limit = budget->work;
+    int64_t limit = goal->limit < budget->work ? goal->limit : budget->work;
     int64_t nodes = 0;
     walk now = start(search);
     while (now != WALK_SOLVED && now != WALK_NO_MEMORY) {

@@ -19,9 +19,14 @@ enum { PLIM__PACK_STYLES = 8 };
 plim_status plim__pack_search_new(const plim__pack_problem *problem, size_t memory, plim__pack_search **search,
                                   plim_error *error);
 void plim__pack_search_free(plim__pack_search *search);
-/* Spends at most `limit` of the budget's work. What it learns about dead ends is kept for the next call. */
-plim_status plim__pack_search_run(plim__pack_search *search, int64_t capacity, int style, int64_t limit,
-                                  plim__pack_budget *budget, int64_t *offsets, plim__pack_outcome *outcome,
-                                  plim_error *error);
+typedef struct plim__pack_goal {
+    int64_t capacity;
+    int style;     /* below PLIM__PACK_STYLES */
+    int64_t limit; /* of the budget's work */
+} plim__pack_goal;
+
+/* What it learns about dead ends is held for the next call. */
+plim_status plim__pack_search_run(plim__pack_search *search, const plim__pack_goal *goal, plim__pack_budget *budget,
+                                  int64_t *offsets, plim__pack_outcome *outcome, plim_error *error);
 
 #endif

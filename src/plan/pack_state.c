@@ -76,7 +76,7 @@ static void sort_section(const int64_t *low, int32_t *list, int32_t count) {
     }
 }
 
-/* Computes level, spare and ready anew. False when the section's items no longer fit. */
+/* Computes level, spare and ready again. False when the section's items no longer fit. */
 static bool measure(plim__pack_state *state, int32_t section) {
     const int64_t *low = state->low, *size = state->size;
     int32_t *list = state->sorted + state->problem->live.start[section], count = state->unplaced[section];

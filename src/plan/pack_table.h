@@ -1,4 +1,4 @@
-/* A set of search states that are known to lead nowhere; forgets the cheap ones when it is full. */
+/* A set of search states that are known to lead nowhere; drops the cheap ones when it is full. */
 #ifndef PLIM_PLAN_PACK_TABLE_H
 #define PLIM_PLAN_PACK_TABLE_H
 
@@ -8,7 +8,7 @@
 
 typedef struct plim__pack_table {
     uint64_t *slots; /* the upper 58 bits of a key, and the logarithm of what it cost to learn it */
-    int bits;        /* two to so many buckets */
+    int bits;        /* there are two to this power buckets */
 } plim__pack_table;
 
 /* Of `bytes` at most; 0: 8 MiB. False when memory is short. */

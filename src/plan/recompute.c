@@ -12,7 +12,7 @@
 #define LONG_STEP      0.8   /* where only the lowest is of interest */
 #define FLOOR_TRIES    3     /* how often the lowest point is tried to be lowered further */
 #define SMALL_STEPS    64    /* programs up to this size are searched exactly ... */
-#define STATES         20000 /* ... as far as so many states go for one target, */
+#define STATES         20000 /* ... as far as this many states go for one target, */
 #define STATES_OF_MANY 1500  /* ... and for each point of a whole frontier */
 #define IMPROVEMENTS   2000  /* rounds times steps, at each point */
 #define LEAST_SECONDS  1e-9  /* of a step: keeps scores finite */
@@ -137,7 +137,8 @@ static plim_status solve(struct explorer *x, const plim__schedule *order, int64_
     bool found;
     double limit = known ? known->extra_seconds : INFINITY;
     if (limit <= 0) return PLIM_OK;
-    PLIM_TRY(plim__search_exact(x->search, order, target, limit, states, &found, x->error));
+    plim__exact_goal goal = {target, limit, states};
+    PLIM_TRY(plim__search_exact(x->search, order, &goal, &found, x->error));
     return found ? record(x) : PLIM_OK;
 }
 

@@ -24,7 +24,7 @@ typedef struct plim__recompute_options {
 } plim__recompute_options;
 
 typedef struct plim__frontier_point {
-    int64_t peak_bytes;   /* what the schedule needs besides what is kept, before packing: lower_bound_bytes -
+    int64_t peak_bytes;   /* transient bytes that the schedule needs, before packing: lower_bound_bytes -
                            * persistent_bytes of its plan */
     double extra_seconds; /* of the steps that are done again */
     plim__schedule schedule;
@@ -40,7 +40,7 @@ typedef struct plim__frontier {
 plim_status plim__frontier_create(const plim__depend *depend, const plim__recompute_options *options,
                                   plim__frontier **frontier, plim_error *error);
 void plim__frontier_free(plim__frontier *frontier);
-/* The cheapest point that needs at most so much; NULL when there is none. */
+/* The cheapest point that needs at most `bytes`; NULL when there is none. */
 const plim__frontier_point *plim__frontier_find(const plim__frontier *frontier, int64_t bytes);
 
 /* One target alone. When it cannot be reached, point->peak_bytes is above it: the lowest that was found. Free the

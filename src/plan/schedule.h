@@ -35,10 +35,10 @@ plim_status plim__schedule_apply(const plim__program *original, const plim__sche
 typedef struct plim__meter {
     const plim__depend *depend; /* not owned */
     size_t capacity;            /* longest schedule that it can measure */
-    int64_t *live;              /* after measuring: bytes in use at each step that are not kept, workspace included */
+    int64_t *live;              /* after measuring: transient bytes in use at each step, workspace included */
     int64_t peak;               /* the largest: plan->lower_bound_bytes - plan->persistent_bytes of plim__plan_create */
     /* while measuring */
-    bool *ends;    /* of each operand in the schedule: nobody reads the buffer afterwards */
+    bool *ends;    /* of each operand in the schedule: no step reads the buffer afterwards */
     int32_t *next; /* of each buffer: its next reader */
     int32_t *root; /* of each buffer: whose memory it has */
 } plim__meter;

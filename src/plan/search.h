@@ -11,10 +11,10 @@ typedef struct plim__draft {
     size_t count;
 } plim__draft;
 
-/* One way to make a schedule lower: these steps are done again before the step at `place`. */
-#define PLIM__WAYS      96
-#define PLIM__WAY_STEPS 512
-struct plim__way {
+/* A drop makes a schedule lower: these steps are done again before the step at `place`. */
+#define PLIM__DROPS      96
+#define PLIM__DROP_STEPS 512
+struct plim__drop {
     int32_t *steps;
     int32_t count, place;
     double score; /* bytes above the target that it takes away, summed up over the places, for each second */
@@ -73,11 +73,11 @@ typedef struct plim__search {
     size_t versions_capacity; /* as many as there can be, those of a trial too */
     struct plim__trials *trials;
     struct plim__removal *removals;
-    struct plim__way ways[PLIM__WAYS]; /* the best first */
-    size_t way_count;
-    int32_t *way_steps, *free_way; /* memory for their steps, and for those of the next one */
+    struct plim__drop drops[PLIM__DROPS]; /* the best first */
+    size_t drop_count;
+    int32_t *drop_steps, *free_drop; /* memory for their steps, and for those of the next one */
     uint64_t random;
-    bool noise; /* estimates are blurred, to find other ways than the last time */
+    bool noise; /* estimates are blurred, to find other drops than the last time */
 } plim__search;
 
 /* seconds must outlive the search. */
@@ -94,7 +94,7 @@ double plim__search_cost(const plim__search *search, const plim__draft *draft); 
 /* Bytes above the target, summed up over the places of the draft. */
 int64_t plim__search_excess(plim__search *search, const plim__draft *draft, int64_t target);
 uint64_t plim__search_random(plim__search *search, uint64_t below);
-/* Takes out runs whose outputs nobody reads before they are made again. */
+/* Takes out runs whose outputs no step reads before they are made again. */
 void plim__search_clean(plim__search *search, plim__draft *draft);
 
 /* Looks at `now`: live bytes, area and above for the target, runs, versions; since and until are those before the first
@@ -109,9 +109,9 @@ int32_t plim__search_version(const plim__search *search, int32_t buffer, int32_t
 #define PLIM__PLACES 32 /* in a block of places */
 
 /* Trials: what would `now`, as it was looked at, be like with some steps put in before a place, or without the run at a
- * place? Runs that nobody would read any more are taken out, as plim__search_clean does. Returns bytes above the target,
+ * place? Runs that no step would read any more are taken out, as plim__search_clean does. Returns bytes above the target,
  * summed up over the places; when they are `enough` or more it may return any number from there. */
-int64_t plim__search_with(plim__search *search, const struct plim__way *way, int64_t target, int64_t enough);
+int64_t plim__search_with(plim__search *search, const struct plim__drop *drop, int64_t target, int64_t enough);
 int64_t plim__search_without(plim__search *search, int32_t place, int64_t target, int64_t enough);
 double plim__search_more(const plim__search *search); /* seconds that the last trial of the first kind takes more */
 bool plim__trials_create(plim__search *search);
@@ -125,10 +125,15 @@ void plim__search_restore(plim__search *search, int64_t target);
 /* Improves `now` by taking out some repetitions and dropping again, `rounds` times: towards the target while it needs
  * more, then towards less time. */
 void plim__search_improve(plim__search *search, int64_t target, int rounds);
-/* The cheapest schedule that meets the target with its first runs in this order, below `limit` seconds of repetitions,
- * becomes `now`. found: whether it did; otherwise there is none, or the program is too large, or `states` were not
- * enough. */
-plim_status plim__search_exact(plim__search *search, const plim__schedule *order, int64_t target, double limit,
-                               size_t states, bool *found, plim_error *error);
+typedef struct plim__exact_goal {
+    int64_t target; /* bytes */
+    double limit;   /* seconds of repetitions */
+    size_t states;  /* of the search, at most */
+} plim__exact_goal;
+
+/* The cheapest schedule that meets the goal with its first runs in this order becomes `now`. found: whether it did;
+ * otherwise there is none, or the program is too large, or the states were not enough. */
+plim_status plim__search_exact(plim__search *search, const plim__schedule *order, const plim__exact_goal *goal,
+                               bool *found, plim_error *error);
 
 #endif

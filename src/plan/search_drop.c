@@ -1,4 +1,4 @@
-/* Dropping: a buffer that waits long between two uses is forgotten after the first and made again before the second,
+/* Dropping: a buffer that waits long between two uses is released after the first and computed again before the second,
  * together with whatever of its own inputs is gone by then.
  *
  *     use ············ waits ············ use          the gap
@@ -12,8 +12,8 @@
 
 #include "plan/search.h"
 
-#define TRIED 8 /* ways that are tried for real in each round; all of them when none of these helps */
-#define SMALL 4 /* an input of less than 1/4 of what is made from it is rather kept than made again */
+#define TRIED 8 /* drops that are tried for real in each round; all of them when none of these helps */
+#define SMALL 4 /* an input of less than 1/4 of what is computed from it is better held than computed again */
 
 /* --- making again ------------------------------------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static bool add_to_closure(plim__search *s, struct closure *c, int32_t step) {
         else if (!add_to_closure(s, c, d->maker[b]))
             return false;
     }
-    if (c->count == PLIM__WAY_STEPS) return false;
+    if (c->count == PLIM__DROP_STEPS) return false;
     c->steps[c->count++] = step;
     c->seconds += s->seconds[step];
     return c->gain / c->seconds > c->least;
@@ -74,26 +74,26 @@ static double relief(const plim__search *s, const struct gap *gap) {
     return area < most ? area : most;
 }
 
-/* Puts a way where its score belongs; the worst one leaves when there are too many, and its steps' memory is free. */
-static void insert_way(plim__search *s, struct plim__way way) {
-    size_t at = s->way_count;
-    if (at == PLIM__WAYS) {
-        if (s->ways[at - 1].score >= way.score) return;
-        s->free_way = s->ways[--at].steps;
+/* Puts a drop where its score belongs; the worst one leaves when there are too many, and its steps' memory is free. */
+static void insert_drop(plim__search *s, struct plim__drop drop) {
+    size_t at = s->drop_count;
+    if (at == PLIM__DROPS) {
+        if (s->drops[at - 1].score >= drop.score) return;
+        s->free_drop = s->drops[--at].steps;
     } else {
-        s->free_way = s->way_steps + PLIM__WAY_STEPS * ++s->way_count;
+        s->free_drop = s->drop_steps + PLIM__DROP_STEPS * ++s->drop_count;
     }
-    for (; at > 0 && s->ways[at - 1].score < way.score; at--) s->ways[at] = s->ways[at - 1];
-    s->ways[at] = way;
+    for (; at > 0 && s->drops[at - 1].score < drop.score; at--) s->drops[at] = s->drops[at - 1];
+    s->drops[at] = drop;
 }
 
 static void estimate(plim__search *s, const struct gap *gap, int64_t target) {
     double gain = relief(s, gap), seconds_before = -1;
-    bool full = !s->noise && s->way_count == PLIM__WAYS; /* blurred, the worst may still become better */
-    double least = full ? s->ways[PLIM__WAYS - 1].score : -INFINITY;
+    bool full = !s->noise && s->drop_count == PLIM__DROPS; /* blurred, the worst may still become better */
+    double least = full ? s->drops[PLIM__DROPS - 1].score : -INFINITY;
     if (gain / s->seconds[s->depend->maker[gap->buffer]] <= least) return;
     for (int keep = 0; keep < 2; keep++) {
-        struct closure c = {.steps = s->free_way,
+        struct closure c = {.steps = s->free_drop,
                             .place = gap->to,
                             .wanted = s->depend->bytes[gap->buffer],
                             .target = target,
@@ -108,15 +108,15 @@ static void estimate(plim__search *s, const struct gap *gap, int64_t target) {
         double score = (gain - c.harm) / c.seconds;
         if (s->noise) score *= 0.6 + (double)plim__search_random(s, 1000) * 0.001;
         if (score <= 0) score = gain / c.seconds * 1e-9; /* behind all others, yet not out */
-        insert_way(s, (struct plim__way){c.steps, c.count, c.place, score});
+        insert_drop(s, (struct plim__drop){c.steps, c.count, c.place, score});
     }
 }
 
 /* Walks `now` and estimates every gap that has places above the target in it. */
-static void find_ways(plim__search *s, int64_t target) {
+static void find_drops(plim__search *s, int64_t target) {
     const plim__depend *d = s->depend;
-    s->way_count = 0;
-    s->free_way = s->way_steps;
+    s->drop_count = 0;
+    s->free_drop = s->drop_steps;
     for (size_t i = 0; i < s->now.count; i++) {
         int32_t step = s->now.steps[i];
         for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++) {
@@ -130,22 +130,22 @@ static void find_ways(plim__search *s, int64_t target) {
 
 /* --- trying for real ---------------------------------------------------------------------------------------------- */
 
-static void build_trial(plim__search *s, const struct plim__way *way) {
-    size_t place = (size_t)way->place, added = (size_t)way->count;
+static void build_trial(plim__search *s, const struct plim__drop *drop) {
+    size_t place = (size_t)drop->place, added = (size_t)drop->count;
     memcpy(s->trial.steps, s->now.steps, place * sizeof *s->trial.steps);
-    memcpy(s->trial.steps + place, way->steps, added * sizeof *s->trial.steps);
+    memcpy(s->trial.steps + place, drop->steps, added * sizeof *s->trial.steps);
     memcpy(s->trial.steps + place + added, s->now.steps + place, (s->now.count - place) * sizeof *s->trial.steps);
     s->trial.count = s->now.count + added;
     plim__search_clean(s, &s->trial);
 }
 
 static bool drop_one(plim__search *s, int64_t target) {
-    find_ways(s, target);
+    find_drops(s, target);
     int64_t excess = s->area[s->now.count];
     double best = 0;
     size_t chosen = 0;
-    for (size_t w = 0; w < s->way_count && (w < TRIED || best <= 0); w++) {
-        int64_t gain = excess - plim__search_with(s, &s->ways[w], target, excess);
+    for (size_t w = 0; w < s->drop_count && (w < TRIED || best <= 0); w++) {
+        int64_t gain = excess - plim__search_with(s, &s->drops[w], target, excess);
         if (gain <= 0) continue;
         double score = (double)gain / fmax(plim__search_more(s), 1e-9);
         if (score <= best) continue;
@@ -153,7 +153,7 @@ static bool drop_one(plim__search *s, int64_t target) {
         chosen = w;
     }
     if (best <= 0) return false;
-    build_trial(s, &s->ways[chosen]);
+    build_trial(s, &s->drops[chosen]);
     plim__draft_set(&s->now, &s->trial);
     return true;
 }

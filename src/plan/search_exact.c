@@ -47,7 +47,7 @@ struct exact {
     int32_t buffers[MOST_BUFFERS];
     int32_t count;
     mask *reads, *makes; /* of each step */
-    mask *useful;        /* after so many steps: what may still be read */
+    mask *useful;        /* by the number of steps done: what may still be read */
     mask outputs;
     PLIM_VEC(struct node) nodes;
     PLIM_VEC(int32_t) heap; /* nodes, the lowest bound on top */
@@ -304,9 +304,11 @@ static bool search(struct exact *e, size_t states) {
     return false;
 }
 
-plim_status plim__search_exact(plim__search *s, const plim__schedule *order, int64_t target, double limit,
-                               size_t states, bool *found, plim_error *error) {
-    struct exact e = {.search = s, .depend = s->depend, .target = target, .limit = limit, .order = order->steps};
+plim_status plim__search_exact(plim__search *s, const plim__schedule *order, const plim__exact_goal *goal, bool *found,
+                               plim_error *error) {
+    size_t states = goal->states;
+    struct exact e = {
+        .search = s, .depend = s->depend, .target = goal->target, .limit = goal->limit, .order = order->steps};
     *found = false;
     if (make(&e, states)) {
         if (number_buffers(&e)) {

@@ -1,6 +1,6 @@
-/* Looking at a schedule: which versions of buffers there are, where each is made and used last, which of them share
- * memory, and how many bytes are alive at each place: the same as plim__meter_run finds, kept so that trials can be
- * reckoned from it. */
+/* Surveying a schedule: which versions of buffers there are, where each is made and used last, which of them share
+ * memory, and how many bytes are alive at each place: the same as plim__meter_run finds, held so that trials can be
+ * computed from it. */
 #include <string.h>
 
 #include "plan/search.h"
@@ -29,7 +29,7 @@ static void find_versions(plim__search *s) {
         if (s->runs[step]++ == 0) s->first[step] = i;
         for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++) {
             int32_t v = s->newest[d->reads.items[k]];
-            if (v < 0) continue; /* nobody made it: there is no such program */
+            if (v < 0) continue; /* no step made it: there is no such program */
             s->readings[readings] = (plim__reading){i, s->versions[v].reading};
             s->versions[v].reading = readings++;
             s->versions[v].end = i;

@@ -1,10 +1,10 @@
-/* Trials: what a schedule would be like after one change, reckoned from what differs.
+/* Trials: what a schedule would be like after one change, computed from what differs.
  *
  *     now      a b c d e f g            place of `e`: 4
  *     trial    a b c d b'e f g          `b` is put in before it: the old version of what `b` makes ends with its last
  *              0 1 2 3 4 5 6 7          use before, the new one takes its further uses, inputs of `b` live on
  *
- * Only few versions end somewhere else. The blocks of memory that these lie in are taken away and built anew, as the
+ * Only few versions end somewhere else. The blocks of memory that these lie in are taken away and rebuilt, as the
  * schedule would build them; everything else stays as it was looked at. Measuring the trial as a whole gives the same
  * numbers, at the price of walking over all of it. */
 #include <string.h>
@@ -24,7 +24,7 @@ struct change {
 struct fate {
     int32_t end, end_stamp;   /* where it ends now */
     int32_t read, read_stamp; /* the last of the steps put in that reads it */
-    int32_t lift_stamp;       /* of the first version of a block: its memory is reckoned anew */
+    int32_t lift_stamp;       /* of the first version of a block: its memory is computed again */
     int32_t done_stamp;       /* it lies in memory that was begun by another */
 };
 
@@ -65,7 +65,7 @@ bool plim__trials_create(plim__search *s) {
     t->queue = plim__alloc_array(versions, sizeof *t->queue);
     t->changes = plim__alloc_array(2 * versions, sizeof *t->changes);
     t->difference = plim__alloc_zero(places, sizeof *t->difference);
-    t->inside = plim__alloc_zero(PLIM__WAY_STEPS + 1, sizeof *t->inside);
+    t->inside = plim__alloc_zero(PLIM__DROP_STEPS + 1, sizeof *t->inside);
     t->marked = plim__alloc_zero(places / PLIM__PLACES + 1, sizeof *t->marked);
     return t->fates && t->fresh && t->fresh_stamp && t->gone && t->lost && t->lost_live && t->moved && t->queue &&
            t->changes && t->difference && t->inside && t->marked;
@@ -148,7 +148,7 @@ static void take_out(plim__search *s, int32_t place) {
     }
 }
 
-/* Runs that nobody reads any more go, from the last to the first; the last run left of a step stays. */
+/* Runs that no step reads any more go, from the last to the first; the last run left of a step stays. */
 static void clean(plim__search *s) {
     const plim__depend *d = s->depend;
     struct plim__trials *t = s->trials;
@@ -383,15 +383,15 @@ static void begin(plim__search *s, int32_t place, const int32_t *into, int32_t a
     t->lost_count = t->moved_count = t->queued = t->change_count = 0;
 }
 
-int64_t plim__search_with(plim__search *s, const struct plim__way *way, int64_t target, int64_t enough) {
-    begin(s, way->place, way->steps, way->count);
+int64_t plim__search_with(plim__search *s, const struct plim__drop *drop, int64_t target, int64_t enough) {
+    begin(s, drop->place, drop->steps, drop->count);
     put_in(s);
     clean(s);
     place_versions(s);
     return excess(s, target, enough);
 }
 
-/* Added up in the order of the schedule: to the last bit what plim__search_cost says of it, so that ways rank the same
+/* Added up in the order of the schedule: to the last bit what plim__search_cost says of it, so that drops rank the same
  * whichever is asked. */
 double plim__search_more(const plim__search *s) {
     const struct plim__trials *t = s->trials;

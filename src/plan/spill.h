@@ -18,7 +18,7 @@ typedef struct plim__spill_list {
 
 plim_status plim__spill_list_make(const plim__program *program, plim__spill_list *list, plim_error *error);
 void plim__spill_list_free(plim__spill_list *list);
-/* The least that can be spilled of at least `bytes`; 0 when there is not so much. */
+/* The least that can be spilled of at least `bytes`; 0 when there is less. */
 size_t plim__spill_list_sum(const plim__spill_list *list, size_t bytes);
 /* The most that can be spilled within `room` bytes. */
 size_t plim__spill_list_most(const plim__spill_list *list, uint64_t room);

@@ -2,7 +2,6 @@
 #include "plan/variant.h"
 
 #include "core/error.h"
-#include "program/fold.h"
 
 /* Many variants are packed while a plan is searched for; placements found later than this hardly differ. */
 #define PACK_WORK 20000000
@@ -27,16 +26,16 @@ static void find_after_loss(plim__variant *v) {
     }
 }
 
-plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
+plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, plim__target target,
                                  const plim__variant *like, plim__variant **variant, plim_error *error) {
     plim__variant *v = *variant = plim__alloc_zero(1, sizeof *v);
     if (!v) return plim__fail_memory(error, "a plan", sizeof *v);
-    plim__training_options with_fold = *options;
-    with_fold.fold = plim__kernel_fold;
     v->samples = options->batch;
+    plim__training_options with_fold = *options;
+    with_fold.fold = target.device->fold;
     plim_status status = plim__training_create(model, &with_fold, &v->training, error);
     if (status == PLIM_OK)
-        status = plim__program_create(v->training->graph, threads, like ? like->lowered : NULL, &v->lowered, error);
+        status = plim__program_create(v->training->graph, target, like ? like->lowered : NULL, &v->lowered, error);
     v->program = v->lowered;
     if (status == PLIM_OK) status = plim__spill_list_make(v->lowered, &v->spillable, error);
     if (status == PLIM_OK) return PLIM_OK;

@@ -27,7 +27,7 @@ typedef struct plim__base {
 } plim__base;
 
 /* Builds and lowers. With `like` (may be NULL) weights and state are arranged as there. */
-plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, int threads,
+plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, plim__target target,
                                  const plim__variant *like, plim__variant **variant, plim_error *error);
 /* Orders the steps (`schedule` NULL: as they were lowered) and packs, with `spill` bytes of optimizer state in a file. With
  * a base (may be NULL) it spills what that one does. May be called again. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/error.h"
-#include "kernel/machine.h"
 #include "program/program.h"
 
 /* Larger results stay computed: folding them would keep bytes that a view or a cheap step gives anyway. */
@@ -45,51 +44,50 @@ static void free_isolated(plim_graph *alone) {
     plim_graph_free(alone);
 }
 
+static plim_status bring_in(const plim__load *load, void **to, plim_error *error) {
+    if (!load->in.run) return plim__tensor_read(load->tensor, *to, error);
+    PLIM_TRY(plim__tensor_load(load->tensor, error));
+    void *scratch = plim__alloc(load->in.scratch);
+    if (!scratch) return plim__fail_memory(error, "folding a constant", load->in.scratch);
+    plim__call call = {.state = load->in.state, .in = &load->tensor->data, .out = to, .scratch = scratch};
+    plim_status status = load->in.run(&call);
+    plim__free(scratch);
+    return status;
+}
+
+static plim_status run_step(const plim__step *step, void *const *blocks, plim_error *error) {
+    int32_t count = step->in_count + step->out_count;
+    void **pointers = plim__alloc_array((size_t)count, sizeof *pointers);
+    if (!pointers) return plim__fail_memory(error, "folding a constant", sizeof *pointers);
+    for (int32_t i = 0; i < count; i++) {
+        plim__operand o = step->operands[i];
+        pointers[i] = o.buffer < 0 ? NULL : (char *)blocks[o.buffer] + o.offset;
+    }
+    plim_error detail = {0};
+    plim__call call = {.state = step->state,
+                       .in = pointers,
+                       .out = pointers + step->in_count,
+                       .error = &detail,
+                       .scratch = step->scratch < 0 ? NULL : blocks[step->scratch]};
+    plim_status status = step->run(&call);
+    plim__free(pointers);
+    if (status == PLIM_OK) return PLIM_OK;
+    return plim__fail(error, status, "folding %s failed: %s", step->label,
+                      *detail.message ? detail.message : plim_status_sentence(status));
+}
+
 /* Buffers are not packed here: each gets a block of its own. */
 static plim_status run_blocks(const plim__program *program, void **blocks, plim_error *error) {
     for (size_t b = 0; b < program->buffers.count; b++)
         if (!(blocks[b] = plim__alloc(program->buffers.items[b].bytes)))
             return plim__fail_memory(error, "folding a constant", program->buffers.items[b].bytes);
-    for (size_t i = 0; i < program->loads.count; i++) {
-        const plim__load *load = &program->loads.items[i];
-        if (!load->in.run) {
-            PLIM_TRY(plim__tensor_read(load->tensor, blocks[load->buffer], error));
-            continue;
-        }
-        PLIM_TRY(plim__tensor_load(load->tensor, error));
-        void *scratch = plim__alloc(load->in.scratch);
-        plim__call call = {
-            .state = load->in.state, .in = &load->tensor->data, .out = &blocks[load->buffer], .scratch = scratch};
-        plim_status status =
-            scratch ? load->in.run(&call) : plim__fail_memory(error, "folding a constant", load->in.scratch);
-        plim__free(scratch);
-        PLIM_TRY(status);
-    }
-    for (size_t s = 0; s < program->steps.count; s++) {
-        const plim__step *step = &program->steps.items[s];
-        int32_t count = step->in_count + step->out_count;
-        void **pointers = plim__alloc_array((size_t)count, sizeof *pointers);
-        if (!pointers) return plim__fail_memory(error, "folding a constant", sizeof *pointers);
-        for (int32_t i = 0; i < count; i++) {
-            plim__operand o = step->operands[i];
-            pointers[i] = o.buffer < 0 ? NULL : (char *)blocks[o.buffer] + o.offset;
-        }
-        plim_error detail = {0};
-        plim__call call = {.state = step->state,
-                           .in = pointers,
-                           .out = pointers + step->in_count,
-                           .error = &detail,
-                           .scratch = step->scratch < 0 ? NULL : blocks[step->scratch]};
-        plim_status status = step->run(&call);
-        plim__free(pointers);
-        if (status != PLIM_OK)
-            return plim__fail(error, status, "folding %s failed: %s", step->label,
-                              *detail.message ? detail.message : plim_status_sentence(status));
-    }
-    return PLIM_OK;
+    for (size_t i = 0; i < program->loads.count; i++)
+        PLIM_TRY(bring_in(&program->loads.items[i], &blocks[program->loads.items[i].buffer], error));
+    for (size_t s = 0; s < program->steps.count; s++) PLIM_TRY(run_step(&program->steps.items[s], blocks, error));
+    return program->target.device->wait(program->engine);
 }
 
-static plim_status keep_outputs(plim_graph *g, const plim__node *node, const plim_graph *alone,
+static plim_status take_outputs(plim_graph *g, const plim__node *node, const plim_graph *alone,
                                 const plim__program *program, void *const *blocks, plim_error *error) {
     size_t k = 0;
     for (size_t i = 0; i < node->outputs.count; i++) {
@@ -106,8 +104,7 @@ static plim_status keep_outputs(plim_graph *g, const plim__node *node, const pli
     return PLIM_OK;
 }
 
-plim_status plim__kernel_fold(plim_graph *g, int32_t index, void *context, plim_error *error) {
-    (void)context;
+plim_status plim__program_fold(plim_graph *g, int32_t index, const plim__device *device, plim_error *error) {
     const plim__node *node = &g->nodes.items[index];
     size_t total = 0;
     for (size_t i = 0; i < node->outputs.count; i++) {
@@ -120,11 +117,11 @@ plim_status plim__kernel_fold(plim_graph *g, int32_t index, void *context, plim_
     plim_graph *alone = isolate(g, node);
     if (!alone) return plim__fail_memory(error, "folding a constant", sizeof *alone);
     plim__program *program = NULL;
-    plim_status status = plim__program_create(alone, 1, NULL, &program, error);
+    plim_status status = plim__program_create(alone, (plim__target){device, 1}, NULL, &program, error);
     void **blocks = status == PLIM_OK ? plim__alloc_zero(program->buffers.count, sizeof *blocks) : NULL;
     if (status == PLIM_OK && !blocks) status = plim__fail_memory(error, "folding a constant", sizeof *blocks);
     if (status == PLIM_OK) status = run_blocks(program, blocks, error);
-    if (status == PLIM_OK) status = keep_outputs(g, node, alone, program, blocks, error);
+    if (status == PLIM_OK) status = take_outputs(g, node, alone, program, blocks, error);
     for (size_t b = 0; blocks && b < program->buffers.count; b++) plim__free(blocks[b]);
     plim__free(blocks);
     plim__program_free(program);

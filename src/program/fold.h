@@ -3,8 +3,9 @@
 #define PLIM_PROGRAM_FOLD_H
 
 #include "graph/graph.h"
+#include "program/device.h"
 
-/* A plim__fold: the node's outputs become constants, unless they are large (`context` is NULL). */
-plim_status plim__kernel_fold(plim_graph *g, int32_t node, void *context, plim_error *error);
+/* The node's outputs become constants, unless they are large. The device's memory must be the host's. */
+plim_status plim__program_fold(plim_graph *g, int32_t node, const plim__device *device, plim_error *error);
 
 #endif

@@ -1,7 +1,7 @@
-/* How values lie in memory. */
-#include <string.h>
+/* Layouts by strides; what is blocked is the device's. */
+#include "program/layout.h"
 
-#include "program/lower.h"
+#include "program/device.h"
 
 plim__layout plim__layout_dense(plim_dtype dtype, const plim__shape *shape) {
     plim__layout layout = {.dtype = dtype, .shape = *shape};
@@ -28,7 +28,7 @@ bool plim__layout_is_dense(const plim__layout *layout) {
 
 bool plim__layout_equal(const plim__layout *a, const plim__layout *b) {
     if (a->dtype != b->dtype || a->blocked != b->blocked || !plim__shape_equal(&a->shape, &b->shape)) return false;
-    if (a->blocked) return dnnl_memory_desc_equal(&a->md, &b->md);
+    if (a->blocked) return a->device == b->device && a->device->layout_equal(a, b);
     for (int i = 0; i < a->shape.rank; i++)
         if (a->shape.dims[i] != 1 && a->strides[i] != b->strides[i]) return false;
     return true;
@@ -80,7 +80,7 @@ bool plim__layout_reshape(const plim__layout *from, const plim__shape *shape, pl
 }
 
 size_t plim__layout_bytes(const plim__layout *layout) {
-    if (layout->blocked) return dnnl_memory_desc_get_size(&layout->md);
+    if (layout->blocked) return layout->device->layout_bytes(layout);
     size_t bytes = 0;
     int64_t last = 1;
     for (int i = 0; i < layout->shape.rank; i++) {
@@ -90,44 +90,24 @@ size_t plim__layout_bytes(const plim__layout *layout) {
     return plim_dtype_bytes(layout->dtype, last, &bytes) ? bytes : 0;
 }
 
-static dnnl_data_type_t dnnl_type(plim_dtype dtype) {
-    switch (dtype) {
-    case PLIM_F32: return dnnl_f32;
-    case PLIM_BF16: return dnnl_bf16;
-    case PLIM_F16: return dnnl_f16;
-    case PLIM_I32: return dnnl_s32;
-    case PLIM_I8: return dnnl_s8;
-    case PLIM_U8: return dnnl_u8;
-    default: return dnnl_data_type_undef;
-    }
-}
-
-bool plim__layout_md(const plim__layout *layout, dnnl_memory_desc_t *md) {
-    if (layout->blocked) {
-        *md = layout->md;
-        return true;
-    }
-    dnnl_data_type_t type = dnnl_type(layout->dtype);
-    if (type == dnnl_data_type_undef) return false;
-    if (layout->shape.rank == 0)
-        return dnnl_memory_desc_init_by_strides(md, 1, (dnnl_dims_t){1}, type, (dnnl_dims_t){1}) == dnnl_success;
-    dnnl_dims_t dims, strides;
+bool plim__layout_is_packed(const plim__layout *layout) {
+    if (layout->blocked) return false;
+    int64_t dims[PLIM_MAX_RANK], strides[PLIM_MAX_RANK], expected = 1;
+    int rank = 0;
     for (int i = 0; i < layout->shape.rank; i++) {
-        dims[i] = layout->shape.dims[i];
-        strides[i] = layout->strides[i];
+        if (layout->shape.dims[i] == 0) return plim__layout_is_dense(layout);
+        if (layout->shape.dims[i] == 1) continue;
+        int j = rank++;
+        for (; j > 0 && strides[j - 1] > layout->strides[i]; j--) {
+            dims[j] = dims[j - 1];
+            strides[j] = strides[j - 1];
+        }
+        dims[j] = layout->shape.dims[i];
+        strides[j] = layout->strides[i];
     }
-    return dnnl_memory_desc_init_by_strides(md, layout->shape.rank, dims, type, strides) == dnnl_success;
-}
-
-plim__layout plim__layout_from_md(const dnnl_memory_desc_t *md, plim_dtype dtype, const plim__shape *shape) {
-    plim__layout layout = {.dtype = dtype, .shape = *shape, .blocked = true, .md = *md};
-    bool plain = md->format_kind == dnnl_blocked && md->format_desc.blocking.inner_nblks == 0 &&
-                 md->ndims == shape->rank && md->offset0 == 0;
-    for (int i = 0; plain && i < md->ndims; i++) plain = md->padded_dims[i] == md->dims[i];
-    if (plain) {
-        layout.blocked = false;
-        for (int i = 0; i < md->ndims; i++) layout.strides[i] = md->format_desc.blocking.strides[i];
-        memset(&layout.md, 0, sizeof layout.md);
+    for (int i = 0; i < rank; i++) {
+        if (strides[i] != expected) return false;
+        expected *= dims[i];
     }
-    return layout;
+    return true;
 }

@@ -12,22 +12,13 @@
  *     }
  *
  * Inputs and outputs reach the kernel in call->in / call->out in the order of these calls. An input that is
- * not in the wanted layout is rearranged by a step of its own before. Only src/kernel includes dnnl.h. */
+ * not in the wanted layout is rearranged by a step of its own before. The lower functions belong to a device (device.h);
+ * what is here knows neither operators nor kernels. */
 #ifndef PLIM_PROGRAM_LOWER_H
 #define PLIM_PROGRAM_LOWER_H
 
-#include <oneapi/dnnl/dnnl.h>
-
+#include "program/layout.h"
 #include "program/program.h"
-
-/* How a value lies in memory. */
-typedef struct plim__layout {
-    plim_dtype dtype;
-    plim__shape shape;
-    bool blocked;                   /* oneDNN's own arrangement; only md tells where elements are */
-    int64_t strides[PLIM_MAX_RANK]; /* in elements, when not blocked; 0 for broadcast axes of a view */
-    dnnl_memory_desc_t md;          /* when blocked */
-} plim__layout;
 
 typedef enum plim__want {
     PLIM__ANY,     /* whatever it is, blocked too */
@@ -37,12 +28,13 @@ typedef enum plim__want {
 
 typedef struct plim__lower plim__lower;
 
-/* --- what is there -------------------------------------------------------------------------------------------- */
+/* --- the node -------------------------------------------------------------------------------------------- */
 
 const plim_graph *plim__lower_graph(const plim__lower *l);
 const plim__node *plim__lower_node(const plim__lower *l);
 plim_error *plim__lower_error(const plim__lower *l);
 int plim__lower_threads(const plim__lower *l);
+plim__engine *plim__lower_engine(const plim__lower *l);
 bool plim__lower_has_input(const plim__lower *l, size_t i);
 bool plim__lower_has_output(const plim__lower *l, size_t i);
 /* Type of an input or output, from the graph. */
@@ -68,23 +60,18 @@ plim_status plim__lower_unsupported(plim__lower *l, const char *why);
 /* Node input i becomes the next in operand; *layout (may be NULL) is what it really is. An absent optional
  * input becomes a NULL operand. */
 plim_status plim__lower_input(plim__lower *l, size_t i, plim__want want, plim__layout *layout);
-/* The same in exactly this oneDNN layout. */
-plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_desc_t *md);
-/* The same for weights whose dense memory oneDNN sees with other axes (groups, transposed): `seen` describes
- * that memory, `md` is the layout wanted. */
-plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen,
-                                   const dnnl_memory_desc_t *md);
+/* The same in exactly this arrangement. */
+plim_status plim__lower_input_as(plim__lower *l, size_t i, const plim__arrangement *want);
 /* Node input i in exactly the arrangement of node input j, a weight: for updates, which go over whole buffers. */
 plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j);
 /* Node input i, a parameter or state, becomes the next out operand: the step reads and changes it where it is. If it
  * has no place yet, it is arranged like node input `like`, or dense row-major when that is -1. */
 plim_status plim__lower_written(plim__lower *l, size_t i, int like);
 /* Bytes of a parameter or state, padding included. */
-size_t plim__lower_kept_bytes(const plim__lower *l, size_t i);
+size_t plim__lower_persistent_bytes(const plim__lower *l, size_t i);
 /* Node output i becomes the next out operand; layout NULL is dense row-major. An absent optional output
  * becomes a NULL operand. */
 plim_status plim__lower_output(plim__lower *l, size_t i, const plim__layout *layout);
-plim_status plim__lower_output_md(plim__lower *l, size_t i, const dnnl_memory_desc_t *md);
 /* Output 0 is node input i seen through another layout, `offset` bytes into it: no step, no memory. */
 plim_status plim__lower_view(plim__lower *l, size_t i, const plim__layout *layout, int64_t offset);
 /* The same for any output. When plim__lower_input was called before, the view is of that operand. */
@@ -94,54 +81,15 @@ plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input,
 plim_status plim__lower_scratch(plim__lower *l, size_t bytes);
 /* The k-th out operand may be written over the j-th in operand (same bytes), where the row allows it. */
 void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand);
-/* The last out operand may be kept in a file: the kernel looks at call->places. */
-void plim__lower_may_spill(plim__lower *l);
-/* The step makes such a product: its memory is counted, see product.h. */
+/* The last out operand may lie in a file: the kernel reads call->places, and works on it in window_bytes of memory. */
+void plim__lower_may_spill(plim__lower *l, size_t window_bytes);
+/* The step computes such a product: its memory is counted, see product.h. */
 plim_status plim__lower_product(plim__lower *l, plim__product product);
 /* Ends the step. Takes `state`, also on failure; release (may be NULL) frees it. */
 plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state, void (*release)(void *));
 
-/* --- layouts -------------------------------------------------------------------------------------------------- */
-
-plim__layout plim__layout_dense(plim_dtype dtype, const plim__shape *shape);
-bool plim__layout_is_dense(const plim__layout *layout);
-bool plim__layout_equal(const plim__layout *a, const plim__layout *b);
-/* The same memory with another shape, when strides allow it; false when a copy is needed. */
-bool plim__layout_reshape(const plim__layout *from, const plim__shape *shape, plim__layout *to);
-/* Bytes from the first to the last element. */
-size_t plim__layout_bytes(const plim__layout *layout);
-/* oneDNN's description; false for types it does not know (int64, bool, float64). Rank 0 becomes {1}. */
-bool plim__layout_md(const plim__layout *layout, dnnl_memory_desc_t *md);
-plim__layout plim__layout_from_md(const dnnl_memory_desc_t *md, plim_dtype dtype, const plim__shape *shape);
-
-/* --- oneDNN primitives ---------------------------------------------------------------------------------------- */
-
-dnnl_engine_t plim__lower_engine(const plim__lower *l);
-/* Turns a oneDNN status into ours. */
-plim_status plim__lower_dnnl(plim__lower *l, dnnl_status_t status, const char *what);
-/* Attributes with the scratchpad in user mode; destroy with dnnl_primitive_attr_destroy. */
-plim_status plim__lower_attr(plim__lower *l, dnnl_primitive_attr_t *attr);
-/* One argument of a primitive: DNNL_ARG_x, its memory descriptor, and which operand of the step it is:
- * k >= 0 is in operand k, PLIM__OUT(k) is out operand k. */
-typedef struct plim__argument {
-    int id;
-    dnnl_memory_desc_t md;
-    int operand;
-} plim__argument;
-#define PLIM__OUT(k) (-1 - (k))
-/* As plim__lower_primitive, for a primitive that adds to what out operand 0 holds already (a sum post-op):
- * in operand `addend` is what it adds to. Where the two do not share memory it is copied first. */
-plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
-                                       const plim__argument *arguments, int count, int addend, size_t bytes);
-/* Emits a step that executes the primitive (scratchpad included). Destroys pd, also on failure. */
-plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
-                                  const plim__argument *arguments, int count);
-
-/* --- the functions that rows of the operator table name ------------------------------------------------------- */
-
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
-    plim_status plim__lower_##lower(plim__lower *l);
-#include "ops/ops.def"
-#undef OP
+/* Code that the device made for a step, in bytes of the process; and pages of its library that such code touches, which
+ * all programs share. */
+void plim__lower_code(plim__lower *l, size_t bytes, size_t library_bytes);
 
 #endif

@@ -1,21 +1,19 @@
-/* What the lowering keeps while it works; private to lower.c, primitive.c and program.c. */
+/* What the lowering knows while it works; private to src/program. */
 #ifndef PLIM_PROGRAM_LOWER_STATE_H
 #define PLIM_PROGRAM_LOWER_STATE_H
 
 #include "program/lower.h"
 
-/* One layout in which a value can be had. */
+/* One arrangement in which a value can be had. */
 struct place {
-    plim__layout layout;
-    bool turned;             /* weights: oneDNN sees the plain memory with other axes, as `seen` tells */
-    dnnl_memory_desc_t seen; /* only when turned */
+    plim__arrangement as;
     plim__operand operand;
     int32_t next; /* next place of the same value, -1 at the end */
 };
 
-/* The place of a kept value, remembered with the program. */
+/* How a persistent value is arranged, remembered with the program. */
 struct plim__home {
-    struct place place;
+    plim__arrangement as;
 };
 
 struct plim__lower {
@@ -35,12 +33,30 @@ struct plim__lower {
     plim__layout peeked;
 };
 
+static inline const plim__value *plim__lower_value(const plim__lower *l, plim_value v) {
+    return &l->graph->values.items[v];
+}
 void plim__lower_reset(plim__lower *l);
+plim_status plim__lower_no_memory(plim__lower *l);
 plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind kind, plim_value value, int32_t *buffer);
-/* The value in dense row-major order, rearranged when it is not. */
-plim_status plim__lower_value_dense(plim__lower *l, plim_value v, plim__operand *operand);
-/* The kernel that executes a primitive; destroys pd. */
-plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
-                                   plim__rearrangement *made);
+
+/* --- places (places.c) ---------------------------------------------------------------------------------------- */
+
+/* The first place of a value is its own; copies for its readers follow. NULL when it has none yet. */
+struct place *plim__place_first(const plim__lower *l, plim_value v);
+struct place *plim__place_find(const plim__lower *l, plim_value v, const plim__arrangement *as);
+plim_status plim__place_add(plim__lower *l, plim_value v, const plim__arrangement *as, plim__operand operand);
+/* Gives a weight without a place one, dense unless the program is like another; fails for other values without one. */
+plim_status plim__place_need(plim__lower *l, plim_value v);
+/* Gives a persistent value the place that it has in the program which this one is like, if it has one there. */
+plim_status plim__place_adopt(plim__lower *l, plim_value v);
+/* A place of exactly this arrangement: one that is there, a weight's own, or a copy that a step makes. */
+plim_status plim__place_get(plim__lower *l, plim_value v, const plim__arrangement *want, plim__operand *operand);
+/* The same for the arrangement of `home`, another value's: for steps that go over whole buffers. */
+plim_status plim__place_get_like(plim__lower *l, plim_value v, const plim__arrangement *home, plim__operand *operand);
+/* The value in dense row-major order. */
+plim_status plim__place_dense(plim__lower *l, plim_value v, plim__operand *operand);
+/* A persistent value without a place gets one, arranged like `home`. */
+plim_status plim__place_like(plim__lower *l, plim_value v, const plim__arrangement *home);
 
 #endif

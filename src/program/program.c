@@ -1,29 +1,19 @@
-/* From a graph with concrete shapes to a program: one lower function a node, in order. */
+/* From a graph with concrete shapes to a program: the device lowers one node after the other. */
 #include "program/program.h"
 
 #include <string.h>
 
-#include "kernel/machine.h"
 #include "program/lower_state.h"
-
-/* Parallel to plim__ops: the same list makes both. */
-static plim_status (*const lowers[])(plim__lower *) = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
-    plim__lower_##lower,
-#include "ops/ops.def"
-#undef OP
-};
 
 static plim_status place_inputs(plim__lower *l) {
     for (size_t i = 0; i < l->graph->inputs.count; i++) {
         plim_value v = l->graph->inputs.items[i];
         const plim__value *value = &l->graph->values.items[v];
-        plim__layout dense = plim__layout_dense(value->dtype, &value->shape);
-        struct place place = {.layout = dense, .next = -1};
-        PLIM_TRY(plim__lower_buffer(l, plim__layout_bytes(&dense), PLIM__BUFFER_INPUT, v, &place.operand.buffer));
-        if (!plim__vec_push(&l->places, place)) return plim__fail_memory(l->error, "a plan", sizeof place);
-        l->first[v] = (int32_t)l->places.count - 1;
-        l->program->values[v] = place.operand;
+        plim__arrangement dense = {.layout = plim__layout_dense(value->dtype, &value->shape)};
+        plim__operand operand = {-1, 0};
+        PLIM_TRY(plim__lower_buffer(l, plim__layout_bytes(&dense.layout), PLIM__BUFFER_INPUT, v, &operand.buffer));
+        PLIM_TRY(plim__place_add(l, v, &dense, operand));
+        l->program->values[v] = operand;
     }
     return PLIM_OK;
 }
@@ -33,7 +23,7 @@ static plim_status place_outputs(plim__lower *l) {
     l->node_index = -1;
     for (size_t i = 0; i < l->graph->outputs.count; i++) {
         plim_value v = l->graph->outputs.items[i];
-        PLIM_TRY(plim__lower_value_dense(l, v, &l->program->values[v]));
+        PLIM_TRY(plim__place_dense(l, v, &l->program->values[v]));
         l->program->buffers.items[l->program->values[v].buffer].output = true;
     }
     return PLIM_OK;
@@ -47,12 +37,12 @@ static plim_status lower_nodes(plim__lower *l) {
         l->node_index = (int32_t)n;
         l->emitted = false;
         plim__lower_reset(l);
-        PLIM_TRY(lowers[node->op - plim__ops](l));
+        PLIM_TRY(l->program->target.device->lower(l));
     }
     return PLIM_OK;
 }
 
-/* What operators that write change: their inputs that are kept from step to step. */
+/* What operators that write change: their persistent inputs. */
 static bool *find_written(const plim_graph *g) {
     bool *written = plim__alloc_zero(g->values.count, sizeof *written);
     for (size_t n = 0; written && n < g->nodes.count; n++) {
@@ -68,10 +58,12 @@ static bool *find_written(const plim_graph *g) {
     return written;
 }
 
-static plim_status build(const plim_graph *g, int threads, const plim__program *like, plim__program *program,
+static plim_status build(const plim_graph *g, plim__target target, const plim__program *like, plim__program *program,
                          plim_error *error) {
     program->graph = g;
-    PLIM_TRY(plim__machine_create(threads, &program->machine, error));
+    program->target = target;
+    if (program->target.threads < 1) program->target.threads = 1;
+    PLIM_TRY(target.device->open(program->target.threads, &program->engine, error));
     program->value_count = g->values.count;
     program->values = plim__alloc_array(g->values.count, sizeof *program->values);
     plim__lower l = {.graph = g, .program = program, .like = like, .error = error};
@@ -98,11 +90,11 @@ static plim_status build(const plim_graph *g, int threads, const plim__program *
     return status;
 }
 
-plim_status plim__program_create(const plim_graph *g, int threads, const plim__program *like, plim__program **program,
-                                 plim_error *error) {
+plim_status plim__program_create(const plim_graph *g, plim__target target, const plim__program *like,
+                                 plim__program **program, plim_error *error) {
     *program = plim__alloc_zero(1, sizeof **program);
     if (!*program) return plim__fail_memory(error, "a program", sizeof **program);
-    plim_status status = build(g, threads, like, *program, error);
+    plim_status status = build(g, target, like, *program, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__program_free(*program);
     *program = NULL;
@@ -128,27 +120,28 @@ void plim__program_free(plim__program *program) {
     plim__vec_free(&program->buffers);
     plim__vec_free(&program->products);
     plim__free(program->values);
-    if (!program->original) plim__machine_free(program->machine);
+    if (!program->original && program->engine) program->target.device->close(program->engine);
     plim__free(program);
 }
 
-/* As seen with networks of 10 to 400 layers: within a tenth of what they added. */
-#define NODE_BYTES        ((size_t)2304)
-#define PRIMITIVE_BYTES   ((size_t)12800)
-#define CONVOLUTION_BYTES ((size_t)1536 << 10)
+/* Of a graph and its steps, as seen with networks of 10 to 400 layers. */
+#define NODE_BYTES ((size_t)2304)
 
 size_t plim__program_bytes(const plim__program *program) {
-    return program->graph->nodes.count * NODE_BYTES + program->primitives * PRIMITIVE_BYTES;
+    return program->graph->nodes.count * NODE_BYTES + program->code_bytes;
 }
 
-size_t plim__program_library_bytes(const plim__program *program) { return program->convolves ? CONVOLUTION_BYTES : 0; }
+size_t plim__program_library_bytes(const plim__program *program) { return program->library_bytes; }
+
+size_t plim__spill_window_bytes(const plim__program *program) { return program->window_bytes; }
 
 plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error) {
     if (program->original) program = program->original;
+    const plim__device *device = program->target.device;
     *bytes = 0;
     for (size_t i = 0; i < program->products.count; i++) {
         size_t packed;
-        PLIM_TRY(plim__product_packed(&program->products.items[i], program->machine->threads, &packed, error));
+        PLIM_TRY(device->packed(&program->products.items[i], program->target.threads, &packed, error));
         if (packed > *bytes) *bytes = packed;
     }
     return PLIM_OK;

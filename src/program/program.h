@@ -1,5 +1,5 @@
 /* A lowered graph: buffers of known size and steps that read and write them. What the planner places and
- * the runner executes; it knows nothing of operators or oneDNN any more.
+ * the runner executes; it knows nothing of operators or kernels any more.
  *
  *   value ──→ operand (buffer, byte offset)        views share a buffer
  *   step:  in operands, out operands, scratch  ──→ run(call)
@@ -13,8 +13,8 @@
 
 #include "core/vec.h"
 #include "graph/graph.h"
-#include "kernel/product.h"
 #include "ops/op.h"
+#include "program/device.h"
 
 typedef enum plim__buffer_kind {
     PLIM__BUFFER_WEIGHT,     /* parameters and constants; filled at load time, persistent */
@@ -68,8 +68,8 @@ typedef struct plim__step {
     int32_t scratch;                 /* buffer, -1 for none */
     int32_t inplace_in, inplace_out; /* this output may be written over this input; -1 for none */
     plim__phase phase;               /* of its node */
-    bool writes;    /* out operands that are kept are read too, then written: after all their readers */
-    uint32_t spill; /* bit k: out operand k may be spilled */
+    bool writes;                     /* persistent out operands are read too, then written: after all their readers */
+    uint32_t spill;                  /* bit k: out operand k may be spilled */
     plim__cost cost;
 } plim__step;
 
@@ -81,7 +81,7 @@ typedef struct plim__rearrangement {
     size_t scratch; /* bytes that it needs */
 } plim__rearrangement;
 
-/* Something that is kept: weights to bring in before the first step, state that begins as zeros. */
+/* The contents of a persistent buffer: weights to bring in before the first step, state that begins as zeros. */
 typedef struct plim__load {
     plim__tensor *tensor; /* owned reference; NULL: zeros */
     plim_value value;
@@ -100,26 +100,27 @@ typedef struct plim__program {
     PLIM_VEC(plim__product) products; /* matrix products that its steps make; of a program that borrows: none */
     plim__operand *values;            /* where each value of the graph is; for inputs and outputs, dense row-major */
     size_t value_count;
-    size_t primitives; /* of oneDNN, that its steps and loads are made of; of a program that borrows: none */
-    bool convolves;    /* some of them are convolutions */
-    struct plim__machine *machine;        /* the compute engine; src/kernel/machine.h */
-    const struct plim__program *original; /* whose kernels, loads and machine it borrows (plan/schedule.h), or NULL */
+    plim__target target;
+    plim__engine *engine;
+    size_t code_bytes, library_bytes;     /* see plim__lower_code; of a program that borrows: none */
+    size_t window_bytes;                  /* see plim__lower_may_spill */
+    const struct plim__program *original; /* whose kernels, loads and engine it borrows (plan/schedule.h), or NULL */
 } plim__program;
 
 /* Lowers every live node of a graph with concrete shapes. The graph must outlive the program. With `like` (may be
- * NULL) the values that both graphs keep, by name, are arranged as they are there: two programs over the same weights.
- * It must have been made with the same number of threads. */
-plim_status plim__program_create(const plim_graph *g, int threads, const plim__program *like, plim__program **program,
-                                 plim_error *error);
+ * NULL) the values that persist in both graphs, by name, are arranged as they are there: two programs over the same
+ * weights. It must have been made for the same target. */
+plim_status plim__program_create(const plim_graph *g, plim__target target, const plim__program *like,
+                                 plim__program **program, plim_error *error);
 void plim__program_free(plim__program *program);
-/* About what it takes besides its buffers, with its graph and the code that was made for it; and what it makes resident
- * of oneDNN's library, which programs share. The same numbers every time for the same program, where measured ones are
- * not. */
+/* About what it takes apart from its buffers, with its graph and the code that was made for it; and what it makes
+ * resident of the device's library, which programs share. The same numbers every time for the same program, where
+ * measured ones are not. */
 size_t plim__program_bytes(const plim__program *program);
 size_t plim__program_library_bytes(const plim__program *program);
 /* The most that matrix products of this program take from the heap (product.h). */
 plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error);
-/* Memory that steps need once any of their operands is spilled: theirs in turn. */
+/* Memory that steps need once any of their operands is spilled, one step after the other. */
 size_t plim__spill_window_bytes(const plim__program *program);
 
 #endif

@@ -120,7 +120,7 @@ static void put_frame_text(pickle *p, const char *text) {
         put_frame(p, "", 0, 0, text);
 }
 
-/* Of nobody, when `life` is NULL. */
+/* Unowned when `life` is NULL. */
 static void put_frames(pickle *p, const plim__timeline_life *life) {
     const plim__timeline *timeline = p->timeline;
     put_key(p, "frames");
@@ -230,7 +230,7 @@ static void put_block(pickle *p, uint64_t address, uint64_t bytes, const plim__t
     op(p, 'u');
 }
 
-/* Blocks cover the segment without gaps; what nobody holds at the end is inactive. */
+/* Blocks cover the segment without gaps; a block without an owner at the end is inactive. */
 static plim_status put_blocks(pickle *p, uint64_t *held) {
     const plim__timeline *timeline = p->timeline;
     PLIM_VEC(placed) live = {0};

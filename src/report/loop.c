@@ -84,7 +84,7 @@ static bool sampled(const plim__timeline *timeline, size_t life, uint64_t every)
  * times that is most common is the number of steps; the group that starts first marks where they begin. */
 static bool steps_from_rhythm(const plim__timeline *timeline, plim__loop_figures *loop, steps *out) {
     enum { MOST = 4096, ENOUGH = 1 << 19 };
-    /* of a very long record only some groups are looked at, but these whole */
+    /* of a very long record only some groups are inspected, but these whole */
     uint64_t every = timeline->lives.count / ENOUGH + 1;
     size_t count = 0;
     for (size_t i = 0; i < timeline->lives.count; i++) count += sampled(timeline, i, every);

@@ -45,7 +45,7 @@ static const char *tell_step(const plim_graph *g, const plim__program *program, 
     return plim__str_text(into);
 }
 
-/* Values that nobody named have a letter and a number; what made them tells more. */
+/* Values without a name of their own have a letter and a number; what made them tells more. */
 static bool is_made_up(const char *name) {
     return name[0] == 'v' && name[1] && !name[1 + strspn(name + 1, "0123456789")];
 }

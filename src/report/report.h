@@ -7,7 +7,20 @@
 #include "core/str.h"
 #include "format/torch_snapshot.h"
 #include "mem/timeline.h"
+#include "plimsoll/report.h"
 #include "report/summary.h"
+
+/* A timeline with its numbers. */
+struct plim_report {
+    plim__timeline timeline;
+    plim__summary summary;
+    bool summed; /* the summary is there */
+};
+
+/* An empty one, to be filled in. */
+plim_status plim__report_create(plim__timeline_source source, plim_report **report, plim_error *error);
+/* After a failure: frees what was made, and sets *report to NULL. Returns status. */
+plim_status plim__report_end(plim_report **report, plim_status status);
 
 /* Reads a trace, a PyTorch memory snapshot or a log with a TensorFlow allocator dump, told apart by content.
  * `device` chooses among a snapshot's devices; -1 takes the one that holds the most. The timeline must be
@@ -18,7 +31,7 @@ plim_status plim__report_read(const char *path, int device, plim__timeline *time
 plim_status plim__report_read_log(const char *path, int device, plim__timeline *timeline, plim__memory_log *log,
                                   plim_error *error);
 
-/* Memory that making a page takes besides its timeline and summary: packing, JSON, and pages of this program and of the
+/* Memory that writing a page takes in addition to its timeline and summary: packing, JSON, and pages of this program and of the
  * libraries that only this uses. */
 #define PLIM__PAGE_BYTES ((size_t)1 << 20)
 

@@ -1,16 +1,16 @@
 /* Running conformance cases. Inputs that decide shapes (a Reshape's target, axes) are fixed when the model
  * needs them to be known: first integers, then everything. */
-#include "run/conformance.h"
-
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "format/onnx.h"
 #include "graph/graph.h"
+#include "plimsoll/onnx.h"
+#include "plimsoll/operators.h"
 #include "plimsoll/session.h"
 
 #define MOST 64 /* inputs or outputs of a case */
@@ -157,7 +157,8 @@ static const char *correct(plim_graph *g) {
     return NULL;
 }
 
-plim__verdict plim__conformance_case(const char *folder, int threads, const char **corrected, plim_error *error) {
+/* Runs all data sets of a case. */
+static plim_status run_case(const char *folder, int threads, const char **corrected, plim_error *error) {
     char path[4096];
     snprintf(path, sizeof path, "%s/model.onnx", folder);
     plim_graph *g;
@@ -171,5 +172,20 @@ plim__verdict plim__conformance_case(const char *folder, int threads, const char
     }
     if (status == PLIM_OK && sets == 0) status = plim__fail(error, PLIM_NOT_FOUND, "no test_data_set_0");
     plim_graph_free(g);
-    return status == PLIM_OK ? PLIM__PASSED : status == PLIM_UNSUPPORTED ? PLIM__UNSUPPORTED : PLIM__FAILED;
+    return status;
+}
+
+plim_status plim_conformance_run(const char *folder, int threads, plim_conformance *result, plim_error *error) {
+    plim_error why = {0};
+    PLIM__NEED(result, error);
+    memset(result, 0, sizeof *result);
+    result->verdict = PLIM_VERDICT_FAILED;
+    PLIM__NEED(folder, error);
+    PLIM_TRY(plim__threads_check(threads, error));
+    plim_status status = run_case(folder, threads, &result->corrected, &why);
+    result->verdict = status == PLIM_OK            ? PLIM_VERDICT_PASSED
+                      : status == PLIM_UNSUPPORTED ? PLIM_VERDICT_UNSUPPORTED
+                                                   : PLIM_VERDICT_FAILED;
+    if (status != PLIM_OK) memcpy(result->reason, why.message, sizeof result->reason);
+    return PLIM_OK;
 }

@@ -76,7 +76,7 @@ static plim_status prepare(struct work *w, plim_data *data) {
 static void feed_input(const struct work *w, plim_value input, const void *field, size_t sample, int64_t from,
                        int64_t count) {
     char *memory = plim_session_input(w->session, w->wants.graph->values.items[input].name);
-    if (!memory) return; /* nobody reads it */
+    if (!memory) return; /* no step reads it */
     memcpy(memory, (const char *)field + (size_t)from * sample, (size_t)count * sample);
     memset(memory + (size_t)count * sample, 0, (size_t)(w->wants.samples - count) * sample);
 }

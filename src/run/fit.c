@@ -222,7 +222,7 @@ static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
     PLIM_TRY(plim__trainer_need_batch(f->trainer, info->batch, f->error));
     if (wanted.samples > 0) PLIM_TRY(plim__trainer_need_batch(f->trainer, wanted.samples % wanted.batch, f->error));
     if (!f->options->validation) return PLIM_OK;
-    plim_data_batch unused; /* its threads start now, and take what they need; each validation begins anew */
+    plim_data_batch unused; /* its threads start now, and take what they need; each validation begins again */
     (void)plim_data_next(f->options->validation, &unused, NULL);
     return plim__trainer_need_evaluation(f->trainer, wanted.evaluates, f->error);
 }

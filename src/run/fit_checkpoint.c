@@ -1,4 +1,4 @@
-/* Checkpoints of training runs: where the run stands besides what the trainer keeps, and whether a file continues it. */
+/* Checkpoints of training runs: where the run stands, beside the state of the trainer, and whether a file continues it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

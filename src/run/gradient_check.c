@@ -9,7 +9,7 @@
 #include "core/random.h"
 #include "grad/gradient.h"
 #include "graph/pass.h"
-#include "program/fold.h"
+#include "kernel/processor.h"
 
 #define DEFAULT_SAMPLES 24
 #define DEFAULT_EPSILON 0.01
@@ -53,10 +53,10 @@ static plim_status prepare(struct check *c, plim_error *error) {
     for (size_t i = 0; i < o->size_count; i++)
         PLIM_TRY(plim__graph_bind(g, o->sizes[i].symbol, o->sizes[i].size, error));
     PLIM_TRY(plim__graph_bind(g, NULL, o->batch > 0 ? o->batch : 1, error));
-    PLIM_TRY(plim__infer_graph(g, plim__kernel_fold, NULL, error));
+    PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
     PLIM_TRY(plim__graph_prune(g, error));
     PLIM_TRY(plim__passes_run(g, NULL, true, error));
-    PLIM_TRY(plim__infer_graph(g, plim__kernel_fold, NULL, error));
+    PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
     return plim__graph_prune(g, error);
 }
 
@@ -240,23 +240,31 @@ static plim_status numeric_slope(const struct check *c, float *entry, double sca
     return PLIM_OK;
 }
 
-static plim_status check_entry(const struct check *c, struct variable *x, const float *gradient, int64_t index,
-                               double scale, plim_gradient_result *result, plim_error *error) {
-    double numeric, analytic = gradient ? (double)gradient[index] : 0;
+/* One entry of a variable. */
+struct entry {
+    struct variable *of;
+    int64_t index;
+    double analytic; /* its gradient */
+    double scale;    /* the largest of the variable */
+};
+
+static plim_status check_entry(const struct check *c, const struct entry *entry, plim_gradient_result *result,
+                               plim_error *error) {
+    double numeric, scale = entry->scale;
     bool smooth;
-    PLIM_TRY(numeric_slope(c, &x->data[index], scale, &numeric, &smooth, error));
+    PLIM_TRY(numeric_slope(c, &entry->of->data[entry->index], scale, &numeric, &smooth, error));
     if (!smooth) {
         result->skipped++;
         return PLIM_OK;
     }
     result->checked++;
-    double off = fabs(numeric - analytic) / fmax(fmax(scale, fabs(numeric)), 1e-3);
+    double off = fabs(numeric - entry->analytic) / fmax(fmax(scale, fabs(numeric)), 1e-3);
     if (off <= result->error) return PLIM_OK; /* not for NaN */
     result->error = off;
-    result->index = index;
-    result->analytic = analytic;
+    result->index = entry->index;
+    result->analytic = entry->analytic;
     result->numeric = numeric;
-    snprintf(result->value, sizeof result->value, "%s", x->name);
+    snprintf(result->value, sizeof result->value, "%s", entry->of->name);
     return PLIM_OK;
 }
 
@@ -276,7 +284,8 @@ static plim_status compare(struct check *c, plim_gradient_result *result, plim_e
                 x->count <= samples
                     ? k
                     : (int64_t)(plim__random_bits(c->options->seed, i + 1, (uint64_t)k) % (uint64_t)x->count);
-            PLIM_TRY(check_entry(c, x, gradient, index, scale, result, error));
+            struct entry entry = {x, index, gradient ? (double)gradient[index] : 0, scale};
+            PLIM_TRY(check_entry(c, &entry, result, error));
         }
     }
     return PLIM_OK;

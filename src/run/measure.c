@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
+#include "kernel/processor.h"
 #include "mem/cpu_load.h"
+#include "mem/heap.h"
 #include "mem/spill.h"
+#include "plimsoll/machine.h"
 #include "plimsoll/plan.h"
 #include "plimsoll/zoo.h"
 #include "run/trainer.h"
@@ -114,8 +117,43 @@ plim_status plim__costs_renew(int threads, plim__costs *costs, plim_error *error
     return PLIM_OK;
 }
 
-plim_status plim_machine_measure(int threads, plim_error *error) {
-    plim__costs costs;
+static void publish(const plim__costs *from, bool measured, plim_machine_costs *to) {
+    *to = (plim_machine_costs){.measured = measured,
+                               .flops = from->flops,
+                               .bytes = from->bytes,
+                               .step_seconds = from->step,
+                               .disk_bytes = from->disk,
+                               .busy = from->others};
+    for (size_t i = 0; i < from->count && i < PLIM_MACHINE_RATES; i++) {
+        plim_machine_rate *rate = &to->rates[to->rate_count++];
+        memcpy(rate->label, from->rates[i].label, sizeof rate->label);
+        rate->flops = from->rates[i].flops;
+        rate->bytes = from->rates[i].bytes;
+    }
+}
+
+plim_status plim_machine_get_costs(int threads, plim_machine_costs *costs, plim_error *error) {
+    plim__costs known;
+    PLIM__NEED(costs, error);
+    memset(costs, 0, sizeof *costs);
+    PLIM_TRY(plim__threads_check(threads, error));
+    bool measured = plim__costs_known(threads > 0 ? threads : 1, &known);
+    publish(&known, measured, costs);
+    return PLIM_OK;
+}
+
+plim_status plim_machine_measure(int threads, int again, plim_machine_costs *costs, plim_error *error) {
+    plim__costs known;
+    if (costs) memset(costs, 0, sizeof *costs);
+    PLIM_TRY(plim__threads_check(threads, error));
     if (threads < 1) threads = 1;
-    return plim__costs_known(threads, &costs) ? PLIM_OK : plim__costs_renew(threads, &costs, error);
+    if (again || !plim__costs_known(threads, &known)) PLIM_TRY(plim__costs_renew(threads, &known, error));
+    if (costs) publish(&known, true, costs);
+    return PLIM_OK;
+}
+
+plim_status plim_machine_prepare(int threads, plim_error *error) {
+    PLIM_TRY(plim__threads_check(threads, error));
+    plim__heap_prepare();
+    return plim__processor_warm(threads, error);
 }

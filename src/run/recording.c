@@ -39,10 +39,8 @@ static plim_status add_saved_frontier(const char *path, plim__timeline *head, pl
     plim__timeline_init(&saved, PLIM__SOURCE_PLAN);
     plim_status status = plim__trace_read(path, &saved, error);
     for (size_t i = 0; status == PLIM_OK && i < saved.frontier.count; i++) {
-        const plim__timeline_plan *other = &saved.frontier.items[i];
-        status = plim__timeline_add_frontier(head, other->budget, other->peak, other->seconds,
-                                             plim__timeline_get(&saved, other->label),
-                                             plim__timeline_get(&saved, other->command), other->chosen, error);
+        const plim__timeline_point point = plim__timeline_point_at(&saved, i);
+        status = plim__timeline_add_frontier(head, &point, error);
     }
     plim__timeline_free(&saved);
     return status;
@@ -79,8 +77,8 @@ plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *
 
 static plim_status compare(const plim_trainer *t, plim__trace *trace, plim_error *error) {
     size_t used = t->arena.persistent_bytes + t->arena.transient_bytes;
-    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->plan->planned_persistent, t->arena.persistent_bytes,
-                                        error));
+    PLIM_TRY(plim__trace_add_comparison(trace, "weights and state", t->plan->planned_persistent,
+                                        t->arena.persistent_bytes, error));
     PLIM_TRY(plim__trace_add_comparison(trace, "everything else in the arena",
                                         t->plan->planned_arena - t->plan->planned_persistent, t->arena.transient_bytes,
                                         error));

@@ -7,19 +7,23 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "format/trace_script.h"
-#include "kernel/machine.h"
 #include "mem/spill.h"
 
 void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
     if (operand.buffer < 0 || runner->plan->offsets[operand.buffer] < 0) return NULL;
-    size_t offset = (size_t)runner->plan->offsets[operand.buffer], kept = runner->plan->persistent_bytes;
-    return (offset < kept ? runner->arena->persistent + offset : runner->arena->transient + (offset - kept)) +
+    size_t offset = (size_t)runner->plan->offsets[operand.buffer], persistent = runner->plan->persistent_bytes;
+    return (offset < persistent ? runner->arena->persistent + offset
+                                : runner->arena->transient + (offset - persistent)) +
            operand.offset;
 }
 
-/* --- what is kept --------------------------------------------------------------------------------------------- */
+static const plim__device *device_of(const plim__runner *runner) { return runner->program->target.device; }
 
-/* Memory between runs: what passes is free then, and mostly large enough. The caller may hold a part of it already,
+static void enter(const plim__runner *runner) { device_of(runner)->enter(runner->program->engine); }
+
+/* --- persistent buffers --------------------------------------------------------------------------------------- */
+
+/* Memory between runs: the transient part is free then, and mostly large enough. The caller may hold a part of it already,
  * at `held`. */
 static void *borrow(const plim__runner *runner, size_t from, size_t bytes, const void *held) {
     const plim__arena *arena = runner->arena;
@@ -37,10 +41,15 @@ static void give_back(const plim__runner *runner, void *memory) {
         plim__free(memory);
 }
 
-/* `used` bytes of what passes are in use already. */
-static plim_status rearrange(const plim__runner *runner, const plim__rearrangement *how, size_t used, const void *held,
+/* Parts of the transient memory that are in use already. */
+struct in_use {
+    size_t bytes;     /* at its beginning */
+    const void *held; /* by the caller, up to its end; NULL: none */
+};
+
+static plim_status rearrange(const plim__runner *runner, const plim__rearrangement *how, struct in_use in_use,
                              void *from, void *to, plim_error *error) {
-    void *scratch = borrow(runner, used, how->scratch, held);
+    void *scratch = borrow(runner, in_use.bytes, how->scratch, in_use.held);
     if (!scratch) return plim__fail_memory(error, "rearranging a weight", how->scratch);
     plim__call call = {.state = how->state, .in = &from, .out = &to, .scratch = scratch, .error = error};
     plim_status status = how->run(&call);
@@ -50,26 +59,38 @@ static plim_status rearrange(const plim__runner *runner, const plim__rearrangeme
 
 static size_t aligned(size_t bytes) { return (bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT; }
 
+/* Into the device's memory, `to`. */
+static plim_status read_tensor(const plim__runner *runner, plim__tensor *tensor, void *to, plim_error *error) {
+    const plim__device *device = device_of(runner);
+    if (device->host) return plim__tensor_read(tensor, to, error);
+    void *block = plim__alloc(tensor->bytes);
+    if (!block) return plim__fail_memory(error, "loading a weight", tensor->bytes);
+    plim_status status = plim__tensor_read(tensor, block, error);
+    if (status == PLIM_OK) status = device->write(runner->program->engine, to, block, tensor->bytes);
+    plim__free(block);
+    return status;
+}
+
 static plim_status load_one(plim__runner *runner, const plim__load *load, plim_error *error) {
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     if (!target) return PLIM_OK; /* never used; or spilled, to a file that is all zeros */
     if (!load->tensor) {
-        memset(target, 0, runner->program->buffers.items[load->buffer].bytes);
-        return PLIM_OK;
+        size_t bytes = runner->program->buffers.items[load->buffer].bytes;
+        return device_of(runner)->clear(runner->program->engine, target, bytes);
     }
-    if (!load->in.run) return plim__tensor_read(load->tensor, target, error);
+    if (!load->in.run) return read_tensor(runner, load->tensor, target, error);
     /* one weight at a time is held twice while it is rearranged */
     size_t bytes = aligned(load->tensor->bytes);
     void *staging = borrow(runner, 0, bytes, NULL);
-    plim_status status = staging ? plim__tensor_read(load->tensor, staging, error)
+    plim_status status = staging ? read_tensor(runner, load->tensor, staging, error)
                                  : plim__fail_memory(error, "rearranging a weight", bytes);
-    if (status == PLIM_OK) status = rearrange(runner, &load->in, bytes, NULL, staging, target, error);
+    if (status == PLIM_OK) status = rearrange(runner, &load->in, (struct in_use){bytes, NULL}, staging, target, error);
     give_back(runner, staging);
     return status;
 }
 
 plim_status plim__runner_load(plim__runner *runner, plim_error *error) {
-    plim__machine_enter(runner->program->machine);
+    enter(runner);
     for (size_t i = 0; i < runner->program->loads.count; i++)
         if (runner->program->loads.items[i].shared < 0)
             PLIM_TRY(load_one(runner, &runner->program->loads.items[i], error));
@@ -95,30 +116,29 @@ static plim_status move_spilled(plim__runner *runner, const plim__load *load, vo
     if (!out) memset(raw, 0, buffer->bytes); /* padding */
     plim_status status = out ? plim__spill_read(file, raw, buffer->bytes, buffer->spill_at, error) : PLIM_OK;
     if (status == PLIM_OK)
-        status = rearrange(runner, how, aligned(buffer->bytes), dense, out ? raw : dense, out ? dense : raw, error);
+        status = rearrange(runner, how, (struct in_use){aligned(buffer->bytes), dense}, out ? raw : dense,
+                           out ? dense : raw, error);
     if (status == PLIM_OK && !out) status = plim__spill_write(file, raw, buffer->bytes, buffer->spill_at, error);
     give_back(runner, raw);
     return status;
 }
 
-plim_status plim__runner_read_kept(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
+plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
     char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    plim__machine_enter(runner->program->machine);
+    enter(runner);
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, dense, true, error);
-    if (load->back.run) return rearrange(runner, &load->back, 0, dense, source, dense, error);
-    memcpy(dense, source, dense_bytes(runner, load));
-    return PLIM_OK;
+    if (load->back.run) return rearrange(runner, &load->back, (struct in_use){0, dense}, source, dense, error);
+    return device_of(runner)->read(runner->program->engine, dense, source, dense_bytes(runner, load));
 }
 
-plim_status plim__runner_write_kept(plim__runner *runner, const plim__load *load, const void *dense,
-                                    plim_error *error) {
+plim_status plim__runner_write_tensor(plim__runner *runner, const plim__load *load, const void *dense,
+                                      plim_error *error) {
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    plim__machine_enter(runner->program->machine);
+    enter(runner);
     void *from = (void *)(uintptr_t)dense;
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, from, false, error);
-    if (load->in.run) return rearrange(runner, &load->in, 0, from, from, target, error);
-    memcpy(target, dense, dense_bytes(runner, load));
-    return PLIM_OK;
+    if (load->in.run) return rearrange(runner, &load->in, (struct in_use){0, from}, from, target, error);
+    return device_of(runner)->write(runner->program->engine, target, dense, dense_bytes(runner, load));
 }
 
 /* --- making --------------------------------------------------------------------------------------------------- */
@@ -163,8 +183,8 @@ static plim_status make(plim__runner *runner, plim__arena *shared, plim_error *e
     runner->arena = shared ? shared : &runner->own;
     const plim__plan *plan = runner->plan;
     if (!shared) {
-        PLIM_TRY(plim__arena_reserve(&runner->own, plan->persistent_bytes, plan->arena_bytes - plan->persistent_bytes,
-                                     error));
+        PLIM_TRY(device_of(runner)->reserve(&runner->own, plan->persistent_bytes,
+                                            plan->arena_bytes - plan->persistent_bytes, error));
         PLIM_TRY(plim__runner_load(runner, error));
     }
     plim__runner_resolve(runner);
@@ -187,7 +207,7 @@ plim_status plim__runner_create(const plim__program *program, const plim__plan *
 
 void plim__runner_free(plim__runner *runner) {
     if (!runner) return;
-    plim__arena_release(&runner->own);
+    device_of(runner)->release(&runner->own);
     plim__free(runner->pointers);
     plim__free(runner->operands);
     plim__free(runner->places);
@@ -253,12 +273,13 @@ static void play(plim__runner *runner, uint32_t tick) {
 }
 
 plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error) {
-    plim__machine_enter(runner->program->machine);
+    enter(runner);
     for (size_t s = from; s < to; s++) {
         if (runner->script) play(runner, (uint32_t)s);
         if (!(runner->no_update && runner->program->steps.items[s].phase == PLIM__UPDATE))
             PLIM_TRY(run_step(runner, s, error));
     }
+    PLIM_TRY(device_of(runner)->wait(runner->program->engine));
     if (runner->script && to == runner->program->steps.count)
         for (uint32_t tick = (uint32_t)to; tick < runner->script->ticks; tick++) /* what dies with the last step */
             play(runner, tick);

@@ -14,7 +14,7 @@ typedef struct plim__runner {
     size_t *operands;                        /* of each step: where its pointers begin */
     int64_t *places;                         /* beside pointers: where spilled ones are; NULL when none is */
     uint64_t tick;                           /* for random operators: the number of this run */
-    bool first;                              /* of its batch: sums begin anew */
+    bool first;                              /* of its batch: sums begin at 0 */
     bool no_update;                          /* leaves out the steps of the update phase */
     bool check;                              /* fails with the first step that makes a number that is not finite */
     double *seconds;                         /* of each step in the last run; NULL unless asked for */
@@ -28,7 +28,7 @@ typedef struct plim__runner {
 plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__arena *shared,
                                 plim__runner **runner, plim_error *error);
 void plim__runner_free(plim__runner *runner);
-/* Brings in everything that is kept: weights, zeros. */
+/* Brings in everything persistent: weights, zeros. */
 plim_status plim__runner_load(plim__runner *runner, plim_error *error);
 /* After the arena's memory has moved. */
 void plim__runner_resolve(plim__runner *runner);
@@ -41,8 +41,9 @@ void *plim__runner_at(const plim__runner *runner, plim__operand operand);
 /* From now on runs measure each step. */
 plim_status plim__runner_measure(plim__runner *runner, plim_error *error);
 
-/* Something kept, dense row-major, from and to the outside. What passes is lost: it serves as scratch memory. */
-plim_status plim__runner_read_kept(plim__runner *runner, const plim__load *load, void *dense, plim_error *error);
-plim_status plim__runner_write_kept(plim__runner *runner, const plim__load *load, const void *dense, plim_error *error);
+/* A persistent buffer, dense row-major, from and to the outside. Transient memory serves as scratch: its contents are lost. */
+plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *load, void *dense, plim_error *error);
+plim_status plim__runner_write_tensor(plim__runner *runner, const plim__load *load, const void *dense,
+                                      plim_error *error);
 
 #endif

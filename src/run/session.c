@@ -5,6 +5,7 @@
 
 #include "core/arguments.h"
 #include "grad/training.h"
+#include "kernel/processor.h"
 #include "plan/peak.h"
 #include "run/session_parts.h"
 
@@ -51,7 +52,8 @@ plim_status plim_session_create(const plim_graph *model, const plim_session_opti
     *session = plim__alloc_zero(1, sizeof **session);
     if (!*session) return plim__fail_memory(error, "a session", sizeof **session);
     (*session)->owned = true;
-    plim_status status = plim__inference_create(model, &o, NULL, &(*session)->made, error);
+    plim_status status =
+        plim__inference_create(model, &o, plim__on_processor(o.threads), NULL, &(*session)->made, error);
     if (status == PLIM_OK) status = start(*session, &o, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_session_free(*session);

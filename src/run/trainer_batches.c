@@ -2,7 +2,7 @@
  * with a budget in memory that was planned for one of them (budget/irregular.c). */
 #include "budget/programs.h"
 #include "core/error.h"
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "run/recording.h"
 #include "run/session_parts.h"
 #include "run/trainer.h"
@@ -81,10 +81,10 @@ void plim__trainer_drop_irregular(plim_trainer *t) {
 static plim_status replace_irregular(plim_trainer *t, int64_t rest, plim_error *error) {
     plim__training_plan *plan = t->plan;
     plim__trainer_drop_irregular(t);
-    plim__machine_forget();
+    plim__processor_trim();
     plim__arena_release_some_pages(&t->arena, PLANNING_BYTES + STEP_BYTES * plan->main->program->steps.count);
     plim_status status = plim__irregular_replace(plan, rest, error);
-    plim__machine_forget();
+    plim__processor_trim();
     plim__arena_restore_pages(&t->arena);
     if (status == PLIM_OK) status = plim__instance_start(&t->irregular, plan->irregular.variant, &t->arena, error);
     if (status == PLIM_OK) return PLIM_OK;

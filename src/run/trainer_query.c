@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "kernel/processor.h"
 #include "run/trainer.h"
 
 /* --- sizes ---------------------------------------------------------------------------------------------------- */
@@ -51,12 +52,12 @@ void plim_trainer_get_tensor(const plim_trainer *t, size_t index, plim_trainer_t
 
 plim_status plim_trainer_read(plim_trainer *t, size_t index, void *values, plim_error *error) {
     PLIM_TRY(plim__trainer_check(t, error));
-    return plim__runner_read_kept(t->main.runner, load_at(t, index), values, error);
+    return plim__runner_read_tensor(t->main.runner, load_at(t, index), values, error);
 }
 
 plim_status plim_trainer_write(plim_trainer *t, size_t index, const void *values, plim_error *error) {
     PLIM_TRY(plim__trainer_check(t, error));
-    return plim__runner_write_kept(t->main.runner, load_at(t, index), values, error);
+    return plim__runner_write_tensor(t->main.runner, load_at(t, index), values, error);
 }
 
 /* --- gradients ------------------------------------------------------------------------------------------------ */
@@ -74,7 +75,7 @@ static plim_status copy_tensors(plim_trainer *t, const plim__instance *instance,
             void *dense = plim__alloc(tensor.bytes);
             plim_status status = dense ? plim_trainer_read(t, k, dense, error)
                                        : plim__fail_memory(error, "reading gradients", tensor.bytes);
-            if (status == PLIM_OK) status = plim__runner_write_kept(instance->runner, to, dense, error);
+            if (status == PLIM_OK) status = plim__runner_write_tensor(instance->runner, to, dense, error);
             plim__free(dense);
             PLIM_TRY(status);
         }
@@ -95,7 +96,7 @@ static plim_status show_gradients(const plim__instance *instance,
         size_t count = (size_t)plim__shape_elements(&sum->shape), parameter = 0;
         while (v->training->gradients[parameter] != load->value) parameter++;
         float *dense = plim__alloc_array(count, sizeof *dense);
-        plim_status status = dense ? plim__runner_read_kept(instance->runner, load, dense, error)
+        plim_status status = dense ? plim__runner_read_tensor(instance->runner, load, dense, error)
                                    : plim__fail_memory(error, "reading gradients", count * sizeof *dense);
         for (size_t k = 0; status == PLIM_OK && k < count; k++) dense[k] *= scale;
         if (status == PLIM_OK)
@@ -126,7 +127,7 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
     plim__variant *v;
     plim__instance instance = {0};
     plim__arena arena = {0};
-    PLIM_TRY(plim__variant_create(plan->model, &training, plan->bounds.threads, NULL, &v, error));
+    PLIM_TRY(plim__variant_create(plan->model, &training, plim__on_processor(plan->bounds.threads), NULL, &v, error));
     plim_status status = plim__variant_pack(v, NULL, 0, NULL, error);
     if (status == PLIM_OK)
         status = plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_transient_bytes(v), error);

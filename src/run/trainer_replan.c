@@ -88,7 +88,8 @@ static plim_status restore(plim_trainer *t, const struct aside *aside, plim_erro
 /* Whether the budget can be met, before anything is given up. Transient pages are not needed meanwhile: planning has them. */
 static plim_status try_plan(plim_trainer *t, const plim__request *wanted, uint64_t budget, plim_error *error) {
     plim__bounds bounds = t->plan->bounds;
-    bounds.budget = budget ? budget + t->arena.persistent_bytes : 0; /* the weights are still there; no budget stays none */
+    bounds.budget =
+        budget ? budget + t->arena.persistent_bytes : 0; /* the weights are still there; no budget stays none */
     plim__training_plan *trial;
     plim__arena_release_pages(&t->arena);
     plim_status status = plim__training_plan_create(t->plan->model, wanted, &bounds, &trial, error);

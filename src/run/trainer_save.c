@@ -7,10 +7,10 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "format/onnx.h"
+#include "kernel/processor.h"
 #include "ops/op.h"
-#include "program/fold.h"
 #include "run/trainer.h"
 
 static plim_status read_weight(void *context, size_t index, void *dense, plim_error *error) {
@@ -52,7 +52,8 @@ static plim_status find_format(const char *path, bool *safetensors, plim_error *
     return plim__fail(error, PLIM_INVALID, "'%s': weights are saved as .onnx or .safetensors", path);
 }
 
-plim_status plim__trainer_can_save(const char *path, plim_error *error) {
+plim_status plim_trainer_can_save(const char *path, plim_error *error) {
+    PLIM__NEED(path, error);
     bool safetensors;
     PLIM_TRY(find_format(path, &safetensors, error));
     const char *slash = strrchr(path, '/');
@@ -68,7 +69,7 @@ plim_status plim__trainer_can_save(const char *path, plim_error *error) {
 static plim_status save_onnx(const plim_graph *model, const plim__weights *now, const char *path, plim_error *error) {
     plim_graph *copy = plim_graph_clone(model);
     if (!copy) return plim__fail_memory(error, "a copy of a graph", sizeof(void *));
-    plim_status status = plim__infer_outputs(copy, plim__kernel_fold, error);
+    plim_status status = plim__infer_outputs(copy, plim__processor_fold, error);
     if (status == PLIM_OK) status = plim__onnx_save_changed(copy, now, path, error);
     plim_graph_free(copy);
     return status;
@@ -79,7 +80,8 @@ plim_status plim_trainer_save(plim_trainer *t, const char *path, plim_error *err
     PLIM_TRY(find_format(path, &safetensors, error));
     plim__trainer_weights now;
     PLIM_TRY(plim__trainer_weights_make(&now, t, PLIM__CHECKPOINT_MODEL, error));
-    if (t->plan->bounds.budget) plim__arena_release_pages(&t->arena); /* a weight is rearranged on its way to the file */
+    if (t->plan->bounds.budget)
+        plim__arena_release_pages(&t->arena); /* a weight is rearranged on its way to the file */
     plim_status status = safetensors ? plim__safetensors_save(t->plan->model, &now.weights, path, error)
                                      : save_onnx(t->plan->model, &now.weights, path, error);
     if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
@@ -167,7 +169,8 @@ plim_status plim__trainer_read_checkpoint(plim_trainer *t, const plim__checkpoin
     if (status == PLIM_OK && file->meta.seed != here.meta.seed)
         status = plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of a run with the seed %llu, not %llu",
                             file->path, (unsigned long long)file->meta.seed, (unsigned long long)here.meta.seed);
-    if (t->plan->bounds.budget) plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
+    if (t->plan->bounds.budget)
+        plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
     if (status == PLIM_OK) status = load_all(file, &here, error);
     if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
     if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){file->meta.update, (uint64_t)file->meta.tick});

@@ -18,10 +18,6 @@ plim_status plim__trainer_weights_make(plim__trainer_weights *made, plim_trainer
                                        plim_error *error);
 void plim__trainer_weights_free(plim__trainer_weights *made);
 
-/* Whether plim_trainer_save could write there, as far as can be told before training: the name's end, and a folder that
- * takes files. */
-plim_status plim__trainer_can_save(const char *path, plim_error *error);
-
 /* Writes a checkpoint of the trainer as it is between two updates. Of `meta` it sets model, optimizer, settings, update,
  * tick and seed itself; the caller gives the rest. */
 plim_status plim__trainer_write_checkpoint(plim_trainer *trainer, const char *path, plim__checkpoint meta,

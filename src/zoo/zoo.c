@@ -6,9 +6,9 @@
 #include "core/alloc.h"
 #include "core/arguments.h"
 #include "graph/graph.h"
+#include "kernel/processor.h"
 #include "ops/op.h"
 #include "plimsoll/version.h"
-#include "program/fold.h"
 #include "zoo/models.h"
 
 static const plim_zoo_entry entries[] = {
@@ -60,7 +60,7 @@ plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, p
         plim__graph_fail(m.g, PLIM_NO_MEMORY, "out of memory: the names of a graph");
     makers[i](&m);
     plim_status status = plim_graph_status(m.g, error);
-    if (status == PLIM_OK) status = plim__infer_outputs(m.g, plim__kernel_fold, error);
+    if (status == PLIM_OK) status = plim__infer_outputs(m.g, plim__processor_fold, error);
     if (status != PLIM_OK) {
         plim_graph_free(m.g);
         return status;

@@ -1,6 +1,6 @@
 """Trains torchvision's networks, exported in training mode, on a folder of images for a few steps.
 
-usage: train_exports.py PLIMSOLL EXPORTER
+usage: train_exports.py PLIMSOLL
 """
 import json
 import os
@@ -12,7 +12,10 @@ import zlib
 
 import numpy
 
-program, exporter = sys.argv[1], sys.argv[2]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import export_torchvision
+
+program = sys.argv[1]
 os.environ['OMP_WAIT_POLICY'] = 'passive'
 failed = 0
 
@@ -36,7 +39,7 @@ with tempfile.TemporaryDirectory() as folder:
             write_png(os.path.join(folder, 'images', name, f'{i}.png'), pixels)
     for name, rate in (('resnet18', 1e-3), ('mobilenet_v2', 1e-3), ('squeezenet1_1', 3e-4), ('densenet121', 1e-3), ('shufflenet_v2_x0_5', 3e-3)):
         model, log = os.path.join(folder, name + '.onnx'), os.path.join(folder, name + '.jsonl')
-        subprocess.run([sys.executable, exporter, name, model, '--classes', '2', '--size', '64'], check=True, capture_output=True)
+        export_torchvision.export(name, model, classes=2, size=64)
         done = subprocess.run([program, 'train', model, '--data', os.path.join(folder, 'images'), '--batch', '8', '--steps', '12', '--lr', str(rate),
                                '--mean', '0.5', '--std', '0.25', '--log', log, '--quiet', '--json'], capture_output=True, text=True)
         if done.returncode != 0:

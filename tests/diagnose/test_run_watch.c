@@ -97,7 +97,7 @@ static void a_failed_allocation_is_told_or_borne(void **state) {
         plim__table table = {0};
         plim__alloc_fail_at(n);
         size_t before = plim__alloc_count();
-        plim_status status = plim__table_look(&table, NULL, 0, PLIM_TABLE_RSS, 0, &error);
+        plim_status status = plim__table_look(&table, NULL, 0, PLIM_PROCESS_RSS, 0, &error);
         done = plim__alloc_count() - before < n;
         plim__alloc_fail_at(0);
         assert_true(status == PLIM_OK ? done : status == PLIM_NO_MEMORY || status == PLIM_IO);
@@ -133,12 +133,12 @@ static void a_failed_allocation_is_told_or_borne(void **state) {
 static void growth_is_told_over_the_last_looks(void **state) {
     (void)state;
     plim__table table = {0};
-    assert_int_equal(plim__table_look(&table, NULL, 0, PLIM_TABLE_PID, 0, NULL), PLIM_OK);
+    assert_int_equal(plim__table_look(&table, NULL, 0, PLIM_PROCESS_PID, 0, NULL), PLIM_OK);
     for (size_t i = 0; i < table.rows.count; i++) assert_false(table.rows.items[i].growth_known);
     char *block = malloc(HELD);
     assert_non_null(block);
     memset(block, 1, HELD);
-    assert_int_equal(plim__table_look(&table, NULL, 30, PLIM_TABLE_PID, 0, NULL), PLIM_OK);
+    assert_int_equal(plim__table_look(&table, NULL, 30, PLIM_PROCESS_PID, 0, NULL), PLIM_OK);
     bool found = false;
     for (size_t i = 0; i < table.rows.count; i++) {
         const plim__table_row *row = &table.rows.items[i];

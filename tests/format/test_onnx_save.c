@@ -104,7 +104,7 @@ static bool same_value(const plim_graph *a, const plim_graph *b, const plim__val
     char p[PLIM_SHAPE_TEXT], q[PLIM_SHAPE_TEXT];
     plim__shape_text(&x->shape, a, p);
     plim__shape_text(&y->shape, b, q);
-    bool shapes = strcmp(p, q) == 0 || (strchr(p, '?') && strchr(q, '?')); /* unnamed symbols are numbered anew */
+    bool shapes = strcmp(p, q) == 0 || (strchr(p, '?') && strchr(q, '?')); /* unnamed symbols are numbered again */
     bool hint = x->kind == PLIM__VALUE_NODE && (x->dtype == PLIM_DTYPE_NONE || x->shape.rank < 0);
     return x->kind == y->kind && (hint || (x->dtype == y->dtype && shapes)) && same_tensor(x->tensor, y->tensor);
 }

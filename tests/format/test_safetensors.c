@@ -15,7 +15,8 @@ static plim_error error;
 
 static plim_status parse(const char *json) {
     plim__safetensors file;
-    plim_status status = plim__safetensors_parse(&file, json, strlen(json), 100, 64, "x.safetensors", &error);
+    plim_status status =
+        plim__safetensors_parse(&file, json, strlen(json), (plim__safetensors_place){"x.safetensors", 100, 64}, &error);
     plim__safetensors_close(&file);
     return status;
 }
@@ -29,7 +30,8 @@ static void tensors_have_their_place(void **state) {
                                "\"e\":{\"dtype\":\"F64\",\"shape\":[0,9],\"data_offsets\":[36,36]},"
                                "\"p\":{\"dtype\":\"F4\",\"shape\":[2,3],\"data_offsets\":[36,39]}}   ";
     plim__safetensors file;
-    assert_int_equal(plim__safetensors_parse(&file, json, strlen(json), 100, 64, "x", &error), PLIM_OK);
+    assert_int_equal(
+        plim__safetensors_parse(&file, json, strlen(json), (plim__safetensors_place){"x", 100, 64}, &error), PLIM_OK);
     assert_int_equal(file.count, 5);
     assert_string_equal(file.tensors[0].name, "a");
     assert_int_equal(file.tensors[0].offset, 100);

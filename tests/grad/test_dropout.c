@@ -6,9 +6,9 @@
 
 #include "grad/gradient.h"
 #include "graph/pass.h"
+#include "kernel/processor.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
-#include "program/fold.h"
 
 static void must(plim_status status, const plim_error *error) {
     if (status != PLIM_OK) fail_msg("%s", error->message);
@@ -46,7 +46,7 @@ static plim_session *train(const struct model *m, uint64_t seed, int threads) {
     plim_error error = {0};
     plim_graph *g = build(m);
     float three = 3;
-    must(plim__infer_graph(g, plim__kernel_fold, NULL, &error), &error);
+    must(plim__infer_graph(g, plim__processor_fold, NULL, &error), &error);
     must(plim__dropouts_to_training_mode(g, seed, &error), &error);
     must(plim__passes_run(g, NULL, true, &error), &error);
     plim_value y = plim_graph_find(g, "y"), x = plim_graph_find(g, "x"), gradient;

@@ -7,9 +7,9 @@
 
 #include "grad/gradient.h"
 #include "grad/training.h"
+#include "kernel/processor.h"
 #include "kernel/simd/simd.h"
 #include "plim_test.h"
-#include "program/fold.h"
 #include "run/runner.h"
 
 struct numbers {
@@ -102,7 +102,7 @@ static void finish(struct training *t, const plim_optimizer *o, int threads) {
     for (size_t i = 0; i < t->count; i++) plim_graph_output(t->g, t->parameters[i], NULL);
     must(plim__graph_sort(t->g, &error), &error);
     must(plim__graph_prune(t->g, &error), &error);
-    must(plim__program_create(t->g, threads, NULL, &t->program, &error), &error);
+    must(plim__program_create(t->g, plim__on_processor(threads), NULL, &t->program, &error), &error);
     must(plim__plan_create(t->program, NULL, &t->plan, &error), &error);
     assert_true(plim__plan_is_valid(t->plan, t->program, &error));
     must(plim__runner_create(t->program, t->plan, NULL, &t->runner, &error), &error);
@@ -251,7 +251,7 @@ static struct training train_network(const struct test *test, int threads) {
     plim_value target = plim_graph_constant(t.g, NULL, PLIM_I64, 1, &four, labels);
     y = plim_graph_apply(t.g, "SoftmaxCrossEntropyLoss", (plim_value[]){plim_graph_node_output(t.g, fc, 0), target}, 2);
     must(plim_graph_status(t.g, &error), &error);
-    must(plim__infer_graph(t.g, plim__kernel_fold, NULL, &error), &error);
+    must(plim__infer_graph(t.g, plim__processor_fold, NULL, &error), &error);
     must(plim__gradients_build(t.g, y, t.parameters, t.count, t.gradients, &error), &error);
     finish(&t, &test->optimizer, threads);
     for (int n = 0; n < STEPS; n++) {

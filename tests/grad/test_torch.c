@@ -7,9 +7,9 @@
 
 #include "grad/gradient.h"
 #include "graph/pass.h"
+#include "kernel/processor.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
-#include "program/fold.h"
 
 struct numbers {
     const char *name;
@@ -97,10 +97,10 @@ static void expect_torch(plim_graph *g, plim_value loss, int64_t batch, int thre
     must(plim_graph_status(g, &error), &error);
     must(plim__graph_bind(g, NULL, batch, &error), &error);
     must(plim__batch_norms_to_training_mode(g, &error), &error);
-    must(plim__infer_graph(g, plim__kernel_fold, NULL, &error), &error);
+    must(plim__infer_graph(g, plim__processor_fold, NULL, &error), &error);
     must(plim__graph_prune(g, &error), &error);
     must(plim__passes_run(g, NULL, true, &error), &error);
-    must(plim__infer_graph(g, plim__kernel_fold, NULL, &error), &error);
+    must(plim__infer_graph(g, plim__processor_fold, NULL, &error), &error);
     for (size_t i = 0; i < count; i++) {
         targets[i] = plim_graph_find(g, right[i].name);
         if (targets[i] < 0) fail_msg("there is no weight '%s'", right[i].name);

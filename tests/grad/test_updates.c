@@ -5,6 +5,7 @@
 
 #include "core/alloc.h"
 #include "grad/training.h"
+#include "kernel/processor.h"
 #include "ops/op.h"
 #include "plim_test.h"
 #include "run/runner.h"
@@ -27,7 +28,7 @@ static void start(struct machine *m, int threads) {
     must(plim_graph_status(m->g, &error), &error);
     must(plim__infer_graph(m->g, NULL, NULL, &error), &error); /* nodes without outputs survive it */
     must(plim__graph_prune(m->g, &error), &error);
-    must(plim__program_create(m->g, threads, NULL, &m->program, &error), &error);
+    must(plim__program_create(m->g, plim__on_processor(threads), NULL, &m->program, &error), &error);
     must(plim__plan_create(m->program, NULL, &m->plan, &error), &error);
     must(plim__runner_create(m->program, m->plan, NULL, &m->runner, &error), &error);
 }

@@ -50,7 +50,7 @@ static void check(const int64_t *dims, const int64_t *to, const int64_t *from, i
     for (size_t i = 0; i < source_bytes; i++) src[i] = (char)random_below(256);
     memset(dst, 0x5a, bytes + 1);
     memset(expected, 0x5a, bytes + 1);
-    plim__copy_strided(dst, to, src + first * (int64_t)size, from, dims, rank, size, threads);
+    plim__copy_strided(dst, src + first * (int64_t)size, &(plim__strided){rank, dims, to, from, size}, threads);
     reference(expected, to, src + first * (int64_t)size, from, dims, rank, size);
     assert_memory_equal(dst, expected, bytes + 1);
     free(src), free(dst), free(expected);
@@ -121,7 +121,7 @@ static void mapped_copies_look_up_every_axis_and_fill_outside(void **state) {
         int64_t sources = product(in, rank), count = product(out, rank);
         int32_t *src = malloc((size_t)sources * 4), *dst = malloc((size_t)count * 4 + 4), fill = -7;
         for (int64_t i = 0; i < sources; i++) src[i] = (int32_t)i;
-        plim__copy_mapped(dst, src, axes, rank, &fill, 4, 1);
+        plim__copy_mapped(dst, src, &(plim__lookup){rank, axes, &fill, 4}, 1);
         for (int64_t i = 0; i < count; i++) {
             int64_t rest = i, from = 0, outside = 0;
             for (int a = rank - 1; a >= 0; a--) {

@@ -1,5 +1,5 @@
 /* What oneDNN packs for a matrix product is measured on a smaller one: it is as much as the product itself takes. */
-#include "kernel/product.h"
+#include "kernel/product_heap.h"
 
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>

@@ -155,8 +155,8 @@ static void softmax_rows_and_columns_sum_to_one_even_when_masked(void **state) {
     static float x[N * WIDTH], rows[N * WIDTH], columns[N * WIDTH], logs[N * WIDTH], peaks[WIDTH], sums[WIDTH];
     for (int i = 0; i < N * WIDTH; i++) x[i] = i % 7 == 0 ? -INFINITY : random_real() * 40;
     const plim__simd_reduce *loops = plim__simd_reduce_table();
-    loops->softmax_columns(columns, x, N, WIDTH, WIDTH, peaks, sums, 0);
-    loops->softmax_columns(logs, x, N, WIDTH, WIDTH, peaks, sums, 1);
+    loops->softmax_columns(columns, x, (plim__columns){N, WIDTH, WIDTH}, peaks, sums, 0);
+    loops->softmax_columns(logs, x, (plim__columns){N, WIDTH, WIDTH}, peaks, sums, 1);
     for (int j = 0; j < WIDTH; j++) {
         double peak = -INFINITY, total = 0;
         for (int i = 0; i < N; i++) peak = fmax(peak, (double)x[i * WIDTH + j]);

@@ -148,7 +148,7 @@ static void v1_soft_limit_is_a_wish(void **state) {
     assert_true(limits.cgroup_state.soft == 600 * MIB && limits.available == (1024 - 490) * MIB); /* none is enforced */
     assert_true(plim__limits_allowance(&limits, 400 * MIB, &name) == (600 - 90) * MIB);
     assert_string_equal(name, "the cgroup's memory.soft_limit_in_bytes");
-    /* below what is used: so much has to go */
+    /* below what is used: the difference has to go */
     put("/sys/fs/cgroup/memory/jobs/one/memory.soft_limit_in_bytes", "%llu\n", 200 * MIB);
     limits = read_limits();
     assert_true(plim__limits_allowance(&limits, 400 * MIB, NULL) == (200 - 90) * MIB);
@@ -292,7 +292,7 @@ static void address_space_and_data_limits_bind(void **state) {
     plim__limits limits = read_limits();
     assert_int_equal(limits.limiter, PLIM_LIMITER_RLIMIT_DATA);
     assert_true(limits.available == 50 * MIB && limits.rlimit_as == 1024 * MIB);
-    plim__limiter limiter;
+    plim_limiter limiter;
     assert_true(plim__limits_ceiling(&limits, &limiter) == 100 * MIB);
     assert_int_equal(limiter, PLIM_LIMITER_RLIMIT_DATA);
 }

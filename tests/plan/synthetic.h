@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/random.h"
-#include "kernel/machine.h"
+#include "kernel/processor.h"
 #include "plim_test.h"
 #include "program/program.h"
 
@@ -42,7 +42,8 @@ static plim_status synthetic_run(const plim__call *call) {
 static plim__program *synthetic_create(void) {
     plim__program *p = plim__alloc_zero(1, sizeof *p);
     assert_non_null(p);
-    assert_int_equal(plim__machine_create(1, &p->machine, NULL), PLIM_OK);
+    p->target = plim__on_processor(1);
+    assert_int_equal(plim__processor.open(1, &p->engine, NULL), PLIM_OK);
     return p;
 }
 

@@ -131,9 +131,8 @@ static void every_style_of_search_agrees_with_trial_of_all_offsets(void **state)
         for (int style = 0; style < PLIM__PACK_STYLES && fits >= 0; style++) {
             plim__pack_budget budget = {.work = INT64_MAX};
             plim__pack_outcome outcome;
-            assert_int_equal(plim__pack_search_run(search, capacity - problem.base, style, INT64_MAX, &budget, offsets,
-                                                   &outcome, NULL),
-                             PLIM_OK);
+            plim__pack_goal goal = {capacity - problem.base, style, INT64_MAX};
+            assert_int_equal(plim__pack_search_run(search, &goal, &budget, offsets, &outcome, NULL), PLIM_OK);
             assert_int_equal(outcome, fits ? PLIM__PACK_FOUND : PLIM__PACK_IMPOSSIBLE);
         }
         possible += fits == 1;

@@ -8,7 +8,7 @@
 /* --- running ---------------------------------------------------------------------------------------------------- */
 
 struct outcome {
-    char *bytes; /* what is kept and what the caller reads, after some runs */
+    char *bytes; /* what is persistent and what the caller reads, after some runs */
     size_t count;
 };
 
@@ -53,7 +53,7 @@ static struct outcome run_program(const plim__program *p, const plim__program *o
     return o;
 }
 
-static int64_t passing_bytes(const plim__program *p) {
+static int64_t transient_bytes(const plim__program *p) {
     plim_error error = {0};
     plim__plan *plan = NULL;
     must(plim__plan_create(p, &(plim__plan_options){.pack_work = 20000000}, &plan, &error), &error);
@@ -68,7 +68,7 @@ static void expect_same(const plim__program *program, const plim__depend *d, con
     plim__program *lean = NULL;
     if (!plim__schedule_is_valid(d, &point->schedule, &error)) fail_msg("%s", error.message);
     must(plim__schedule_apply(program, &point->schedule, &lean, &error), &error);
-    assert_int_equal(passing_bytes(lean), point->peak_bytes);
+    assert_int_equal(transient_bytes(lean), point->peak_bytes);
     struct outcome found = run_program(lean, program, rounds);
     assert_int_equal(found.count, right->count);
     assert_memory_equal(found.bytes, right->bytes, right->count);
@@ -98,7 +98,7 @@ static void check_program(const plim__program *program, const double *seconds, b
     size_t count = f->points.count;
     double reached = (double)f->points.items[0].peak_bytes / (double)f->points.items[count - 1].peak_bytes;
     if (reached < factor) fail_msg("memory falls by %.2f, not by %.2f", reached, factor);
-    if (update_in_backward) assert_true(f->points.items[0].peak_bytes <= passing_bytes(program));
+    if (update_in_backward) assert_true(f->points.items[0].peak_bytes <= transient_bytes(program));
     struct outcome right = run_program(program, program, rounds);
     for (int k = 0; k < 3; k++) expect_same(program, d, &f->points.items[(count - 1) * (size_t)k / 2], &right, rounds);
     free(right.bytes);

@@ -220,7 +220,7 @@ static void add_stage_columns(struct milp *m, int t) {
     }
 }
 
-/* What is read is there or has just been made; what is kept was there or was made. */
+/* What is read is there or has just been made; what is held was there or was made. */
 static void add_needs(struct milp *m, int t) {
     for (int v = 0; v < m->values; v++) {
         int maker = m->x->depend->maker[m->buffer[v]];

@@ -1,4 +1,4 @@
-/* What a trial reckons from differences is what the schedule it stands for is measured to need. */
+/* What a trial computes from differences is what the schedule it stands for is measured to need. */
 #include "core/random.h"
 #include "plan/search.h"
 #include "synthetic.h"
@@ -15,10 +15,10 @@ static int64_t measured(plim__search *s, int64_t target, double *more) {
 }
 
 /* The trial: `now` with these steps before `place`, and without the run there when `out`. */
-static void build(plim__search *s, const struct plim__way *way, bool out) {
-    size_t place = (size_t)way->place, count = (size_t)way->count, rest = s->now.count - place - out;
+static void build(plim__search *s, const struct plim__drop *drop, bool out) {
+    size_t place = (size_t)drop->place, count = (size_t)drop->count, rest = s->now.count - place - out;
     memcpy(s->trial.steps, s->now.steps, place * sizeof *s->trial.steps);
-    if (count) memcpy(s->trial.steps + place, way->steps, count * sizeof *s->trial.steps);
+    if (count) memcpy(s->trial.steps + place, drop->steps, count * sizeof *s->trial.steps);
     memcpy(s->trial.steps + place + count, s->now.steps + place + out, rest * sizeof *s->trial.steps);
     s->trial.count = place + count + rest;
 }
@@ -35,7 +35,7 @@ static bool may_repeat(const plim__search *s, int32_t step, int32_t place) {
 
 /* The maker of something that is read at `place`, and with luck makers of what these read, each somewhere before its
  * reader. */
-static bool find_way(const plim__search *s, int32_t place, int32_t *steps, struct plim__way *way) {
+static bool find_drop(const plim__search *s, int32_t place, int32_t *steps, struct plim__drop *drop) {
     const plim__depend *d = s->depend;
     int32_t count = 0;
     for (int tries = 0; tries < 2 * MOST && count < MOST; tries++) {
@@ -51,7 +51,7 @@ static bool find_way(const plim__search *s, int32_t place, int32_t *steps, struc
         steps[at] = maker;
         if (draw(3) == 0) break;
     }
-    *way = (struct plim__way){.steps = steps, .count = count, .place = place};
+    *drop = (struct plim__drop){.steps = steps, .count = count, .place = place};
     return count > 0;
 }
 
@@ -60,13 +60,13 @@ static void compare_without(plim__search *s, int64_t target) {
         if (s->first[s->now.steps[place]] == place) continue;
         double more;
         int64_t trial = plim__search_without(s, place, target, INT64_MAX);
-        build(s, &(struct plim__way){.place = place}, true);
+        build(s, &(struct plim__drop){.place = place}, true);
         assert_int_equal(trial, measured(s, target, &more));
         plim__search_look(s, target);
     }
 }
 
-/* From the order of the program on: at every place one way, each compared; then one is taken, and so on. */
+/* From the order of the program on: at every place one drop, each compared; then one is taken, and so on. */
 static void compare_all(const plim__program *program, int rounds) {
     plim_error error = {0};
     plim__depend *d = NULL;
@@ -80,26 +80,26 @@ static void compare_all(const plim__program *program, int rounds) {
     int64_t most = plim__meter_run(s->meter, s->now.steps, s->now.count);
     for (int round = 0; round < rounds; round++) {
         int64_t target = most / 8 * (1 + (int64_t)draw(7));
-        struct plim__way way;
+        struct plim__drop drop;
         int32_t steps[MOST];
         plim__search_look(s, target);
         assert_int_equal(s->area[s->now.count], plim__search_excess(s, &s->now, target));
         for (int32_t place = 1; place < (int32_t)s->now.count; place++) {
-            if (!find_way(s, place, steps, &way)) continue;
+            if (!find_drop(s, place, steps, &drop)) continue;
             double more;
-            int64_t trial = plim__search_with(s, &way, target, INT64_MAX), enough = 1 + trial / 2;
+            int64_t trial = plim__search_with(s, &drop, target, INT64_MAX), enough = 1 + trial / 2;
             double trial_more = plim__search_more(s);
-            assert_true(plim__search_with(s, &way, target, enough) >= (trial < enough ? trial : enough));
-            build(s, &way, false);
+            assert_true(plim__search_with(s, &drop, target, enough) >= (trial < enough ? trial : enough));
+            build(s, &drop, false);
             assert_int_equal(trial, measured(s, target, &more));
             assert_true(trial_more == more);
             plim__search_look(s, target); /* measuring used its memory */
         }
         compare_without(s, target);
         for (int tries = 0; tries < 20; tries++) {
-            if (!find_way(s, 1 + (int32_t)draw(s->now.count - 1), steps, &way)) continue;
-            if (s->now.count + (size_t)way.count > s->capacity) continue;
-            build(s, &way, false);
+            if (!find_drop(s, 1 + (int32_t)draw(s->now.count - 1), steps, &drop)) continue;
+            if (s->now.count + (size_t)drop.count > s->capacity) continue;
+            build(s, &drop, false);
             plim__search_clean(s, &s->trial);
             plim__draft_set(&s->now, &s->trial);
             break;

@@ -11,10 +11,10 @@
 
 #include "grad/gradient.h"
 #include "graph/pass.h"
+#include "kernel/processor.h"
 #include "plan/plan.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
-#include "program/fold.h"
 
 struct training_case {
     plim_graph *graph;
@@ -101,17 +101,17 @@ static void case_create(struct training_case *c, const char *name, const plim_zo
     plim_graph *g = NULL;
     must(plim_zoo_create(name, options, &g, &error), &error);
     must(plim__graph_bind(g, NULL, batch, &error), &error);
-    must(plim__infer_graph(g, plim__kernel_fold, NULL, &error), &error);
+    must(plim__infer_graph(g, plim__processor_fold, NULL, &error), &error);
     plim_value loss = case_loss(g);
     plim_graph_output(g, loss, "loss");
     must(plim_graph_status(g, &error), &error);
     must(plim__batch_norms_to_training_mode(g, &error), &error);
-    must(plim__infer_graph(g, plim__kernel_fold, NULL, &error), &error);
+    must(plim__infer_graph(g, plim__processor_fold, NULL, &error), &error);
     g->outputs.items[0] = plim_graph_find(g, "loss"); /* the loss alone: scores are not kept for the caller */
     g->outputs.count = 1;
     must(plim__graph_prune(g, &error), &error);
     must(plim__passes_run(g, NULL, true, &error), &error);
-    must(plim__infer_graph(g, plim__kernel_fold, NULL, &error), &error);
+    must(plim__infer_graph(g, plim__processor_fold, NULL, &error), &error);
     plim_value *parameters = malloc(g->values.count * sizeof *parameters), *gradients;
     size_t count = 0;
     for (size_t v = 0; v < g->values.count; v++)
@@ -119,9 +119,9 @@ static void case_create(struct training_case *c, const char *name, const plim_zo
     gradients = malloc((count + 1) * sizeof *gradients);
     c->loss = plim_graph_find(g, "loss");
     must(plim__gradients_build(g, c->loss, parameters, count, gradients, &error), &error);
-    must(plim__infer_graph(g, plim__kernel_fold, NULL, &error), &error);
+    must(plim__infer_graph(g, plim__processor_fold, NULL, &error), &error);
     c->graph = g;
-    must(plim__program_create(g, threads, NULL, &c->program, &error), &error);
+    must(plim__program_create(g, plim__on_processor(threads), NULL, &c->program, &error), &error);
     for (size_t i = 0; i < count; i++)
         if (gradients[i] >= 0) case_add_update(c->program, parameters[i], gradients[i]);
     free(parameters);

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "graph/pass.h"
+#include "kernel/processor.h"
 #include "plimsoll/plimsoll.h"
-#include "program/fold.h"
 #include "report/plan_timeline.h"
 #include "report/report.h"
 
@@ -23,9 +23,9 @@ static plim_status plan_resnet(resnet *r) {
     plim_error *error = &r->error;
     plim_status status = plim_zoo_create("resnet50", NULL, &r->graph, error);
     if (status == PLIM_OK) status = plim__graph_bind(r->graph, NULL, 4, error);
-    if (status == PLIM_OK) status = plim__infer_graph(r->graph, plim__kernel_fold, NULL, error);
+    if (status == PLIM_OK) status = plim__infer_graph(r->graph, plim__processor_fold, NULL, error);
     if (status == PLIM_OK) status = plim__graph_prune(r->graph, error);
-    if (status == PLIM_OK) status = plim__program_create(r->graph, 1, NULL, &r->program, error);
+    if (status == PLIM_OK) status = plim__program_create(r->graph, plim__on_processor(1), NULL, &r->program, error);
     if (status == PLIM_OK) status = plim__plan_create(r->program, NULL, &r->plan, error);
     if (status == PLIM_OK) status = plim__plan_timeline(r->graph, r->program, r->plan, &r->timeline, error);
     if (status == PLIM_OK) status = plim__timeline_set_title(&r->timeline, "resnet50", error);

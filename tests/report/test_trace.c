@@ -57,7 +57,8 @@ static void record(const char *where) {
     assert_int_equal(plim__trace_set_budget(trace, 1 << 20, &error), PLIM_OK);
     assert_int_equal(plim__trace_add_fact(trace, "batch", "16", &error), PLIM_OK);
     assert_int_equal(
-        plim__trace_add_frontier(trace, 1 << 20, 1000000, 0.5, "keep everything", "--budget 1MiB", true, &error),
+        plim__trace_add_frontier(
+            trace, &(plim__timeline_point){1 << 20, 1000000, 0.5, "keep everything", "--budget 1MiB", true}, &error),
         PLIM_OK);
     assert_int_equal(plim__trace_add_comparison(trace, "arena", 43008, 43008, &error), PLIM_OK);
     assert_int_equal(plim__trace_define_buffer(trace, &weight, &w, &error), PLIM_OK);
@@ -147,7 +148,7 @@ static void record_long(void) {
         plim__trace_sample(trace, resident, step == 17 ? 900000 : 800000);
         plim__trace_sample_number(trace, loss, 1.0 / step);
     }
-    assert_int_equal(plim__trace_add_fact(trace, "batch", "16", NULL), PLIM_OK); /* a name after all were forgotten */
+    assert_int_equal(plim__trace_add_fact(trace, "batch", "16", NULL), PLIM_OK); /* a name after all were dropped */
     assert_int_equal(plim__trace_close(trace, NULL), PLIM_OK);
 }
 

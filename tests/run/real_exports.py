@@ -1,8 +1,7 @@
 """Exports torchvision models as PyTorch does and compares the program's logits with PyTorch's.
 
-usage: real_exports.py PLIMSOLL EXPORTER MODEL[:PIXELS[:OPSET]]...
-Needs Debian's python3-torch and python3-torchvision. EXPORTER is shared/tools/export_torchvision.py; it seeds the
-weights, so that the model made here is the one in the file.
+usage: real_exports.py PLIMSOLL MODEL[:PIXELS[:OPSET]]...
+Needs Debian's python3-torch and python3-torchvision.
 """
 import os
 import subprocess
@@ -11,20 +10,18 @@ import tempfile
 
 import numpy
 import torch
-import torchvision
 
-program, exporter, failed = sys.argv[1], sys.argv[2], 0
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import export_torchvision
+
+program, failed = sys.argv[1], 0
 torch.set_num_threads(2)
-for word in sys.argv[3:]:
+for word in sys.argv[2:]:
     name, size, opset = (word.split(':') + ['64', '16'])[:3] if ':' in word else (word, '64', '16')
     with tempfile.TemporaryDirectory() as folder:
         file, image, logits = (os.path.join(folder, n) for n in ('m.onnx', 'x.npy', 'y.npy'))
-        subprocess.run([sys.executable, exporter, name, file, '--eval', '--size', size, '--opset', opset], check=True, capture_output=True)
-        torch.manual_seed(0)
-        options = {'num_classes': 1000}
-        if name in ('googlenet', 'inception_v3'):
-            options.update(aux_logits=False, init_weights=False)
-        model = getattr(torchvision.models, name)(weights=None, **options).eval()
+        export_torchvision.export(name, file, size=int(size), opset=int(opset), training=False)
+        model = export_torchvision.create(name).eval()
         x = torch.randn(3, 3, int(size), int(size))
         with torch.no_grad():
             right = model(x).numpy()

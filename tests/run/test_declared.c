@@ -1,4 +1,4 @@
-/* Sizes that are announced are planned ahead: short batches and validation take nothing that the plan did not say, the
+/* Sizes that are declared are planned ahead: short batches and validation take nothing that the plan did not say, the
  * run allocates nothing after its first step, also when the budget changes in the middle, and it learns the same bits as
  * one whose sizes come as a surprise. */
 #include <stdlib.h>
@@ -126,7 +126,7 @@ static void expect_same(struct run *a, struct run *b) {
     }
 }
 
-static plim_trainer_options announced(void) {
+static plim_trainer_options declared(void) {
     plim_trainer_options o = options_of();
     o.samples = SAMPLES;
     o.evaluates = 7;
@@ -135,7 +135,7 @@ static plim_trainer_options announced(void) {
 
 static void a_run_allocates_nothing_after_its_first_step(void **state) {
     (void)state;
-    plim_trainer_options o = announced(), surprise = options_of();
+    plim_trainer_options o = declared(), surprise = options_of();
     struct run r = begin(&o), other = begin(&surprise);
     expect_nothing_new(&r);
     fit(&other);
@@ -147,7 +147,7 @@ static void a_run_allocates_nothing_after_its_first_step(void **state) {
 /* A batch of 10 in pieces of 4 has a rest of 2 in every update, and the last batch of 4 none. */
 static void rests_of_micro_batches_are_planned_too(void **state) {
     (void)state;
-    plim_trainer_options o = announced();
+    plim_trainer_options o = declared();
     o.accumulate = 3;
     struct run r = begin(&o);
     assert_int_equal(stats_of(&r).micro_batch, 4);
@@ -158,7 +158,7 @@ static void rests_of_micro_batches_are_planned_too(void **state) {
 static void a_budget_holds_for_all_of_it(void **state) {
     (void)state;
     SKIP_UNDER_SANITIZERS();
-    plim_trainer_options o = announced();
+    plim_trainer_options o = declared();
     o.budget = (uint64_t)1 << 30;
     struct run r = begin(&o);
     plim_trainer_stats stats = stats_of(&r);
@@ -170,7 +170,7 @@ static void a_budget_holds_for_all_of_it(void **state) {
 static void after_another_budget_nothing_is_made_late(void **state) {
     (void)state;
     SKIP_UNDER_SANITIZERS();
-    plim_trainer_options o = announced();
+    plim_trainer_options o = declared();
     struct run right = begin(&o), r = begin(&o);
     r.budget_after_three = (uint64_t)1 << 30;
     fit(&right);

@@ -1,4 +1,4 @@
-/* When the n-th allocation fails, for every n, while a model is loaded, planned within a budget with all ways to train it,
+/* When the n-th allocation fails, for every n, while a model is loaded, planned within a budget with all alternatives,
  * trained for three steps of which one is short, evaluated, written to a checkpoint and freed: a status, never a crash or a
  * leak, and the same calls succeed right afterwards. */
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #else
 #define MOST 0
 #endif
-#define SPARE 8 /* a folder's name that is only synced; a hole of the heap that stays open */
+#define SPARE 4 /* a folder's name that is only synced */
 
 static char model_path[] = "/tmp/plim-faults-XXXXXX", small_path[64], checkpoint_path[64];
 static float image[BATCH * PIXELS];
@@ -42,7 +42,7 @@ static plim_status train(plim_trainer *t, plim_error *error) {
     return status;
 }
 
-/* The whole of it, with all exact ways that a budget may need; every object is freed whatever happens. */
+/* The whole of it, with all exact levers that a budget may need; every object is freed whatever happens. */
 static plim_status whole_run(void *unused, plim_error *error) {
     (void)unused;
     plim_graph *model = NULL;
@@ -65,7 +65,7 @@ static plim_status whole_run(void *unused, plim_error *error) {
     return status;
 }
 
-/* All ways to make the step, as `plan` looks for them, with micro-batches and the largest batch: often enough for a model
+/* All candidates for the step, as `plan` searches for them, with micro-batches and the largest batch: often enough for a model
  * of one layer. */
 static plim_status whole_plan(void *unused, plim_error *error) {
     (void)unused;

@@ -1,5 +1,5 @@
 /* Batches of undeclared sizes, as data whose damaged samples are left out brings them. Within a budget: the arena
- * stays what was planned, one such program lives at a time, and what is learned is what it is without a budget: the same
+ * stays what was planned, one such program lives at a time, and the weights are those without a budget: the same
  * bits where the plan is exact. Also for sizes that come as a surprise, when the budget changes, and when memory fails. */
 #include <math.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static plim_status step(plim_trainer *t, int64_t count, double *loss, plim_error
     return status;
 }
 
-/* Trains with batches of all sizes; the arena and what is announced stay. */
+/* Trains with batches of all sizes; the arena and what is declared stay. */
 static void learn(plim_trainer *t, double losses[COUNTS]) {
     plim_error error = {0};
     plim_trainer_stats before, after;
@@ -115,7 +115,7 @@ static void learns_the_same(plim_graph *model, bool tight) {
     assert_non_null(t->plan->irregular.variant);
     learn(t, got);
     assert_memory_equal(right, got, sizeof right);
-    must_be_equal(free_one, t, "odd batches");
+    must_be_equal(free_one, t, "irregular batches");
     plim_trainer_free(t);
     plim_trainer_free(free_one);
     plim_graph_free(model);
@@ -175,7 +175,7 @@ static void a_surprise_is_planned_for_once(void **state) {
         assert_int_equal(stats.arena_bytes, stats.planned_arena_bytes);
         assert_int_equal(t->tails.count, 0);
     }
-    must_be_equal(free_one, t, "odd batches");
+    must_be_equal(free_one, t, "irregular batches");
     plim_trainer_free(t);
     plim_trainer_free(free_one);
     plim_graph_free(model);
@@ -202,7 +202,7 @@ static void another_budget_has_room_for_them_too(void **state) {
     t->replans = 0;
     learn(t, got);
     assert_memory_equal(right, got, sizeof right);
-    must_be_equal(free_one, t, "odd batches");
+    must_be_equal(free_one, t, "irregular batches");
     plim_trainer_free(t);
     plim_trainer_free(free_one);
     plim_graph_free(model);

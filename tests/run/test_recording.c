@@ -342,7 +342,7 @@ static void a_run_by_a_saved_plan_shows_what_was_saved_with_it(void **state) {
     char path[] = "/tmp/plimsoll-recording-plan-XXXXXX";
     close(mkstemp(path));
     assert_int_equal(plim_plan_create(r.model, &options, &plan, &r.error), PLIM_OK);
-    assert_int_equal(plim_plan_save(plan, "lenet", path, &r.error), PLIM_OK);
+    assert_int_equal(plim_plan_save(plan, "lenet", NULL, path, &r.error), PLIM_OK);
     double seconds = plim_plan_get_report(plan)->chosen.seconds;
     plim_plan_free(plan);
     options.plan = path;

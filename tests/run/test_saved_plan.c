@@ -31,7 +31,7 @@ static void make_plan(saved *s) {
     assert_int_equal(plim_zoo_create("lenet", NULL, &s->model, &s->error), PLIM_OK);
     assert_int_equal(plim_plan_create(s->model, &s->options, &s->plan, &s->error), PLIM_OK);
     assert_true(plim_plan_get_report(s->plan)->fits);
-    assert_int_equal(plim_plan_save(s->plan, "lenet", s->path, &s->error), PLIM_OK);
+    assert_int_equal(plim_plan_save(s->plan, "lenet", NULL, s->path, &s->error), PLIM_OK);
     s->options.plan = s->path;
 }
 

@@ -54,7 +54,7 @@ static plim_trainer *make_trainer(const plim_graph *model, plim_trainer_options 
     return t;
 }
 
-/* The same with so much of its state in a file; SIZE_MAX: all. */
+/* The same with `spill` bytes of its state in a file; SIZE_MAX: all. */
 static plim_trainer *make_spilled(const plim_graph *model, plim_trainer_options o, size_t spill) {
     plim_trainer *t = make_trainer(model, o);
     plim__training_plan *plan = t->plan;
@@ -279,7 +279,7 @@ static void a_saved_plan_spills_the_same(void **state) {
     o.budget = small_budget(model, o);
     must(plim_plan_create(model, &o, &plan, &error));
     assert_true(plim_plan_get_report(plan)->fits && plim_plan_get_report(plan)->chosen.spilled > 0);
-    must(plim_plan_save(plan, "resnet18", path, &error));
+    must(plim_plan_save(plan, "resnet18", NULL, path, &error));
     size_t spilled = plim_plan_get_report(plan)->chosen.spilled;
     plim_plan_free(plan); /* what it holds is no part of the budget */
     o.plan = path;

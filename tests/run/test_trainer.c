@@ -1,5 +1,5 @@
 /* A trainer learns; the same run gives the same bits; micro-batches give the gradient of the whole batch; a loss that
- * is not finite is blamed on whoever made it. */
+ * is not finite names the first operator that is not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

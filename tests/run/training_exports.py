@@ -1,7 +1,7 @@
 """Trains models that PyTorch exported in training mode for a few steps.
 
-usage: training_exports.py PLIMSOLL EXPORTER MODEL...
-Needs Debian's python3-torch and python3-torchvision. EXPORTER is shared/tools/export_torchvision.py.
+usage: training_exports.py PLIMSOLL MODEL...
+Needs Debian's python3-torch and python3-torchvision.
 """
 import json
 import os
@@ -13,7 +13,10 @@ import numpy
 import torch
 from torch import nn
 
-program, exporter, failed = sys.argv[1], sys.argv[2], 0
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+import export_torchvision
+
+program, failed = sys.argv[1], 0
 
 def check(right, what):
     global failed
@@ -44,9 +47,9 @@ with tempfile.TemporaryDirectory() as folder:
     print('loss after 3 steps by opset:', losses)
     check(len(set(losses.values())) == 1, f'the opsets differ: {losses}')
 
-    for name in sys.argv[3:]:
+    for name in sys.argv[2:]:
         file = os.path.join(folder, name + '.onnx')
-        subprocess.run([sys.executable, exporter, name, file, '--classes', '10', '--size', '64'], check=True, capture_output=True)
+        export_torchvision.export(name, file, classes=10, size=64)
         result = train(file, data, 2)
         print(f'{name}: {result["steps"]} steps, loss {result["loss"]:.4f}')
         check(result['steps'] == 2 and numpy.isfinite(result['loss']), f'{name}: {result}')

@@ -10,10 +10,10 @@
 #include "format/npy.h"
 #include "graph/graph.h"
 #include "graph/pass.h"
+#include "kernel/processor.h"
 #include "plan/plan.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
-#include "program/fold.h"
 
 static const struct small {
     const char *name;
@@ -116,11 +116,11 @@ static void plan_model(const char *name, const plim_graph *model, int64_t batch)
     plim__plan *plan = NULL;
     plim_error error = {0};
     bool ok = plim__graph_bind(g, NULL, batch, &error) == PLIM_OK &&
-              plim__infer_graph(g, plim__kernel_fold, NULL, &error) == PLIM_OK &&
+              plim__infer_graph(g, plim__processor_fold, NULL, &error) == PLIM_OK &&
               plim__graph_prune(g, &error) == PLIM_OK && plim__passes_run(g, NULL, false, &error) == PLIM_OK &&
-              plim__infer_graph(g, plim__kernel_fold, NULL, &error) == PLIM_OK &&
+              plim__infer_graph(g, plim__processor_fold, NULL, &error) == PLIM_OK &&
               plim__graph_prune(g, &error) == PLIM_OK &&
-              plim__program_create(g, 2, NULL, &program, &error) == PLIM_OK &&
+              plim__program_create(g, plim__on_processor(2), NULL, &program, &error) == PLIM_OK &&
               plim__plan_create(program, NULL, &plan, &error) == PLIM_OK;
     if (!ok) fail_msg("%s: %s", name, error.message);
     if (!plim__graph_is_valid(g, &error) || !plim__plan_is_valid(plan, program, &error))

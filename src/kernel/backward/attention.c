@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "kernel/forward/attention.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 struct backward {
     plim__attention forward;
@@ -47,7 +49,7 @@ static void one_head(const struct backward *b, const plim__call *call, int64_t h
         int64_t rows = s->queries - first < PLIM__ATTENTION_ROWS ? s->queries - first : PLIM__ATTENTION_ROWS;
         int64_t visible = plim__attention_visible(s, first, rows);
         const float *dy_rows = dy + first * b->dy.row;
-        plim__attention_weights(s, q, k, mask, first, rows, visible, p);
+        plim__attention_weights(s, &(plim__queries){q, k, mask, first, rows, visible}, p);
         dnnl_sgemm('T', 'N', visible, s->width, rows, 1, p, visible, dy_rows, b->dy.row, 1, dv, b->dv.row);
         dnnl_sgemm('N', 'T', rows, visible, s->width, 1, dy_rows, b->dy.row, v, s->v.row, 0, ds, visible);
         scores_gradient(p, ds, rows, visible, s->scale);

@@ -1,11 +1,12 @@
 /* What the lower functions of backward operators share. */
 #include "kernel/backward/backward.h"
+#include "kernel/onednn.h"
 
 plim_status plim__backward_describe(plim__lower *l, const char *what, const void *desc, dnnl_primitive_desc_t hint,
                                     dnnl_primitive_desc_t *pd) {
     dnnl_primitive_attr_t attr;
     PLIM_TRY(plim__lower_attr(l, &attr));
-    dnnl_status_t status = dnnl_primitive_desc_create(pd, desc, attr, plim__lower_engine(l), hint);
+    dnnl_status_t status = dnnl_primitive_desc_create(pd, desc, attr, plim__lower_dnnl_engine(l), hint);
     dnnl_primitive_attr_destroy(attr);
     return plim__lower_dnnl(l, status, what);
 }

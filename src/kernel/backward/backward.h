@@ -2,7 +2,7 @@
 #ifndef PLIM_KERNEL_BACKWARD_BACKWARD_H
 #define PLIM_KERNEL_BACKWARD_BACKWARD_H
 
-#include "program/lower.h"
+#include "kernel/onednn.h"
 
 /* A primitive descriptor with the scratchpad in user mode. `hint` is the forward one, NULL for forward itself. */
 plim_status plim__backward_describe(plim__lower *l, const char *what, const void *desc, dnnl_primitive_desc_t hint,

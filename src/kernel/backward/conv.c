@@ -4,6 +4,8 @@
  *   ConvGradWeight:  dy (N, O, ...), x (N, C, ...)        →  dw (O, C/group, ...), dbias (O) */
 #include "kernel/forward/conv.h"
 #include "kernel/backward/backward.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 struct mds {
     dnnl_memory_desc_t x, w, y, bias;

@@ -15,6 +15,7 @@
 #include "kernel/copies.h"
 #include "kernel/forward/conv.h"
 #include "kernel/loops.h"
+#include "kernel/onednn.h"
 #include "kernel/simd/conv_weight.h"
 
 struct few {

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "kernel/backward/recurrent.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 static dnnl_status_t again(const plim__backward_pass *p) {
     const plim__recurrent *f = &p->s->forward;
@@ -16,7 +18,8 @@ static dnnl_status_t again(const plim__backward_pass *p) {
     const float *rb = p->bias ? p->bias + units : NULL, *rh = p->r + 2 * h * h;
     dnnl_status_t status = plim__backward_input_gates(p, f->reset_after ? 2 * h : units);
     if (status == dnnl_success)
-        status = plim__backward_product('N', 'T', rows, 2 * h, h, p->before, h, p->r, h, 1, p->gates, units);
+        status =
+            plim__backward_product(&(plim__gemm){'N', 'T', rows, 2 * h, h, p->before, h, p->r, h, 1, p->gates, units});
     for (int64_t i = 0; i < rows; i++) {
         float *gate = p->gates + i * units;
         plim__backward_activate(p, 0, gate, 2 * h);
@@ -25,8 +28,9 @@ static dnnl_status_t again(const plim__backward_pass *p) {
     }
     if (status == dnnl_success)
         status = f->reset_after
-                     ? plim__backward_product('N', 'T', rows, h, h, p->before, h, rh, h, 1, p->part, h)
-                     : plim__backward_product('N', 'T', rows, h, h, p->part, h, rh, h, 1, p->gates + 2 * h, units);
+                     ? plim__backward_product(&(plim__gemm){'N', 'T', rows, h, h, p->before, h, rh, h, 1, p->part, h})
+                     : plim__backward_product(
+                           &(plim__gemm){'N', 'T', rows, h, h, p->part, h, rh, h, 1, p->gates + 2 * h, units});
     for (int64_t i = 0; i < rows; i++) {
         float *gate = p->gates + i * units;
         for (int64_t u = 0; f->reset_after && u < h; u++) gate[2 * h + u] += gate[h + u] * p->part[i * h + u];
@@ -76,15 +80,16 @@ static dnnl_status_t step(const plim__backward_pass *p, int64_t k) {
     }
     dnnl_status_t status = dnnl_success;
     if (!f->reset_after)
-        status = plim__backward_product('N', 'N', f->batch, h, h, gates + 2 * h, units, rh, h, 0, p->other, h);
+        status = plim__backward_product(
+            &(plim__gemm){'N', 'N', f->batch, h, h, gates + 2 * h, units, rh, h, 0, p->other, h});
     for (int64_t b = 0; b < f->batch; b++)
         if (plim__backward_runs(p, t, b))
             reset_backward(p, gates + b * units, part + b * h, before + b * h, p->other + b * h, p->dh + b * h);
     if (status == dnnl_success && f->reset_after)
-        status = plim__backward_product('N', 'N', f->batch, h, h, part, h, rh, h, 1, p->dh, h);
-    return status != dnnl_success
-               ? status
-               : plim__backward_product('N', 'N', f->batch, h, 2 * h, gates, units, p->r, h, 1, p->dh, h);
+        status = plim__backward_product(&(plim__gemm){'N', 'N', f->batch, h, h, part, h, rh, h, 1, p->dh, h});
+    return status != dnnl_success ? status
+                                  : plim__backward_product(&(plim__gemm){'N', 'N', f->batch, h, 2 * h, gates, units,
+                                                                         p->r, h, 1, p->dh, h});
 }
 
 /* Rh was multiplied with h and then reset, or with what was reset. */
@@ -95,8 +100,10 @@ static dnnl_status_t finish(const plim__backward_pass *p, float *dr, float *db, 
     if (db && f->reset_after) plim__backward_sum_columns(p->part, rows, h, h, db + units + 2 * h);
     if (!dr) return dnnl_success;
     dr += 2 * h * h;
-    return f->reset_after ? plim__backward_product('T', 'N', h, h, rows, p->part, h, p->before, h, 0, dr, h)
-                          : plim__backward_product('T', 'N', h, h, rows, p->gates + 2 * h, units, p->part, h, 0, dr, h);
+    return f->reset_after
+               ? plim__backward_product(&(plim__gemm){'T', 'N', h, h, rows, p->part, h, p->before, h, 0, dr, h})
+               : plim__backward_product(
+                     &(plim__gemm){'T', 'N', h, h, rows, p->gates + 2 * h, units, p->part, h, 0, dr, h});
 }
 
 plim_status plim__lower_gru_grad(plim__lower *l) {

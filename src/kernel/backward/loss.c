@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "kernel/copies.h"
 #include "kernel/loops.h"
+#include "kernel/lowers.h"
 #include "kernel/simd/reduce.h"
 
 #define STRIP 256 /* columns at a time */
@@ -43,8 +44,8 @@ static void strip(const struct loss *s, const plim__call *call, int64_t n, int64
     if (s->softmax && s->inner == 1)
         plim__simd_reduce_table()->softmax(dx, (const float *)call->in[3] + at, s->classes);
     else if (s->softmax)
-        plim__simd_reduce_table()->softmax_columns(dx, (const float *)call->in[3] + at, s->classes, s->inner, width,
-                                                   peaks, sums, 0);
+        plim__simd_reduce_table()->softmax_columns(dx, (const float *)call->in[3] + at,
+                                                   (plim__columns){s->classes, s->inner, width}, peaks, sums, 0);
     for (int64_t c = 0; c < s->classes; c++)
         for (int64_t i = 0; i < width; i++)
             dx[c * s->inner + i] = s->softmax && factors[i] != 0 ? dx[c * s->inner + i] * factors[i] : 0;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "kernel/backward/recurrent.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 /* c before step k of sample b; NULL for zeros. */
 static const float *cell_before(const plim__backward_pass *p, int64_t k, int64_t b) {
@@ -43,7 +45,8 @@ static dnnl_status_t again(const plim__backward_pass *p) {
     int64_t h = f->hidden, rows = f->steps * f->batch;
     dnnl_status_t status = plim__backward_input_gates(p, 4 * h);
     if (status == dnnl_success)
-        status = plim__backward_product('N', 'T', rows, 4 * h, h, p->before, h, p->r, h, 1, p->gates, 4 * h);
+        status =
+            plim__backward_product(&(plim__gemm){'N', 'T', rows, 4 * h, h, p->before, h, p->r, h, 1, p->gates, 4 * h});
 #pragma omp parallel for if (rows * h > 8192)
     for (int64_t b = 0; b < f->batch; b++)
         for (int64_t k = 0; k < f->steps; k++) {
@@ -63,10 +66,17 @@ static dnnl_status_t again(const plim__backward_pass *p) {
 /* Units at a time, so that h(c') fits on the stack. */
 #define BLOCK 64
 
-/* Units [from, to) of one sample at one step: the gates become their gradients, dc that of c before the step. */
-static void cell_backward(const plim__backward_pass *p, int64_t from, int64_t to, float *gate, const float *c,
-                          const float *last, const float *dy, float *dh, float *dc) {
+/* One sample at one step. */
+struct row {
+    const float *c, *last, *dy; /* the cell after the step, and before it */
+    float *gate, *dh, *dc;
+};
+
+/* Units [from, to): the gates become their gradients, dc that of c before the step. */
+static void cell_backward(const plim__backward_pass *p, const struct row *row, int64_t from, int64_t to) {
     const plim__recurrent *f = &p->s->forward;
+    const float *c = row->c, *last = row->last, *dy = row->dy;
+    float *gate = row->gate, *dh = row->dh, *dc = row->dc;
     const float *pi = p->peepholes, *po = pi ? pi + f->hidden : NULL, *pf = pi ? pi + 2 * f->hidden : NULL;
     int64_t h = f->hidden;
     float seen[BLOCK]; /* h(c') */
@@ -99,11 +109,15 @@ static dnnl_status_t step(const plim__backward_pass *p, int64_t k) {
             memset(gates + b * 4 * h, 0, (size_t)(4 * h) * sizeof *gates);
             continue;
         }
-        for (int64_t u = 0; u < h; u += BLOCK)
-            cell_backward(p, u, u + BLOCK < h ? u + BLOCK : h, gates + b * 4 * h, p->part + (t * f->batch + b) * h,
-                          cell_before(p, k, b), dy, p->dh + b * h, p->other + b * h);
+        struct row row = {.c = p->part + (t * f->batch + b) * h,
+                          .last = cell_before(p, k, b),
+                          .dy = dy,
+                          .gate = gates + b * 4 * h,
+                          .dh = p->dh + b * h,
+                          .dc = p->other + b * h};
+        for (int64_t u = 0; u < h; u += BLOCK) cell_backward(p, &row, u, u + BLOCK < h ? u + BLOCK : h);
     }
-    return plim__backward_product('N', 'N', f->batch, h, 4 * h, gates, 4 * h, p->r, h, 1, p->dh, h);
+    return plim__backward_product(&(plim__gemm){'N', 'N', f->batch, h, 4 * h, gates, 4 * h, p->r, h, 1, p->dh, h});
 }
 
 /* Peepholes, in the order i, o, f: i and f saw the cell before the step, o the one after it. */

@@ -6,6 +6,7 @@
 #include "kernel/copies.h"
 #include "kernel/forward/resize.h"
 #include "kernel/indices.h"
+#include "kernel/lowers.h"
 
 static plim_status need_f32(plim__lower *l) {
     return plim__lower_input_dtype(l, 0) == PLIM_F32 ? PLIM_OK
@@ -28,8 +29,8 @@ struct slice {
 static plim_status run_slice(const plim__call *call) {
     const struct slice *s = call->state;
     clear(call->out[0], s->elements, s->threads);
-    plim__copy_strided((float *)call->out[0] + s->offset, s->to, call->in[0], s->from, s->dims, s->rank, sizeof(float),
-                       s->threads);
+    plim__strided how = {s->rank, s->dims, s->to, s->from, sizeof(float)};
+    plim__copy_strided((float *)call->out[0] + s->offset, call->in[0], &how, s->threads);
     return PLIM_OK;
 }
 
@@ -131,13 +132,16 @@ static bool fill_pass(struct pass *p, int taps, const int64_t *indices, const fl
     return true;
 }
 
-/* The taps of one axis: how many, and a function that gives them for an output index. */
-typedef void (*taps_of)(const void *geometry, int axis, int64_t in, int64_t x, int taps, int64_t *indices,
-                        float *weights);
+/* What the axes of a node take from: how many taps an axis has, and those of an output index. */
+struct source {
+    const void *geometry;
+    int (*count)(const void *geometry, int axis);
+    void (*give)(const void *geometry, int axis, int64_t in, int64_t x, plim__taps to);
+};
 
-static bool add_pass(struct passes *s, const void *geometry, int axis, const plim__shape *now, int64_t in, int taps,
-                     taps_of give) {
+static bool add_pass(struct passes *s, const struct source *source, int axis, const plim__shape *now, int64_t in) {
     struct pass *p = &s->items[s->count];
+    int taps = source->count(source->geometry, axis);
     *p = (struct pass){plim__shape_product(now, 0, axis),
                        in,
                        now->dims[axis],
@@ -149,7 +153,7 @@ static bool add_pass(struct passes *s, const void *geometry, int axis, const pli
     float *weights = plim__alloc_array((size_t)(p->out * taps), sizeof *weights);
     bool ok = indices && weights;
     for (int64_t x = 0; ok && x < p->out; x++)
-        give(geometry, axis, in, x, taps, indices + x * taps, weights + x * taps);
+        source->give(source->geometry, axis, in, x, (plim__taps){taps, indices + x * taps, weights + x * taps});
     ok = ok && fill_pass(p, taps, indices, weights);
     plim__free(indices);
     plim__free(weights);
@@ -157,8 +161,7 @@ static bool add_pass(struct passes *s, const void *geometry, int axis, const pli
     return ok;
 }
 
-static plim_status lower_passes(plim__lower *l, const char *label, const void *geometry,
-                                int (*count)(const void *, int), taps_of give) {
+static plim_status lower_passes(plim__lower *l, const char *label, const struct source *source) {
     plim__shape now = *plim__lower_input_shape(l, 0);
     const plim__shape *x = plim__lower_output_shape(l, 0);
     struct passes *s;
@@ -169,9 +172,8 @@ static plim_status lower_passes(plim__lower *l, const char *label, const void *g
     *s = (struct passes){.threads = plim__lower_threads(l), .elements = plim__shape_elements(&now)};
     bool ok = true;
     for (int axis = 0; ok && axis < x->rank; axis++) {
-        int taps = count(geometry, axis);
-        if (taps == 0) continue;
-        ok = add_pass(s, geometry, axis, &now, x->dims[axis], taps, give);
+        if (source->count(source->geometry, axis) == 0) continue;
+        ok = add_pass(s, source, axis, &now, x->dims[axis]);
         now.dims[axis] = x->dims[axis];
         if (plim__shape_elements(&now) > s->half) s->half = plim__shape_elements(&now);
     }
@@ -196,10 +198,9 @@ static int pad_taps(const void *geometry, int axis) {
 }
 
 /* The source of output index x. */
-static void pad_source(const void *geometry, int axis, int64_t in, int64_t x, int taps, int64_t *index, float *weight) {
+static void pad_source(const void *geometry, int axis, int64_t in, int64_t x, plim__taps to) {
     const struct pad_geometry *g = geometry;
     int64_t at = x - g->before[axis];
-    (void)taps;
     if (g->mode == PLIM__PAD_EDGE) at = at < 0 ? 0 : at >= in ? in - 1 : at;
     if (g->mode == PLIM__PAD_WRAP) at = ((at % in) + in) % in;
     if (g->mode == PLIM__PAD_REFLECT) {
@@ -207,8 +208,8 @@ static void pad_source(const void *geometry, int axis, int64_t in, int64_t x, in
         at = ((at % period) + period) % period;
         if (at >= in) at = period - at;
     }
-    *index = at;
-    *weight = 1;
+    *to.indices = at;
+    *to.weights = 1;
 }
 
 plim_status plim__lower_pad_grad(plim__lower *l) {
@@ -217,7 +218,7 @@ plim_status plim__lower_pad_grad(plim__lower *l) {
                              .mode = (plim__pad_mode)plim__node_int(plim__lower_node(l), "mode", 0),
                              .in = *plim__lower_output_shape(l, 0),
                              .out = *plim__lower_input_shape(l, 0)};
-    return lower_passes(l, "PadGrad", &g, pad_taps, pad_source);
+    return lower_passes(l, "PadGrad", &(struct source){&g, pad_taps, pad_source});
 }
 
 struct resize_geometry {
@@ -231,18 +232,18 @@ static int resize_taps(const void *geometry, int axis) {
     return g->resize.mode == PLIM__RESIZE_NEAREST ? 1 : plim__resize_tap_count(&g->resize, axis);
 }
 
-static void resize_source(const void *geometry, int axis, int64_t in, int64_t x, int taps, int64_t *indices,
-                          float *weights) {
+static void resize_source(const void *geometry, int axis, int64_t in, int64_t x, plim__taps to) {
     const struct resize_geometry *g = geometry;
     bool inside = true;
     if (g->resize.mode == PLIM__RESIZE_NEAREST) {
-        indices[0] = plim__resize_nearest(&g->resize, axis, in, x);
-        weights[0] = 1;
-        inside = indices[0] >= 0;
+        to.indices[0] = plim__resize_nearest(&g->resize, axis, in, x);
+        to.weights[0] = 1;
+        inside = to.indices[0] >= 0;
     } else {
-        inside = plim__resize_taps(&g->resize, axis, in, x, taps, indices, weights);
+        inside = plim__resize_taps(&g->resize, axis, in, x, to);
     }
-    for (int k = 0; !inside && k < taps; k++) indices[k] = 0, weights[k] = 0; /* a constant came from there */
+    for (int k = 0; !inside && k < to.count; k++) /* a constant came from there */
+        to.indices[k] = 0, to.weights[k] = 0;
 }
 
 plim_status plim__lower_resize_grad(plim__lower *l) {
@@ -265,7 +266,7 @@ plim_status plim__lower_resize_grad(plim__lower *l) {
         g.resize.roi_start[i] = (double)starts[i];
         g.resize.roi_end[i] = (double)ends[i];
     }
-    return lower_passes(l, "ResizeGrad", &g, resize_taps, resize_source);
+    return lower_passes(l, "ResizeGrad", &(struct source){&g, resize_taps, resize_source});
 }
 
 /* --- gathers -------------------------------------------------------------------------------------------------- */

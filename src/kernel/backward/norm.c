@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "kernel/backward/backward.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 static plim_status need_f32(plim__lower *l) {
     return plim__lower_input_dtype(l, 0) == PLIM_F32 ? PLIM_OK

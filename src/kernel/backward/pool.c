@@ -3,6 +3,8 @@
 #include "kernel/simd/pool.h"
 #include "kernel/backward/backward.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "ops/window.h"
 
 struct window {
@@ -57,8 +59,8 @@ struct planes {
 /* The block of an image (N, C, H, W) in the layout of `like`, 0 when our loops do not know it. */
 static int64_t block_of(const plim__layout *like, const struct window *w) {
     if (!like->blocked || like->shape.rank != 4 || w->kernel[0] * w->kernel[1] > 255) return 0;
-    const dnnl_blocking_desc_t *b = &like->md.format_desc.blocking;
-    const dnnl_dim_t *padded = like->md.padded_dims;
+    const dnnl_blocking_desc_t *b = &plim__md(like)->format_desc.blocking;
+    const dnnl_dim_t *padded = plim__md(like)->padded_dims;
     int64_t block = b->inner_blks[0], row = like->shape.dims[3] * block, plane = like->shape.dims[2] * row;
     bool usual = b->inner_nblks == 1 && b->inner_idxs[0] == 1 && (block == 8 || block == 16) &&
                  b->strides[3] == block && b->strides[2] == row && b->strides[1] == plane &&

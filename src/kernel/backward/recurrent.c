@@ -5,12 +5,13 @@
 
 #include "core/error.h"
 #include "kernel/copies.h"
+#include "kernel/onednn.h"
 
-dnnl_status_t plim__backward_product(char ta, char tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-                                     const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
-    if (m == 0 || n == 0) return dnnl_success;
-    if (k > 0) return dnnl_sgemm(ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c, ldc);
-    for (int64_t i = 0; beta == 0 && i < m; i++) memset(c + i * ldc, 0, (size_t)n * sizeof *c);
+dnnl_status_t plim__backward_product(const plim__gemm *p) {
+    if (p->m == 0 || p->n == 0) return dnnl_success;
+    if (p->k > 0)
+        return dnnl_sgemm(p->ta, p->tb, p->m, p->n, p->k, 1, p->a, p->lda, p->b, p->ldb, p->beta, p->c, p->ldc);
+    for (int64_t i = 0; p->beta == 0 && i < p->m; i++) memset(p->c + i * p->ldc, 0, (size_t)p->n * sizeof *p->c);
     return dnnl_success;
 }
 
@@ -28,8 +29,8 @@ dnnl_status_t plim__backward_input_gates(const plim__backward_pass *p, int64_t b
     for (int64_t i = 0; i < rows; i++)
         for (int64_t u = 0; u < units; u++)
             p->gates[i * units + u] = p->bias ? p->bias[u] + (u < both ? p->bias[units + u] : 0) : 0;
-    return plim__backward_product('N', 'T', rows, units, f->inputs, p->x, f->inputs, p->w, f->inputs, 1, p->gates,
-                                  units);
+    return plim__backward_product(
+        &(plim__gemm){'N', 'T', rows, units, f->inputs, p->x, f->inputs, p->w, f->inputs, 1, p->gates, units});
 }
 
 /* h before each step, at the step's own time. */
@@ -62,14 +63,14 @@ static dnnl_status_t finish(const plim__backward_pass *p, const plim__call *call
     if (dp) dp += d * 3 * f->hidden;
     dnnl_status_t status = dnnl_success;
     if (dx)
-        status = plim__backward_product('N', 'N', rows, f->inputs, units, p->gates, units, p->w, f->inputs, d ? 1 : 0,
-                                        dx, f->inputs);
+        status = plim__backward_product(&(plim__gemm){'N', 'N', rows, f->inputs, units, p->gates, units, p->w,
+                                                      f->inputs, d ? 1 : 0, dx, f->inputs});
     if (status == dnnl_success && dw)
-        status = plim__backward_product('T', 'N', units, f->inputs, rows, p->gates, units, p->x, f->inputs, 0, dw,
-                                        f->inputs);
+        status = plim__backward_product(
+            &(plim__gemm){'T', 'N', units, f->inputs, rows, p->gates, units, p->x, f->inputs, 0, dw, f->inputs});
     if (status == dnnl_success && dr)
-        status = plim__backward_product('T', 'N', units, f->hidden, rows, p->gates, units, p->before, f->hidden, 0, dr,
-                                        f->hidden);
+        status = plim__backward_product(
+            &(plim__gemm){'T', 'N', units, f->hidden, rows, p->gates, units, p->before, f->hidden, 0, dr, f->hidden});
     if (db) { /* both halves of the bias are added: their gradients are the same */
         plim__backward_sum_columns(p->gates, rows, units, units, db);
         memcpy(db + units, db, (size_t)units * sizeof *db);

@@ -15,7 +15,7 @@
 #include <math.h>
 
 #include "kernel/forward/recurrent.h"
-#include "program/lower.h"
+#include "kernel/onednn.h"
 
 /* In and out operands, for every cell; what a cell does not have is NULL. */
 enum plim__recurrent_in {
@@ -112,9 +112,19 @@ static inline void plim__backward_activate(const plim__backward_pass *p, int i, 
     plim__simd_recurrent_table()->activate(&p->s->forward.functions[p->direction][i], x, n);
 }
 
-/* C (m, n) = a·b + beta · C, a (m, k) and b (k, n) transposed or not; any of m, n, k may be 0. */
-dnnl_status_t plim__backward_product(char ta, char tb, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
-                                     const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+/* c (m, n) = a·b + beta · c, a (m, k) and b (k, n) transposed ('T') or not; any of m, n, k may be 0. */
+typedef struct plim__gemm {
+    char ta, tb;
+    int64_t m, n, k;
+    const float *a;
+    int64_t lda;
+    const float *b;
+    int64_t ldb;
+    float beta;
+    float *c;
+    int64_t ldc;
+} plim__gemm;
+dnnl_status_t plim__backward_product(const plim__gemm *p);
 /* to[u] = sum over rows of from[row · step + u]. */
 void plim__backward_sum_columns(const float *from, int64_t rows, int64_t step, int64_t columns, float *to);
 /* gates = bias + X·Wᵀ; `both` adds the recurrent half of the bias too, for the first `both` units of each row. */

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "kernel/backward/recurrent.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 static dnnl_status_t again(const plim__backward_pass *p) {
     (void)p;
@@ -22,7 +24,7 @@ static dnnl_status_t step(const plim__backward_pass *p, int64_t k) {
         for (int64_t u = 0; u < h; u++) gate[u] = (dh[u] + (dy ? dy[u] : 0)) * plim__cell_slope(p, 0, y[u]);
         memset(dh, 0, (size_t)h * sizeof *dh);
     }
-    return plim__backward_product('N', 'N', f->batch, h, h, gates, h, p->r, h, 1, p->dh, h);
+    return plim__backward_product(&(plim__gemm){'N', 'N', f->batch, h, h, gates, h, p->r, h, 1, p->dh, h});
 }
 
 plim_status plim__lower_rnn_grad(plim__lower *l) {

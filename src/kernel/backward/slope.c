@@ -1,6 +1,7 @@
 /* Lowering of the backward of pointwise functions: one fused loop over the gradient and what was saved. */
 #include "kernel/simd/slope.h"
 #include "kernel/elementwise.h"
+#include "kernel/lowers.h"
 
 plim_status plim__lower_slope(plim__lower *l) {
     plim__function function = plim__function_of(plim__lower_node(l));

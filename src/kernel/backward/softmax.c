@@ -1,5 +1,7 @@
 /* Backward of Softmax and LogSoftmax on oneDNN, the data seen as [outer, n, inner]. */
 #include "kernel/backward/backward.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 static plim_status run_nothing(const plim__call *call) {
     (void)call;

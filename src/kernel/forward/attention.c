@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "kernel/forward/attention.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "kernel/simd/reduce.h"
 
 int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m, int64_t head) {
@@ -20,11 +22,10 @@ int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m,
     return offset;
 }
 
-static void add_mask(const plim__attention *s, float *scores, const float *mask, int64_t first, int64_t rows,
-                     int64_t visible) {
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < visible; j++)
-            scores[i * visible + j] += mask[(first + i) * s->mask.row + j * s->mask.column];
+static void add_mask(const plim__attention *s, const plim__queries *b, float *scores) {
+    for (int64_t i = 0; i < b->rows; i++)
+        for (int64_t j = 0; j < b->visible; j++)
+            scores[i * b->visible + j] += b->mask[(b->first + i) * s->mask.row + j * s->mask.column];
 }
 
 int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t rows) {
@@ -32,13 +33,12 @@ int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t
     return s->causal && last < s->keys ? last : s->keys;
 }
 
-void plim__attention_weights(const plim__attention *s, const float *q, const float *k, const float *mask, int64_t first,
-                             int64_t rows, int64_t visible, float *weights) {
-    int64_t shift = s->keys - s->queries;
+void plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights) {
+    int64_t shift = s->keys - s->queries, first = b->first, rows = b->rows, visible = b->visible;
     bool transposed = s->k.column != 1; /* keys stored row by row */
-    dnnl_sgemm('N', transposed ? 'T' : 'N', rows, visible, s->depth, s->scale, q + first * s->q.row, s->q.row, k,
+    dnnl_sgemm('N', transposed ? 'T' : 'N', rows, visible, s->depth, s->scale, b->q + first * s->q.row, s->q.row, b->k,
                transposed ? s->k.column : s->k.row, 0, weights, visible);
-    if (s->has_mask) add_mask(s, weights, mask, first, rows, visible);
+    if (s->has_mask) add_mask(s, b, weights);
     for (int64_t i = 0; i < rows; i++) {
         int64_t seen = s->causal && first + i + 1 + shift < visible ? first + i + 1 + shift : visible;
         float *row = weights + i * visible;
@@ -56,7 +56,7 @@ static void attend(const plim__attention *s, const plim__call *call, int64_t hea
                 *v = (const float *)call->in[2] + plim__matrices_offset(s, &s->v, head);
     const float *mask = s->has_mask ? (const float *)call->in[3] + plim__matrices_offset(s, &s->mask, head) : NULL;
     float *y = (float *)call->out[0] + plim__matrices_offset(s, &s->y, head) + first * s->y.row;
-    plim__attention_weights(s, q, k, mask, first, rows, visible, scores);
+    plim__attention_weights(s, &(plim__queries){q, k, mask, first, rows, visible}, scores);
     dnnl_sgemm('N', 'N', rows, s->width, visible, 1, scores, visible, v, s->v.row, 0, y, s->y.row);
 }
 

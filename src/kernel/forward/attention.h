@@ -34,8 +34,12 @@ plim__matrices plim__matrices_of(const plim__layout *layout);
 int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m, int64_t head);
 /* How many keys the queries first to first + rows - 1 see at most. */
 int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t rows);
-/* softmax(scale · q·k + mask) of these queries into weights (rows × visible). q, k and mask are the head's. */
-void plim__attention_weights(const plim__attention *s, const float *q, const float *k, const float *mask, int64_t first,
-                             int64_t rows, int64_t visible, float *weights);
+/* Some queries of one head, and how many keys they see at most; q, k and mask are the head's. */
+typedef struct plim__queries {
+    const float *q, *k, *mask;
+    int64_t first, rows, visible;
+} plim__queries;
+/* softmax(scale · q·k + mask) into weights (rows × visible). */
+void plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights);
 
 #endif

@@ -9,6 +9,8 @@
 #include <math.h>
 
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "kernel/simd/batch_norm.h"
 
 struct batch {
@@ -19,12 +21,12 @@ struct batch {
 /* Images whose channels lie in blocks of 8 or 16, everything else row-major; 0 for any other layout. */
 static int64_t block_of(const plim__layout *x) {
     if (!x->blocked) return 0;
-    const dnnl_blocking_desc_t *b = &x->md.format_desc.blocking;
+    const dnnl_blocking_desc_t *b = &plim__md(x)->format_desc.blocking;
     int64_t block = b->inner_blks[0], step = block;
     if (b->inner_nblks != 1 || b->inner_idxs[0] != 1 || (block != 8 && block != 16)) return 0;
     for (int i = x->shape.rank - 1; i >= 2; step *= x->shape.dims[i], i--)
         if (b->strides[i] != step) return 0;
-    return b->strides[1] == step && b->strides[0] == x->md.padded_dims[1] / block * step ? block : 0;
+    return b->strides[1] == step && b->strides[0] == plim__md(x)->padded_dims[1] / block * step ? block : 0;
 }
 
 /* The state for x, node input i, in a layout that the loops know: *layout. */
@@ -121,7 +123,7 @@ static plim_status run_backward(const plim__call *call) {
 
 /* Input i in the layout of x. */
 static plim_status input_as(plim__lower *l, size_t i, const plim__layout *layout) {
-    return layout->blocked ? plim__lower_input_md(l, i, &layout->md) : plim__lower_input(l, i, PLIM__DENSE, NULL);
+    return layout->blocked ? plim__lower_input_md(l, i, plim__md(layout)) : plim__lower_input(l, i, PLIM__DENSE, NULL);
 }
 
 static plim_status forward_operands(plim__lower *l, const plim__layout *layout) {

@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "kernel/elementwise.h"
 #include "kernel/forward/elementwise_cast.h"
+#include "kernel/lowers.h"
 
 /* Before opset 7 the second input was aligned at `axis` of the first. */
 static int legacy_axis(const plim__lower *l) {

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "ops/movement.h"
 
 /* --- blocked -------------------------------------------------------------------------------------------------- */
@@ -22,10 +24,11 @@ static bool blocked_md(const plim__shape *shape, dnnl_data_type_t type, int64_t 
 
 /* The block of channels (axis 1) in an arrangement [N, C/b, ..., b]; 0 for any other. */
 static int64_t channel_block(const plim__layout *x) {
-    if (!x->blocked || x->md.ndims != x->shape.rank) return 0;
+    if (!x->blocked || plim__md(x)->ndims != x->shape.rank) return 0;
     dnnl_memory_desc_t md;
     for (int64_t block = 16; block >= 8; block /= 2)
-        if (blocked_md(&x->shape, x->md.data_type, block, &md) && dnnl_memory_desc_equal(&md, &x->md)) return block;
+        if (blocked_md(&x->shape, plim__md(x)->data_type, block, &md) && dnnl_memory_desc_equal(&md, plim__md(x)))
+            return block;
     return 0;
 }
 
@@ -35,7 +38,7 @@ static int64_t common_block(plim__lower *l, int axis, dnnl_data_type_t *type) {
     size_t count = plim__lower_node(l)->inputs.count;
     for (size_t k = 0; k < count && !block; k++) {
         block = channel_block(plim__lower_peek(l, k));
-        *type = plim__lower_peek(l, k)->md.data_type;
+        *type = plim__md(plim__lower_peek(l, k))->data_type;
     }
     for (size_t k = 0; k < count && block; k++)
         if (axis == 1 && plim__lower_input_shape(l, k)->dims[1] % block != 0) block = 0;

@@ -7,6 +7,8 @@
 
 #include "kernel/forward/conv.h"
 #include "kernel/forward/epilogue.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "ops/window.h"
 
 /* Weights get an axis for the groups: (g, O/g, C/g, ...). Transposed ones are stored (C, O/g, ...) and seen
@@ -90,7 +92,7 @@ static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool t
                    : dnnl_dilated_convolution_forward_desc_init(&desc.forward, dnnl_forward_inference,
                                                                 dnnl_convolution_direct, &x, &w, bias ? &b : NULL, &y,
                                                                 s->stride, s->dilation, s->before, s->after);
-    if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_engine(l), NULL);
+    if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     return plim__lower_dnnl(l, status, "convolution");
 }
@@ -129,8 +131,7 @@ static plim_status lower(plim__lower *l, bool transposed) {
     }
     const char *label = transposed ? "ConvTranspose" : "Conv";
     if (!residual) return plim__lower_primitive(l, label, pd, arguments, count);
-    return plim__lower_primitive_onto(l, label, pd, arguments, count, bias ? 3 : 2,
-                                      dnnl_memory_desc_get_size(&arguments[2].md));
+    return plim__lower_primitive_onto(l, label, pd, arguments, count, bias ? 3 : 2);
 }
 
 plim_status plim__lower_conv(plim__lower *l) { return lower(l, false); }

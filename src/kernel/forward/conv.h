@@ -2,7 +2,7 @@
 #ifndef PLIM_KERNEL_FORWARD_CONV_H
 #define PLIM_KERNEL_FORWARD_CONV_H
 
-#include "program/lower.h"
+#include "kernel/onednn.h"
 
 typedef struct plim__conv_geometry {
     int rank, weight_rank;

@@ -10,9 +10,9 @@
 #include "core/error.h"
 #include "kernel/copies.h"
 #include "kernel/forward/conv.h"
-#include "program/lower_state.h"
+#include "kernel/onednn.h"
 
-#define PIECE_BYTES ((int64_t)8 << 20) /* of what passes from one to the other at a time */
+#define PIECE_BYTES ((int64_t)8 << 20) /* of channels between the two, at a time */
 
 struct upsample {
     plim__rearrangement product; /* in: x, weights   out: channels of all places */
@@ -86,10 +86,12 @@ static bool fits(const plim__conv_geometry *g) {
 }
 
 struct layouts {
+    int64_t piece, block; /* samples at a time, channels in a block */
     dnnl_memory_desc_t x, piece_x, w, product_w, channels, y;
 };
 
-static bool make_layouts(const plim__conv_geometry *g, int64_t piece, int64_t block, struct layouts *m) {
+static bool make_layouts(const plim__conv_geometry *g, struct layouts *m) {
+    int64_t piece = m->piece, block = m->block;
     int64_t places = g->stride[0] * g->stride[1], o = g->y[1], c = g->x[1];
     dnnl_format_tag_t image = block == 8 ? dnnl_nChw8c : dnnl_nChw16c,
                       plain = block == 8 ? dnnl_OIhw8i8o : dnnl_OIhw16i16o,
@@ -113,7 +115,7 @@ static bool describe(plim__lower *l, const struct layouts *m, dnnl_primitive_des
     dnnl_status_t status = dnnl_convolution_forward_desc_init(
         &desc, dnnl_forward_inference, dnnl_convolution_direct, &m->piece_x, &m->product_w, NULL, &m->channels,
         (dnnl_dims_t){1, 1}, (dnnl_dims_t){0, 0}, (dnnl_dims_t){0, 0});
-    if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_engine(l), NULL);
+    if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     if (status != dnnl_success) return false;
     const char *name = "";
@@ -142,7 +144,7 @@ static plim_status connect(plim__lower *l, const plim__conv_geometry *g, const s
 }
 
 static plim_status make(plim__lower *l, const plim__conv_geometry *g, const struct layouts *m, dnnl_primitive_desc_t pd,
-                        int64_t piece, int64_t block, struct upsample **out) {
+                        struct upsample **out) {
     struct upsample *s = NULL;
     plim_status status = plim__lower_state(l, sizeof *s, &s);
     if (status != PLIM_OK) {
@@ -150,14 +152,14 @@ static plim_status make(plim__lower *l, const plim__conv_geometry *g, const stru
         return status;
     }
     *s = (struct upsample){.samples = g->x[0],
-                           .piece = piece,
+                           .piece = m->piece,
                            .height = g->x[2],
                            .width = g->x[3],
-                           .blocks = g->y[1] / block,
-                           .block = block,
+                           .blocks = g->y[1] / m->block,
+                           .block = m->block,
                            .rows = g->stride[0],
                            .columns = g->stride[1],
-                           .x_bytes = (int64_t)dnnl_memory_desc_get_size(&m->piece_x) / piece,
+                           .x_bytes = (int64_t)dnnl_memory_desc_get_size(&m->piece_x) / m->piece,
                            .between = ((int64_t)dnnl_memory_desc_get_size(&m->channels) + 63) / 64 * 64,
                            .bias = plim__lower_has_input(l, 2)};
     plim__argument arguments[] = {
@@ -176,12 +178,13 @@ plim_status plim__lower_upsample(plim__lower *l, const plim__conv_geometry *g, b
     struct layouts m;
     dnnl_primitive_desc_t pd;
     struct upsample *s;
-    int64_t piece = samples_at_a_time(g), block = 16;
+    m.piece = samples_at_a_time(g);
+    m.block = 16;
     *done = false;
     if (!fits(g)) return PLIM_OK;
-    while (block >= 8 && !(make_layouts(g, piece, block, &m) && describe(l, &m, &pd))) block /= 2;
-    if (block < 8) return PLIM_OK;
-    PLIM_TRY(make(l, g, &m, pd, piece, block, &s));
+    while (m.block >= 8 && !(make_layouts(g, &m) && describe(l, &m, &pd))) m.block /= 2;
+    if (m.block < 8) return PLIM_OK;
+    PLIM_TRY(make(l, g, &m, pd, &s));
     plim_status status = connect(l, g, &m, s->bias);
     if (status != PLIM_OK) {
         release(s);

@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "kernel/copies.h"
 #include "kernel/loops.h"
+#include "kernel/lowers.h"
 
 #define STRIP 256 /* columns at a time */
 
@@ -59,32 +60,28 @@ static plim_status begin(const plim__call *call, const plim__entropy *s, plim__e
     return PLIM_OK;
 }
 
-plim_status plim__entropy_begin(const plim__call *call, const plim__entropy *s, const void *labels, const float *w,
-                                void *scratch, float *kept, plim__entropy_parts *p) {
-    double *values = scratch;
-    if (!kept) kept = (float *)(values + s->count);
-    *p = (plim__entropy_parts){.w = w,
-                               .labels = labels,
-                               .peaks = kept,
-                               .sums = kept + s->count,
-                               .values = values,
-                               .right = (uint8_t *)(values + 2 * s->count)};
+plim_status plim__entropy_begin(const plim__call *call, const plim__entropy *s, void *scratch, float *saved,
+                                plim__entropy_parts *p) {
+    p->values = scratch;
+    p->right = (uint8_t *)(p->values + 2 * s->count);
+    p->peaks = saved ? saved : (float *)(p->values + s->count);
+    p->sums = p->peaks + s->count;
     return begin(call, s, p);
 }
 
-plim_status plim__entropy_begin_backward(const plim__call *call, const plim__entropy *s, const void *labels,
-                                         const float *w, float *kept, float weight, float dloss,
-                                         plim__entropy_parts *p) {
-    *p = (plim__entropy_parts){.w = w, .labels = labels, .peaks = kept, .sums = kept + s->count};
+plim_status plim__entropy_begin_backward(const plim__call *call, const plim__entropy *s, float *saved, float weight,
+                                         float dloss, plim__entropy_parts *p) {
+    p->peaks = saved;
+    p->sums = saved + s->count;
     p->share = weight != 0 ? (double)dloss / (double)weight : 0;
     return begin(call, s, p);
 }
 
-double plim__entropy_value(const plim__entropy *s, const plim__entropy_parts *p, int64_t label, double score,
-                           double peak, double sum, double dot) {
-    double rest = log(sum), e = s->smoothing;
-    double value = (1 - e) * plim__entropy_weight(p, label) * (rest + (peak - score));
-    return e > 0 ? value + e / (double)s->classes * (p->all_weights * (rest + peak) - dot) : value;
+double plim__entropy_value(const plim__entropy *s, const plim__entropy_parts *p, int64_t label,
+                           plim__entropy_scores x) {
+    double rest = log(x.sum), e = s->smoothing;
+    double value = (1 - e) * plim__entropy_weight(p, label) * (rest + (x.peak - x.target));
+    return e > 0 ? value + e / (double)s->classes * (p->all_weights * (rest + x.peak) - x.dot) : value;
 }
 
 void plim__entropy_row(const plim__entropy *s, const plim__entropy_parts *p, int64_t i, const float *x) {
@@ -99,7 +96,7 @@ void plim__entropy_row(const plim__entropy *s, const plim__entropy_parts *p, int
     p->peaks[i] = peak;
     p->sums[i] = (float)sum;
     double dot = s->smoothing > 0 ? p->loops->dot(x, p->w, s->classes) : 0;
-    p->values[i] = plim__entropy_value(s, p, label, (double)x[label], (double)peak, sum, dot);
+    p->values[i] = plim__entropy_value(s, p, label, (plim__entropy_scores){(double)x[label], (double)peak, sum, dot});
     p->right[i] = x[label] == peak && !p->loops->holds(x, label, peak);
 }
 
@@ -127,36 +124,37 @@ void plim__entropy_row_backward(const plim__entropy *s, const plim__entropy_part
     }
     double mine = (1 - s->smoothing) * plim__entropy_weight(p, label), all = s->smoothing / (double)s->classes;
     double factor = p->share * (mine + all * p->all_weights) / (double)p->sums[i];
-    p->loops->slope(dx, x, all > 0 ? p->w : NULL, s->classes, p->peaks[i], (float)factor, (float)(p->share * all));
+    plim__loss_slope slope = {p->peaks[i], (float)factor, (float)(p->share * all)};
+    p->loops->slope(dx, x, all > 0 ? p->w : NULL, s->classes, slope);
     dx[label] -= (float)(p->share * mine);
 }
 
 /* --- positions side by side ----------------------------------------------------------------------------------- */
 
-/* Positions `first` to `first + width` of sample n, whose scores start at x. */
-static void forward_strip(const struct scores *k, const plim__entropy_parts *p, int64_t n, int64_t first, int64_t width,
+/* `width` positions from `at` on, neighbours in one sample, whose scores start at x. */
+static void forward_strip(const struct scores *k, const plim__entropy_parts *p, int64_t at, int64_t width,
                           const float *x) {
     const plim__entropy *s = &k->entropy;
-    int64_t at = n * k->inner + first;
+    plim__columns columns = {s->classes, k->inner, width};
     float dots[STRIP] = {0};
     int32_t best[STRIP];
-    p->loops->normalizers(x, s->classes, k->inner, width, p->peaks + at, p->sums + at, best);
-    if (s->smoothing > 0) p->loops->dots(x, p->w, s->classes, k->inner, width, dots);
+    p->loops->normalizers(x, columns, p->peaks + at, p->sums + at, best);
+    if (s->smoothing > 0) p->loops->dots(x, p->w, columns, dots);
     for (int64_t j = 0; j < width; j++) {
         int64_t label = plim__entropy_label(s, p, at + j);
         bool ignored = plim__entropy_ignores(s, label);
         p->right[at + j] = !ignored && best[j] == label;
-        p->values[at + j] =
-            ignored ? 0
-                    : plim__entropy_value(s, p, label, (double)x[label * k->inner + j], (double)p->peaks[at + j],
-                                          (double)p->sums[at + j], s->smoothing > 0 ? (double)dots[j] : 0);
+        p->values[at + j] = 0;
+        if (ignored) continue;
+        plim__entropy_scores scores = {(double)x[label * k->inner + j], (double)p->peaks[at + j],
+                                       (double)p->sums[at + j], s->smoothing > 0 ? (double)dots[j] : 0};
+        p->values[at + j] = plim__entropy_value(s, p, label, scores);
     }
 }
 
-static void backward_strip(const struct scores *k, const plim__entropy_parts *p, int64_t n, int64_t first,
-                           int64_t width, const float *x, float *dx) {
+static void backward_strip(const struct scores *k, const plim__entropy_parts *p, int64_t at, int64_t width,
+                           const float *x, float *dx) {
     const plim__entropy *s = &k->entropy;
-    int64_t at = n * k->inner + first;
     float factors[STRIP] = {0}, bases[STRIP] = {0};
     double all = s->smoothing / (double)s->classes;
     for (int64_t j = 0; j < width; j++) {
@@ -166,7 +164,8 @@ static void backward_strip(const struct scores *k, const plim__entropy_parts *p,
         factors[j] = (float)(p->share * mine / (double)p->sums[at + j]);
         bases[j] = ignored ? 0 : (float)(p->share * all);
     }
-    p->loops->slopes(dx, x, all > 0 ? p->w : NULL, s->classes, k->inner, width, p->peaks + at, factors, bases);
+    p->loops->slopes(dx, x, all > 0 ? p->w : NULL, (plim__columns){s->classes, k->inner, width},
+                     (plim__loss_slopes){p->peaks + at, factors, bases});
     for (int64_t j = 0; j < width; j++) {
         int64_t label = plim__entropy_label(s, p, at + j);
         if (!plim__entropy_ignores(s, label))
@@ -190,16 +189,16 @@ static void run(const struct scores *k, const plim__entropy_parts *p, const floa
         else if (k->inner == 1)
             plim__entropy_row(&k->entropy, p, t, x + at);
         else if (!forward)
-            backward_strip(k, p, n, first, width, x + at, dx + at);
+            backward_strip(k, p, n * k->inner + first, width, x + at, dx + at);
         else
-            forward_strip(k, p, n, first, width, x + at);
+            forward_strip(k, p, n * k->inner + first, width, x + at);
     }
 }
 
 static plim_status run_forward(const plim__call *call) {
     const struct scores *k = call->state;
-    plim__entropy_parts p;
-    PLIM_TRY(plim__entropy_begin(call, &k->entropy, call->in[1], call->in[2], call->scratch, call->out[3], &p));
+    plim__entropy_parts p = {.labels = call->in[1], .w = call->in[2]};
+    PLIM_TRY(plim__entropy_begin(call, &k->entropy, call->scratch, call->out[3], &p));
     run(k, &p, call->in[0], NULL);
     plim__entropy_finish(&k->entropy, &p, call->out[0], call->out[1], call->out[2]);
     return PLIM_OK;
@@ -208,8 +207,8 @@ static plim_status run_forward(const plim__call *call) {
 static plim_status run_backward(const plim__call *call) {
     const struct scores *k = call->state;
     float weight = *(const float *)call->in[3], dloss = *(const float *)call->in[4];
-    plim__entropy_parts p;
-    PLIM_TRY(plim__entropy_begin_backward(call, &k->entropy, call->in[1], call->in[5], call->in[2], weight, dloss, &p));
+    plim__entropy_parts p = {.labels = call->in[1], .w = call->in[5]};
+    PLIM_TRY(plim__entropy_begin_backward(call, &k->entropy, call->in[2], weight, dloss, &p));
     run(k, &p, call->in[0], call->out[0]);
     return PLIM_OK;
 }

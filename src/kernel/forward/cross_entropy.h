@@ -19,7 +19,7 @@ typedef struct plim__entropy_parts {
     const float *w;     /* class weights, or NULL */
     double all_weights; /* their sum; the number of classes without */
     const void *labels;
-    float *peaks, *sums; /* kept from forward for backward */
+    float *peaks, *sums; /* saved by forward for backward */
     double *values;      /* forward: 0 where a target is ignored */
     uint8_t *right;
     double share; /* backward: dloss / weight */
@@ -27,12 +27,13 @@ typedef struct plim__entropy_parts {
 
 /* From the attributes of the node; `labels` is the input with the targets. */
 plim__entropy plim__entropy_read(const plim__lower *l, size_t labels, int64_t classes);
-/* Bytes of scratch for values, right and, where they are not kept, peaks and sums. */
+/* Bytes of scratch for values, right and, where they are not saved, peaks and sums. */
 size_t plim__entropy_scratch(size_t count);
 
-/* Checks all labels before anything is looked up: PLIM_INVALID names the first that is no class. `kept` may be NULL. */
-plim_status plim__entropy_begin(const plim__call *call, const plim__entropy *s, const void *labels, const float *w,
-                                void *scratch, float *kept, plim__entropy_parts *parts);
+/* Checks all labels before anything is looked up: PLIM_INVALID names the first that is no class. The caller has set
+ * labels and w; `saved` (peaks and sums for backward) may be NULL. */
+plim_status plim__entropy_begin(const plim__call *call, const plim__entropy *s, void *scratch, float *saved,
+                                plim__entropy_parts *parts);
 /* The loss of position i, whose scores are x. */
 void plim__entropy_row(const plim__entropy *s, const plim__entropy_parts *p, int64_t i, const float *x);
 /* Loss, weight and the number of right predictions, from the values of all positions; each may be NULL. */
@@ -40,9 +41,8 @@ void plim__entropy_finish(const plim__entropy *s, const plim__entropy_parts *p, 
                           float *correct);
 
 /* The same for backward: dx may be x. */
-plim_status plim__entropy_begin_backward(const plim__call *call, const plim__entropy *s, const void *labels,
-                                         const float *w, float *kept, float weight, float dloss,
-                                         plim__entropy_parts *parts);
+plim_status plim__entropy_begin_backward(const plim__call *call, const plim__entropy *s, float *saved, float weight,
+                                         float dloss, plim__entropy_parts *parts);
 void plim__entropy_row_backward(const plim__entropy *s, const plim__entropy_parts *p, int64_t i, const float *x,
                                 float *dx);
 
@@ -55,8 +55,11 @@ static inline bool plim__entropy_ignores(const plim__entropy *s, int64_t label) 
 static inline double plim__entropy_weight(const plim__entropy_parts *p, int64_t label) {
     return p->w ? (double)p->w[label] : 1;
 }
-/* dot: Σ w x, read only when labels are smoothed. */
-double plim__entropy_value(const plim__entropy *s, const plim__entropy_parts *p, int64_t label, double score,
-                           double peak, double sum, double dot);
+/* The scores of one position. */
+typedef struct plim__entropy_scores {
+    double target, peak, sum; /* the score of the label; Σ e^(x - peak) */
+    double dot;               /* Σ w x, read only when labels are smoothed */
+} plim__entropy_scores;
+double plim__entropy_value(const plim__entropy *s, const plim__entropy_parts *p, int64_t label, plim__entropy_scores x);
 
 #endif

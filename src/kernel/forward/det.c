@@ -3,6 +3,7 @@
 
 #include "core/scalar.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 
 struct det {
     plim_dtype dtype;
@@ -89,10 +90,10 @@ static bool invert(double *m, double *inverse, int64_t n) {
 }
 
 /* The determinant without row r and column c, with its sign. */
-static double cofactor(plim_dtype dtype, const void *x, int64_t first, int64_t n, int64_t r, int64_t c, double *minor) {
-    int64_t at = 0;
+static double cofactor(const struct det *s, const void *x, int64_t first, int64_t r, int64_t c, double *minor) {
+    int64_t at = 0, n = s->n;
     for (int64_t i = 0; i < n * n; i++)
-        if (i / n != r && i % n != c) minor[at++] = plim__scalar_get(dtype, x, first + i);
+        if (i / n != r && i % n != c) minor[at++] = plim__scalar_get(s->dtype, x, first + i);
     return ((r + c) % 2 ? -1 : 1) * determinant(minor, n - 1);
 }
 
@@ -108,8 +109,7 @@ static plim_status run_det_grad(const plim__call *call) {
         double whole = regular ? determinant(m, s->n) : 0;
         for (int64_t k = 0; k < size; k++) {
             int64_t r = k / s->n, c = k % s->n;
-            double slope =
-                regular ? whole * inverse[c * s->n + r] : cofactor(s->dtype, call->in[1], i * size, s->n, r, c, m);
+            double slope = regular ? whole * inverse[c * s->n + r] : cofactor(s, call->in[1], i * size, r, c, m);
             plim__scalar_set(s->dtype, call->out[0], i * size + k, dy * slope);
         }
     }

@@ -7,6 +7,7 @@
 
 #include "kernel/copies.h"
 #include "kernel/loops.h"
+#include "kernel/lowers.h"
 #include "kernel/simd/dropout.h"
 
 struct dropout {

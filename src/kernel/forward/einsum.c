@@ -12,6 +12,8 @@
 
 #include "core/scalar.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 /* --- terms ---------------------------------------------------------------------------------------------------- */
 
@@ -201,21 +203,25 @@ static bool merged(const plim__einsum *e, const plim__term *t, const group *g, i
     return *stride > 0;
 }
 
+/* Of a product (batch, m, k) · (batch, k, n). */
+struct groups {
+    group batch, m, n, k;
+};
+
 /* Sorts the labels; false when one is summed alone. m must come before n in the output. */
-static bool sort_labels(const plim__einsum *e, const plim__term *a, const plim__term *b, group *batch, group *m,
-                        group *n, group *k) {
+static bool sort_labels(const plim__einsum *e, const plim__term *a, const plim__term *b, struct groups *to) {
     int stage = 0;
     for (int i = 0; i < e->out_rank; i++) {
         int label = e->out_labels[i], kind = a->has[label] && b->has[label] ? 0 : a->has[label] ? 1 : 2;
-        group *g = kind == 0 ? batch : kind == 1 ? m : n;
+        group *g = kind == 0 ? &to->batch : kind == 1 ? &to->m : &to->n;
         if (kind < stage) return false;
         stage = kind;
         g->labels[g->count++] = label;
     }
     for (int label = 0; label < PLIM__EINSUM_LABELS; label++) {
         if (e->size[label] < 0 || in_output(e, label)) continue;
-        if (!a->has[label] || !b->has[label] || k->count == PLIM_MAX_RANK) return false;
-        k->labels[k->count++] = label;
+        if (!a->has[label] || !b->has[label] || to->k.count == PLIM_MAX_RANK) return false;
+        to->k.labels[to->k.count++] = label;
     }
     return true;
 }
@@ -240,7 +246,7 @@ static bool matrix_md(const plim__einsum *e, const plim__term *t, const group *b
 
 static plim_status einsum_matmul(plim__lower *l, const plim__einsum *e, const plim__term *a, const plim__term *b,
                                  int a_operand, bool *done) {
-    group batch = {0}, m = {0}, n = {0}, k = {0};
+    struct groups g = {0};
     dnnl_memory_desc_t mds[3];
     plim__term out = {0};
     *done = false;
@@ -250,15 +256,15 @@ static plim_status einsum_matmul(plim__lower *l, const plim__einsum *e, const pl
     for (int i = 0; i < e->out_rank; i++) dims[i] = e->size[e->out_labels[i]];
     plim__dense_strides(dims, e->out_rank, strides);
     for (int i = 0; i < e->out_rank; i++) out.stride[e->out_labels[i]] = strides[i];
-    if (!sort_labels(e, a, b, &batch, &m, &n, &k) || !matrix_md(e, a, &batch, &m, &k, &mds[0]) ||
-        !matrix_md(e, b, &batch, &k, &n, &mds[1]) || !matrix_md(e, &out, &batch, &m, &n, &mds[2]))
+    if (!sort_labels(e, a, b, &g) || !matrix_md(e, a, &g.batch, &g.m, &g.k, &mds[0]) ||
+        !matrix_md(e, b, &g.batch, &g.k, &g.n, &mds[1]) || !matrix_md(e, &out, &g.batch, &g.m, &g.n, &mds[2]))
         return PLIM_OK;
     dnnl_matmul_desc_t desc;
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t pd;
     if (dnnl_matmul_desc_init(&desc, &mds[0], &mds[1], NULL, &mds[2]) != dnnl_success) return PLIM_OK;
     PLIM_TRY(plim__lower_attr(l, &attr));
-    dnnl_status_t made = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_engine(l), NULL);
+    dnnl_status_t made = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     if (made != dnnl_success) return PLIM_OK;
     plim_status status = plim__lower_output(l, 0, NULL);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "kernel/forward/einsum.h"
+#include "kernel/onednn.h"
 
 /* --- packing -------------------------------------------------------------------------------------------------- */
 
@@ -41,7 +42,7 @@ void plim__einsum_pack(const plim__packing *p, const float *from, float *to, int
     if (p->sum_rank == 0) {
         int64_t dense[PLIM__COPY_MAX_RANK];
         plim__dense_strides(p->dims, p->rank, dense);
-        plim__copy_strided(to, dense, from, p->strides, p->dims, p->rank, sizeof(float), threads);
+        plim__copy_strided(to, from, &(plim__strided){p->rank, p->dims, dense, p->strides, sizeof(float)}, threads);
         return;
     }
     threads = plim__copy_threads(p->elements * p->sum_elements, threads);

@@ -10,6 +10,7 @@
 
 #include "kernel/copies.h"
 #include "kernel/loops.h"
+#include "kernel/lowers.h"
 #include "kernel/simd/loss.h"
 
 #define PIECE 4096

@@ -7,6 +7,7 @@
 
 #include "core/half.h"
 #include "kernel/forward/elementwise_cast.h"
+#include "kernel/lowers.h"
 
 /* float64 to float32 so that rounding again to 16 bits rounds once in all: odd when inexact. */
 static inline float narrow(double x) {

@@ -7,6 +7,7 @@
 #include "core/half.h"
 #include "kernel/elementwise.h"
 #include "kernel/forward/elementwise_cast.h"
+#include "kernel/lowers.h"
 
 plim_status plim__lower_identity(plim__lower *l) {
     plim__layout same = *plim__lower_peek(l, 0);

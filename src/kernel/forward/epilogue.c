@@ -1,5 +1,6 @@
 /* Epilogues. */
 #include "kernel/forward/epilogue.h"
+#include "kernel/onednn.h"
 
 #include "ops/activation.h"
 

@@ -2,7 +2,7 @@
 #ifndef PLIM_KERNEL_FORWARD_EPILOGUE_H
 #define PLIM_KERNEL_FORWARD_EPILOGUE_H
 
-#include "program/lower.h"
+#include "kernel/onednn.h"
 
 /* Appends the node's `activation` attribute (with `activation_alpha` and `activation_beta`), if there is one. */
 plim_status plim__epilogue_activation(plim__lower *l, dnnl_post_ops_t ops);

@@ -5,6 +5,7 @@
 #include "kernel/copies.h"
 #include "kernel/forward/pad.h"
 #include "kernel/indices.h"
+#include "kernel/lowers.h"
 #include "ops/movement.h"
 
 /* --- Gather: data [outer, size, row] with n indices → [outer, n, row] -----------------------------------------------

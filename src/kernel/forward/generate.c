@@ -3,6 +3,7 @@
 
 #include "core/scalar.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 #include "ops/movement.h"
 
 /* Inference turns these into constants; only a model that was not inferred gets here. */

@@ -3,6 +3,7 @@
 
 #include "core/scalar.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 #include "ops/movement.h"
 
 enum sample_mode { NEAREST, LINEAR, CUBIC };

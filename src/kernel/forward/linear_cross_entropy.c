@@ -15,6 +15,8 @@
 #include "kernel/copies.h"
 #include "kernel/forward/cross_entropy.h"
 #include "kernel/loops.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 struct linear {
     plim__entropy entropy;
@@ -56,8 +58,10 @@ static void add_rows(const plim__simd_loss *loops, const float *ds, int64_t m, i
 }
 
 /* What m rows from `first` on contribute, whose scores have become ds. The first chunk begins dw. */
-static plim_status chunk_gradients(const struct linear *k, const plim__simd_loss *loops, const float *x, const float *w,
-                                   const float *ds, int64_t first, int64_t m, const struct gradients *to) {
+static plim_status chunk_gradients(const plim__call *call, const plim__simd_loss *loops, int64_t first, int64_t m,
+                                   const struct gradients *to) {
+    const struct linear *k = call->state;
+    const float *x = call->in[0], *w = call->in[1], *ds = call->scratch;
     int64_t classes = k->entropy.classes, depth = k->depth;
     float onto = first > 0;
     dnnl_status_t status = dnnl_success;
@@ -91,16 +95,15 @@ static plim_status run_chunks(const plim__call *call, const struct linear *k, co
             if (forward) plim__entropy_row(&k->entropy, p, first + i, row);
             if (to) plim__entropy_row_backward(&k->entropy, p, first + i, row, row);
         }
-        if (to) PLIM_TRY(chunk_gradients(k, p->loops, x, w, s, first, m, to));
+        if (to) PLIM_TRY(chunk_gradients(call, p->loops, first, m, to));
     }
     return PLIM_OK;
 }
 
 static plim_status run_forward(const plim__call *call) {
     const struct linear *k = call->state;
-    plim__entropy_parts p;
-    PLIM_TRY(plim__entropy_begin(call, &k->entropy, call->in[2], call->in[4], (char *)call->scratch + k->s_scratch,
-                                 call->out[3], &p));
+    plim__entropy_parts p = {.labels = call->in[2], .w = call->in[4]};
+    PLIM_TRY(plim__entropy_begin(call, &k->entropy, (char *)call->scratch + k->s_scratch, call->out[3], &p));
     PLIM_TRY(run_chunks(call, k, &p, call->in[3], true, NULL));
     plim__entropy_finish(&k->entropy, &p, call->out[0], call->out[1], call->out[2]);
     return PLIM_OK;
@@ -109,17 +112,16 @@ static plim_status run_forward(const plim__call *call) {
 static plim_status run_backward(const plim__call *call) {
     const struct linear *k = call->state;
     float weight = *(const float *)call->in[4], dloss = *(const float *)call->in[5];
-    plim__entropy_parts p;
-    PLIM_TRY(plim__entropy_begin_backward(call, &k->entropy, call->in[2], call->in[7], call->in[3], weight, dloss, &p));
+    plim__entropy_parts p = {.labels = call->in[2], .w = call->in[7]};
+    PLIM_TRY(plim__entropy_begin_backward(call, &k->entropy, call->in[3], weight, dloss, &p));
     return run_chunks(call, k, &p, call->in[6], false, &(struct gradients){call->out[0], call->out[1], call->out[2]});
 }
 
 static plim_status run_train(const plim__call *call) {
     const struct linear *k = call->state;
-    plim__entropy_parts p;
+    plim__entropy_parts p = {.labels = call->in[2], .w = call->in[4]};
     float weight;
-    PLIM_TRY(plim__entropy_begin(call, &k->entropy, call->in[2], call->in[4], (char *)call->scratch + k->s_scratch,
-                                 NULL, &p));
+    PLIM_TRY(plim__entropy_begin(call, &k->entropy, (char *)call->scratch + k->s_scratch, NULL, &p));
     memset(p.values, 0, (size_t)k->entropy.count * sizeof *p.values);
     memset(p.right, 0, (size_t)k->entropy.count);
     plim__entropy_finish(&k->entropy, &p, NULL, &weight, NULL);

@@ -15,6 +15,7 @@
 #include "core/scalar.h"
 #include "kernel/copies.h"
 #include "kernel/loops.h"
+#include "kernel/lowers.h"
 #include "kernel/simd/reduce.h"
 
 #define STRIP 256 /* columns at a time */

@@ -7,7 +7,8 @@
 
 #include "core/half.h"
 #include "kernel/forward/epilogue.h"
-#include "program/lower.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 /* oneDNN wants one of the last two strides to be 1, and no zero strides. */
 static bool is_matrix(const plim__layout *m) {
@@ -123,7 +124,7 @@ static plim_status describe(plim__lower *l, struct product *p, dnnl_primitive_at
             l, dnnl_matmul_desc_init(&desc, &arguments[0].md, &arguments[1].md, NULL, &arguments[2].md),
             "matrix product");
     if (status == PLIM_OK)
-        status = plim__lower_dnnl(l, dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_engine(l), NULL),
+        status = plim__lower_dnnl(l, dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_dnnl_engine(l), NULL),
                                   "matrix product");
     return status;
 }

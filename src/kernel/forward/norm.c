@@ -4,13 +4,14 @@
 
 #include "kernel/forward/epilogue.h"
 #include "kernel/forward/norm.h"
-#include "program/lower.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 static plim_status finish(plim__lower *l, const char *label, const void *desc, plim__argument *arguments, int count) {
     dnnl_primitive_attr_t attr;
     PLIM_TRY(plim__lower_attr(l, &attr));
     dnnl_primitive_desc_t pd;
-    dnnl_status_t status = dnnl_primitive_desc_create(&pd, desc, attr, plim__lower_engine(l), NULL);
+    dnnl_status_t status = dnnl_primitive_desc_create(&pd, desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     PLIM_TRY(plim__lower_dnnl(l, status, label));
     return plim__lower_primitive(l, label, pd, arguments, count);

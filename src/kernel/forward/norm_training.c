@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "kernel/forward/norm.h"
+#include "kernel/lowers.h"
 
 struct training {
     int64_t samples, channels, area; /* x (samples, channels, area) */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 #include "ops/movement.h"
 
 plim_status plim__mapped_create(plim__lower *l, const plim__layout *x, const plim__shape *out, plim__mapped **mapped) {
@@ -30,7 +31,7 @@ plim_status plim__mapped_create(plim__lower *l, const plim__layout *x, const pli
 plim_status plim__run_mapped(const plim__call *call) {
     const plim__mapped *m = call->state;
     const void *fill = m->fill_operand >= 0 ? call->in[m->fill_operand] : m->fill;
-    plim__copy_mapped(call->out[0], call->in[0], m->axes, m->rank, fill, m->element_size, m->threads);
+    plim__copy_mapped(call->out[0], call->in[0], &(plim__lookup){m->rank, m->axes, fill, m->element_size}, m->threads);
     return PLIM_OK;
 }
 

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "core/scalar.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "ops/window.h"
-#include "program/lower.h"
 
 enum pool_kind { POOL_MAX, POOL_AVERAGE, POOL_AVERAGE_PADDED, POOL_LP };
 
@@ -45,7 +46,7 @@ static plim_status lower_dnnl(plim__lower *l, const plim__window *w, enum pool_k
     dnnl_primitive_attr_t attr;
     PLIM_TRY(plim__lower_attr(l, &attr));
     dnnl_primitive_desc_t pd;
-    dnnl_status_t status = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_engine(l), NULL);
+    dnnl_status_t status = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     PLIM_TRY(plim__lower_dnnl(l, status, "pool"));
     plim__argument arguments[] = {

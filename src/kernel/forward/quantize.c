@@ -5,6 +5,7 @@
 
 #include "core/scalar.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 #include "ops/quantize.h"
 
 struct linear {

@@ -5,6 +5,7 @@
 
 #include "kernel/copies.h"
 #include "kernel/forward/quantize.h"
+#include "kernel/lowers.h"
 #include "ops/quantize.h"
 
 /* Operands: x, w, x_zero, w_zero, x_scale, w_scale, y_scale, y_zero, bias. */
@@ -22,19 +23,24 @@ static int32_t byte_at(plim_dtype dtype, const void *data, int64_t i) {
     return dtype == PLIM_I8 ? ((const int8_t *)data)[i] : ((const uint8_t *)data)[i];
 }
 
+/* A weight that an input plane is multiplied by, minus the zero points of both. */
+struct factor {
+    const void *x;
+    int64_t plane; /* of x, in elements */
+    int32_t x_zero, weight;
+};
+
 /* One row of the output plane plus weight · one row of the input. */
-static void spread_row(const struct conv *s, const void *x, int64_t row, int32_t x_zero, int32_t weight, int64_t tap,
-                       int32_t *sums) {
+static void spread_row(const struct conv *s, const struct factor *f, int64_t row, int64_t tap, int32_t *sums) {
     const plim__conv_geometry *g = &s->g;
     int64_t shift = tap * g->dilation[2] - g->pad[2];
     for (int64_t o = 0; o < g->out[2]; o++) {
         int64_t i = o * g->stride[2] + shift;
-        if (i >= 0 && i < g->in[2]) sums[o] += weight * (byte_at(s->x_type, x, row + i) - x_zero);
+        if (i >= 0 && i < g->in[2]) sums[o] += f->weight * (byte_at(s->x_type, f->x, row + i) - f->x_zero);
     }
 }
 
-static void spread(const struct conv *s, const void *x, int64_t plane, int32_t x_zero, int32_t weight, int64_t tap,
-                   int32_t *sums) {
+static void spread(const struct conv *s, const struct factor *f, int64_t tap, int32_t *sums) {
     const plim__conv_geometry *g = &s->g;
     int64_t taps[3] = {tap / g->kernel[2] / g->kernel[1], tap / g->kernel[2] % g->kernel[1], tap % g->kernel[2]};
     for (int64_t d = 0; d < g->out[0]; d++) {
@@ -43,8 +49,7 @@ static void spread(const struct conv *s, const void *x, int64_t plane, int32_t x
         for (int64_t h = 0; h < g->out[1]; h++) {
             int64_t y = h * g->stride[1] + taps[1] * g->dilation[1] - g->pad[1];
             if (y < 0 || y >= g->in[1]) continue;
-            spread_row(s, x, plane + (z * g->in[1] + y) * g->in[2], x_zero, weight, taps[2],
-                       sums + (d * g->out[1] + h) * g->out[2]);
+            spread_row(s, f, f->plane + (z * g->in[1] + y) * g->in[2], taps[2], sums + (d * g->out[1] + h) * g->out[2]);
         }
     }
 }
@@ -60,7 +65,7 @@ static void sum_plane(const struct conv *s, const plim__call *call, int64_t n, i
         int64_t plane = (n * g->in_channels + group * group_in + c) * s->in_points;
         for (int64_t tap = 0; tap < s->taps; tap++) {
             int32_t weight = byte_at(s->w_type, call->in[W], (channel * group_in + c) * s->taps + tap) - w_zero;
-            if (weight != 0) spread(s, call->in[X], plane, x_zero, weight, tap, sums);
+            if (weight != 0) spread(s, &(struct factor){call->in[X], plane, x_zero, weight}, tap, sums);
         }
     }
 }

@@ -9,6 +9,7 @@
 #include "core/scalar.h"
 #include "kernel/copies.h"
 #include "kernel/forward/quantize.h"
+#include "kernel/lowers.h"
 #include "ops/quantize.h"
 
 /* Operands: a, b, then (absent ones NULL) a_zero, b_zero, a_scale, b_scale, y_scale, y_zero. */

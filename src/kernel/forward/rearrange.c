@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 #include "ops/movement.h"
 
 /* A copy in one piece from the input, as it lies, to the output. */

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "kernel/copies.h"
-#include "program/lower.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 #define CHUNK_ROWS     1024   /* of X in one product: enough for its full speed, small enough for the cache */
 #define WORK_OF_THREAD 100000 /* multiplications a step that are worth a thread and its barrier */

@@ -12,9 +12,14 @@ static bool runs(const plim__recurrent_pass *pass, int64_t t, int64_t b) {
     return !pass->lengths || t < pass->lengths[b];
 }
 
+/* Hidden units of one thread. */
+struct units {
+    int64_t from, to;
+};
+
 /* Gates `first` and on of x·Rᵀ + bias, added to X·Wᵀ; that of a GRU that resets after it goes to pass->reset. */
-static void product(const plim__recurrent_pass *pass, const float *x, int first, int count, float *gates, int64_t from,
-                    int64_t to) {
+static void product(const plim__recurrent_pass *pass, const float *x, int first, int count, float *gates,
+                    struct units units) {
     const plim__recurrent *s = pass->s;
     plim__cell_product p = {.rows = s->batch,
                             .depth = s->hidden,
@@ -27,7 +32,7 @@ static void product(const plim__recurrent_pass *pass, const float *x, int first,
     for (int g = 0; g < count; g++)
         p.to[g] = (plim__cell_target){gates + (first + g) * s->hidden, s->gates * s->hidden, true};
     if (s->reset_after) p.to[2] = (plim__cell_target){pass->reset, s->hidden, false};
-    pass->loops->product(&p, from, to);
+    pass->loops->product(&p, units.from, units.to);
 }
 
 /* --- cells: one sample, n units from `from` on ---------------------------------------------------------------- */
@@ -73,7 +78,7 @@ static void lstm_row(const plim__recurrent_pass *pass, float *gates, float *c, f
     int64_t units = s->hidden;
     float *in = gates, *out = gates + units, *forget = gates + 2 * units, *fresh = gates + 3 * units;
     if (s->standard) {
-        pass->loops->lstm(n, in, out, forget, fresh, c, h);
+        pass->loops->lstm(n, (plim__lstm_gates){in, out, forget, fresh}, c, h);
         return;
     }
     const float *p = pass->peepholes ? pass->peepholes + from : NULL;
@@ -100,13 +105,13 @@ static void products(const plim__recurrent_pass *pass, int64_t t, float *gates, 
     const plim__recurrent *s = pass->s;
     int64_t row = s->gates * s->hidden;
     bool twice = s->cell == PLIM__CELL_GRU && !s->reset_after;
-    product(pass, before, 0, twice ? 2 : s->gates, gates, from, to);
+    product(pass, before, 0, twice ? 2 : s->gates, gates, (struct units){from, to});
     if (s->cell != PLIM__CELL_GRU) return;
     for (int64_t b = 0; b < s->batch && from < to; b++)
         if (runs(pass, t, b)) gru_reset(pass, gates + b * row, b, before + b * s->hidden + from, from, to - from);
     if (!twice) return;
 #pragma omp barrier
-    product(pass, pass->reset, 2, 1, gates, from, to);
+    product(pass, pass->reset, 2, 1, gates, (struct units){from, to});
 }
 
 static void write_y(const plim__recurrent_pass *pass, int64_t t, int64_t b, const float *h, int64_t from, int64_t n) {

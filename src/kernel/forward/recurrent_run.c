@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "kernel/forward/recurrent.h"
 #include "kernel/loops.h"
+#include "kernel/onednn.h"
 
 static plim_status check_lengths(const plim__call *call, const plim__recurrent *s) {
     const int32_t *lengths = call->in[4];

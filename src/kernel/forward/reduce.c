@@ -9,6 +9,7 @@
 #include "core/alloc.h"
 #include "kernel/forward/elementwise_cast.h"
 #include "kernel/loops.h"
+#include "kernel/onednn.h"
 
 typedef union accumulator {
     double real;
@@ -55,9 +56,10 @@ static void sort_folded(plim__axis_list *list) {
  * N C H W is N C/b H W b in memory. */
 bool plim__reduction_takes(const plim__layout *in, const bool *axes) {
     if (!in->blocked) return true;
-    if (!plim__layout_is_exact(in) || in->md.ndims != in->shape.rank || in->md.format_desc.blocking.inner_nblks != 1)
+    if (!plim__layout_is_exact(in) || plim__md(in)->ndims != in->shape.rank ||
+        plim__md(in)->format_desc.blocking.inner_nblks != 1)
         return false;
-    int split = (int)in->md.format_desc.blocking.inner_idxs[0];
+    int split = (int)plim__md(in)->format_desc.blocking.inner_idxs[0];
     for (int i = split + 1; i < in->shape.rank && !axes[split]; i++)
         if (!axes[i] && in->shape.dims[i] != 1) return false;
     return true;
@@ -75,11 +77,11 @@ void plim__reduction_init(plim__reduction *r, const plim__layout *in, const bool
     int64_t bytes = plim_dtype_bits(in->dtype) / 8, block = 1;
     int split = -1;
     if (in->blocked) {
-        split = (int)in->md.format_desc.blocking.inner_idxs[0];
-        block = in->md.format_desc.blocking.inner_blks[0];
+        split = (int)plim__md(in)->format_desc.blocking.inner_idxs[0];
+        block = plim__md(in)->format_desc.blocking.inner_blks[0];
     }
     for (int i = 0; i < in->shape.rank; i++) {
-        int64_t stride = in->blocked ? in->md.format_desc.blocking.strides[i] : in->strides[i];
+        int64_t stride = in->blocked ? plim__md(in)->format_desc.blocking.strides[i] : in->strides[i];
         push_axis(axes[i] ? &r->folded : &r->kept, i == split ? in->shape.dims[i] / block : in->shape.dims[i],
                   stride * bytes);
     }
@@ -120,9 +122,22 @@ static accumulator start_of(plim__fold_kind kind, plim_dtype dtype) {
     return a;
 }
 
+/* `width` results, whose elements begin at `in`. */
+struct fold {
+    const plim__reduction *r;
+    plim__fold_kind kind; /* not always the reduction's: exponentials need the largest first */
+    const double *shifts;
+    const char *in;
+    int64_t width;
+};
+
 /* Folds elements [from, to) of the outermost folded axis. */
-static void fold_part(const plim__reduction *r, plim__fold_kind kind, accumulator *accs, const double *shifts,
-                      const char *in, int64_t width, int64_t from, int64_t to) {
+static void fold_part(const struct fold *f, accumulator *accs, int64_t from, int64_t to) {
+    const plim__reduction *r = f->r;
+    plim__fold_kind kind = f->kind;
+    const double *shifts = f->shifts;
+    const char *in = f->in;
+    int64_t width = f->width;
     const plim__fold_loops *loops = plim__fold_loops_of(r->dtype);
     plim__axis_list axes = r->folded;
     if (axes.rank > 0) {
@@ -160,15 +175,14 @@ static void join(plim__fold_kind kind, plim_dtype dtype, accumulator *into, cons
     plim__fold_loops_of(wide)->column[combine](into, NULL, (const char *)from, width, 8);
 }
 
-/* accs = fold of everything for `width` results; by several threads when `threads` > 1. */
-static void fold_all(const plim__reduction *r, plim__fold_kind kind, accumulator *accs, const double *shifts,
-                     const char *in, int64_t width, accumulator *parts, int threads) {
-    accumulator start = start_of(kind, r->dtype);
-    int64_t outer = r->folded.rank ? r->folded.dims[0] : 1;
+/* accs = fold of everything; by several threads when `threads` > 1, each with a part of `parts`. */
+static void fold_all(const struct fold *f, accumulator *accs, accumulator *parts, int threads) {
+    accumulator start = start_of(f->kind, f->r->dtype);
+    int64_t outer = f->r->folded.rank ? f->r->folded.dims[0] : 1, width = f->width;
     for (int64_t i = 0; i < width; i++) accs[i] = start;
     if (threads > outer) threads = (int)(outer > 0 ? outer : 1);
     if (threads == 1) {
-        fold_part(r, kind, accs, shifts, in, width, 0, outer);
+        fold_part(f, accs, 0, outer);
         return;
     }
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -177,9 +191,9 @@ static void fold_all(const plim__reduction *r, plim__fold_kind kind, accumulator
         accumulator *mine = parts + (int64_t)t * PLIM__FOLD_WIDTH;
         for (int64_t i = 0; i < width; i++) mine[i] = start;
         plim__loop_part(outer, t, threads, &from, &to);
-        fold_part(r, kind, mine, shifts, in, width, from, to);
+        fold_part(f, mine, from, to);
     }
-    for (int t = 0; t < threads; t++) join(kind, r->dtype, accs, parts + (int64_t)t * PLIM__FOLD_WIDTH, width);
+    for (int t = 0; t < threads; t++) join(f->kind, f->r->dtype, accs, parts + (int64_t)t * PLIM__FOLD_WIDTH, width);
 }
 
 /* From accumulators to results in the element type. */
@@ -207,25 +221,32 @@ static void finish(const plim__reduction *r, accumulator *accs, const double *sh
     cast(NULL, width, (char *[]){out, (char *)accs}, (int64_t[]){bytes, 8});
 }
 
-/* Results [first, first + width) of the kept row `outer`. */
-static void run_task(const plim__reduction *r, const char *in, char *out, int64_t outer, int64_t first, int64_t width,
-                     accumulator *parts, int threads) {
+struct task {
+    const char *in;
+    char *out;
+    int64_t outer, first, width; /* results [first, first + width) of the kept row `outer` */
+};
+
+static void run_task(const plim__reduction *r, const struct task *task, accumulator *parts, int threads) {
     accumulator accs[PLIM__FOLD_WIDTH];
     double shifts[PLIM__FOLD_WIDTH];
     int last = r->columns ? r->kept.rank - 1 : r->kept.rank;
-    int64_t row = r->columns ? r->kept.dims[last] : 1, rest = outer;
-    if (r->columns) in += first * r->kept.strides[last];
+    int64_t row = r->columns ? r->kept.dims[last] : 1, rest = task->outer, width = task->width;
+    struct fold f = {.r = r, .in = task->in, .width = width};
+    if (r->columns) f.in += task->first * r->kept.strides[last];
     for (int i = last - 1; i >= 0; i--) {
-        in += rest % r->kept.dims[i] * r->kept.strides[i];
+        f.in += rest % r->kept.dims[i] * r->kept.strides[i];
         rest /= r->kept.dims[i];
     }
-    bool shifted = r->kind == PLIM__FOLD_SUM_EXP;
-    if (shifted) {
-        fold_all(r, PLIM__FOLD_MAX, accs, NULL, in, width, parts, threads);
+    if (r->kind == PLIM__FOLD_SUM_EXP) {
+        f.kind = PLIM__FOLD_MAX;
+        fold_all(&f, accs, parts, threads);
         for (int64_t i = 0; i < width; i++) shifts[i] = isfinite(accs[i].real) ? accs[i].real : 0;
+        f.shifts = shifts;
     }
-    fold_all(r, r->kind, accs, shifted ? shifts : NULL, in, width, parts, threads);
-    finish(r, accs, shifted ? shifts : NULL, out + (outer * row + first) * (plim_dtype_bits(r->dtype) / 8), width);
+    f.kind = r->kind;
+    fold_all(&f, accs, parts, threads);
+    finish(r, accs, f.shifts, task->out + (task->outer * row + task->first) * (plim_dtype_bits(r->dtype) / 8), width);
 }
 
 size_t plim__reduction_scratch(int threads) {
@@ -243,7 +264,7 @@ void plim__reduction_run(const plim__reduction *r, const void *in, void *out, vo
     for (int64_t t = 0; t < tasks; t++) {
         int64_t first = t % pieces * PLIM__FOLD_WIDTH,
                 width = row - first < PLIM__FOLD_WIDTH ? row - first : PLIM__FOLD_WIDTH;
-        run_task(r, in, out, t / pieces, first, width, scratch, cut_folds ? threads : 1);
+        run_task(r, &(struct task){in, out, t / pieces, first, width}, scratch, cut_folds ? threads : 1);
     }
 }
 

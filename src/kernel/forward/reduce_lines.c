@@ -4,6 +4,7 @@
 #include "core/alloc.h"
 #include "core/half.h"
 #include "kernel/elementwise.h"
+#include "kernel/lowers.h"
 
 typedef struct lines lines;
 typedef void (*line_loop)(const lines *s, void *out, const void *in, int64_t outer);

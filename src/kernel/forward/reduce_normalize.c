@@ -4,6 +4,7 @@
 #include "core/alloc.h"
 #include "kernel/elementwise.h"
 #include "kernel/forward/reduce.h"
+#include "kernel/lowers.h"
 
 typedef struct mvn {
     plim__reduction mean, deviation; /* of x; of x - mean */

@@ -8,6 +8,8 @@
 
 #include "kernel/copies.h"
 #include "kernel/forward/pad.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 /* --- weights -------------------------------------------------------------------------------------------------- */
 
@@ -34,21 +36,20 @@ int plim__resize_tap_count(const plim__resize *r, int axis) {
     return 2 * (int)ceil(fmin(reach / filter_scale(r, axis), 1e6)) + 1;
 }
 
-bool plim__resize_taps(const plim__resize *r, int axis, int64_t in, int64_t x, int count, int64_t *indices,
-                       float *weights) {
+bool plim__resize_taps(const plim__resize *r, int axis, int64_t in, int64_t x, plim__taps to) {
     double at = plim__resize_coordinate(r, axis, in, x), scale = filter_scale(r, axis), sum = 0;
     if (r->coordinates == PLIM__TF_CROP_AND_RESIZE && !(at >= 0 && at <= (double)(in - 1))) return false;
-    int64_t first = (int64_t)floor(at) - (count - 1) / 2;
-    for (int k = 0; k < count; k++) {
+    int64_t first = (int64_t)floor(at) - (to.count - 1) / 2;
+    for (int k = 0; k < to.count; k++) {
         int64_t i = first + k;
         double weight = tap_weight(r, ((double)i - at) * scale);
         if (r->exclude_outside && (i < 0 || i >= in)) weight = 0;
-        indices[k] = i < 0 ? 0 : i >= in ? in - 1 : i;
-        weights[k] = (float)weight;
+        to.indices[k] = i < 0 ? 0 : i >= in ? in - 1 : i;
+        to.weights[k] = (float)weight;
         sum += weight;
     }
     if (r->exclude_outside || scale < 1)
-        for (int k = 0; k < count && sum != 0; k++) weights[k] = (float)((double)weights[k] / sum);
+        for (int k = 0; k < to.count && sum != 0; k++) to.weights[k] = (float)((double)to.weights[k] / sum);
     return true;
 }
 
@@ -165,7 +166,7 @@ static plim_status add_pass(plim__lower *l, struct resize_state *s, const plim__
     if (!p->indices || !p->weights) return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
     for (int64_t x = 0; x < out; x++) {
         int64_t at = x * p->taps;
-        if (plim__resize_taps(r, axis, in, x, p->taps, p->indices + at, p->weights + at)) continue;
+        if (plim__resize_taps(r, axis, in, x, (plim__taps){p->taps, p->indices + at, p->weights + at})) continue;
         if (!s->outside[axis]) s->outside[axis] = plim__alloc_zero((size_t)out, sizeof(bool));
         if (!s->outside[axis]) return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
         s->outside[axis][x] = true;
@@ -254,9 +255,9 @@ static bool dnnl_agrees(const plim__resize *r, const plim__shape *in) {
 static plim_status resize_blocked(plim__lower *l, const plim__resize *r, bool *done) {
     *done = false;
     const plim__layout *x = plim__lower_peek(l, 0);
-    if (!x->blocked || x->dtype != PLIM_F32 || x->md.ndims != x->shape.rank || !dnnl_agrees(r, &x->shape))
+    if (!x->blocked || x->dtype != PLIM_F32 || plim__md(x)->ndims != x->shape.rank || !dnnl_agrees(r, &x->shape))
         return PLIM_OK;
-    dnnl_memory_desc_t source = x->md, target;
+    dnnl_memory_desc_t source = *plim__md(x), target;
     dnnl_resampling_desc_t desc;
     dnnl_primitive_attr_t attr;
     dnnl_primitive_desc_t pd;
@@ -269,7 +270,7 @@ static plim_status resize_blocked(plim__lower *l, const plim__resize *r, bool *d
         dnnl_success)
         return PLIM_OK;
     PLIM_TRY(plim__lower_attr(l, &attr));
-    dnnl_status_t made = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_engine(l), NULL);
+    dnnl_status_t made = dnnl_primitive_desc_create(&pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     if (made != dnnl_success) return PLIM_OK;
     *done = true;

@@ -6,9 +6,14 @@
 
 /* How many input elements can weigh in on one output element. */
 int plim__resize_tap_count(const plim__resize *r, int axis);
-/* The `count` input indices (held inside the axis) and weights of output index x. False when x lies outside
- * of the input and takes the extrapolation value. */
-bool plim__resize_taps(const plim__resize *r, int axis, int64_t in, int64_t x, int count, int64_t *indices,
-                       float *weights);
+/* Where input indices and their weights go, `count` of them. */
+typedef struct plim__taps {
+    int count;
+    int64_t *indices;
+    float *weights;
+} plim__taps;
+/* The taps of output index x, held inside the axis of `in` elements. False when x lies outside of the input and takes
+ * the extrapolation value. */
+bool plim__resize_taps(const plim__resize *r, int axis, int64_t in, int64_t x, plim__taps to);
 
 #endif

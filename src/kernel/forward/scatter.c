@@ -6,6 +6,7 @@
 #include "kernel/copies.h"
 #include "kernel/forward/combine.h"
 #include "kernel/indices.h"
+#include "kernel/lowers.h"
 #include "ops/movement.h"
 
 struct scatter {

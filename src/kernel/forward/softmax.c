@@ -5,6 +5,7 @@
 #include "core/alloc.h"
 #include "core/half.h"
 #include "kernel/elementwise.h"
+#include "kernel/lowers.h"
 #include "kernel/simd/reduce.h"
 
 enum form { SOFTMAX, LOG_SOFTMAX, HARDMAX };
@@ -32,7 +33,7 @@ static void columns_f32(const softmax_state *s, float *y, const float *x, int64_
     for (int64_t t = from; t < to; t++) {
         int64_t first = t % pieces * WIDTH, width = s->inner - first < WIDTH ? s->inner - first : WIDTH;
         int64_t at = t / pieces * s->n * s->inner + first;
-        plim__simd_reduce_table()->softmax_columns(y + at, x + at, s->n, s->inner, width, peaks, sums,
+        plim__simd_reduce_table()->softmax_columns(y + at, x + at, (plim__columns){s->n, s->inner, width}, peaks, sums,
                                                    s->form == LOG_SOFTMAX);
     }
 }

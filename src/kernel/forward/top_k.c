@@ -6,6 +6,7 @@
 
 #include "core/scalar.h"
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
 #include "ops/movement.h"
 
 struct entry {

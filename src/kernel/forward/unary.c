@@ -7,6 +7,8 @@
 
 #include "core/half.h"
 #include "kernel/elementwise.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 
 /* --- loops ---------------------------------------------------------------------------------------------------- */
 
@@ -94,16 +96,16 @@ static plim_status lower_eltwise(plim__lower *l, dnnl_alg_kind_t algorithm, floa
     dnnl_primitive_desc_t pd;
     dnnl_primitive_attr_t attr;
     PLIM_TRY(plim__lower_input(l, 0, PLIM__ANY, &x));
-    PLIM_TRY(plim__lower_output_md(l, 0, &x.md));
+    PLIM_TRY(plim__lower_output_md(l, 0, plim__md(&x)));
     plim__lower_inplace(l, 0, 0);
     PLIM_TRY(plim__lower_dnnl(
-        l, dnnl_eltwise_forward_desc_init(&description, dnnl_forward_inference, algorithm, &x.md, alpha, beta),
+        l, dnnl_eltwise_forward_desc_init(&description, dnnl_forward_inference, algorithm, plim__md(&x), alpha, beta),
         "eltwise"));
     PLIM_TRY(plim__lower_attr(l, &attr));
-    dnnl_status_t status = dnnl_primitive_desc_create(&pd, &description, attr, plim__lower_engine(l), NULL);
+    dnnl_status_t status = dnnl_primitive_desc_create(&pd, &description, attr, plim__lower_dnnl_engine(l), NULL);
     dnnl_primitive_attr_destroy(attr);
     PLIM_TRY(plim__lower_dnnl(l, status, "eltwise"));
-    plim__argument arguments[] = {{DNNL_ARG_SRC, x.md, 0}, {DNNL_ARG_DST, x.md, PLIM__OUT(0)}};
+    plim__argument arguments[] = {{DNNL_ARG_SRC, *plim__md(&x), 0}, {DNNL_ARG_DST, *plim__md(&x), PLIM__OUT(0)}};
     return plim__lower_primitive(l, plim__lower_node(l)->op->name, pd, arguments, 2);
 }
 

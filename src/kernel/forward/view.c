@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "kernel/copies.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "ops/movement.h"
 
 /* --- Reshape, Flatten, Squeeze, Unsqueeze --------------------------------------------------------------------- */
@@ -10,7 +12,7 @@
 /* A blocked arrangement that happens to be row-major: blocks of one axis behind which every axis has one
  * element, as global pooling leaves them. */
 static bool blocked_is_plain(const plim__layout *x) {
-    const dnnl_memory_desc_t *md = &x->md;
+    const dnnl_memory_desc_t *md = plim__md(x);
     if (!x->blocked || md->format_kind != dnnl_blocked || md->ndims != x->shape.rank || md->offset0 != 0) return false;
     const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
     if (b->inner_nblks != 1) return false;

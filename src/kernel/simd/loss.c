@@ -68,7 +68,8 @@ static void add(float *to, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) to[i] += x[i];
 }
 
-static void slope(float *dx, const float *x, const float *w, int64_t n, float peak, float factor, float base) {
+static void slope(float *dx, const float *x, const float *w, int64_t n, plim__loss_slope of) {
+    float peak = of.peak, factor = of.factor, base = of.base;
     if (w) {
 #pragma omp simd
         for (int64_t i = 0; i < n; i++) dx[i] = factor * plim__simd_exp(x[i] - peak) - base * w[i];
@@ -80,8 +81,8 @@ static void slope(float *dx, const float *x, const float *w, int64_t n, float pe
 
 /* --- columns -------------------------------------------------------------------------------------------------- */
 
-static void normalizers(const float *x, int64_t n, int64_t step, int64_t width, float *peaks, float *sums,
-                        int32_t *best) {
+static void normalizers(const float *x, plim__columns columns, float *peaks, float *sums, int32_t *best) {
+    int64_t n = columns.n, step = columns.step, width = columns.width;
     for (int64_t j = 0; j < width; j++) peaks[j] = -INFINITY, sums[j] = 0, best[j] = 0;
     for (int64_t c = 0; c < n; c++) {
         const float *row = x + c * step;
@@ -101,7 +102,8 @@ static void normalizers(const float *x, int64_t n, int64_t step, int64_t width, 
     }
 }
 
-static void dots(const float *x, const float *w, int64_t n, int64_t step, int64_t width, float *sums) {
+static void dots(const float *x, const float *w, plim__columns columns, float *sums) {
+    int64_t n = columns.n, step = columns.step, width = columns.width;
     for (int64_t j = 0; j < width; j++) sums[j] = 0;
     for (int64_t c = 0; c < n; c++) {
         const float *row = x + c * step;
@@ -111,8 +113,9 @@ static void dots(const float *x, const float *w, int64_t n, int64_t step, int64_
     }
 }
 
-static void slopes(float *dx, const float *x, const float *w, int64_t n, int64_t step, int64_t width,
-                   const float *peaks, const float *factors, const float *bases) {
+static void slopes(float *dx, const float *x, const float *w, plim__columns columns, plim__loss_slopes of) {
+    const float *peaks = of.peaks, *factors = of.factors, *bases = of.bases;
+    int64_t n = columns.n, step = columns.step, width = columns.width;
     for (int64_t c = 0; c < n; c++) {
         const float *row = x + c * step;
         float *out = dx + c * step, weight = w ? w[c] : 1;

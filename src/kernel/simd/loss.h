@@ -19,6 +19,14 @@ typedef enum plim__element_loss {
     PLIM__ELEMENT_COUNT
 } plim__element_loss;
 
+/* factor e^(x - peak) - base w; of several positions: an element for each. */
+typedef struct plim__loss_slope {
+    float peak, factor, base;
+} plim__loss_slope;
+typedef struct plim__loss_slopes {
+    const float *peaks, *factors, *bases;
+} plim__loss_slopes;
+
 typedef struct plim__simd_loss {
     /* The largest of n scores, and the sum of e^(x - peak). */
     double (*normalizer)(const float *x, int64_t n, float *peak);
@@ -26,16 +34,14 @@ typedef struct plim__simd_loss {
     double (*dot)(const float *x, const float *w, int64_t n);
     bool (*holds)(const float *x, int64_t n, float value);
     void (*add)(float *to, const float *x, int64_t n);
-    /* dx = factor e^(x - peak) - base w; dx may be x */
-    void (*slope)(float *dx, const float *x, const float *w, int64_t n, float peak, float factor, float base);
+    /* dx may be x */
+    void (*slope)(float *dx, const float *x, const float *w, int64_t n, plim__loss_slope slope);
 
-    /* The same for `width` positions at once; best is the first class that has the peak. */
-    void (*normalizers)(const float *x, int64_t n, int64_t step, int64_t width, float *peaks, float *sums,
-                        int32_t *best);
-    void (*dots)(const float *x, const float *w, int64_t n, int64_t step, int64_t width, float *dots);
+    /* The same for many positions at once; best is the first class that has the peak. */
+    void (*normalizers)(const float *x, plim__columns columns, float *peaks, float *sums, int32_t *best);
+    void (*dots)(const float *x, const float *w, plim__columns columns, float *dots);
     /* A factor of 0 makes a column of zeros, whatever the scores are. */
-    void (*slopes)(float *dx, const float *x, const float *w, int64_t n, int64_t step, int64_t width,
-                   const float *peaks, const float *factors, const float *bases);
+    void (*slopes)(float *dx, const float *x, const float *w, plim__columns columns, plim__loss_slopes slopes);
 
     /* The sum over n elements; dx = share · slope, where dx may be x. */
     double (*element_sum[PLIM__ELEMENT_COUNT])(const float *x, const float *t, int64_t n, float delta);

@@ -55,9 +55,9 @@ static bool tiles(const plim__pool_plane *p) {
                 window_max_##B(p, x, oy, ox, y + (oy * p->out[1] + ox) * B, places + (oy * p->out[1] + ox) * B);       \
     }                                                                                                                  \
                                                                                                                        \
-    static inline void window_back_##B(const plim__pool_plane *p, const float *dy, const uint8_t *place, int64_t oy,   \
-                                       int64_t ox, float *dx, bool add) {                                              \
-        int64_t y0, y1, x0, x1;                                                                                        \
+    static inline void window_back_##B(const plim__pool_plane *p, const int64_t *o, const float *dy,                   \
+                                       const uint8_t *place, float *dx, bool add) {                                    \
+        int64_t y0, y1, x0, x1, oy = o[0], ox = o[1];                                                                  \
         inside(p, 0, oy, &y0, &y1);                                                                                    \
         inside(p, 1, ox, &x0, &x1);                                                                                    \
         real##B d, old = {0};                                                                                          \
@@ -82,7 +82,7 @@ static bool tiles(const plim__pool_plane *p) {
         for (int64_t oy = 0; oy < p->out[0]; oy++)                                                                     \
             for (int64_t ox = 0; ox < p->out[1]; ox++) {                                                               \
                 int64_t o = (oy * p->out[1] + ox) * B;                                                                 \
-                window_back_##B(p, dy + o, places + o, oy, ox, dx, add);                                               \
+                window_back_##B(p, (int64_t[]){oy, ox}, dy + o, places + o, dx, add);                                  \
             }                                                                                                          \
     }
 

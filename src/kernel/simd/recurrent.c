@@ -148,8 +148,8 @@ static void activate(const plim__cell_function *f, float *v, int64_t n) {
 #define SIGMOID(x) cell_Sigmoid(x, 0, 0)
 #define TANH(x)    cell_Tanh(x, 0, 0)
 
-static void lstm(int64_t n, const float *restrict i, const float *restrict o, const float *restrict f,
-                 const float *restrict g, float *restrict c, float *restrict h) {
+static void lstm(int64_t n, plim__lstm_gates gates, float *restrict c, float *restrict h) {
+    const float *restrict i = gates.i, *restrict o = gates.o, *restrict f = gates.f, *restrict g = gates.g;
 #pragma omp simd
     for (int64_t k = 0; k < n; k++) {
         float cell = SIGMOID(f[k]) * c[k] + SIGMOID(i[k]) * TANH(g[k]);

@@ -37,13 +37,17 @@ typedef struct plim__cell_product {
     plim__cell_target to[4];
 } plim__cell_product;
 
+typedef struct plim__lstm_gates {
+    const float *i, *o, *f, *g;
+} plim__lstm_gates;
+
 typedef struct plim__simd_recurrent {
     int width;
     void (*product)(const plim__cell_product *p, int64_t from, int64_t to);
     /* x = f(x) of n neighbours */
     void (*activate)(const plim__cell_function *f, float *x, int64_t n);
-    /* The standard LSTM: sigmoid, tanh, tanh. c and h are read and written; gates i o f c. */
-    void (*lstm)(int64_t n, const float *i, const float *o, const float *f, const float *g, float *c, float *h);
+    /* The standard LSTM: sigmoid, tanh, tanh. c and h are read and written. */
+    void (*lstm)(int64_t n, plim__lstm_gates gates, float *c, float *h);
     /* The standard GRU after its reset: y = (1 - z) tanh(a) + z h, where z is not activated yet */
     void (*gru)(int64_t n, const float *z, const float *a, const float *h, float *y);
 } plim__simd_recurrent;

@@ -37,8 +37,8 @@ static void log_softmax(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = x[i] - peak - shift;
 }
 
-static void softmax_columns(float *y, const float *x, int64_t n, int64_t step, int64_t width, float *peaks, float *sums,
-                            int log_form) {
+static void softmax_columns(float *y, const float *x, plim__columns columns, float *peaks, float *sums, int log_form) {
+    int64_t n = columns.n, step = columns.step, width = columns.width;
     for (int64_t j = 0; j < width; j++) peaks[j] = -INFINITY, sums[j] = 0;
     for (int64_t i = 0; i < n; i++) {
         const float *row = x + i * step;

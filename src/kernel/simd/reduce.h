@@ -31,10 +31,8 @@ typedef struct plim__simd_reduce {
     /* y = softmax or log-softmax of n neighbours; y may be x */
     void (*softmax)(float *y, const float *x, int64_t n);
     void (*log_softmax)(float *y, const float *x, int64_t n);
-    /* The same of n values each `step` elements apart, for `width` neighbouring columns at once; `sums` and `peaks`
-     * have room for width floats. */
-    void (*softmax_columns)(float *y, const float *x, int64_t n, int64_t step, int64_t width, float *peaks, float *sums,
-                            int log_form);
+    /* The same of many columns at once; `sums` and `peaks` have room for a float of each. */
+    void (*softmax_columns)(float *y, const float *x, plim__columns columns, float *peaks, float *sums, int log_form);
 } plim__simd_reduce;
 
 PLIM__SIMD_TABLE(plim__simd_reduce, plim__simd_reduce_table)

@@ -12,6 +12,8 @@
 #ifndef PLIM_KERNEL_SIMD_SIMD_H
 #define PLIM_KERNEL_SIMD_SIMD_H
 
+#include <stdint.h>
+
 #define PLIM__ISA_PASTE_(name, isa) name##_##isa
 #define PLIM__ISA_PASTE(name, isa)  PLIM__ISA_PASTE_(name, isa)
 /* Inside this folder: a name with the instruction set that the file is being compiled for. */
@@ -38,5 +40,10 @@ plim__isa plim__isa_best(void);
     extern const type name##_baseline;                                                                                 \
     static inline const type *name(void) { return &name##_baseline; }
 #endif
+
+/* Positions side by side: `width` neighbours of n elements each, which are `step` apart. */
+typedef struct plim__columns {
+    int64_t n, step, width;
+} plim__columns;
 
 #endif

@@ -113,7 +113,8 @@ static void column_squares(const plim__update_numbers *numbers, int64_t n, const
 }
 
 static double direct(const plim__update_numbers *numbers, int64_t n, float *d, const float *g, const float *v,
-                     float factor, float least) {
+                     float factor) {
+    const float least = FLT_EPSILON * FLT_EPSILON;
     float scale = numbers->scale, clip = numbers->clip;
     double sum = 0;
 #pragma omp simd reduction(+ : sum)

@@ -42,9 +42,9 @@ typedef struct plim__simd_update {
     double (*row_squares)(const plim__update_numbers *numbers, int64_t n, const float *g);
     void (*column_squares)(const plim__update_numbers *numbers, int64_t n, const float *g,
                            double *sums); /* sums += g² */
-    /* d = g / sqrt(max(factor v, least)) of n elements, d may be g; returns the sum of d². */
+    /* d = g / sqrt(max(factor v, the square of float's epsilon)) of n elements, d may be g; returns the sum of d². */
     double (*direct)(const plim__update_numbers *numbers, int64_t n, float *d, const float *g, const float *v,
-                     float factor, float least);
+                     float factor);
     void (*blend_squares)(const plim__update_numbers *numbers, int64_t n, float *v, const float *g, float weight);
     void (*step)(int64_t n, float *x, const float *d, float keep, float rate); /* x = keep x - rate d */
 } plim__simd_update;

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "kernel/lowers.h"
 #include "kernel/update/update.h"
 
 #define STRIP 128  /* columns whose sums are made together */
@@ -56,22 +57,23 @@ static float row_mean(const struct direction *s, const float *row, int64_t matri
 }
 
 /* Rows from `first` to `last` - 1 of all matrices together; their sum of d². */
-static double direct_rows(const struct direction *s, const plim__update_numbers *u, float *d, const float *g,
-                          const float *row, const float *column, int64_t first, int64_t last) {
+static double direct_rows(const plim__call *call, const plim__update_numbers *u, int64_t first, int64_t last) {
+    const struct direction *s = call->state;
+    const float *g = call->in[2], *row = call->out[2], *column = call->out[3];
+    float *d = call->out[0];
     double sum = 0;
     float mean = 0;
     for (int64_t r = first; r < last; r++) {
         int64_t matrix = r / s->rows, at = r * s->columns;
         if (r == first || r % s->rows == 0) mean = row_mean(s, row, matrix);
-        sum += plim__updates()->direct(u, s->columns, d + at, g + at, column + matrix * s->columns, row[r] / mean,
-                                       FLT_EPSILON * FLT_EPSILON);
+        sum += plim__updates()->direct(u, s->columns, d + at, g + at, column + matrix * s->columns, row[r] / mean);
     }
     return sum;
 }
 
 static double factored(const struct direction *s, const plim__update_numbers *u, const plim__call *call, double w) {
     const float *g = call->in[2];
-    float *d = call->out[0], *row = call->out[2], *column = call->out[3];
+    float *row = call->out[2], *column = call->out[3];
     double *partial = call->scratch, sum = 0;
     int64_t rows = s->matrices * s->rows, part = (rows + PARTS - 1) / PARTS,
             parts = part ? (rows + part - 1) / part : 0;
@@ -81,7 +83,7 @@ static double factored(const struct direction *s, const plim__update_numbers *u,
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t p = 0; p < parts; p++) {
         int64_t last = (p + 1) * part < rows ? (p + 1) * part : rows;
-        partial[p] = direct_rows(s, u, d, g, row, column, p * part, last);
+        partial[p] = direct_rows(call, u, p * part, last);
     }
     for (int64_t p = 0; p < parts; p++) sum += partial[p];
     return sum;
@@ -97,7 +99,7 @@ static double plain(const struct direction *s, const plim__update_numbers *u, co
     for (int64_t b = 0; b < blocks; b++) {
         int64_t n = plim__update_block_size(s->columns, b), at = b * PLIM__UPDATE_BLOCK;
         plim__updates()->blend_squares(u, n, v + at, g + at, (float)w);
-        partial[b] = plim__updates()->direct(u, n, d + at, g + at, v + at, 1, FLT_EPSILON * FLT_EPSILON);
+        partial[b] = plim__updates()->direct(u, n, d + at, g + at, v + at, 1);
     }
     for (int64_t b = 0; b < blocks; b++) sum += partial[b];
     return sum;
@@ -169,7 +171,7 @@ plim_status plim__lower_adafactor_update(plim__lower *l) {
     PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_written(l, 2, -1));
     PLIM_TRY(plim__lower_input_like(l, 3, 2));
-    int64_t kept = (int64_t)(plim__lower_kept_bytes(l, 2) / sizeof(float));
+    int64_t kept = (int64_t)(plim__lower_persistent_bytes(l, 2) / sizeof(float));
     PLIM_TRY(plim__lower_scratch(l, (size_t)plim__update_blocks(kept) * sizeof(double)));
     struct step *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));

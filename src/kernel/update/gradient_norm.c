@@ -1,5 +1,7 @@
 /* The norm of all gradients together, and the factor that brings it down to a limit, as torch.nn.utils.clip_grad_norm_
  * has it. Sums are in double precision and in a fixed order. */
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "kernel/update/update.h"
 
 double plim__sum_squares(const float *x, int64_t n, double *partial) {
@@ -25,8 +27,7 @@ static plim_status run_squares(const plim__call *call) {
 
 /* In whatever order the elements lie: padding adds zeros. */
 plim_status plim__lower_gradient_squares(plim__lower *l) {
-    const plim__layout *now = plim__lower_peek(l, 0);
-    bool whole = now->blocked ? now->md.offset0 == 0 : plim__layout_is_packed(now);
+    bool whole = plim__layout_is_whole(plim__lower_peek(l, 0));
     plim__layout layout;
     PLIM_TRY(plim__lower_input(l, 0, whole ? PLIM__ANY : PLIM__DENSE, &layout));
     PLIM_TRY(plim__lower_output(l, 0, NULL));

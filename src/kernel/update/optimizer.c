@@ -13,6 +13,7 @@
 #include "core/scalar.h"
 #include "kernel/copies.h"
 #include "kernel/loops.h"
+#include "kernel/lowers.h"
 
 enum rule { ADAGRAD, ADAM, MOMENTUM, NESTEROV };
 
@@ -33,9 +34,18 @@ struct step {
     double rate, alpha, beta, beta_gain, epsilon, norm, keep;
 };
 
+/* Of one tensor: weights, gradients and states, before and after. */
+struct tensor {
+    int64_t elements;
+    const void *x, *g, *a, *b;
+    void *x_new, *a_new, *b_new;
+};
+
 #define UPDATE(label, T)                                                                                               \
-    static void label(const struct step *s, int64_t n, const T *x, const T *g, const T *a, const T *b, T *x_new,       \
-                      T *a_new, T *b_new) {                                                                            \
+    static void label(const struct step *s, const struct tensor *t) {                                                  \
+        const T *x = t->x, *g = t->g, *a = t->a, *b = t->b;                                                            \
+        T *x_new = t->x_new, *a_new = t->a_new, *b_new = t->b_new;                                                     \
+        int64_t n = t->elements;                                                                                       \
         T rate = (T)s->rate, alpha = (T)s->alpha, beta = (T)s->beta, gain = (T)s->beta_gain;                           \
         T epsilon = (T)s->epsilon, norm = (T)s->norm, keep = (T)s->keep;                                               \
         _Pragma("omp parallel for simd if (n > 32768)") for (int64_t i = 0; i < n; i++) {                              \
@@ -73,13 +83,18 @@ static plim_status run_optimizer(const plim__call *call) {
     int64_t n = o->tensors;
     bool two = o->rule == ADAM;
     for (int64_t i = 0; i < n; i++) {
-        void *second = two ? in[3 * n + i] : NULL, *second_new = two ? out[2 * n + i] : NULL;
+        struct tensor t = {.elements = o->each[i].elements,
+                           .x = in[i],
+                           .g = in[n + i],
+                           .a = in[2 * n + i],
+                           .b = two ? in[3 * n + i] : NULL,
+                           .x_new = out[i],
+                           .a_new = out[n + i],
+                           .b_new = two ? out[2 * n + i] : NULL};
         if (o->each[i].dtype == PLIM_F32)
-            update_f32(&s, o->each[i].elements, in[i], in[n + i], in[2 * n + i], second, out[i], out[n + i],
-                       second_new);
+            update_f32(&s, &t);
         else
-            update_f64(&s, o->each[i].elements, in[i], in[n + i], in[2 * n + i], second, out[i], out[n + i],
-                       second_new);
+            update_f64(&s, &t);
     }
     return PLIM_OK;
 }

@@ -7,7 +7,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernel/machine.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
 #include "mem/spill.h"
 
 #define BLOCK PLIM__UPDATE_BLOCK
@@ -49,13 +50,11 @@ static plim_status run_accumulate(const plim__call *call) {
 
 static plim_status lower_keep(plim__lower *l, const char *label, plim__kernel run) {
     /* The arrangement in which the value comes anyway, unless elements of it share memory or leave holes. */
-    const plim__layout *value = plim__lower_peek(l, 1);
-    bool whole = value->blocked ? value->md.offset0 == 0 : plim__layout_is_packed(value);
-    PLIM_TRY(plim__lower_written(l, 0, whole ? 1 : -1));
+    PLIM_TRY(plim__lower_written(l, 0, plim__layout_is_whole(plim__lower_peek(l, 1)) ? 1 : -1));
     PLIM_TRY(plim__lower_input_like(l, 1, 0));
     struct keep *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
-    s->bytes = (int64_t)plim__lower_kept_bytes(l, 0);
+    s->bytes = (int64_t)plim__lower_persistent_bytes(l, 0);
     return plim__lower_emit(l, label, run, s, plim__free);
 }
 
@@ -111,9 +110,8 @@ static void numbers_of_rule(const struct update *s, double rate, double t, plim_
 #define CHUNK_BYTES (CHUNK * sizeof(float))
 #define STATES      2
 
-size_t plim__spill_window_bytes(const plim__program *program) {
-    return (size_t)program->machine->threads * STATES * CHUNK_BYTES;
-}
+/* Every thread works on a chunk of each state. */
+static size_t window_bytes(const plim__lower *l) { return (size_t)plim__lower_threads(l) * STATES * CHUNK_BYTES; }
 
 /* Elements from `at` on. `room` is where states that are in the file are worked on. */
 static plim_status update_chunk(const plim__call *call, const plim__update_numbers *u, int64_t at, float *room,
@@ -158,7 +156,7 @@ static plim_status update_spilled(const plim__call *call, const plim__update_num
         }
     }
     if (failed == PLIM_OK) return PLIM_OK;
-    return plim__fail(call->error, failed, "%s; what was learned since the last checkpoint is lost", why.message);
+    return plim__fail(call->error, failed, "%s; what was trained since the last checkpoint is lost", why.message);
 }
 
 /* in: update, scale, gradient     out: parameter, m, v */
@@ -196,13 +194,13 @@ static plim_status lower_update(plim__lower *l, plim__update_rule rule, bool has
     PLIM_TRY(plim__lower_written(l, PLIM__UPDATE_PARAMETER, -1));
     PLIM_TRY(plim__lower_input_like(l, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
     PLIM_TRY(plim__lower_written(l, has_m ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
-    if (has_m) plim__lower_may_spill(l);
+    if (has_m) plim__lower_may_spill(l, window_bytes(l));
     PLIM_TRY(plim__lower_written(l, has_v ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
-    if (has_v) plim__lower_may_spill(l);
+    if (has_v) plim__lower_may_spill(l, window_bytes(l));
     struct update *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     *s = (struct update){.rule = rule,
-                         .elements = (int64_t)(plim__lower_kept_bytes(l, PLIM__UPDATE_PARAMETER) / sizeof(float)),
+                         .elements = (int64_t)(plim__lower_persistent_bytes(l, PLIM__UPDATE_PARAMETER) / sizeof(float)),
                          .decoupled = plim__node_int(node, "decoupled", 0) != 0,
                          .clip = plim__update_get(node, "clip_value"),
                          .decay = plim__update_get(node, "weight_decay"),

@@ -1,9 +1,10 @@
-/* The compute engine. */
-#include "kernel/machine.h"
+/* The processor: engines, and what oneDNN and OpenMP take from the process. */
+#include "kernel/processor.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <omp.h>
@@ -11,7 +12,11 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/host.h"
+#include "kernel/lowers.h"
+#include "kernel/onednn.h"
+#include "kernel/product_heap.h"
 #include "plimsoll/bytes.h"
+#include "program/fold.h"
 
 /* --- before oneDNN and OpenMP are asked, who end the process where they cannot have what they need ------------- */
 
@@ -31,7 +36,7 @@ static plim_status check_room(size_t bytes, plim_error *error) {
                       plim_bytes_format(bytes, text));
 }
 
-plim_status plim__machine_check_kernel(plim_error *error) { return check_room(KERNEL_ROOM, error); }
+plim_status plim__processor_check_room(plim_error *error) { return check_room(KERNEL_ROOM, error); }
 
 static void *wait_for(void *gate) {
     pthread_mutex_lock(gate);
@@ -61,7 +66,7 @@ static plim_status check_threads(int threads, plim_error *error) {
         return plim__fail(error, PLIM_INVALID,
                           "%d threads: OpenMP has %d, and plim_host_options.keep_openmp keeps them", threads,
                           omp_get_max_threads());
-    static atomic_int known = 1; /* so many have been there */
+    static atomic_int known = 1; /* the most that were there at once */
     if (threads > atomic_load(&known)) {
         PLIM_TRY(try_threads(threads - 1, error));
         atomic_store(&known, threads);
@@ -71,36 +76,85 @@ static plim_status check_threads(int threads, plim_error *error) {
 
 /* -------------------------------------------------------------------------------------------------------------- */
 
-plim_status plim__machine_create(int threads, plim__machine **machine, plim_error *error) {
-    *machine = NULL;
+static void enter(const plim__engine *engine) {
+    if (!plim__host_keeps_openmp()) omp_set_num_threads(engine->threads);
+}
+
+static void close_engine(plim__engine *engine) {
+    if (!engine) return;
+    if (engine->stream) dnnl_stream_destroy(engine->stream);
+    if (engine->engine) dnnl_engine_destroy(engine->engine);
+    plim__free(engine);
+}
+
+static plim_status open_engine(int threads, plim__engine **engine, plim_error *error) {
+    *engine = NULL;
     if (threads < 1) threads = 1;
     PLIM_TRY(check_threads(threads, error));
     PLIM_TRY(check_room(PROGRAM_ROOM, error));
-    plim__machine *made = plim__alloc_zero(1, sizeof *made);
+    plim__engine *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "the compute engine", sizeof *made);
     made->threads = threads;
-    plim__machine_enter(made);
+    enter(made);
     if (dnnl_engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) != dnnl_success) {
-        plim__machine_free(made);
+        close_engine(made);
         return plim__fail(error, PLIM_NO_MEMORY, "oneDNN cannot create its engine");
     }
-    *machine = made;
+    *engine = made;
     return PLIM_OK;
 }
 
-void plim__machine_free(plim__machine *machine) {
-    if (!machine) return;
-    if (machine->stream) dnnl_stream_destroy(machine->stream);
-    if (machine->engine) dnnl_engine_destroy(machine->engine);
-    plim__free(machine);
+/* Kernels return when they are done. */
+static plim_status wait(plim__engine *engine) {
+    (void)engine;
+    return PLIM_OK;
 }
 
-void plim__machine_enter(const plim__machine *machine) {
-    if (!plim__host_keeps_openmp()) omp_set_num_threads(machine->threads);
+static plim_status copy(plim__engine *engine, void *to, const void *from, size_t bytes) {
+    (void)engine;
+    memcpy(to, from, bytes);
+    return PLIM_OK;
 }
 
-void plim__machine_forget(void) {
+static plim_status clear(plim__engine *engine, void *to, size_t bytes) {
+    (void)engine;
+    memset(to, 0, bytes);
+    return PLIM_OK;
+}
+
+static bool layout_equal(const plim__layout *a, const plim__layout *b) {
+    return dnnl_memory_desc_equal(plim__md(a), plim__md(b));
+}
+
+static size_t layout_bytes(const plim__layout *layout) { return dnnl_memory_desc_get_size(plim__md(layout)); }
+
+const plim__device plim__processor = {.name = "processor",
+                                      .host = true,
+                                      .open = open_engine,
+                                      .close = close_engine,
+                                      .enter = enter,
+                                      .wait = wait,
+                                      .reserve = plim__arena_reserve,
+                                      .release = plim__arena_release,
+                                      .write = copy,
+                                      .read = copy,
+                                      .clear = clear,
+                                      .lower = plim__lower_by_row,
+                                      .rearrange = plim__reorder_create,
+                                      .rearranges = plim__reorder_is_direct,
+                                      .same_axes = plim__reorder_same_axes,
+                                      .layout_equal = layout_equal,
+                                      .layout_bytes = layout_bytes,
+                                      .fold = plim__processor_fold,
+                                      .packed = plim__product_packed};
+
+plim_status plim__processor_fold(plim_graph *g, int32_t node, void *context, plim_error *error) {
+    (void)context;
+    return plim__program_fold(g, node, &plim__processor, error);
+}
+
+void plim__processor_trim(void) {
     int capacity = 0;
     if (plim__host_keeps_kernels()) return;
     if (dnnl_get_primitive_cache_capacity(&capacity) != dnnl_success || capacity == 0) return;
@@ -108,7 +162,7 @@ void plim__machine_forget(void) {
     dnnl_set_primitive_cache_capacity(capacity);
 }
 
-plim_status plim__machine_warm(int threads, plim_error *error) {
+plim_status plim__processor_warm(int threads, plim_error *error) {
     enum { SIDE = 64 };
     static const float a[SIDE * SIDE];
     float c[SIDE * SIDE];
@@ -121,7 +175,7 @@ plim_status plim__machine_warm(int threads, plim_error *error) {
     return PLIM_OK;
 }
 
-void plim__machine_library(char *text, size_t size) {
+void plim__processor_library(char *text, size_t size) {
     const dnnl_version_t *version = dnnl_version();
     snprintf(text, size, "%d.%d.%d", version->major, version->minor, version->patch);
 }

@@ -1,6 +1,6 @@
 /* Measuring matrix products: oneDNN's blocks are mappings of their own (mem/heap.h), so each page of them that is used is
  * one page fault, and factors and result, which were touched before, add none. */
-#include "kernel/product.h"
+#include "kernel/product_heap.h"
 
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "kernel/onednn.h"
 
 /* The first run also meets pages of code, and others of the process may meet some at any time: what two runs agree on is
  * the product's. */
@@ -21,11 +22,6 @@
 #define TILE        64 /* rows and columns of the result that a thread works on at the least */
 /* A larger result is not tried: it has fewer rows then. */
 #define MOST_RESULT ((int64_t)256 << 20)
-
-bool plim__product_equal(const plim__product *a, const plim__product *b) {
-    return a->ta == b->ta && a->tb == b->tb && a->alone == b->alone && a->m == b->m && a->n == b->n && a->k == b->k &&
-           a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc;
-}
 
 /* --- what was measured ---------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,16 @@
+/* The processor's lower functions, plim__lower_<name>: one for each that a row of src/ops names. */
+#ifndef PLIM_KERNEL_LOWERS_H
+#define PLIM_KERNEL_LOWERS_H
+
+#include "ops/op.h"
+#include "program/lower.h"
+
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
+    plim_status plim__lower_##lower(plim__lower *l);
+#include "ops/ops.def"
+#undef OP
+
+/* By the row of the node's operator. */
+plim_status plim__lower_by_row(plim__lower *l);
+
+#endif

@@ -1,0 +1,34 @@
+/* The operator table and the passes as the public API lists them. */
+#include "plimsoll/operators.h"
+
+#include <string.h>
+
+#include "graph/pass.h"
+#include "ops/op.h"
+
+size_t plim_operator_count(void) { return plim__op_count; }
+
+void plim_operator_get(size_t index, plim_operator *row) {
+    if (!row) return;
+    memset(row, 0, sizeof *row);
+    if (index >= plim__op_count) return;
+    const plim__op *op = &plim__ops[index];
+    *row = (plim_operator){.domain = op->domain,
+                           .name = op->name,
+                           .since = op->since,
+                           .until = op->until,
+                           .differentiable = plim__op_has_gradient(op),
+                           .view = (op->flags & PLIM__OP_VIEW) != 0,
+                           .in_place = (op->flags & PLIM__OP_INPLACE) != 0};
+}
+
+size_t plim_pass_count(void) { return plim__pass_count + 1; }
+
+void plim_pass_get(size_t index, plim_pass *pass) {
+    if (!pass) return;
+    memset(pass, 0, sizeof *pass);
+    if (index == 0) /* not in the table: it runs while shapes are inferred */
+        *pass = (plim_pass){"fold", "computes what depends on constants only"};
+    else if (index <= plim__pass_count)
+        *pass = (plim_pass){plim__passes[index - 1].name, plim__passes[index - 1].summary};
+}

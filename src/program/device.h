@@ -1,0 +1,72 @@
+/* A device: what lowers the nodes of a graph to steps and executes them. Everything above src/program sees a device only
+ * through this struct; the processor (src/kernel/processor.h) is one.
+ *
+ *   program  holds  target (device, threads), engine, steps
+ *   step     holds  run: a kernel that the device's lowering put there. Running a step is calling it; it may return
+ *                   before the work is done, steps of one engine run in order, and `wait` waits for all of them.
+ *
+ * Addresses of a device's memory are `char *`: anybody may add to them, only the device reads and writes through them,
+ * unless `host` is true. */
+#ifndef PLIM_PROGRAM_DEVICE_H
+#define PLIM_PROGRAM_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "graph/graph.h"
+#include "mem/arena.h"
+#include "plimsoll/status.h"
+#include "program/layout.h"
+#include "program/product.h"
+
+typedef struct plim__engine plim__engine; /* what a device keeps for one program: queues, threads */
+struct plim__lower;
+struct plim__rearrangement;
+
+typedef struct plim__device {
+    const char *name;
+    bool host; /* its memory is the process's own: files are read straight into it, and callers get pointers into it */
+
+    /* --- engines --- */
+    plim_status (*open)(int threads, plim__engine **engine, plim_error *error);
+    void (*close)(plim__engine *engine);
+    /* Before kernels are created or run by the calling thread. */
+    void (*enter)(const plim__engine *engine);
+    /* Until all steps that were run have ended; the status of the first that failed. */
+    plim_status (*wait)(plim__engine *engine);
+
+    /* --- memory: reserved, zero, and touched, so that a step cannot run out of it --- */
+    plim_status (*reserve)(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error);
+    void (*release)(plim__arena *arena);
+    /* From the host's memory, to it, and zeros. */
+    plim_status (*write)(plim__engine *engine, void *to, const void *from, size_t bytes);
+    plim_status (*read)(plim__engine *engine, void *to, const void *from, size_t bytes);
+    plim_status (*clear)(plim__engine *engine, void *to, size_t bytes);
+
+    /* --- lowering, with the functions of program/lower.h --- */
+    /* Emits the steps of the node that is being lowered. */
+    plim_status (*lower)(struct plim__lower *l);
+    /* A kernel that copies from one arrangement to another. */
+    plim_status (*rearrange)(struct plim__lower *l, const plim__arrangement *from, const plim__arrangement *to,
+                             struct plim__rearrangement *made);
+    /* Whether it can, or must go through plain memory. */
+    bool (*rearranges)(const plim__arrangement *from, const plim__arrangement *to);
+    bool (*same_axes)(const plim__arrangement *a, const plim__arrangement *b);
+    bool (*layout_equal)(const plim__layout *a, const plim__layout *b); /* both blocked */
+    size_t (*layout_bytes)(const plim__layout *layout);                 /* blocked */
+
+    /* A plim__fold (ops/op.h): evaluates a node whose inputs are constants, in the host's memory. */
+    plim_status (*fold)(plim_graph *g, int32_t node, void *context, plim_error *error);
+
+    /* --- what it takes from the process --- */
+    /* Bytes that a product packs into, of all threads together. */
+    plim_status (*packed)(const plim__product *product, int threads, size_t *bytes, plim_error *error);
+} plim__device;
+
+/* What a program is made for. */
+typedef struct plim__target {
+    const plim__device *device;
+    int threads;
+} plim__target;
+
+#endif
