@@ -195,7 +195,7 @@ def job(row, zero_grad=None):
     extra = json.loads(row["extra"] or "{}")
     source = row["source"]
     mode = extra.get("zero_grad_mode")
-    zero = zero_grad if zero_grad is not None else int(mode) if mode in ("0", "1", "2") else 1
+    zero = zero_grad if zero_grad is not None else int(mode) if mode in ("0", "1", "2") else 0
     if source == "xMem":
         batch = int(row["batch"])
         if "x" in row["input_shape_or_seq"]:

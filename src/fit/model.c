@@ -8,7 +8,7 @@
 #include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
-#include "program/fold.h"
+#include "kernel/processor.h"
 
 static const struct optimizer_row {
     const char *word;
@@ -56,13 +56,13 @@ static plim_status prepare(plim_graph *g, const plim_model_options *o, plim_erro
     int64_t batch = o->micro > 0 ? o->micro : o->batch > 0 ? o->batch : 1;
     PLIM_TRY(plim__batch_norms_to_training_mode(g, error));
     PLIM_TRY(plim__bind_sizes(g, o->sizes, o->size_count, batch, error));
-    PLIM_TRY(plim__infer_graph(g, plim__kernel_fold, NULL, error));
+    PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
     PLIM_TRY(plim__dropouts_to_training_mode(g, 0, error));
     PLIM_TRY(plim__graph_sort(g, error));
     PLIM_TRY(plim__graph_prune(g, error));
     /* what an exporter spelled out and PyTorch has as one kernel; not what only Plimsoll joins */
     PLIM_TRY(plim__passes_run(g, "fuse-linear,conv-parts,pool-first,fuse-loss", true, error));
-    PLIM_TRY(plim__infer_graph(g, plim__kernel_fold, NULL, error));
+    PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
     PLIM_TRY(plim__graph_sort(g, error));
     PLIM_TRY(plim__graph_prune(g, error));
     return check_sizes(g, error);
