@@ -6,8 +6,8 @@ PREFIX ?= /usr/local
 COVERAGE_TESTS ?= .
 LINT_FILES     ?= 40
 
-.PHONY: all setup setup-tests build run test test-plain test-sanitized check check-format bench bench-builds install format \
-        lint lint-changed clang fuzz docs coverage abi abi-record clean
+.PHONY: all setup setup-tests build run test test-plain test-sanitized check check-format check-words bench bench-builds install format \
+        lint lint-changed clang fuzz docs coverage abi abi-record real-errors clean
 
 all: build
 
@@ -35,10 +35,14 @@ test-sanitized: setup-tests
 	@cmake --build $(BUILD)/sanitized
 	ctest --test-dir $(BUILD)/sanitized -j $$(nproc) --output-on-failure
 
-# Formatting, the order of the folders, the limits of the code, the words: seconds.
+# Formatting, the order of the folders, the limits of the code: seconds.
 check: check-format build
 	@scripts/check-layers.sh -s . $(BUILD)
-	@scripts/check-style.sh -s .
+	@scripts/check-style.sh -s -p "sizes prototypes heap paths" .
+
+# Words that the glossary of docs/architecture.md replaces.
+check-words:
+	@scripts/check-style.sh -p words .
 
 check-format: setup
 	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
@@ -73,6 +77,12 @@ fuzz: setup
 	@$(CMAKE) -S . -B $(BUILD)/fuzz -DPLIM_FUZZ=ON -DPLIM_TESTS=OFF -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz.sh $(BUILD)/fuzz
+
+# Installs real frameworks in many versions (about 25 GB under build/) and makes them run out of memory.
+real-errors: build
+	@tests/real_errors/install.sh $(abspath $(BUILD))/real-errors
+	@tests/real_errors/programs.sh $(abspath $(BUILD))/real-errors
+	@python3 tests/real_errors/run.py $(abspath $(BUILD)/plimsoll) $(BUILD)/real-errors
 
 docs: setup
 	@scripts/setup.sh doxygen

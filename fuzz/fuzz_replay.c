@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 static void replay(const char *path) {
     plim_replay *opened = NULL;
     plim_error error;
-    if (plim_replay_open(path, -1, &opened, &error) != PLIM_OK) return;
+    if (plim_replay_load(path, -1, &opened, &error) != PLIM_OK) return;
     for (size_t i = 0; plim_replay_setting_at(i); i++) {
         plim_pool_options options = {.capacity = (uint64_t)1 << 30};
         plim_replay_result result;
@@ -28,7 +28,7 @@ static void predict(const char *path) {
     plim_pool_options pool = {0};
     plim_gpu gpu;
     plim_error error;
-    if (plim_prediction_open(path, &opened, &error) != PLIM_OK) return;
+    if (plim_prediction_load(path, &opened, &error) != PLIM_OK) return;
     if (plim_gpu_find("A100", &gpu, &error) == PLIM_OK)
         (void)plim_prediction_run(opened, &gpu, &pool, &result, &error);
     plim_prediction_free(opened);

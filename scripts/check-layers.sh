@@ -39,14 +39,9 @@ edges() {
     cat "$2"
 }
 
-# The objects of this build: not those of builds inside of it, nor what is left of sources that are gone.
+# The objects of this build as it is configured now; older ones may lie beside them.
 objects() {
-    find "$1" -mindepth 1 \( -name CMakeCache.txt -printf '%h\n' -prune -o -false \) | sort > "$work/inner"
-    find "$1" -name '*.o' -path '*/src/*' | grep -vF -f <(sed 's,$,/,' "$work/inner" | grep -vxF "$1/"; echo //) |
-        while read -r object; do
-            name=${object##*.dir/src/}
-            if [ -f "$source/src/${name%.o}" ]; then echo "$object"; fi
-        done
+    sed -nE 's,.* -o (CMakeFiles/[^ ]*/src/[^ ]*\.o) .*,\1,p' "$1/compile_commands.json" | sort -u | (cd "$1" && xargs -r realpath -e)
 }
 
 symbols() {

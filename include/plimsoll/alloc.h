@@ -28,13 +28,14 @@ typedef enum plim_pool_kind {
         PLIM_POOL_KINDS
 } plim_pool_kind;
 
-PLIM_API const char *plim_pool_word(plim_pool_kind kind);  /* "pytorch"; "" for what is none */
+PLIM_API const char *plim_pool_name(plim_pool_kind kind);  /* "pytorch"; "" for what is none */
 PLIM_API const char *plim_pool_title(plim_pool_kind kind); /* "PyTorch's caching allocator" */
 
 enum { PLIM_POOL_DIVISIONS = 16 };
 
 /* Zero-initialised options are each allocator's own defaults, on a device without a limit. */
 typedef struct plim_pool_options {
+    size_t size; /* sizeof(plim_pool_options), or 0; see plimsoll.h */
     plim_pool_kind kind;
     uint64_t capacity; /* bytes that the device can give to this pool; 0: no limit */
     bool real;         /* memory of this process instead of a simulated device */

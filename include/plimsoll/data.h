@@ -47,7 +47,7 @@ typedef struct plim_data_options {
     const char *target; /* the column or array to predict: a name, or a number (csv; -1 is the last) */
     int float_target;   /* integer targets of arrays and csv arrive as float32: for regression */
     int64_t batch;      /* default 32 */
-    int64_t epochs;     /* end after so many; default: endless */
+    int64_t epochs;     /* the number of epochs; default: endless */
     uint64_t seed;      /* of shuffling and of random changes */
     int in_order;       /* do not shuffle */
     int drop_last;      /* leave out the short batch at the end of an epoch */
@@ -112,7 +112,7 @@ typedef struct plim_data_info {
     int64_t classes;  /* 0 when there are none, or they are not known */
     int field_count;
     uint64_t file_bytes; /* of the files that it is made of; 0 for arrays in memory and synthetic */
-    uint64_t held_bytes; /* of memory that it keeps besides batches: names of files, small arrays */
+    uint64_t held_bytes; /* of memory that it holds in addition to batches: names of files, small arrays */
     uint64_t
         most_bytes; /* that it may ever take, with held_bytes; where options.bounded was not set, images are decoded
                           * in memory that is not counted here */

@@ -39,7 +39,7 @@ typedef struct plim_fit_options {
     size_t size;            /* sizeof(plim_fit_options), or 0; see plimsoll.h */
     int64_t epochs, steps;  /* since training began, whichever ends first; default: one epoch */
     plim_data *validation;  /* evaluated after each epoch, and at the end; opened with .epochs = 1 and .in_order */
-    int64_t patience;       /* end after so many validations without a better loss; 0: never */
+    int64_t patience;       /* end after this number of validations without a better loss; 0: never */
     const char *best;       /* the weights with the best validation loss are saved here (.onnx or .safetensors) */
     const char *checkpoint; /* written here every checkpoint_every updates, after each epoch and at the end */
     int64_t checkpoint_every;

@@ -1,6 +1,6 @@
 /* ONNX models in and out.
  *
- * Reads opsets 1 to 21, any IR version, every way a tensor can be encoded. Weights stay in the file until they are
+ * Reads opsets 1 to 21, any IR version, every encoding of tensors. Weights stay in the file until they are
  * used, so loading costs memory for the graph only; the file must not be changed meanwhile (replacing it by rename,
  * as plim_graph_save does, is fine).
  *

@@ -10,13 +10,15 @@
 extern "C" {
 #endif
 
-/* One row of the operator table. Text is static. */
+/* One row of the operator table. */
 typedef struct plim_operator {
     const char *domain, *name; /* "" is ONNX's own domain; "plimsoll" holds what passes and gradients make */
     int since, until;          /* the opsets of the domain that are understood */
     int differentiable;
-    int view;     /* the output may share its input's memory without moving a byte */
-    int in_place; /* the output may be written over its input */
+    char gradient_reads[160]; /* of the forward pass: "input 0, output 0"; "nothing"; "" where there is no gradient */
+    int view;                 /* outputs may share the memory of an input without moving a byte */
+    int in_place;             /* the output may be written over an input that nothing reads any more */
+    int random;               /* draws random numbers */
 } plim_operator;
 
 PLIM_API size_t plim_operator_count(void);

@@ -26,7 +26,7 @@ typedef struct plim_pack_options {
     size_t size;      /* sizeof(plim_pack_options), or 0; see plimsoll.h */
     int64_t capacity; /* stop at the first packing that fits; 0: find the lowest packing */
     double seconds;   /* stop searching after this long and keep the best found; 0: no deadline */
-    int64_t work;     /* stop after about so many elementary operations, whatever the clock says; 0: 400 million
+    int64_t work;     /* stop after about this number of elementary operations, whatever the clock says; 0: 400 million
                        * (about a second) without a capacity, no limit with one */
     size_t memory;    /* bytes for dead ends that the search remembers, rounded down to a power of two; 0: 8 MiB */
 } plim_pack_options;

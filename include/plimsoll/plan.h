@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-/* One way to make the training step. */
+/* A possible plan. */
 typedef struct plim_plan_candidate {
-    uint64_t budget_bytes;  /* the least that this way fits in */
+    uint64_t budget_bytes;  /* the least that it fits in */
     uint64_t arena_bytes;   /* weights, state and everything that the step uses */
     uint64_t process_bytes; /* with the program itself, data buffers and threads: resident memory at its highest */
     int64_t micro_batch, accumulate;

@@ -3,7 +3,7 @@
  *
  * Names. plim_NOUN_create makes an object, plim_NOUN_load makes one from a file, plim_NOUN_free frees either and takes
  * NULL. plim_NOUN_get_THING fills a struct of the caller; what returns a value is named by the value
- * (plim_graph_input_count). plim_NOUN_name is the word for a member of an enum, plim_NOUN_find the way back.
+ * (plim_graph_input_count). plim_NOUN_name is the word for a member of an enum, plim_NOUN_find finds the member by its word.
  *
  * Failures. A function that can fail returns a plim_status and takes a plim_error for the message, which may be NULL.
  * Arguments that make no sense (NULL where something is needed, negative or huge numbers, lists that do not match) are
@@ -64,8 +64,8 @@
 #include "plimsoll/onnx.h"
 #include "plimsoll/operators.h"
 #include "plimsoll/pack.h"
-#include "plimsoll/predict.h"
 #include "plimsoll/plan.h"
+#include "plimsoll/predict.h"
 #include "plimsoll/report.h"
 #include "plimsoll/session.h"
 #include "plimsoll/size.h"

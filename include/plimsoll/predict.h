@@ -15,7 +15,7 @@ typedef struct plim_replay_result {
     plim_pool_stats stats;                          /* at the end, or where it failed; the peaks are of the whole */
     uint64_t events;                                /* requests served */
     bool failed;                                    /* a request was refused; nothing after it was tried */
-    uint64_t failed_bytes;                          /* ... of so many bytes */
+    uint64_t failed_bytes;                          /* ... of this size */
     uint64_t failed_event;                          /* ... with this number */
     char failed_name[128];                          /* ... for this tensor or line of code; "" when not known */
     uint64_t held_before;                           /* bytes that were held when the record began; 0: it begins empty */
@@ -28,7 +28,7 @@ typedef struct plim_replay_result {
 typedef struct plim_replay plim_replay; /* a record that was read, and the last run of it */
 
 /* Reads a PyTorch memory snapshot or a trace. `device` of a snapshot, -1: the one that holds the most. */
-PLIM_API plim_status plim_replay_open(const char *path, int device, plim_replay **replay, plim_error *error);
+PLIM_API plim_status plim_replay_load(const char *path, int device, plim_replay **replay, plim_error *error);
 PLIM_API void plim_replay_free(plim_replay *replay); /* NULL is fine */
 /* Puts all requests to an allocator. A refused request is a result, not an error. */
 PLIM_API plim_status plim_replay_run(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
@@ -93,7 +93,7 @@ PLIM_API const char *plim_prediction_kind(size_t index); /* "weight", "gradient"
 typedef struct plim_prediction plim_prediction;
 
 /* From a trace that python/plimsoll/capture.py or a plan wrote. */
-PLIM_API plim_status plim_prediction_open(const char *path, plim_prediction **prediction, plim_error *error);
+PLIM_API plim_status plim_prediction_load(const char *path, plim_prediction **prediction, plim_error *error);
 PLIM_API void plim_prediction_free(plim_prediction *prediction); /* NULL is fine */
 /* `gpu` may be NULL: then there are no work spaces and no limit. `pool` gives the allocator and its settings. */
 PLIM_API plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu,

@@ -88,6 +88,7 @@ PLIM_API size_t plim_session_peak_tensors(const plim_session *session, plim_sess
 /* One step of the program, with the time it took in the last run (with options.measure). */
 typedef struct plim_session_step {
     const char *label, *node;
+    int product; /* it is a convolution or matrix product, forward or backward */
     double seconds, flops, bytes;
 } plim_session_step;
 PLIM_API size_t plim_session_step_count(const plim_session *session);

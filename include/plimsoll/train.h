@@ -72,7 +72,7 @@ typedef struct plim_schedule {
     plim_schedule_kind kind;
     int64_t warmup; /* updates during which the factor rises linearly: (n + 1) / warmup */
     int64_t total;  /* updates until cosine and linear have reached `least`, warm-up included; 0: they stay at 1 */
-    int64_t every;  /* step: times gamma after so many updates; 0: never */
+    int64_t every;  /* step: times gamma every this many updates; 0: never */
     double gamma;   /* step; 0 stands for 0.1 */
     double least;   /* factor at the end of cosine and linear */
     uint64_t reserved[4]; /* zero: room for later versions */
@@ -109,7 +109,7 @@ typedef struct plim_trainer_options {
     int64_t batch; /* samples of an update, and the size of every symbol that `sizes` does not name; default 1 */
     const plim_size *sizes; /* other symbols */
     size_t size_count;
-    int64_t accumulate;        /* in so many micro-batches; default 1. The gradient is that of the whole batch. */
+    int64_t accumulate;        /* micro-batches of an update; default 1. The gradient is that of the whole batch. */
     const char *const *freeze; /* globs on names of parameters that stay as they are: "features.*" */
     size_t freeze_count;
     uint64_t seed; /* of dropout */
@@ -124,16 +124,16 @@ typedef struct plim_trainer_options {
                           * machine, number of threads, version or other options is PLIM_INVALID; NULL: plans itself */
     int alternatives; /* with a budget: find other plans too, for the page of the run; planning takes longer */
     int records; /* the run will be recorded; 2: and a page made of it at its end. What that holds is planned too */
-    uint64_t data_bytes;      /* that the process holds besides for reading data; default: three batches */
+    uint64_t data_bytes;      /* that the process holds for reading data, outside the arena; default: three batches */
     uint64_t data_held_bytes; /* of these, what is there already: data sets that are open */
     /* Sizes that will come. What they need is planned and reserved with the rest, and nothing is allocated when they
      * come. Others work too: their programs are made when they come. Without a budget that is memory that no plan knows
-     * of; with one, the first of them makes the trainer plan again, once, as if they had been announced. */
+     * of; with one, the first of them makes the trainer plan again, once, as if they had been declared. */
     int64_t samples; /* of an epoch, whose last batch may be short; 0: all batches are whole */
     int64_t
         evaluates; /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
     int irregular_batches; /* batches of any size may come, as plim_data_options.skip_bad makes them: a plan within a budget has
-                      * room for one program of a size that nobody announced. Each such size replaces the one before it,
+                      * room for one program of an undeclared size. Each such size replaces the one before it,
                       * within that room: making it takes a moment, and the process holds no more than was planned. */
     /* Under a budget, optimizer state that memory has no room for goes to a file: read and written back at each update,
      * the numbers are the same. The file has no name and ends with the trainer. */
@@ -191,7 +191,7 @@ PLIM_API plim_status plim_trainer_evaluate(plim_trainer *trainer, plim_data *dat
 
 typedef struct plim_trainer_stats {
     int64_t batch, micro_batch, accumulate;
-    size_t arena_bytes; /* all that training and evaluation use besides the program itself and data */
+    size_t arena_bytes; /* all that training and evaluation use, without the overhead of the process */
     size_t weight_bytes, gradient_bytes, optimizer_bytes, activation_bytes, workspace_bytes,
         data_bytes;    /* at the peak */
     size_t parameters; /* numbers that are trained */
@@ -201,7 +201,7 @@ typedef struct plim_trainer_stats {
     const char *
         mixes_samples; /* the operator that mixes the samples of a batch, so that micro-batches change the result; NULL: none */
     size_t planned_arena_bytes;
-    size_t data_buffer_bytes; /* that reading data may hold besides, as planned */
+    size_t data_buffer_bytes; /* that reading data may hold outside the arena, as planned */
     size_t process_bytes;     /* resident memory of the whole process at its highest, as planned; 0 without a budget */
     double seconds;           /* of an update, as planned */
     plim_class class_;        /* what the plan does to the numbers */
@@ -215,7 +215,7 @@ PLIM_API void plim_trainer_get_stats(const plim_trainer *trainer, plim_trainer_s
 PLIM_API size_t plim_trainer_step_count(const plim_trainer *trainer);
 PLIM_API void plim_trainer_get_step(const plim_trainer *trainer, size_t index, plim_session_step *step);
 
-/* --- what is learned ------------------------------------------------------------------------------------------ */
+/* --- trainable state ------------------------------------------------------------------------------------------ */
 
 typedef enum plim_tensor_role { PLIM_ROLE_PARAMETER, PLIM_ROLE_STATISTIC, PLIM_ROLE_OPTIMIZER } plim_tensor_role;
 
@@ -246,7 +246,7 @@ PLIM_API plim_status plim_trainer_save(plim_trainer *trainer, const char *path, 
  * that takes files. */
 PLIM_API plim_status plim_trainer_can_save(const char *path, plim_error *error);
 
-/* How far training is: what a checkpoint keeps besides tensors. */
+/* How far training is: what a checkpoint has in addition to tensors. */
 typedef struct plim_progress {
     int64_t updates; /* done */
     uint64_t runs;   /* of micro-batches: the counter of random operators */

@@ -112,7 +112,7 @@ typedef struct plim_watch_result {
     char sentence[320];
     int evidence_count;
     char evidence[PLIM_WATCH_EVIDENCE][256];
-    /* the way there */
+    /* memory over time */
     plim_curve curve;
     char curve_sentence[256]; /* "memory grew by 12.0 MiB per minute ..." */
     double from, to;          /* seconds: the stretch that the trend was fitted to */
@@ -127,6 +127,9 @@ typedef struct plim_watch_result {
     int peak_sampled;   /* 0: the kernel's high-water mark was above all samples */
     uint64_t pss_peak, swap_peak, shm_peak, gpu_peak;
     uint32_t processes_peak;
+    char grower[64];             /* the process that grew most; "" when none did */
+    int64_t grower_pid;          /* -1 likewise */
+    uint64_t grower_bytes;       /* by how much */
     const double *times, *bytes; /* resident and swapped bytes over time, with the peaks between samples */
     size_t count;
     double watch_cpu_seconds; /* that watching took */

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "alloc/pool.h"
-#include "core/error.h"
+#include "core/arguments.h"
 
-const char *plim_pool_word(plim_pool_kind kind) {
+const char *plim_pool_name(plim_pool_kind kind) {
     switch (kind) {
 #define WORD(name, word, title)                                                                                        \
     case PLIM_POOL_##name: return word;
@@ -45,6 +45,9 @@ static void add_segment(const plim_pool *pool, uint32_t first, plim_pool_stats *
 }
 
 void plim_pool_get_stats(const plim_pool *pool, plim_pool_stats *stats) {
+    if (!stats) return;
+    *stats = (plim_pool_stats){0};
+    if (!pool) return;
     *stats = pool->stats;
     for (size_t i = 1; i < pool->blocks.all.count; i++)
         if (pool->blocks.all.items[i].bytes && !pool->blocks.all.items[i].prev) add_segment(pool, (uint32_t)i, stats);
@@ -53,7 +56,7 @@ void plim_pool_get_stats(const plim_pool *pool, plim_pool_stats *stats) {
 
 uint64_t plim_pool_size(const plim_pool *pool, uint64_t address) {
     uint32_t index;
-    return plim__address_find(&pool->live, address, &index) ? pool->blocks.all.items[index].bytes : 0;
+    return pool && plim__address_find(&pool->live, address, &index) ? pool->blocks.all.items[index].bytes : 0;
 }
 
 static int by_address(const void *a, const void *b) {
@@ -68,6 +71,8 @@ typedef struct head {
 
 plim_status plim_pool_each(const plim_pool *pool, bool (*visit)(void *context, const plim_pool_piece *piece),
                            void *context, plim_error *error) {
+    PLIM__NEED(pool, error);
+    PLIM__NEED(visit, error);
     PLIM_VEC(head) heads = {0};
     bool fine = true, more = true;
     for (size_t i = 1; fine && i < pool->blocks.all.count; i++) {
@@ -117,6 +122,7 @@ static bool check_piece(void *context, const plim_pool_piece *piece) {
 }
 
 bool plim_pool_is_valid(const plim_pool *pool) {
+    if (!pool) return false;
     sums s = {.pool = pool, .valid = true};
     if (plim_pool_each(pool, check_piece, &s, NULL) != PLIM_OK) return true; /* nothing is known */
     return s.valid && s.used == pool->stats.allocated && s.pending == pool->stats.pending &&

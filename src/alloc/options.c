@@ -153,7 +153,7 @@ plim_status plim_pool_parse(const char *text, plim_pool_options *options, plim_e
     char *at = copy[length] ? copy + length + 1 : copy + length;
     copy[length] = '\0';
     plim_pool_kind kind = PLIM_POOL_PYTORCH;
-    while (kind < PLIM_POOL_KINDS && strcasecmp(copy, plim_pool_word(kind)) != 0) kind++;
+    while (kind < PLIM_POOL_KINDS && strcasecmp(copy, plim_pool_name(kind)) != 0) kind++;
     if (kind == PLIM_POOL_KINDS)
         return plim__fail(error, PLIM_INVALID,
                           "'%s' is no allocator: there are pytorch, tensorflow, onnxruntime and cudamallocasync", copy);

@@ -1,6 +1,6 @@
 #include "alloc/pool.h"
 
-#include "core/error.h"
+#include "core/arguments.h"
 
 /* --- lists ---------------------------------------------------------------------------------------------------- */
 
@@ -116,8 +116,11 @@ void plim__pool_close(plim_pool *pool, uint32_t index) {
 /* --- the public calls ----------------------------------------------------------------------------------------- */
 
 plim_status plim_pool_create(const plim_pool_options *options, plim_pool **pool, plim_error *error) {
-    if (!options || !pool) return plim__fail(error, PLIM_INVALID, "a pool needs options and a place");
+    plim_pool_options o;
+    PLIM__NEED(pool, error);
     *pool = NULL;
+    PLIM__OPTIONS(plim_pool_options, o, options, error);
+    options = &o;
     if (options->kind < 0 || options->kind >= PLIM_POOL_KINDS)
         return plim__fail(error, PLIM_INVALID, "allocator %d does not exist", (int)options->kind);
     plim_pool *made = plim__alloc_zero(1, sizeof *made);
@@ -241,7 +244,8 @@ plim_status plim_pool_release(plim_pool *pool, uint64_t address, plim_error *err
 
 plim_status plim_pool_use(plim_pool *pool, uint64_t address, int64_t stream, plim_error *error) {
     uint32_t index;
-    if (!pool || !plim__address_find(&pool->live, address, &index))
+    PLIM__NEED(pool, error);
+    if (!plim__address_find(&pool->live, address, &index))
         return plim__fail(error, PLIM_NOT_FOUND, "0x%llx is not a live address of the pool",
                           (unsigned long long)address);
     if (plim__pool_at(pool, index)->stream != stream) plim__pool_at(pool, index)->shared = true;

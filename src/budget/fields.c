@@ -2,21 +2,8 @@
 #include "budget/fields.h"
 
 #include <stdio.h>
-#include <string.h>
 
-/* How many rows the tables have that an integer input picks from; 0 when it picks from none. */
-static int64_t rows_picked(const plim_graph *g, plim_value v) {
-    int64_t rows = 0;
-    for (size_t n = 0; n < g->nodes.count; n++) {
-        const plim__node *node = &g->nodes.items[n];
-        if (node->dead || strcmp(node->op_name, "Gather") != 0 || plim__node_in(node, 1) != v) continue;
-        const plim__shape *table = &g->values.items[plim__node_in(node, 0)].shape;
-        int64_t axis = plim__node_int(node, "axis", 0);
-        int64_t size = axis >= 0 && axis < table->rank ? table->dims[axis] : 0;
-        if (size > 0 && (rows == 0 || size < rows)) rows = size;
-    }
-    return rows;
-}
+#include "ops/op.h"
 
 static void describe(const plim__training *training, plim_value v, bool target, plim_data_field *field) {
     const plim_graph *g = training->graph;
@@ -28,7 +15,7 @@ static void describe(const plim__training *training, plim_value v, bool target, 
     for (int i = 0; i < field->rank && i < PLIM_DATA_MAX_RANK; i++)
         elements *= field->dims[i] = value->shape.dims[i + 1];
     field->bytes = (size_t)elements * (size_t)plim_dtype_bits(value->dtype) / 8;
-    if (counts) field->classes = target ? training->classes : rows_picked(g, v);
+    if (counts) field->classes = target ? training->classes : plim__op_rows_picked(g, v);
 }
 
 int plim__training_fields(const plim__training *training, plim_data_field fields[PLIM_MOST_INPUTS + 1]) {

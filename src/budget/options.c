@@ -32,6 +32,14 @@ static plim_status check_numbers(const plim_trainer_options *o, plim_error *erro
     return PLIM_OK;
 }
 
+plim_status plim__trainable_check(const plim_graph *model, plim_error *error) {
+    PLIM_TRY(plim_graph_status(model, error));
+    size_t count = plim_graph_input_count(model);
+    if (count <= PLIM_MOST_INPUTS) return PLIM_OK;
+    return plim__fail(error, PLIM_UNSUPPORTED, "the model has %zu inputs, a batch has at most %d", count,
+                      PLIM_MOST_INPUTS);
+}
+
 plim_status plim__trainer_options_read(const plim_trainer_options *given, plim_trainer_options *options,
                                        plim_error *error) {
     PLIM__OPTIONS(plim_trainer_options, *options, given, error);

@@ -161,6 +161,7 @@ plim_status plim_plan_create(const plim_graph *model, const plim_trainer_options
     PLIM__NEED(model, error);
     plim_trainer_options o;
     PLIM_TRY(plim__trainer_options_read(options, &o, error));
+    PLIM_TRY(plim__trainable_check(model, error));
     *plan = plim__alloc_zero(1, sizeof **plan);
     if (!*plan) return plim__fail_memory(error, "a plan", sizeof **plan);
     struct draft draft = {.model = model, .plan = *plan};
@@ -179,7 +180,7 @@ void plim_plan_free(plim_plan *plan) {
     plim__free(plan);
 }
 
-const plim_plan_report *plim_plan_get_report(const plim_plan *plan) { return &plan->report; }
+const plim_plan_report *plim_plan_get_report(const plim_plan *plan) { return plan ? &plan->report : NULL; }
 
 /* The heap is tidied once more: plans for other batches were made and freed since. */
 static plim_status make_ready(plim__training_plan *plan, uint64_t budget, plim_error *error) {

@@ -49,6 +49,8 @@ typedef struct plim__bounds {
     size_t base_bytes, packed_bytes;
 } plim__bounds;
 
+/* Whether a model can be trained at all: it is whole, and has no more inputs than a batch. */
+plim_status plim__trainable_check(const plim_graph *model, plim_error *error);
 /* Options as a caller gave them (NULL: defaults), read, checked and made whole. */
 plim_status plim__trainer_options_read(const plim_trainer_options *given, plim_trainer_options *options,
                                        plim_error *error);

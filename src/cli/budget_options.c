@@ -98,11 +98,10 @@ static bool may_measure(const plim__args *args) {
     uint64_t allowed = plim_machine_budget(&limit);
     bool enough = !allowed || allowed >= plim_process_resident() + PLIM_MEASURING_BYTES;
     if (!enough)
-        fprintf(
-            stderr,
-            "plimsoll %s: expected times are those of a machine that nobody measured: measuring needs %s, %s leaves "
-            "%s (plimsoll costs)\n",
-            name, plim_bytes_format(PLIM_MEASURING_BYTES, need), limit, plim_bytes_format(allowed, has));
+        fprintf(stderr,
+                "plimsoll %s: expected times are those of an average machine: measuring needs %s, %s leaves "
+                "%s (plimsoll costs)\n",
+                name, plim_bytes_format(PLIM_MEASURING_BYTES, need), limit, plim_bytes_format(allowed, has));
     else if (isatty(2))
         fprintf(stderr, "plimsoll %s: measuring what operators cost on this machine, once, for a few seconds\n", name);
     return enough;

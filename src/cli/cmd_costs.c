@@ -28,7 +28,7 @@ static int run(plim__args *args) {
     return PLIM_EXIT_OK;
 }
 
-static const plim__option options[] = {{"again", 0, NULL, "measure anew, even when they are known"}, {0}};
+static const plim__option options[] = {{"again", 0, NULL, "measure again, even when they are known"}, {0}};
 
 const plim__command plim__command_costs = {
     .name = "costs",

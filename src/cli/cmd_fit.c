@@ -196,7 +196,7 @@ static bool read_training(job *j) {
 /* A file whose name ends in .onnx is a model, anything else a record. */
 static plim_status open_file(job *j, const char *path) {
     const char *dot = strrchr(path, '.');
-    if (!dot || strcmp(dot, ".onnx") != 0) return plim_prediction_open(path, &j->prediction, &j->error);
+    if (!dot || strcmp(dot, ".onnx") != 0) return plim_prediction_load(path, &j->prediction, &j->error);
     plim_status status = plim_graph_load(path, &j->graph, &j->error);
     if (status == PLIM_OK) status = plim_prediction_from_model(j->graph, &j->model, &j->prediction, &j->error);
     return status;

@@ -16,20 +16,24 @@ static json_t *list_json(void) {
     json_t *list = json_array();
     for (size_t i = 0; i < plim_operator_count(); i++) {
         plim_operator op = row(i);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:b}", "name", op.name, "domain",
-                                              domain_of(&op), "since", op.since, "until", op.until, "gradient",
-                                              op.differentiable, "in_place", op.in_place));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:b, s:s, s:b, s:b, s:b}", "name", op.name,
+                                              "domain", domain_of(&op), "since", op.since, "until", op.until,
+                                              "gradient", op.differentiable, "gradient_reads", op.gradient_reads,
+                                              "view", op.view, "in_place", op.in_place, "random", op.random));
     }
     return json_pack("{s:o}", "operators", list);
 }
 
 static void print_rows(const char *domain) {
-    printf("\n## %s\n\n| operator | opsets | gradient | memory |\n|---|---|---|---|\n", *domain ? domain : "ai.onnx");
+    printf("\n## %s\n\n| operator | opsets | its gradient reads | memory |\n|---|---|---|---|\n",
+           *domain ? domain : "ai.onnx");
+    static const char *const memory[2][2] = {{"", "may write over an input"},
+                                             {"a view where strides allow", "a view, or may write over an input"}};
     for (size_t i = 0; i < plim_operator_count(); i++) {
         plim_operator op = row(i);
         if (strcmp(op.domain, domain) != 0) continue;
-        const char *memory = op.view ? "a view where strides allow" : op.in_place ? "may write over its input" : "";
-        printf("| %s | %d to %d | %s | %s |\n", op.name, op.since, op.until, op.differentiable ? "yes" : "", memory);
+        printf("| %s | %d to %d | %s | %s |\n", op.name, op.since, op.until, op.gradient_reads,
+               memory[op.view != 0][op.in_place != 0]);
     }
 }
 
@@ -38,6 +42,9 @@ static void print_markdown(void) {
     puts("# Operators\n\nMade by `plimsoll ops --markdown` from the operator table (`src/ops/*.def`). The domain "
          "`plimsoll` holds what passes and\n"
          "gradients make; files of others never have it.\n\n"
+         "What a gradient reads of the forward pass has to stay in memory until then, or to be computed again; an "
+         "operator without an\n"
+         "entry has no gradient. Lowering makes views and writes over inputs only where this table allows it.\n\n"
          "`If` needs a condition that the file or the shapes tell: its branch then takes its place. Weights inside a "
          "branch that shapes\n"
          "select are used, but not trained.");

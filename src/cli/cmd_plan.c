@@ -19,24 +19,24 @@ static const struct {
              {"program", "program", PLIM_STYLE_DIM, 'p'},        {"recording", "recording", PLIM_STYLE_DIM, 'r'}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
-static void bytes_of(const plim_plan_candidate *way, uint64_t bytes[KINDS]) {
-    uint64_t values[KINDS] = {way->weights,   way->gradients, way->optimizer, way->activations,
-                              way->workspace, way->data,      way->program,   way->recording};
+static void bytes_of(const plim_plan_candidate *candidate, uint64_t bytes[KINDS]) {
+    uint64_t values[KINDS] = {candidate->weights,   candidate->gradients, candidate->optimizer, candidate->activations,
+                              candidate->workspace, candidate->data,      candidate->program,   candidate->recording};
     memcpy(bytes, values, sizeof values);
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------------- */
 
-static json_t *way_json(const plim_plan_candidate *way) {
+static json_t *candidate_json(const plim_plan_candidate *candidate) {
     uint64_t bytes[KINDS];
-    bytes_of(way, bytes);
+    bytes_of(candidate, bytes);
     json_t *by_kind = json_object();
     for (size_t i = 0; i < KINDS; i++) json_object_set_new(by_kind, kinds[i].word, json_integer((json_int_t)bytes[i]));
-    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:f, s:s}", "arena_bytes", (json_int_t)way->arena_bytes,
-                     "process_bytes", (json_int_t)way->process_bytes, "by_kind", by_kind, "micro_batch",
-                     (json_int_t)way->micro_batch, "accumulate", (json_int_t)way->accumulate, "recomputed",
-                     (json_int_t)way->recomputed, "spilled_bytes", (json_int_t)way->spilled, "seconds_per_step",
-                     way->seconds, "class", plim_class_name(way->class_));
+    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:f, s:s}", "arena_bytes", (json_int_t)candidate->arena_bytes,
+                     "process_bytes", (json_int_t)candidate->process_bytes, "by_kind", by_kind, "micro_batch",
+                     (json_int_t)candidate->micro_batch, "accumulate", (json_int_t)candidate->accumulate, "recomputed",
+                     (json_int_t)candidate->recomputed, "spilled_bytes", (json_int_t)candidate->spilled,
+                     "seconds_per_step", candidate->seconds, "class", plim_class_name(candidate->class_));
 }
 
 static json_t *peak_json(const plim_plan_report *r) {
@@ -55,24 +55,24 @@ static json_t *peak_json(const plim_plan_report *r) {
 static json_t *frontier_json(const plim_plan_report *r) {
     json_t *list = json_array();
     for (int i = 0; i < r->frontier_count; i++) {
-        const plim_plan_candidate *way = &r->frontier[i];
-        json_array_append_new(list, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:s}", "budget",
-                                              (json_int_t)way->budget_bytes, "arena", (json_int_t)way->arena_bytes,
-                                              "seconds", way->seconds, "micro_batch", (json_int_t)way->micro_batch,
-                                              "accumulate", (json_int_t)way->accumulate, "recomputed",
-                                              (json_int_t)way->recomputed, "spilled_bytes", (json_int_t)way->spilled,
-                                              "class", plim_class_name(way->class_)));
+        const plim_plan_candidate *candidate = &r->frontier[i];
+        json_array_append_new(
+            list, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:s}", "budget", (json_int_t)candidate->budget_bytes,
+                            "arena", (json_int_t)candidate->arena_bytes, "seconds", candidate->seconds, "micro_batch",
+                            (json_int_t)candidate->micro_batch, "accumulate", (json_int_t)candidate->accumulate,
+                            "recomputed", (json_int_t)candidate->recomputed, "spilled_bytes",
+                            (json_int_t)candidate->spilled, "class", plim_class_name(candidate->class_)));
     }
     return list;
 }
 
 static json_t *report_json(const plim_plan_report *r, double seconds) {
-    json_t *root = way_json(r->fits ? &r->chosen : &r->unconstrained);
+    json_t *root = candidate_json(r->fits ? &r->chosen : &r->unconstrained);
     json_object_set_new(root, "fits", json_boolean(r->fits));
     json_object_set_new(root, "budget_bytes",
                         r->budget_bytes ? json_integer((json_int_t)r->budget_bytes) : json_null());
     json_object_set_new(root, "peak_tensors", peak_json(r));
-    json_object_set_new(root, "unconstrained", way_json(&r->unconstrained));
+    json_object_set_new(root, "unconstrained", candidate_json(&r->unconstrained));
     json_object_set_new(root, "minimum_budget_bytes", json_integer((json_int_t)r->minimum_budget_bytes));
     json_object_set_new(root, "largest_batch", json_integer((json_int_t)r->largest_batch));
     json_object_set_new(root, "frontier", frontier_json(r));
@@ -82,10 +82,10 @@ static json_t *report_json(const plim_plan_report *r, double seconds) {
 
 /* --- text ----------------------------------------------------------------------------------------------------- */
 
-static void print_bar(const plim__terminal *terminal, const plim_plan_candidate *way, uint64_t total) {
+static void print_bar(const plim__terminal *terminal, const plim_plan_candidate *candidate, uint64_t total) {
     plim__bar_part parts[KINDS];
     uint64_t bytes[KINDS];
-    bytes_of(way, bytes);
+    bytes_of(candidate, bytes);
     for (size_t i = 0; i < KINDS; i++)
         parts[i] = (plim__bar_part){.value = (double)bytes[i], .style = kinds[i].style, .fill = kinds[i].fill};
     plim__str out = {0};
@@ -102,16 +102,17 @@ static void print_bar(const plim__terminal *terminal, const plim_plan_candidate 
     printf("\n");
 }
 
-static void print_way(const plim_plan_candidate *way, const plim_plan_candidate *base, const char *folder) {
+static void print_candidate(const plim_plan_candidate *candidate, const plim_plan_candidate *base, const char *folder) {
     char process[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT];
-    printf("  %s for the process, %s of it the arena; class %s\n", plim_bytes_format(way->process_bytes, process),
-           plim_bytes_format(way->arena_bytes, arena), plim_class_name(way->class_));
-    printf("  micro-batch %lld x %lld, %llu steps recomputed, %.3g s an update expected", (long long)way->micro_batch,
-           (long long)way->accumulate, (unsigned long long)way->recomputed, way->seconds);
-    if (base && base->seconds > 0) printf(" (+%.1f %%)", fmax(0, 100 * (way->seconds / base->seconds - 1)));
+    printf("  %s for the process, %s of it the arena; class %s\n", plim_bytes_format(candidate->process_bytes, process),
+           plim_bytes_format(candidate->arena_bytes, arena), plim_class_name(candidate->class_));
+    printf("  micro-batch %lld x %lld, %llu steps recomputed, %.3g s an update expected",
+           (long long)candidate->micro_batch, (long long)candidate->accumulate,
+           (unsigned long long)candidate->recomputed, candidate->seconds);
+    if (base && base->seconds > 0) printf(" (+%.1f %%)", fmax(0, 100 * (candidate->seconds / base->seconds - 1)));
     printf("\n");
-    if (way->spilled)
-        printf("  spilled: %s of optimizer state to %s\n", plim_bytes_format(way->spilled, arena),
+    if (candidate->spilled)
+        printf("  spilled: %s of optimizer state to %s\n", plim_bytes_format(candidate->spilled, arena),
                folder ? folder : plim_spill_default_folder());
 }
 
@@ -131,12 +132,12 @@ static void print_frontier(const plim_plan_report *r) {
     printf("\nOther budgets:\n  %10s %10s %12s %12s %11s %10s  %s\n", "budget", "arena", "s/update", "micro-batch",
            "recomputed", "spilled", "class");
     for (int i = 0; i < r->frontier_count; i++) {
-        const plim_plan_candidate *way = &r->frontier[i];
+        const plim_plan_candidate *candidate = &r->frontier[i];
         char budget[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
-        printf("  %10s %10s %12.3g %9lld x %lld %10llu %10s  %s\n", plim_bytes_format(way->budget_bytes, budget),
-               plim_bytes_format(way->arena_bytes, arena), way->seconds, (long long)way->micro_batch,
-               (long long)way->accumulate, (unsigned long long)way->recomputed,
-               plim_bytes_format(way->spilled, spilled), plim_class_name(way->class_));
+        printf("  %10s %10s %12.3g %9lld x %lld %10llu %10s  %s\n", plim_bytes_format(candidate->budget_bytes, budget),
+               plim_bytes_format(candidate->arena_bytes, arena), candidate->seconds, (long long)candidate->micro_batch,
+               (long long)candidate->accumulate, (unsigned long long)candidate->recomputed,
+               plim_bytes_format(candidate->spilled, spilled), plim_class_name(candidate->class_));
     }
 }
 
@@ -145,11 +146,11 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
     char text[PLIM_BYTES_TEXT];
     printf("%s, batch %lld, %s\n\nUnconstrained:\n", plim__args_at(args, 0), (long long)options->batch,
            plim_optimizer_name(options->optimizer.kind));
-    print_way(&r->unconstrained, NULL, NULL);
+    print_candidate(&r->unconstrained, NULL, NULL);
     print_bar(&terminal, &r->unconstrained, r->unconstrained.process_bytes);
     if (r->budget_bytes && r->fits) {
         printf("\nWithin %s:\n", plim_bytes_format(r->budget_bytes, text));
-        print_way(&r->chosen, &r->unconstrained, options->spill);
+        print_candidate(&r->chosen, &r->unconstrained, options->spill);
         print_bar(&terminal, &r->chosen, r->unconstrained.process_bytes);
     }
     print_peak(r);
@@ -247,7 +248,7 @@ static int run(plim__args *args) {
 
 static const plim__option options[] = {
     PLIM__BUDGET_OPTIONS,
-    {"device-memory", 0, "SIZE", "plan for another machine, which has so much memory for the process"},
+    {"device-memory", 0, "SIZE", "plan for another machine, which has SIZE bytes for the process"},
     {"report", 0, "FILE.html", "write the plan as a page: memory over the step, where everything lies, other budgets"},
     {"save", 0, "FILE", "write the plan to this file, for train --plan and for report"},
     {"recorded", 0, NULL, "plan for a run that is recorded: what train --report and --trace hold is part of it"},

@@ -103,7 +103,7 @@ static json_t *to_json(const job *j, const trial *trials, size_t count) {
         json_object_set_new(row, "setting", json_string(trials[i].setting->text));
         json_array_append_new(list, row);
     }
-    json_object_set_new(all, "allocator", json_string(plim_pool_word(j->options.kind)));
+    json_object_set_new(all, "allocator", json_string(plim_pool_name(j->options.kind)));
     json_object_set_new(all, "capacity", json_integer((json_int_t)j->options.capacity));
     json_object_set_new(all, "settings", list);
     return all;
@@ -162,7 +162,7 @@ static int run(plim__args *args) {
         return PLIM_EXIT_USAGE;
     if (allocator && plim_pool_parse(allocator, &j.options, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--allocator: %s", j.error.message);
-    if (plim_replay_open(plim__args_at(args, 0), (int)device, &j.replay, &j.error) != PLIM_OK)
+    if (plim_replay_load(plim__args_at(args, 0), (int)device, &j.replay, &j.error) != PLIM_OK)
         return plim__say_error(args, &j.error);
     int code = deliver(&j);
     plim_replay_free(j.replay);

@@ -166,7 +166,7 @@ static plim_status look(viewer *v, size_t detailed, plim_error *error) {
 static int show_once(viewer *v) {
     plim_error error;
     struct timespec pause = {(time_t)v->interval, (long)((v->interval - (double)(time_t)v->interval) * 1e9)};
-    /* two looks: growth needs them */
+    /* growth needs two readings */
     if (look(v, 0, &error) != PLIM_OK) return plim__say_error(v->args, &error);
     nanosleep(&pause, NULL);
     if (look(v, SIZE_MAX, &error) != PLIM_OK) return plim__say_error(v->args, &error);

@@ -287,7 +287,7 @@ static int run(plim__args *args) {
 static const plim__option options[] = {
     {"data", 'd', "PATH", "the data set: a folder of IDX files or images, or an NPY, NPZ, CSV, text or token file"},
     {"epochs", 'e', "N", "passes over the data; the default is 1"},
-    {"steps", 0, "N", "at most so many updates"},
+    {"steps", 0, "N", "at most N updates"},
     {"out", 'o', "FILE", "write the trained weights to this .onnx or .safetensors file; may be given several times"},
     {"best", 0, "FILE", "write the weights with the best validation loss to this .onnx or .safetensors file"},
     {"patience", 0, "N", "end after N validations without a better loss"},

@@ -203,6 +203,14 @@ static const char *nice_name(const char *framework) {
     return framework;
 }
 
+/* What a log brings never steers the terminal: control characters, also the two-byte ones, become question marks. */
+static void make_safe(char *shown) {
+    for (unsigned char *c = (unsigned char *)shown; *c; c++) {
+        if (*c < ' ' || *c == 127) *c = '?';
+        if (c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) c[0] = c[1] = '?';
+    }
+}
+
 /* Adds text in lines of at most `width` columns, each behind `indent` blanks but the first. */
 static void add_wrapped(plim__str *out, const char *words, int indent, int width) {
     int column = indent;
@@ -213,6 +221,7 @@ static void add_wrapped(plim__str *out, const char *words, int indent, int width
         if (!length) break;
         char word[512];
         snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), words);
+        make_safe(word);
         int columns = (int)plim__terminal_columns(word);
         if (!first && column + 1 + columns > width) {
             plim__str_addf(out, "\n%*s", indent, "");
@@ -296,8 +305,11 @@ static void print_failure(plim__str *out, const plim__terminal *terminal, const 
 static void add_legend(plim__str *out, const plim__terminal *terminal, plim__style style, const char *mark,
                        const char *name, uint64_t bytes) {
     text size;
+    bool rest = mark[0] == '.';
+    /* the bar's own cells */
+    const char *cell = terminal->unicode && rest ? "░" : terminal->unicode && terminal->colour ? "█" : mark;
     plim__str_add(out, "  ");
-    plim__terminal_addf(out, terminal, style, "%s", mark);
+    plim__terminal_addf(out, terminal, style, "%s", cell);
     plim__str_addf(out, " %s %s", name, size_text(bytes, size));
 }
 
@@ -344,7 +356,10 @@ static void print_holders(plim__str *out, const plim_explanation *x) {
         if (holder->count > 1)
             plim__str_addf(out, " = %llu x %s", (unsigned long long)holder->count, size_text(holder->bytes, size));
         if (holder->guess[0]) plim__str_addf(out, "   %s%s", holder->what[0] ? "" : "maybe ", holder->guess);
-        if (holder->what[0]) plim__str_addf(out, "   %s", holder->what);
+        char what[sizeof holder->what];
+        snprintf(what, sizeof what, "%s", holder->what);
+        make_safe(what);
+        if (what[0]) plim__str_addf(out, "   %s", what);
         plim__str_addc(out, '\n');
     }
 }

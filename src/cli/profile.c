@@ -7,20 +7,11 @@
 
 typedef struct plim__profile_row row;
 
-/* Steps that are convolutions or matrix products, forward or backward, by how their labels begin. */
-static int is_kernel(const char *label) {
-    static const char *const beginnings[] = {"Conv",   "MatMul",    "Gemm",   "Linear",
-                                             "Einsum", "Attention", "matmul", "conv"};
-    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-        if (strncmp(label, beginnings[i], strlen(beginnings[i])) == 0) return 1;
-    return 0;
-}
-
 void plim__profile_add(plim__profile *p, const plim_session_step *step) {
     size_t k = 0;
     while (k < p->count && strcmp(p->rows[k].label, step->label) != 0) k++;
     p->seconds += step->seconds;
-    if (is_kernel(step->label)) p->kernel_seconds += step->seconds;
+    if (step->product) p->kernel_seconds += step->seconds;
     if (k == PLIM__MOST_PROFILE_ROWS) return;
     if (k == p->count) p->rows[p->count++] = (row){.label = step->label};
     p->rows[k].seconds += step->seconds;

@@ -1,4 +1,4 @@
-/* How a training run looks while it runs: a bar on a terminal, lines elsewhere.
+/* The display of a training run: a bar on a terminal, lines elsewhere.
  *
  *   epoch 2/5 ━━━━━━━━╌╌╌╌╌╌╌╌ 48 %  loss 0.3121  accuracy 88.9 %  5321/s  61.0 MiB (peak 66.3 MiB)  12 s left
  */

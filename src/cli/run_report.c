@@ -1,6 +1,7 @@
 /* What `plimsoll run` says. */
 #include "cli/run_report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/explanation.h"
@@ -70,6 +71,60 @@ static void drop_own_advice(plim__run_words *words) {
     copy->fix_count = kept;
 }
 
+/* Advice that more room would help. */
+static bool asks_for_room(const plim_fix *fix) {
+    static const char *const words[] = {"Raise", "more memory", "higher limit", "Ask ", "Enlarge"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(fix->title, words[i])) return true;
+    return false;
+}
+
+static void put_first(plim_explanation *x, const char *title, const char *setting) {
+    int last = x->fix_count < PLIM_EXPLANATION_FIXES ? x->fix_count : PLIM_EXPLANATION_FIXES - 1;
+    memmove(&x->fixes[1], &x->fixes[0], (size_t)last * sizeof *x->fixes);
+    x->fix_count = last + 1;
+    plim_fix *fix = &x->fixes[0];
+    *fix = (plim_fix){.reaches = -1, .cost = 1};
+    snprintf(fix->title, sizeof fix->title, "%s", title);
+    snprintf(fix->setting, sizeof fix->setting, "%s", setting);
+}
+
+static void add_first_evidence(plim_explanation *x, const char *text) {
+    int last = x->evidence_count < PLIM_EXPLANATION_EVIDENCE ? x->evidence_count : PLIM_EXPLANATION_EVIDENCE - 1;
+    memmove(x->evidence[1], x->evidence[0], (size_t)last * sizeof x->evidence[0]);
+    snprintf(x->evidence[0], sizeof x->evidence[0], "%s", text);
+    x->evidence_count = last + 1;
+}
+
+/* What was measured outweighs what the last line says: memory that grew all along is a leak, whichever limit it met at
+ * last, and a higher one only delays it. */
+static void believe_growth(plim_explanation *x, const plim_watch_result *findings) {
+    char text[256], rate[PLIM_BYTES_TEXT], grown[PLIM_BYTES_TEXT];
+    if (findings->curve != PLIM_CURVE_GROWTH || !x->found) return;
+    int kept = 0;
+    for (int i = 0; i < x->fix_count; i++)
+        if (!asks_for_room(&x->fixes[i])) x->fixes[kept++] = x->fixes[i];
+    x->fix_count = kept;
+    plim_bytes_format((uint64_t)(findings->bytes_per_second * 60), rate);
+    snprintf(x->headline, sizeof x->headline, "A leak: memory grew by %s per minute until there was no more", rate);
+    snprintf(x->recurrence, sizeof x->recurrence, "it will happen again, later with a higher limit");
+    if (findings->grower[0]) {
+        plim_bytes_format(findings->grower_bytes, grown);
+        snprintf(text, sizeof text, "process %ld (%s) grew by %s while it was watched", (long)findings->grower_pid,
+                 findings->grower, grown);
+        add_first_evidence(x, text);
+    }
+    add_first_evidence(x, findings->curve_sentence);
+    bool steps = findings->per_step_known;
+    put_first(x,
+              steps ? "Find what each step keeps: a higher limit would only delay it"
+                    : "Find what is kept: a higher limit would only delay it",
+              "lists and caches that grow, losses kept with their graph (total += loss.item()); Python: "
+              "tracemalloc.start(25), "
+              "and compare two snapshots some steps apart");
+    x->confidence = 0.9;
+}
+
 void plim__run_words_finish(plim__run_words *words, const plim_watch_result *findings) {
     for (int i = 0; i < 2; i++) { /* errors go to standard error: what is found there counts more */
         const plim_explanation *explanation;
@@ -79,6 +134,7 @@ void plim__run_words_finish(plim__run_words *words, const plim_watch_result *fin
     }
     if (!words->explanation && findings->by_memory) explain_death(words, findings);
     if (words->explanation) drop_own_advice(words);
+    if (words->explanation) believe_growth(&words->copy, findings);
 }
 
 void plim__run_words_free(plim__run_words *words) {

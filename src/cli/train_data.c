@@ -131,7 +131,7 @@ plim_status plim__train_data_open(const plim__args *args, int64_t steps, bool co
     if (status == PLIM_OK) status = open_validation(args, settings->options.batch, counted, data, made, error);
     if (status != PLIM_OK) return status;
     announce(args, steps, made, &settings->options);
-    if (!made->data) return PLIM_OK; /* what is made up for the model: three batches, as the trainer reckons */
+    if (!made->data) return PLIM_OK; /* what is made up for the model: three batches, as the trainer estimates */
     count_bytes(made->data, &settings->options);
     count_bytes(made->validation, &settings->options);
     return PLIM_OK;

@@ -5,7 +5,7 @@
 #include "cli/data_options.h"
 #include "cli/train_options.h"
 
-/* Rows for a command's option table, besides PLIM__DATA_OPTIONS. */
+/* Rows for a command's option table, in addition to PLIM__DATA_OPTIONS. */
 #define PLIM__TRAIN_DATA_OPTIONS                                                                                       \
     {"val", 0, "PATH", "validate with this data set (its test split, where it has one); else see --validation"}, {     \
         "drop-last", 0, NULL, "leave out the short batch at the end of an epoch"                                       \

@@ -7,7 +7,7 @@
 /* Rows for a command's option table. */
 #define PLIM__TRAIN_REPORT_OPTIONS                                                                                     \
     {"plan", 0, "FILE", "train by this plan, which plimsoll plan --save wrote"},                                       \
-        {"replan", 0, NULL, "with --plan: plan anew for its budget, whatever the plan was made for"},                  \
+        {"replan", 0, NULL, "with --plan: plan again for its budget, whatever the plan was made for"},                 \
         {"report", 0, "FILE.html",                                                                                     \
          "write the run as a page: memory over the steps, planned and measured; with --budget, other budgets too"},    \
         {"trace", 0, "FILE", "record the run in this file, for plimsoll report"}, {                                    \

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 
 /* The factor of a unit; 0 when it is none. */
 static double factor_of(const char *unit) {
@@ -24,6 +24,9 @@ static double factor_of(const char *unit) {
 }
 
 plim_status plim_bytes_parse(const char *text, uint64_t *bytes, plim_error *error) {
+    PLIM__NEED(bytes, error);
+    *bytes = 0;
+    PLIM__NEED(text, error);
     while (isspace((unsigned char)*text)) text++;
     static const char what[] = "'%s' is not a number of bytes; write it like 700MiB or 12GB";
     if (!isdigit((unsigned char)*text) && *text != '.') return plim__fail(error, PLIM_INVALID, what, text);
@@ -45,6 +48,7 @@ plim_status plim_bytes_parse(const char *text, uint64_t *bytes, plim_error *erro
 }
 
 const char *plim_bytes_format(uint64_t bytes, char buffer[PLIM_BYTES_TEXT]) {
+    if (!buffer) return NULL;
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double value = (double)bytes;
     size_t unit = 0;
@@ -58,6 +62,7 @@ const char *plim_bytes_format(uint64_t bytes, char buffer[PLIM_BYTES_TEXT]) {
 }
 
 const char *plim_bytes_group(uint64_t bytes, char buffer[PLIM_BYTES_TEXT]) {
+    if (!buffer) return NULL;
     char digits[24];
     int count = snprintf(digits, sizeof digits, "%llu", (unsigned long long)bytes);
     char *at = buffer;

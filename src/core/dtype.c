@@ -81,7 +81,7 @@ int plim_dtype_bits(plim_dtype dtype) { return (unsigned)dtype < PLIM_DTYPE_COUN
 
 int plim_dtype_bytes(plim_dtype dtype, int64_t elements, size_t *bytes) {
     size_t bits = (size_t)plim_dtype_bits(dtype), total;
-    if (elements < 0 || bits == 0) return false;
+    if (elements < 0 || bits == 0 || !bytes) return false;
     if (bits % 8 == 0) return !__builtin_mul_overflow((size_t)elements, bits / 8, bytes);
     if (__builtin_mul_overflow((size_t)elements, bits, &total) || total > SIZE_MAX - 7) return false;
     *bytes = (total + 7) / 8;
@@ -89,6 +89,7 @@ int plim_dtype_bytes(plim_dtype dtype, int64_t elements, size_t *bytes) {
 }
 
 plim_dtype plim_dtype_from_name(const char *name) {
+    if (!name) return PLIM_DTYPE_NONE;
     static const char *const prefixes[] = {"torch.", "numpy.", "np.", "tf.", "jnp.", "DT_"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncasecmp(name, prefixes[i], strlen(prefixes[i])) == 0) name += strlen(prefixes[i]);

@@ -14,11 +14,19 @@ struct plim_data {
     plim__pipeline_options options;
 };
 
+enum { MOST_WORKERS = 1024, MOST_DEPTH = 1 << 16 };
+
 static plim_status check_options(const plim_data_options *options, plim_error *error) {
     if (options->batch < 0 || options->batch > (int64_t)1 << 32)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld samples", (long long)options->batch);
     if (options->epochs < 0 || options->workers < 0 || options->depth < 0)
         return plim__fail(error, PLIM_INVALID, "epochs, workers and depth cannot be negative");
+    if (options->workers > MOST_WORKERS || options->depth > MOST_DEPTH)
+        return plim__fail(error, PLIM_INVALID, "%d workers and %d batches kept ready: at most %d and %d are possible",
+                          options->workers, options->depth, MOST_WORKERS, MOST_DEPTH);
+    if (options->normal_count < 0 || (options->normal_count && (!options->mean || !options->deviation)))
+        return plim__fail(error, PLIM_INVALID, "there are %d pairs of mean and deviation, but one of them is NULL",
+                          options->normal_count);
     if (options->split && strcmp(options->split, "train") != 0 && strcmp(options->split, "test") != 0 &&
         strcmp(options->split, "validation") != 0)
         return plim__fail(error, PLIM_INVALID, "there is no split '%s'; there are train, test and validation",
@@ -115,6 +123,11 @@ plim_status plim_data_create_arrays(const plim_data_array *arrays, size_t count,
     PLIM__NEED(data, error);
     *data = NULL;
     PLIM__NEED(arrays, error);
+    if (count < 1 || count > PLIM_DATA_MAX_FIELDS)
+        return plim__fail(error, PLIM_INVALID, "%zu arrays: a data set has from 1 to %d", count, PLIM_DATA_MAX_FIELDS);
+    for (size_t i = 0; i < count; i++)
+        if (!arrays[i].name || !arrays[i].values)
+            return plim__fail(error, PLIM_INVALID, "arrays[%zu] has no %s", i, arrays[i].name ? "values" : "name");
     PLIM__OPTIONS(plim_data_options, o, options, error);
     options = &o;
     PLIM_TRY(check_options(options, error));
@@ -130,6 +143,9 @@ void plim_data_free(plim_data *data) {
 }
 
 void plim_data_get_info(const plim_data *data, plim_data_info *info) {
+    if (!info) return;
+    *info = (plim_data_info){.kind = ""};
+    if (!data) return;
     const plim__data_source *source = data->source;
     *info = (plim_data_info){.kind = source->ops->kind,
                              .samples = data->options.order.count,
@@ -147,23 +163,33 @@ void plim_data_get_info(const plim_data *data, plim_data_info *info) {
 }
 
 const plim_data_field *plim_data_field_at(const plim_data *data, int index) {
-    return index >= 0 && index < data->source->field_count ? &data->source->fields[index] : NULL;
+    return data && index >= 0 && index < data->source->field_count ? &data->source->fields[index] : NULL;
 }
 
 const char *plim_data_class_name(const plim_data *data, int64_t index) {
-    return data->source->ops->class_name ? data->source->ops->class_name(data->source, index) : NULL;
+    return data && data->source->ops->class_name ? data->source->ops->class_name(data->source, index) : NULL;
 }
 
 plim_status plim_data_next(plim_data *data, plim_data_batch *batch, plim_error *error) {
+    PLIM__NEED(batch, error);
+    *batch = (plim_data_batch){0};
+    PLIM__NEED(data, error);
     return plim__pipeline_next(data->pipeline, batch, error);
 }
 
-plim_data_position plim_data_tell(const plim_data *data) { return plim__pipeline_tell(data->pipeline); }
+plim_data_position plim_data_tell(const plim_data *data) {
+    return data ? plim__pipeline_tell(data->pipeline) : (plim_data_position){0};
+}
 
 plim_status plim_data_seek(plim_data *data, plim_data_position position, plim_error *error) {
+    PLIM__NEED(data, error);
     return plim__pipeline_seek(data->pipeline, position, error);
 }
 
-void plim_data_get_stats(const plim_data *data, plim_data_stats *stats) { plim__pipeline_stats(data->pipeline, stats); }
+void plim_data_get_stats(const plim_data *data, plim_data_stats *stats) {
+    if (!stats) return;
+    *stats = (plim_data_stats){0};
+    if (data) plim__pipeline_stats(data->pipeline, stats);
+}
 
-const char *plim_data_last_bad(const plim_data *data) { return plim__pipeline_last_bad(data->pipeline); }
+const char *plim_data_last_bad(const plim_data *data) { return data ? plim__pipeline_last_bad(data->pipeline) : ""; }

@@ -28,11 +28,13 @@ static const char *const phases[] = {
 #undef PHASE
 };
 
-const char *plim_phase_name(plim_phase phase) { return phases[phase < PLIM_PHASE_COUNT ? phase : PLIM_PHASE_UNKNOWN]; }
+const char *plim_phase_name(plim_phase phase) {
+    return phases[(unsigned)phase < PLIM_PHASE_COUNT ? phase : PLIM_PHASE_UNKNOWN];
+}
 
-const char *plim_cause_name(plim_cause cause) { return cause < PLIM_CAUSE_COUNT ? words[cause] : "none"; }
+const char *plim_cause_name(plim_cause cause) { return (unsigned)cause < PLIM_CAUSE_COUNT ? words[cause] : "none"; }
 const char *plim_cause_sentence(plim_cause cause) {
-    return sentences[cause < PLIM_CAUSE_COUNT ? cause : PLIM_CAUSE_NONE];
+    return sentences[(unsigned)cause < PLIM_CAUSE_COUNT ? cause : PLIM_CAUSE_NONE];
 }
 
 uint64_t plim__cached(const plim_explanation *x) {
@@ -99,8 +101,8 @@ static bool is_too_big_for_the_rest(const view *v) {
     if (!x->requested.known || !x->capacity.known || !x->allocated.known) return false;
     if (v->facts & PLIM_FACT_CHUNK) return false;
     uint64_t rest = (x->free.known ? x->free.bytes : 0) + plim__cached(x);
-    return x->requested.bytes >= x->capacity.bytes / 4 && x->requested.bytes >= x->allocated.bytes / 2 &&
-           x->requested.bytes > rest;
+    return x->allocated.bytes < x->capacity.bytes / 4 * 3 && x->requested.bytes >= x->capacity.bytes / 4 &&
+           x->requested.bytes >= x->allocated.bytes / 2 && x->requested.bytes + x->requested.bytes / 20 > rest;
 }
 
 static bool is_limit(const view *v) {
@@ -180,7 +182,8 @@ static bool is_fragmented(const view *v) {
     bool crumbs = x->capacity.known ? request < x->capacity.bytes / 20 && x->free.bytes < x->capacity.bytes / 20
                                     : x->free.bytes < 512 * MIB;
     if (crumbs) return false;
-    return x->free.bytes >= request || (cached >= request / 20 && x->free.bytes + cached >= request);
+    if (x->free.bytes >= request) return x->free.bytes - request >= request / 20;
+    return cached >= request / 20 && x->free.bytes + cached >= request;
 }
 
 static plim_cause decide(const view *v) {

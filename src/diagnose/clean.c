@@ -143,6 +143,10 @@ static bool take_one_prefix(plim__text *t) {
     if (first == '[')
         for (size_t i = 0; i < sizeof stamps / sizeof *stamps; i++)
             if (plim__take(t, stamps[i], &a, &b)) return true;
+    if (first == '>' && t->end - t->at > 1 && t->at[1] == ' ') { /* quoted in a mail or in Markdown */
+        t->at += 2;
+        return true;
+    }
     plim__text s = *t;
     if (number && plim__take(&s, "%i", &a) && a < 100000 && s.end - s.at > 1 && s.at[0] == ':' && s.at[1] == ' ') {
         t->at = s.at + 2;

@@ -80,6 +80,8 @@ static bool fact_store(const plim__case *c) { return c->facts & PLIM_FACT_OBJECT
 static bool fact_heap(const plim__case *c) { return c->facts & PLIM_FACT_HEAP; }
 static bool fact_kv(const plim__case *c) { return c->facts & PLIM_FACT_KV_CACHE; }
 static bool fact_warmup(const plim__case *c) { return c->facts & PLIM_FACT_WARMUP; }
+static bool fact_startup(const plim__case *c) { return c->facts & PLIM_FACT_STARTUP; }
+static bool is_nccl(const plim__case *c) { return strcmp(c->x->framework, "nccl") == 0; }
 static bool fact_possible(const plim__case *c) { return c->facts & PLIM_FACT_POSSIBLE; }
 static bool fact_chunk(const plim__case *c) { return c->facts & PLIM_FACT_CHUNK; }
 static bool is_fork(const plim__case *c) {
@@ -147,6 +149,8 @@ static const condition conditions[] = {
     FACT("heap", fact_heap, "a language's heap"),
     FACT("kv", fact_kv, "the cache of a language model"),
     FACT("warmup", fact_warmup, "while warming up"),
+    FACT("startup", fact_startup, "at the start, before anything was taken"),
+    FACT("nccl", is_nccl, "NCCL"),
     FACT("possible", fact_possible, "memory is one possible reason"),
     FACT("chunk", fact_chunk, "the request is the pool's chunk"),
     FACT("fork", is_fork, "a process could not be started"),

@@ -178,6 +178,7 @@ static const word words[] = {
     {"comfy\\", PLIM_CONTEXT_COMFY, NULL},
     {"ksampler", PLIM_CONTEXT_COMFY, NULL},
     {"webui", PLIM_CONTEXT_WEBUI, NULL},
+    {"torchactive/reserved", PLIM_CONTEXT_WEBUI, NULL},
     {"kohya", PLIM_CONTEXT_KOHYA, NULL},
     {"sd-scripts", PLIM_CONTEXT_KOHYA, NULL},
     {"max_new_tokens", PLIM_CONTEXT_LLM, NULL},

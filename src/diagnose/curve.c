@@ -180,9 +180,20 @@ static size_t find_cliff(const plim__curve_point *points, size_t count, double p
     return low;
 }
 
+/* A process that leaves gives its memory back on the way: that fall is not part of the curve. */
+static size_t before_leaving(const plim__curve_point *points, size_t count) {
+    size_t kept = count;
+    double end = points[count - 1].seconds, window = fmax(1, 0.1 * (end - points[0].seconds));
+    while (kept > 1 && points[kept - 1].bytes < points[kept - 2].bytes && end - points[kept - 2].seconds <= window)
+        kept--;
+    bool empties = points[count - 1].bytes < 0.6 * points[kept - 1].bytes;
+    return empties && kept >= FEWEST_POINTS ? kept : count;
+}
+
 void plim__curve_classify(const plim__curve_point *points, size_t count, plim__curve *curve) {
     *curve = (plim__curve){.kind = PLIM_CURVE_SHORT};
     if (count == 0) return;
+    count = before_leaving(points, count);
     curve->first = points[0].bytes;
     curve->last = points[count - 1].bytes;
     curve->low = INFINITY;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "diagnose/cause.h"
 #include "diagnose/clean.h"
 #include "diagnose/explain.h"
@@ -26,6 +26,7 @@ enum {
     LOOK_BEHIND = 16 << 10,
     ROWS = 640,
     TRIGGERS = 24 << 10,
+    BUCKETS = 1024,
 };
 
 /* A parser or a message, and the next one with the same trigger. */
@@ -55,17 +56,26 @@ struct plim_explainer {
     size_t entry_count, word_count, trigger_bytes;
     entry entries[ROWS];
     const char *words[ROWS];
-    uint16_t first_of_word[ROWS]; /* 1 + the entry that is tried first */
-    char triggers[TRIGGERS];      /* of the messages, without white space */
+    uint16_t first_of_word[ROWS];               /* 1 + the entry that is tried first */
+    uint16_t buckets[BUCKETS], next_word[ROWS]; /* 1 + a word: triggers by their hash while they are collected */
+    char triggers[TRIGGERS];                    /* of the messages, without white space */
     plim_explanation explanation;
 };
 
 /* Entries of one trigger are tried in the order of their tables. */
 static void add_entry(plim_explainer *explainer, const char *trigger, entry made) {
     if (explainer->entry_count == ROWS) return;
-    size_t word = 0;
-    while (word < explainer->word_count && strcasecmp(explainer->words[word], trigger) != 0) word++;
-    if (word == explainer->word_count) explainer->words[explainer->word_count++] = trigger;
+    uint32_t hash = 2166136261u;
+    for (const char *c = trigger; *c; c++) hash = (hash ^ ((unsigned char)*c | 32)) * 16777619u;
+    uint16_t *bucket = &explainer->buckets[hash % BUCKETS];
+    size_t word = *bucket;
+    while (word && strcasecmp(explainer->words[word - 1], trigger) != 0) word = explainer->next_word[word - 1];
+    if (!word) {
+        explainer->words[explainer->word_count] = trigger;
+        explainer->next_word[explainer->word_count++] = *bucket;
+        word = *bucket = (uint16_t)explainer->word_count;
+    }
+    word--;
     uint16_t *link = &explainer->first_of_word[word];
     while (*link) link = &explainer->entries[*link - 1].next;
     explainer->entries[explainer->entry_count++] = made;
@@ -86,6 +96,7 @@ static void collect_messages(plim_explainer *explainer, const plim__message *mes
 }
 
 plim_status plim_explainer_create(plim_explainer **explainer, plim_error *error) {
+    PLIM__NEED(explainer, error);
     *explainer = NULL;
     plim_explainer *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "the explainer", sizeof *made);
@@ -250,6 +261,8 @@ static size_t narrow(plim_explainer *explainer, char *to, size_t room, const uns
 
 plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, size_t size, plim_error *error) {
     const unsigned char *bytes = data;
+    PLIM__NEED(explainer, error);
+    if (size) PLIM__NEED(data, error);
     if (explainer->finished) return plim__fail(error, PLIM_INVALID, "the explainer has finished; make a new one");
     if (explainer->total == 0 && size >= 2 && bytes[0] == 0xFF && bytes[1] == 0xFE) {
         explainer->utf16 = true;
@@ -278,7 +291,9 @@ plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, siz
 }
 
 plim_status plim_explainer_finish(plim_explainer *explainer, const plim_explanation **explanation, plim_error *error) {
+    PLIM__NEED(explanation, error);
     *explanation = NULL;
+    PLIM__NEED(explainer, error);
     if (explainer->finished) return plim__fail(error, PLIM_INVALID, "the explainer has finished; make a new one");
     PLIM_TRY(take_block(explainer, true, error));
     plim__clean_end(&explainer->cleaner);

@@ -19,6 +19,9 @@ static void too_big(const plim__reader *reader, plim_explanation *x, char *to, s
         snprintf(to, room,
                  program ? "The program needs %s, the device has %s" : "One request of %s exceeds the whole %s",
                  size(x->requested, a), size(whole, b));
+    else if (x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes)
+        snprintf(to, room, "One request of %s needs nearly all of the %s that are free, in one piece",
+                 size(x->requested, a), size(x->free, b));
     else if (x->requested.known && x->free.known)
         snprintf(to, room, "One request of %s does not fit into what remains: %s are free", size(x->requested, a),
                  size(x->free, b));

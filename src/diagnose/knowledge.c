@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "core/str.h"
 #include "diagnose/cause.h"
 #include "diagnose/conditions.h"
@@ -291,6 +291,8 @@ static void add_causes(plim__str *out) {
 }
 
 plim_status plim_explanation_causes(char **text, plim_error *error) {
+    PLIM__NEED(text, error);
+    *text = NULL;
     plim__str out = {0};
     *text = NULL;
     plim__str_add(

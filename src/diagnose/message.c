@@ -55,11 +55,15 @@ static bool take_figure(plim__text *t, plim__event *event, const char *name, con
         return true;
     }
     const char *unit = blank ? blank + 1 : NULL;
-    bool taken = !unit            ? plim__take(t, "%N", &amount)
-                 : unit[0] == 'G' ? plim__take(t, "%g", &amount)
-                 : unit[0] == 'M' ? plim__take(t, "%m", &amount)
-                 : unit[0] == 'K' ? plim__take(t, "%n", &amount)
-                                  : plim__take(t, "%n", &amount);
+    plim__text whole = *t;
+    bool taken;
+    /* the word "bytes" belongs to the sentence */
+    if (!unit && plim__take(&whole, "%n", &amount) && plim__take(&(plim__text){whole.at, whole.end}, " byte"))
+        *t = whole, taken = true;
+    else if (!unit)
+        taken = plim__take(t, "%N", &amount);
+    else
+        taken = plim__take(t, unit[0] == 'G' ? "%g" : unit[0] == 'M' ? "%m" : "%n", &amount);
     if (!taken) return false;
     if (unit && unit[0] == 'K' && amount.known) amount = plim__rounded((double)amount.bytes * 1024.0);
     plim_amount *to = figure(event, name, length);

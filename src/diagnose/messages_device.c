@@ -88,6 +88,10 @@ const plim__message plim__messages_device[] = {
     {"{VK_ERROR_OUT_OF_DEVICE_MEMORY}", "vulkan", "gpu", 0, PLIM_PLAIN},
     {"{VK_ERROR_OUT_OF_HOST_MEMORY}", "vulkan", "host", PLIM_FACT_HOST, PLIM_PLAIN},
 
+    /* TensorRT */
+    {"{Cuda Error in allocate: 2}", "tensorrt", "gpu", 0, 0},
+    {"{OutOfMemory (Requested size was} <requested> bytes", "tensorrt", "gpu", 0, 0},
+
     /* CUDA from Python and C++ */
     {"{results in CUDA_ERROR_OUT_OF_MEMORY}", "numba", "gpu", 0, 0},
     {"{std::bad_alloc: out_of_memory: CUDA error}", "rapids", "gpu", 0, PLIM_FULL},

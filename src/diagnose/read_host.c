@@ -69,7 +69,8 @@ static void parse_memory_error(plim__reader *reader, const char *start, const ch
         return;
     if (plim__is_code_line(plim__line_at(reader, start)) || plim__has(line, 8, "except") || plim__has(line, 6, "raise"))
         return;
-    if (plim__take(&t, " : bad allocation") || plim__take(&t, " : std::bad_alloc")) {
+    if (plim__has(t, 20, ": std::bad_alloc")) return; /* read there: it may be a device's */
+    if (plim__take(&t, " : bad allocation")) {
         plim__event event = host_event(reader, "cpp", PLIM_PLAIN, start);
         plim__report(reader, &event, t.at);
         return;

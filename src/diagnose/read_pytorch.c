@@ -333,7 +333,7 @@ static void parse_cpu(plim__reader *reader, const char *start, const char *end) 
     if (plim__take(&after, " not enough memory")) event.facts |= PLIM_FACT_WIN_COMMIT;
     if (!plim__seek(&t, 64, "you tried to allocate ")) {
         if (!plim__has(plim__text_at(reader, end), 64, "memory")) return;
-    } else if (!plim__take(&t, "%N", &event.requested)) {
+    } else if (!plim__take(&t, "%S", &event.requested)) {
         plim__note_unread(reader, &event, t, "the request");
     } else if (event.requested.known) {
         event.requested.exact = 1;

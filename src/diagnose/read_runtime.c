@@ -258,7 +258,7 @@ static void parse_vllm_free(plim__reader *reader, const char *start, const char 
     if (!plim__take(&t, " (%g/%g GiB)", &event.free, &event.capacity)) return;
     if (!plim__take(&t, " on startup is less than desired")) return;
     plim__seek(&t, 60, "(%f, %g GiB)", &event.requested);
-    event.facts |= PLIM_FACT_UTILIZATION;
+    event.facts |= PLIM_FACT_UTILIZATION | PLIM_FACT_STARTUP;
     plim__report(reader, &event, t.at);
 }
 

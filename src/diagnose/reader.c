@@ -190,9 +190,10 @@ static bool is_echo(plim__reader *reader, const plim__event *event) {
     const plim__event *facts = &incident->facts;
     if (!incident->is_set) return false;
     uint64_t line = reader->origin + (uint64_t)(plim__line_at(reader, event->begin).at - reader->begin);
+    if (event->group == PLIM_GROUP_WORDS && !(facts->facts & PLIM_FACT_WARNING))
+        return facts->group != PLIM_GROUP_WORDS;
     if (event->strength <= PLIM_WEAK && facts->group != PLIM_GROUP_WORDS && incident->end > line) return true;
     if ((facts->facts & PLIM_FACT_WARNING) || !incident->confirmed) return false;
-    if (event->group == PLIM_GROUP_WORDS) return true;
     bool scheduler = (facts->facts & PLIM_FACT_LIMIT) && facts->group == PLIM_GROUP_HOST;
     if (scheduler && event->strength <= PLIM_WEAK && event->group == PLIM_GROUP_HOST) return true;
     if (moved_on_until(reader, plim__line_at(reader, event->begin).at)) return false;

@@ -69,7 +69,7 @@ typedef uint64_t plim__facts;
 #define PLIM_FACT_CUT               ((plim__facts)1 << 37) /* a figure is cut off or garbled */
 #define PLIM_FACT_ASYNC             ((plim__facts)1 << 38) /* cudaMallocAsync */
 #define PLIM_FACT_CHUNK             ((plim__facts)1 << 39) /* the figure is the pool's chunk, not a tensor */
-#define PLIM_FACT_PRESET            ((plim__facts)1 << 40) /* memory that was pinned for transfers */
+#define PLIM_FACT_STARTUP           ((plim__facts)1 << 40) /* before anything was taken: others have it */
 
 /* How much a message says; the strongest of an incident names the framework. */
 enum { PLIM_WEAK = 1, PLIM_HINT = 2, PLIM_PLAIN = 3, PLIM_STRONG = 4, PLIM_FULL = 5 };

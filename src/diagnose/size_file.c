@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "core/file.h"
 #include "diagnose/size_internal.h"
 #include "format/npz.h"
@@ -107,7 +107,9 @@ static plim_status read_any(int fd, plim__size_gather *gather, plim_error *error
 }
 
 plim_status plim_size_file_load(const char *path, plim_size_file *file, plim_error *error) {
+    PLIM__NEED(file, error);
     *file = (plim_size_file){.files = 1, .format = ""};
+    PLIM__NEED(path, error);
     plim__size_gather gather = {.file = file, .path = path};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not make us wait */
     if (fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", path);
@@ -124,6 +126,7 @@ plim_status plim_size_file_load(const char *path, plim_size_file *file, plim_err
 }
 
 void plim_size_file_free(plim_size_file *file) {
+    if (!file) return;
     plim__free(file->by_dtype);
     file->by_dtype = NULL;
     file->dtype_count = 0;

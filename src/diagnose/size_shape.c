@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "format/element.h"
 #include "plimsoll/size.h"
 
@@ -128,7 +128,10 @@ static plim_status read_shape(cursor *text, plim_tensor_size *size, char *dtype,
 
 plim_status plim_tensor_size_parse(const char *shape, const char *dtype, int64_t batch, plim_tensor_size *size,
                                    plim_error *error) {
+    PLIM__NEED(size, error);
     *size = (plim_tensor_size){0};
+    PLIM__NEED(shape, error);
+    if (batch < 0) return plim__fail(error, PLIM_INVALID, "a batch of %lld", (long long)batch);
     cursor text = {shape, shape, batch};
     char own[PLIM_SIZE_NAME];
     PLIM_TRY(read_shape(&text, size, own, sizeof own, error));

@@ -24,6 +24,8 @@ static double pause_after(double cost, double patience, double now) {
     return cost * (now < beginning ? patience / 2 : patience);
 }
 
+enum { GROWERS = 64 };
+
 struct plim__watch {
     plim__watch_options options;
     pthread_t thread;
@@ -43,6 +45,8 @@ struct plim__watch {
     plim__gpus *gpus;
     plim__sample slow; /* what the wide and deep looks saw last */
     double next_wide, next_deep, next_children;
+    plim__watch_grower growers[GROWERS];
+    size_t grower_count;
 };
 
 static double thread_cpu(void) {
@@ -163,6 +167,19 @@ static void look_for_children(plim__watch *watch) {
     }
 }
 
+static void note_growth(plim__watch *watch, const plim__process *process, uint64_t rss) {
+    size_t i = 0;
+    while (i < watch->grower_count && watch->growers[i].pid != process->pid) i++;
+    if (i == GROWERS) return;
+    plim__watch_grower *grower = &watch->growers[i];
+    if (i == watch->grower_count) {
+        *grower = (plim__watch_grower){.pid = process->pid, .first = rss};
+        watch->grower_count++;
+    }
+    memcpy(grower->name, process->name, sizeof grower->name); /* it may have become another program */
+    if (rss > grower->most) grower->most = rss;
+}
+
 /* True when the tree changed under it: a process is gone. */
 static bool look_quick(plim__watch *watch, plim__sample *sample) {
     bool gone = false;
@@ -172,8 +189,10 @@ static bool look_quick(plim__watch *watch, plim__sample *sample) {
         uint64_t rss, shared;
         if (!plim__process_rss(watch->tree.items[i].pid, &rss, &shared) || rss == 0) /* a zombie holds nothing */
             gone = true;
-        else
+        else {
             sample->rss += rss, sample->processes++;
+            note_growth(watch, &watch->tree.items[i], rss);
+        }
     }
     sample->rss_peak = sample->rss;
     if (watch->group < 0 || !plim__cgroup_usage(&watch->groups[watch->group].group, &sample->cgroup))
@@ -343,6 +362,17 @@ const plim__sample *plim__watch_samples(const plim__watch *watch) { return watch
 size_t plim__watch_groups(const plim__watch *watch, const plim__watch_group **groups) {
     *groups = watch->groups;
     return watch->group_count;
+}
+
+bool plim__watch_grew_most(const plim__watch *watch, plim__watch_grower *grower) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < watch->grower_count; i++) {
+        const plim__watch_grower *g = &watch->growers[i];
+        if (g->most <= g->first || g->most - g->first <= most) continue;
+        most = g->most - g->first;
+        *grower = *g;
+    }
+    return most > 0;
 }
 
 bool plim__watch_knew(const plim__watch *watch, pid_t pid) {

@@ -42,6 +42,13 @@ typedef struct plim__watch_group {
     uint64_t kills_before, peak_before; /* when it was first seen */
 } plim__watch_group;
 
+/* How one process of the tree grew after it was first seen. */
+typedef struct plim__watch_grower {
+    pid_t pid;
+    char name[64];
+    uint64_t first, most; /* resident bytes */
+} plim__watch_grower;
+
 typedef struct plim__watch_options {
     pid_t pid;
     int64_t (*step)(void *context); /* asked at each look; NULL for none */
@@ -68,6 +75,8 @@ void plim__watch_limits(plim__watch *watch, plim__limits *limits);
 size_t plim__watch_count(const plim__watch *watch);
 const plim__sample *plim__watch_samples(const plim__watch *watch);
 size_t plim__watch_groups(const plim__watch *watch, const plim__watch_group **groups);
+/* The process that grew most; false when none was seen twice. */
+bool plim__watch_grew_most(const plim__watch *watch, plim__watch_grower *grower);
 /* Was this process ever part of the tree? */
 bool plim__watch_knew(const plim__watch *watch, pid_t pid);
 

@@ -154,6 +154,12 @@ static void publish_end(const plim__findings *f, plim_watch_result *r) {
 }
 
 static void publish_curve(const plim__findings *f, plim_watch_result *r) {
+    r->grower_pid = -1;
+    if (f->grower_known) {
+        memcpy(r->grower, f->grower.name, sizeof r->grower);
+        r->grower_pid = f->grower.pid;
+        r->grower_bytes = f->grower.most - f->grower.first;
+    }
     const plim__curve *curve = &f->curve;
     r->curve = curve->kind;
     plim__findings_curve_text(f, r->curve_sentence, sizeof r->curve_sentence);

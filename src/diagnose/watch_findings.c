@@ -119,6 +119,7 @@ plim_status plim__findings_make(plim__findings *findings, plim__watch *watch, pl
                                       (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec) * 1e-6;
     plim__watch_limits(watch, &findings->limits);
     findings->ceiling = plim__limits_ceiling(&findings->limits, &findings->ceiling_limiter);
+    findings->grower_known = plim__watch_grew_most(watch, &findings->grower);
     sum_up(findings, samples, count, &facts);
     read_groups(watch, &facts);
     read_log(watch, log, &facts);

@@ -25,7 +25,9 @@ typedef struct plim__findings {
     plim__curve_point *points; /* resident and swapped bytes over time, as classified; owned */
     double *x, *peaks;         /* the same for drawing, with the peaks between samples; owned */
     size_t count;
-    double watch_cpu_seconds; /* of our own process: sampling, passing bytes on, starting */
+    bool grower_known;
+    plim__watch_grower grower; /* the process that grew most */
+    double watch_cpu_seconds;  /* of our own process: sampling, passing bytes on, starting */
 } plim__findings;
 
 /* The watch must have been stopped. `status` and `usage` are wait4's. */

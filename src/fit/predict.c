@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "fit/gpu.h"
 #include "report/report.h"
 
@@ -16,9 +16,10 @@ plim_status plim__prediction_create(plim_prediction **prediction, plim_error *er
     return PLIM_OK;
 }
 
-plim_status plim_prediction_open(const char *path, plim_prediction **prediction, plim_error *error) {
-    if (!path || !prediction) return plim__fail(error, PLIM_INVALID, "a prediction needs a file and a place");
+plim_status plim_prediction_load(const char *path, plim_prediction **prediction, plim_error *error) {
+    PLIM__NEED(prediction, error);
     *prediction = NULL;
+    PLIM__NEED(path, error);
     PLIM_TRY(plim__prediction_create(prediction, error));
     plim_status status = plim__report_read(path, -1, &(*prediction)->replay.timeline, error);
     if (status == PLIM_OK && !(*prediction)->replay.timeline.lives.count)
@@ -89,9 +90,12 @@ static void add_card(const plim_prediction *prediction, const plim_gpu *gpu, pli
 
 plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu, const plim_pool_options *pool,
                                 plim_prediction_result *result, plim_error *error) {
-    if (!prediction || !pool || !result)
-        return plim__fail(error, PLIM_INVALID, "a prediction, a pool and a result are needed");
+    plim_pool_options o;
+    PLIM__NEED(result, error);
     *result = (plim_prediction_result){0};
+    PLIM__NEED(prediction, error);
+    PLIM__OPTIONS(plim_pool_options, o, pool, error);
+    pool = &o;
     PLIM_TRY(make_requests(prediction, gpu ? gpu->capability : 0, error));
     plim__summary summary = {0};
     PLIM_TRY(plim__summary_make(&prediction->replay.timeline, &summary, error));
@@ -120,6 +124,6 @@ plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu
 }
 
 plim_status plim_prediction_page(plim_prediction *prediction, const char *path, plim_error *error) {
-    if (!prediction) return plim__fail(error, PLIM_INVALID, "no prediction to show");
+    PLIM__NEED(prediction, error);
     return plim_replay_page(&prediction->replay, path, error);
 }

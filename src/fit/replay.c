@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "alloc/pool.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "core/str.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -22,9 +22,11 @@ typedef struct run_state {
     bool keep;    /* samples and places are wanted */
 } run_state;
 
-plim_status plim_replay_open(const char *path, int device, plim_replay **replay, plim_error *error) {
-    if (!path || !replay) return plim__fail(error, PLIM_INVALID, "a replay needs a file and a place");
+plim_status plim_replay_load(const char *path, int device, plim_replay **replay, plim_error *error) {
+    PLIM__NEED(replay, error);
     *replay = NULL;
+    PLIM__NEED(path, error);
+    if (device < -1) return plim__fail(error, PLIM_INVALID, "there is no device %d", device);
     plim_replay *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "a replay", sizeof *made);
     plim__timeline_init(&made->timeline, PLIM__SOURCE_RUN);
@@ -213,17 +215,23 @@ static plim_status run(plim_replay *replay, const plim_pool_options *options, bo
 
 plim_status plim_replay_run(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
                             plim_error *error) {
-    if (!replay || !options || !result)
-        return plim__fail(error, PLIM_INVALID, "a replay, options and a result are needed");
+    plim_pool_options o;
+    PLIM__NEED(result, error);
+    *result = (plim_replay_result){0};
+    PLIM__NEED(replay, error);
+    PLIM__OPTIONS(plim_pool_options, o, options, error);
+    options = &o;
     if (options->real) return plim__fail(error, PLIM_INVALID, "a record is replayed on a simulated device");
     return run(replay, options, true, result, error);
 }
 
 plim_status plim_replay_least(plim_replay *replay, const plim_pool_options *options, uint64_t *bytes,
                               plim_error *error) {
-    if (!replay || !options || !bytes)
-        return plim__fail(error, PLIM_INVALID, "a replay, options and a place are needed");
-    plim_pool_options tried = *options;
+    plim_pool_options tried;
+    PLIM__NEED(bytes, error);
+    *bytes = 0;
+    PLIM__NEED(replay, error);
+    PLIM__OPTIONS(plim_pool_options, tried, options, error);
     plim_replay_result result;
     tried.capacity = 0;
     tried.limit = 0;

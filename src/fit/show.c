@@ -1,6 +1,6 @@
 /* The last run of a replay as a timeline, for the page and the chart. */
 #include "alloc/pool.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "fit/replay.h"
 #include "report/report.h"
 
@@ -102,6 +102,8 @@ static plim_status prepare(plim_replay *replay, plim_error *error) {
 
 plim_status plim_replay_page(plim_replay *replay, const char *path, plim_error *error) {
     plim__summary summary = {0};
+    PLIM__NEED(replay, error);
+    PLIM__NEED(path, error);
     PLIM_TRY(prepare(replay, error));
     plim_status status = plim__summary_make(&replay->timeline, &summary, error);
     if (status == PLIM_OK) status = plim__report_html(&replay->timeline, &summary, path, error);
@@ -112,7 +114,10 @@ plim_status plim_replay_page(plim_replay *replay, const char *path, plim_error *
 plim_status plim_replay_chart(plim_replay *replay, int width, bool unicode, char **text, plim_error *error) {
     plim__summary summary = {0};
     plim__str out = {0};
+    PLIM__NEED(text, error);
     *text = NULL;
+    PLIM__NEED(replay, error);
+    if (width < 0 || width > 10000) return plim__fail(error, PLIM_INVALID, "a chart of %d characters", width);
     PLIM_TRY(prepare(replay, error));
     plim_status status = plim__summary_make(&replay->timeline, &summary, error);
     plim__text_options options = {.width = width, .unicode = unicode};

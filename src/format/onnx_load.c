@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "format/onnx_read.h"
 #include "onnx/onnx.pb-c.h"
 
@@ -301,6 +301,9 @@ static plim_status read_attributes(loader *l, plim__span span, int32_t node) {
 static plim_status add_node(loader *l, plim__span span, const Onnx__NodeProto *proto) {
     const char *domain = proto->domain && strcmp(proto->domain, "ai.onnx") != 0 ? proto->domain : "";
     if (!proto->op_type || !*proto->op_type) return plim__fail(l->error, PLIM_CORRUPT, "it has no operator");
+    if (strcmp(domain, PLIM__DOMAIN) == 0) /* they trust those who make them */
+        return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s::%.100s, which files do not have",
+                          domain, proto->op_type);
     char function[512];
     snprintf(function, sizeof function, "%s::%s", domain, proto->op_type);
     if (plim__map_get(&l->function_names, function, 0))
@@ -478,26 +481,6 @@ static plim_status read_graph_attribute(loader *l, plim__span span, int32_t node
     return PLIM_OK;
 }
 
-/* The tensor of a value that the file tells: an initializer, or what a Constant node holds. */
-static plim__tensor *told(const plim_graph *g, plim_value value) {
-    int32_t producer = value < 0 ? -1 : g->values.items[value].producer;
-    if (producer < 0) return value < 0 ? NULL : plim__graph_constant_tensor(g, value);
-    const plim__node *node = &g->nodes.items[producer];
-    const plim__attribute *a = plim__node_attribute(node, "value");
-    return strcmp(node->op_name, "Constant") == 0 && !*node->domain && a ? a->tensor : NULL;
-}
-
-/* Nodes of a branch come at the end, so those in it are visited too. */
-static plim_status take_told_branches(loader *l) {
-    for (size_t n = 0; n < l->g->nodes.count; n++) {
-        const plim__node *node = &l->g->nodes.items[n];
-        if (strcmp(node->op_name, "If") != 0 || *node->domain) continue;
-        plim__tensor *condition = told(l->g, plim__node_in(node, 0));
-        if (condition) PLIM_TRY(plim__graph_take_branch(l->g, (int32_t)n, condition, false, l->error));
-    }
-    return PLIM_OK;
-}
-
 /* --- all of it ------------------------------------------------------------------------------------------------ */
 
 static plim_status load(loader *l) {
@@ -509,7 +492,7 @@ static plim_status load(loader *l) {
     PLIM_TRY(each_value(l, &l->outputs, add_output));
     if (l->outputs.count == 0) return plim__fail(l->error, PLIM_CORRUPT, "the graph has no outputs");
     PLIM_TRY(each_value(l, &l->value_infos, add_hint));
-    PLIM_TRY(take_told_branches(l));
+    PLIM_TRY(plim__graph_take_known_branches(l->g, l->error));
     return plim__graph_sort(l->g, l->error);
 }
 
@@ -528,7 +511,9 @@ static plim_status load_from(plim__onnx_reader *reader, plim_graph **graph, plim
 }
 
 plim_status plim_graph_load(const char *path, plim_graph **graph, plim_error *error) {
+    PLIM__NEED(graph, error);
     *graph = NULL;
+    PLIM__NEED(path, error);
     plim__onnx_reader reader;
     plim_status status = plim__onnx_open(&reader, path, error);
     if (status == PLIM_OK) status = load_from(&reader, graph, error);
@@ -537,7 +522,9 @@ plim_status plim_graph_load(const char *path, plim_graph **graph, plim_error *er
 }
 
 plim_status plim_graph_load_memory(const void *data, size_t size, plim_graph **graph, plim_error *error) {
+    PLIM__NEED(graph, error);
     *graph = NULL;
+    PLIM__NEED(data, error);
     plim__onnx_reader reader;
     plim__onnx_open_memory(&reader, data, size);
     plim_status status = load_from(&reader, graph, error);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "core/file.h"
 #include "format/onnx.h"
 #include "format/onnx_wire.h"
@@ -513,5 +513,7 @@ plim_status plim__onnx_save_changed(const plim_graph *graph, const plim__weights
 }
 
 plim_status plim_graph_save(const plim_graph *graph, const char *path, plim_error *error) {
+    PLIM__NEED(graph, error);
+    PLIM__NEED(path, error);
     return plim__onnx_save_limited(graph, NULL, path, ONE_FILE_LIMIT, error);
 }

@@ -3,7 +3,7 @@
  *   forward   x ──→ node ──→ node ──→ loss
  *   backward  dx ←── node ←── node ←── 1
  *
- * Only values on a way from a target to the loss have gradients. Contributions of several users are added in the order
+ * Only values on a path from a target to the loss have gradients. Contributions of several users are added in the order
  * of the walk, which is the same every time. */
 #include <stdio.h>
 #include <string.h>
@@ -158,7 +158,7 @@ static plim_status walk(plim__gradient *d, plim_value loss) {
     return PLIM_OK;
 }
 
-/* "weight.grad", when nobody has that name. */
+/* "weight.grad", when no value has that name. */
 static void name_gradient(plim_graph *g, plim_value target, plim_value gradient) {
     char name[256];
     int length = snprintf(name, sizeof name, "%s.grad", g->values.items[target].name);

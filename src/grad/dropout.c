@@ -23,7 +23,7 @@ static plim_status read_ratio(plim_graph *g, const plim__node *node, double *rat
     return plim__fail(error, PLIM_INVALID, "node '%s' (Dropout): the ratio is %g, expected 0 to 1", node->name, *ratio);
 }
 
-/* Exporters give every node a mask that nobody reads. */
+/* Exporters give every node a mask that nothing reads. */
 static bool reads_mask(const plim_graph *g, const plim__node *node) {
     plim_value mask = plim__node_out(node, 1);
     for (size_t i = 0; mask >= 0 && i < g->outputs.count; i++)

@@ -75,7 +75,7 @@ plim_status plim__gradient_einsum(plim__gradient *d) {
     PLIM_TRY(plim__einsum_read(&reading, &e));
     int used = 0;
     for (int label = 0; label < PLIM__EINSUM_LABELS; label++) used += e.size[label] >= 0;
-    if (used > 52) return plim__gradient_unsupported(d, "with more labels than letters "); /* nobody writes that */
+    if (used > 52) return plim__gradient_unsupported(d, "with more labels than letters "); /* no model has that */
     for (int i = 0; i < e.inputs; i++)
         if (plim__gradient_wanted(d, (size_t)i)) PLIM_TRY(operand(d, &e, i));
     return PLIM_OK;

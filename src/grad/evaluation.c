@@ -18,7 +18,7 @@ static bool is_read(const plim_graph *g, plim_value v) {
     return false;
 }
 
-/* What exporters make in training mode: statistics and masks besides the first output. */
+/* What exporters make in training mode: statistics and masks after the first output. */
 static bool has_one_result(const plim_graph *g, const plim__node *node) {
     for (size_t i = 1; i < node->outputs.count; i++)
         if (is_read(g, node->outputs.items[i])) return false;
@@ -41,7 +41,7 @@ static void to_evaluation(plim_graph *g) {
 
 /* --- the loss ------------------------------------------------------------------------------------------------- */
 
-/* The node behind `loss` counts only so many elements. */
+/* The node behind `loss` counts only this many elements. */
 static plim_status count_elements(plim_graph *g, plim_value loss, plim_error *error) {
     plim_value count = plim_graph_input(g, PLIM__COUNT_NAME, PLIM_I64, 0, (const int64_t[]){0});
     plim__node_add_input(g, g->values.items[loss].producer, count);

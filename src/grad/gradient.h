@@ -10,7 +10,7 @@
  *     }
  *
  * What a gradient node reads (a saved input, a saved output, or neither) decides which activations live on
- * into the backward pass: prefer outputs that are kept anyway, and masks over values. All types are concrete:
+ * into the backward pass: prefer outputs that are saved anyway, and masks over values. All types are concrete:
  * new nodes are inferred as they are made. After a failure every builder gives PLIM_NO_VALUE and the graph
  * remembers what went wrong, so a function may build everything and end in plim__gradient_set. */
 #ifndef PLIM_GRAD_GRADIENT_H
@@ -114,7 +114,7 @@ plim__gradient_function plim__gradient_of_op(const plim__op *op);
 /* --- the whole graph ------------------------------------------------------------------------------------------ */
 
 /* Adds the backward pass of scalar `loss` to a graph with concrete shapes (after plim__infer_graph). gradients[k] is
- * the gradient of targets[k], PLIM_NO_VALUE when the loss does not depend on it. An operator on the way without a
+ * the gradient of targets[k], PLIM_NO_VALUE when the loss does not depend on it. An operator on the path without a
  * gradient is PLIM_UNSUPPORTED and named. Nodes are in topological order afterwards. */
 plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_value *targets, size_t count,
                                   plim_value *gradients, plim_error *error);

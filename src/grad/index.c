@@ -76,7 +76,7 @@ plim_status plim__gradient_top_k(plim__gradient *d) {
         d, 0, scatter_added(d, "ScatterElements", indices, plim__node_int(plim__gradient_self(d), "axis", -1)));
 }
 
-/* What was kept goes back to its place: the condition is a constant, and so are the places. */
+/* What was chosen goes back to its place: the condition is a constant, and so are the places. */
 plim_status plim__gradient_compress(plim__gradient *d) {
     plim__tensor *condition = plim__graph_constant_tensor(d->graph, plim__gradient_input(d, 1));
     plim__shape own = plim__gradient_shape(d, plim__gradient_input(d, 0)), seen = own;

@@ -3,7 +3,7 @@
  *   CrossEntropy(x·w + bias, targets [, class weights])  →  LinearCrossEntropy(x, w, targets [, bias, class weights])
  *
  * Sums over rows are taken in another order, a chunk at a time, and the chunks keep products from being as large as they
- * could be: it is nobody's default. */
+ * could be: no model has that as a default. */
 #include <string.h>
 
 #include "core/error.h"
@@ -63,7 +63,7 @@ static bool find_layer(const plim_graph *g, plim_value scores, struct layer *lay
     return is_one_product(g, layer);
 }
 
-/* The layer and the views behind it, which nobody reads any more. */
+/* The layer and the views behind it, which nothing reads any more. */
 static void bury(plim_graph *g, plim_value v) {
     plim__node *node = &g->nodes.items[g->values.items[v].producer];
     bool view = is_view(node);

@@ -69,7 +69,7 @@ static bool clips(const plim_graph *g, const plim__node *node, float *low, float
 }
 
 /* A batch norm takes the ReLU or Clip that alone reads it along: one pass less forward, one less backward, and nothing
- * but its input is kept. */
+ * but its input is saved. */
 static void take_activation(plim_graph *g, int32_t n) {
     plim_value y = plim__node_out(&g->nodes.items[n], 0);
     int32_t user = plim__graph_only_user(g, y);
@@ -351,7 +351,7 @@ static plim_status attention_mask(plim__gradient *d) {
     return plim__gradient_set(d, 3, plim__gradient_unbroadcast(d, plim__gradient_end(d, slope), mask));
 }
 
-/* Nothing but q, k and v is kept: the weights are computed again. */
+/* Nothing but q, k and v is saved: the weights are computed again. */
 plim_status plim__gradient_attention(plim__gradient *d) {
     if (plim__gradient_wanted(d, 3)) PLIM_TRY(attention_mask(d));
     plim_value mask = plim__gradient_input(d, 3);

@@ -9,7 +9,7 @@
 static const size_t from[] = {0, 1, 2, 3, 5, 6, 7};
 #define GRADIENTS (sizeof from / sizeof *from)
 
-/* Y is all that the backward pass needs: it comes out even when nobody else reads it. */
+/* Y is all that the backward pass needs: it comes out even when nothing else reads it. */
 static plim_value need_y(plim__gradient *d, bool batch_first) {
     plim__shape x = plim__gradient_shape(d, plim__gradient_input(d, 0)),
                 r = plim__gradient_shape(d, plim__gradient_input(d, 2));

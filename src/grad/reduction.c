@@ -98,7 +98,7 @@ REDUCTION(reduce_sum_square, two(d, "Mul", plim__gradient_scale(d, r.dy, 2), r.x
 
 /* --- along one axis ------------------------------------------------------------------------------------------- */
 
-/* The sum runs the other way. */
+/* The sum runs backwards. */
 plim_status plim__gradient_cumsum(plim__gradient *d) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 1)};
     int64_t exclusive = plim__node_int(plim__gradient_self(d), "exclusive", 0),
@@ -109,7 +109,7 @@ plim_status plim__gradient_cumsum(plim__gradient *d) {
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
 
-/* From dy and y alone: the input need not be kept. */
+/* From dy and y alone: the input need not be saved. */
 static plim_status softmax(plim__gradient *d, const char *op) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_output(d, 0)};
     bool flattened = plim__gradient_self(d)->version < 13;

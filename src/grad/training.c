@@ -39,7 +39,7 @@ static void keep_settings(struct work *w) {
     }
 }
 
-/* Frozen parameters become constants: no gradient, no state, and nothing is kept for them. */
+/* Frozen parameters become constants: no gradient, no state, and nothing saved for them. */
 static plim_status freeze(struct work *w) {
     for (size_t k = 0; k < w->options->freeze_count; k++) {
         size_t found = 0;
@@ -126,10 +126,10 @@ static plim_status add_loss(struct work *w) {
 
 /* --- backward and update -------------------------------------------------------------------------------------- */
 
-/* A node of ours that changes `kept`, with everything it needs known. */
-static plim_status add_write(struct work *w, const char *op, plim_value kept, plim_value value) {
+/* A node of ours that changes `target`, with everything it needs known. */
+static plim_status add_write(struct work *w, const char *op, plim_value target, plim_value value) {
     int32_t n = plim__graph_add_node(w->g, PLIM__DOMAIN, op, NULL, 1);
-    plim__node_add_input(w->g, n, kept);
+    plim__node_add_input(w->g, n, target);
     plim__node_add_input(w->g, n, value);
     PLIM_TRY(plim_graph_status(w->g, w->error));
     plim__node *node = &w->g->nodes.items[n];
@@ -234,8 +234,7 @@ static plim_status build(struct work *w, const plim_graph *model) {
     PLIM_TRY(find_parameters(w));
     PLIM_TRY(add_backward(w));
     PLIM_TRY(add_update(w));
-    size_t kept =
-        w->made->correct >= 0 ? 3 : 2; /* statistics are written where they are kept, and no outputs any more */
+    size_t kept = w->made->correct >= 0 ? 3 : 2; /* statistics are persistent, and no outputs any more */
     if (w->g->outputs.count > kept) w->g->outputs.count = kept;
     PLIM_TRY(plim__graph_sort(w->g, w->error));
     return plim__graph_prune(w->g, w->error);

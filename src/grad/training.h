@@ -50,7 +50,7 @@ typedef struct plim__training_options {
     size_t freeze_count;
     uint64_t seed;
     bool sums;         /* several runs make a batch */
-    int64_t loss_rows; /* the last layer and its loss go through so many rows of scores at a time; 0: all */
+    int64_t loss_rows; /* the last layer and its loss process this many rows of scores at a time; 0: all */
     plim__fold fold;   /* computes what is constant */
 } plim__training_options;
 

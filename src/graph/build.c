@@ -97,8 +97,15 @@ static bool no_memory(plim_graph *g) {
     return false;
 }
 
+/* An argument of the caller that makes no sense; -1, which is no value and no node. */
+static int32_t misused(plim_graph *g, const char *function, const char *why) {
+    plim__graph_fail(g, PLIM_INVALID, "%s: %s", function, why);
+    return -1;
+}
+
 int64_t plim_graph_symbol(plim_graph *g, const char *name) {
     if (broken(g)) return -1;
+    if (!name) return misused(g, __func__, "name is NULL");
     for (size_t i = 0; i < g->symbols.count; i++)
         if (strcmp(g->symbols.items[i], name) == 0) return -1 - (int64_t)i;
     char *copy = plim__strdup(name);
@@ -152,6 +159,10 @@ static bool check_dims(plim_graph *g, const char *name, int rank, const int64_t 
         plim__graph_fail(g, PLIM_UNSUPPORTED, "'%s' has rank %d; up to %d is supported", name, rank, PLIM_MAX_RANK);
         return false;
     }
+    if (rank > 0 && !dims) {
+        plim__graph_fail(g, PLIM_INVALID, "'%s' has rank %d, but dims is NULL", name, rank);
+        return false;
+    }
     for (int i = 0; i < rank; i++)
         if (dims[i] < 0 && (!symbols || !plim_graph_symbol_name(g, dims[i]))) {
             plim__graph_fail(g, PLIM_SHAPE, "'%s' has a negative dimension %lld", name, (long long)dims[i]);
@@ -162,19 +173,24 @@ static bool check_dims(plim_graph *g, const char *name, int rank, const int64_t 
 
 plim_value plim_graph_input(plim_graph *g, const char *name, plim_dtype dtype, int rank, const int64_t *dims) {
     if (broken(g) || !check_dims(g, name ? name : "input", rank, dims, true)) return PLIM_NO_VALUE;
+    if (dtype <= PLIM_DTYPE_NONE || dtype >= PLIM_DTYPE_COUNT) return misused(g, __func__, "dtype is none");
     plim__shape shape = plim__shape_of(rank, dims);
     plim_value id = plim__graph_add_value(g, name, PLIM__VALUE_INPUT, dtype, &shape);
     if (id != PLIM_NO_VALUE && !plim__vec_push(&g->inputs, id)) no_memory(g);
     return id;
 }
 
-static plim_value add_data(plim_graph *g, const char *name, plim__value_kind kind, plim_dtype dtype, int rank,
-                           const int64_t *dims, const void *data) {
-    if (broken(g) || !check_dims(g, name ? name : "constant", rank, dims, false)) return PLIM_NO_VALUE;
-    plim__shape shape = plim__shape_of(rank, dims);
+static bool data_shape(plim_graph *g, const char *name, int rank, const int64_t *dims, plim__shape *shape) {
+    if (broken(g) || !check_dims(g, name ? name : "constant", rank, dims, false)) return false;
+    *shape = plim__shape_of(rank, dims);
+    return true;
+}
+
+static plim_value add_data(plim_graph *g, const char *name, plim__value_kind kind, plim_dtype dtype,
+                           const plim__shape *shape, const void *data) {
     plim__tensor *tensor;
     plim_error error;
-    if (plim__tensor_create(dtype, &shape, &tensor, &error) != PLIM_OK) {
+    if (plim__tensor_create(dtype, shape, &tensor, &error) != PLIM_OK) {
         plim__graph_fail(g, error.status, "'%s': %s", name ? name : "constant", error.message);
         return PLIM_NO_VALUE;
     }
@@ -187,17 +203,22 @@ static plim_value add_data(plim_graph *g, const char *name, plim__value_kind kin
 
 plim_value plim_graph_parameter(plim_graph *g, const char *name, plim_dtype dtype, int rank, const int64_t *dims,
                                 const void *data) {
-    return add_data(g, name, PLIM__VALUE_PARAMETER, dtype, rank, dims, data);
+    plim__shape shape;
+    if (!data_shape(g, name, rank, dims, &shape)) return PLIM_NO_VALUE;
+    return add_data(g, name, PLIM__VALUE_PARAMETER, dtype, &shape, data);
 }
 
 plim_value plim_graph_constant(plim_graph *g, const char *name, plim_dtype dtype, int rank, const int64_t *dims,
                                const void *data) {
-    return add_data(g, name, PLIM__VALUE_CONSTANT, dtype, rank, dims, data);
+    plim__shape shape;
+    if (!data_shape(g, name, rank, dims, &shape)) return PLIM_NO_VALUE;
+    return add_data(g, name, PLIM__VALUE_CONSTANT, dtype, &shape, data);
 }
 
 plim_value plim_graph_parameter_take(plim_graph *g, const char *name, plim_dtype dtype, int rank, const int64_t *dims,
                                      void *data) {
-    if (broken(g) || !data || !check_dims(g, name, rank, dims, false)) {
+    if (!broken(g) && !data) return misused(g, __func__, "data is NULL");
+    if (broken(g) || !check_dims(g, name ? name : "parameter", rank, dims, false)) {
         plim__free(data);
         return PLIM_NO_VALUE;
     }
@@ -205,7 +226,7 @@ plim_value plim_graph_parameter_take(plim_graph *g, const char *name, plim_dtype
     plim__tensor *tensor;
     plim_error error;
     if (plim__tensor_take(dtype, &shape, data, &tensor, &error) != PLIM_OK) {
-        plim__graph_fail(g, error.status, "'%s': %s", name, error.message);
+        plim__graph_fail(g, error.status, "'%s': %s", name ? name : "parameter", error.message);
         return PLIM_NO_VALUE;
     }
     return plim__graph_add_tensor(g, name, PLIM__VALUE_PARAMETER, tensor);
@@ -254,6 +275,8 @@ bool plim__node_set_attribute(plim_graph *g, int32_t node, plim__attribute attri
     return no_memory(g);
 }
 
+#define MOST_ENDS ((size_t)1 << 16) /* inputs or outputs of a node */
+
 /* "domain::Name" or "Name". */
 static int32_t add_named_node(plim_graph *g, const char *op, const char *name) {
     const char *colons = strstr(op, "::");
@@ -267,6 +290,10 @@ static int32_t add_named_node(plim_graph *g, const char *op, const char *name) {
 int32_t plim_graph_node(plim_graph *g, const char *op, const char *name, const plim_value *inputs, size_t input_count,
                         size_t output_count) {
     if (broken(g)) return -1;
+    if (!op) return misused(g, __func__, "op is NULL");
+    if (input_count && !inputs) return misused(g, __func__, "inputs is NULL");
+    if (input_count > MOST_ENDS || output_count > MOST_ENDS)
+        return misused(g, __func__, "more inputs or outputs than any operator has");
     for (size_t i = 0; i < input_count; i++)
         if (inputs[i] < PLIM_NO_VALUE || inputs[i] >= (plim_value)g->values.count) {
             plim__graph_fail(g, PLIM_INVALID, "input %zu of a %s node is not a value of this graph", i, op);
@@ -296,17 +323,32 @@ plim_value plim_graph_apply(plim_graph *g, const char *op, const plim_value *inp
     return plim_graph_node_output(g, plim_graph_node(g, op, NULL, inputs, count, 1), 0);
 }
 
+/* Whether an attribute can be set: the graph, the node and what is said of it are there. */
+static bool can_set(plim_graph *g, int32_t node, const char *name, bool has_values) {
+    if (broken(g)) return false;
+    if (node < 0 || (size_t)node >= g->nodes.count)
+        misused(g, "plim_graph_set", "an attribute of a node that is not there");
+    else if (!name)
+        misused(g, "plim_graph_set", "an attribute's name is NULL");
+    else if (!has_values)
+        plim__graph_fail(g, PLIM_INVALID, "plim_graph_set: the value of attribute '%s' is NULL", name);
+    return !broken(g);
+}
+
 void plim_graph_set_int(plim_graph *g, int32_t node, const char *name, int64_t value) {
+    if (!can_set(g, node, name, true)) return;
     plim__node_set_attribute(g, node,
                              (plim__attribute){.name = plim__strdup(name), .type = PLIM__ATTRIBUTE_INT, .i = value});
 }
 
 void plim_graph_set_float(plim_graph *g, int32_t node, const char *name, float value) {
+    if (!can_set(g, node, name, true)) return;
     plim__node_set_attribute(g, node,
                              (plim__attribute){.name = plim__strdup(name), .type = PLIM__ATTRIBUTE_FLOAT, .f = value});
 }
 
 void plim_graph_set_string(plim_graph *g, int32_t node, const char *name, const char *value) {
+    if (!can_set(g, node, name, value != NULL)) return;
     plim__attribute a = {
         .name = plim__strdup(name), .type = PLIM__ATTRIBUTE_STRING, .s = plim__strdup(value), .length = strlen(value)};
     if (!a.s) {
@@ -317,6 +359,7 @@ void plim_graph_set_string(plim_graph *g, int32_t node, const char *name, const 
 }
 
 void plim_graph_set_ints(plim_graph *g, int32_t node, const char *name, const int64_t *values, size_t count) {
+    if (!can_set(g, node, name, values || !count)) return;
     plim__attribute a = {
         .type = PLIM__ATTRIBUTE_INTS, .length = count, .ints = plim__alloc_array(count, sizeof *values)};
     if (a.ints) {
@@ -327,6 +370,7 @@ void plim_graph_set_ints(plim_graph *g, int32_t node, const char *name, const in
 }
 
 void plim_graph_set_floats(plim_graph *g, int32_t node, const char *name, const float *values, size_t count) {
+    if (!can_set(g, node, name, values || !count)) return;
     plim__attribute a = {
         .type = PLIM__ATTRIBUTE_FLOATS, .length = count, .floats = plim__alloc_array(count, sizeof *values)};
     if (a.floats) {
@@ -337,6 +381,9 @@ void plim_graph_set_floats(plim_graph *g, int32_t node, const char *name, const 
 }
 
 void plim_graph_set_strings(plim_graph *g, int32_t node, const char *name, const char *const *values, size_t count) {
+    bool complete = values || !count;
+    for (size_t i = 0; complete && i < count; i++) complete = values[i] != NULL;
+    if (!can_set(g, node, name, complete)) return;
     plim__attribute a = {
         .type = PLIM__ATTRIBUTE_STRINGS, .length = count, .strings = plim__alloc_zero(count, sizeof *a.strings)};
     bool ok = a.strings != NULL;
@@ -346,7 +393,12 @@ void plim_graph_set_strings(plim_graph *g, int32_t node, const char *name, const
 }
 
 void plim_graph_set_value_name(plim_graph *g, plim_value value, const char *name) {
-    if (broken(g) || value < 0 || strcmp(g->values.items[value].name, name) == 0) return;
+    if (broken(g)) return;
+    if (value < 0 || (size_t)value >= g->values.count || !name) {
+        misused(g, __func__, name ? "this is not a value of the graph" : "name is NULL");
+        return;
+    }
+    if (strcmp(g->values.items[value].name, name) == 0) return;
     if (plim__map_get(&g->names, name, -1) >= 0) {
         plim__graph_fail(g, PLIM_CORRUPT, "the value '%s' is defined twice", name);
         return;

@@ -21,7 +21,7 @@ typedef enum plim__value_kind {
     PLIM__VALUE_INPUT,     /* fed by the caller */
     PLIM__VALUE_CONSTANT,  /* fixed data */
     PLIM__VALUE_PARAMETER, /* data that training changes: a float initializer of the model */
-    PLIM__VALUE_STATE,     /* written by the step and kept between steps: optimizer state, statistics; zero at first
+    PLIM__VALUE_STATE,     /* persistent, written by the step: optimizer state, statistics; zero at first
                             * when it has no tensor */
     PLIM__VALUE_SUM,       /* the same for the gradient of a parameter, summed up over micro-batches */
 } plim__value_kind;
@@ -115,6 +115,9 @@ struct plim_graph {
     plim_error failure; /* the first failure while building */
 };
 
+/* The domain of operators that passes and gradients make; no file has them. */
+#define PLIM__DOMAIN "plimsoll"
+
 #define PLIM__DEFAULT_OPSET 17 /* of graphs built in code */
 
 /* --- parts ---------------------------------------------------------------------------------------------------- */
@@ -181,12 +184,14 @@ int32_t *plim__graph_uses(const plim_graph *g);
 /* The only live node that uses the value; -1 when there are none, several, or it is a graph output. */
 int32_t plim__graph_only_user(const plim_graph *g, plim_value value);
 /* The branch of an If node that `condition` (one bool) selects takes the node's place; its nodes come at the end, to be
- * sorted. With `fixed` its weights are constants: nobody who looks at the graph that was loaded would find them. */
+ * sorted. With `fixed` its weights are constants: a reader of the loaded graph would not find them. */
 plim_status plim__graph_take_branch(plim_graph *g, int32_t node, plim__tensor *condition, bool fixed,
                                     plim_error *error);
+/* The same for every If whose condition the graph tells: a constant, or what a Constant node holds. */
+plim_status plim__graph_take_known_branches(plim_graph *g, plim_error *error);
 /* Orders nodes topologically; a cycle or a value without a producer is PLIM_CORRUPT and is named. */
 plim_status plim__graph_sort(plim_graph *g, plim_error *error);
-/* Marks nodes dead whose outputs nobody needs, and forgets dead nodes. Values stay where they are. */
+/* Marks nodes dead whose outputs nothing needs, and drops dead nodes. Values stay where they are. */
 plim_status plim__graph_prune(plim_graph *g, plim_error *error);
 /* A number that tells models apart: over the names, types and shapes of inputs and of the parameters that nodes use, over
  * the nodes, their attributes and what they connect, over small constants; not over the weights' data. A model and the

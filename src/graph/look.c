@@ -33,7 +33,7 @@ plim_value plim_graph_output_at(const plim_graph *g, size_t index) {
 }
 
 plim_value plim_graph_find(const plim_graph *g, const char *name) {
-    return g ? (plim_value)plim__map_get(&g->names, name, PLIM_NO_VALUE) : PLIM_NO_VALUE;
+    return g && name ? (plim_value)plim__map_get(&g->names, name, PLIM_NO_VALUE) : PLIM_NO_VALUE;
 }
 
 static const plim__value *value_at(const plim_graph *g, plim_value v) {
@@ -53,7 +53,7 @@ plim_dtype plim_graph_value_dtype(const plim_graph *g, plim_value v) {
 int plim_graph_value_shape(const plim_graph *g, plim_value v, int64_t dims[PLIM_MAX_RANK]) {
     const plim__value *value = value_at(g, v);
     if (!value) return -1;
-    for (int i = 0; i < value->shape.rank; i++) dims[i] = value->shape.dims[i];
+    for (int i = 0; dims && i < value->shape.rank; i++) dims[i] = value->shape.dims[i];
     return value->shape.rank;
 }
 

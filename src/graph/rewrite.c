@@ -66,7 +66,7 @@ static const char *node_label(const plim__node *node) { return *node->name ? nod
 /* What ordering needs of each node. */
 struct visit {
     enum { NEW, OPEN, DONE } state;
-    size_t next;   /* input to look at */
+    size_t next;   /* input to visit */
     int32_t below; /* the node that waits for this one; -1 at the bottom */
     int32_t place; /* in the new order */
 };

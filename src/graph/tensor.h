@@ -49,7 +49,7 @@ void plim__tensor_release(plim__tensor *tensor);         /* NULL is fine */
 
 /* Copies the data to `into` (tensor->bytes), from memory or from the file. */
 plim_status plim__tensor_read(const plim__tensor *tensor, void *into, plim_error *error);
-/* Brings the data into memory, for constants that the program itself looks at. */
+/* Brings the data into memory, for constants that the program itself reads. */
 plim_status plim__tensor_load(plim__tensor *tensor, plim_error *error);
 
 /* The elements of an integer or float tensor as int64, for axes, shapes and sizes: at most `most`. */

@@ -29,7 +29,7 @@ static inline plim_status plim__copies_emit(plim__lower *l, const char *label, p
 
 /* Whole bytes of an element; PLIM_UNSUPPORTED for types that are smaller or have no size. */
 plim_status plim__lower_element_size(plim__lower *l, plim_dtype dtype, size_t *bytes);
-/* For the readers of src/ops: they look at the graph and do not change it. */
+/* For the readers of src/ops, which do not change the graph. */
 static inline plim__infer plim__lower_reading(plim__lower *l) {
     return (plim__infer){(plim_graph *)plim__lower_graph(l), plim__lower_node(l), plim__lower_error(l)};
 }

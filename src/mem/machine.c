@@ -9,7 +9,7 @@
 #include "mem/resident.h"
 #include "mem/spill.h"
 
-/* Address space that a run takes besides what becomes resident: stacks, generated code, gaps between mappings. */
+/* Address space that a run takes in addition to what becomes resident: stacks, generated code, gaps between mappings. */
 #define ADDRESSES ((uint64_t)16 << 20)
 
 void plim__limits_publish(const plim__limits *from, plim_limits *to) {

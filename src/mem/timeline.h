@@ -187,7 +187,7 @@ typedef struct plim__timeline {
     plim__text_id title; /* the file's or model's name */
     uint64_t budget;     /* 0: none */
     uint64_t capacity;   /* what the device has; 0: not known */
-    char *plan;          /* how to make this plan again, as JSON (src/run/saved_plan.h); NULL for none */
+    char *plan;          /* how to make this plan again, as JSON (src/budget/saved_plan.h); NULL for none */
     plim__text_id cut;   /* why the record ends early; 0 when it is whole */
     uint32_t *slots;     /* hash of texts */
     size_t slot_count;

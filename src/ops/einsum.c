@@ -148,7 +148,7 @@ void plim__cost_einsum(const plim_graph *g, const plim__node *node, plim__cost *
     union {
         const plim_graph *fixed;
         plim_graph *graph;
-    } borrowed = {.fixed = g}; /* the reader only looks */
+    } borrowed = {.fixed = g}; /* the reader changes nothing */
     plim__infer ctx = {borrowed.graph, node, NULL};
     plim__einsum e;
     if (plim__einsum_read(&ctx, &e) != PLIM_OK) return;

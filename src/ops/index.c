@@ -182,3 +182,18 @@ plim_status plim__infer_eye_like(plim__infer *ctx) {
     if (in->rank != 2) return plim__infer_fail(ctx, PLIM_SHAPE, "the input is not a matrix");
     return plim__infer_output(ctx, 0, (plim_dtype)plim__node_int(ctx->node, "dtype", plim__infer_dtype(ctx, 0)), in);
 }
+
+/* --- questions about graphs ------------------------------------------------------------------------------------ */
+
+int64_t plim__op_rows_picked(const plim_graph *g, plim_value indices) {
+    int64_t rows = 0;
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        if (node->dead || strcmp(node->op_name, "Gather") != 0 || plim__node_in(node, 1) != indices) continue;
+        const plim__shape *table = &g->values.items[plim__node_in(node, 0)].shape;
+        int64_t axis = plim__node_int(node, "axis", 0);
+        int64_t size = axis >= 0 && axis < table->rank ? table->dims[axis] : 0;
+        if (size > 0 && (rows == 0 || size < rows)) rows = size;
+    }
+    return rows;
+}

@@ -19,7 +19,10 @@ void plim_operator_get(size_t index, plim_operator *row) {
                            .until = op->until,
                            .differentiable = plim__op_has_gradient(op),
                            .view = (op->flags & PLIM__OP_VIEW) != 0,
-                           .in_place = (op->flags & PLIM__OP_INPLACE) != 0};
+                           .in_place = (op->flags & PLIM__OP_INPLACE) != 0,
+                           .random = (op->flags & PLIM__OP_RANDOM) != 0};
+    _Static_assert(sizeof row->gradient_reads == PLIM__SAVED_TEXT, "the text fits");
+    plim__op_saved_text(op, row->gradient_reads);
 }
 
 size_t plim_pass_count(void) { return plim__pass_count + 1; }

@@ -1,4 +1,4 @@
-/* Shapes of operators that only look at memory another way: reshapes, transposes, slices, splits. */
+/* Shapes of operators that see the same memory in another shape: reshapes, transposes, slices, splits. */
 #include "ops/movement.h"
 
 #include <string.h>

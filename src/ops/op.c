@@ -44,6 +44,26 @@ bool plim__op_requires(const plim__op *op, size_t i) {
     return i < (size_t)op->min_in || op->max_in == PLIM__MANY;
 }
 
+static void add_saved(char text[PLIM__SAVED_TEXT], const char *format, int number) {
+    size_t length = strlen(text);
+    if (length) length += (size_t)snprintf(text + length, PLIM__SAVED_TEXT - length, ", ");
+    snprintf(text + length, PLIM__SAVED_TEXT - length, format, number);
+}
+
+const char *plim__op_saved_text(const plim__op *op, char text[PLIM__SAVED_TEXT]) {
+    *text = 0;
+    if (op->saved == PLIM__SAVED_NONE) return text;
+    bool any = (op->saved & PLIM__SAVED_INS) == PLIM__SAVED_INS;
+    if (any) add_saved(text, "any input", 0);
+    for (int i = 0; i < 15; i++)
+        if (!any && op->saved & PLIM__SAVED_IN(i)) add_saved(text, "input %d", i);
+    for (int i = 0; i < 14; i++)
+        if (op->saved & PLIM__SAVED_OUT(i)) add_saved(text, "output %d", i);
+    if (op->saved & PLIM__SAVED_EXTRA) add_saved(text, "what its training form saves", 0);
+    if (op->saved == 0) add_saved(text, "nothing", 0);
+    return text;
+}
+
 static plim_status check_counts(const plim__node *node, plim_error *error) {
     const plim__op *op = node->op;
     int in = (int)node->inputs.count, out = (int)node->outputs.count;
@@ -56,6 +76,10 @@ static plim_status check_counts(const plim__node *node, plim_error *error) {
     for (size_t i = 0; i < node->inputs.count; i++)
         if (node->inputs.items[i] < 0 && plim__op_requires(op, i))
             return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): input %zu is missing", node->name, op->name, i);
+    bool own = strcmp(op->domain, PLIM__DOMAIN) == 0; /* backward passes compute what is asked of them */
+    for (int i = 0; !own && i < op->min_out; i++)
+        if (node->outputs.items[i] < 0)
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): output %d is missing", node->name, op->name, i);
     return PLIM_OK;
 }
 
@@ -193,7 +217,7 @@ static plim_status infer_node(plim_graph *g, int32_t n, plim__fold fold, void *c
     PLIM_TRY(node->op->infer(&ctx));
     node = &g->nodes.items[n];                    /* nodes may have been added */
     if (node->dead) return PLIM_OK;               /* they have taken its place */
-    if (node->outputs.count == 0) return PLIM_OK; /* it writes to what is kept */
+    if (node->outputs.count == 0) return PLIM_OK; /* it writes to persistent values */
     bool outputs_known = all_constant(g, node->outputs.items, node->outputs.count);
     if (!outputs_known && fold && !(node->op->flags & PLIM__OP_RANDOM) &&
         all_constant(g, node->inputs.items, node->inputs.count)) {

@@ -8,11 +8,12 @@
  * function; `none` stands for no gradient. since..until are the opsets of the domain that are understood.
  *
  * Inputs before min_in must be there (but see PLIM__OP_ABSENT), those from min_in on may be left out anywhere. A
- * max_in of MANY means any number, all of which must be there; max_out likewise.
+ * max_in of MANY means any number, all of which must be there. Outputs before min_out must be there, but of our own
+ * operators.
  *
  * saved lists what the gradient reads of the forward pass, which is what has to live until then: IN(i) and OUT(i)
  * for inputs and outputs, INS for any of the inputs, EXTRA for what a training form of the operator computes
- * besides (where a maximum was, a mean); NOTHING, or NONE where there is no gradient. A gradient that reads
+ * in addition (where a maximum was, a mean); NOTHING, or NONE where there is no gradient. A gradient that reads
  * anything else fails. */
 #ifndef PLIM_OPS_OP_H
 #define PLIM_OPS_OP_H
@@ -23,8 +24,6 @@
 #include "graph/graph.h"
 
 #define PLIM__MANY 32767
-/* Operators that passes and gradients make; never in files of others. */
-#define PLIM__DOMAIN "plimsoll"
 
 /* What a gradient reads of the forward pass, as bits of plim__op.saved. */
 #define PLIM__SAVED_IN(i)  (1u << (i))        /* i < 15 */
@@ -68,6 +67,9 @@ extern const plim__op plim__ops[];
 extern const size_t plim__op_count;
 
 static inline bool plim__op_has_gradient(const plim__op *op) { return op->saved != PLIM__SAVED_NONE; }
+/* "input 0, output 0": what the gradient reads, for people; "nothing", or "" where there is no gradient. */
+#define PLIM__SAVED_TEXT 160
+const char *plim__op_saved_text(const plim__op *op, char text[PLIM__SAVED_TEXT]);
 /* Whether input i may not be left out. */
 bool plim__op_requires(const plim__op *op, size_t i);
 /* The row for an operator at an opset; NULL when there is none. */
@@ -76,6 +78,10 @@ const plim__op *plim__op_find(const char *domain, const char *name, int version)
  * PLIM_UNSUPPORTED names the first operator without a row:
  * "unsupported: operator X (opset N) in node 'name'". */
 plim_status plim__ops_resolve(plim_graph *g, plim_error *error);
+
+/* How many rows the tables have that a value picks from as indices, the fewest where there are several; 0 when it picks
+ * from none. */
+int64_t plim__op_rows_picked(const plim_graph *g, plim_value indices);
 
 /* --- for inference functions: all shapes are concrete --------------------------------------------------------- */
 

@@ -45,6 +45,8 @@ plim_status plim__quantization_read(plim__infer *ctx, plim__quantization *q) {
 plim_status plim__infer_quantize_linear(plim__infer *ctx) {
     plim__quantization q;
     PLIM_TRY(plim__quantization_read(ctx, &q));
+    if (plim__node_int(ctx->node, "precision", 0) != 0) /* since opset 23 */
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator QuantizeLinear with a precision");
     int64_t asked = plim__node_int(ctx->node, "output_dtype", 0);
     plim_dtype dtype = plim__infer_has(ctx, 2)                 ? plim__infer_dtype(ctx, 2)
                        : asked > 0 && asked < PLIM_DTYPE_COUNT ? (plim_dtype)asked
@@ -55,6 +57,9 @@ plim_status plim__infer_quantize_linear(plim__infer *ctx) {
 plim_status plim__infer_dequantize_linear(plim__infer *ctx) {
     plim__quantization q;
     PLIM_TRY(plim__quantization_read(ctx, &q));
+    int64_t asked = plim__node_int(ctx->node, "output_dtype", 0); /* since opset 23 */
+    if (asked != 0 && asked != (int64_t)plim__infer_dtype(ctx, 1))
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator DequantizeLinear with an output_dtype");
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 1), plim__infer_shape(ctx, 0));
 }
 

@@ -38,7 +38,7 @@ static plim_status read_modes(plim__infer *ctx, plim__resize *r) {
 }
 
 /* A list of numbers from input i; count 0 when it is absent or empty. Float initializers are parameters, but
- * nobody trains a scale. */
+ * no model trains a scale. */
 static plim_status read_numbers(plim__infer *ctx, size_t i, double *values, size_t most, size_t *count) {
     *count = 0;
     if (!plim__infer_has(ctx, i) || plim__shape_elements(plim__infer_shape(ctx, i)) == 0) return PLIM_OK;

@@ -24,10 +24,10 @@ double plim__update_get(const plim__node *node, const char *name) {
     return there ? plim__tensor_at(attribute->tensor, 0) : 0;
 }
 
-static plim_status check_kept(plim__infer *ctx, size_t i) {
+static plim_status check_persistent(plim__infer *ctx, size_t i) {
     plim__value_kind kind = ctx->graph->values.items[plim__node_in(ctx->node, i)].kind;
     if (kind == PLIM__VALUE_PARAMETER || kind == PLIM__VALUE_STATE || kind == PLIM__VALUE_SUM) return PLIM_OK;
-    return plim__infer_fail(ctx, PLIM_INVALID, "'%s' is not kept from step to step, so it cannot be changed",
+    return plim__infer_fail(ctx, PLIM_INVALID, "'%s' is not persistent, so it cannot be changed",
                             ctx->graph->values.items[plim__node_in(ctx->node, i)].name);
 }
 
@@ -46,7 +46,7 @@ static plim_status check_like(plim__infer *ctx, size_t i, size_t like) {
 }
 
 plim_status plim__infer_assign(plim__infer *ctx) {
-    PLIM_TRY(check_kept(ctx, 0));
+    PLIM_TRY(check_persistent(ctx, 0));
     return check_like(ctx, 1, 0);
 }
 
@@ -70,11 +70,11 @@ static plim_status check_common(plim__infer *ctx) {
 
 plim_status plim__infer_update(plim__infer *ctx) {
     PLIM_TRY(check_common(ctx));
-    PLIM_TRY(check_kept(ctx, PLIM__UPDATE_PARAMETER));
+    PLIM_TRY(check_persistent(ctx, PLIM__UPDATE_PARAMETER));
     PLIM_TRY(check_like(ctx, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
     for (size_t i = PLIM__UPDATE_STATES; i < ctx->node->inputs.count; i++) {
         PLIM_TRY(check_like(ctx, i, PLIM__UPDATE_PARAMETER));
-        PLIM_TRY(check_kept(ctx, i));
+        PLIM_TRY(check_persistent(ctx, i));
     }
     return PLIM_OK;
 }
@@ -108,7 +108,7 @@ plim_status plim__infer_adafactor_direction(plim__infer *ctx) {
     for (int i = 0; i < states; i++) {
         plim__shape expected = plim__adafactor_state(gradient, i);
         PLIM_TRY(check_number(ctx, 3 + (size_t)i, PLIM_F32, plim__shape_elements(&expected)));
-        PLIM_TRY(check_kept(ctx, 3 + (size_t)i));
+        PLIM_TRY(check_persistent(ctx, 3 + (size_t)i));
     }
     PLIM_TRY(plim__infer_output(ctx, 0, PLIM_F32, gradient));
     return plim__infer_output(ctx, 1, PLIM_F64, &one_number);
@@ -117,7 +117,7 @@ plim_status plim__infer_adafactor_direction(plim__infer *ctx) {
 plim_status plim__infer_adafactor_update(plim__infer *ctx) {
     PLIM_TRY(check_number(ctx, 0, PLIM_F64, 2));
     PLIM_TRY(check_number(ctx, 1, PLIM_F64, 1));
-    PLIM_TRY(check_kept(ctx, 2));
+    PLIM_TRY(check_persistent(ctx, 2));
     return check_like(ctx, 3, 2);
 }
 

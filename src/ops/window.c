@@ -39,7 +39,7 @@ static plim_status read_common(const plim__node *node, const plim__shape *x, con
 
 static int64_t extent(const plim__window *w, int i) { return (w->kernel[i] - 1) * w->dilation[i] + 1; }
 
-/* SAME pads so that out = ceil(in / stride); the odd cell goes to the end (UPPER) or the start (LOWER). */
+/* SAME pads so that out = ceil(in / stride); the cell that is left over goes to the end (UPPER) or the start (LOWER). */
 static void pad_same(plim__window *w, bool upper) {
     for (int i = 0; i < w->axes; i++) {
         int64_t out = (w->in[i] + w->stride[i] - 1) / w->stride[i],

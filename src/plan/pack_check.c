@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 #include "plimsoll/pack.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
@@ -63,6 +63,8 @@ static plim_status sweep(const plim_pack_buffer *buffers, const int64_t *offsets
 static plim_status check_alone(const plim_pack_buffer *buffer, size_t index, int64_t offset, plim_error *error) {
     if (offset < 0)
         return plim__fail(error, PLIM_INVALID, "buffer %zu has the negative offset %lld", index, (long long)offset);
+    if (buffer->size > INT64_MAX - offset)
+        return plim__fail(error, PLIM_INVALID, "buffer %zu at %lld ends beyond 63 bits", index, (long long)offset);
     if (buffer->alignment > 1 && offset % buffer->alignment)
         return plim__fail(error, PLIM_INVALID, "buffer %zu at %lld is not aligned to %lld", index, (long long)offset,
                           (long long)buffer->alignment);
@@ -73,6 +75,8 @@ static plim_status check_alone(const plim_pack_buffer *buffer, size_t index, int
 }
 
 plim_status plim_pack_check(const plim_pack_buffer *buffers, size_t count, const int64_t *offsets, plim_error *error) {
+    if (count) PLIM__NEED(buffers, error);
+    if (count) PLIM__NEED(offsets, error);
     event *events = plim__alloc_array(2 * count + 1, sizeof *events);
     size_t *live = plim__alloc_array(count + 1, sizeof *live), event_count = 0;
     plim_status status = PLIM_OK;

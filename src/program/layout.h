@@ -8,7 +8,7 @@
 
 #include "graph/shape.h"
 
-/* A device's own description of an arrangement (oneDNN's memory descriptor); nobody else reads it. */
+/* A device's own description of an arrangement (oneDNN's memory descriptor); only the device reads it. */
 #define PLIM__NATIVE_BYTES 704
 typedef struct plim__native {
     _Alignas(8) unsigned char bytes[PLIM__NATIVE_BYTES];

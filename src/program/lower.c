@@ -207,6 +207,7 @@ plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run
                        .release = release,
                        .node = l->node_index,
                        .phase = l->node->phase,
+                       .product = (l->node->op->flags & PLIM__OP_PRODUCT) != 0,
                        .writes = (l->node->op->flags & PLIM__OP_WRITES) != 0,
                        .spill = l->spill,
                        .label = label,

@@ -51,7 +51,7 @@ typedef struct plim__call {
     const int64_t *places; /* of each out operand: where it is in that file, -1: in memory. NULL: none is */
     void *window;          /* memory to work on them in: plim__spill_window_bytes */
     uint64_t tick;         /* the number of the run since training began, for random operators */
-    bool first;            /* the run is the first of its batch: sums begin anew */
+    bool first;            /* the run is the first of its batch: sums start at zero */
     plim_error *error;     /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;
 
@@ -68,6 +68,7 @@ typedef struct plim__step {
     int32_t scratch;                 /* buffer, -1 for none */
     int32_t inplace_in, inplace_out; /* this output may be written over this input; -1 for none */
     plim__phase phase;               /* of its node */
+    bool product;                    /* a convolution or matrix product, as the row of its operator says */
     bool writes;                     /* persistent out operands are read too, then written: after all their readers */
     uint32_t spill;                  /* bit k: out operand k may be spilled */
     plim__cost cost;

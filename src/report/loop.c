@@ -210,6 +210,18 @@ static bool find_leaks(const plim__timeline *timeline, const steps *loop, plim__
     return fine;
 }
 
+/* Steps that were inferred may be layers of one pass, whose activations are meant to stay until the backward pass. A
+ * training step gives most of what it takes back; layers keep a good part of it. */
+static bool are_layers(const plim__timeline *timeline, const steps *loop, const plim__summary *summary) {
+    double taken = 0;
+    for (size_t i = 0; i < timeline->lives.count; i++) {
+        const plim__timeline_life *life = &timeline->lives.items[i];
+        if (life->born >= loop->ends[0] && life->born < loop->ends[loop->count - 1]) taken += (double)life->bytes;
+    }
+    double per_step = taken / (loop->count - 1);
+    return summary->loop.leaked_per_step > 0.25 * per_step;
+}
+
 /* The highest address in use in each step. A life covers steps first ... last, which two runs of a power of
  * two steps cover too; so each life raises two cells, and the longer runs are handed down at the end:
  *   level 2   ├───────────┤
@@ -305,7 +317,13 @@ plim_status plim__loop_find(const plim__timeline *timeline, plim__summary *summa
     }
     summary->loop.steps = loop.count;
     if (fine && loop.count >= PLIM__LOOP_LEAST) {
-        fine = find_leaks(timeline, &loop, summary) && find_fragmentation(timeline, &loop, summary);
+        fine = find_leaks(timeline, &loop, summary);
+        if (fine && summary->loop.inferred && summary->loop.leaks.count && are_layers(timeline, &loop, summary)) {
+            summary->loop.leaks.count = 0;
+            summary->loop.leaked_per_step = 0;
+            loop.count = summary->loop.steps = 0;
+        }
+        fine = fine && (loop.count == 0 || find_fragmentation(timeline, &loop, summary));
         if (fine) find_end(timeline, &summary->loop);
     }
     plim__free(loop.ends);

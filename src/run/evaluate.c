@@ -8,14 +8,14 @@
 
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "run/feed.h"
 #include "run/session_parts.h"
 
 int64_t plim_evaluation_batch(const plim_loss *loss, const plim_data *data) {
     plim_data_info info;
     plim_data_get_info(data, &info);
-    if (loss->kind != PLIM_LOSS_MODEL) return info.batch;
+    if (!data || !loss || loss->kind != PLIM_LOSS_MODEL) return info.batch;
     if (info.skips_bad) return 1;                                /* any number may come, and only this one divides it */
     int64_t part = info.batch, rest = info.samples % info.batch; /* the largest part that divides both */
     while (rest > 0) {
@@ -146,7 +146,10 @@ static plim_status run_batch(struct work *w, const plim_data_batch *batch) {
 plim_status plim_evaluate(plim_session *session, plim_data *data, plim_evaluation *result, plim_error *error) {
     struct work w = {.session = session, .result = result, .error = error};
     plim_data_batch batch;
+    PLIM__NEED(result, error);
     *result = (plim_evaluation){0};
+    PLIM__NEED(session, error);
+    PLIM__NEED(data, error);
     PLIM_TRY(prepare(&w, data));
     for (bool last = false; !last; last = batch.last) {
         PLIM_TRY(plim_data_next(data, &batch, error));

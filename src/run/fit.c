@@ -249,6 +249,10 @@ static plim_status prepare(plim__fit *f) {
 static plim_status check_options(const plim_fit_options *o, plim_error *error) {
     if (o->epochs < 0 || o->steps < 0 || o->patience < 0 || o->checkpoint_every < 0)
         return plim__fail(error, PLIM_INVALID, "epochs, steps, patience and checkpoint_every must not be negative");
+    if ((o->resume || o->checkpoint_every) && !o->checkpoint)
+        return plim__fail(error, PLIM_INVALID, "resume and checkpoint_every need a checkpoint");
+    if ((o->best || o->patience) && !o->validation)
+        return plim__fail(error, PLIM_INVALID, "best and patience need data for validation");
     return PLIM_OK;
 }
 

@@ -32,7 +32,8 @@ static void *borrow(const plim__runner *runner, size_t from, size_t bytes, const
                       ? (size_t)(at - arena->transient)
                       : arena->transient_bytes;
     if (bytes == 0) bytes = 1; /* nothing has a place too, and one that give_back knows */
-    return from + bytes <= most ? arena->transient + from : plim__alloc(bytes);
+    if (from + bytes <= most) return arena->transient + from;
+    return device_of(runner)->host ? plim__alloc(bytes) : NULL;
 }
 
 static void give_back(const plim__runner *runner, void *memory) {
@@ -123,10 +124,27 @@ static plim_status move_spilled(plim__runner *runner, const plim__load *load, vo
     return status;
 }
 
+/* Through memory of a device that cannot reach the caller's: `out` to `dense`, or back. */
+static plim_status move_staged(plim__runner *runner, const plim__load *load, void *dense, bool out, plim_error *error) {
+    const plim__device *device = device_of(runner);
+    plim__engine *engine = runner->program->engine;
+    size_t bytes = dense_bytes(runner, load);
+    void *place = plim__runner_at(runner, (plim__operand){load->buffer, 0}), *staging = borrow(runner, 0, bytes, NULL);
+    if (!staging) return plim__fail_memory(error, "rearranging a weight", bytes);
+    plim_status status = out ? PLIM_OK : device->write(engine, staging, dense, bytes);
+    if (status == PLIM_OK)
+        status = rearrange(runner, out ? &load->back : &load->in, (struct in_use){aligned(bytes), NULL},
+                           out ? place : staging, out ? staging : place, error);
+    if (status == PLIM_OK && out) status = device->read(engine, dense, staging, bytes);
+    give_back(runner, staging);
+    return status;
+}
+
 plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
     char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     enter(runner);
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, dense, true, error);
+    if (load->back.run && !device_of(runner)->host) return move_staged(runner, load, dense, true, error);
     if (load->back.run) return rearrange(runner, &load->back, (struct in_use){0, dense}, source, dense, error);
     return device_of(runner)->read(runner->program->engine, dense, source, dense_bytes(runner, load));
 }
@@ -137,6 +155,7 @@ plim_status plim__runner_write_tensor(plim__runner *runner, const plim__load *lo
     enter(runner);
     void *from = (void *)(uintptr_t)dense;
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, from, false, error);
+    if (load->in.run && !device_of(runner)->host) return move_staged(runner, load, from, false, error);
     if (load->in.run) return rearrange(runner, &load->in, (struct in_use){0, from}, from, target, error);
     return device_of(runner)->write(runner->program->engine, target, dense, dense_bytes(runner, load));
 }

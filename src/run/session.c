@@ -80,7 +80,7 @@ void plim_session_free(plim_session *s) {
     plim__free(s);
 }
 
-const plim_graph *plim_session_graph(const plim_session *s) { return s->made->graph; }
+const plim_graph *plim_session_graph(const plim_session *s) { return s ? s->made->graph : NULL; }
 const plim__program *plim__session_program(const plim_session *s) { return s->made->program; }
 const plim__plan *plim__session_plan(const plim_session *s) { return s->made->plan; }
 plim__runner *plim__session_runner(plim_session *s) { return s->runner; }
@@ -95,23 +95,29 @@ static plim_value named(const plim_graph *g, const plim_value *values, size_t co
 }
 
 void *plim_session_input(plim_session *s, const char *name) {
+    if (!s || !name) return NULL;
     plim_value v = named(s->made->graph, s->made->graph->inputs.items, s->made->graph->inputs.count, name);
     return v < 0 || !s->runner ? NULL : plim__runner_at(s->runner, s->made->program->values[v]);
 }
 
 const void *plim_session_output(const plim_session *s, const char *name) {
+    if (!s || !name) return NULL;
     plim_value v = named(s->made->graph, s->made->graph->outputs.items, s->made->graph->outputs.count, name);
     return v < 0 || !s->runner ? NULL : plim__runner_at(s->runner, s->made->program->values[v]);
 }
 
-plim_status plim_session_run(plim_session *s, plim_error *error) {
-    if (!s->runner) return plim__fail(error, PLIM_INVALID, "this session only plans");
-    return plim__runner_run(s->runner, error);
+plim_status plim_session_run(plim_session *session, plim_error *error) {
+    PLIM__NEED(session, error);
+    if (!session->runner) return plim__fail(error, PLIM_INVALID, "this session only plans");
+    return plim__runner_run(session->runner, error);
 }
 
 /* --- what it will use ----------------------------------------------------------------------------------------- */
 
 void plim_session_get_stats(const plim_session *s, plim_session_stats *stats) {
+    if (!stats) return;
+    *stats = (plim_session_stats){0};
+    if (!s) return;
     *stats = (plim_session_stats){.arena_bytes = s->made->plan->arena_bytes,
                                   .lower_bound_bytes = s->made->plan->lower_bound_bytes,
                                   .steps = s->made->program->steps.count,
@@ -137,6 +143,8 @@ static const char *kind_name(plim__buffer_kind kind) {
 }
 
 size_t plim_session_peak_tensors(const plim_session *s, plim_session_tensor *tensors, size_t most) {
+    if (!s || !tensors || !most) return 0;
+    if (most > s->made->program->buffers.count) most = s->made->program->buffers.count;
     int32_t *buffers = plim__alloc_array(most, sizeof *buffers);
     size_t count = buffers ? plim__peak_largest(s->made->program, s->made->plan, buffers, most) : 0;
     for (size_t i = 0; i < count; i++) {
@@ -155,12 +163,16 @@ size_t plim_session_peak_tensors(const plim_session *s, plim_session_tensor *ten
     return count;
 }
 
-size_t plim_session_step_count(const plim_session *s) { return s->made->program->steps.count; }
+size_t plim_session_step_count(const plim_session *s) { return s ? s->made->program->steps.count : 0; }
 
 void plim_session_get_step(const plim_session *s, size_t index, plim_session_step *out) {
+    if (!out) return;
+    *out = (plim_session_step){.label = "", .node = ""};
+    if (index >= plim_session_step_count(s)) return;
     const plim__step *step = &s->made->program->steps.items[index];
     *out = (plim_session_step){.label = step->label,
                                .node = step->node >= 0 ? s->made->graph->nodes.items[step->node].name : "",
+                               .product = step->product,
                                .seconds = s->runner && s->runner->seconds ? s->runner->seconds[index] : 0,
                                .flops = step->cost.flops,
                                .bytes = step->cost.bytes};

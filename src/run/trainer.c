@@ -74,6 +74,7 @@ void plim__trainer_stop(plim_trainer *t) {
 }
 
 plim_status plim__trainer_check(const plim_trainer *t, plim_error *error) {
+    if (!t) return plim__fail(error, PLIM_INVALID, "the trainer is NULL");
     return t->main.runner ? PLIM_OK : plim__fail(error, PLIM_INVALID, "this trainer has no memory to run in");
 }
 
@@ -101,6 +102,7 @@ plim_status plim_trainer_create(const plim_graph *model, const plim_trainer_opti
     PLIM__NEED(model, error);
     plim_trainer_options o;
     PLIM_TRY(plim__trainer_options_read(options, &o, error));
+    PLIM_TRY(plim__trainable_check(model, error));
     plim__request_read(&o, &request, &bounds);
     plim_status status = plim__training_plan_create(model, &request, &bounds, &plan, error);
     if (status == PLIM_OK) return plim__trainer_create(plan, trainer, error);
@@ -229,12 +231,28 @@ static plim_status run_micro(plim_trainer *t, const plim__instance *instance, co
     return PLIM_OK;
 }
 
-plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_step_result *result, plim_error *error) {
-    PLIM_TRY(plim__trainer_check(t, error));
-    const plim__request *request = &t->plan->request;
-    if (batch->count < 1 || batch->count > request->batch)
+plim_status plim__trainer_check_batch(const plim_trainer *trainer, const plim_batch *batch, plim_error *error) {
+    const plim__training *training = trainer->plan->main->training;
+    int64_t most = trainer->plan->request.batch;
+    PLIM__NEED(batch, error);
+    if (batch->count < 1 || batch->count > most)
         return plim__fail(error, PLIM_INVALID, "a batch of %lld samples was given to a trainer of batches of %lld",
-                          (long long)batch->count, (long long)request->batch);
+                          (long long)batch->count, (long long)most);
+    for (size_t i = 0, given = 0; i < training->graph->inputs.count; i++) {
+        plim_value value = training->graph->inputs.items[i];
+        if (value == training->update || value == training->scale) continue;
+        if (value == training->target ? !batch->target : !batch->inputs[given++])
+            return plim__fail(error, PLIM_INVALID, "the batch has no data for '%s'",
+                              training->graph->values.items[value].name);
+    }
+    return PLIM_OK;
+}
+
+plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_step_result *result, plim_error *error) {
+    if (result) *result = (plim_step_result){0};
+    PLIM_TRY(plim__trainer_check(t, error));
+    PLIM_TRY(plim__trainer_check_batch(t, batch, error));
+    const plim__request *request = &t->plan->request;
     double start_time = plim__clock_seconds();
     double rate = request->optimizer.rate * plim_schedule_factor(&request->schedule, t->progress.updates);
     struct sums sums = {0};
@@ -262,5 +280,7 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     return PLIM_OK;
 }
 
-plim_progress plim_trainer_progress(const plim_trainer *t) { return t->progress; }
-void plim_trainer_set_progress(plim_trainer *t, plim_progress progress) { t->progress = progress; }
+plim_progress plim_trainer_progress(const plim_trainer *t) { return t ? t->progress : (plim_progress){0}; }
+void plim_trainer_set_progress(plim_trainer *t, plim_progress progress) {
+    if (t) t->progress = progress;
+}

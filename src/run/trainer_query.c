@@ -1,23 +1,29 @@
 /* Questions to a trainer: sizes, tensors, gradients, how well it does. */
 #include <string.h>
 
-#include "core/error.h"
+#include "core/arguments.h"
 #include "kernel/processor.h"
 #include "run/trainer.h"
 
 /* --- sizes ---------------------------------------------------------------------------------------------------- */
 
 void plim_trainer_get_stats(const plim_trainer *t, plim_trainer_stats *stats) {
+    if (!stats) return;
+    *stats = (plim_trainer_stats){0};
+    if (!t || !t->plan->main) return;
     plim__training_plan_stats(t->plan, stats);
     if (t->main.runner) stats->arena_bytes = t->arena.persistent_bytes + t->arena.transient_bytes;
     stats->replans = t->replans;
 }
 
 size_t plim_trainer_step_count(const plim_trainer *t) {
-    return t->plan->main ? t->plan->main->program->steps.count : 0;
+    return t && t->plan->main ? t->plan->main->program->steps.count : 0;
 }
 
 void plim_trainer_get_step(const plim_trainer *t, size_t index, plim_session_step *out) {
+    if (!out) return;
+    *out = (plim_session_step){.label = "", .node = ""};
+    if (index >= plim_trainer_step_count(t)) return;
     const plim__step *step = &t->plan->main->program->steps.items[index];
     double repeats = step->phase == PLIM__UPDATE ? 1 : (double)t->plan->request.batch / (double)t->plan->main->samples;
     *out =
@@ -34,9 +40,12 @@ static const plim__load *load_at(const plim_trainer *t, size_t index) {
     return &t->plan->main->program->loads.items[t->tensors.items[index]];
 }
 
-size_t plim_trainer_tensor_count(const plim_trainer *t) { return t->tensors.count; }
+size_t plim_trainer_tensor_count(const plim_trainer *t) { return t ? t->tensors.count : 0; }
 
 void plim_trainer_get_tensor(const plim_trainer *t, size_t index, plim_trainer_tensor *tensor) {
+    if (!tensor) return;
+    *tensor = (plim_trainer_tensor){.name = ""};
+    if (index >= plim_trainer_tensor_count(t)) return;
     const plim__value *value = &t->plan->main->training->graph->values.items[load_at(t, index)->value];
     *tensor = (plim_trainer_tensor){
         .name = value->name,
@@ -50,13 +59,20 @@ void plim_trainer_get_tensor(const plim_trainer *t, size_t index, plim_trainer_t
     memcpy(tensor->dims, value->shape.dims, sizeof tensor->dims);
 }
 
-plim_status plim_trainer_read(plim_trainer *t, size_t index, void *values, plim_error *error) {
+static plim_status check_tensor(const plim_trainer *t, size_t index, const void *values, plim_error *error) {
     PLIM_TRY(plim__trainer_check(t, error));
+    if (index >= t->tensors.count)
+        return plim__fail(error, PLIM_INVALID, "there is no tensor %zu, the trainer has %zu", index, t->tensors.count);
+    return values ? PLIM_OK : plim__fail(error, PLIM_INVALID, "the values of tensor %zu are NULL", index);
+}
+
+plim_status plim_trainer_read(plim_trainer *t, size_t index, void *values, plim_error *error) {
+    PLIM_TRY(check_tensor(t, index, values, error));
     return plim__runner_read_tensor(t->main.runner, load_at(t, index), values, error);
 }
 
 plim_status plim_trainer_write(plim_trainer *t, size_t index, const void *values, plim_error *error) {
-    PLIM_TRY(plim__trainer_check(t, error));
+    PLIM_TRY(check_tensor(t, index, values, error));
     return plim__runner_write_tensor(t->main.runner, load_at(t, index), values, error);
 }
 
@@ -122,6 +138,8 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
                                                 const float *values),
                                    void *context, plim_error *error) {
     PLIM_TRY(plim__trainer_check(t, error));
+    PLIM_TRY(plim__trainer_check_batch(t, batch, error));
+    PLIM__NEED(show, error);
     const plim__training_plan *plan = t->plan;
     plim__training_options training = plim__request_training(&plan->request, batch->count, true);
     plim__variant *v;
@@ -143,7 +161,10 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
 /* --- evaluation ----------------------------------------------------------------------------------------------- */
 
 plim_status plim_trainer_evaluate(plim_trainer *t, plim_data *data, plim_evaluation *result, plim_error *error) {
+    PLIM__NEED(result, error);
+    *result = (plim_evaluation){0};
     PLIM_TRY(plim__trainer_check(t, error));
+    PLIM__NEED(data, error);
     PLIM_TRY(plim__trainer_need_evaluation(t, plim_evaluation_batch(&t->plan->request.loss, data), error));
     return plim_evaluate(t->evaluation, data, result, error);
 }

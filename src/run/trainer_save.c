@@ -75,8 +75,11 @@ static plim_status save_onnx(const plim_graph *model, const plim__weights *now, 
     return status;
 }
 
-plim_status plim_trainer_save(plim_trainer *t, const char *path, plim_error *error) {
+plim_status plim_trainer_save(plim_trainer *trainer, const char *path, plim_error *error) {
+    plim_trainer *t = trainer;
     bool safetensors;
+    PLIM__NEED(trainer, error);
+    PLIM__NEED(path, error);
     PLIM_TRY(find_format(path, &safetensors, error));
     plim__trainer_weights now;
     PLIM_TRY(plim__trainer_weights_make(&now, t, PLIM__CHECKPOINT_MODEL, error));

@@ -36,8 +36,22 @@ static void (*const makers[])(plim__maker *) = {
 };
 
 const plim_zoo_entry *plim_zoo_list(size_t *count) {
-    *count = sizeof entries / sizeof *entries;
+    if (count) *count = sizeof entries / sizeof *entries;
     return entries;
+}
+
+static plim_status check_options(const plim_zoo_options *o, plim_error *error) {
+    const struct {
+        const char *name;
+        int64_t value, most; /* more than any network has, and far from overflow */
+    } sizes[] = {{"classes", o->classes, 1 << 30}, {"image", o->image, 1 << 20}, {"channels", o->channels, 1 << 20},
+                 {"seq", o->seq, 1 << 30},         {"width", o->width, 1 << 24}, {"layers", o->layers, 1 << 16},
+                 {"heads", o->heads, 1 << 16}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].value < 0 || sizes[i].value > sizes[i].most)
+            return plim__fail(error, PLIM_INVALID, "%s is %lld, expected from 1 to %lld, or 0 for the default",
+                              sizes[i].name, (long long)sizes[i].value, (long long)sizes[i].most);
+    return PLIM_OK;
 }
 
 plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, plim_graph **graph, plim_error *error) {
@@ -46,6 +60,7 @@ plim_status plim_zoo_create(const char *name, const plim_zoo_options *options, p
     *graph = NULL;
     PLIM__NEED(name, error);
     PLIM__OPTIONS(plim_zoo_options, o, options, error);
+    PLIM_TRY(check_options(&o, error));
     size_t i = 0, count = sizeof entries / sizeof *entries;
     while (i < count && strcmp(entries[i].name, name) != 0) i++;
     if (i == count)

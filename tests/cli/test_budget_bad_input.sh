@@ -1,6 +1,6 @@
 #!/bin/bash
 # Budgets that make no sense are refused with what is wrong, sizes mean what they say, and a saved plan for something else
-# is refused by name and planned anew with --replan.   test_budget_bad_input.sh PLIMSOLL SOURCE
+# is refused by name and planned again with --replan.   test_budget_bad_input.sh PLIMSOLL SOURCE
 program=$(realpath "$1")
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 work=$(mktemp -d)
@@ -70,7 +70,7 @@ planned=("${train[@]}" --plan saved.plan --threads 1)
 python3 -c 'import json; r = json.load(open("out")); assert r["budget_bytes"] == 2 << 30 and r["arena_bytes"] == r["planned_arena_bytes"]' ||
     fail "what a saved plan comes to"
 
-other() { # WORDS COMMAND...: refused by name, planned anew with --replan
+other() { # WORDS COMMAND...: refused by name, planned again with --replan
     refused 1 "a plan for another $1.*--replan" "${@:2}"
     "${@:2}" --replan > out 2> err || fail "--replan: ${*:2}"
     python3 -c 'import json; assert json.load(open("out"))["budget_bytes"] == 2 << 30' || fail "--replan has another budget"

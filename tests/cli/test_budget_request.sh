@@ -1,6 +1,6 @@
 #!/bin/bash
 # A training that is asked for another budget plans again between two steps and goes on: the losses are those of a run that
-# nobody disturbed. A budget that cannot be met is told, and the run goes on.   test_budget_request.sh PLIMSOLL SOURCE
+# was not disturbed. A budget that cannot be met is told, and the run goes on.   test_budget_request.sh PLIMSOLL SOURCE
 set -eu
 program=$(realpath "$1")
 work=$(mktemp -d)

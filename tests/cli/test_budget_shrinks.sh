@@ -1,6 +1,6 @@
 #!/bin/bash
 # A run with --budget auto whose memory cgroup is halved twice while it trains goes on within what is left and ends with
-# the losses of a run that nobody disturbed. The group is asked first (memory.soft_limit_in_bytes, or memory.high): a hard
+# the losses of a run that was not disturbed. The group is asked first (memory.soft_limit_in_bytes, or memory.high): a hard
 # limit below what is in use is refused by version 1 and kills in version 2.   test_budget_shrinks.sh PLIMSOLL SOURCE
 program=$(realpath "$1")
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
@@ -38,7 +38,7 @@ echo "$first" > "$group/$hard" || fail "cannot set the limit of $group"
 sh -c 'echo $$ > "$0/cgroup.procs"; exec "$@"' "$group" "${run[@]}" --budget auto --steps 24 \
     --log shrunk.log > shrunk.json 2> err &
 pid=$!
-after() { # STEP: waits until so many were made
+after() { # STEP: waits until that many were made
     while [ ! -s shrunk.log ] || [ "$(wc -l < shrunk.log)" -lt "$1" ]; do
         kill -0 $pid 2> /dev/null || fail "the run ended early, in step $(wc -l < shrunk.log)"
         sleep 0.1

@@ -42,7 +42,12 @@ export LD_LIBRARY_PATH="$lib"
 cat "$2"/docs/*.md > "$work/text.txt"
 "$work/train_files" "$work/model.onnx" "$work/text.txt" "$work/trained.onnx" 3 | grep -q '^3 steps, loss' || { echo "train_files did not train"; exit 1; }
 [ -s "$work/trained.onnx" ]
-"$work/train_arrays" | awk '/^epoch 4/ { found = $4 < 0.2 } END { exit !found }' || { echo "train_arrays did not learn"; exit 1; }
+[ "$(wc -l < "$2/examples/train_arrays.c")" -le 60 ] || { echo "train_arrays.c is more than 60 lines"; exit 1; }
+"$work/train_arrays" 128MiB | awk '/^best loss/ { good = $3 + 0 < 0.2 && $6 <= 128 * 1048576 } END { exit !good }' ||
+    { echo "train_arrays did not learn, or not within its budget"; exit 1; }
+if "$work/train_arrays" 1MiB 2> "$work/err" || ! grep -q 'does not fit: .*The smallest budget that works is' "$work/err"; then
+    echo "train_arrays does not say which budget would fit"; exit 1
+fi
 "$work/build_model" "$work/spirals.onnx" | awk '/^step 2000/ { found = $6 > 250 } END { exit !found }' || { echo "build_model did not learn"; exit 1; }
 [ -s "$work/spirals.onnx" ]
 unset LD_LIBRARY_PATH

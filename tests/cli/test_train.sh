@@ -38,7 +38,7 @@ awk "BEGIN { d = $(field validation_loss result.json) - $(field loss evaluated.j
 grep -q -- "--alpha is for rmsprop" errors || fail "whose is --alpha? $(cat errors)"
 [ -s trained.safetensors ] || fail "no safetensors"
 
-# Lines, when nobody looks; nothing with --quiet but the end.
+# Lines, when there is no terminal; nothing with --quiet but the end.
 train --steps 40 >lines 2>&1 || fail "lines"
 [ "$(grep -c samples/s lines)" -ge 5 ] || fail "too few lines: $(cat lines)"
 [ "$(train --steps 2 --quiet | wc -l)" = 1 ] || fail "--quiet is not quiet"

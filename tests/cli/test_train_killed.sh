@@ -31,7 +31,7 @@ while [ $killed -lt "$kills" ]; do
     else
         wait $pid || fail "after $killed kills: $(cat errors)"
     fi
-    if [ -e parts.safetensors ]; then # it came to its end: compare, and begin anew
+    if [ -e parts.safetensors ]; then # it came to its end: compare, and begin again
         cmp whole.safetensors parts.safetensors || fail "the weights differ after $killed kills"
         rm -f parts.safetensors run.ckpt
     fi

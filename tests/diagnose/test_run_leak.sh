@@ -61,3 +61,20 @@ PY
 [ "$(field leak)" = false ] || fail "a healthy loop is called a leak"
 grep -q "no leak" err || fail "the report does not say that there is none: $(cat err)"
 echo "leaks are told"
+
+# a leak that meets ulimit -v is a leak, whatever its last line says, and a higher limit is not the first advice
+cat > limited.py <<'PY'
+import time
+kept = []
+for step in range(100000):
+    kept.append(bytearray(b"x") * 2_000_000)
+    print("step", step, flush=True)
+    time.sleep(0.02)
+PY
+if ! grep -q __asan_init "$program" 2>/dev/null; then
+    (ulimit -v 600000; "$program" run --json found.json -- python3 limited.py > /dev/null 2> err)
+    grep -q MemoryError err || fail "it was to run out of memory"
+    grep -q "A leak: memory grew by" err || fail "the headline is not the leak"
+    grep -A1 "What to try" err | grep -q "Find what each step keeps" || fail "the first advice"
+    grep -q "(python3) grew by" err || fail "who grew"
+fi

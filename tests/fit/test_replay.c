@@ -38,7 +38,7 @@ static plim_replay *end(record *r) {
     plim_replay *replay = NULL;
     plim_error error;
     assert_int_equal(plim__trace_close(r->trace, NULL), PLIM_OK);
-    assert_int_equal(plim_replay_open(r->path, -1, &replay, &error), PLIM_OK);
+    assert_int_equal(plim_replay_load(r->path, -1, &replay, &error), PLIM_OK);
     unlink(r->path);
     return replay;
 }
@@ -131,9 +131,9 @@ static void a_file_without_allocations_is_refused(void **state) {
     assert_int_equal(plim__trace_close(r.trace, NULL), PLIM_OK);
     plim_replay *replay = NULL;
     plim_error error;
-    assert_int_equal(plim_replay_open(r.path, -1, &replay, &error), PLIM_UNSUPPORTED);
+    assert_int_equal(plim_replay_load(r.path, -1, &replay, &error), PLIM_UNSUPPORTED);
     assert_null(replay);
-    assert_int_equal(plim_replay_open("/nonexistent", -1, &replay, &error), PLIM_NOT_FOUND);
+    assert_int_equal(plim_replay_load("/nonexistent", -1, &replay, &error), PLIM_NOT_FOUND);
     unlink(r.path);
 }
 

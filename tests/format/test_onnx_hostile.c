@@ -228,8 +228,24 @@ static void a_long_chain_written_backwards_is_sorted(void **state) {
     plim_graph_free(g);
 }
 
+static void operators_of_the_engine_are_refused_in_files(void **state) {
+    (void)state;
+    bytes graph = {0}, node = node_of("ResizeGrad", "x", NULL, "y");
+    add_text(&node, 7, "plimsoll");
+    add_message(&graph, 1, &node);
+    add_text(&graph, 2, "g");
+    add_value(&graph, 11, "x", 1, 1, (int64_t[]){4});
+    add_value(&graph, 12, "y", 1, 1, (int64_t[]){4});
+    bytes model = model_of(&graph, 8, 17);
+    assert_false(loads(model.data, model.size));
+    assert_int_equal(error.status, PLIM_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "plimsoll::ResizeGrad"));
+    free(model.data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(operators_of_the_engine_are_refused_in_files),
         cmocka_unit_test(cut_files_are_refused_or_whole),
         cmocka_unit_test(changed_bits_never_crash),
         cmocka_unit_test(random_bytes_are_refused),

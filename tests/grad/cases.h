@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-enum kind { USUAL, WIDE, ODD, EMPTY, KINDS }; /* WIDE: inputs broadcast against each other */
+enum kind { USUAL, WIDE, IRREGULAR, EMPTY, KINDS }; /* WIDE: inputs broadcast against each other */
 
 /* Builds the operator on new inputs; PLIM_NO_VALUE where it has no such shape. `variant` counts from 0. */
 typedef plim_value (*builder)(plim_graph *g, const char *op, enum kind kind, int variant);
@@ -21,7 +21,7 @@ struct gradient_case {
 static plim_value plain(plim_graph *g, const char *name, enum kind kind) {
     switch (kind) {
     case USUAL: return real_input(g, name, DIMS(3, 5, 7));
-    case ODD: return real_input(g, name, DIMS(17, 23, 31));
+    case IRREGULAR: return real_input(g, name, DIMS(17, 23, 31));
     case EMPTY: return real_input(g, name, DIMS(3, 0, 7));
     default: return PLIM_NO_VALUE;
     }
@@ -38,7 +38,7 @@ static void pair(plim_graph *g, enum kind kind, int variant, plim_value *a, plim
     if (kind == USUAL) *a = real_input(g, "a", DIMS(3, 5)), *b = real_input(g, "b", DIMS(3, 5));
     if (kind == WIDE && variant == 0) *a = real_input(g, "a", DIMS(4, 1, 5)), *b = real_input(g, "b", DIMS(3, 1));
     if (kind == WIDE && variant == 1) *a = real_input(g, "a", DIMS(5)), *b = real_input(g, "b", DIMS(4, 3, 5));
-    if (kind == ODD) *a = real_input(g, "a", DIMS(17, 23, 31)), *b = real_input(g, "b", DIMS(17, 23, 31));
+    if (kind == IRREGULAR) *a = real_input(g, "a", DIMS(17, 23, 31)), *b = real_input(g, "b", DIMS(17, 23, 31));
     if (kind == EMPTY) *a = real_input(g, "a", DIMS(0, 5)), *b = real_input(g, "b", DIMS(1, 5));
 }
 
@@ -60,10 +60,10 @@ static plim_value three_inputs(plim_graph *g, const char *op, enum kind kind, in
 static plim_value slopes(plim_graph *g, const char *op, enum kind kind, int variant) { /* PRelu broadcasts one way */
     (void)variant;
     plim_value in[] = {kind == WIDE ? real_input(g, "x", DIMS(2, 5, 3)) : plain(g, "x", kind),
-                       kind == WIDE    ? real_input(g, "s", DIMS(5, 1))
-                       : kind == ODD   ? real_input(g, "s", DIMS(17, 23, 31))
-                       : kind == EMPTY ? real_input(g, "s", DIMS(1, 1, 7))
-                                       : real_input(g, "s", DIMS(3, 5, 7))};
+                       kind == WIDE        ? real_input(g, "s", DIMS(5, 1))
+                       : kind == IRREGULAR ? real_input(g, "s", DIMS(17, 23, 31))
+                       : kind == EMPTY     ? real_input(g, "s", DIMS(1, 1, 7))
+                                           : real_input(g, "s", DIMS(3, 5, 7))};
     return plim_graph_apply(g, op, in, 2);
 }
 
@@ -127,7 +127,7 @@ static plim_value reduction(plim_graph *g, const char *op, enum kind kind, int v
     static const int64_t axes[][2] = {{0, 2}, {1, 1}, {-1, -1}};
     plim_value x = plain(g, "x", kind);
     if (x < 0 || (kind == EMPTY && strcmp(op, "ReduceSum") != 0 && strcmp(op, "ReduceL1") != 0)) return PLIM_NO_VALUE;
-    if (kind == ODD && variant == 0) return PLIM_NO_VALUE;
+    if (kind == IRREGULAR && variant == 0) return PLIM_NO_VALUE;
     plim_value in[] = {x, list(g, variant == 0 ? 2 : 1, axes[variant])};
     int32_t n = plim_graph_node(g, op, NULL, in, 2, 1);
     plim_graph_set_int(g, n, "keepdims", variant & 1);
@@ -163,14 +163,15 @@ static plim_value cumulative(plim_graph *g, const char *op, enum kind kind, int 
 
 /* --- movements ------------------------------------------------------------------------------------------------ */
 
-static int64_t of_kind(enum kind kind, int64_t usual, int64_t odd) {
-    return kind == USUAL ? usual : kind == ODD ? odd : 0;
+static int64_t of_kind(enum kind kind, int64_t usual, int64_t irregular) {
+    return kind == USUAL ? usual : kind == IRREGULAR ? irregular : 0;
 }
 
 /* With the list of integers that says how. */
 static plim_value movement(plim_graph *g, const char *op, enum kind kind, int variant) {
     if (kind == WIDE) return PLIM_NO_VALUE;
-    int64_t a = of_kind(kind, 4, 17), b = of_kind(kind, 6, 23) + (kind == EMPTY ? 6 : 0), c = kind == ODD ? 31 : 3;
+    int64_t a = of_kind(kind, 4, 17), b = of_kind(kind, 6, 23) + (kind == EMPTY ? 6 : 0),
+            c = kind == IRREGULAR ? 31 : 3;
     plim_value x = real_input(g, "x", DIMS(a, b, c)), how = PLIM_NO_VALUE;
     (void)variant;
     if (strcmp(op, "Reshape") == 0) how = list(g, 2, (int64_t[]){a, b * c});
@@ -209,7 +210,7 @@ static plim_value slice(plim_graph *g, const char *op, enum kind kind, int varia
 static plim_value split(plim_graph *g, const char *op, enum kind kind, int variant) {
     if (kind == WIDE) return PLIM_NO_VALUE;
     int64_t last = of_kind(kind, 4, 28);
-    plim_value x = kind == ODD ? real_input(g, "x", DIMS(17, 31)) : real_input(g, "x", DIMS(3, 3 + last));
+    plim_value x = kind == IRREGULAR ? real_input(g, "x", DIMS(17, 31)) : real_input(g, "x", DIMS(3, 3 + last));
     (void)variant;
     int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, list(g, 3, (int64_t[]){2, 1, last})}, 2, 3);
     plim_graph_set_int(g, n, "axis", 1);
@@ -248,7 +249,7 @@ static plim_value resize(plim_graph *g, const char *op, enum kind kind, int vari
     bool old = strcmp(op, "Upsample") == 0;
     if (old && variant > 1) return PLIM_NO_VALUE;
     float scales[] = {1, 1, 2, !old && variant & 1 ? 0.5f : 1.75f};
-    plim_value x = kind == ODD ? real_input(g, "x", DIMS(1, 17, 23, 31)) : real_input(g, "x", DIMS(2, 3, 5, 6)),
+    plim_value x = kind == IRREGULAR ? real_input(g, "x", DIMS(1, 17, 23, 31)) : real_input(g, "x", DIMS(2, 3, 5, 6)),
                s = plim_graph_constant(g, NULL, PLIM_F32, DIMS(4), scales);
     plim_value in[] = {x, old ? s : PLIM_NO_VALUE, s};
     int32_t n = plim_graph_node(g, op, NULL, in, old ? 2 : 3, 1);
@@ -260,13 +261,13 @@ static plim_value resize(plim_graph *g, const char *op, enum kind kind, int vari
 
 static plim_value space(plim_graph *g, const char *op, enum kind kind, int variant) {
     if (kind == WIDE) return PLIM_NO_VALUE;
-    bool odd = kind == ODD, deep = strcmp(op, "DepthToSpace") == 0;
+    bool irregular = kind == IRREGULAR, deep = strcmp(op, "DepthToSpace") == 0;
     int64_t batch = kind == EMPTY ? 0 : 2;
-    plim_value x = !odd   ? real_input(g, "x", DIMS(batch, 8, 4, 6))
-                   : deep ? real_input(g, "x", DIMS(1, 9 * 17, 23, 3))
-                          : real_input(g, "x", DIMS(1, 17, 9, 33));
+    plim_value x = !irregular ? real_input(g, "x", DIMS(batch, 8, 4, 6))
+                   : deep     ? real_input(g, "x", DIMS(1, 9 * 17, 23, 3))
+                              : real_input(g, "x", DIMS(1, 17, 9, 33));
     int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
-    plim_graph_set_int(g, n, "blocksize", odd ? 3 : 2);
+    plim_graph_set_int(g, n, "blocksize", irregular ? 3 : 2);
     if (deep && variant) plim_graph_set_string(g, n, "mode", "CRD");
     return plim_graph_node_output(g, n, 0);
 }
@@ -276,8 +277,9 @@ static plim_value reversed(plim_graph *g, const char *op, enum kind kind, int va
     int64_t lengths[23];
     for (int i = 0; i < 23; i++) lengths[i] = 1 + i % 3;
     (void)variant;
-    plim_value x = kind == ODD ? real_input(g, "x", DIMS(17, 23, 31)) : real_input(g, "x", DIMS(3, 5, kind ? 0 : 2));
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, list(g, kind == ODD ? 23 : 5, lengths)}, 2, 1);
+    plim_value x =
+        kind == IRREGULAR ? real_input(g, "x", DIMS(17, 23, 31)) : real_input(g, "x", DIMS(3, 5, kind ? 0 : 2));
+    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, list(g, kind == IRREGULAR ? 23 : 5, lengths)}, 2, 1);
     plim_graph_set_int(g, n, "time_axis", 0);
     plim_graph_set_int(g, n, "batch_axis", 1);
     return plim_graph_node_output(g, n, 0);
@@ -287,7 +289,10 @@ static plim_value einsum(plim_graph *g, const char *op, enum kind kind, int vari
     static const char *const equations[] = {"ij,jk->ik", "ij,jk->k",  "ij,jk->kij", "...ij,...jk->...ik",
                                             "ii,ik->ik", "ij,jk->ij", "ii->",       "iij->ji"};
     if (variant >= 4 && kind != USUAL) return PLIM_NO_VALUE;
-    int64_t i = kind == ODD ? 17 : kind == EMPTY ? 0 : 5, j = kind == ODD ? 23 : 7, k = kind == ODD ? 31 : 3;
+    int64_t i = kind == IRREGULAR ? 17
+                : kind == EMPTY   ? 0
+                                  : 5,
+            j = kind == IRREGULAR ? 23 : 7, k = kind == IRREGULAR ? 31 : 3;
     plim_value a = real_input(g, "a", DIMS(i, j)), b = real_input(g, "b", DIMS(j, k));
     size_t count = 2;
     if (variant == 3) a = real_input(g, "c", DIMS(kind == WIDE ? 1 : 2, i, j)), b = real_input(g, "d", DIMS(2, j, k));
@@ -316,7 +321,7 @@ static plim_value gather(plim_graph *g, const char *op, enum kind kind, int vari
 
 static plim_value gather_nd(plim_graph *g, const char *op, enum kind kind, int variant) {
     if (kind == WIDE) return PLIM_NO_VALUE;
-    int64_t c = kind == ODD ? 31 : kind == EMPTY ? 0 : 4;
+    int64_t c = kind == IRREGULAR ? 31 : kind == EMPTY ? 0 : 4;
     plim_value x = real_input(g, "x", DIMS(3, 5, c));
     plim_value at = variant ? ints(g, DIMS(3, 2, 1), (int64_t[]){0, 4, 1, 1, -1, 2})
                             : ints(g, DIMS(3, 2), (int64_t[]){2, 2, 0, 4, 2, 2});
@@ -329,7 +334,7 @@ static plim_value scatter(plim_graph *g, const char *op, enum kind kind, int var
     static const char *const reductions[] = {"none", "add", "mul", "max", "min"};
     if (kind == WIDE || (variant && strcmp(op, "Scatter") == 0)) return PLIM_NO_VALUE;
     bool rows = strcmp(op, "ScatterND") == 0;
-    int64_t c = kind == ODD ? 31 : kind == EMPTY ? 0 : 4;
+    int64_t c = kind == IRREGULAR ? 31 : kind == EMPTY ? 0 : 4;
     bool twice = variant > 0; /* the same place more than once: its result must not depend on an order */
     plim_value in[3] = {real_input(g, "x", DIMS(5, c)), PLIM_NO_VALUE, PLIM_NO_VALUE};
     if (rows) {
@@ -358,9 +363,9 @@ static plim_value one_hot(plim_graph *g, const char *op, enum kind kind, int var
     if (kind == WIDE) return PLIM_NO_VALUE;
     for (int i = 0; i < 31; i++) classes[i] = i % 7 - 1;
     plim_value in[] = {list(g,
-                            kind == ODD     ? 31
-                            : kind == EMPTY ? 0
-                                            : 6,
+                            kind == IRREGULAR ? 31
+                            : kind == EMPTY   ? 0
+                                              : 6,
                             classes),
                        ints(g, 0, NULL, &depth), real_input(g, "values", DIMS(2))};
     int32_t n = plim_graph_node(g, op, NULL, in, 3, 1);

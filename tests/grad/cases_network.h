@@ -14,18 +14,18 @@ static void set_window(plim_graph *g, int32_t n, int64_t kernel, int64_t stride,
 static plim_value image(plim_graph *g, enum kind kind, int64_t channels) {
     switch (kind) {
     case USUAL: return real_input(g, "x", DIMS(2, channels, 7, 9));
-    case ODD: return real_input(g, "x", DIMS(1, 17, 23, 31));
+    case IRREGULAR: return real_input(g, "x", DIMS(1, 17, 23, 31));
     case EMPTY: return real_input(g, "x", DIMS(0, channels, 7, 9));
     default: return PLIM_NO_VALUE;
     }
 }
-static int64_t channels_of(enum kind kind, int64_t usual) { return kind == ODD ? 17 : usual; }
+static int64_t channels_of(enum kind kind, int64_t usual) { return kind == IRREGULAR ? 17 : usual; }
 
-/* Plain, in groups (depthwise for ODD), with stride and uneven padding. */
+/* Plain, in groups (depthwise for IRREGULAR), with stride and uneven padding. */
 static plim_value conv(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = image(g, kind, 4);
     if (x < 0) return x;
-    int64_t c = channels_of(kind, 4), group = variant == 1 ? (kind == ODD ? 17 : 2) : 1;
+    int64_t c = channels_of(kind, 4), group = variant == 1 ? (kind == IRREGULAR ? 17 : 2) : 1;
     bool turned = strcmp(op, "ConvTranspose") == 0;
     int64_t out = variant == 1 ? c : 6;
     plim_value w =
@@ -65,13 +65,13 @@ static plim_value global_pool(plim_graph *g, const char *op, enum kind kind, int
 /* The second variant has an output larger than what was pooled, the third a smaller one. */
 static plim_value unpool(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const int64_t sizes[][4] = {{1, 1, 4, 4}, {1, 1, 5, 6}, {1, 1, 4, 4}};
-    if (kind == WIDE || kind == EMPTY || (kind == ODD && variant)) return PLIM_NO_VALUE;
+    if (kind == WIDE || kind == EMPTY || (kind == IRREGULAR && variant)) return PLIM_NO_VALUE;
     int64_t places[17 * 23];
     for (int64_t i = 0; i < 17 * 23; i++) places[i] = i / 23 * 2 * 46 + i % 23 * 2;
-    plim_value in[] = {kind == ODD ? real_input(g, "x", DIMS(1, 1, 17, 23)) : real_input(g, "x", DIMS(1, 1, 2, 2)),
-                       kind == ODD ? ints(g, DIMS(1, 1, 17, 23), places)
-                                   : ints(g, DIMS(1, 1, 2, 2), (int64_t[]){5, 2, 8, 15}),
-                       list(g, 4, sizes[variant])};
+    plim_value in[] = {
+        kind == IRREGULAR ? real_input(g, "x", DIMS(1, 1, 17, 23)) : real_input(g, "x", DIMS(1, 1, 2, 2)),
+        kind == IRREGULAR ? ints(g, DIMS(1, 1, 17, 23), places) : ints(g, DIMS(1, 1, 2, 2), (int64_t[]){5, 2, 8, 15}),
+        list(g, 4, sizes[variant])};
     int32_t n = plim_graph_node(g, op, NULL, in, variant ? 3 : 2, 1);
     set_window(g, n, 2, 2, 0, 0);
     return plim_graph_node_output(g, n, 0);
@@ -110,7 +110,7 @@ static plim_value batch_norm_train(plim_graph *g, const char *op, enum kind kind
 /* Without and with a bias, and with a loss that depends on mean and deviation too. */
 static plim_value layer_norm(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = kind == EMPTY ? real_input(g, "x", DIMS(0, 5, 7)) : plain(g, "x", kind);
-    int64_t width = kind == ODD ? 31 : 7;
+    int64_t width = kind == IRREGULAR ? 31 : 7;
     if (x < 0) return x;
     int32_t n =
         plim_graph_node(g, op, NULL, (plim_value[]){x, real_input(g, "s", 1, &width), real_input(g, "b", 1, &width)},
@@ -128,7 +128,7 @@ static plim_value channel_norm(plim_graph *g, const char *op, enum kind kind, in
     bool groups = strcmp(op, "GroupNormalization") == 0;
     (void)variant;
     if (x < 0) return x;
-    if (groups) c = kind == ODD ? 17 : 3; /* until opset 21, a scale a group */
+    if (groups) c = kind == IRREGULAR ? 17 : 3; /* until opset 21, a scale a group */
     plim_value in[] = {x, real_input(g, "s", 1, &c), real_input(g, "b", 1, &c)};
     int32_t n = plim_graph_node(g, op, NULL, in, 3, 1);
     if (groups) plim_graph_set_int(g, n, "num_groups", c);
@@ -166,7 +166,7 @@ static plim_value matmul(plim_graph *g, const char *op, enum kind kind, int vari
     if (kind != WIDE && variant) return PLIM_NO_VALUE;
     plim_value a = PLIM_NO_VALUE, b = PLIM_NO_VALUE;
     if (kind == USUAL) a = real_input(g, "a", DIMS(2, 5, 7)), b = real_input(g, "b", DIMS(2, 7, 3));
-    if (kind == ODD) a = real_input(g, "a", DIMS(17, 23)), b = real_input(g, "b", DIMS(23, 31));
+    if (kind == IRREGULAR) a = real_input(g, "a", DIMS(17, 23)), b = real_input(g, "b", DIMS(23, 31));
     if (kind == EMPTY) a = real_input(g, "a", DIMS(0, 4)), b = real_input(g, "b", DIMS(4, 3));
     if (kind == WIDE) {
         a = real_input(g, "a", wide[variant].a_rank, wide[variant].a);
@@ -176,7 +176,10 @@ static plim_value matmul(plim_graph *g, const char *op, enum kind kind, int vari
 }
 
 static plim_value gemm(plim_graph *g, const char *op, enum kind kind, int variant) {
-    int64_t m = kind == ODD ? 17 : kind == EMPTY ? 0 : 5, k = kind == ODD ? 23 : 7, n = kind == ODD ? 31 : 3;
+    int64_t m = kind == IRREGULAR ? 17
+                : kind == EMPTY   ? 0
+                                  : 5,
+            k = kind == IRREGULAR ? 23 : 7, n = kind == IRREGULAR ? 31 : 3;
     bool ta = variant & 1, tb = variant & 2;
     plim_value a = ta ? real_input(g, "a", DIMS(k, m)) : real_input(g, "a", DIMS(m, k));
     plim_value b = tb ? real_input(g, "b", DIMS(n, k)) : real_input(g, "b", DIMS(k, n));
@@ -196,7 +199,10 @@ static plim_value fused(plim_graph *g, const char *op, enum kind kind, int varia
     static const char *const activations[] = {NULL, "relu", "elu", "sigmoid", "gelu_erf", "hardswish", "swish", "clip"};
     if (kind == WIDE) return PLIM_NO_VALUE;
     bool product = strcmp(op, "plimsoll::FusedGemm") == 0;
-    int64_t rows = kind == ODD ? 17 : kind == EMPTY ? 0 : 6, k = kind == ODD ? 23 : 5, width = kind == ODD ? 31 : 4;
+    int64_t rows = kind == IRREGULAR ? 17
+                   : kind == EMPTY   ? 0
+                                     : 6,
+            k = kind == IRREGULAR ? 23 : 5, width = kind == IRREGULAR ? 31 : 4;
     plim_value in[] = {real_input(g, "x", DIMS(rows, k)), real_input(g, "w", DIMS(k, width)),
                        real_input(g, "b", DIMS(width)), real_input(g, "r", DIMS(rows, width))};
     int32_t n = plim_graph_node(g, op, NULL, in, product ? 3 : 4, 1);
@@ -208,7 +214,8 @@ static plim_value fused(plim_graph *g, const char *op, enum kind kind, int varia
 
 /* Alone, causal, with a constant mask, with a trained one (causal too for WIDE). */
 static plim_value attention(plim_graph *g, const char *op, enum kind kind, int variant) {
-    int64_t heads = 3, queries = kind == ODD ? 17 : 5, keys = kind == ODD ? 23 : 6, batch = kind == EMPTY ? 0 : 2;
+    int64_t heads = 3, queries = kind == IRREGULAR ? 17 : 5, keys = kind == IRREGULAR ? 23 : 6,
+            batch = kind == EMPTY ? 0 : 2;
     float numbers[17 * 23];
     for (int i = 0; i < 17 * 23; i++) numbers[i] = (float)(i * 7 % 5) * 0.3f;
     plim_value mask = PLIM_NO_VALUE;
@@ -229,7 +236,7 @@ static plim_value attention(plim_graph *g, const char *op, enum kind kind, int v
 /* Reductions, then the log-probabilities of the softmax. */
 static plim_value class_loss(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const char *const reductions[] = {"mean", "sum", "none", "sum"};
-    int64_t rows = kind == ODD ? 17 : kind == EMPTY ? 0 : 8, classes = kind == ODD ? 23 : 4, labels[17];
+    int64_t rows = kind == IRREGULAR ? 17 : kind == EMPTY ? 0 : 8, classes = kind == IRREGULAR ? 23 : 4, labels[17];
     bool own = strcmp(op, "plimsoll::CrossEntropy") == 0, softmax = strcmp(op, "SoftmaxCrossEntropyLoss") == 0;
     if (kind == WIDE || (kind == EMPTY && variant == 0)) return PLIM_NO_VALUE; /* the mean of nothing */
     if (own && (variant || kind == EMPTY)) return PLIM_NO_VALUE;
@@ -246,10 +253,11 @@ static plim_value class_loss(plim_graph *g, const char *op, enum kind kind, int 
     return variant == 3 ? plim_graph_apply(g, "Mul", (plim_value[]){plim_graph_node_output(g, n, 1), y}, 2) : y;
 }
 
-/* The last linear layer inside the loss, its weights either way round. */
+/* The last linear layer inside the loss, its weights transposed or not. */
 static plim_value linear_loss(plim_graph *g, const char *op, enum kind kind, int variant) {
     if (kind == WIDE || kind == EMPTY) return PLIM_NO_VALUE; /* the mean of nothing */
-    int64_t rows = kind == ODD ? 17 : 8, k = kind == ODD ? 23 : 5, classes = kind == ODD ? 31 : 4, labels[17];
+    int64_t rows = kind == IRREGULAR ? 17 : 8, k = kind == IRREGULAR ? 23 : 5, classes = kind == IRREGULAR ? 31 : 4,
+            labels[17];
     for (int64_t i = 0; i < 17; i++) labels[i] = i == 4 ? -100 : i * 5 % classes;
     plim_value in[] = {real_input(g, "x", DIMS(rows, k)),
                        variant ? real_input(g, "w", DIMS(classes, k)) : real_input(g, "w", DIMS(k, classes)),
@@ -263,7 +271,7 @@ static plim_value linear_loss(plim_graph *g, const char *op, enum kind kind, int
 static plim_value element_loss(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const char *const kinds[] = {"bce_with_logits", "mse", "l1", "huber"};
     static float targets[17 * 23];
-    static const int64_t shapes[][3] = {[USUAL] = {3, 5, 7}, [ODD] = {1, 17, 23}};
+    static const int64_t shapes[][3] = {[USUAL] = {3, 5, 7}, [IRREGULAR] = {1, 17, 23}};
     if (kind == WIDE || kind == EMPTY) return PLIM_NO_VALUE; /* the mean of nothing */
     for (int i = 0; i < 17 * 23; i++) targets[i] = (float)(i * 7 % 11) / 11;
     plim_value in[] = {real_input(g, "x", 3, shapes[kind]),
@@ -292,7 +300,8 @@ static plim_value recurrent(plim_graph *g, const char *op, enum kind kind, int v
     static const int32_t lengths[] = {5, 2, 0};
     bool lstm = strcmp(op, "LSTM") == 0, gru = strcmp(op, "GRU") == 0, first = variant == 3, late = variant & 1;
     if (kind == WIDE || (kind != USUAL && variant > 2) || (variant == 13 && !lstm)) return PLIM_NO_VALUE;
-    int64_t t = kind == ODD ? 17 : 5, b = kind == EMPTY ? 0 : 3, i = kind == ODD ? 23 : 4, h = kind == ODD ? 31 : 6;
+    int64_t t = kind == IRREGULAR ? 17 : 5, b = kind == EMPTY ? 0 : 3, i = kind == IRREGULAR ? 23 : 4,
+            h = kind == IRREGULAR ? 31 : 6;
     int64_t gates = lstm ? 4 : gru ? 3 : 1;
     const char *direction = variant < 3 ? directions[variant] : directions[variant == 5 ? 1 : variant == 4 ? 0 : 2];
     int64_t d = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
@@ -334,17 +343,17 @@ static plim_value triangle(plim_graph *g, const char *op, enum kind kind, int va
 static plim_value determinant(plim_graph *g, const char *op, enum kind kind, int variant) {
     float flat[] = {1, 2, 3, 2, 4, 6, 0, 1, 5}; /* has no inverse */
     if (kind == WIDE || (variant && kind != USUAL)) return PLIM_NO_VALUE;
-    plim_value x = variant         ? plim_graph_parameter(g, "x", PLIM_F32, DIMS(3, 3), flat)
-                   : kind == ODD   ? real_input(g, "x", DIMS(17, 5, 5))
-                   : kind == EMPTY ? real_input(g, "x", DIMS(0, 3, 3))
-                                   : real_input(g, "x", DIMS(2, 4, 4));
+    plim_value x = variant             ? plim_graph_parameter(g, "x", PLIM_F32, DIMS(3, 3), flat)
+                   : kind == IRREGULAR ? real_input(g, "x", DIMS(17, 5, 5))
+                   : kind == EMPTY     ? real_input(g, "x", DIMS(0, 3, 3))
+                                       : real_input(g, "x", DIMS(2, 4, 4));
     return plim_graph_apply(g, op, &x, 1);
 }
 
 static plim_value ones_like(plim_graph *g, const char *op, enum kind kind, int variant) {
     (void)variant;
     if (kind == WIDE) return PLIM_NO_VALUE;
-    plim_value x = kind == ODD ? real_input(g, "x", DIMS(17, 23)) : real_input(g, "x", DIMS(kind ? 0 : 3, 4));
+    plim_value x = kind == IRREGULAR ? real_input(g, "x", DIMS(17, 23)) : real_input(g, "x", DIMS(kind ? 0 : 3, 4));
     return plim_graph_apply(g, "Add", (plim_value[]){plim_graph_apply(g, op, &x, 1), x}, 2);
 }
 
@@ -352,10 +361,11 @@ static plim_value ones_like(plim_graph *g, const char *op, enum kind kind, int v
 static plim_value grid_sample(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const char *const modes[] = {"linear", "cubic", "nearest"}, *const paddings[] = {"zeros", "border",
                                                                                             "reflection"};
-    if (kind == WIDE || (kind == ODD && variant > 2)) return PLIM_NO_VALUE;
+    if (kind == WIDE || (kind == IRREGULAR && variant > 2)) return PLIM_NO_VALUE;
     int64_t n = kind == EMPTY ? 0 : 2;
-    plim_value in[] = {kind == ODD ? real_input(g, "x", DIMS(1, 17, 23, 31)) : real_input(g, "x", DIMS(n, 3, 5, 6)),
-                       kind == ODD ? real_input(g, "grid", DIMS(1, 5, 3, 2)) : real_input(g, "grid", DIMS(n, 4, 3, 2))};
+    plim_value in[] = {
+        kind == IRREGULAR ? real_input(g, "x", DIMS(1, 17, 23, 31)) : real_input(g, "x", DIMS(n, 3, 5, 6)),
+        kind == IRREGULAR ? real_input(g, "grid", DIMS(1, 5, 3, 2)) : real_input(g, "grid", DIMS(n, 4, 3, 2))};
     if (variant == 18) { /* three axes */
         in[0] = real_input(g, "y", DIMS(n, 2, 3, 4, 5));
         in[1] = real_input(g, "places", DIMS(n, 2, 3, 2, 3));
@@ -371,7 +381,7 @@ static plim_value affine_grid(plim_graph *g, const char *op, enum kind kind, int
     if (kind == WIDE) return PLIM_NO_VALUE;
     bool deep = variant > 1;
     int64_t n = kind == EMPTY ? 0 : 2,
-            size[] = {n, 1, kind == ODD ? 17 : 3, kind == ODD ? 23 : 4, kind == ODD ? 31 : 2};
+            size[] = {n, 1, kind == IRREGULAR ? 17 : 3, kind == IRREGULAR ? 23 : 4, kind == IRREGULAR ? 31 : 2};
     plim_value theta = deep ? real_input(g, "theta", DIMS(n, 3, 4)) : real_input(g, "theta", DIMS(n, 2, 3));
     int32_t node = plim_graph_node(g, op, NULL, (plim_value[]){theta, list(g, deep ? 5 : 4, size)}, 2, 1);
     plim_graph_set_int(g, node, "align_corners", variant & 1);
@@ -381,7 +391,7 @@ static plim_value affine_grid(plim_graph *g, const char *op, enum kind kind, int
 /* Windows that overlap, windows with gaps and padding. */
 static plim_value col2im(plim_graph *g, const char *op, enum kind kind, int variant) {
     if (kind == WIDE) return PLIM_NO_VALUE;
-    int64_t n = kind == EMPTY ? 0 : 2, high = kind == ODD ? 23 : 5, wide = kind == ODD ? 31 : 6;
+    int64_t n = kind == EMPTY ? 0 : 2, high = kind == IRREGULAR ? 23 : 5, wide = kind == IRREGULAR ? 31 : 6;
     int64_t pad = variant, stride = 1 + variant, rows = (high + 2 * pad - 2) / stride + 1,
             columns = (wide + 2 * pad - 3) / stride + 1;
     plim_value x = real_input(g, "x", DIMS(n, 2 * 6, rows * columns));

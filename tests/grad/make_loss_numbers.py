@@ -1,6 +1,6 @@
 """Makes loss_numbers.h: what PyTorch computes for losses and their gradients.
 
-Scores, targets and weights come from formulas that the test repeats, so that nothing else needs to be kept."""
+Scores, targets and weights come from formulas that the test repeats, so that nothing else needs to be stored."""
 import math, sys
 import torch, torch.nn.functional as F
 

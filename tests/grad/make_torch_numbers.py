@@ -1,7 +1,7 @@
 """Makes torch_numbers.h: what PyTorch computes for the gradients of a few networks, in double precision: of each
 parameter the norm, a weighted sum, the largest entry and some entries.
 
-Weights and data come from a formula that the test repeats, so that nothing else needs to be kept."""
+Weights and data come from a formula that the test repeats, so that nothing else needs to be stored."""
 import math, sys
 import torch, torch.nn.functional as F
 

@@ -72,7 +72,7 @@ static const float *run(plim_session *s, const struct model *m) {
     return plim_session_output(s, "y");
 }
 
-/* What is kept is scaled, the gradient takes the same way. Returns the share that was dropped. */
+/* What is not dropped is scaled, its gradient too. Returns the share that was dropped. */
 static double check(plim_session *s, const struct model *m) {
     const float *y = run(s, m), *dx = plim_session_output(s, "dx");
     float scale = (float)(1 / (1 - (double)(float)m->ratio));

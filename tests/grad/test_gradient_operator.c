@@ -75,7 +75,7 @@ static void run(plim_session *s) {
 
 static const float a3[] = {1, 2, 3}, b3[] = {-4, 5, 0.5f}, c3[] = {7, -1, 2};
 
-/* y = a b, of which nobody else needs anything, and whose numbers count as their sum. */
+/* y = a b, of which nothing else needs anything, and whose numbers count as their sum. */
 static void y_need_not_be_an_output_nor_one_number(void **state) {
     (void)state;
     plim_graph *g = new_graph();

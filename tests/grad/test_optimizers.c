@@ -1,4 +1,4 @@
-/* Optimizers update as PyTorch's do: by given gradients, and by those of a network whose weights are kept in blocks with
+/* Optimizers update as PyTorch's do: by given gradients, and by those of a network whose weights lie in blocks with
  * padding; with weight decay, clipping and schedules; bit for bit the same on one thread and on two. */
 #include <math.h>
 #include <stdio.h>

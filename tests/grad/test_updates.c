@@ -52,9 +52,9 @@ static void stop(struct machine *m) {
     plim_graph_free(m->g);
 }
 
-static void add_write(plim_graph *g, const char *op, plim_value kept, plim_value value) {
+static void add_write(plim_graph *g, const char *op, plim_value state, plim_value value) {
     int32_t node = plim__graph_add_node(g, PLIM__DOMAIN, op, NULL, 1);
-    plim__node_add_input(g, node, kept);
+    plim__node_add_input(g, node, state);
     plim__node_add_input(g, node, value);
     g->nodes.items[node].phase = PLIM__BACKWARD;
 }
@@ -298,12 +298,12 @@ static void assigned_values_are_there_in_the_next_run(void **state) {
     struct machine m = {.g = plim_graph_create()};
     int64_t dims[] = {3, 2}, turned[] = {2, 3};
     plim__shape shape = plim__shape_of(2, dims);
-    plim_value kept = plim__graph_add_value(m.g, "kept", PLIM__VALUE_STATE, PLIM_F32, &shape);
+    plim_value held = plim__graph_add_value(m.g, "held", PLIM__VALUE_STATE, PLIM_F32, &shape);
     plim_value x = plim_graph_input(m.g, "x", PLIM_F32, 2, turned);
     plim_value y = plim_graph_apply(m.g, "Transpose", &x, 1);
-    plim_value z = plim_graph_apply(m.g, "Add", (plim_value[]){kept, y}, 2);
+    plim_value z = plim_graph_apply(m.g, "Add", (plim_value[]){held, y}, 2);
     plim_graph_output(m.g, z, "next");
-    add_write(m.g, "Assign", kept, z);
+    add_write(m.g, "Assign", held, z);
     start(&m, 1);
     for (int n = 1; n < 4; n++) {
         memcpy(at(&m, "x"), (float[]){1, 2, 3, 4, 5, 6}, 6 * sizeof(float));
@@ -322,7 +322,7 @@ static void what_is_not_kept_cannot_be_assigned(void **state) {
     plim_value x = plim_graph_input(g, "x", PLIM_F32, 1, &three);
     add_write(g, "Assign", x, x);
     assert_int_equal(plim__infer_graph(g, NULL, NULL, &error), PLIM_INVALID);
-    assert_non_null(strstr(error.message, "'x' is not kept"));
+    assert_non_null(strstr(error.message, "'x' is not persistent"));
     plim_graph_free(g);
 }
 

@@ -184,7 +184,7 @@ static void print_shows_nodes_types_and_symbols(void **state) {
     plim_graph_free(g);
 }
 
-/* A graph as large as this one touches every way of growing. */
+/* A graph as large as this one grows every list. */
 static plim_status build_and_copy(void) {
     plim_graph *g = plim_graph_create();
     if (g) {

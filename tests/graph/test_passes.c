@@ -134,7 +134,7 @@ static void every_spelling_of_gelu_is_recognised(void **state) {
     check_pass(build_tanh_products, "fuse-gelu", "Gelu", 1, check_tanh);
 }
 
-static void build_gelu_of_another(plim_graph *g) { /* the gate looks at x, the product is with z */
+static void build_gelu_of_another(plim_graph *g) { /* the gate reads x, the product is with z */
     plim_value x = input_of(g, "x", 2, DIMS(5, 9)), z = input_of(g, "z", 2, DIMS(5, 9));
     plim_graph_output(g, with_scalar(g, "Mul", two(g, "Mul", z, erf_gate(g, x, true, false)), 0.5f), "y");
 }

@@ -161,7 +161,7 @@ static void what_is_almost_attention_is_left_alone(void **state) {
     check_pass(build_seen, "fuse-attention", "Attention", 0, NULL);
 }
 
-/* A scalar with more axes than what it scales makes the result larger: the pattern must not forget that. */
+/* A scalar with more axes than what it scales makes the result larger: the pattern must allow for that. */
 static void build_scale_of_higher_rank(plim_graph *g) {
     plim_value q = input_of(g, "q", 3, DIMS(2, 7, WIDTH)), k = input_of(g, "k", 3, DIMS(2, WIDTH, 7)),
                v = input_of(g, "v", 4, DIMS(1, 2, 7, WIDTH));

@@ -3,7 +3,8 @@
 #   install.sh CACHE [NAME...]        environments that exist are left alone
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-cache=$1
+mkdir -p "$1"
+cache=$(cd "$1" && pwd)
 shift
 mkdir -p "$cache/venvs"
 boot=$cache/boot

@@ -1,3 +1,3 @@
 #!/bin/bash
 # Folders use only the folders that docs/architecture.md names for them, by includes and by symbols.
-exec bash "$2/scripts/check-layers.sh" -s -x cli "$2" "$(dirname "$1")"
+exec bash "$2/scripts/check-layers.sh" -s "$2" "$(dirname "$1")"

@@ -1,4 +1,5 @@
 #!/bin/bash
-# The heap is used only through core/alloc.h, no function has its own prototype, and nothing refers to files outside of here.
+# Functions, files and the trainer keep their limits; the heap is used only through core/alloc.h; no function has its own
+# prototype; nothing refers to files outside of the repository.
 command -v ctags >/dev/null || exit 77
-exec bash "$2/scripts/check-style.sh" -s -p "prototypes heap paths" "$2"
+exec bash "$2/scripts/check-style.sh" -s -p "sizes prototypes heap paths" "$2"

@@ -104,7 +104,7 @@ plim_status plim__pass_attention(plim_graph *g, bool *changed, plim_error *error
         struct pattern p;
         if (!plim__match_op(mix, "MatMul") || !matches(g, mix, &p)) continue;
         plim_value old = mix->outputs.items[0];
-        int32_t made = plim__match_build(g, "plimsoll", "Attention", 1, mix->name,
+        int32_t made = plim__match_build(g, (plim__made){PLIM__DOMAIN, "Attention", 1}, mix->name,
                                          (plim_value[]){p.q, p.k, p.v, p.mask}, p.mask >= 0 ? 4 : 3, old);
         plim_graph_set_float(g, made, "scale", (float)p.scale);
         plim_graph_set_int(g, made, "causal", p.causal);

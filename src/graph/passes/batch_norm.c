@@ -96,7 +96,8 @@ plim_status plim__pass_fuse_batch_norm(plim_graph *g, bool *changed, plim_error 
         plim_value inputs[5];
         memcpy(inputs, norm->inputs.items, sizeof inputs);
         float epsilon = (float)s.epsilon;
-        int32_t made = plim__match_build(g, "plimsoll", "FusedBatchNorm", 1, norm->name, inputs, 5, activation.output);
+        int32_t made = plim__match_build(g, (plim__made){PLIM__DOMAIN, "FusedBatchNorm", 1}, norm->name, inputs, 5,
+                                         activation.output);
         plim_graph_set_float(g, made, "epsilon", epsilon);
         if (made >= 0) plim__activation_set(g, made, &activation);
         if (plim__match_replace(g, activation.output, made) != PLIM_OK) return g->failure.status;

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "core/error.h"
-#include "graph/graph.h"
+#include "graph/passes/match.h"
 
 size_t plim__node_captured(const plim__node *node) {
     size_t captured = 0;
@@ -102,4 +102,23 @@ plim_status plim__graph_take_branch(plim_graph *g, int32_t node, plim__tensor *c
     plim_status status = choose(g, node, condition, fixed, error);
     if (status != PLIM_OK) plim__fail_context(error, status, "node '%.200s' (If)", g->nodes.items[node].name);
     return status;
+}
+
+/* The tensor of a value that the graph tells: a constant, or what a Constant node holds. */
+static plim__tensor *told(const plim_graph *g, plim_value value) {
+    int32_t producer = value < 0 ? -1 : g->values.items[value].producer;
+    if (producer < 0) return value < 0 ? NULL : plim__graph_constant_tensor(g, value);
+    const plim__node *node = &g->nodes.items[producer];
+    const plim__attribute *a = plim__node_attribute(node, "value");
+    return plim__match_op(node, "Constant") && a ? a->tensor : NULL;
+}
+
+/* Nodes of a branch come at the end, so those in it are inspected too. */
+plim_status plim__graph_take_known_branches(plim_graph *g, plim_error *error) {
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        plim__tensor *condition = plim__match_op(node, "If") ? told(g, plim__node_in(node, 0)) : NULL;
+        if (condition) PLIM_TRY(plim__graph_take_branch(g, (int32_t)n, condition, false, error));
+    }
+    return PLIM_OK;
 }

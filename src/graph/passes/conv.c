@@ -24,7 +24,8 @@ static plim_status fuse(plim_graph *g, int32_t n, bool *changed) {
     if (residual < 0 && !activated) return PLIM_OK;
     plim_value inputs[4] = {conv->inputs.items[0], conv->inputs.items[1], plim__node_in(conv, 2), residual};
     if (activated) last = activation.output;
-    int32_t made = plim__match_build(g, "plimsoll", "FusedConv", 1, conv->name, inputs, residual >= 0 ? 4 : 3, last);
+    int32_t made = plim__match_build(g, (plim__made){PLIM__DOMAIN, "FusedConv", 1}, conv->name, inputs,
+                                     residual >= 0 ? 4 : 3, last);
     if (made < 0 || plim__match_copy_window(g, n, made) != PLIM_OK) return g->failure.status;
     if (activated) plim__activation_set(g, made, &activation);
     *changed = true;

@@ -1,6 +1,6 @@
 /* conv-parts: a convolution of channels that are joined is the sum of convolutions of the parts, each with its share of
  * the weights. The joined image, often the largest of a network with skip connections, is never made; nor, in training,
- * its gradient, and nothing of it is kept.
+ * its gradient, and nothing of it is saved.
  *
  *   conv(concat(a, b), w)   ->   conv(a, w[:, a's]) + conv(b, w[:, b's])
  *
@@ -79,13 +79,14 @@ static plim_status rewrite(plim_graph *g, int32_t conv, const plim_value *parts,
     int32_t last = -1;
     for (size_t i = 0; i < count; i++) {
         plim_value inputs[] = {parts[i], shares[i], bias};
-        last = plim__match_build(g, "", "Conv", g->nodes.items[conv].version, g->nodes.items[conv].name, inputs,
-                                 i == 0 && bias >= 0 ? 3 : 2, y);
+        last = plim__match_build(g, (plim__made){"", "Conv", g->nodes.items[conv].version}, g->nodes.items[conv].name,
+                                 inputs, i == 0 && bias >= 0 ? 3 : 2, y);
         if (last < 0) return g->failure.status;
         PLIM_TRY(plim__match_copy_window(g, conv, last));
         plim_value made = g->nodes.items[last].outputs.items[0];
         if (i > 0) {
-            last = plim__match_build(g, "", "Add", 14, g->nodes.items[conv].name, (plim_value[]){sum, made}, 2, y);
+            last = plim__match_build(g, (plim__made){"", "Add", 14}, g->nodes.items[conv].name,
+                                     (plim_value[]){sum, made}, 2, y);
             if (last < 0) return g->failure.status;
         }
         sum = g->nodes.items[last].outputs.items[0];

@@ -81,7 +81,7 @@ plim_status plim__pass_gelu(plim_graph *g, bool *changed, plim_error *error) {
         bool tanh_form;
         if (!plim__match_op(node, "Mul") || !is_gelu(g, node, &x, &tanh_form)) continue;
         plim_value old = node->outputs.items[0];
-        int32_t made = plim__match_build(g, "", "Gelu", 20, node->name, &x, 1, old);
+        int32_t made = plim__match_build(g, (plim__made){"", "Gelu", 20}, node->name, &x, 1, old);
         if (tanh_form) plim_graph_set_string(g, made, "approximate", "tanh");
         if (plim__match_replace(g, old, made) != PLIM_OK) return g->failure.status;
         *changed = true;

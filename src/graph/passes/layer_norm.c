@@ -77,8 +77,8 @@ static plim_status fuse(plim_graph *g, const plim__node *division, bool *changed
         inputs[2] = bias;
         last = shifted->outputs.items[0];
     }
-    int32_t made =
-        plim__match_build(g, "", "LayerNormalization", 17, division->name, inputs, inputs[2] >= 0 ? 3 : 2, last);
+    int32_t made = plim__match_build(g, (plim__made){"", "LayerNormalization", 17}, division->name, inputs,
+                                     inputs[2] >= 0 ? 3 : 2, last);
     plim_graph_set_int(g, made, "axis", axis);
     plim_graph_set_float(g, made, "epsilon", (float)epsilon);
     *changed = true;

@@ -40,7 +40,7 @@ static plim_status fuse_product(plim_graph *g, int32_t n, bool *changed) {
     bool activated = plim__activation_of(g, last, &activation);
     if (inputs[2] < 0 && inputs[3] < 0 && !activated) return PLIM_OK;
     if (activated) last = activation.output;
-    int32_t made = plim__match_build(g, "plimsoll", "Linear", 1, product->name, inputs, 4, last);
+    int32_t made = plim__match_build(g, (plim__made){PLIM__DOMAIN, "Linear", 1}, product->name, inputs, 4, last);
     if (activated) plim__activation_set(g, made, &activation);
     *changed = true;
     return plim__match_replace(g, last, made);
@@ -55,8 +55,8 @@ static plim_status fuse_gemm(plim_graph *g, int32_t n, bool *changed) {
     plim_value inputs[3] = {gemm->inputs.items[0], gemm->inputs.items[1], plim__node_in(gemm, 2)};
     int64_t ta = plim__node_int(gemm, "transA", 0), tb = plim__node_int(gemm, "transB", 0);
     float alpha = plim__node_float(gemm, "alpha", 1), beta = plim__node_float(gemm, "beta", 1);
-    int32_t made =
-        plim__match_build(g, "plimsoll", "FusedGemm", 1, gemm->name, inputs, inputs[2] >= 0 ? 3 : 2, activation.output);
+    int32_t made = plim__match_build(g, (plim__made){PLIM__DOMAIN, "FusedGemm", 1}, gemm->name, inputs,
+                                     inputs[2] >= 0 ? 3 : 2, activation.output);
     plim_graph_set_int(g, made, "transA", ta);
     plim_graph_set_int(g, made, "transB", tb);
     plim_graph_set_float(g, made, "alpha", alpha);

@@ -21,7 +21,7 @@ static plim_status fuse(plim_graph *g, int32_t n, bool *changed) {
         return PLIM_OK;
     plim_value inputs[3] = {softmax->inputs.items[0], loss->inputs.items[1], plim__node_in(loss, 2)},
                old = loss->outputs.items[0];
-    int32_t made = plim__match_build(g, "", "SoftmaxCrossEntropyLoss", loss->version, loss->name, inputs,
+    int32_t made = plim__match_build(g, (plim__made){"", "SoftmaxCrossEntropyLoss", loss->version}, loss->name, inputs,
                                      inputs[2] >= 0 ? 3 : 2, old);
     if (made < 0) return g->failure.status;
     loss = &g->nodes.items[n]; /* nodes may have moved */

@@ -24,7 +24,7 @@ plim__node *plim__match_user(const plim_graph *g, plim_value value, const char *
 bool plim__match_load(const plim_graph *g, plim__tensor *tensor) {
     plim_error error;
     if (plim__tensor_load(tensor, &error) == PLIM_OK) return true;
-    plim__graph_fail((plim_graph *)g, error.status, "%s", error.message); /* passes own the graph they look at */
+    plim__graph_fail((plim_graph *)g, error.status, "%s", error.message); /* passes own the graph that they read */
     return false;
 }
 
@@ -62,14 +62,14 @@ plim_value plim__match_other(const plim__node *node, plim_value one) {
                                           : PLIM_NO_VALUE;
 }
 
-int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name,
-                          const plim_value *inputs, size_t count, plim_value like) {
+int32_t plim__match_build(plim_graph *g, plim__made made, const char *name, const plim_value *inputs, size_t count,
+                          plim_value like) {
     char label[256]; /* nodes may move in memory while we add one */
     strncpy(label, name, sizeof label - 1);
     label[sizeof label - 1] = 0;
     plim_dtype dtype = g->values.items[like].dtype;
     plim__shape shape = g->values.items[like].shape;
-    int32_t node = plim__graph_add_node(g, domain, op, label, version);
+    int32_t node = plim__graph_add_node(g, made.domain, made.op, label, made.version);
     for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
     plim__node_add_output(g, node, plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, dtype, &shape));
     return g->failure.status == PLIM_OK ? node : -1;
@@ -84,7 +84,7 @@ static bool is_used(const plim_graph *g, plim_value value) {
     return false;
 }
 
-/* The node that makes the value dies when nobody uses any of its outputs, and then what only it used. A
+/* The node that makes the value dies when nothing uses any of its outputs, and then what only it used. A
  * zombie would otherwise count as a user and keep the next pattern from matching. */
 static void bury(plim_graph *g, plim_value value) {
     int32_t producer = value < 0 ? -1 : g->values.items[value].producer;

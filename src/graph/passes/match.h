@@ -10,7 +10,7 @@ bool plim__match_op(const plim__node *node, const char *name);
 plim__node *plim__match_producer(const plim_graph *g, plim_value value, const char *name);
 /* The only user of the value if it is this operator; NULL otherwise. */
 plim__node *plim__match_user(const plim_graph *g, plim_value value, const char *name);
-/* Loads a tensor that a pattern wants to look into. A failure sticks to the graph and ends the pass: memory that is
+/* Loads a tensor that a pattern has to read. A failure sticks to the graph and ends the pass: memory that is
  * short must not change silently what gets fused. */
 bool plim__match_load(const plim_graph *g, plim__tensor *tensor);
 /* The value is a constant (or parameter) with one element; *number is it. */
@@ -25,9 +25,13 @@ bool plim__match_near(double a, double b); /* within 1e-3 relative: constants in
 
 /* A new node with one output of the given value's type; the caller then replaces that value. Returns the
  * node's index, -1 after a failure (g->failure tells). */
-int32_t plim__match_build(plim_graph *g, const char *domain, const char *op, int version, const char *name,
-                          const plim_value *inputs, size_t count, plim_value like);
-/* Makes the new node's output take the place of `old`; what nobody uses any more dies. */
+typedef struct plim__made {
+    const char *domain, *op;
+    int version;
+} plim__made;
+int32_t plim__match_build(plim_graph *g, plim__made made, const char *name, const plim_value *inputs, size_t count,
+                          plim_value like);
+/* Makes the new node's output take the place of `old`; what nothing uses any more dies. */
 plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node);
 /* Attributes of a convolution: kernel, strides, dilations, pads, groups. */
 plim_status plim__match_copy_window(plim_graph *g, int32_t from, int32_t to);

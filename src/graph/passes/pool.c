@@ -1,5 +1,5 @@
 /* pool-first: relu(x) and then the largest of each window is the largest of each window of x and then relu, on a quarter
- * of the elements or fewer; in training nothing but the pool's places is kept. A batch norm takes its ReLU along for
+ * of the elements or fewer; in training nothing but the pool's places is saved. A batch norm takes its ReLU along for
  * nothing, and keeps it. */
 #include "graph/pass.h"
 #include "graph/passes/match.h"

@@ -107,6 +107,6 @@ static dnnl_status_t finish(const plim__backward_pass *p, float *dr, float *db, 
 }
 
 plim_status plim__lower_gru_grad(plim__lower *l) {
-    static const plim__cell_backward cell = {"GruGrad", again, step, finish, true};
+    static const plim__cell_backward cell = {again, step, finish, true};
     return plim__lower_recurrent_grad(l, PLIM__CELL_GRU, &cell);
 }

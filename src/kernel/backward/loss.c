@@ -1,6 +1,6 @@
 /* Backward of losses over classes.
  *
- *   dx(n, c, i) = g (softmax(x)(n, c, i) - [c = t])     cross entropy, written over the scores where nobody needs them
+ *   dx(n, c, i) = g (softmax(x)(n, c, i) - [c = t])     cross entropy, written over the scores where they are not needed any more
  *   dx(n, c, i) = -g [c = t]                            likelihood
  *   g = dloss · w[t], divided by the sum of the weights for a mean; 0 for an ignored label
  *

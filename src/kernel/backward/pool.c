@@ -190,11 +190,11 @@ static plim_status lower_grad(plim__lower *l, const char *label, dnnl_alg_kind_t
 }
 
 plim_status plim__lower_max_pool_grad(plim__lower *l) {
-    plim__layout kept = *plim__lower_peek(l, 1);
+    plim__layout places = *plim__lower_peek(l, 1);
     struct window w;
     PLIM_TRY(read_window(l, plim__lower_output_shape(l, 0), &w));
-    if (block_of(&kept, &w)) return lower_planes_back(l, &w, block_of(&kept, &w));
-    return lower_grad(l, "MaxPoolGrad", dnnl_pooling_max, &kept, true);
+    if (block_of(&places, &w)) return lower_planes_back(l, &w, block_of(&places, &w));
+    return lower_grad(l, "MaxPoolGrad", dnnl_pooling_max, &places, true);
 }
 
 plim_status plim__lower_average_pool_grad(plim__lower *l) {

@@ -181,7 +181,7 @@ plim_status plim__lower_recurrent_grad(plim__lower *l, plim__cell kind, const pl
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     s->cell = cell;
     plim_status status = fill(l, kind, s);
-    if (status == PLIM_OK) return plim__lower_emit(l, cell->label, run_backward, s, plim__free);
+    if (status == PLIM_OK) return plim__lower_emit(l, plim__lower_node(l)->op->name, run_backward, s, plim__free);
     plim__free(s);
     return status;
 }

@@ -1,6 +1,6 @@
 /* Backward of recurrent networks through time: what the three cells share.
  *
- * Only Y is kept from the forward pass. With every h known, the gates of all time steps are large products again; a
+ * Only Y is saved by the forward pass. With every h known, the gates of all time steps are large products again; a
  * walk backward in time turns them into their gradients, and large products over all steps give those of X, W and R.
  *
  *   scratch of one direction:
@@ -47,7 +47,6 @@ enum plim__recurrent_out {
 typedef struct plim__backward_pass plim__backward_pass;
 
 typedef struct plim__cell_backward {
-    const char *label;
     /* The gates and the part as the forward pass had them. */
     dnnl_status_t (*again)(const plim__backward_pass *p);
     /* Time step t, the k-th of the walk: its gates become their gradients, dh that of h before it. */

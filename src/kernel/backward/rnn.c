@@ -28,6 +28,6 @@ static dnnl_status_t step(const plim__backward_pass *p, int64_t k) {
 }
 
 plim_status plim__lower_rnn_grad(plim__lower *l) {
-    static const plim__cell_backward cell = {"RnnGrad", again, step, NULL, false};
+    static const plim__cell_backward cell = {again, step, NULL, false};
     return plim__lower_recurrent_grad(l, PLIM__CELL_RNN, &cell);
 }

@@ -4,7 +4,7 @@
  *   dz = dy where nothing was clipped                dbias = Σ dz        dscale = Σ dz (x - mean) / deviation
  *   dx = scale / deviation · (dz - dbias / n - (x - mean) / deviation · dscale / n)
  *
- * Channels in blocks stay in their blocks. Backward computes z again: nothing is kept of what was clipped. A thread takes
+ * Channels in blocks stay in their blocks. Backward computes z again: what was clipped is not saved. A thread takes
  * whole groups of channels, so that sums do not depend on the number of threads. */
 #include <math.h>
 

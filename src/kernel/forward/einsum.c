@@ -3,8 +3,8 @@
  *
  *     a [batch, m, k]  ·  b [batch, k, n]  →  c [batch, m, n]
  *
- * batch: labels that both have and that are still needed, k: both have and nobody needs any more, m and n: only
- * one has. Labels that one has and nobody needs are summed while packing. A single pair whose strides already
+ * batch: labels that both have and that are still needed, k: both have, not needed any more, m and n: only
+ * one has. Labels that only one has, not needed later, are summed while packing. A single pair whose strides already
  * have this form goes to oneDNN without packing. Other types take one plain loop over all labels. */
 #include "kernel/forward/einsum.h"
 

@@ -13,7 +13,7 @@ typedef struct plim__term {
 /* `strides` are those of the operand's axes. */
 void plim__einsum_term(const plim__einsum *e, int input, const int64_t *strides, plim__term *term);
 
-/* Copies a term into a dense array of the given labels and sums over those that it has besides. */
+/* Copies a term into a dense array of the given labels and sums over its other labels. */
 typedef struct plim__packing {
     int rank, sum_rank;
     int64_t dims[PLIM__COPY_MAX_RANK], strides[PLIM__COPY_MAX_RANK];

@@ -1,6 +1,6 @@
 /* The mean of a loss over all elements (bce_with_logits, mse, l1, huber), and its backward pass.
  *
- *   loss = Σ f(x, t) / n        dx = dloss / n · f'(x, t), over the scores where nobody needs them
+ *   loss = Σ f(x, t) / n        dx = dloss / n · f'(x, t), over the scores where they are not needed
  *
  * n are all elements or, in the short batch of an evaluation, as many of the first ones as input 2 says.
  *

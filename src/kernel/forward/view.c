@@ -1,5 +1,5 @@
-/* Operators that are views of their input where strides allow it: nothing moves, the output is another way to
- * look at the same bytes. Otherwise one strided copy. */
+/* Operators that are views of their input where strides allow it: nothing moves, the output is
+ * another layout of the same bytes. Otherwise one strided copy. */
 #include <string.h>
 
 #include "kernel/copies.h"

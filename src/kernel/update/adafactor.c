@@ -1,4 +1,4 @@
-/* Adafactor, whose second moments are kept as one number a row and one a column of the last two axes; src/ops/update.h
+/* Adafactor, whose second moments are stored as one number a row and one a column of the last two axes; src/ops/update.h
  * has the formulas.
  *
  *   gradient (matrices, rows, columns)   row (matrices, rows)   column (matrices, columns)
@@ -139,7 +139,7 @@ plim_status plim__lower_adafactor_direction(plim__lower *l) {
 /* --- the step -------------------------------------------------------------------------------------------------- */
 
 struct step {
-    int64_t elements, kept; /* without and with padding */
+    int64_t elements, padded; /* without and with padding */
     double decay, epsilon, threshold;
 };
 
@@ -151,16 +151,16 @@ static plim_status run_step(const plim__call *call) {
     const float *d = call->in[2];
     float *x = call->out[0];
     if (s->elements == 0) return PLIM_OK;
-    double size = sqrt(plim__sum_squares(x, s->kept, call->scratch)) / root;
+    double size = sqrt(plim__sum_squares(x, s->padded, call->scratch)) / root;
     double alpha = (size < s->epsilon ? s->epsilon : size) * fmin(rate, 1 / sqrt(t));
     double excess = length / (root * s->threshold);
     float keep = (float)(1 - rate * s->decay), step = (float)(excess > 1 ? alpha / excess : alpha);
-    int64_t blocks = plim__update_blocks(s->kept);
-    int threads = plim__loop_threads(s->kept);
+    int64_t blocks = plim__update_blocks(s->padded);
+    int threads = plim__loop_threads(s->padded);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
         int64_t at = b * PLIM__UPDATE_BLOCK;
-        plim__updates()->step(plim__update_block_size(s->kept, b), x + at, d + at, keep, step);
+        plim__updates()->step(plim__update_block_size(s->padded, b), x + at, d + at, keep, step);
     }
     return PLIM_OK;
 }
@@ -171,12 +171,12 @@ plim_status plim__lower_adafactor_update(plim__lower *l) {
     PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_written(l, 2, -1));
     PLIM_TRY(plim__lower_input_like(l, 3, 2));
-    int64_t kept = (int64_t)(plim__lower_persistent_bytes(l, 2) / sizeof(float));
-    PLIM_TRY(plim__lower_scratch(l, (size_t)plim__update_blocks(kept) * sizeof(double)));
+    int64_t padded = (int64_t)(plim__lower_persistent_bytes(l, 2) / sizeof(float));
+    PLIM_TRY(plim__lower_scratch(l, (size_t)plim__update_blocks(padded) * sizeof(double)));
     struct step *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     *s = (struct step){.elements = plim__shape_elements(plim__lower_input_shape(l, 2)),
-                       .kept = kept,
+                       .padded = padded,
                        .decay = plim__update_get(node, "weight_decay"),
                        .epsilon = plim__update_get(node, "epsilon"),
                        .threshold = plim__update_get(node, "threshold")};

@@ -1,0 +1,390 @@
+/* The rules behind an explanation, one row a rule: what is read, what is concluded, what is advised and what is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "diagnose/conditions.h"
+#include "diagnose/fixes.h"
+#include "diagnose/message.h"
+#include "plimsoll/diagnose.h"
+
+#define GIB    1073741824.0
+#define MIB    1048576.0
+#define ABSENT (-1.0)
+
+typedef struct rule {
+    const char *name, *text;
+    const char *framework, *cause;
+    double requested;         /* ABSENT: not looked at */
+    const char *first, *not ; /* in the first two fixes, and in none of them; NULL for nothing */
+} rule;
+
+static const rule rules[] = {
+    /* not out of memory */
+    {"a container that was not killed", "State: exited, OOMKilled:false, ExitCode: 137", "none", "none", ABSENT, NULL,
+     NULL},
+    {"the same as JSON", "\"OOMKilled\": false,\n\"ExitCode\": 137", "none", "none", ABSENT, NULL, NULL},
+    {"another CUDA error in bad_alloc",
+     "MemoryError: std::bad_alloc: CUDA error at: cuda_memory_resource.hpp:66: cudaErrorIllegalAddress an illegal "
+     "memory "
+     "access was encountered",
+     "none", "none", ABSENT, NULL, NULL},
+    {"code that catches it", "try:\n    step()\nexcept torch.cuda.OutOfMemoryError:\n    pass\n", "none", "none",
+     ABSENT, NULL, NULL},
+    {"advice about it", "Reduce the batch size if you run out of memory.", "none", "none", ABSENT, NULL, NULL},
+    {"a disk that is full", "OSError: [Errno 28] No space left on device: '/data/x.pt'", "none", "none", ABSENT, NULL,
+     NULL},
+    {"a quota", "google.api_core.exceptions.ResourceExhausted: 429 quota exceeded", "none", "none", ABSENT, NULL, NULL},
+
+    /* recognised */
+    {"a name alone", "torch.OutOfMemoryError", "pytorch", "full", ABSENT, NULL, NULL},
+    {"cudaMallocAsync", "torch.OutOfMemoryError: Allocation on device \n", "pytorch", "full", ABSENT, NULL, NULL},
+    {"cudaMallocAsync with figures",
+     "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated "
+     "    : "
+     "6.45 GiB\nRequested               : 1.13 GiB\nDevice limit            : 7.78 GiB\nFree (according to CUDA): "
+     "18.75 MiB\n",
+     "pytorch", "full", 1.13 * GIB, NULL, NULL},
+    {"SGLang", "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", "sglang", "full",
+     ABSENT, "--mem-fraction-static 0.95", NULL},
+    {"vLLM, wrapped inside a word",
+     "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that can be stor\ned in "
+     "KV cache "
+     "(7344).",
+     "vllm", "full", ABSENT, "--max-model-len 7344", NULL},
+    {"Ollama", "Error: model requires more system memory (10.5 GiB) than is available (7.3 GiB)", "ollama",
+     "host_memory", 10.5 * GIB, "smaller model", NULL},
+    {"Ollama's runner killed", "Error: llama runner process has terminated: signal: killed", "ollama", "host_memory",
+     ABSENT, "smaller model", "DataLoader"},
+    {"TensorRT-LLM",
+     "[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, pool, stream): out of memory "
+     "(buffer.h:120)",
+     "tensorrt-llm", "full", ABSENT, "mem_fraction", NULL},
+    {"LMDeploy", "[TM][ERROR] CUDA runtime error: out of memory /src/allocator.h:231", "lmdeploy", "full", ABSENT,
+     "cache", NULL},
+    {"llama.cpp on Metal",
+     "ggml_metal_add_buffer: buffer 'data' size 14912.02 is larger than buffer maximum of 9216.00", "llama.cpp",
+     "per_allocation_limit", 14912.02 * MIB, "quantization", "nvidia-smi"},
+    {"SYCL", "Native API failed. Native API returns: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)", "sycl", "full", ABSENT,
+     NULL, "nvidia-smi"},
+    {"ExLlama", "RuntimeError: Insufficient VRAM for model and cache", "exllama", "full", ABSENT, "max_seq_len", NULL},
+    {"Numba", "numba.cuda.cudadrv.driver.CudaAPIError: [2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY",
+     "numba", "full", ABSENT, NULL, NULL},
+    {"RMM's pool",
+     "MemoryError: std::bad_alloc: out_of_memory: RMM failure at:pool_memory_resource.hpp:196: Maximum pool size "
+     "exceeded",
+     "rapids", "limit", ABSENT, "maximum", NULL},
+    {"XGBoost on a GPU",
+     "XGBoostError: Memory allocation error on worker 0: std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n- "
+     "Free "
+     "memory: 12GB\n- Requested memory: 64GB\n",
+     "xgboost", "full", 64 * GIB, "Quantile", NULL},
+    {"Neuron", "2024 TDRV:dmem_alloc_internal Failed to alloc DEVICE memory: 31457280", "neuron", "full", 31457280,
+     "cores", "nvidia-smi"},
+    {"NCCL", "NCCL WARN Error: failed to extend /dev/shm/nccl-ab12CD to 9637892 bytes", "nccl", "host_memory", 9637892,
+     "shm", NULL},
+    {"Colab", "Your session crashed after using all available RAM.", "colab", "host_memory", ABSENT, "Load less", NULL},
+    {"Kaggle", "Your notebook tried to allocate more memory than is available. It has restarted.", "kaggle",
+     "host_memory", ABSENT, "Load less", NULL},
+    {"LSF", "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with exit code 137.", "lsf",
+     "limit", ABSENT, "bsub -M", NULL},
+    {"PBS", "=>> PBS: job killed: mem 34205592kb exceeded limit 33554432kb", "pbs", "limit", ABSENT, "mem=64G", NULL},
+    {"systemd-oomd", "app-x.scope: systemd-oomd killed 12 process(es) in this unit.", "systemd-oomd", "host_memory",
+     ABSENT, NULL, NULL},
+    {"Ray of old",
+     "ray.memory_monitor.RayOutOfMemoryError: More than 95% of the memory on node x is used (59.5 / 62.6 GB). The top "
+     "10:",
+     "ray", "host_memory", ABSENT, "fewer tasks", "DataLoader"},
+    {"pandas", "pandas.errors.ParserError: Error tokenizing data. C error: out of memory", "pandas", "host_memory",
+     ABSENT, "chunksize", NULL},
+    {"NumPy, typed by hand", "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 3.2GiB", "numpy",
+     "host_memory", 3.2 * GIB, NULL, NULL},
+    {"Node", "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", "node", "limit",
+     ABSENT, "max-old-space-size", NULL},
+    {"Java", "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", "java", "limit", ABSENT,
+     "-Xmx", NULL},
+    {"R", "Error: cannot allocate vector of size 1.5 Gb", "r", "host_memory", 1.5 * GIB, NULL, NULL},
+    {"Go", "runtime: out of memory: cannot allocate 8589934592-byte block (7864320 in use)", "go", "host_memory",
+     8589934592.0, NULL, NULL},
+    {"Rust", "memory allocation of 51539607552 bytes failed", "rust", "host_memory", 51539607552.0, NULL, NULL},
+
+    /* the request against free, cached and live */
+    {"TensorFlow's statistics carry units",
+     "W tensorflow bfc_allocator.cc:502] Allocator (GPU_0_bfc) ran out of memory trying to allocate 128.00MiB (rounded "
+     "to "
+     "134217728)requested by op Mul\nStats: \nLimit:      256.00MiB\nInUse:      254.00MiB\nMaxInUse:   "
+     "254.00MiB\nReserved:   0B\n",
+     "tensorflow", "full", 134217728.0, NULL, NULL},
+    {"four GiB on an Intel GPU",
+     "XPU out of memory. Tried to allocate 4.00 GiB. GPU 0 has a total capacity of 15.91 GiB of which 15.80 GiB is "
+     "free. Of the "
+     "allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+     "pytorch", "per_allocation_limit", 4 * GIB, "RELAXED", "nvidia-smi"},
+    {"one request larger than all that is live",
+     "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 13.10 GiB is "
+     "free. "
+     "Including non-PyTorch memory, this process has 10.50 GiB memory in use. Of the allocated memory 10.00 GiB is "
+     "allocated by "
+     "PyTorch, and 0.10 GiB is reserved by PyTorch but unallocated.",
+     "pytorch", "too_big", 20 * GIB, NULL, "expandable"},
+    {"free and cached together",
+     "CUDA out of memory. Tried to allocate 4.22 GiB. GPU 0 has a total capacity of 15.99 GiB of which 3.71 GiB is "
+     "free. Of the "
+     "allocated memory 11.00 GiB is allocated by PyTorch, and 768.00 MiB is reserved by PyTorch but unallocated.",
+     "pytorch", "fragmented", 4.22 * GIB, "expandable_segments", NULL},
+    {"the last megabytes of a small card",
+     "RuntimeError: CUDA out of memory. Tried to allocate 32.00 MiB (GPU 0; 4.00 GiB total capacity; 3.30 GiB already "
+     "allocated; "
+     "41.60 MiB free; 3.31 GiB reserved in total by PyTorch)",
+     "pytorch", "full", 32 * MIB, NULL, "page file"},
+    {"free beyond doubt",
+     "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.99 GiB of which 2.80 GiB is "
+     "free. Of the "
+     "allocated memory 5.00 GiB is allocated by PyTorch, and 0.10 GiB is reserved by PyTorch but unallocated.",
+     "pytorch", "fragmented", 2 * GIB, NULL, "kill PID"},
+    {"a split size for those who have it",
+     "RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 15.00 GiB total capacity; 9.00 GiB already "
+     "allocated; "
+     "0.50 GiB free; 14.00 GiB reserved in total by PyTorch)\n",
+     "pytorch", "fragmented", GIB, NULL, "PYTORCH_CUDA_ALLOC_CONF"},
+    {"vLLM asks for more than is free",
+     "ValueError: Free memory on device cuda:0 (19.77/22.05 GiB) on startup is less than desired GPU memory "
+     "utilization (0.9, "
+     "19.84 GiB).",
+     "vllm", "full", 19.84 * GIB, NULL, "0.95"},
+
+    /* the device decides the advice */
+    {"a Mac's watermark",
+     "RuntimeError: MPS backend out of memory (MPS allocated: 15.72 GiB, other allocations: 2.41 MiB, max allowed: "
+     "18.13 GiB). "
+     "Tried to allocate 5.81 GiB on private pool.",
+     "pytorch", "limit", 5.81 * GIB, "torch.mps.empty_cache", "cuda"},
+    {"an NPU",
+     "NPU out of memory. Tried to allocate 1.00 GiB (NPU 0; 29.50 GiB total capacity; 28.90 GiB already allocated; "
+     "28.90 GiB current active; 0.30 GiB free; 29.00 GiB reserved in total by PyTorch)",
+     "pytorch", "full", GIB, NULL, "nvidia-smi"},
+    {"a TPU's program",
+     "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.95G of "
+     "15.48G hbm. "
+     "Exceeded hbm capacity by 6.47G.",
+     "jax", "too_big", 21.95 * GIB, "batch", "nvidia-smi"},
+    {"a TPU under PyTorch",
+     "import torch_xla\nRESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.",
+     "pytorch", "too_big", 21.95 * GIB, NULL, "nvidia-smi"},
+    {"AMD",
+     "HIP out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 15.98 GiB of which 0 bytes is free. "
+     "Of the "
+     "allocated memory 15.50 GiB is allocated by PyTorch, and 0.10 GiB is reserved by PyTorch but unallocated.",
+     "pytorch", "full", GIB, NULL, "nvidia-smi"},
+
+    /* the traceback decides the phase */
+    {"loading",
+     "Traceback (most recent call last):\n  File \"run.py\", line 4, in <module>\n    state = torch.load('model.pt')\n "
+     " File "
+     "\"/usr/lib/python3/dist-packages/torch/serialization.py\", line 9, in load\n    return x\nRuntimeError: CUDA "
+     "error: out of "
+     "memory\nCUDA kernel errors might be asynchronously reported\n",
+     "pytorch", "full", ABSENT, "map_location", "half the batch"},
+    {"the optimizer",
+     "Traceback (most recent call last):\n  File \"train.py\", line 40, in <module>\n    optimizer.step()\n  File "
+     "\"/x/site-packages/torch/optim/adam.py\", line 9, in step\n    state['exp_avg_sq'] = "
+     "torch.zeros_like(p)\nRuntimeError: CUDA "
+     "out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.00 GiB total capacity; 9.70 GiB already allocated; 2.00 "
+     "MiB free; "
+     "9.71 GiB reserved in total by PyTorch)\n",
+     "pytorch", "full", 20 * MIB, "AdamW8bit", "batch"},
+    {"a batch of one",
+     "python train.py --batch_size 1\nRuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.00 GiB "
+     "total "
+     "capacity; 9.70 GiB already allocated; 2.00 MiB free; 9.71 GiB reserved in total by PyTorch)\n",
+     "pytorch", "full", 20 * MIB, "already", "half the batch"},
+    {"an old PyTorch",
+     "python train.py\nRuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.00 GiB total capacity; "
+     "9.70 GiB "
+     "already allocated; 2.00 MiB free; 5.00 MiB cached)\n",
+     "pytorch", "full", 20 * MIB, NULL, "use_reentrant"},
+    {"a limit that is set already",
+     "#SBATCH --mem=64G\nslurmstepd: error: Detected 1 oom-kill event(s) in StepId=5.batch cgroup.", "slurm", "limit",
+     ABSENT, "--mem=128G", "--mem=64G"},
+    {"no DataLoader outside PyTorch", "bash: line 3: 4711 Killed                  perl reduce.pl\n", "kernel",
+     "host_memory", ABSENT, NULL, "DataLoader"},
+
+    /* which message counts */
+    {"a cut line does not beat the whole one",
+     "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; 9.00 GiB already "
+     "allocated; "
+     "0.50 GiB free; 9.10 GiB reserved in total by PyTorch)\nRuntimeError: CUDA out of memory. Tried to al\n",
+     "pytorch", "full", 2 * GIB, NULL, NULL},
+    {"Slurm's word beats the shell's",
+     "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup.\nEpoch: [0][415/1736] Loss "
+     "0.58\nKilled\n",
+     "slurm", "limit", ABSENT, NULL, NULL},
+    {"CNTK", "CNTK 2.0: CUDA failure 2: out of memory ; GPU=0 ; hostname=x ; expr=cudaMalloc", "cntk", "full", ABSENT,
+     NULL, NULL},
+    {"llama.cpp that went on",
+     "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 900.00 MiB on device 0: cudaMalloc failed: out of "
+     "memory\nretrying "
+     "with less\nmain: model loaded\n",
+     "llama.cpp", "warning", ABSENT, NULL, NULL},
+};
+
+static plim_explanation explain(const char *text) {
+    plim_explainer *explainer;
+    const plim_explanation *x;
+    assert_int_equal(plim_explainer_create(&explainer, NULL), PLIM_OK);
+    assert_int_equal(plim_explainer_feed(explainer, text, strlen(text), NULL), PLIM_OK);
+    assert_int_equal(plim_explainer_finish(explainer, &x, NULL), PLIM_OK);
+    plim_explanation copy = *x;
+    plim_explainer_free(explainer);
+    return copy;
+}
+
+static int advises(const plim_explanation *x, int count, const char *words) {
+    for (int i = 0; i < x->fix_count && i < count; i++)
+        if (strstr(x->fixes[i].setting, words) || strstr(x->fixes[i].title, words)) return 1;
+    return 0;
+}
+
+static void every_rule_holds(void **state) {
+    (void)state;
+    int broken = 0;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const rule *r = &rules[i];
+        plim_explanation x = explain(r->text);
+        char why[512] = "";
+        double asked = (double)x.requested.bytes;
+        if (strcmp(x.framework, r->framework) != 0) snprintf(why, sizeof why, "framework %s", x.framework);
+        if (strcmp(plim_cause_name(x.cause), r->cause) != 0)
+            snprintf(why, sizeof why, "cause %s: %s", plim_cause_name(x.cause), x.headline);
+        if (r->requested >= 0 && (!x.requested.known || asked < 0.995 * r->requested || asked > 1.005 * r->requested))
+            snprintf(why, sizeof why, "request %.0f", asked);
+        if (r->first && !advises(&x, 2, r->first))
+            snprintf(why, sizeof why, "first '%s' '%s'", x.fix_count ? x.fixes[0].setting : "",
+                     x.fix_count > 1 ? x.fixes[1].setting : "");
+        if (r->not &&advises(&x, PLIM_EXPLANATION_FIXES, r->not ))
+            snprintf(why, sizeof why, "it advises '%s'", r->not );
+        if (x.found && x.cause != PLIM_CAUSE_WARNING && !x.headline[0]) snprintf(why, sizeof why, "no headline");
+        if (x.found && x.fix_count < 1) snprintf(why, sizeof why, "no fix");
+        if (why[0]) print_message("%s: %s\n", r->name, why), broken++;
+    }
+    assert_int_equal(broken, 0);
+}
+
+static void conditions_of_fixes_are_known_words(void **state) {
+    (void)state;
+    for (size_t i = 0; i < plim__fix_row_count; i++)
+        if (!plim__conditions_known(plim__fix_rows[i].when)) fail_msg("unknown word in '%s'", plim__fix_rows[i].when);
+}
+
+static void every_message_has_a_trigger(void **state) {
+    (void)state;
+    char trigger[256];
+    for (const plim__message *m = plim__messages_device; m->sentence; m++)
+        assert_true(plim__message_trigger(m, trigger, sizeof trigger) && strlen(trigger) >= 6);
+    for (const plim__message *m = plim__messages_host; m->sentence; m++)
+        assert_true(plim__message_trigger(m, trigger, sizeof trigger) && strlen(trigger) >= 6);
+}
+
+static void what_is_missing_is_told(void **state) {
+    (void)state;
+    plim_explanation x =
+        explain("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; "
+                "8.50 GiB already allocated; 1.06 GiB free; 8.60 GiB reserved in total by PyTorch)");
+    assert_true(x.shortfall.known);
+    assert_true(x.shortfall.bytes > 0.93 * GIB && x.shortfall.bytes < 0.95 * GIB);
+}
+
+static void the_users_own_line_is_found(void **state) {
+    (void)state;
+    plim_explanation x = explain(
+        "Epoch 3, step 120/500, loss 0.31\nTraceback (most recent call last):\n  File \"/home/me/train.py\", line 88, "
+        "in "
+        "main\n    loss.backward()\n  File \"/usr/lib/python3/site-packages/torch/autograd/__init__.py\", line 200, in "
+        "backward\n    run()\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total "
+        "capacity; "
+        "8.50 GiB already allocated; 1.06 GiB free; 8.60 GiB reserved in total by PyTorch)\n");
+    assert_string_equal(x.place.file, "/home/me/train.py");
+    assert_int_equal(x.place.line, 88);
+    assert_string_equal(x.place.code, "loss.backward()");
+    assert_int_equal(x.phase, PLIM_PHASE_BACKWARD);
+    assert_int_equal(x.place.epoch, 3);
+    assert_int_equal(x.place.step, 120);
+    assert_int_equal(x.place.step_count, 500);
+    assert_true(x.recurrence[0]);
+}
+
+static void figures_that_are_cut_or_garbled_are_not_guessed(void **state) {
+    (void)state;
+    plim_explanation x = explain("RuntimeError: CUDA out of memory. Tried to allocate 12");
+    assert_true(x.found && !x.requested.known);
+    assert_true(strstr(x.unread, "cut off") != NULL);
+    x = explain("RuntimeError: CUDA out of memory. Tried to allocate l2.O0 GiB (GPU 0; 10.00 GiB total capacity; 9.00 "
+                "GiB already "
+                "allocated; 0.50 GiB free; 9.10 GiB reserved in total by PyTorch)");
+    assert_true(x.found && !x.requested.known && x.unread[0]);
+    x = explain("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4194");
+    assert_true(x.found && !x.requested.known && x.unread[0]);
+}
+
+static bool has_control(const char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127) return true;
+    return false;
+}
+
+static void control_characters_do_not_come_through(void **state) {
+    (void)state;
+    plim_explanation x = explain(
+        "Traceback (most recent call last):\n  File \"a\033]0;evil\007b.py\", line 3, in f\n    go(\033[31m1\x08)\n"
+        "RuntimeError: CUDA out of memory. Tried to allocate 1\x01.00 GiB (GPU 0; 10.00 GiB total capacity)\n");
+    assert_true(x.found);
+    assert_false(has_control(x.place.file) || has_control(x.place.code) || has_control(x.message) ||
+                 has_control(x.unread));
+}
+
+static void a_line_of_megabytes_is_read_to_its_end(void **state) {
+    (void)state;
+    size_t size = 3u << 20;
+    char *text = test_malloc(size + 200);
+    memset(text, 'x', size);
+    strcpy(text + size,
+           " CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; 9.00 GiB already "
+           "allocated; 0.50 GiB free; 9.10 GiB reserved in total by PyTorch)\n");
+    plim_explanation x = explain(text);
+    test_free(text);
+    assert_true(x.found && x.requested.bytes == (uint64_t)2 << 30);
+}
+
+static void pages_and_mails_are_read(void **state) {
+    (void)state;
+    plim_explanation x = explain(
+        "<p><code>RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; "
+        "9.00 GiB already allocated; 0.50 GiB free; 9.10 GiB reserved in total by PyTorch) If reserved memory is "
+        "&gt;&gt; allocated</code></p>");
+    assert_true(x.found && x.free.known && x.capacity.known);
+    x = explain("> > **RuntimeError: CUDA out of memory.** Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total "
+                "capacity; 9.00 GiB already\n> > "
+                "allocated; 0.50 GiB free; 9.10 GiB reserved in total by PyTorch)\n");
+    assert_true(x.found && x.requested.known && x.capacity.known);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rule_holds),
+        cmocka_unit_test(conditions_of_fixes_are_known_words),
+        cmocka_unit_test(every_message_has_a_trigger),
+        cmocka_unit_test(what_is_missing_is_told),
+        cmocka_unit_test(the_users_own_line_is_found),
+        cmocka_unit_test(control_characters_do_not_come_through),
+        cmocka_unit_test(a_line_of_megabytes_is_read_to_its_end),
+        cmocka_unit_test(pages_and_mails_are_read),
+        cmocka_unit_test(figures_that_are_cut_or_garbled_are_not_guessed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

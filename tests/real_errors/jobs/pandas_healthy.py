@@ -1,0 +1,3 @@
+import pandas as pd
+
+print(pd.DataFrame({"a": range(10)}).describe())

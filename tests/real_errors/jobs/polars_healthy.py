@@ -1,0 +1,3 @@
+import polars as pl
+
+print(pl.DataFrame({"a": range(10)}).describe())

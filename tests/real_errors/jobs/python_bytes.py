@@ -1,0 +1,5 @@
+def load():
+    return bytearray(32 << 30)
+
+
+data = load()

@@ -1,0 +1,4 @@
+import ray
+
+ray.init(num_cpus=1, object_store_memory=100 << 20, include_dashboard=False, logging_level="error")
+print(ray.get(ray.remote(lambda: 1).remote()))

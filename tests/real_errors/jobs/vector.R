@@ -1,0 +1,2 @@
+x <- numeric(4e9)
+print(length(x))
