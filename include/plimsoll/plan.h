@@ -53,7 +53,8 @@ typedef struct plim_plan_report {
     plim_plan_candidate
         frontier[PLIM_PLAN_POINTS]; /* what other budgets would cost, from the largest to the smallest */
     int frontier_count;
-    const char *why; /* when nothing fits: what makes the floor */
+    const char *why;            /* when nothing fits: what makes the floor */
+    const char *prevents_split; /* why micro-batches would change the result, and which node does; NULL: they do not */
 } plim_plan_report;
 
 typedef struct plim_plan plim_plan;

@@ -193,13 +193,12 @@ typedef struct plim_trainer_stats {
     int64_t batch, micro_batch, accumulate;
     size_t arena_bytes; /* all that training and evaluation use, without the overhead of the process */
     size_t weight_bytes, gradient_bytes, optimizer_bytes, activation_bytes, workspace_bytes,
-        data_bytes;    /* at the peak */
-    size_t parameters; /* numbers that are trained */
-    size_t frozen;     /* tensors that are not */
-    size_t steps;      /* of the program of one micro-batch */
-    double flops;      /* of one update */
-    const char *
-        mixes_samples; /* the operator that mixes the samples of a batch, so that micro-batches change the result; NULL: none */
+        data_bytes;             /* at the peak */
+    size_t parameters;          /* numbers that are trained */
+    size_t frozen;              /* tensors that are not */
+    size_t steps;               /* of the program of one micro-batch */
+    double flops;               /* of one update */
+    const char *prevents_split; /* why micro-batches would change the result, and which node does; NULL: they do not */
     size_t planned_arena_bytes;
     size_t data_buffer_bytes; /* that reading data may hold outside the arena, as planned */
     size_t process_bytes;     /* resident memory of the whole process at its highest, as planned; 0 without a budget */
@@ -248,8 +247,7 @@ PLIM_API plim_status plim_trainer_can_save(const char *path, plim_error *error);
 
 /* How far training is: what a checkpoint has in addition to tensors. */
 typedef struct plim_progress {
-    int64_t updates; /* done */
-    uint64_t runs;   /* of micro-batches: the counter of random operators */
+    int64_t updates; /* done; random operators count them too */
 } plim_progress;
 PLIM_API plim_progress plim_trainer_progress(const plim_trainer *trainer);
 PLIM_API void plim_trainer_set_progress(plim_trainer *trainer, plim_progress progress);

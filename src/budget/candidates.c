@@ -51,10 +51,8 @@ static plim_status build(struct plim__setting *s, const plim__task *task, plim_e
     s->window = plim__spill_window_bytes(s->variant->lowered);
     PLIM_TRY(plim__spill_list_make(s->variant->lowered, &s->spillable, error));
     s->update_seconds = plim__program_seconds(s->variant->lowered, s->seconds, s->runs);
-    bool splits = s->runs > 1;
-    s->class = splits && s->variant->training->couples ? PLIM_LOSSY
-               : splits || s->levers.loss_rows > 0     ? PLIM_REORDERED
-                                                       : PLIM_EXACT;
+    s->class = plim__variant_class(s->variant, task->training.batch);
+    if (s->class < PLIM_REORDERED && s->levers.loss_rows > 0) s->class = PLIM_REORDERED;
     return plim__depend_create(s->variant->lowered, &(plim__depend_options){.update_in_backward = !options.sums},
                                &s->depend, error);
 }
@@ -248,10 +246,42 @@ static bool could_win(const plim__candidates *all, const struct plim__setting *s
 #define HAIR     1e-4
 #define A_LITTLE 0.02
 
+/* What is left of a batch after all micro-batches must be splittable likewise. */
+static plim_status judge_rest(const plim__task *task, const struct plim__setting *s, bool *splits, plim_error *error) {
+    plim__training_options options = plim__levers_training(task, &s->levers);
+    plim__batch_verdict verdict;
+    options.batch = task->training.batch % s->levers.micro_batch;
+    options.fold = task->target.device->fold;
+    *splits = s->variant->training->split.split != PLIM__SPLIT_NEVER;
+    if (!*splits || options.batch == 0) return PLIM_OK;
+    PLIM_TRY(plim__training_judge(task->model, &options, &verdict, error));
+    *splits = verdict.split >= s->variant->training->split.split;
+    return PLIM_OK;
+}
+
+static bool means_unbuildable(plim_status status) {
+    return status == PLIM_SHAPE || status == PLIM_DTYPE || status == PLIM_UNSUPPORTED || status == PLIM_INVALID ||
+           status == PLIM_CORRUPT || status == PLIM_OVERFLOW;
+}
+
+/* A setting of this micro-batch; none when the model cannot be built for it, or its parts do not make a batch. */
+static plim_status setting_find(const plim__task *task, plim__levers levers, struct plim__setting **out,
+                                plim_error *error) {
+    bool requested = levers.micro_batch == task->most_samples, splits = true;
+    plim_status status = setting_create(task, levers, out, error);
+    if (requested) return status;
+    if (status == PLIM_OK) status = judge_rest(task, *out, &splits, error);
+    if (status == PLIM_OK && splits) return PLIM_OK;
+    setting_free(*out);
+    *out = NULL;
+    return means_unbuildable(status) ? PLIM_OK : status;
+}
+
 /* Builds a setting; its frontier is only explored when it could be faster than what fits already. */
 static plim_status try(plim__candidates *all, plim__levers levers, size_t limit, plim_error *error) {
     struct plim__setting *s;
-    PLIM_TRY(setting_create(&all->task, levers, &s, error));
+    PLIM_TRY(setting_find(&all->task, levers, &s, error));
+    if (!s) return PLIM_OK;
     /* parts are never faster than the whole, which is tried first, whatever the rates make of their sizes; nor as fast as
      * larger ones, so that one candidate is the fastest wherever the search ends. Other numbers are worth it when they save
      * more than a little time. */
@@ -261,7 +291,8 @@ static plim_status try(plim__candidates *all, plim__levers levers, size_t limit,
     plim__candidate best;
     bool found = false;
     plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__candidates_best(all, limit, &found, &best, error);
-    bool useful = status == PLIM_OK && s->class <= all->task.allow && could_win(all, s);
+    bool allowed = s->class <= all->task.allow || levers.micro_batch == all->task.most_samples; /* as requested */
+    bool useful = status == PLIM_OK && allowed && could_win(all, s);
     if (useful && (least_persistent(all, s) >= limit || (found && s->update_seconds >= best.seconds)))
         useful = all->complete = false;
     /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
@@ -314,7 +345,8 @@ static plim_status find(plim__candidates *all, size_t limit, plim_error *error) 
     if (all->settings.count == 0) return PLIM_OK; /* persistent bytes alone are too many */
     const plim__variant *first = all->settings.items[0]->variant;
     size_t chunks = wants_chunks(first) && all->task.allow >= PLIM_REORDERED ? CHUNK_SIZES : 0;
-    bool splits = all->task.allow >= (first->training->couples ? PLIM_LOSSY : PLIM_REORDERED);
+    plim__split split = first->training->split.split;
+    bool splits = split != PLIM__SPLIT_NEVER && plim__split_class(split) <= all->task.allow;
     int64_t rows[CHUNK_SIZES], last = batch;
     for (size_t i = 0; i < chunks; i++) rows[i] = chunk_rows(first, chunk_sizes[i]);
     PLIM_TRY(try_with_chunks(all, batch, rows, chunks, limit, error));

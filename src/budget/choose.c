@@ -42,11 +42,8 @@ static plim_status plan_freely(plim__training_plan *plan, plim_error *error) {
     plim__task task = plim__training_plan_task(plan);
     plim__levers levers = {.micro_batch = task.most_samples, .transient_limit = INT64_MAX};
     PLIM_TRY(plim__levers_apply(&task, &levers, NULL, &plan->main, error));
-    bool splits = levers.micro_batch < plan->request.batch;
     plan->choice = (plim__candidate){.levers = levers,
-                                     .class = !splits                         ? PLIM_EXACT
-                                              : plan->main->training->couples ? PLIM_LOSSY
-                                                                              : PLIM_REORDERED,
+                                     .class = plim__variant_class(plan->main, plan->request.batch),
                                      .persistent_bytes = plan->main->plan->persistent_bytes,
                                      .transient_bytes = plim__variant_transient_bytes(plan->main),
                                      .seconds = plim__variant_seconds(plan->main, &task)};

@@ -71,7 +71,7 @@ void plim__irregular_drop(plim__training_plan *plan) {
 
 /* Gradients of pieces are summed up where those of micro-batches are; and no sample may depend on others of its piece. */
 static bool may_split(const plim__training_plan *plan) {
-    return plan->main->samples < plan->request.batch && !plan->main->training->couples;
+    return plim__variant_class(plan->main, plan->request.batch) == PLIM_REORDERED;
 }
 
 /* In one piece, or in as few equal ones as fit. */

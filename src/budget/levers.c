@@ -7,6 +7,7 @@
 plim__training_options plim__levers_training(const plim__task *task, const plim__levers *levers) {
     plim__training_options options = task->training;
     options.batch = levers->micro_batch;
+    options.whole = task->training.batch;
     options.sums = levers->micro_batch < task->training.batch;
     options.loss_rows = levers->loss_rows;
     return options;
@@ -46,11 +47,20 @@ plim_status plim__levers_pack(const plim__task *task, const plim__levers *levers
     return status;
 }
 
+/* Parts of one batch combine alike, whatever their sizes. */
+static plim_status check_part(const plim__variant *v, const plim__variant *like, plim_error *error) {
+    const plim__batch_verdict *own = &v->training->split, *usual = &like->training->split;
+    if (own->split >= usual->split && own->combine == usual->combine) return PLIM_OK;
+    return plim__fail(error, PLIM_INVALID, "%lld samples cannot be split off a batch: %s", (long long)v->samples,
+                      own->why);
+}
+
 plim_status plim__levers_apply(const plim__task *task, const plim__levers *levers, const plim__base *base,
                                plim__variant **variant, plim_error *error) {
     plim__training_options options = plim__levers_training(task, levers);
     PLIM_TRY(plim__variant_create(task->model, &options, task->target, base ? base->like : NULL, variant, error));
-    plim_status status = plim__levers_pack(task, levers, base, *variant, error);
+    plim_status status = base && options.sums ? check_part(*variant, base->like, error) : PLIM_OK;
+    if (status == PLIM_OK) status = plim__levers_pack(task, levers, base, *variant, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__variant_free(*variant);
     *variant = NULL;

@@ -113,6 +113,8 @@ static plim_status plan_unconstrained(struct draft *draft, plim_error *error) {
     PLIM_TRY(make_plan(draft, PLIM__PLAN_TO_RUN, PLIM__ENDLESS, &plan->training, error));
     if (!draft->bounds.base_bytes) draft->bounds.base_bytes = plan->training->process.base_bytes;
     plan->report.unconstrained = plim__training_plan_summary(plan->training);
+    plan->split = plan->training->main->training->split;
+    plan->report.prevents_split = *plan->split.why ? plan->split.why : NULL;
     return PLIM_OK;
 }
 

@@ -8,6 +8,7 @@ struct plim_plan {
     plim_plan_report report;
     plim__training_plan *training; /* the chosen one; where nothing fits, the unconstrained one, which is only shown */
     char *why;
+    plim__batch_verdict split; /* of the whole batch */
 };
 
 /* Takes the chosen plan out, for running, and frees the rest. PLIM_BUDGET when nothing fits. */

@@ -110,7 +110,7 @@ void plim__training_plan_stats(const plim__training_plan *plan, plim_trainer_sta
         .arena_bytes = plan->planned_arena,
         .frozen = v->training->frozen_count,
         .steps = v->program->steps.count,
-        .mixes_samples = v->training->couples,
+        .prevents_split = *v->training->split.why ? v->training->split.why : NULL,
         .planned_arena_bytes = plan->planned_arena,
         .data_buffer_bytes = plim__training_plan_data_bytes(plan),
         .process_bytes = plan->process.planned_bytes,

@@ -76,6 +76,7 @@ static json_t *report_json(const plim_plan_report *r, double seconds) {
     json_object_set_new(root, "minimum_budget_bytes", json_integer((json_int_t)r->minimum_budget_bytes));
     json_object_set_new(root, "largest_batch", json_integer((json_int_t)r->largest_batch));
     json_object_set_new(root, "frontier", frontier_json(r));
+    json_object_set_new(root, "prevents_split", r->prevents_split ? json_string(r->prevents_split) : json_null());
     json_object_set_new(root, "planning_seconds", json_real(seconds));
     return root;
 }
@@ -160,6 +161,7 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
         printf(" Largest batch in one piece within %s: %lld.", plim_bytes_format(r->largest_batch_limit, text),
                (long long)r->largest_batch);
     printf("\n");
+    if (r->prevents_split) printf("Micro-batches change the result: %s.\n", r->prevents_split);
     if (!r->fits) printf("\n%s\n", r->why);
     const char *page = plim__args_get(args, "report"), *file = plim__args_get(args, "save");
     if (page) printf("\nWrote %s\n", page);
@@ -199,7 +201,8 @@ static plim_status open_data(const plim__args *args, const plim_graph *model, pl
     *made = (plim__train_data){0};
     if (!plim__args_has(args, "data")) return PLIM_OK;
     plim__train_data_follow(args, model, settings, data);
-    return plim__train_data_open(args, 0, true, settings, data, made, error);
+    made->counted = true;
+    return plim__train_data_open(args, settings, data, made, error);
 }
 
 static int plan(plim__args *args, plim__train_settings *settings, plim__data_settings *data_settings) {

@@ -73,11 +73,11 @@ static int between_steps(void *context, const plim_fit_event *event) {
 static void say_notes(struct train *t) {
     plim_trainer_stats stats;
     plim_trainer_get_stats(t->trainer, &stats);
-    if (stats.accumulate > 1 && stats.mixes_samples)
+    if (stats.accumulate > 1 && stats.prevents_split)
         fprintf(stderr,
-                "plimsoll train: note: %s takes its statistics from each micro-batch of %lld samples, not from the "
-                "whole batch of %lld\n",
-                stats.mixes_samples, (long long)stats.micro_batch, (long long)stats.batch);
+                "plimsoll train: note: micro-batches of %lld samples give other results than the whole batch of %lld: "
+                "%s\n",
+                (long long)stats.micro_batch, (long long)stats.batch, stats.prevents_split);
 }
 
 /* --- what is said at the end ---------------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ static int run_training(struct train *t) {
 
 /* --- the command ---------------------------------------------------------------------------------------------- */
 
-/* Nobody should train for hours to learn that the weights cannot be written. */
+/* Weights that cannot be written are reported before training, not after hours of it. */
 static plim_status check_outputs(const struct train *t, plim_error *error) {
     const char *out;
     plim_status status = PLIM_OK;
@@ -218,8 +218,8 @@ static plim_status make(struct train *t, const char *path, plim_error *error) {
     plim__train_data_follow(t->args, t->model, &t->settings, &t->data_settings);
     if (t->settings.options.budget) plim__budget_measure_costs(t->args);
     t->idle_bytes = plim_process_resident();
-    status = plim__train_data_open(t->args, t->fit.steps, t->settings.options.budget > 0, &t->settings,
-                                   &t->data_settings, &t->data, error);
+    t->data = (plim__train_data){.steps = t->fit.steps, .counted = t->settings.options.budget > 0};
+    status = plim__train_data_open(t->args, &t->settings, &t->data_settings, &t->data, error);
     if (status == PLIM_OK) status = plim_trainer_create(t->model, &t->settings.options, &t->trainer, error);
     if (status == PLIM_OK)
         status = plim__train_data_follow_trainer(t->args, t->trainer, &t->data_settings, &t->data, error);

@@ -111,27 +111,26 @@ static void count_bytes(const plim_data *data, plim_trainer_options *options) {
     options->data_held_bytes += info.held_bytes + stats.buffer_bytes;
 }
 
-static void announce(const plim__args *args, int64_t steps, const plim__train_data *d, plim_trainer_options *options) {
+static void declare_sizes(const plim__args *args, const plim__train_data *d, plim_trainer_options *options) {
     plim_data_info info = {.samples = SYNTHETIC};
     if (d->data) plim_data_get_info(d->data, &info);
     int64_t batches = (info.samples + options->batch - 1) / options->batch;
-    bool ends = steps == 0 || steps >= batches; /* an epoch does, within the run */
+    bool ends = d->steps == 0 || d->steps >= batches; /* an epoch does, within the run */
     options->irregular_batches = info.skips_bad;
     options->samples = ends && !plim__args_has(args, "drop-last") ? info.samples : 0;
     if (d->validation) options->evaluates = plim_evaluation_batch(&options->loss, d->validation);
 }
 
-plim_status plim__train_data_open(const plim__args *args, int64_t steps, bool counted, plim__train_settings *settings,
-                                  plim__data_settings *data, plim__train_data *made, plim_error *error) {
-    *made = (plim__train_data){0};
-    fill_in(args, settings, counted, &data->options);
+plim_status plim__train_data_open(const plim__args *args, plim__train_settings *settings, plim__data_settings *data,
+                                  plim__train_data *made, plim_error *error) {
+    fill_in(args, settings, made->counted, &data->options);
     plim_status status = PLIM_OK;
     if (!is_synthetic(args))
         status = plim_data_create(plim__args_get(args, "data"), &data->options, &made->data, error);
-    if (status == PLIM_OK) status = open_validation(args, settings->options.batch, counted, data, made, error);
+    if (status == PLIM_OK) status = open_validation(args, settings->options.batch, made->counted, data, made, error);
     if (status != PLIM_OK) return status;
-    announce(args, steps, made, &settings->options);
-    if (!made->data) return PLIM_OK; /* what is made up for the model: three batches, as the trainer estimates */
+    declare_sizes(args, made, &settings->options);
+    if (!made->data) return PLIM_OK; /* synthetic: three batches, as the trainer estimates */
     count_bytes(made->data, &settings->options);
     count_bytes(made->validation, &settings->options);
     return PLIM_OK;

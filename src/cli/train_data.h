@@ -18,14 +18,15 @@ bool plim__train_data_is_float(const plim_graph *model, plim_loss_kind loss);
 void plim__train_data_follow(const plim__args *args, const plim_graph *model, plim__train_settings *settings,
                              plim__data_settings *data);
 typedef struct plim__train_data {
+    int64_t steps;                /* given: what the run makes at most; 0: whole epochs */
+    bool counted;                 /* given: every byte is, so buffers do not grow while it runs */
     plim_data *data, *validation; /* validation: --val, or the share of --validation; NULL when there is neither */
 } plim__train_data;
 
-/* Before the trainer is made: opens both, and tells its options what will come, how long an epoch is and what is
- * evaluated, and the bytes that reading takes. `steps`: that the run makes at most; 0: whole epochs. `counted`: every
- * byte is, so buffers do not grow while it runs. Synthetic data follows the trainer, and is not there yet. Free what is made, after a failure too. */
-plim_status plim__train_data_open(const plim__args *args, int64_t steps, bool counted, plim__train_settings *settings,
-                                  plim__data_settings *data, plim__train_data *made, plim_error *error);
+/* Before the trainer is created: opens both, and declares in its options how long an epoch is, what is evaluated, and the
+ * bytes that reading takes. Synthetic data follows the trainer, and is not there yet. Free `made` after a failure, too. */
+plim_status plim__train_data_open(const plim__args *args, plim__train_settings *settings, plim__data_settings *data,
+                                  plim__train_data *made, plim_error *error);
 /* After it is made. */
 plim_status plim__train_data_follow_trainer(const plim__args *args, const plim_trainer *trainer,
                                             plim__data_settings *data, plim__train_data *made, plim_error *error);

@@ -28,9 +28,9 @@
         {"lr", 0, "X", "learning rate; each optimizer has its own default, that of PyTorch"},                          \
         {"momentum", 0, "X", "sgd, rmsprop; the default is 0"}, {"nesterov", 0, NULL, "sgd"},                          \
         {"dampening", 0, "X", "sgd; the default is 0"},                                                                \
-        {"alpha", 0, "X", "rmsprop: how slowly it forgets; the default is 0.99"},                                      \
+        {"alpha", 0, "X", "rmsprop: smoothing of squared gradients; the default is 0.99"},                             \
         {"lr-decay", 0, "X", "adagrad: of the learning rate; the default is 0"},                                       \
-        {"beta2-decay", 0, "X", "adafactor: the exponent that it forgets by; the default is -0.8"},                    \
+        {"beta2-decay", 0, "X", "adafactor: the exponent of its decay; the default is -0.8"},                          \
         {"update-threshold", 0, "X", "adafactor: updates are scaled down to this size; the default is 1"},             \
         {"betas", 0, "X,X", "adam, adamw, lion"}, {"eps", 0, "X", "the optimizer's epsilon"},                          \
         {"weight-decay", 0, "X", "the default is 0.01 for adamw, else 0"},                                             \

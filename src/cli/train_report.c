@@ -16,7 +16,7 @@ bool plim__train_report_read(plim__args *args, plim__train_report *report) {
     return plim__args_int(args, "trace-every", 1, (int64_t)1 << 40, &report->every);
 }
 
-/* Nobody should train for hours to learn that the page cannot be written. */
+/* A page that cannot be written is reported before training, not after hours of it. */
 static plim_status check_page(const char *path, plim_error *error) {
     plim__file_writer writer;
     PLIM_TRY(plim__file_writer_open(&writer, path, error));

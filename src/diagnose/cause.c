@@ -6,9 +6,9 @@
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
-/* Without a capacity to compare with, nobody allocates this much at once. */
+/* Without a capacity to compare with, no program allocates this much at once. */
 #define NONSENSE (8 * 1024 * GIB)
-/* The CUDA context takes up to 0.9 GiB of the gap that nobody lists. */
+/* The CUDA context takes up to 0.9 GiB of the gap that is not listed. */
 #define CONTEXT (GIB - GIB / 16)
 
 static const char *const words[] = {
@@ -380,6 +380,9 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
                     {PLIM_CONTEXT_TENSORRT, "tensorrt"},
                     {PLIM_CONTEXT_ONNXRUNTIME, "onnxruntime"},
                     {PLIM_CONTEXT_JAX, "jax"},
+                    {PLIM_CONTEXT_MXNET, "mxnet"},
+                    {PLIM_CONTEXT_PADDLE, "paddle"},
+                    {PLIM_CONTEXT_CUPY, "cupy"},
                     {PLIM_CONTEXT_MLX, "mlx"},
                     {PLIM_CONTEXT_PYTORCH, "pytorch"},
                     {PLIM_CONTEXT_TENSORFLOW, "tensorflow"},

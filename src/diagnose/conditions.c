@@ -99,6 +99,10 @@ static bool is_diffusion(const plim__case *c) {
 }
 static bool is_windows(const plim__case *c) { return says(c, PLIM_CONTEXT_WINDOWS) && !says(c, PLIM_CONTEXT_WSL); }
 static bool is_mac(const plim__case *c) { return says(c, PLIM_CONTEXT_MAC) || is_mps(c); }
+static bool is_python(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_PYTHON) || says(c, PLIM_CONTEXT_PYTORCH) || says(c, PLIM_CONTEXT_TENSORFLOW) ||
+           says(c, PLIM_CONTEXT_JAX) || c->x->place.epoch >= 0 || c->x->place.step >= 0;
+}
 static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORCH_LOAD); }
 
 typedef struct condition {
@@ -167,7 +171,7 @@ static const condition conditions[] = {
     SAYS("colab", COLAB, "Colab"),
     SAYS("kaggle", KAGGLE, "Kaggle"),
     SAYS("jetson", JETSON, "a Jetson board"),
-    SAYS("python", PYTHON, "Python"),
+    FACT("python", is_python, "Python"),
     SAYS("nextflow", NEXTFLOW, "Nextflow"),
     SAYS("spark", SPARK, "Spark"),
     SAYS("keras", KERAS, "Keras"),

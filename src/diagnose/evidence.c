@@ -135,7 +135,7 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
         x->confidence = 0.5;
     }
     if (cached && x->free.known && x->free.bytes && !(dump->has_chunks && dump->free_bytes))
-        plim__add_evidence(x, "besides, %s are free on the device", bytes(x->free.bytes, a));
+        plim__add_evidence(x, "%s are free on the device as well", bytes(x->free.bytes, a));
     if (x->largest_free.known && !dump->has_chunks)
         plim__add_evidence(x, "the largest free block has %s", bytes(x->largest_free.bytes, a));
     if (x->allocated.known && x->capacity.known && x->allocated.bytes > x->capacity.bytes / 100 * 85 &&

@@ -171,7 +171,8 @@ static bool digit(char c) { return c >= '0' && c <= '9'; }
 static void parse_killed(plim__reader *reader, const char *start, const char *end) {
     plim__text line = trimmed_line(reader, start);
     bool capital = *start == 'K';
-    while (line.end > end && strchr("\"'}],", line.end[-1])) line.end--; /* a JSON string ends here */
+    while (line.end > end && strchr("\"'}],`*_", line.end[-1])) line.end--; /* a JSON string or a quotation ends here */
+    while (line.at < start && strchr("*_`> ", *line.at)) line.at++;
     bool last = end >= line.end || (line.end - end == 3 && memcmp(end, ": 9", 3) == 0);
     bool first = start == line.at;
     if (capital && first && last) {

@@ -104,7 +104,8 @@ plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient)
 plim_value plim__gradient_take(plim__gradient *d, size_t i);
 
 /* The gradient functions that rows name, and the one of a row; NULL where it has none. */
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
     plim_status plim__gradient_##gradient(plim__gradient *d);
 #include "ops/ops.def"
 #undef OP

@@ -239,6 +239,43 @@ plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_p
     return plim__fail(error, PLIM_INVALID, "there is no loss number %d", (int)loss->kind);
 }
 
+/* --- the weight of a loss of the model's own ------------------------------------------------------------------ */
+
+/* An operator of ONNX at the opset that this program was written for, with its type. */
+static plim_value apply(plim_graph *g, const char *op, const plim_value *inputs, size_t count, plim_error *error) {
+    if (g->failure.status != PLIM_OK) return PLIM_NO_VALUE;
+    int32_t n = plim__graph_add_node(g, "", op, "plimsoll.weight", PLIM__DEFAULT_OPSET);
+    for (size_t i = 0; i < count; i++) plim__node_add_input(g, n, inputs[i]);
+    plim_value out = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
+    plim__node_add_output(g, n, out);
+    if (strcmp(op, "ReduceSum") == 0) plim_graph_set_int(g, n, "keepdims", 0);
+    return infer(g, n, error) == PLIM_OK ? out : PLIM_NO_VALUE;
+}
+
+static plim_value label(plim_graph *g, plim_dtype dtype, int64_t value) {
+    int32_t narrow = (int32_t)value;
+    return plim_graph_constant(g, NULL, dtype, 0, NULL, dtype == PLIM_I32 ? (void *)&narrow : (void *)&value);
+}
+
+/* Σ over targets of (ignored ? 0 : w[target]). */
+plim_status plim__loss_weight(plim_graph *g, plim_value loss, plim_value *weight, plim_error *error) {
+    const plim__node *node = &g->nodes.items[g->values.items[loss].producer];
+    plim_value targets = plim__node_in(node, 1), classes = plim__node_in(node, 2), each = number(g, 1);
+    bool ignores = plim__node_attribute(node, "ignore_index") != NULL;
+    int64_t ignored = plim__node_int(node, "ignore_index", 0);
+    plim_dtype dtype = g->values.items[targets].dtype;
+    plim_value is_ignored = PLIM_NO_VALUE;
+    if (ignores) is_ignored = apply(g, "Equal", (plim_value[]){targets, label(g, dtype, ignored)}, 2, error);
+    if (classes >= 0) {
+        plim_value known = targets;
+        if (ignores) known = apply(g, "Where", (plim_value[]){is_ignored, label(g, dtype, 0), targets}, 3, error);
+        each = apply(g, "Gather", (plim_value[]){classes, known}, 2, error);
+    }
+    if (ignores) each = apply(g, "Where", (plim_value[]){is_ignored, number(g, 0), each}, 3, error);
+    *weight = apply(g, "ReduceSum", &each, 1, error);
+    return *weight >= 0 ? plim_graph_status(g, error) : plim__fail(error, PLIM_INTERNAL, "a loss cannot be weighed");
+}
+
 int64_t plim__loss_classes(const plim_graph *g, plim_value target) {
     if (target < 0 || g->values.items[target].dtype != PLIM_I64) return 0;
     int64_t targets = plim__shape_elements(&g->values.items[target].shape);

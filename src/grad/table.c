@@ -5,7 +5,8 @@
 
 /* Parallel to plim__ops: the same list makes both. */
 static const plim__gradient_function functions[] = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
     plim__gradient_##gradient,
 #include "ops/ops.def"
 #undef OP

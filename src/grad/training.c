@@ -2,6 +2,7 @@
 #include "grad/training.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -81,7 +82,6 @@ static plim_status prepare_norms(struct work *w) {
     for (size_t n = 0; n < w->g->nodes.count; n++) {
         const plim__node *node = &w->g->nodes.items[n];
         if (!is_training_norm(node)) continue;
-        w->made->couples = "BatchNormalization";
         plim_value in[2] = {plim__node_in(node, 3), plim__node_in(node, 4)},
                    out[2] = {plim__node_out(node, 1), plim__node_out(node, 2)};
         for (int i = 0; i < 2; i++) PLIM_TRY(note_statistic(w, in[i], out[i]));
@@ -111,9 +111,27 @@ static plim_status add_loss(struct work *w) {
     PLIM_TRY(plim__loss_append(w->g, w->options->loss, &parts, w->error));
     w->made->target = parts.target;
     w->made->classes = plim__loss_classes(w->g, parts.target);
+    w->made->loss = parts.loss;
     PLIM_TRY(set_outputs(w, &parts));
     PLIM_TRY(plim__graph_sort(w->g, w->error));
-    PLIM_TRY(plim__graph_prune(w->g, w->error));
+    return plim__graph_prune(w->g, w->error);
+}
+
+/* The model for one size of the batch, with its loss, as it is before any pass. */
+static plim_status build_forward(struct work *w, const plim_graph *model, int64_t batch) {
+    const plim__training_options *o = w->options;
+    w->g = w->made->graph = plim_graph_clone(model);
+    if (!w->g) return no_memory(w);
+    keep_settings(w);
+    PLIM_TRY(freeze(w));
+    PLIM_TRY(prepare_norms(w));
+    PLIM_TRY(plim__bind_sizes(w->g, o->sizes, o->size_count, batch, w->error));
+    PLIM_TRY(infer(w));
+    PLIM_TRY(plim__dropouts_to_training_mode(w->g, o->seed, w->error)); /* the passes would take them for identities */
+    return add_loss(w);
+}
+
+static plim_status simplify(struct work *w) {
     PLIM_TRY(plim__passes_run(w->g, NULL, true, w->error));
     PLIM_TRY(infer(w)); /* new nodes need types; folding may find more */
     PLIM_TRY(plim__graph_prune(w->g, w->error));
@@ -122,6 +140,76 @@ static plim_status add_loss(struct work *w) {
     w->made->weight = plim_graph_find(w->g, "plimsoll.weight");
     w->made->correct = plim_graph_find(w->g, "plimsoll.correct");
     return PLIM_OK;
+}
+
+/* --- whether the batch can be split --------------------------------------------------------------------------- */
+
+static void work_end(struct work *w) {
+    for (size_t i = 0; i < w->statistics.count; i++) {
+        plim__free(w->statistics.items[i].now);
+        plim__free(w->statistics.items[i].next);
+    }
+    plim__vec_free(&w->statistics);
+}
+
+static plim_status judge_pair(struct work *w, struct work *other, int64_t other_batch) {
+    int64_t batch = w->options->batch;
+    plim__batch_pair pair = {w->g, other->g, batch, other_batch};
+    if (other_batch > batch) pair = (plim__batch_pair){other->g, w->g, other_batch, batch};
+    plim__batch *values = plim__alloc_array(pair.whole->values.count, sizeof *values);
+    if (!values) return no_memory(w);
+    plim__batch_axes_find(&pair, w->made->loss, values, &w->made->split);
+    for (size_t v = 0; v < w->g->values.count && v < pair.whole->values.count; v++)
+        w->g->values.items[v].batch = values[v];
+    plim__free(values);
+    return PLIM_OK;
+}
+
+/* Builds the model once more: for the whole batch, or for half of it. */
+static plim_status judge(struct work *w, const plim_graph *model) {
+    int64_t batch = w->options->batch, other = w->options->whole > batch ? w->options->whole : (batch + 1) / 2;
+    plim__batch_verdict *split = &w->made->split;
+    *split = (plim__batch_verdict){.weight = PLIM_NO_VALUE};
+    if (other == batch) return PLIM_OK; /* one sample */
+    plim__training made = {0};
+    plim_error error = {0};
+    struct work twin = {.options = w->options, .made = &made, .error = &error};
+    plim_status status = build_forward(&twin, model, other);
+    if (status == PLIM_OK) {
+        status = judge_pair(w, &twin, other);
+    } else if (status == PLIM_NO_MEMORY) {
+        plim__fail(w->error, status, "%s", error.message);
+    } else {
+        snprintf(split->why, sizeof split->why, "with %lld samples: %.120s", (long long)other, error.message);
+        status = PLIM_OK;
+    }
+    work_end(&twin);
+    plim_graph_free(made.graph);
+    return status;
+}
+
+/* Random operators count the samples of the whole batch: {elements before, samples, elements after} the batch axis. */
+static plim_status count_samples(struct work *w) {
+    for (size_t n = 0; n < w->g->nodes.count; n++) {
+        const plim__node *node = &w->g->nodes.items[n];
+        if (node->dead || !node->op || !(node->op->flags & PLIM__OP_RANDOM)) continue;
+        const plim__value *x = &w->g->values.items[node->inputs.items[0]];
+        if (x->batch.kind != PLIM__BATCH_AXIS) continue;
+        int64_t counts[] = {plim__shape_product(&x->shape, 0, x->batch.axis) * x->batch.outer, w->options->batch,
+                            x->batch.inner * plim__shape_product(&x->shape, x->batch.axis + 1, x->shape.rank)};
+        plim_graph_set_ints(w->g, (int32_t)n, "samples", counts, 3);
+    }
+    return plim_graph_status(w->g, w->error);
+}
+
+/* A mean over the targets that count is weighted by these, where that is not what the loss brings itself. */
+static plim_status weigh_loss(struct work *w) {
+    plim_value weight = w->made->split.weight, own = w->g->outputs.items[1];
+    if (weight < 0 || weight == own) return PLIM_OK;
+    PLIM_TRY(plim__loss_weight(w->g, weight, &weight, w->error));
+    PLIM_TRY(plim__graph_swap_names(w->g, weight, own));
+    w->g->outputs.items[1] = weight;
+    return plim__graph_sort(w->g, w->error);
 }
 
 /* --- backward and update -------------------------------------------------------------------------------------- */
@@ -151,11 +239,11 @@ static plim_status find_parameters(struct work *w) {
 }
 
 /* The gradient of the loss; of the loss times the weight of its targets when several runs make a batch, so that they
- * add up to a sum over the whole batch. */
+ * add up to a sum over the whole batch. A loss that is a sum adds up as it is. */
 static plim_status add_backward(struct work *w) {
     plim__training *made = w->made;
     plim_value objective = made->loss;
-    if (w->options->sums) {
+    if (w->options->sums && made->split.combine == PLIM__COMBINE_MEAN) {
         plim__gradient d = {.graph = w->g, .node = -1, .error = w->error};
         objective = plim__gradient_two(&d, "Mul", made->loss, made->weight);
         PLIM_TRY(plim_graph_status(w->g, w->error));
@@ -222,15 +310,11 @@ static plim_status add_update(struct work *w) {
 static plim_status build(struct work *w, const plim_graph *model) {
     const plim__training_options *o = w->options;
     PLIM_TRY(plim_graph_status(model, w->error));
-    w->g = w->made->graph = plim_graph_clone(model);
-    if (!w->g) return no_memory(w);
-    keep_settings(w);
-    PLIM_TRY(freeze(w));
-    PLIM_TRY(prepare_norms(w));
-    PLIM_TRY(plim__bind_sizes(w->g, o->sizes, o->size_count, o->batch, w->error));
-    PLIM_TRY(infer(w));
-    PLIM_TRY(plim__dropouts_to_training_mode(w->g, o->seed, w->error)); /* the passes would take them for identities */
-    PLIM_TRY(add_loss(w));
+    PLIM_TRY(build_forward(w, model, o->batch));
+    PLIM_TRY(judge(w, model));
+    PLIM_TRY(count_samples(w));
+    PLIM_TRY(weigh_loss(w));
+    PLIM_TRY(simplify(w));
     PLIM_TRY(find_parameters(w));
     PLIM_TRY(add_backward(w));
     PLIM_TRY(add_update(w));
@@ -246,11 +330,7 @@ plim_status plim__training_create(const plim_graph *model, const plim__training_
     w.made = *training = plim__alloc_zero(1, sizeof *w.made);
     if (!w.made) return plim__fail_memory(error, "a training graph", sizeof *w.made);
     plim_status status = build(&w, model);
-    for (size_t i = 0; i < w.statistics.count; i++) {
-        plim__free(w.statistics.items[i].now);
-        plim__free(w.statistics.items[i].next);
-    }
-    plim__vec_free(&w.statistics);
+    work_end(&w);
     if (status == PLIM_OK) return PLIM_OK;
     plim__training_free(w.made);
     *training = NULL;
@@ -263,4 +343,26 @@ void plim__training_free(plim__training *training) {
     plim__free(training->parameters);
     plim__free(training->gradients);
     plim__free(training);
+}
+
+plim_status plim__training_judge(const plim_graph *model, const plim__training_options *options,
+                                 plim__batch_verdict *verdict, plim_error *error) {
+    plim__training made = {0};
+    plim_error why = {0};
+    struct work w = {.options = options, .made = &made, .error = &why};
+    *verdict = (plim__batch_verdict){.weight = PLIM_NO_VALUE};
+    plim_status status = build_forward(&w, model, options->batch);
+    if (status == PLIM_OK) status = judge(&w, model);
+    if (status == PLIM_OK) {
+        *verdict = made.split;
+    } else if (status == PLIM_NO_MEMORY) {
+        plim__fail(error, status, "%s", why.message);
+    } else {
+        snprintf(verdict->why, sizeof verdict->why, "with %lld samples: %.120s", (long long)options->batch,
+                 why.message);
+        status = PLIM_OK;
+    }
+    work_end(&w);
+    plim_graph_free(made.graph);
+    return status;
 }

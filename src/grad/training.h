@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "ops/batch.h"
 #include "ops/op.h"
 #include "plimsoll/train.h"
 
@@ -24,6 +25,9 @@ typedef struct plim__loss_parts {
 plim_status plim__loss_resolve(const plim_loss *given, plim_loss *loss, plim_error *error);
 /* Adds the loss to a graph with concrete shapes. */
 plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_parts *parts, plim_error *error);
+
+/* The weight of the targets that a class loss of the model takes its mean over: a new value. */
+plim_status plim__loss_weight(plim_graph *g, plim_value loss, plim_value *weight, plim_error *error);
 
 /* Scores for each target; 0 when it is not a class. */
 int64_t plim__loss_classes(const plim_graph *g, plim_value target);
@@ -44,6 +48,7 @@ typedef struct plim__training_options {
     const plim_loss *loss;
     const plim_optimizer *optimizer;
     int64_t batch; /* samples of one run */
+    int64_t whole; /* samples of an update, when those are more */
     const plim_size *sizes;
     size_t size_count;
     const char *const *freeze; /* globs on the names of parameters */
@@ -63,14 +68,18 @@ typedef struct plim__training {
     plim_value *parameters, *gradients;
     size_t parameter_count;
     size_t frozen_count;
-    int64_t classes;     /* that the scores tell apart; 0 when the target is not a class */
-    const char *couples; /* the operator that mixes the samples of a batch; NULL when none does */
+    int64_t classes;           /* that the scores tell apart; 0 when the target is not a class */
+    plim__batch_verdict split; /* whether runs of `batch` samples make an update of the whole batch, and how; for runs
+                                * of a whole batch, what holds for its halves */
 } plim__training;
 
 /* The model is not changed; its tensors are shared. */
 plim_status plim__training_create(const plim_graph *model, const plim__training_options *options,
                                   plim__training **training, plim_error *error);
 void plim__training_free(plim__training *training);
+/* What `split` would be, without a backward pass. A size that cannot be built is PLIM__SPLIT_NEVER, and no error. */
+plim_status plim__training_judge(const plim_graph *model, const plim__training_options *options,
+                                 plim__batch_verdict *verdict, plim_error *error);
 
 /* Symbols get their sizes; what is left is the batch. */
 plim_status plim__bind_sizes(plim_graph *g, const plim_size *sizes, size_t count, int64_t batch, plim_error *error);

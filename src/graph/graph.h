@@ -12,6 +12,7 @@
 
 #include "core/map.h"
 #include "core/vec.h"
+#include "graph/batch_axis.h"
 #include "graph/shape.h"
 #include "graph/tensor.h"
 #include "plimsoll/graph.h"
@@ -34,6 +35,7 @@ typedef struct plim__value {
     int32_t producer;     /* node, -1 for none */
     bool is_gradient;     /* of a parameter; for reports */
     plim__tensor *tensor; /* constants, parameters, initial state */
+    plim__batch batch;    /* of a training graph: where the samples lie */
 } plim__value;
 
 typedef enum plim__attribute_type {

@@ -2,7 +2,8 @@
 #include "kernel/lowers.h"
 
 static plim_status (*const lowers[])(plim__lower *) = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
     plim__lower_##lower,
 #include "ops/ops.def"
 #undef OP

@@ -5,7 +5,8 @@
 #include "ops/op.h"
 #include "program/lower.h"
 
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
     plim_status plim__lower_##lower(plim__lower *l);
 #include "ops/ops.def"
 #undef OP

@@ -20,10 +20,23 @@ enum {
 #include "ops/activation.def"
 };
 
+#define plim__batch_none NULL
 const plim__op plim__ops[] = {
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
-    {domain, #name, since, until, min_in, max_in, min_out, max_out, plim__infer_##infer, plim__cost_##cost,            \
-     saved,  flags},
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
+    {domain,                                                                                                           \
+     #name,                                                                                                            \
+     since,                                                                                                            \
+     until,                                                                                                            \
+     min_in,                                                                                                           \
+     max_in,                                                                                                           \
+     min_out,                                                                                                          \
+     max_out,                                                                                                          \
+     plim__infer_##infer,                                                                                              \
+     plim__cost_##cost,                                                                                                \
+     plim__batch_##batch,                                                                                              \
+     saved,                                                                                                            \
+     flags},
 #include "ops/ops.def"
 #undef OP
 };

@@ -2,7 +2,8 @@
  * and the functions it names; nothing else switches on an operator's name.
  *
  * The rows live in the family files *.def as
- *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)
+ *     OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower,
+ *        batch, flags)
  * where infer names plim__infer_<infer> (this folder), gradient plim__gradient_<gradient> (src/grad),
  * cost plim__cost_<cost> (this folder) and lower plim__lower_<lower> (src/program). Several rows may share a
  * function; `none` stands for no gradient. since..until are the opsets of the domain that are understood.
@@ -14,7 +15,10 @@
  * saved lists what the gradient reads of the forward pass, which is what has to live until then: IN(i) and OUT(i)
  * for inputs and outputs, INS for any of the inputs, EXTRA for what a training form of the operator computes
  * in addition (where a maximum was, a mean); NOTHING, or NONE where there is no gradient. A gradient that reads
- * anything else fails. */
+ * anything else fails.
+ *
+ * batch names plim__batch_<batch> (this folder, batch.h): where the samples of a batch lie in the outputs. With `none`
+ * nothing is known of them, and a batch that goes through such an operator is not split. */
 #ifndef PLIM_OPS_OP_H
 #define PLIM_OPS_OP_H
 
@@ -54,12 +58,15 @@ typedef struct plim__cost {
     double bytes; /* read and written */
 } plim__cost;
 
+typedef struct plim__batch_rule plim__batch_rule; /* ops/batch.h */
+
 struct plim__op {
     const char *domain, *name;
     int since, until;
     int min_in, max_in, min_out, max_out;
     plim_status (*infer)(plim__infer *ctx);
     void (*cost)(const plim_graph *g, const plim__node *node, plim__cost *cost);
+    void (*batch)(plim__batch_rule *r); /* NULL: nothing is known of the batch of its outputs */
     unsigned saved, flags;
 };
 
@@ -129,9 +136,11 @@ void plim__cost_pointwise(const plim_graph *g, const plim__node *node, plim__cos
 void plim__cost_none(const plim_graph *g, const plim__node *node, plim__cost *cost);      /* views */
 
 /* The functions that rows name. */
-#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, flags)   \
+#define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
+           flags)                                                                                                      \
     plim_status plim__infer_##infer(plim__infer *ctx);                                                                 \
-    void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);
+    void plim__cost_##cost(const plim_graph *g, const plim__node *node, plim__cost *c);                                \
+    void plim__batch_##batch(plim__batch_rule *r);
 #include "ops/ops.def"
 #undef OP
 

@@ -35,5 +35,8 @@ plim_status plim__variant_pack(plim__variant *variant, const plim__schedule *sch
                                const plim__base *base, plim_error *error);
 void plim__variant_free(plim__variant *variant);
 size_t plim__variant_transient_bytes(const plim__variant *variant);
+/* What it does to the numbers that updates are made of `batch` samples in runs of its own. */
+plim_class plim__variant_class(const plim__variant *variant, int64_t batch);
+plim_class plim__split_class(plim__split split);
 
 #endif

@@ -50,7 +50,8 @@ typedef struct plim__call {
         *spill;            /* the file of out operands that are spilled, whose pointers are NULL; mem/spill.h */
     const int64_t *places; /* of each out operand: where it is in that file, -1: in memory. NULL: none is */
     void *window;          /* memory to work on them in: plim__spill_window_bytes */
-    uint64_t tick;         /* the number of the run since training began, for random operators */
+    uint64_t tick;         /* for random operators: the number of the update since training began, */
+    int64_t sample;        /* and of the first sample of this run in its batch */
     bool first;            /* the run is the first of its batch: sums start at zero */
     plim_error *error;     /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;

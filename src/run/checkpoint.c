@@ -33,7 +33,6 @@ static const struct field {
     FIELD("optimizer", TEXT, optimizer),
     FIELD("optimizer.settings", TEXT, settings),
     FIELD("update", COUNT, update),
-    FIELD("tick", COUNT, tick),
     FIELD("epoch", COUNT, epoch),
     FIELD("sample", COUNT, sample),
     FIELD("seed", BITS, seed),

@@ -17,7 +17,6 @@ typedef struct plim__checkpoint {
     const char *optimizer; /* "adamw" */
     const char *settings;  /* its settings as text, for people and for comparing; "" for none */
     int64_t update;        /* updates done */
-    int64_t tick;          /* micro-batches done: the counter of random operators */
     int64_t epoch, sample; /* position in the data: epochs done, samples of this one done */
     uint64_t seed;
     const char *data;                    /* kind of the data set */

@@ -267,6 +267,7 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
                        .in = at,
                        .out = at + step->in_count,
                        .tick = runner->tick,
+                       .sample = runner->sample,
                        .first = runner->first,
                        .error = &detail,
                        .scratch = plim__runner_at(runner, (plim__operand){step->scratch, 0})};

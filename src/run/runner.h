@@ -13,7 +13,8 @@ typedef struct plim__runner {
     void **pointers;                         /* operands of all steps, in order */
     size_t *operands;                        /* of each step: where its pointers begin */
     int64_t *places;                         /* beside pointers: where spilled ones are; NULL when none is */
-    uint64_t tick;                           /* for random operators: the number of this run */
+    uint64_t tick;                           /* for random operators: the number of the update */
+    int64_t sample;                          /* and of the first sample of this run in its batch */
     bool first;                              /* of its batch: sums begin at 0 */
     bool no_update;                          /* leaves out the steps of the update phase */
     bool check;                              /* fails with the first step that makes a number that is not finite */

@@ -135,6 +135,7 @@ void plim_trainer_free(plim_trainer *t) {
 struct sums {
     double loss, weight, targets, correct;
     bool classifies;
+    bool sum; /* the loss is one: its parts add up */
 };
 
 /* Copies floats and tells whether all were finite. Rectifiers swallow NaN, so the loss would not always show it. */
@@ -205,7 +206,8 @@ static plim_status run_micro(plim_trainer *t, const plim__instance *instance, co
     plim__runner *runner = instance->runner;
     runner->first = part->from == 0;
     runner->no_update = !part->last;
-    runner->tick = t->progress.runs;
+    runner->tick = (uint64_t)t->progress.updates;
+    runner->sample = part->from;
     if (!plim__trainer_feed(instance, part->batch, part->from))
         return plim__trainer_report_nonfinite(t, instance, part->batch, part->from, NAN, error);
     double *update = plim__instance_at(instance, training->update);
@@ -220,13 +222,13 @@ static plim_status run_micro(plim_trainer *t, const plim__instance *instance, co
     bool weighted = training->correct >= 0 && t->plan->request.loss.class_weights;
     sums->weight += weight;
     sums->targets += weighted ? count_targets(t, instance->variant, part->batch, part->from) : weight;
-    sums->loss += weight > 0 ? loss * weight : 0;
+    sums->sum = training->split.combine == PLIM__COMBINE_SUM;
+    sums->loss += sums->sum ? loss : weight > 0 ? loss * weight : 0;
     sums->correct += scalar(instance, training->correct, 0);
     sums->classifies = training->correct >= 0;
     float *scale = part->last ? plim__instance_at(instance, training->scale) : NULL;
-    if (scale) *scale = sums->weight > 0 ? (float)(1 / sums->weight) : 0;
+    if (scale) *scale = sums->sum ? 1 : sums->weight > 0 ? (float)(1 / sums->weight) : 0;
     PLIM_TRY(plim__runner_run_part(runner, after_loss, end, error));
-    t->progress.runs++;
     if (t->times && instance == &t->main) add_times(t, part->last);
     return PLIM_OK;
 }
@@ -268,7 +270,7 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     }
     t->progress.updates++;
     t->updates++;
-    plim_step_result done = {.loss = sums.weight > 0 ? sums.loss / sums.weight : 0,
+    plim_step_result done = {.loss = sums.sum ? sums.loss : sums.weight > 0 ? sums.loss / sums.weight : 0,
                              .weight = sums.weight,
                              .targets = sums.targets,
                              .correct = sums.classifies ? sums.correct : -1,

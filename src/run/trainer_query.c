@@ -105,6 +105,7 @@ static plim_status show_gradients(const plim__instance *instance,
     const plim__variant *v = instance->variant;
     const float *weight = plim__instance_at(instance, v->training->weight);
     float scale = weight && *weight > 0 ? 1 / *weight : 0;
+    if (v->training->split.combine == PLIM__COMBINE_SUM) scale = 1;
     for (size_t i = 0; i < v->program->loads.count; i++) {
         const plim__load *load = &v->program->loads.items[i];
         const plim__value *sum = &v->training->graph->values.items[load->value];
@@ -128,7 +129,8 @@ static plim_status run_without_update(plim_trainer *t, const plim__instance *ins
                                       plim_error *error) {
     PLIM_TRY(copy_tensors(t, instance, error));
     instance->runner->no_update = true;
-    instance->runner->tick = t->progress.runs;
+    instance->runner->tick = (uint64_t)t->progress.updates;
+    instance->runner->sample = 0;
     plim__trainer_feed(instance, batch, 0);
     return plim__runner_run(instance->runner, error);
 }

@@ -121,7 +121,6 @@ static plim_status identify(plim_trainer *t, plim__checkpoint meta, identity *of
     *of = (identity){.meta = meta};
     of->meta.optimizer = plim_optimizer_name(t->plan->request.optimizer.kind);
     of->meta.update = t->progress.updates;
-    of->meta.tick = (int64_t)t->progress.runs;
     of->meta.seed = t->plan->request.seed;
     plim_status status = plim__graph_fingerprint(t->plan->model, &of->meta.model, error);
     if (status == PLIM_OK) status = plim__trainer_weights_make(&of->model, t, PLIM__CHECKPOINT_MODEL, error);
@@ -176,7 +175,7 @@ plim_status plim__trainer_read_checkpoint(plim_trainer *t, const plim__checkpoin
         plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
     if (status == PLIM_OK) status = load_all(file, &here, error);
     if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
-    if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){file->meta.update, (uint64_t)file->meta.tick});
+    if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){file->meta.update});
     free_identity(&here);
     return status;
 }

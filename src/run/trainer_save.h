@@ -19,7 +19,7 @@ plim_status plim__trainer_weights_make(plim__trainer_weights *made, plim_trainer
 void plim__trainer_weights_free(plim__trainer_weights *made);
 
 /* Writes a checkpoint of the trainer as it is between two updates. Of `meta` it sets model, optimizer, settings, update,
- * tick and seed itself; the caller gives the rest. */
+ * and seed itself; the caller gives the rest. */
 plim_status plim__trainer_write_checkpoint(plim_trainer *trainer, const char *path, plim__checkpoint meta,
                                            plim_error *error);
 /* Brings the trainer to where the file's run was: weights, optimizer state, progress. The model, the optimizer's name and

@@ -33,7 +33,7 @@ struct objects {
     plim_data_field field, fields[PLIM_MOST_INPUTS + 1];
     /* bad ones */
     plim_graph *failed; /* building it went wrong */
-    plim_graph *broken; /* to be broken by a row: made anew for each */
+    plim_graph *broken; /* to be broken by a row: created again for each */
     int32_t node;       /* of it */
     /* where results go */
     plim_graph *graph_out;

@@ -87,7 +87,7 @@ static void an_optimizer_has_its_defaults_or_all_of_its_settings(void **state) {
         assert_int_equal(train_with((plim_optimizer){.kind = (plim_optimizer_kind)kind}, &error), PLIM_OK);
         assert_int_equal(train_with(plim_optimizer_default((plim_optimizer_kind)kind), &error), PLIM_OK);
     }
-    /* betas that nobody set are not silently zero, nor silently something else */
+    /* betas that were not set are not silently zero, nor silently something else */
     assert_int_equal(train_with((plim_optimizer){.kind = PLIM_ADAM, .rate = 1e-3}, &error), PLIM_INVALID);
     assert_non_null(strstr(error.message, "beta1"));
     assert_non_null(strstr(error.message, "PLIM_ZERO"));

@@ -46,7 +46,6 @@ static const plim__checkpoint run = {
     .optimizer = "adamw",
     .settings = "rate=0.001",
     .update = 7,
-    .tick = 28,
     .epoch = 2,
     .sample = 1024,
     .seed = UINT64_MAX,
@@ -76,7 +75,7 @@ static void must_be_the_run(void) {
     assert_true(meta->model == run.model && meta->seed == run.seed);
     assert_string_equal(meta->optimizer, "adamw");
     assert_string_equal(meta->settings, "rate=0.001");
-    assert_true(meta->update == 7 && meta->tick == 28 && meta->epoch == 2 && meta->sample == 1024);
+    assert_true(meta->update == 7 && meta->epoch == 2 && meta->sample == 1024);
     assert_true(meta->data_samples == 60000 && meta->data_bytes == INT64_MAX);
     assert_true(meta->best == 0.1 + 0.2 && meta->best_update == 5 && meta->stale == 2);
     assert_int_equal(meta->extra_count, 2);

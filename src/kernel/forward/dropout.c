@@ -1,8 +1,8 @@
 /* Dropout in training: y = x / (1 - ratio) where an element is kept, 0 where it is dropped.
  *
- * Which elements are kept follows from counters alone: the seed, the number of the node, the number of the run and the
- * element's index. So no mask is stored: the backward pass is the same operator on the gradient, and a step that is
- * computed again keeps the same elements. */
+ * Which elements are kept follows from counters alone: the seed, the number of the node, the number of the update, the
+ * sample's place in its batch and the element's in its sample. So no mask is stored: the backward pass is the same operator
+ * on the gradient, a step that is computed again keeps the same elements, and so does a sample in any micro-batch. */
 #include <string.h>
 
 #include "kernel/copies.h"
@@ -16,14 +16,22 @@ struct dropout {
     bool all;           /* are dropped */
     float scale;
     int64_t count;
+    int64_t before, samples, after; /* count, around the batch axis; 1, 1, count when there is none */
+    bool batch;
     bool float_mask;
 };
 
-static void write_mask(const struct dropout *s, uint64_t key, void *mask) {
+/* The number of element `i` among all that the batch draws: its samples one after the other. */
+static int64_t number_of(const struct dropout *s, int64_t i, int64_t sample) {
+    int64_t line = i / s->after; /* (before, samples) */
+    return ((sample + line % s->samples) * s->before + line / s->samples) * s->after + i % s->after;
+}
+
+static void write_mask(const struct dropout *s, uint64_t key, int64_t sample, void *mask) {
     int threads = plim__loop_threads(s->count);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < s->count; i++) {
-        bool keeps = !s->all && plim__dropout_keeps(key, i, s->threshold);
+        bool keeps = !s->all && plim__dropout_keeps(key, number_of(s, i, sample), s->threshold);
         if (s->float_mask)
             ((float *)mask)[i] = keeps;
         else
@@ -31,27 +39,47 @@ static void write_mask(const struct dropout *s, uint64_t key, void *mask) {
     }
 }
 
-static void drop(const struct dropout *s, uint64_t key, const float *x, float *y) {
-    int64_t whole = s->count / PLIM__DROPOUT_BLOCK;
+/* Elements with the numbers `first` to `last` - 1, side by side. */
+static void drop_run(const plim__dropout_draw *draw, const float *x, float *y, int64_t first, int64_t last) {
+    int64_t n = first;
+    for (; n < last && n % PLIM__DROPOUT_BLOCK != 0; n++, x++, y++)
+        *y = plim__dropout_keeps(draw->key, n, draw->threshold) ? *x * draw->scale : 0;
+    int64_t blocks = (last - n) / PLIM__DROPOUT_BLOCK;
+    plim__simd_dropout_table()->blocks(y, x, n / PLIM__DROPOUT_BLOCK, blocks, draw);
+    x += blocks * PLIM__DROPOUT_BLOCK;
+    y += blocks * PLIM__DROPOUT_BLOCK;
+    for (n += blocks * PLIM__DROPOUT_BLOCK; n < last; n++, x++, y++)
+        *y = plim__dropout_keeps(draw->key, n, draw->threshold) ? *x * draw->scale : 0;
+}
+
+/* What lies side by side and has numbers in a row: everything, or the lines of single samples. */
+static void drop(const struct dropout *s, uint64_t key, int64_t sample, const float *x, float *y) {
+    plim__dropout_draw draw = {key, s->threshold, s->scale};
+    int64_t run = s->before == 1 ? s->count : s->after, runs = run ? s->count / run : 0;
     int threads = plim__loop_threads(s->count * 4);
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int t = 0; t < threads; t++) {
-        int64_t from, to;
-        plim__loop_part(whole, t, threads, &from, &to);
-        plim__simd_dropout_table()->blocks(y, x, from, to, key, s->threshold, s->scale);
+        int64_t from = 0, to = run, first = 0, last = runs;
+        if (runs == 1)
+            plim__loop_part(run, t, threads, &from, &to);
+        else
+            plim__loop_part(runs, t, threads, &first, &last);
+        for (int64_t i = first; i < last; i++) {
+            int64_t number = number_of(s, i * run, sample);
+            drop_run(&draw, x + i * run + from, y + i * run + from, number + from, number + to);
+        }
     }
-    for (int64_t i = whole * PLIM__DROPOUT_BLOCK; i < s->count; i++)
-        y[i] = plim__dropout_keeps(key, i, s->threshold) ? x[i] * s->scale : 0;
 }
 
 static plim_status run_dropout(const plim__call *call) {
     const struct dropout *s = call->state;
     uint64_t key = plim__random_bits(s->seed, s->counter, call->tick);
+    int64_t sample = s->batch ? call->sample : 0;
     if (s->all)
         memset(call->out[0], 0, (size_t)s->count * sizeof(float));
     else
-        drop(s, key, call->in[0], call->out[0]);
-    if (call->out[1]) write_mask(s, key, call->out[1]);
+        drop(s, key, sample, call->in[0], call->out[0]);
+    if (call->out[1]) write_mask(s, key, sample, call->out[1]);
     return PLIM_OK;
 }
 
@@ -71,6 +99,17 @@ plim_status plim__lower_dropout_train(plim__lower *l) {
                           .all = ratio >= 1,
                           .scale = ratio < 1 ? (float)(1 / (1 - ratio)) : 0,
                           .count = plim__shape_elements(plim__lower_input_shape(l, 0)),
+                          .before = 1,
+                          .samples = 1,
                           .float_mask = plim__node_int(node, "float_mask", 0) != 0};
+    s->after = s->count;
+    size_t given;
+    const int64_t *samples = plim__node_ints(node, "samples", &given); /* src/grad/training.c */
+    if (samples && given == 3 && samples[0] * samples[1] * samples[2] == s->count) {
+        s->before = samples[0];
+        s->samples = samples[1];
+        s->after = samples[2];
+        s->batch = true;
+    }
     return plim__lower_emit(l, "DropoutTrain", run_dropout, s, plim__free);
 }
