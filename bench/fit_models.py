@@ -10,7 +10,8 @@ from torch import nn
 LANGUAGE_MODELS = {  # public configurations: (class, fields)
     "openai-community/gpt2": ("GPT2", {}),
     "distilbert/distilgpt2": ("GPT2", dict(n_layer=6)),
-    "cerebras/Cerebras-GPT-111M": ("GPT2", dict(n_embd=768, n_layer=10, n_head=12, n_inner=3072, n_positions=2048)),
+    "cerebras/Cerebras-GPT-111M": ("GPT2", dict(n_embd=768, n_layer=10, n_head=12, n_inner=3072, n_positions=2048,
+                                            activation_function="gelu")),
     "EleutherAI/gpt-neo-125M": ("GPTNeo", dict(hidden_size=768, num_layers=12, num_heads=12, vocab_size=50257,
                                                attention_types=[[["global", "local"], 6]], max_position_embeddings=2048)),
     "facebook/opt-125m": ("OPT", dict(hidden_size=768, num_hidden_layers=12, ffn_dim=3072, num_attention_heads=12,
@@ -19,8 +20,8 @@ LANGUAGE_MODELS = {  # public configurations: (class, fields)
                                       vocab_size=50272, word_embed_proj_dim=512, do_layer_norm_before=False)),
     "facebook/opt-1.3b": ("OPT", dict(hidden_size=2048, num_hidden_layers=24, ffn_dim=8192, num_attention_heads=32,
                                       vocab_size=50272, word_embed_proj_dim=2048)),
-    "T5-small": ("T5", dict(decoder_start_token_id=0, pad_token_id=0, d_model=512, d_ff=2048, num_layers=6, num_heads=8, vocab_size=32128)),
-    "t5-base": ("T5", dict(decoder_start_token_id=0, pad_token_id=0, d_model=768, d_ff=3072, num_layers=12, num_heads=12, vocab_size=32128)),
+    "T5-small": ("T5", dict(decoder_start_token_id=0, pad_token_id=0, use_cache=False, d_model=512, d_ff=2048, num_layers=6, num_heads=8, vocab_size=32128)),
+    "t5-base": ("T5", dict(decoder_start_token_id=0, pad_token_id=0, use_cache=False, d_model=768, d_ff=3072, num_layers=12, num_heads=12, vocab_size=32128)),
     "EleutherAI/pythia-1b": ("GPTNeoX", dict(hidden_size=2048, num_hidden_layers=16, num_attention_heads=8,
                                              intermediate_size=8192, vocab_size=50304)),
     "Qwen/Qwen3-0.6B": ("Qwen3", dict(hidden_size=1024, num_hidden_layers=28, num_attention_heads=16,
@@ -120,6 +121,29 @@ def vision(model):
     return lambda: getattr(torchvision.models, name)()
 
 
+def library(name):
+    """A model of torchvision where it has one, else of timm. Inception without its second head, as the script says."""
+    import torchvision
+
+    if name == "inception_v3":
+        return lambda: torchvision.models.inception_v3(aux_logits=False, init_weights=False)
+    if hasattr(torchvision.models, name):
+        return lambda: getattr(torchvision.models, name)()
+    import timm
+
+    return lambda: timm.create_model(name)
+
+
+def timm_job(name, batch, optimizer="Adam"):
+    """timm's default image size; optimizer and precision are not published: Adam and float32 are assumed."""
+    import timm
+
+    if name not in timm.list_models():
+        return None
+    size = timm.get_pretrained_cfg(name).input_size if timm.get_pretrained_cfg(name) else (3, 224, 224)
+    return images(lambda: timm.create_model(name), tuple(size), batch, 1000, optimizer, 0)
+
+
 def widths(extra, first):
     """The layer widths of a random perceptron, as its authors' generator makes them."""
     out, depth, sizes = extra["out"], extra["depth"], []
@@ -134,13 +158,14 @@ def widths(extra, first):
             width = max(width // 2, out)
             sizes.append(width)
     if extra["arch"] == "bottleneck" and sizes:
-        sizes[-1] = max(sizes[-1] // 2, out)
+        sizes.append(max(sizes[-1] // 2, out))
     return sizes
 
 
 ACTIVATIONS = {"relu": nn.ReLU, "elu": nn.ELU, "selu": nn.SELU, "mish": nn.Mish, "leakyrelu": nn.LeakyReLU, "leaky_relu":
                nn.LeakyReLU, "gelu": nn.GELU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "silu": nn.SiLU, "swish": nn.SiLU,
-               "prelu": nn.PReLU, "softplus": nn.Softplus, "hardswish": nn.Hardswish, "relu6": nn.ReLU6}
+               "prelu": nn.PReLU, "softplus": nn.Softplus, "hardswish": nn.Hardswish, "relu6": nn.ReLU6,
+               "identity": nn.Identity}
 
 
 def perceptron(row, extra):
@@ -170,7 +195,7 @@ def job(row, zero_grad=None):
     extra = json.loads(row["extra"] or "{}")
     source = row["source"]
     mode = extra.get("zero_grad_mode")
-    zero = zero_grad if zero_grad is not None else int(mode) if mode in ("0", "1", "2") else 1
+    zero = zero_grad if zero_grad is not None else int(mode) if mode in ("0", "1", "2") else 0
     if source == "xMem":
         batch = int(row["batch"])
         if "x" in row["input_shape_or_seq"]:
@@ -178,4 +203,9 @@ def job(row, zero_grad=None):
         return language(row["model"], batch, 128, row["optimizer"], zero)
     if source.startswith("GPUMemNet/MLP"):
         return perceptron(row, extra)[1]
+    if source == "CARMA" and row["input_shape_or_seq"].startswith("3x") and row["batch"]:
+        shape = tuple(map(int, row["input_shape_or_seq"].split("x")))
+        return images(library(row["model"]), shape, int(row["batch"]), 1000, row["optimizer"], 0)
+    if source == "GPUMemNet/FakeTensor":
+        return timm_job(row["model"], int(row["batch"]))
     return None

@@ -3,6 +3,8 @@
 #define PLIMSOLL_PREDICT_H
 
 #include "plimsoll/alloc.h"
+#include "plimsoll/graph.h"
+#include "plimsoll/session.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,6 +99,76 @@ PLIM_API void plim_prediction_free(plim_prediction *prediction); /* NULL is fine
 PLIM_API plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu,
                                          const plim_pool_options *pool, plim_prediction_result *result,
                                          plim_error *error);
+/* name, word, bytes of state for a parameter of four bytes, temporary bytes of a step for one */
+#define PLIM_MODEL_OPTIMIZER_LIST(X)                                                                                   \
+    X(SGD, "sgd", 0, 0)                                                                                                \
+    X(MOMENTUM, "momentum", 4, 0)                                                                                      \
+    X(ADAM, "adam", 8, 4)                                                                                              \
+    X(ADAMW, "adamw", 8, 4)                                                                                            \
+    X(ADAMW_FUSED, "adamw-fused", 8, 0)                                                                                \
+    X(ADAMW_8BIT, "adamw-8bit", 2, 0)                                                                                  \
+    X(RMSPROP, "rmsprop", 4, 4)                                                                                        \
+    X(ADAGRAD, "adagrad", 4, 4)
+
+typedef enum plim_model_optimizer {
+#define PLIM_MODEL_OPTIMIZER_ENUM(name, word, state, work) PLIM_MODEL_##name,
+    PLIM_MODEL_OPTIMIZER_LIST(PLIM_MODEL_OPTIMIZER_ENUM)
+#undef PLIM_MODEL_OPTIMIZER_ENUM
+        PLIM_MODEL_OPTIMIZERS
+} plim_model_optimizer;
+
+/* fp32; autocast to 16 bits with weights in float32; all in 16 bits */
+#define PLIM_MODEL_PRECISION_LIST(X)                                                                                   \
+    X(FP32, "fp32")                                                                                                    \
+    X(AMP_BF16, "amp-bf16")                                                                                            \
+    X(AMP_FP16, "amp-fp16")                                                                                            \
+    X(BF16, "bf16")
+
+typedef enum plim_model_precision {
+#define PLIM_MODEL_PRECISION_ENUM(name, word) PLIM_MODEL_##name,
+    PLIM_MODEL_PRECISION_LIST(PLIM_MODEL_PRECISION_ENUM)
+#undef PLIM_MODEL_PRECISION_ENUM
+        PLIM_MODEL_PRECISIONS
+} plim_model_precision;
+
+/* How an ONNX model is trained. Zero-initialised: batch 1, SGD, float32, everything trained. */
+typedef struct plim_model_options {
+    int64_t batch; /* size of every symbol that `sizes` does not name; 0: 1 */
+    const plim_size *sizes;
+    size_t size_count;
+    plim_model_optimizer optimizer;
+    plim_model_precision precision;
+    bool checkpoint; /* recompute: of every block only its input is kept */
+    int64_t micro;   /* gradients are summed over batches of this size; 0: the whole batch at once */
+    bool frozen;     /* nothing but the last layer with weights is trained */
+    int64_t lora;    /* the rank of adapters beside frozen weights; 0: none */
+} plim_model_options;
+
+PLIM_API bool plim_model_optimizer_find(const char *word, plim_model_optimizer *optimizer);
+PLIM_API bool plim_model_precision_find(const char *word, plim_model_precision *precision);
+
+/* From an ONNX model, as PyTorch would train it. The graph is not needed afterwards. */
+PLIM_API plim_status plim_prediction_from_model(const plim_graph *model, const plim_model_options *options,
+                                                plim_prediction **prediction, plim_error *error);
+/* The largest batch that fits; 0: not even 1 does. */
+PLIM_API plim_status plim_prediction_largest_batch(const plim_graph *model, const plim_model_options *options,
+                                                   const plim_gpu *gpu, const plim_pool_options *pool, int64_t *batch,
+                                                   plim_error *error);
+
+/* Something that makes a job need less. */
+typedef struct plim_prediction_cure {
+    const char *name, *meaning;
+    bool applies; /* false: the job does it already, or it makes no difference here */
+    bool fits;
+    uint64_t driver; /* what nvidia-smi would show */
+    uint64_t reserved;
+} plim_prediction_cure;
+
+/* Tries the index-th cure by simulating the job with it; PLIM_NOT_FOUND past the last one. */
+PLIM_API plim_status plim_prediction_try(const plim_graph *model, const plim_model_options *options,
+                                         const plim_gpu *gpu, const plim_pool_options *pool, size_t index,
+                                         plim_prediction_cure *cure, plim_error *error);
+
 /* The last run as a page, with the card's capacity as a line. Ends the prediction. */
 PLIM_API plim_status plim_prediction_page(plim_prediction *prediction, const char *path, plim_error *error);
 

@@ -35,7 +35,7 @@ static uint32_t new_range(plim_pool *pool, uint64_t bytes, int64_t stream, uint8
     uint64_t length = pool->device.capacity ? pool->device.capacity / 8 * 9 : range_default;
     if (length < bytes) length = bytes;
     length = (length + page - 1) / page * page;
-    uint64_t address = plim__device_reserve(&pool->device, length);
+    uint64_t address = plim__backing_reserve(&pool->device, length);
     if (!address) return 0;
     uint32_t index = plim__block_add(&pool->blocks, (plim__block){.address = address,
                                                                   .bytes = length,
@@ -67,7 +67,7 @@ static uint32_t map_front(plim_pool *pool, uint32_t index, uint64_t bytes) {
     plim__block *block = plim__pool_at(pool, index);
     uint64_t page = plim__expand_page(pool, block->pool), mapped = (bytes + page - 1) / page * page;
     if (mapped > block->bytes) mapped = block->bytes;
-    if (!plim__device_map(&pool->device, block->address, mapped)) return 0;
+    if (!plim__backing_map(&pool->device, block->address, mapped)) return 0;
     plim__pool_remove(pool, index);
     if (mapped < block->bytes) plim__pool_split(pool, index, mapped);
     block = plim__pool_at(pool, index);
@@ -114,14 +114,14 @@ static void unmap(plim_pool *pool, uint32_t index) {
         index = rest;
     }
     block = plim__pool_at(pool, index);
-    plim__device_unmap(&pool->device, block->address, block->bytes);
+    plim__backing_unmap(&pool->device, block->address, block->bytes);
     plim__pool_reserve_add(pool, -(int64_t)block->bytes);
     block->unmapped = true;
     index = plim__pool_merge(pool, index);
     plim__pool_insert(pool, index);
     if (!plim__pool_is_whole(pool, index)) return;
     plim__pool_remove(pool, index);
-    plim__device_unreserve(&pool->device, plim__pool_at(pool, index)->address, plim__pool_at(pool, index)->bytes);
+    plim__backing_unreserve(&pool->device, plim__pool_at(pool, index)->address, plim__pool_at(pool, index)->bytes);
     pool->stats.segments--;
     plim__block_drop(&pool->blocks, index);
 }

@@ -87,7 +87,7 @@ void plim__pool_reserve_add(plim_pool *pool, int64_t bytes) {
 }
 
 uint32_t plim__pool_open(plim_pool *pool, uint64_t bytes, int64_t stream, uint8_t which) {
-    uint64_t address = plim__device_take(&pool->device, bytes);
+    uint64_t address = plim__backing_take(&pool->device, bytes);
     if (!address) return 0;
     plim__pool_reserve_add(pool, (int64_t)bytes);
     pool->stats.segments++;
@@ -107,7 +107,7 @@ bool plim__pool_is_whole(const plim_pool *pool, uint32_t index) {
 void plim__pool_close(plim_pool *pool, uint32_t index) {
     plim__pool_remove(pool, index);
     const plim__block *block = plim__pool_at(pool, index);
-    plim__device_give(&pool->device, block->address, block->bytes);
+    plim__backing_give(&pool->device, block->address, block->bytes);
     plim__pool_reserve_add(pool, -(int64_t)block->bytes);
     pool->stats.segments--;
     plim__block_drop(&pool->blocks, index);
@@ -128,7 +128,7 @@ plim_status plim_pool_create(const plim_pool_options *options, plim_pool **pool,
     made->options = *options;
     bool bfc = options->kind == PLIM_POOL_TENSORFLOW || options->kind == PLIM_POOL_ONNXRUNTIME;
     made->type = bfc ? &plim__bfc_type : &plim__caching_type;
-    plim__device_init(&made->device, options->capacity, options->real);
+    plim__backing_init(&made->device, options->capacity, options->real);
     for (int i = 0; i < PLIM__POOLS; i++) made->unmapped[i].by_address = true;
     *pool = made;
     return PLIM_OK;
@@ -142,7 +142,7 @@ static void give_all(plim_pool *pool) {
         uint64_t bytes = 0;
         for (uint32_t at = (uint32_t)i; at; at = plim__pool_at(pool, at)->next) bytes += plim__pool_at(pool, at)->bytes;
         if (block->expandable && range && bytes > range) bytes = range;
-        plim__device_unreserve(&pool->device, block->segment, bytes);
+        plim__backing_unreserve(&pool->device, block->segment, bytes);
     }
 }
 

@@ -3,8 +3,8 @@
 #ifndef PLIM_ALLOC_POOL_H
 #define PLIM_ALLOC_POOL_H
 
+#include "alloc/backing.h"
 #include "alloc/block.h"
-#include "alloc/device.h"
 #include "core/address_map.h"
 #include "plimsoll/alloc.h"
 
@@ -18,7 +18,7 @@ typedef struct plim__pool_type {
 struct plim_pool {
     const plim__pool_type *type;
     plim_pool_options options;
-    plim__device device;
+    plim__backing device;
     plim__blocks blocks;
     plim__block_set free[PLIM__POOLS], unmapped[PLIM__POOLS];
     plim__address_map live;     /* blocks in use, by address */

@@ -4,9 +4,18 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/model.h"
+
+enum { MOST_CURES = 16 };
 
 typedef struct job {
     plim__args *args;
+    plim_graph *graph; /* of a model; NULL for a trace */
+    plim_model_options model;
+    plim__model_options sizes;
+    int64_t largest; /* batch that fits; -1: not asked for */
+    plim_prediction_cure cures[MOST_CURES];
+    size_t cure_count;
     plim_prediction *prediction;
     plim_pool_options pool;
     plim_gpu gpu;
@@ -30,6 +39,24 @@ static void print_kinds(const plim_prediction_result *r) {
         const plim_prediction_holder *h = &r->holders[i];
         printf("  %10s  %-11s %s%s%s\n", plim_bytes_format(h->bytes, text), h->kind, h->name, h->shape[0] ? "  " : "",
                h->shape);
+    }
+}
+
+static void print_cures(const job *j) {
+    if (j->largest >= 0 && j->largest > 0)
+        printf("\nlargest batch that fits: %" PRId64 "\n", j->largest);
+    else if (j->largest == 0)
+        printf("\nlargest batch that fits: none, not even 1\n");
+    if (!j->cure_count) return;
+    printf("\nwhat would need less%43s%12s\n", "nvidia-smi", j->has_gpu ? "fits" : "");
+    for (size_t i = 0; i < j->cure_count; i++) {
+        char text[PLIM_BYTES_TEXT];
+        const plim_prediction_cure *c = &j->cures[i];
+        printf("  %-48s %12s%12s   %s\n", c->name, plim_bytes_format(c->driver, text),
+               !j->has_gpu ? ""
+               : c->fits   ? "yes"
+                           : "no",
+               c->meaning);
     }
 }
 
@@ -59,6 +86,17 @@ static void print_text(const job *j) {
     }
     if (r->cut[0]) printf("  the record is not whole: %s\n", r->cut);
     print_kinds(r);
+    print_cures(j);
+}
+
+static json_t *cures_json(const job *j) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < j->cure_count; i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:b, s:I, s:I}", "name", j->cures[i].name, "meaning",
+                                        j->cures[i].meaning, "fits", j->cures[i].fits, "driver",
+                                        (json_int_t)j->cures[i].driver, "reserved", (json_int_t)j->cures[i].reserved));
+    return list;
 }
 
 static json_t *to_json(const job *j) {
@@ -83,13 +121,31 @@ static json_t *to_json(const job *j) {
     json_object_set_new(all, "cublas", json_integer((json_int_t)r->cublas));
     json_object_set_new(all, "kinds", kinds);
     json_object_set_new(all, "holders", holders);
+    json_object_set_new(all, "cures", cures_json(j));
+    json_object_set_new(all, "largest_batch", j->largest >= 0 ? json_integer((json_int_t)j->largest) : json_null());
     json_object_set_new(all, "cut", r->cut[0] ? json_string(r->cut) : json_null());
     return all;
+}
+
+static plim_status try_cures(job *j) {
+    const plim_gpu *gpu = j->has_gpu ? &j->gpu : NULL;
+    for (size_t i = 0; j->cure_count < MOST_CURES; i++) {
+        plim_prediction_cure *cure = &j->cures[j->cure_count];
+        plim_status status = plim_prediction_try(j->graph, &j->model, gpu, &j->pool, i, cure, &j->error);
+        if (status == PLIM_NOT_FOUND) break;
+        if (status != PLIM_OK) return status;
+        uint64_t now = j->result.reserved + j->result.libraries + j->result.context;
+        if (cure->applies && cure->driver < now) j->cure_count++; /* what saves nothing is no cure */
+    }
+    if (!gpu || plim__args_has(j->args, "no-batch")) return PLIM_OK;
+    return plim_prediction_largest_batch(j->graph, &j->model, gpu, &j->pool, &j->largest, &j->error);
 }
 
 static int deliver(job *j) {
     const char *page = plim__args_get(j->args, "output");
     if (plim_prediction_run(j->prediction, j->has_gpu ? &j->gpu : NULL, &j->pool, &j->result, &j->error) != PLIM_OK)
+        return plim__say_error(j->args, &j->error);
+    if (j->graph && !plim__args_has(j->args, "no-cures") && try_cures(j) != PLIM_OK)
         return plim__say_error(j->args, &j->error);
     if (plim__args_json(j->args)) {
         int code = plim__say_json(j->args, to_json(j));
@@ -113,41 +169,89 @@ static int list_gpus(void) {
     return PLIM_EXIT_OK;
 }
 
+static bool read_training(job *j) {
+    plim__args *args = j->args;
+    const char *optimizer = plim__args_get(args, "optimizer"), *precision = plim__args_get(args, "precision");
+    const char *framework = plim__args_get(args, "framework");
+    if (!plim__model_options_read(args, &j->sizes) || !plim__args_int(args, "micro-batch", 1, 1 << 20, &j->model.micro))
+        return false;
+    j->model.batch = j->sizes.session.batch > 0 ? j->sizes.session.batch : 1;
+    j->model.sizes = j->sizes.session.sizes;
+    j->model.size_count = j->sizes.session.size_count;
+    j->model.optimizer = PLIM_MODEL_ADAMW;
+    j->model.checkpoint = plim__args_has(args, "checkpoint-every-block");
+    if (optimizer && !plim_model_optimizer_find(optimizer, &j->model.optimizer))
+        return plim__say_usage(args,
+                               "--optimizer %s: there are sgd, momentum, adam, adamw, adamw-fused, adamw-8bit, "
+                               "rmsprop and adagrad",
+                               optimizer),
+               false;
+    if (precision && !plim_model_precision_find(precision, &j->model.precision))
+        return plim__say_usage(args, "--precision %s: there are fp32, amp-bf16, amp-fp16 and bf16", precision), false;
+    if (framework && plim_pool_parse(framework, &j->pool, &j->error) != PLIM_OK)
+        return plim__say_usage(args, "--framework %s: there are pytorch, tensorflow and onnxruntime", framework), false;
+    return true;
+}
+
+/* A file whose name ends in .onnx is a model, anything else a record. */
+static plim_status open_file(job *j, const char *path) {
+    const char *dot = strrchr(path, '.');
+    if (!dot || strcmp(dot, ".onnx") != 0) return plim_prediction_load(path, &j->prediction, &j->error);
+    plim_status status = plim_graph_load(path, &j->graph, &j->error);
+    if (status == PLIM_OK) status = plim_prediction_from_model(j->graph, &j->model, &j->prediction, &j->error);
+    return status;
+}
+
 static int run(plim__args *args) {
-    job j = {.args = args};
+    job j = {.args = args, .largest = -1};
     const char *path = plim__args_at(args, 0), *gpu = plim__args_get(args, "gpu");
     const char *allocator = plim__args_get(args, "allocator");
     if (plim__args_has(args, "list-gpus")) return list_gpus();
     if (!path || plim__args_count(args) > 1) return plim__say_usage(args, "give one model or trace");
+    if (!read_training(&j)) return PLIM_EXIT_USAGE;
     if (allocator && plim_pool_parse(allocator, &j.pool, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--allocator: %s", j.error.message);
     if (gpu && plim_gpu_find(gpu, &j.gpu, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--gpu: %s", j.error.message);
     j.has_gpu = gpu != NULL;
-    if (plim_prediction_load(path, &j.prediction, &j.error) != PLIM_OK) return plim__say_error(args, &j.error);
-    int code = deliver(&j);
+    int code = open_file(&j, path) == PLIM_OK ? deliver(&j) : plim__say_error(args, &j.error);
     plim_prediction_free(j.prediction);
+    plim_graph_free(j.graph);
     return code;
 }
 
 static const plim__option options[] = {
     {"gpu", 0, "NAME", "the card: a name (\"RTX 3060\") or its memory (12GiB)"},
-    {"allocator", 0, "NAME",
-     "pytorch (default), tensorflow, onnxruntime or cudamallocasync, with settings after a colon"},
+    {"optimizer", 0, "NAME", "sgd, momentum, adam, adamw (default), adamw-fused, adamw-8bit, rmsprop or adagrad"},
+    {"precision", 0, "NAME", "fp32 (default), amp-bf16, amp-fp16 or bf16"},
+    {"checkpoint-every-block", 0, NULL, "recompute: of every block only its input is kept"},
+    {"micro-batch", 0, "N", "gradients are summed over batches of N"},
+    {"framework", 0, "NAME", "whose allocator: pytorch (default), tensorflow or onnxruntime"},
+    {"allocator", 0, "NAME", "the same with settings after a colon, as replay takes them"},
     {"output", 'o', "FILE", "write a page of the predicted step"},
+    {"no-cures", 0, NULL, "do not simulate what would need less"},
+    {"no-batch", 0, NULL, "do not search the largest batch that fits"},
     {"list-gpus", 0, NULL, "list the cards that are known"},
+    PLIM__MODEL_OPTIONS,
     {0},
 };
 
 const plim__command plim__command_fit = {
     .name = "fit",
-    .usage = "TRACE [--gpu NAME]",
+    .usage = "MODEL.onnx|TRACE [--batch N] [--optimizer NAME] [--gpu NAME]",
     .summary = "Say whether a training job fits a card, before it runs",
-    .description = "The trace holds the allocations of a training step, captured from a PyTorch program without a GPU\n"
-                   "(python/plimsoll/capture.py). They go through a simulation of the framework's allocator, with the\n"
-                   "work spaces of cuBLAS and cuDNN. Exit code 1 says that it does not fit.",
+    .description =
+        "Of an ONNX model: the tensors of a training step as PyTorch would make them, with what its autograd keeps,\n"
+        "gradients, optimizer state and temporaries. Of a trace: those of a PyTorch program that was captured without "
+        "a\n"
+        "GPU (python/plimsoll/capture.py), which is exact. They go through a simulation of the framework's allocator,\n"
+        "with the work spaces of cuBLAS and cuDNN and the CUDA context. Of a model, also the largest batch that fits "
+        "and\n"
+        "what each way to need less would save, each simulated. Exit code 1 says that it does not fit.",
     .options = options,
-    .examples = "  plimsoll fit step.trace --gpu \"RTX 3060\"\n"
+    .examples = "  plimsoll fit resnet50.onnx --batch 32 --optimizer adamw --gpu \"RTX 3060\"\n"
+                "  plimsoll fit gpt2.onnx --batch 8 --size seq=1024 --precision amp-bf16 --gpu 24GiB\n"
+                "  plimsoll fit step.trace --gpu \"RTX 3060\"\n"
                 "  plimsoll fit step.trace --gpu 24GiB --allocator pytorch:expandable_segments:True -o step.html",
     .run = run,
 };

@@ -6,9 +6,9 @@
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
-/* Without a capacity to compare with, nobody allocates this much at once. */
+/* Without a capacity to compare with, no program allocates this much at once. */
 #define NONSENSE (8 * 1024 * GIB)
-/* The CUDA context takes up to 0.9 GiB of the gap that nobody lists. */
+/* The CUDA context takes up to 0.9 GiB of the gap that is not listed. */
 #define CONTEXT (GIB - GIB / 16)
 
 static const char *const words[] = {
@@ -142,6 +142,11 @@ static bool is_amply_free(const plim_explanation *x) {
     if (!much) return false;
     uint64_t margin = x->requested.bytes / 8 > 64 * MIB ? x->requested.bytes / 8 : 64 * MIB;
     return x->free.bytes >= x->requested.bytes && x->free.bytes - x->requested.bytes >= margin;
+}
+
+bool plim__was_refused(const plim_explanation *x) {
+    if (!is_amply_free(x) || x->free.bytes / 2 < plim__cached(x)) return false;
+    return x->free.bytes >= (x->capacity.known ? x->capacity.bytes / 10 : 2 * GIB);
 }
 
 static bool is_other_process(const view *v) {
@@ -380,6 +385,9 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
                     {PLIM_CONTEXT_TENSORRT, "tensorrt"},
                     {PLIM_CONTEXT_ONNXRUNTIME, "onnxruntime"},
                     {PLIM_CONTEXT_JAX, "jax"},
+                    {PLIM_CONTEXT_MXNET, "mxnet"},
+                    {PLIM_CONTEXT_PADDLE, "paddle"},
+                    {PLIM_CONTEXT_CUPY, "cupy"},
                     {PLIM_CONTEXT_MLX, "mlx"},
                     {PLIM_CONTEXT_PYTORCH, "pytorch"},
                     {PLIM_CONTEXT_TENSORFLOW, "tensorflow"},

@@ -42,10 +42,12 @@ static bool is_train(const plim__case *c) {
 
 static bool has_pieces(const plim__case *c) {
     uint64_t cached = plim__cached(c->x);
-    return cached >= 16 * MIB && (!c->x->requested.known || cached >= c->x->requested.bytes / 32);
+    return !plim__was_refused(c->x) && cached >= 16 * MIB &&
+           (!c->x->requested.known || cached >= c->x->requested.bytes / 32);
 }
 static bool was_refused(const plim__case *c) {
     const plim_explanation *x = c->x;
+    if (plim__was_refused(x)) return true;
     return x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes &&
            plim__cached(x) < x->requested.bytes;
 }
@@ -99,6 +101,10 @@ static bool is_diffusion(const plim__case *c) {
 }
 static bool is_windows(const plim__case *c) { return says(c, PLIM_CONTEXT_WINDOWS) && !says(c, PLIM_CONTEXT_WSL); }
 static bool is_mac(const plim__case *c) { return says(c, PLIM_CONTEXT_MAC) || is_mps(c); }
+static bool is_python(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_PYTHON) || says(c, PLIM_CONTEXT_PYTORCH) || says(c, PLIM_CONTEXT_TENSORFLOW) ||
+           says(c, PLIM_CONTEXT_JAX) || c->x->place.epoch >= 0 || c->x->place.step >= 0;
+}
 static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORCH_LOAD); }
 
 typedef struct condition {
@@ -167,7 +173,7 @@ static const condition conditions[] = {
     SAYS("colab", COLAB, "Colab"),
     SAYS("kaggle", KAGGLE, "Kaggle"),
     SAYS("jetson", JETSON, "a Jetson board"),
-    SAYS("python", PYTHON, "Python"),
+    FACT("python", is_python, "Python"),
     SAYS("nextflow", NEXTFLOW, "Nextflow"),
     SAYS("spark", SPARK, "Spark"),
     SAYS("keras", KERAS, "Keras"),

@@ -70,6 +70,12 @@ static void read_tensorflow(plim__context *context, plim__text after) {
     set(context, PLIM_CONTEXT_TENSORFLOW);
 }
 
+/* Sessions are TensorFlow 1's. */
+static void read_sessions(plim__context *context, plim__text after) {
+    (void)after;
+    if (!context->tensorflow) context->tensorflow = 115;
+}
+
 static void read_memory(plim__context *context, plim__text after) {
     plim_amount amount;
     after = value_of(after);
@@ -277,6 +283,13 @@ static const word words[] = {
     {"flax", PLIM_CONTEXT_JAX, NULL},
     {"xlaruntimeerror", PLIM_CONTEXT_JAX, NULL},
     {"onnxruntime", PLIM_CONTEXT_ONNXRUNTIME, NULL},
+    {"mxnet", PLIM_CONTEXT_MXNET, NULL},
+    {"paddle", PLIM_CONTEXT_PADDLE, NULL},
+    {"caffe", PLIM_CONTEXT_CAFFE, NULL},
+    {"cupy", PLIM_CONTEXT_CUPY, NULL},
+    {"client/session.py", PLIM_CONTEXT_TENSORFLOW, read_sessions},
+    {"client\\session.py", PLIM_CONTEXT_TENSORFLOW, read_sessions},
+    {"seeabovefortraceback", PLIM_CONTEXT_TENSORFLOW, read_sessions},
     {"spark", PLIM_CONTEXT_SPARK, NULL},
     {"nextflow", PLIM_CONTEXT_NEXTFLOW, NULL},
     {"python", PLIM_CONTEXT_PYTHON, NULL},

@@ -125,7 +125,7 @@ static const marker markers[] = {
     {"validation_step", PLIM_PHASE_EVALUATION},
     {"validate", PLIM_PHASE_EVALUATION},
     {"evaluate", PLIM_PHASE_EVALUATION},
-    {"validation", PLIM_PHASE_EVALUATION},
+    {"in validation", PLIM_PHASE_EVALUATION},
     {"eval(", PLIM_PHASE_EVALUATION},
     {"valid_epoch", PLIM_PHASE_EVALUATION},
     {".generate(", PLIM_PHASE_INFERENCE},
@@ -188,7 +188,7 @@ static void add_frame(trace *made, const frame *f, plim__text whole) {
     if (!is_library(f->file)) made->own = *f, made->has_own = true;
 }
 
-/* Frames between `from` and `to`; a new "Traceback" begins anew while `last` is asked for. */
+/* Frames between `from` and `to`; a new "Traceback" begins again while `last` is asked for. */
 static trace read_frames(const char *from, const char *to, bool last) {
     trace made = {.marker = sizeof markers / sizeof *markers};
     for (const char *at = from; at < to;) {
@@ -266,7 +266,8 @@ static void read_progress(plim_place *place, plim__text window, const char *at) 
         if (length > 600 || take_frame(line, &ignored)) continue;
         plim__text t = line;
         int64_t epoch;
-        bool named = plim__seek(&t, length, "epoch");
+        bool named =
+            plim__seek(&t, length, "epoch") && !(t.at < t.end && (*t.at == 's' || *t.at == 'S')); /* "--epochs 30" */
         while (named && t.at < t.end && strchr(" s:=[(#\t", *t.at) && *t.at) t.at++;
         bool has_epoch = named && plim__take(&t, "%i", &epoch) && epoch < 1000000 && !(t.at < t.end && *t.at == '.');
         if (has_epoch) place->epoch = epoch, place->step = place->step_count = -1;

@@ -22,7 +22,7 @@ enum {
     BLOCK = 256 << 10,
     TAIL = 16 << 10,       /* context before a block that turns out to matter */
     OVERLAP = 512,         /* a trigger may lie across two blocks */
-    LOOK_AHEAD = 24 << 10, /* a message is read when so much follows it, or the end */
+    LOOK_AHEAD = 24 << 10, /* a message is read when this much follows it, or the end */
     LOOK_BEHIND = 16 << 10,
     ROWS = 640,
     TRIGGERS = 24 << 10,
@@ -51,7 +51,7 @@ struct plim_explainer {
     uint64_t origin; /* position of the window's first byte in all cleaned text */
     /* about the input */
     uint64_t total, nul;
-    bool utf16, utf16_odd, finished;
+    bool utf16, utf16_half, finished;
     plim__scan context; /* words that are read around a failure only */
     size_t entry_count, word_count, trigger_bytes;
     entry entries[ROWS];
@@ -130,7 +130,7 @@ void plim__explainer_reset(plim_explainer *explainer) {
     plim__reader_init(&explainer->reader);
     explainer->reader.words = &explainer->context;
     explainer->tail = explainer->size = explainer->scanned = 0;
-    explainer->tail_read = explainer->utf16 = explainer->utf16_odd = explainer->finished = false;
+    explainer->tail_read = explainer->utf16 = explainer->utf16_half = explainer->finished = false;
     explainer->hot = 0;
     explainer->state = 0;
     explainer->origin = explainer->total = explainer->nul = 0;
@@ -218,7 +218,7 @@ static plim_status take_block(plim_explainer *explainer, bool last, plim_error *
     bool hit = plim__scan_any(&explainer->scan, fresh - overlap, size + overlap);
     bool read = hit || explainer->hot > 0 || last; /* the end is where failures are, whatever hides their words */
     if (read) {
-        if (!explainer->tail_read && explainer->tail) { /* lines were skipped: begin anew, with some context */
+        if (!explainer->tail_read && explainer->tail) { /* lines were skipped: begin again, with some context */
             plim__clean_end(&explainer->cleaner);
             if (explainer->total > explainer->tail + explainer->size)
                 explainer->reader.gap = explainer->origin + explainer->cleaner.out.length;
@@ -253,8 +253,8 @@ static size_t narrow(plim_explainer *explainer, char *to, size_t room, const uns
     while (*size && made < room) {
         unsigned char byte = *(*data)++;
         --*size;
-        if (!explainer->utf16_odd) to[made++] = (char)(byte < 128 ? byte : '?');
-        explainer->utf16_odd = !explainer->utf16_odd;
+        if (!explainer->utf16_half) to[made++] = (char)(byte < 128 ? byte : '?');
+        explainer->utf16_half = !explainer->utf16_half;
     }
     return made;
 }

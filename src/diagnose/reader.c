@@ -251,6 +251,8 @@ static void keep_message(plim__incident *incident, const char *begin, const char
 static void merge(plim__reader *reader, const plim__event *event) {
     plim__incident *incident = &reader->incident;
     plim__event *facts = &incident->facts;
+    /* doubts hold only while nothing better was said */
+    plim__facts doubts = (PLIM_FACT_NAME_ONLY | PLIM_FACT_POSSIBLE) & ~(facts->facts & event->facts);
     bool driver = (event->facts & PLIM_FACT_DRIVER) != 0;
     if (driver && incident->confirmed) return; /* the driver's share of a failure that is already told */
     if (!driver && !incident->confirmed && (facts->facts & PLIM_FACT_DRIVER) &&
@@ -272,6 +274,7 @@ static void merge(plim__reader *reader, const plim__event *event) {
         if (!facts->kind) facts->kind = event->kind;
         if (!facts->version) facts->version = event->version;
     }
+    facts->facts &= ~doubts;
 }
 
 void plim__report(plim__reader *reader, plim__event *event, const char *end) {

@@ -27,7 +27,7 @@ typedef enum plim__group {
     PLIM_GROUP_WORDS, /* words about memory in a line of error; gives way to every message proper */
 } plim__group;
 
-/* What a message is besides its numbers. */
+/* What a message is apart from its numbers. */
 typedef uint64_t plim__facts;
 #define PLIM_FACT_WARNING           ((plim__facts)1 << 0) /* says itself that nothing failed */
 #define PLIM_FACT_DRIVER            ((plim__facts)1 << 1) /* a failure only if the run does not go on */
@@ -96,7 +96,7 @@ typedef struct plim__event {
 typedef struct plim__incident {
     plim__event facts;
     bool is_set;
-    bool confirmed; /* something besides a driver's or tactic's complaint */
+    bool confirmed; /* something other than a driver's or tactic's complaint */
     uint64_t driver_count;
     uint64_t begin, end; /* positions in the whole cleaned text */
     bool moved_on;       /* training was seen to go on behind it */

@@ -28,7 +28,7 @@ static unsigned classify(plim__scan *scan, const char *const *words, size_t coun
 
 /* The trie that the automaton is made from. Nodes are numbered in the order of their making. */
 typedef struct node {
-    uint16_t child, sibling; /* 0 for none: the root is nobody's child */
+    uint16_t child, sibling; /* 0 for none: the root is no node's child */
     uint16_t suffix;         /* the node of the longest proper suffix */
     uint16_t word;           /* 1 + the trigger that ends here */
     uint16_t shorter;        /* the next node along the suffixes where a trigger ends */

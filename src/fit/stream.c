@@ -11,10 +11,10 @@ typedef struct maker {
     plim__requests *requests;
     plim__stream_facts *facts;
     int capability;
-    size_t mark;       /* the next one */
-    uint64_t key;      /* of the next work space */
-    uint64_t after[2]; /* bytes to take and give back after the next births */
-    int pending;       /* how many of these */
+    size_t mark;   /* the next one */
+    uint64_t key;  /* of the next work space */
+    uint64_t work; /* bytes to take and give back after the next births ... */
+    int wait;      /* ... of so many */
     plim__memory_phase phase;
     bool multiplied[2]; /* the forward and the backward thread have their cuBLAS work space */
 } maker;
@@ -24,7 +24,7 @@ static bool add(maker *m, plim__request_type type, uint64_t key, uint64_t bytes,
     return plim__vec_push(&m->requests->list, request);
 }
 
-static bool add_passing(maker *m, uint64_t bytes, uint32_t tick) {
+static bool add_transient(maker *m, uint64_t bytes, uint32_t tick) {
     if (!bytes) return true;
     if (bytes > m->facts->largest_work) m->facts->largest_work = bytes;
     uint64_t key = m->key++;
@@ -45,16 +45,13 @@ static bool multiply(maker *m, uint32_t tick) {
 
 static bool begin_operator(maker *m, const char *text, uint32_t tick) {
     plim__convolution conv;
-    m->pending = 0;
+    m->wait = 0;
     if (strncmp(text, "gemm", 4) == 0) return multiply(m, tick);
     if (!plim__convolution_read(text, &conv)) return true;
     m->facts->convolution = true;
-    if (!conv.backward) {
-        m->after[m->pending++] = plim__conv_forward_bytes(&conv, m->capability);
-        return true;
-    }
-    if (conv.wants_input) m->after[m->pending++] = plim__conv_input_bytes(&conv, m->capability);
-    if (conv.wants_weight) m->after[m->pending++] = plim__conv_weight_bytes(&conv, m->capability);
+    if (!conv.backward || !conv.wants_weight) return true;
+    m->wait = conv.wants_input ? 2 : 1; /* the weight's gradient is made after the input's */
+    m->work = plim__conv_weight_bytes(&conv, m->capability);
     return true;
 }
 
@@ -77,11 +74,8 @@ static bool take_event(maker *m, uint32_t life, bool death) {
     if (!take_marks(m, tick)) return false;
     if (!add(m, death ? PLIM__REQUEST_FREE : PLIM__REQUEST_ALLOC, (uint64_t)life + 1, l->bytes, tick, life))
         return false;
-    if (death || !m->pending) return true;
-    uint64_t bytes = m->after[0];
-    m->after[0] = m->after[1];
-    m->pending--;
-    return add_passing(m, bytes, tick);
+    if (death || !m->wait || --m->wait) return true;
+    return add_transient(m, m->work, tick);
 }
 
 plim_status plim__stream_make(const plim__timeline *timeline, int capability, plim__requests *requests,

@@ -71,32 +71,24 @@ bool plim__convolution_read(const char *text, plim__convolution *conv) {
 static uint64_t bytes_of(const plim__convolution *c, const int64_t *dims) {
     uint64_t bytes = (uint64_t)c->element;
     for (int i = 0; i < c->rank; i++) {
-        if (dims[i] && bytes > (uint64_t)1 << 58 / 1) return 0;
         bytes *= (uint64_t)(dims[i] > 0 ? dims[i] : 1);
         if (bytes > (uint64_t)1 << 50) return 0; /* nonsense in a trace asks for nothing */
     }
     return bytes;
 }
 
-/* PyTorch has kernels of its own for these. */
-static bool is_depthwise(const plim__convolution *c) { return c->groups > 1 && c->w[1] == 1 && c->element == 4; }
-
-/* cuDNN's tensor-core kernels read and write channels last: tensors are rearranged in the work space. */
+/* cuDNN picks an algorithm for each shape, and its work space with it. What published jobs show: on consumer cards next to
+ * nothing for any kind of convolution; on data-centre cards the weight gradient of dense convolutions with a window
+ * rearranges its tensors, so that channels come last. */
 static bool rearranges(const plim__convolution *c, int capability) {
-    return capability >= 80 && !is_depthwise(c) && c->w[1] >= 4;
-}
-
-uint64_t plim__conv_forward_bytes(const plim__convolution *c, int capability) {
-    if (!rearranges(c, capability)) return 0;
-    return bytes_of(c, c->x) + bytes_of(c, c->y) + bytes_of(c, c->w);
-}
-
-uint64_t plim__conv_input_bytes(const plim__convolution *c, int capability) {
-    return plim__conv_forward_bytes(c, capability);
+    bool window = false;
+    for (int i = 2; i < c->rank; i++) window = window || c->w[i] > 1;
+    return (capability == 80 || capability >= 90) && capability < 120 && window && c->groups == 1 && c->w[1] >= 4;
 }
 
 uint64_t plim__conv_weight_bytes(const plim__convolution *c, int capability) {
-    return plim__conv_forward_bytes(c, capability);
+    if (!rearranges(c, capability)) return 0;
+    return bytes_of(c, c->x) + bytes_of(c, c->y) + bytes_of(c, c->w);
 }
 
 uint64_t plim__cublas_bytes(int capability) { return capability >= 90 ? 33554432 : 8519680; }

@@ -17,9 +17,7 @@ typedef struct plim__convolution {
 /* Reads "conv 8x3x86x86 64x3x7x7 s2x2 p3x3 d1x1 g1 t0 e4"; false when the text is no convolution. */
 bool plim__convolution_read(const char *text, plim__convolution *conv);
 
-/* Bytes of the work space: of the forward pass, of the input's gradient, of the weight's gradient. */
-uint64_t plim__conv_forward_bytes(const plim__convolution *conv, int capability);
-uint64_t plim__conv_input_bytes(const plim__convolution *conv, int capability);
+/* Bytes of the work space for the weight's gradient; the other two passes are modelled without one. */
 uint64_t plim__conv_weight_bytes(const plim__convolution *conv, int capability);
 
 /* One for each thread that multiplies matrices. */

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "format/run_record.h"
 #include "format/tf_dump.h"
 #include "format/torch_snapshot.h"
 #include "format/trace.h"
@@ -40,6 +41,8 @@ plim_status plim__report_read_log(const char *path, int device, plim__timeline *
         PLIM_TRY(plim__trace_read(path, timeline, error));
     else if (plim__torch_snapshot_sniff(head, size))
         PLIM_TRY(plim__torch_snapshot_log(path, device, timeline, log, error));
+    else if (plim__run_record_sniff(head, size))
+        PLIM_TRY(plim__run_record_read(path, timeline, error));
     else
         PLIM_TRY(plim__tf_dump_read(path, timeline, error));
     return name_it(path, timeline, error);

@@ -42,6 +42,12 @@ assert found["exit_code"] == 5 and found["signal"] is None and found["death"]["k
 assert found["peak"]["rss"] >= 170_000_000 and found["curve"]["kind"] == "growth"
 PY
 
+# the record opens as a report, with the peak that was seen
+"$program" report record.jsonl -o record.html > said 2>&1 || fail "the record does not open: $(cat said)"
+grep -q "peak 1[0-9][0-9]\.[0-9] MiB" said && [ -s record.html ] || fail "the record's report: $(cat said)"
+head -3 record.jsonl | cut -c1-60 > broken.jsonl
+"$program" report broken.jsonl -o broken.html > said 2>&1 && fail "a broken record opens"
+
 # the same in a child of a child
 "$program" run --json found.json -- sh -c 'sh -c "python3 leak.py; exit \$?"; exit $?' > /dev/null 2> err
 [ $? -eq 5 ] && [ "$(field leak)" = true ] || fail "a leak in a grandchild"

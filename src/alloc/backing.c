@@ -1,4 +1,4 @@
-#include "alloc/device.h"
+#include "alloc/backing.h"
 
 #include "mem/pages.h"
 
@@ -7,17 +7,17 @@
 #define FIRST     ((uint64_t)0x7f0000000000)
 #define MOST_HELD (UINT64_MAX >> 2)
 
-void plim__device_init(plim__device *device, uint64_t capacity, bool real) {
-    *device = (plim__device){.real = real, .capacity = capacity, .next = FIRST};
+void plim__backing_init(plim__backing *device, uint64_t capacity, bool real) {
+    *device = (plim__backing){.real = real, .capacity = capacity, .next = FIRST};
 }
 
-static bool has_room(const plim__device *device, uint64_t bytes) {
+static bool has_room(const plim__backing *device, uint64_t bytes) {
     uint64_t most = device->capacity ? device->capacity : MOST_HELD;
     return bytes <= most && device->held <= most - bytes;
 }
 
 /* Rising addresses; the order is all that allocators see of them. */
-static uint64_t next_address(plim__device *device, uint64_t bytes) {
+static uint64_t next_address(plim__backing *device, uint64_t bytes) {
     uint64_t address = device->wished ? device->wished : device->next;
     if (address > MOST_HELD || bytes > MOST_HELD) return 0;
     uint64_t end = (address + bytes + PAGE - 1) / PAGE * PAGE;
@@ -26,7 +26,7 @@ static uint64_t next_address(plim__device *device, uint64_t bytes) {
     return address;
 }
 
-uint64_t plim__device_take(plim__device *device, uint64_t bytes) {
+uint64_t plim__backing_take(plim__backing *device, uint64_t bytes) {
     if (!has_room(device, bytes)) return 0;
     uint64_t address =
         device->real ? (uint64_t)(uintptr_t)plim__pages_take((size_t)bytes) : next_address(device, bytes);
@@ -34,27 +34,27 @@ uint64_t plim__device_take(plim__device *device, uint64_t bytes) {
     return address;
 }
 
-uint64_t plim__device_reserve(plim__device *device, uint64_t bytes) {
+uint64_t plim__backing_reserve(plim__backing *device, uint64_t bytes) {
     return device->real ? (uint64_t)(uintptr_t)plim__pages_reserve((size_t)bytes) : next_address(device, bytes);
 }
 
-bool plim__device_map(plim__device *device, uint64_t address, uint64_t bytes) {
+bool plim__backing_map(plim__backing *device, uint64_t address, uint64_t bytes) {
     if (!has_room(device, bytes)) return false;
     if (device->real && !plim__pages_use((void *)(uintptr_t)address, (size_t)bytes)) return false;
     device->held += bytes;
     return true;
 }
 
-void plim__device_unmap(plim__device *device, uint64_t address, uint64_t bytes) {
+void plim__backing_unmap(plim__backing *device, uint64_t address, uint64_t bytes) {
     if (device->real) plim__pages_unuse((void *)(uintptr_t)address, (size_t)bytes);
     device->held -= bytes;
 }
 
-void plim__device_give(plim__device *device, uint64_t address, uint64_t bytes) {
+void plim__backing_give(plim__backing *device, uint64_t address, uint64_t bytes) {
     if (device->real) plim__pages_give((void *)(uintptr_t)address, (size_t)bytes);
     device->held -= bytes;
 }
 
-void plim__device_unreserve(plim__device *device, uint64_t address, uint64_t bytes) {
+void plim__backing_unreserve(plim__backing *device, uint64_t address, uint64_t bytes) {
     if (device->real) plim__pages_give((void *)(uintptr_t)address, (size_t)bytes);
 }

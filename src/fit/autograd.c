@@ -1,0 +1,429 @@
+#include "fit/autograd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "fit/autograd_rows.h"
+
+/* --- rows ----------------------------------------------------------------------------------------------------- */
+
+const plim__torch_row *plim__torch_row_find(const char *name) {
+    static const plim__torch_row rows[] = {
+#define TORCH(op, keeps, memory, cast) {op, PLIM__KEEPS_##keeps, PLIM__MEMORY_##memory, PLIM__CAST_##cast},
+#include "fit/torch_ops.def"
+#undef TORCH
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0) return &rows[i];
+    return NULL;
+}
+
+static const plim__torch_row *row_of(plim__autograd *a, const plim__node *node) {
+    static const plim__torch_row other = {"", PLIM__KEEPS_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME};
+    const plim__torch_row *row = plim__torch_row_find(node->op_name);
+    if (!row && !a->unknown && !*node->domain) a->unknown = node->op_name;
+    return row ? row : &other;
+}
+
+/* --- values --------------------------------------------------------------------------------------------------- */
+
+static bool is_float(plim_dtype dtype) {
+    return dtype == PLIM_F32 || dtype == PLIM_F16 || dtype == PLIM_BF16 || dtype == PLIM_F64;
+}
+
+static uint64_t elements_of(const plim__autograd *a, plim_value value) {
+    int64_t count = value >= 0 ? plim__shape_elements(&a->g->values.items[value].shape) : 0;
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+bool plim__autograd_is_weight(const plim__autograd *a, plim_value value) {
+    if (value < 0) return false;
+    const plim__value *v = &a->g->values.items[value];
+    return v->kind == PLIM__VALUE_PARAMETER || v->kind == PLIM__VALUE_STATE || v->kind == PLIM__VALUE_CONSTANT;
+}
+
+uint64_t plim__autograd_bytes(const plim__autograd *a, plim_value value) {
+    if (value < 0) return 0;
+    plim_dtype dtype = a->g->values.items[value].dtype;
+    uint64_t width = is_float(dtype) ? a->width[value] : ((uint64_t)plim_dtype_bits(dtype) + 7) / 8;
+    return elements_of(a, value) * width;
+}
+
+static bool is_half_precision(const plim__autograd *a) {
+    return a->options->precision == PLIM_MODEL_AMP_BF16 || a->options->precision == PLIM_MODEL_AMP_FP16;
+}
+
+/* --- the tables ----------------------------------------------------------------------------------------------- */
+
+/* A low-rank adapter stands beside a product with a frozen weight. */
+static bool has_adapter(const plim__autograd *a, const plim__node *node) {
+    bool product = strcmp(node->op_name, "MatMul") == 0 || strcmp(node->op_name, "Gemm") == 0;
+    return a->options->lora && product && plim__autograd_is_weight(a, plim__node_in(node, 1));
+}
+
+/* Widths under autocast, and who needs a gradient: both follow the nodes. */
+static void find_widths(plim__autograd *a) {
+    bool all_half = a->options->precision == PLIM_MODEL_BF16, autocast = is_half_precision(a);
+    for (size_t v = 0; v < a->g->values.count; v++) a->width[v] = all_half ? 2 : 4;
+    for (size_t n = 0; n < a->g->nodes.count; n++) {
+        const plim__node *node = &a->g->nodes.items[n];
+        if (node->dead) continue;
+        const plim__torch_row *row = row_of(a, node);
+        uint8_t width = 0;
+        bool needs = has_adapter(a, node);
+        for (size_t i = 0; i < node->inputs.count; i++) {
+            plim_value in = node->inputs.items[i];
+            if (in < 0) continue;
+            needs = needs || a->needs[in];
+            bool counts = is_float(a->g->values.items[in].dtype) && !plim__autograd_is_weight(a, in);
+            if (counts && a->width[in] > width) width = a->width[in];
+        }
+        if (!width) width = all_half ? 2 : 4;
+        if (autocast && row->cast == PLIM__CAST_HALF) width = 2;
+        if (autocast && row->cast == PLIM__CAST_FULL) width = 4;
+        for (size_t i = 0; i < node->outputs.count; i++) {
+            plim_value out = node->outputs.items[i];
+            if (out < 0) continue;
+            a->width[out] = width;
+            a->needs[out] = needs && is_float(a->g->values.items[out].dtype);
+        }
+    }
+}
+
+/* The only layer that is trained when the rest is frozen. */
+static int64_t last_weighted(const plim__autograd *a) {
+    for (size_t n = a->g->nodes.count; n-- > 0;) {
+        const plim__node *node = &a->g->nodes.items[n];
+        for (size_t i = 0; !node->dead && i < node->inputs.count; i++) {
+            plim_value in = node->inputs.items[i];
+            if (in >= 0 && a->g->values.items[in].kind == PLIM__VALUE_PARAMETER && elements_of(a, in) > 4096)
+                return (int64_t)n;
+        }
+    }
+    return -1;
+}
+
+static void find_trained(plim__autograd *a) {
+    int64_t only = a->options->frozen ? last_weighted(a) : -1;
+    for (size_t n = 0; n < a->g->nodes.count; n++) {
+        const plim__node *node = &a->g->nodes.items[n];
+        if (node->dead || (only >= 0 && (int64_t)n != only)) continue;
+        for (size_t i = 0; i < node->inputs.count; i++) {
+            plim_value in = node->inputs.items[i];
+            if (in < 0) continue;
+            const plim__value *value = &a->g->values.items[in];
+            bool trained = value->kind == PLIM__VALUE_PARAMETER && is_float(value->dtype);
+            if (trained) a->needs[in] = !a->options->lora;
+        }
+    }
+}
+
+plim_status plim__autograd_init(plim__autograd *a, const plim_graph *g, const plim_model_options *options,
+                                plim__timeline *timeline, plim_error *error) {
+    *a = (plim__autograd){.g = g, .options = options, .keeps = true};
+    size_t values = g->values.count + 1, nodes = g->nodes.count + 1;
+    plim__tape_init(&a->tape, timeline);
+    a->storage = plim__alloc_zero(values, sizeof *a->storage);
+    a->gradient = plim__alloc_zero(values, sizeof *a->gradient);
+    a->half = plim__alloc_zero(values, sizeof *a->half);
+    a->width = plim__alloc_zero(values, sizeof *a->width);
+    a->needs = plim__alloc_zero(values, sizeof *a->needs);
+    a->left = plim__alloc_zero(values, sizeof *a->left);
+    a->first = plim__alloc_zero(nodes, sizeof *a->first);
+    a->count = plim__alloc_zero(nodes, sizeof *a->count);
+    a->uses = plim__graph_uses(g);
+    bool fine = a->storage && a->gradient && a->half && a->width && a->needs && a->left && a->first && a->count &&
+                a->uses && !a->tape.failed;
+    if (!fine) return plim__fail_memory(error, "a predicted step", values);
+    find_trained(a);
+    find_widths(a);
+    return PLIM_OK;
+}
+
+void plim__autograd_free(plim__autograd *a) {
+    plim__tape_free(&a->tape);
+    plim__free(a->storage);
+    plim__free(a->gradient);
+    plim__free(a->half);
+    plim__free(a->width);
+    plim__free(a->needs);
+    plim__free(a->left);
+    plim__free(a->first);
+    plim__free(a->count);
+    plim__free(a->uses);
+    plim__vec_free(&a->kept);
+}
+
+/* --- forward -------------------------------------------------------------------------------------------------- */
+
+static const char *name_of(const plim__autograd *a, plim_value value) {
+    return value >= 0 && a->g->values.items[value].name ? a->g->values.items[value].name : "";
+}
+
+static void keep(plim__autograd *a, uint32_t storage) {
+    if (!storage || !a->keeps || a->tape.failed) return;
+    plim__tape_hold(&a->tape, storage);
+    if (!plim__vec_push(&a->kept, storage)) a->tape.failed = true;
+}
+
+/* A new storage that autograd alone holds. */
+static void keep_new(plim__autograd *a, const plim__node *node, const char *what, uint64_t bytes) {
+    uint32_t storage = plim__tape_new(&a->tape, what, node->op_name, PLIM__KIND_ACTIVATION, bytes);
+    keep(a, storage);
+    plim__tape_drop(&a->tape, storage);
+}
+
+/* The input as the kernel reads it: under autocast a copy in 16 bits. *temporary: a reference to drop. */
+static uint32_t cast_input(plim__autograd *a, const plim__node *node, plim_value in, uint32_t *temporary) {
+    *temporary = 0;
+    uint32_t storage = in >= 0 ? a->storage[in] : 0;
+    bool narrow = storage && is_half_precision(a) && plim__torch_row_find(node->op_name) &&
+                  plim__torch_row_find(node->op_name)->cast == PLIM__CAST_HALF &&
+                  is_float(a->g->values.items[in].dtype) && a->width[in] == 4;
+    if (!narrow) return storage;
+    if (plim__autograd_is_weight(a, in)) {
+        if (!a->half[in])
+            a->half[in] =
+                plim__tape_new(&a->tape, name_of(a, in), "to 16 bits", PLIM__KIND_WEIGHT, elements_of(a, in) * 2);
+        return a->half[in];
+    }
+    return *temporary =
+               plim__tape_new(&a->tape, name_of(a, in), "to 16 bits", PLIM__KIND_ACTIVATION, elements_of(a, in) * 2);
+}
+
+static void write_dims(const plim__shape *shape, char *text, size_t size) {
+    size_t at = 0;
+    text[0] = '\0';
+    for (int i = 0; i < shape->rank && at + 24 < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? "x" : "", (long long)shape->dims[i]);
+}
+
+static void write_list(const plim__node *node, const char *name, int rank, int64_t missing, char *text) {
+    size_t count = 0, at = 0;
+    const int64_t *list = plim__node_ints(node, name, &count);
+    for (int i = 0; i < rank && at < 64; i++)
+        at += (size_t)snprintf(text + at, 96 - at, "%s%lld", i ? "x" : "",
+                               (long long)(list && (size_t)i < count ? list[i] : missing));
+}
+
+/* Operators whose kernels ask for work spaces are named as a capture names them. */
+static void mark_operator(plim__autograd *a, const plim__node *node, bool backward) {
+    char x[96], w[96], y[96], stride[96] = "1", pad[96] = "0", dilation[96] = "1", text[640];
+    bool conv = strcmp(node->op_name, "Conv") == 0 || strcmp(node->op_name, "ConvTranspose") == 0;
+    const plim__torch_row *row = plim__torch_row_find(node->op_name);
+    if (!conv) {
+        bool gemm = row && row->cast == PLIM__CAST_HALF;
+        plim__tape_mark(&a->tape, PLIM__MARK_OPERATOR, 0, gemm ? "gemm" : node->op_name);
+        return;
+    }
+    plim_value in = plim__node_in(node, 0), weight = plim__node_in(node, 1), out = plim__node_out(node, 0);
+    const plim__shape *shape = &a->g->values.items[in].shape;
+    write_dims(shape, x, sizeof x);
+    write_dims(&a->g->values.items[weight].shape, w, sizeof w);
+    write_dims(&a->g->values.items[out].shape, y, sizeof y);
+    write_list(node, "strides", shape->rank - 2, 1, stride);
+    write_list(node, "pads", shape->rank - 2, 0, pad);
+    write_list(node, "dilations", shape->rank - 2, 1, dilation);
+    int written = snprintf(text, sizeof text, "conv%s %s %s s%s p%s d%s g%lld t%d e%d", backward ? "_backward" : "", x,
+                           w, stride, pad, dilation, (long long)plim__node_int(node, "group", 1),
+                           strcmp(node->op_name, "ConvTranspose") == 0, a->width[out]);
+    if (backward && written > 0 && (size_t)written < sizeof text)
+        snprintf(text + written, sizeof text - (size_t)written, " m%d%d o%s", a->needs[in], a->needs[weight], y);
+    plim__tape_mark(&a->tape, PLIM__MARK_OPERATOR, 0, text);
+}
+
+/* Bytes of the numbers that a normalisation keeps beside its input. */
+static uint64_t statistics_of(const plim__autograd *a, const plim__node *node) {
+    const plim__shape *shape = &a->g->values.items[plim__node_in(node, 0)].shape;
+    bool channels = strcmp(node->op_name, "BatchNormalization") == 0;
+    if (shape->rank < 2) return 8;
+    if (channels) return (uint64_t)shape->dims[1] * 8;
+    int64_t last = shape->dims[shape->rank - 1];
+    return elements_of(a, plim__node_in(node, 0)) / (uint64_t)(last > 0 ? last : 1) * 8;
+}
+
+static void keep_inputs(plim__autograd *a, const plim__node *node, const uint32_t *inputs) {
+    for (size_t i = 0; i < node->inputs.count && i < 8; i++) {
+        bool other = false; /* an input is needed for the gradients of the others */
+        for (size_t k = 0; k < node->inputs.count; k++)
+            other = other || (k != i && node->inputs.items[k] >= 0 && a->needs[node->inputs.items[k]]);
+        if (other || node->inputs.count == 1) keep(a, inputs[i]);
+    }
+}
+
+static void keep_for(plim__autograd *a, const plim__node *node, const plim__torch_row *row, const uint32_t *inputs) {
+    plim_value out = plim__node_out(node, 0), in = plim__node_in(node, 0);
+    switch (row->keeps) {
+    case PLIM__KEEPS_NOTHING: return;
+    case PLIM__KEEPS_X: keep_inputs(a, node, inputs); return;
+    case PLIM__KEEPS_X0: keep(a, inputs[0]); return;
+    case PLIM__KEEPS_Y: keep(a, a->storage[out]); return;
+    case PLIM__KEEPS_MASK: keep_new(a, node, "mask", elements_of(a, out)); return;
+    case PLIM__KEEPS_INDEX:
+        keep(a, inputs[0]);
+        keep_new(a, node, "indices", elements_of(a, out) * 8);
+        return;
+    case PLIM__KEEPS_STATS:
+        keep(a, inputs[0]);
+        keep_new(a, node, "statistics", statistics_of(a, node));
+        return;
+    case PLIM__KEEPS_ATTENTION: {
+        const plim__shape *shape = &a->g->values.items[in].shape;
+        int64_t width = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+        for (size_t i = 0; i < node->inputs.count && i < 8; i++) keep(a, inputs[i]);
+        keep(a, a->storage[out]);
+        keep_new(a, node, "log-sum-exp", elements_of(a, in) / (uint64_t)(width > 0 ? width : 1) * 4);
+        return;
+    }
+    }
+}
+
+/* A bias that is added to a product is part of it. */
+static bool is_bias(const plim__autograd *a, const plim__node *node) {
+    if (strcmp(node->op_name, "Add") != 0 || node->inputs.count != 2) return false;
+    for (size_t i = 0; i < 2; i++) {
+        plim_value bias = node->inputs.items[i], product = node->inputs.items[1 - i];
+        if (bias < 0 || product < 0 || a->g->values.items[bias].kind != PLIM__VALUE_PARAMETER) continue;
+        int32_t maker = a->g->values.items[product].producer;
+        if (a->g->values.items[bias].shape.rank == 1 && maker >= 0 && a->uses[product] == 1 &&
+            strcmp(a->g->nodes.items[maker].op_name, "MatMul") == 0)
+            return true;
+    }
+    return false;
+}
+
+static plim_value shared_input(plim__autograd *a, const plim__node *node, const plim__torch_row *row) {
+    if (row->memory == PLIM__MEMORY_VIEW || row->memory == PLIM__MEMORY_VIEWED) return plim__node_in(node, 0);
+    if (is_bias(a, node))
+        return plim__autograd_is_weight(a, node->inputs.items[0]) ? node->inputs.items[1] : node->inputs.items[0];
+    if (row->memory != PLIM__MEMORY_OVER) return PLIM_NO_VALUE;
+    plim_value in = plim__node_in(node, 0);
+    int32_t maker = in >= 0 ? a->g->values.items[in].producer : -1;
+    const plim__torch_row *before = maker >= 0 ? plim__torch_row_find(a->g->nodes.items[maker].op_name) : NULL;
+    bool writable = before && before->keeps != PLIM__KEEPS_Y && a->uses[in] == 1;
+    return writable ? in : PLIM_NO_VALUE;
+}
+
+/* A low-rank adapter beside a frozen product: its own input, its middle, and a second output that is added. */
+static void adapt(plim__autograd *a, const plim__node *node, uint32_t input) {
+    plim_value out = plim__node_out(node, 0);
+    if (!has_adapter(a, node)) return;
+    const plim__shape *shape = &a->g->values.items[out].shape;
+    uint64_t last = shape->rank > 0 && shape->dims[shape->rank - 1] > 0 ? (uint64_t)shape->dims[shape->rank - 1] : 1;
+    keep(a, input);
+    keep_new(a, node, "adapter", elements_of(a, out) / last * (uint64_t)a->options->lora * a->width[out]);
+    uint32_t added =
+        plim__tape_new(&a->tape, "adapter", node->op_name, PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, out));
+    plim__tape_drop(&a->tape, added);
+}
+
+static void forward_node(plim__autograd *a, size_t n) {
+    const plim__node *node = &a->g->nodes.items[n];
+    const plim__torch_row *row = row_of(a, node);
+    uint32_t inputs[8] = {0}, temporary[8] = {0};
+    for (size_t i = 0; i < node->inputs.count && i < 8; i++)
+        inputs[i] = cast_input(a, node, node->inputs.items[i], &temporary[i]);
+    mark_operator(a, node, false);
+    plim_value shared = shared_input(a, node, row);
+    for (size_t i = 0; i < node->outputs.count; i++) {
+        plim_value out = node->outputs.items[i];
+        if (out < 0 || (i > 0 && !a->uses[out])) continue;
+        bool view = shared >= 0 && a->storage[shared];
+        a->storage[out] = view ? plim__tape_hold(&a->tape, a->storage[shared])
+                               : plim__tape_new(&a->tape, name_of(a, out), node->op_name, PLIM__KIND_ACTIVATION,
+                                                plim__autograd_bytes(a, out));
+        a->left[out] = a->uses[out];
+    }
+    a->first[n] = (uint32_t)a->kept.count;
+    plim_value out = plim__node_out(node, 0);
+    if (out >= 0 && a->needs[out]) {
+        keep_for(a, node, row, inputs);
+        adapt(a, node, inputs[0]);
+    }
+    a->count[n] = (uint32_t)a->kept.count - a->first[n];
+    for (size_t i = 0; i < node->inputs.count; i++) {
+        plim_value in = node->inputs.items[i];
+        if (i < 8) plim__tape_drop(&a->tape, temporary[i]);
+        if (in < 0 || plim__autograd_is_weight(a, in) || --a->left[in] > 0) continue;
+        plim__tape_drop(&a->tape, a->storage[in]);
+        a->storage[in] = 0;
+    }
+}
+
+void plim__autograd_forward(plim__autograd *a, size_t from, size_t to) {
+    for (size_t n = from; n < to && !a->tape.failed; n++)
+        if (!a->g->nodes.items[n].dead) forward_node(a, n);
+}
+
+/* --- backward ------------------------------------------------------------------------------------------------- */
+
+void plim__autograd_deliver(plim__autograd *a, plim_value value, uint32_t storage) {
+    if (!storage) return;
+    uint32_t old = a->gradient[value];
+    if (!old) {
+        a->gradient[value] = storage;
+        return;
+    }
+    if (plim__tape_is_alone(&a->tape, old)) { /* the sum is written over it */
+        plim__tape_drop(&a->tape, storage);
+        return;
+    }
+    a->gradient[value] = plim__tape_new(&a->tape, name_of(a, value), "sum of gradients", PLIM__KIND_ACTIVATION,
+                                        plim__autograd_bytes(a, value));
+    plim__tape_drop(&a->tape, old);
+    plim__tape_drop(&a->tape, storage);
+}
+
+static uint32_t new_gradient(plim__autograd *a, const plim__node *node, plim_value in) {
+    bool weight = plim__autograd_is_weight(a, in);
+    const plim__torch_row *row = plim__torch_row_find(node->op_name);
+    bool narrow = is_half_precision(a) && row && row->cast == PLIM__CAST_HALF && a->width[in] == 4;
+    uint32_t half =
+        narrow ? plim__tape_new(&a->tape, name_of(a, in), node->op_name, PLIM__KIND_ACTIVATION, elements_of(a, in) * 2)
+               : 0;
+    uint32_t made = plim__tape_new(&a->tape, name_of(a, in), node->op_name,
+                                   weight ? PLIM__KIND_GRADIENT : PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, in));
+    plim__tape_drop(&a->tape, half);
+    return made;
+}
+
+static void backward_input(plim__autograd *a, const plim__node *node, const plim__torch_row *row, plim_value in) {
+    plim_value out = plim__node_out(node, 0);
+    uint32_t incoming = a->gradient[out];
+    bool same = elements_of(a, in) == elements_of(a, out) && a->width[in] == a->width[out];
+    bool passes = row->memory == PLIM__MEMORY_VIEW || (row->memory == PLIM__MEMORY_PASS && same) ||
+                  (is_bias(a, node) && !plim__autograd_is_weight(a, in));
+    if (passes && same && incoming)
+        plim__autograd_deliver(a, in, plim__tape_hold(&a->tape, incoming));
+    else
+        plim__autograd_deliver(a, in, new_gradient(a, node, in));
+}
+
+static void backward_node(plim__autograd *a, size_t n) {
+    const plim__node *node = &a->g->nodes.items[n];
+    const plim__torch_row *row = row_of(a, node);
+    bool wanted = false;
+    for (size_t i = 0; i < node->outputs.count; i++)
+        wanted = wanted || (node->outputs.items[i] >= 0 && a->gradient[node->outputs.items[i]]);
+    if (wanted) {
+        mark_operator(a, node, true);
+        for (size_t i = 0; i < node->inputs.count; i++) {
+            plim_value in = node->inputs.items[i];
+            if (in >= 0 && a->needs[in]) backward_input(a, node, row, in);
+        }
+    }
+    for (size_t i = 0; i < node->outputs.count; i++) {
+        plim_value out = node->outputs.items[i];
+        if (out < 0) continue;
+        plim__tape_drop(&a->tape, a->gradient[out]);
+        a->gradient[out] = 0;
+    }
+    for (uint32_t i = 0; i < a->count[n]; i++) plim__tape_drop(&a->tape, a->kept.items[a->first[n] + i]);
+    a->count[n] = 0;
+}
+
+void plim__autograd_backward(plim__autograd *a, size_t from, size_t to) {
+    for (size_t n = to; n-- > from && !a->tape.failed;)
+        if (!a->g->nodes.items[n].dead) backward_node(a, n);
+}

@@ -1,0 +1,36 @@
+/* What PyTorch does with memory for an operator: one row each, in torch_ops.def. */
+#ifndef PLIM_FIT_AUTOGRAD_ROWS_H
+#define PLIM_FIT_AUTOGRAD_ROWS_H
+
+typedef enum plim__torch_keeps {
+    PLIM__KEEPS_NOTHING,
+    PLIM__KEEPS_X,
+    PLIM__KEEPS_X0,
+    PLIM__KEEPS_Y,
+    PLIM__KEEPS_MASK,
+    PLIM__KEEPS_INDEX,
+    PLIM__KEEPS_STATS,
+    PLIM__KEEPS_ATTENTION
+} plim__torch_keeps;
+
+typedef enum plim__torch_memory {
+    PLIM__MEMORY_NEW,
+    PLIM__MEMORY_VIEW,
+    PLIM__MEMORY_VIEWED, /* a view whose gradient is a new tensor */
+    PLIM__MEMORY_OVER,
+    PLIM__MEMORY_PASS
+} plim__torch_memory;
+
+typedef enum plim__torch_cast { PLIM__CAST_SAME, PLIM__CAST_HALF, PLIM__CAST_FULL } plim__torch_cast;
+
+typedef struct plim__torch_row {
+    const char *name;
+    plim__torch_keeps keeps;
+    plim__torch_memory memory;
+    plim__torch_cast cast;
+} plim__torch_row;
+
+/* NULL when there is none. */
+const plim__torch_row *plim__torch_row_find(const char *name);
+
+#endif

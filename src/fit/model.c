@@ -1,0 +1,331 @@
+#include "fit/model.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "fit/autograd.h"
+#include "fit/predict.h"
+#include "grad/gradient.h"
+#include "grad/training.h"
+#include "graph/pass.h"
+#include "kernel/processor.h"
+
+static const struct optimizer_row {
+    const char *word;
+    uint64_t state, work; /* bytes for four bytes of a parameter */
+} optimizers[] = {
+#define ROW(name, word, state, work) {word, state, work},
+    PLIM_MODEL_OPTIMIZER_LIST(ROW)
+#undef ROW
+};
+
+bool plim_model_optimizer_find(const char *word, plim_model_optimizer *optimizer) {
+    for (size_t i = 0; word && i < PLIM_MODEL_OPTIMIZERS; i++)
+        if (strcmp(optimizers[i].word, word) == 0) return *optimizer = (plim_model_optimizer)i, true;
+    return false;
+}
+
+bool plim_model_precision_find(const char *word, plim_model_precision *precision) {
+    static const char *const words[] = {
+#define WORD(name, text) text,
+        PLIM_MODEL_PRECISION_LIST(WORD)
+#undef WORD
+    };
+    for (size_t i = 0; word && i < PLIM_MODEL_PRECISIONS; i++)
+        if (strcmp(words[i], word) == 0) return *precision = (plim_model_precision)i, true;
+    return false;
+}
+
+/* --- the graph ------------------------------------------------------------------------------------------------ */
+
+static plim_status check_sizes(const plim_graph *g, plim_error *error) {
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        for (size_t i = 0; !node->dead && i < node->outputs.count; i++) {
+            plim_value out = node->outputs.items[i];
+            if (out >= 0 && !plim__shape_is_concrete(&g->values.items[out].shape))
+                return plim__fail(error, PLIM_SHAPE,
+                                  "the size of '%s' (%s) is not known: give the sizes of symbols with --size NAME=N",
+                                  g->values.items[out].name, node->op_name);
+        }
+    }
+    return PLIM_OK;
+}
+
+static plim_status prepare(plim_graph *g, const plim_model_options *o, plim_error *error) {
+    int64_t batch = o->micro > 0 ? o->micro : o->batch > 0 ? o->batch : 1;
+    PLIM_TRY(plim__batch_norms_to_training_mode(g, error));
+    PLIM_TRY(plim__bind_sizes(g, o->sizes, o->size_count, batch, error));
+    PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
+    PLIM_TRY(plim__dropouts_to_training_mode(g, 0, error));
+    PLIM_TRY(plim__graph_sort(g, error));
+    PLIM_TRY(plim__graph_prune(g, error));
+    /* what an exporter spelled out and PyTorch has as one kernel; not what only Plimsoll joins */
+    PLIM_TRY(plim__passes_run(g, "fuse-linear,conv-parts,pool-first,fuse-loss", true, error));
+    PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
+    PLIM_TRY(plim__graph_sort(g, error));
+    PLIM_TRY(plim__graph_prune(g, error));
+    return check_sizes(g, error);
+}
+
+plim_status plim__model_prepare(const plim_graph *model, const plim_model_options *options, plim_graph **graph,
+                                plim_error *error) {
+    *graph = NULL;
+    PLIM_TRY(plim_graph_status(model, error));
+    plim_graph *g = plim_graph_clone(model);
+    if (!g) return plim__fail_memory(error, "a copy of the model", 1);
+    plim_status status = prepare(g, options, error);
+    if (status == PLIM_OK)
+        *graph = g;
+    else
+        plim_graph_free(g);
+    return status;
+}
+
+/* --- a step --------------------------------------------------------------------------------------------------- */
+
+typedef struct steps {
+    plim__autograd a;
+    PLIM_VEC(uint32_t) cuts; /* nodes after which one tensor alone goes on: blocks for recomputing end there */
+    uint32_t logits, loss;   /* what the program still holds of the last step */
+} steps;
+
+static bool is_trained(const plim__autograd *a, size_t v) {
+    return a->needs[v] && a->g->values.items[v].kind == PLIM__VALUE_PARAMETER && a->uses[v] > 0;
+}
+
+static void load_weights(steps *s) {
+    plim__autograd *a = &s->a;
+    plim__tape_phase(&a->tape, PLIM__PHASE_LOAD);
+    for (size_t v = 0; v < a->g->values.count; v++) {
+        if (!plim__autograd_is_weight(a, (plim_value)v) || !a->uses[v]) continue;
+        bool large = a->g->values.items[v].kind != PLIM__VALUE_CONSTANT || plim__autograd_bytes(a, (plim_value)v) > 64;
+        if (large)
+            a->storage[v] = plim__tape_new(&a->tape, a->g->values.items[v].name, "weight", PLIM__KIND_WEIGHT,
+                                           plim__autograd_bytes(a, (plim_value)v));
+    }
+    for (size_t n = 0; a->options->lora && n < a->g->nodes.count; n++) {
+        const plim__node *node = &a->g->nodes.items[n];
+        plim_value weight = plim__node_in(node, 1);
+        bool product = strcmp(node->op_name, "MatMul") == 0 || strcmp(node->op_name, "Gemm") == 0;
+        if (node->dead || !product || !plim__autograd_is_weight(a, weight)) continue;
+        const plim__shape *shape = &a->g->values.items[weight].shape;
+        if (shape->rank != 2) continue;
+        uint64_t bytes = (uint64_t)(shape->dims[0] + shape->dims[1]) * (uint64_t)a->options->lora * 4;
+        plim__tape_new(&a->tape, "adapter", "weight", PLIM__KIND_WEIGHT, bytes);
+        plim__tape_new(&a->tape, "adapter", "gradient", PLIM__KIND_GRADIENT, bytes);
+        plim__tape_new(&a->tape, "adapter", "state", PLIM__KIND_OPTIMIZER,
+                       bytes / 4 * optimizers[a->options->optimizer].state);
+    }
+}
+
+static void feed(steps *s) {
+    plim__autograd *a = &s->a;
+    for (size_t i = 0; i < a->g->inputs.count; i++) {
+        plim_value in = a->g->inputs.items[i];
+        if (!a->uses[in]) continue;
+        plim__tape_drop(&a->tape, a->storage[in]);
+        a->storage[in] =
+            plim__tape_new(&a->tape, a->g->values.items[in].name, "data", PLIM__KIND_DATA, plim__autograd_bytes(a, in));
+        a->left[in] = a->uses[in] + 1; /* the program holds its batch */
+    }
+}
+
+/* Cross entropy on the first output: log-softmax is kept, and has a gradient of its own. */
+static void take_loss(steps *s) {
+    plim__autograd *a = &s->a;
+    plim_value out = a->g->outputs.count ? a->g->outputs.items[0] : PLIM_NO_VALUE;
+    if (out < 0) return;
+    uint64_t bytes = plim__autograd_bytes(a, out) / (a->width[out] ? a->width[out] : 4) * 4;
+    plim__tape_drop(&a->tape, s->logits);
+    s->logits = plim__tape_hold(&a->tape, a->storage[out]);
+    bool scalar = bytes <= 4;
+    uint32_t scores = scalar ? 0 : plim__tape_new(&a->tape, "log-softmax", "loss", PLIM__KIND_ACTIVATION, bytes);
+    plim__tape_drop(&a->tape, s->loss);
+    s->loss = plim__tape_new(&a->tape, "loss", "loss", PLIM__KIND_ACTIVATION, 4);
+    plim__tape_phase(&a->tape, PLIM__PHASE_BACKWARD);
+    uint32_t one = scalar ? 0 : plim__tape_new(&a->tape, "nll gradient", "loss", PLIM__KIND_ACTIVATION, bytes);
+    uint32_t all =
+        plim__tape_new(&a->tape, "score gradient", "loss", PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, out));
+    plim__tape_drop(&a->tape, one);
+    plim__tape_drop(&a->tape, scores);
+    plim__autograd_deliver(a, out, all);
+    for (size_t i = 0; i < a->g->outputs.count; i++) { /* the model gave its outputs back */
+        plim_value value = a->g->outputs.items[i];
+        if (plim__autograd_is_weight(a, value)) continue;
+        plim__tape_drop(&a->tape, a->storage[value]);
+        a->storage[value] = 0;
+    }
+}
+
+static void drop_casts(plim__autograd *a) {
+    for (size_t v = 0; v < a->g->values.count; v++) {
+        plim__tape_drop(&a->tape, a->half[v]);
+        a->half[v] = 0;
+    }
+}
+
+/* Where exactly one tensor that needs a gradient is alive, spread so that blocks keep about the same. */
+static bool find_cuts(steps *s) {
+    plim__autograd *a = &s->a;
+    size_t weighted = 0, since = 0, alive = 0;
+    for (size_t v = 0; v < a->g->values.count; v++) a->left[v] = a->uses[v];
+    for (size_t n = 0; n < a->g->nodes.count; n++) {
+        const plim__node *node = &a->g->nodes.items[n];
+        if (node->dead) continue;
+        bool weight = false;
+        for (size_t i = 0; i < node->outputs.count; i++) {
+            plim_value out = node->outputs.items[i];
+            alive += out >= 0 && a->needs[out] && a->uses[out] > 0;
+        }
+        for (size_t i = 0; i < node->inputs.count; i++) {
+            plim_value in = node->inputs.items[i];
+            if (in < 0) continue;
+            weight = weight || a->g->values.items[in].kind == PLIM__VALUE_PARAMETER;
+            alive -= --a->left[in] == 0 && a->needs[in] && a->g->values.items[in].kind == PLIM__VALUE_NODE;
+        }
+        weighted += weight;
+        since += weight;
+        if (alive == 1 && since >= 4) {
+            if (!plim__vec_push(&s->cuts, (uint32_t)(n + 1))) return false;
+            since = 0;
+        }
+    }
+    return true;
+}
+
+static void run_plain(steps *s) {
+    plim__autograd_forward(&s->a, 0, s->a.g->nodes.count);
+    take_loss(s);
+    plim__autograd_backward(&s->a, 0, s->a.g->nodes.count);
+}
+
+/* What is alive now and goes into the block behind: held until that block has run again. */
+static void hold_crossing(steps *s, uint32_t *held) {
+    plim__autograd *a = &s->a;
+    for (size_t v = 0; v < a->g->values.count; v++)
+        held[v] = plim__autograd_is_weight(a, (plim_value)v) ? 0 : plim__tape_hold(&a->tape, a->storage[v]);
+}
+
+/* Runs a block again from what was held at its start, this time keeping what autograd needs, and then backward. */
+static void repeat_block(steps *s, size_t from, size_t to, const uint32_t *held) {
+    plim__autograd *a = &s->a;
+    for (size_t v = 0; v < a->g->values.count; v++) {
+        if (!held[v]) continue;
+        a->storage[v] = plim__tape_hold(&a->tape, held[v]);
+        a->left[v] = INT32_MAX;
+    }
+    plim__tape_phase(&a->tape, PLIM__PHASE_RECOMPUTE);
+    a->keeps = true;
+    plim__autograd_forward(a, from, to);
+    for (size_t v = 0; v < a->g->values.count; v++) {
+        if (plim__autograd_is_weight(a, (plim_value)v)) continue;
+        plim__tape_drop(&a->tape, a->storage[v]);
+        a->storage[v] = 0;
+    }
+    plim__tape_phase(&a->tape, PLIM__PHASE_BACKWARD);
+    plim__autograd_backward(a, from, to);
+    for (size_t v = 0; v < a->g->values.count; v++) plim__tape_drop(&a->tape, held[v]);
+}
+
+/* Forward without keeping anything but what enters each block; the last block is not run twice. */
+static void run_blocks(steps *s) {
+    plim__autograd *a = &s->a;
+    size_t blocks = s->cuts.count + 1, values = a->g->values.count + 1;
+    uint32_t *held = plim__alloc_zero(blocks * values, sizeof *held);
+    if (!held) {
+        a->tape.failed = true;
+        return;
+    }
+    for (size_t b = 0; b < blocks; b++) {
+        size_t from = b ? s->cuts.items[b - 1] : 0, to = b + 1 < blocks ? s->cuts.items[b] : a->g->nodes.count;
+        a->keeps = b + 1 == blocks;
+        if (!a->keeps) hold_crossing(s, held + b * values);
+        plim__autograd_forward(a, from, to);
+    }
+    take_loss(s);
+    plim__autograd_backward(a, blocks > 1 ? s->cuts.items[blocks - 2] : 0, a->g->nodes.count);
+    for (size_t b = blocks - 1; b-- > 0;)
+        repeat_block(s, b ? s->cuts.items[b - 1] : 0, s->cuts.items[b], held + b * values);
+    a->keeps = true;
+    plim__free(held);
+}
+
+static void update(steps *s, bool first) {
+    plim__autograd *a = &s->a;
+    const struct optimizer_row *row = &optimizers[a->options->optimizer];
+    plim__tape_phase(&a->tape, PLIM__PHASE_UPDATE);
+    size_t from = a->tape.storages.count;
+    for (size_t pass = 0; pass < 2; pass++) {
+        uint64_t share = pass == 0 ? (first ? row->state : 0) : row->work;
+        if (pass == 1) from = a->tape.storages.count;
+        for (size_t v = 0; share && v < a->g->values.count; v++) {
+            if (!is_trained(a, v)) continue;
+            uint64_t bytes = plim__autograd_bytes(a, (plim_value)v);
+            const char *name = a->g->values.items[v].name;
+            for (uint64_t left = share; left; left -= left < 4 ? left : 4)
+                plim__tape_new(&a->tape, name, pass ? "step" : "state", PLIM__KIND_OPTIMIZER,
+                               bytes / 4 * (left < 4 ? left : 4));
+        }
+    }
+    for (size_t i = from; i < a->tape.storages.count; i++) plim__tape_drop(&a->tape, (uint32_t)i);
+}
+
+static void zero_gradients(steps *s) {
+    plim__autograd *a = &s->a;
+    for (size_t v = 0; v < a->g->values.count; v++) {
+        plim__tape_drop(&a->tape, a->gradient[v]);
+        a->gradient[v] = 0;
+    }
+}
+
+static void run_step(steps *s, uint64_t number) {
+    plim__autograd *a = &s->a;
+    int64_t rounds = a->options->micro > 0 ? 2 : 1; /* what holds for two holds for more */
+    plim__tape_mark(&a->tape, PLIM__MARK_STEP, number, NULL);
+    zero_gradients(s);
+    for (int64_t round = 0; round < rounds; round++) {
+        plim__tape_phase(&a->tape, PLIM__PHASE_FORWARD);
+        feed(s);
+        a->kept.count = 0;
+        if (s->cuts.count)
+            run_blocks(s);
+        else
+            run_plain(s);
+        drop_casts(a);
+    }
+    update(s, number == 0);
+}
+
+plim_status plim__model_steps(const plim_graph *graph, const plim_model_options *options, plim__timeline *timeline,
+                              plim_error *error) {
+    steps s = {0};
+    plim_status status = plim__autograd_init(&s.a, graph, options, timeline, error);
+    if (status == PLIM_OK) {
+        if (options->checkpoint && !find_cuts(&s)) s.a.tape.failed = true;
+        load_weights(&s);
+        for (uint64_t number = 0; number < 2; number++) run_step(&s, number);
+        if (s.a.tape.failed) status = plim__fail_memory(error, "a predicted step", graph->nodes.count);
+    }
+    if (status == PLIM_OK && s.a.unknown) status = plim__timeline_add_fact(timeline, "note", s.a.unknown, error);
+    if (status == PLIM_OK) status = plim__timeline_finish(timeline, error);
+    plim__vec_free(&s.cuts);
+    plim__autograd_free(&s.a);
+    return status;
+}
+
+plim_status plim_prediction_from_model(const plim_graph *model, const plim_model_options *options,
+                                       plim_prediction **prediction, plim_error *error) {
+    if (!model || !options || !prediction)
+        return plim__fail(error, PLIM_INVALID, "a model, options and a place are needed");
+    *prediction = NULL;
+    plim_graph *graph = NULL;
+    PLIM_TRY(plim__model_prepare(model, options, &graph, error));
+    plim_status status = plim__prediction_create(prediction, error);
+    if (status == PLIM_OK) status = plim__model_steps(graph, options, &(*prediction)->replay.timeline, error);
+    plim_graph_free(graph);
+    if (status == PLIM_OK) return PLIM_OK;
+    plim_prediction_free(*prediction);
+    *prediction = NULL;
+    return status;
+}

@@ -1,0 +1,159 @@
+/* Predictions from models: figures that can be counted by hand, cures that save, cards that are found. */
+#include <string.h>
+
+#include "plim_test.h"
+#include "plimsoll/plimsoll.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static plim_graph *zoo(const char *name) {
+    plim_graph *graph = NULL;
+    plim_error error;
+    assert_int_equal(plim_zoo_create(name, &(plim_zoo_options){0}, &graph, &error), PLIM_OK);
+    return graph;
+}
+
+static plim_prediction_result predict(const plim_graph *graph, plim_model_options options, const char *card) {
+    plim_prediction *prediction = NULL;
+    plim_prediction_result result;
+    plim_pool_options pool = {0};
+    plim_gpu gpu;
+    plim_error error;
+    if (card) assert_int_equal(plim_gpu_find(card, &gpu, &error), PLIM_OK);
+    assert_int_equal(plim_prediction_from_model(graph, &options, &prediction, &error), PLIM_OK);
+    assert_int_equal(plim_prediction_run(prediction, card ? &gpu : NULL, &pool, &result, &error), PLIM_OK);
+    plim_prediction_free(prediction);
+    return result;
+}
+
+static uint64_t kind(const plim_prediction_result *result, const char *word) {
+    for (size_t i = 0; plim_prediction_kind(i); i++)
+        if (strcmp(plim_prediction_kind(i), word) == 0) return result->kinds[i];
+    fail_msg("no kind %s", word);
+    return 0;
+}
+
+/* 784 x 512, 512 x 512, 512 x 10 with biases: 669,706 numbers. Adam keeps two for each, and its step makes one more. */
+static void weights_gradients_and_state_of_a_perceptron_are_exact(void **state) {
+    (void)state;
+    plim_graph *graph = zoo("mlp");
+    const uint64_t weights = 4 * (784 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10);
+    plim_prediction_result adam = predict(graph, (plim_model_options){.batch = 1, .optimizer = PLIM_MODEL_ADAMW}, NULL);
+    assert_int_equal(kind(&adam, "weight"), weights);
+    assert_int_equal(kind(&adam, "gradient"), weights);
+    assert_int_equal(kind(&adam, "optimizer"), 3 * weights);
+    plim_prediction_result fused =
+        predict(graph, (plim_model_options){.batch = 1, .optimizer = PLIM_MODEL_ADAMW_FUSED}, NULL);
+    assert_int_equal(kind(&fused, "optimizer"), 2 * weights);
+    plim_graph_free(graph);
+}
+
+static void more_samples_need_more(void **state) {
+    (void)state;
+    const char *names[] = {"mlp", "resnet18", "gpt2-tiny", "mobilenet_v2", "unet", "vit-tiny"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        plim_graph *graph = zoo(names[i]);
+        uint64_t last = 0;
+        for (int64_t batch = 16; batch <= 64; batch *= 2) {
+            plim_prediction_result result = predict(graph, (plim_model_options){.batch = batch}, NULL);
+            assert_true(result.requested > last);
+            assert_true(result.requested <= result.allocated && result.allocated <= result.reserved);
+            last = result.requested;
+        }
+        plim_graph_free(graph);
+    }
+}
+
+/* The same network, batch and optimizer captured from torchvision asks for 2,976 MiB on fake tensors. */
+static void resnet50_is_what_pytorch_makes_of_it(void **state) {
+    (void)state;
+    plim_graph *graph = zoo("resnet50");
+    plim_prediction_result result =
+        predict(graph, (plim_model_options){.batch = 32, .optimizer = PLIM_MODEL_ADAMW}, NULL);
+    assert_in_range(result.requested, 2946 * MIB, 3006 * MIB);
+    plim_graph_free(graph);
+}
+
+static void every_cure_that_applies_is_simulated(void **state) {
+    (void)state;
+    plim_graph *graph = zoo("gpt2-tiny");
+    plim_model_options options = {.batch = 256, .optimizer = PLIM_MODEL_ADAMW};
+    plim_pool_options pool = {0};
+    plim_gpu gpu;
+    assert_int_equal(plim_gpu_find("RTX 3060", &gpu, NULL), PLIM_OK);
+    uint64_t now = predict(graph, options, "RTX 3060").reserved;
+    size_t less = 0, tried = 0;
+    plim_prediction_cure cure;
+    for (size_t i = 0; plim_prediction_try(graph, &options, &gpu, &pool, i, &cure, NULL) == PLIM_OK; i++) {
+        tried++;
+        if (!cure.applies) continue;
+        assert_true(cure.reserved > 0);
+        if (strstr(cure.name, "batch") || strcmp(cure.name, "mixed precision") == 0 || strstr(cure.name, "recomp"))
+            assert_true(cure.reserved < now);
+        less += cure.reserved < now;
+    }
+    assert_true(tried >= 10);
+    assert_true(less >= 6);
+    plim_graph_free(graph);
+}
+
+static void the_largest_batch_fits_and_a_larger_one_does_not(void **state) {
+    (void)state;
+    plim_graph *graph = zoo("resnet18");
+    plim_model_options options = {.batch = 8, .optimizer = PLIM_MODEL_ADAMW};
+    plim_pool_options pool = {0};
+    plim_gpu gpu;
+    int64_t batch = 0;
+    assert_int_equal(plim_gpu_find("2GiB", &gpu, NULL), PLIM_OK);
+    assert_int_equal(plim_prediction_largest_batch(graph, &options, &gpu, &pool, &batch, NULL), PLIM_OK);
+    assert_in_range(batch, 16, 200);
+    options.batch = batch;
+    assert_true(predict(graph, options, "2GiB").fits);
+    options.batch = batch + batch / 16 + 2;
+    assert_false(predict(graph, options, "2GiB").fits);
+    assert_int_equal(plim_gpu_find("200MiB", &gpu, NULL), PLIM_OK);
+    options.batch = 8;
+    assert_int_equal(plim_prediction_largest_batch(graph, &options, &gpu, &pool, &batch, NULL), PLIM_OK);
+    assert_int_equal(batch, 0);
+    plim_graph_free(graph);
+}
+
+static void cards_are_found_by_every_spelling(void **state) {
+    (void)state;
+    const struct {
+        const char *text, *name;
+    } cases[] = {{"RTX 3060", "RTX 3060"},     {"NVIDIA GeForce RTX 3060", "RTX 3060"},
+                 {"rtx3060ti", "RTX 3060 Ti"}, {"NVIDIA A100-SXM4-40GB", "A100 40GB"},
+                 {"a100", "A100 40GB"},        {"Tesla T4", "T4"},
+                 {"H100 PCIe", "H100"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        plim_gpu gpu;
+        assert_int_equal(plim_gpu_find(cases[i].text, &gpu, NULL), PLIM_OK);
+        assert_string_equal(gpu.name, cases[i].name);
+    }
+    plim_gpu gpu;
+    assert_int_equal(plim_gpu_find("12GiB", &gpu, NULL), PLIM_OK);
+    assert_int_equal(gpu.memory, 12 * 1024 * MIB);
+}
+
+static void an_unknown_card_is_refused_with_those_that_are_near(void **state) {
+    (void)state;
+    plim_gpu gpu;
+    plim_error error;
+    assert_int_equal(plim_gpu_find("RTX 3061", &gpu, &error), PLIM_NOT_FOUND);
+    assert_non_null(strstr(error.message, "RTX 3060"));
+    assert_int_equal(plim_gpu_find("", &gpu, &error), PLIM_NOT_FOUND);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_gradients_and_state_of_a_perceptron_are_exact),
+        cmocka_unit_test(more_samples_need_more),
+        cmocka_unit_test(resnet50_is_what_pytorch_makes_of_it),
+        cmocka_unit_test(every_cure_that_applies_is_simulated),
+        cmocka_unit_test(the_largest_batch_fits_and_a_larger_one_does_not),
+        cmocka_unit_test(cards_are_found_by_every_spelling),
+        cmocka_unit_test(an_unknown_card_is_refused_with_those_that_are_near),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
