@@ -144,6 +144,11 @@ static bool is_amply_free(const plim_explanation *x) {
     return x->free.bytes >= x->requested.bytes && x->free.bytes - x->requested.bytes >= margin;
 }
 
+bool plim__was_refused(const plim_explanation *x) {
+    if (!is_amply_free(x) || x->free.bytes / 2 < plim__cached(x)) return false;
+    return x->free.bytes >= (x->capacity.known ? x->capacity.bytes / 10 : 2 * GIB);
+}
+
 static bool is_other_process(const view *v) {
     const plim_explanation *x = v->x;
     uint64_t others;

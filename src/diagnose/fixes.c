@@ -241,7 +241,7 @@ const plim__fix_row plim__fix_rows[] = {
         "System > Advanced > Performance > Virtual memory: system managed, on a disk with room"),
     ROW(FRAGMENTED, "pytorch", "refused amd", UNKNOWN, 0, "Let the allocator take smaller segments",
         "{conf}=garbage_collection_threshold:0.8,max_split_size_mb:512"),
-    ROW(FRAGMENTED, "pytorch", "refused", UNKNOWN, 0,
+    ROW(FRAGMENTED, "pytorch", "refused !windows", UNKNOWN, 0,
         "Check what else refuses: a limit on address space or mappings, a MIG slice, the container",
         "ulimit -v; sysctl vm.max_map_count vm.overcommit_memory; {smi} in the same container"),
     ROW(FRAGMENTED, "pytorch", "refused", UNKNOWN, 0, "Restart the process and the driver's state",

@@ -316,6 +316,20 @@ static void parse_ray_workers(plim__reader *reader, const char *start, const cha
     plim__report(reader, &event, end);
 }
 
+/* "Worker ... exceeded 95% memory budget. Restarting..."; the lines before tell the limit. */
+static void parse_dask(plim__reader *reader, const char *start, const char *end) {
+    int64_t share;
+    const char *from = start - reader->begin > 40 ? start - 40 : reader->begin;
+    plim__text head = {from, start};
+    if (!plim__seek(&head, 40, "exceeded %i%%", &share)) return;
+    plim__event event = host_event(reader, "dask", PLIM_FULL, start);
+    event.facts |= PLIM_FACT_LIMIT | PLIM_FACT_KILLED;
+    from = start - reader->begin > 4000 ? start - 4000 : reader->begin;
+    plim__text told = {from, start};
+    while (plim__seek(&told, 4000, "Worker memory limit: %S", &event.limit)) {}
+    plim__report(reader, &event, end);
+}
+
 static void parse_deepspeed(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end);
     if (!plim__take(&t, " = -9") && !plim__take(&t, " = 137")) return;
@@ -437,6 +451,7 @@ const plim__row plim__rows_host[] = {
     {"worker(s)werekilled", parse_ray_workers},
     {"workers(tasks/actors)killed", parse_ray_workers},
     {"exitswithreturncode", parse_deepspeed},
+    {"memorybudget", parse_dask},
     {"iskilledbysignal:", parse_loader},
     {"unexpectedbuserrorencounteredinworker", parse_bus_error},
     {"unabletommap", parse_mmap},
