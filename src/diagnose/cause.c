@@ -180,6 +180,7 @@ static bool is_fragmented(const view *v) {
     if (!x->requested.known || !x->requested.bytes) return false;
     uint64_t request = x->requested.bytes, cached = plim__cached(x);
     if (v->pool) return v->in_pieces;
+    if (x->allocated.known && x->capacity.known && x->allocated.bytes > x->capacity.bytes) return false; /* paged out */
     if (v->in_pieces || cached >= request) return true;
     if (!x->free.known) return false;
     if (is_amply_free(x)) return true;
@@ -187,7 +188,7 @@ static bool is_fragmented(const view *v) {
     bool crumbs = x->capacity.known ? request < x->capacity.bytes / 20 && x->free.bytes < x->capacity.bytes / 20
                                     : x->free.bytes < 512 * MIB;
     if (crumbs) return false;
-    if (x->free.bytes >= request) return x->free.bytes - request >= request / 20;
+    if (x->free.bytes >= request && x->free.bytes - request >= request / 20) return true;
     return cached >= request / 20 && x->free.bytes + cached >= request;
 }
 
@@ -379,7 +380,8 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
     static const struct {
         plim__context_word word;
         const char *framework;
-    } speakers[] = {{PLIM_CONTEXT_CNTK, "cntk"},
+    } speakers[] = {{PLIM_CONTEXT_TRTLLM, "tensorrt-llm"},
+                    {PLIM_CONTEXT_CNTK, "cntk"},
                     {PLIM_CONTEXT_OLLAMA, "ollama"},
                     {PLIM_CONTEXT_LLAMA, "llama.cpp"},
                     {PLIM_CONTEXT_TENSORRT, "tensorrt"},
@@ -401,7 +403,9 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
             x->framework = speakers[i].framework;
             break;
         }
-    if (strcmp(x->framework, "onnxruntime") == 0 && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
+    bool shared = strcmp(x->framework, "onnxruntime") == 0 ||
+                  (strcmp(x->framework, "pytorch") == 0 && !says(incident, PLIM_CONTEXT_PYTORCH));
+    if (shared && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
     if (strcmp(x->framework, "pytorch") == 0 && says(incident, PLIM_CONTEXT_LUA) && strstr(x->version, "PyTorch 0")) {
         x->framework = "torch7";
         x->version[0] = 0;

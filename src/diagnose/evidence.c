@@ -117,7 +117,7 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
                            (unsigned long long)dump->free_count, bytes(dump->free_bytes, a),
                            bytes(dump->largest_free, b), 100 * x->fragmentation);
     } else if (x->requested.known && x->free.known && cached && cached < x->requested.bytes &&
-               x->free.bytes < x->requested.bytes) {
+               x->free.bytes < x->requested.bytes + x->requested.bytes / 20 && cached >= x->requested.bytes / 20) {
         plim__add_evidence(x, "%s free and %s cached would be enough together for %s, but not as one block",
                            bytes(x->free.bytes, a), bytes(cached, b), bytes(x->requested.bytes, c));
         x->confidence = 0.75;

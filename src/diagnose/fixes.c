@@ -650,6 +650,8 @@ const plim__fix_row plim__fix_rows[] = {
         "offload_optimizer to NVMe; ZeRO stage 2; low_cpu_mem_usage=True"),
     ROW(HOST_MEMORY, "deepspeed", "", UNKNOWN, 0, "Load the weights once, not in every process",
         "deepspeed.zero.Init(), safetensors, fewer ranks a node"),
+    ROW(HOST_MEMORY, "paddle mxnet", "", REQUEST, 1, "This one tensor is too large for the host: work in pieces",
+        "{at}a smaller batch or image"),
     ROW(HOST_MEMORY, "tensorflow", "single", REQUEST, 1, "This one tensor is too large for the host: work in pieces",
         "{at}a smaller batch or image; tf.data with .batch(n)"),
     ROW(HOST_MEMORY, "tensorflow", "", UNKNOWN, 1, "Shrink the input pipeline's buffers",

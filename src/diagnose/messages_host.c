@@ -95,6 +95,7 @@ const plim__message plim__messages_host[] = {
     {"{MemoryError((}", "numpy", "host", HOST | PLIM_FACT_NAME_ONLY, PLIM_HINT},
     {"{Exception during initialization: bad allocation}", "onnxruntime", "host", HOST, PLIM_FULL},
     {"{: bad allocation}", "cpp", "host", HOST, PLIM_WEAK},
+    {"{Fail to alloc memory of} <requested> size", "paddle", "host", HOST, PLIM_FULL},
     {"{Check failed: ptr} : Failed to allocate", "xgboost", "host", HOST, PLIM_PLAIN},
     {"{LightGBMError}: <...>bad_alloc", "lightgbm", "host", HOST, PLIM_FULL},
     {"{LightGBMError}: <...>bad allocation", "lightgbm", "host", HOST, PLIM_FULL},

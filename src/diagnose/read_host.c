@@ -70,6 +70,12 @@ static void parse_memory_error(plim__reader *reader, const char *start, const ch
     if (plim__is_code_line(plim__line_at(reader, start)) || plim__has(line, 8, "except") || plim__has(line, 6, "raise"))
         return;
     if (plim__has(t, 20, ": std::bad_alloc")) return; /* read there: it may be a device's */
+    if (plim__take(&t, " : bad allocation : cuda")) { /* a device's, thrown by an extension */
+        plim__event device = plim__event_at(reader, PLIM_GROUP_RUNTIME, "cuda", line.at);
+        device.kind = "gpu";
+        plim__report(reader, &device, line.end);
+        return;
+    }
     if (plim__take(&t, " : bad allocation")) {
         plim__event event = host_event(reader, "cpp", PLIM_PLAIN, start);
         plim__report(reader, &event, t.at);

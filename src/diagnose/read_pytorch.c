@@ -100,6 +100,8 @@ static void take_sentences(plim__text *t, plim__event *event, processes *list) {
                 event->version = "PyTorch 2.1";
             if (!plim__take(t, " of %S", &event->capacity)) break;
             plim__take(t, " .");
+        } else if (plim__take(t, "has total %S", &amount)) { /* typed by hand */
+            event->capacity = amount;
         } else if (plim__take(t, "of which %S is free", &amount)) {
             event->free = amount;
             plim__take(t, " .");
