@@ -116,7 +116,7 @@ plim_status plim_prediction_try(const plim_prediction_job *job, size_t index, pl
     PLIM_TRY(predict(job, &t, &result, error));
     out->fits = result.fits;
     out->reserved = result.reserved;
-    out->driver = result.reserved + result.libraries + result.context;
+    out->driver = result.fits && job->gpu ? result.driver : result.reserved + result.libraries + result.context;
     return PLIM_OK;
 }
 
