@@ -24,7 +24,7 @@ CAPABILITY = {"RTX 3060": 86, "RTX 4060": 89, "A100 40GB": 80, "V100 16GB": 70}
 # What a source's counter holds besides the allocator's segments and the libraries: the context or not, and for whole
 # processes on stacks that load every kernel one constant, taken from that source's smallest networks.
 CONTEXT = {"xMem": None, "CARMA": "context", "GPUMemNet/MLP step1": 1418, "GPUMemNet/MLP step2": 1418,
-           "GPUMemNet/FakeTensor": 1418}
+           "GPUMemNet/FakeTensor": 1800}
 
 
 def trace_of(row, gpu, options):
@@ -52,6 +52,8 @@ def predict(row, options):
     if not done.stdout:
         raise RuntimeError(done.stderr.strip())
     found = json.loads(done.stdout)
+    if found["cut"]:
+        raise RuntimeError("the capture is not whole: " + found["cut"])
     mib = (found["reserved_on_card"] + found["libraries"]) / 2**20
     extra = CONTEXT.get(row["source"])
     if extra == "context":

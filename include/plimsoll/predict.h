@@ -133,6 +133,7 @@ typedef enum plim_model_precision {
 
 /* How an ONNX model is trained. Zero-initialised: batch 1, SGD, float32, everything trained. */
 typedef struct plim_model_options {
+    size_t size;   /* sizeof(plim_model_options), or 0; see plimsoll.h */
     int64_t batch; /* size of every symbol that `sizes` does not name; 0: 1 */
     const plim_size *sizes;
     size_t size_count;
@@ -150,10 +151,16 @@ PLIM_API bool plim_model_precision_find(const char *word, plim_model_precision *
 /* From an ONNX model, as PyTorch would train it. The graph is not needed afterwards. */
 PLIM_API plim_status plim_prediction_from_model(const plim_graph *model, const plim_model_options *options,
                                                 plim_prediction **prediction, plim_error *error);
+/* A model, how it is trained, and where. */
+typedef struct plim_prediction_job {
+    const plim_graph *model;
+    const plim_model_options *options;
+    const plim_gpu *gpu; /* may be NULL for plim_prediction_try */
+    const plim_pool_options *pool;
+} plim_prediction_job;
+
 /* The largest batch that fits; 0: not even 1 does. */
-PLIM_API plim_status plim_prediction_largest_batch(const plim_graph *model, const plim_model_options *options,
-                                                   const plim_gpu *gpu, const plim_pool_options *pool, int64_t *batch,
-                                                   plim_error *error);
+PLIM_API plim_status plim_prediction_largest_batch(const plim_prediction_job *job, int64_t *batch, plim_error *error);
 
 /* Something that makes a job need less. */
 typedef struct plim_prediction_cure {
@@ -165,9 +172,8 @@ typedef struct plim_prediction_cure {
 } plim_prediction_cure;
 
 /* Tries the index-th cure by simulating the job with it; PLIM_NOT_FOUND past the last one. */
-PLIM_API plim_status plim_prediction_try(const plim_graph *model, const plim_model_options *options,
-                                         const plim_gpu *gpu, const plim_pool_options *pool, size_t index,
-                                         plim_prediction_cure *cure, plim_error *error);
+PLIM_API plim_status plim_prediction_try(const plim_prediction_job *job, size_t index, plim_prediction_cure *cure,
+                                         plim_error *error);
 
 /* The last run as a page, with the card's capacity as a line. Ends the prediction. */
 PLIM_API plim_status plim_prediction_page(plim_prediction *prediction, const char *path, plim_error *error);

@@ -133,6 +133,7 @@ def operator_text(func, args, kwargs):
     return name
 
 
+COPY = torch.ops.aten.copy_.default
 ADD, ADD_INPLACE = torch.ops.aten.add.Tensor, torch.ops.aten.add_.Tensor
 
 
@@ -159,6 +160,12 @@ class Recorder(TorchDispatchMode):
             text = operator_text(func, args, kwargs)
             events.operator = text
             events.mark("operator", text)
+        if func is COPY and args[0].device.type == "cpu" and args[1].device.type == self.device:
+            return args[0]  # what arrives on the processor has no contents
+        if events.host and self.mixes(args, kwargs):
+            if func._schema.name.endswith("_") and args[0].device.type == "cpu":
+                return args[0]  # its contents are not known any more, and nothing asks for them
+            args, kwargs = self.without_contents((args, kwargs))
         if func is ADD and self.accumulates(args, kwargs):
             ADD_INPLACE(*args)
             return args[0]
@@ -169,6 +176,23 @@ class Recorder(TorchDispatchMode):
                 if tensor.device.type == self.device:
                     events.born(tensor, host)
         return out
+
+    def mixes(self, args, kwargs):
+        """Small tensors of the processor have contents, large ones do not; both meet while a model is built."""
+        inputs = list(each_tensor((args, kwargs)))
+        return (any(t.device.type == "cpu" and t.dim() > 0 for t in inputs) and
+                any(t.device.type == self.device and self.events.is_host(t) for t in inputs))
+
+    def without_contents(self, value):
+        if isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.dim() > 0:
+            copy = torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device=self.device)
+            self.events.born(copy, host=True)
+            return copy
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.without_contents(item) for item in value)
+        if isinstance(value, dict):
+            return {key: self.without_contents(item) for key, item in value.items()}
+        return value
 
     def accumulates(self, args, kwargs):
         """The backward pass sums two gradients of one tensor. PyTorch writes over the first where nothing else holds it,

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/explain_model.h"
 #include "cli/explanation.h"
+#include "cli/model.h"
 #include "core/alloc.h"
 #include "core/error.h"
 #include "plimsoll/diagnose.h"
@@ -85,6 +87,8 @@ static int run(plim__args *args) {
             code = plim__say_error(args, &error);
         else if (!show(explanation, path, count, json, &object))
             code = plim__say_failure(args, "out of memory");
+        else if (plim__args_has(args, "model") && count <= 1)
+            code = plim__explain_model(args, explanation->capacity.known ? explanation->capacity.bytes : 0, object);
         plim_explainer_free(explainer);
     }
     plim__free(piece);
@@ -94,13 +98,18 @@ static int run(plim__args *args) {
 }
 
 static const plim__option options[] = {
+    {"model", 0, "MODEL.onnx", "also simulate this model on the card of the log, and what would make it fit"},
+    {"gpu", 0, "NAME", "with --model: the card, where the log does not say how large it is"},
+    {"optimizer", 0, "NAME", "with --model: as 'fit' takes it; the default is adamw"},
+    {"precision", 0, "NAME", "with --model: as 'fit' takes it; the default is fp32"},
+    PLIM__MODEL_OPTIONS,
     {"causes", 0, NULL, "print every cause and fix that is known, as Markdown"},
     {0},
 };
 
 const plim__command plim__command_explain = {
     .name = "explain",
-    .usage = "[FILE...]",
+    .usage = "[FILE...] [--model MODEL.onnx --batch N]",
     .summary = "Read an out-of-memory error and say why it happened and what to change first",
     .description =
         "Reads logs of PyTorch, TensorFlow, JAX and twenty other programs (files, or standard input) and finds the\n"
@@ -111,6 +120,7 @@ const plim__command plim__command_explain = {
         "to try. Without an error in the log it says so, and the exit status is 0.",
     .options = options,
     .examples = "  python train.py 2>&1 | plimsoll explain\n  plimsoll explain error.log\n"
-                "  plimsoll explain --json error.log | jq .cause",
+                "  plimsoll explain --json error.log | jq .cause\n"
+                "  plimsoll explain error.log --model resnet50.onnx --batch 256",
     .run = run,
 };

@@ -129,16 +129,17 @@ static json_t *to_json(const job *j) {
 
 static plim_status try_cures(job *j) {
     const plim_gpu *gpu = j->has_gpu ? &j->gpu : NULL;
+    plim_prediction_job work = {j->graph, &j->model, gpu, &j->pool};
     for (size_t i = 0; j->cure_count < MOST_CURES; i++) {
         plim_prediction_cure *cure = &j->cures[j->cure_count];
-        plim_status status = plim_prediction_try(j->graph, &j->model, gpu, &j->pool, i, cure, &j->error);
+        plim_status status = plim_prediction_try(&work, i, cure, &j->error);
         if (status == PLIM_NOT_FOUND) break;
         if (status != PLIM_OK) return status;
         uint64_t now = j->result.reserved + j->result.libraries + j->result.context;
         if (cure->applies && cure->driver < now) j->cure_count++; /* what saves nothing is no cure */
     }
     if (!gpu || plim__args_has(j->args, "no-batch")) return PLIM_OK;
-    return plim_prediction_largest_batch(j->graph, &j->model, gpu, &j->pool, &j->largest, &j->error);
+    return plim_prediction_largest_batch(&work, &j->largest, &j->error);
 }
 
 static int deliver(job *j) {

@@ -285,6 +285,8 @@ static void print_failure(plim__str *out, const plim__terminal *terminal, const 
     plim__str_addc(out, '\n');
     if (x->shortfall.known && x->shortfall.bytes && x->found)
         plim__str_addf(out, "  missing    %s\n", size_text(x->shortfall.bytes, size));
+    else if (x->cause == PLIM_CAUSE_FRAGMENTED && x->requested.known)
+        plim__str_addf(out, "  missing    no bytes, but %s in one piece\n", size_text(x->requested.bytes, size));
     if (x->requested.known) {
         plim__str_addf(out, "  asked for  %s", size_text(x->requested.bytes, size));
         if (x->requested.exact) plim__str_addf(out, " (%s bytes)", plim_bytes_group(x->requested.bytes, exact));

@@ -118,7 +118,7 @@ static void believe_growth(plim_explanation *x, const plim_watch_result *finding
     bool steps = findings->per_step_known;
     put_first(x,
               steps ? "Find what each step keeps: a higher limit would only delay it"
-                    : "Find what is kept: a higher limit would only delay it",
+                    : "Find what is never released: a higher limit would only delay it",
               "lists and caches that grow, losses kept with their graph (total += loss.item()); Python: "
               "tracemalloc.start(25), "
               "and compare two snapshots some steps apart");

@@ -144,6 +144,11 @@ static bool is_amply_free(const plim_explanation *x) {
     return x->free.bytes >= x->requested.bytes && x->free.bytes - x->requested.bytes >= margin;
 }
 
+bool plim__was_refused(const plim_explanation *x) {
+    if (!is_amply_free(x) || x->free.bytes / 2 < plim__cached(x)) return false;
+    return x->free.bytes >= (x->capacity.known ? x->capacity.bytes / 10 : 2 * GIB);
+}
+
 static bool is_other_process(const view *v) {
     const plim_explanation *x = v->x;
     uint64_t others;
@@ -175,6 +180,7 @@ static bool is_fragmented(const view *v) {
     if (!x->requested.known || !x->requested.bytes) return false;
     uint64_t request = x->requested.bytes, cached = plim__cached(x);
     if (v->pool) return v->in_pieces;
+    if (x->allocated.known && x->capacity.known && x->allocated.bytes > x->capacity.bytes) return false; /* paged out */
     if (v->in_pieces || cached >= request) return true;
     if (!x->free.known) return false;
     if (is_amply_free(x)) return true;
@@ -182,7 +188,7 @@ static bool is_fragmented(const view *v) {
     bool crumbs = x->capacity.known ? request < x->capacity.bytes / 20 && x->free.bytes < x->capacity.bytes / 20
                                     : x->free.bytes < 512 * MIB;
     if (crumbs) return false;
-    if (x->free.bytes >= request) return x->free.bytes - request >= request / 20;
+    if (x->free.bytes >= request && x->free.bytes - request >= request / 20) return true;
     return cached >= request / 20 && x->free.bytes + cached >= request;
 }
 
@@ -374,7 +380,8 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
     static const struct {
         plim__context_word word;
         const char *framework;
-    } speakers[] = {{PLIM_CONTEXT_CNTK, "cntk"},
+    } speakers[] = {{PLIM_CONTEXT_TRTLLM, "tensorrt-llm"},
+                    {PLIM_CONTEXT_CNTK, "cntk"},
                     {PLIM_CONTEXT_OLLAMA, "ollama"},
                     {PLIM_CONTEXT_LLAMA, "llama.cpp"},
                     {PLIM_CONTEXT_TENSORRT, "tensorrt"},
@@ -396,7 +403,9 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
             x->framework = speakers[i].framework;
             break;
         }
-    if (strcmp(x->framework, "onnxruntime") == 0 && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
+    bool shared = strcmp(x->framework, "onnxruntime") == 0 ||
+                  (strcmp(x->framework, "pytorch") == 0 && !says(incident, PLIM_CONTEXT_PYTORCH));
+    if (shared && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
     if (strcmp(x->framework, "pytorch") == 0 && says(incident, PLIM_CONTEXT_LUA) && strstr(x->version, "PyTorch 0")) {
         x->framework = "torch7";
         x->version[0] = 0;
@@ -439,6 +448,10 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
     copy_facts(&incident->facts, x);
     snprintf(x->message, sizeof x->message, "%s", incident->message);
     bool pool = incident->dumped && copy_dump(reader, incident, x);
+    if ((incident->facts.facts & PLIM_FACT_DRIVER) && !incident->confirmed && !x->capacity.known) {
+        x->capacity = reader->total_memory; /* what TensorFlow saw of the card when it started */
+        x->free = reader->free_memory;
+    }
     copy_holders(incident, x);
     copy_context(incident, x);
     refine_framework(incident, x);
@@ -454,6 +467,8 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
         x->cause = decide(&v);
         if (x->cause == PLIM_CAUSE_LIMIT && pool && !x->limit.known) x->limit = x->capacity;
         x->shortfall = shortfall_of(incident, x);
+        /* the difference of two rounded figures that are as good as equal tells nothing */
+        if (x->requested.known && x->shortfall.bytes < x->requested.bytes / 200) x->shortfall = (plim_amount){0};
         write_recurrence(x);
     }
     plim__gather_evidence(reader, x);

@@ -12,6 +12,9 @@ uint64_t plim__cached(const plim_explanation *explanation); /* reserved - alloca
 /* What other processes hold: listed, or capacity - free - own; false when the numbers do not tell. */
 bool plim__others(const plim_explanation *explanation, uint64_t *bytes);
 
+/* Far more is free than was asked for or is cached: something other than the device's memory refused. */
+bool plim__was_refused(const plim_explanation *explanation);
+
 void plim__add_evidence(plim_explanation *explanation, const char *format, ...) PLIM_PRINTF(2, 3);
 /* Sentences for the cause that was found, with its numbers. */
 void plim__gather_evidence(const plim__reader *reader, plim_explanation *explanation);

@@ -42,10 +42,12 @@ static bool is_train(const plim__case *c) {
 
 static bool has_pieces(const plim__case *c) {
     uint64_t cached = plim__cached(c->x);
-    return cached >= 16 * MIB && (!c->x->requested.known || cached >= c->x->requested.bytes / 32);
+    return !plim__was_refused(c->x) && cached >= 16 * MIB &&
+           (!c->x->requested.known || cached >= c->x->requested.bytes / 32);
 }
 static bool was_refused(const plim__case *c) {
     const plim_explanation *x = c->x;
+    if (plim__was_refused(x)) return true;
     return x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes &&
            plim__cached(x) < x->requested.bytes;
 }

@@ -117,11 +117,11 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
                            (unsigned long long)dump->free_count, bytes(dump->free_bytes, a),
                            bytes(dump->largest_free, b), 100 * x->fragmentation);
     } else if (x->requested.known && x->free.known && cached && cached < x->requested.bytes &&
-               x->free.bytes < x->requested.bytes) {
+               x->free.bytes < x->requested.bytes + x->requested.bytes / 20 && cached >= x->requested.bytes / 20) {
         plim__add_evidence(x, "%s free and %s cached would be enough together for %s, but not as one block",
                            bytes(x->free.bytes, a), bytes(cached, b), bytes(x->requested.bytes, c));
         x->confidence = 0.75;
-    } else if (x->requested.known && cached >= x->requested.bytes) {
+    } else if (x->requested.known && cached >= x->requested.bytes && !plim__was_refused(x)) {
         plim__add_evidence(x,
                            "%s is cached but unallocated, more than the %s that failed: no block of it is large enough",
                            bytes(cached, a), bytes(x->requested.bytes, b));
@@ -134,7 +134,7 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
             "a commit limit (Windows), a limit on single blocks or mappings, or another process's peak are possible");
         x->confidence = 0.5;
     }
-    if (cached && x->free.known && x->free.bytes && !(dump->has_chunks && dump->free_bytes))
+    if (cached && !plim__was_refused(x) && x->free.known && x->free.bytes && !(dump->has_chunks && dump->free_bytes))
         plim__add_evidence(x, "%s are free on the device as well", bytes(x->free.bytes, a));
     if (x->largest_free.known && !dump->has_chunks)
         plim__add_evidence(x, "the largest free block has %s", bytes(x->largest_free.bytes, a));

@@ -4,7 +4,7 @@
 
 #include "plimsoll/diagnose.h"
 
-/* Forgets the log that was read; the explainer is as new. */
+/* Drops the log that was read; the explainer is as new. */
 void plim__explainer_reset(plim_explainer *explainer);
 
 #endif

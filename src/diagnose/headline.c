@@ -53,6 +53,11 @@ static void fragmented(const plim__reader *reader, plim_explanation *x, char *to
     text a, b, c;
     uint64_t cached = plim__cached(x);
     const plim__dump *dump = &reader->incident.dump;
+    if (plim__was_refused(x) && !dump->has_chunks) {
+        snprintf(to, room, "%s are free, yet %s were refused: it is not the device's memory that is short",
+                 size(x->free, a), size(x->requested, b));
+        return;
+    }
     if (x->requested.known && dump->has_chunks && dump->free_bytes >= x->requested.bytes)
         snprintf(to, room, "%s are free in the pool, but in pieces: none holds %s", plim__size(dump->free_bytes, a),
                  size(x->requested, b));
@@ -63,7 +68,8 @@ static void fragmented(const plim__reader *reader, plim_explanation *x, char *to
     else if (x->requested.known && cached >= x->requested.bytes)
         snprintf(to, room, "%s are cached, but in pieces: no block of %s among them", plim__size(cached, a),
                  size(x->requested, b));
-    else if (x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes)
+    else if (x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes &&
+             cached < x->requested.bytes / 20)
         snprintf(to, room, "%s are free, yet %s were refused: it is not the device's memory that is short",
                  size(x->free, a), size(x->requested, b));
     else if (x->requested.known && x->free.known)

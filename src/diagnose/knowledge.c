@@ -226,6 +226,8 @@ void plim__choose_fixes(plim_explanation *x, const plim__incident *incident) {
         .x = x, .facts = incident->facts.facts, .context = &incident->context, .tokens = incident->facts.tokens};
     bool crowded = x->cause == PLIM_CAUSE_FRAGMENTED && plim__conditions_hold("full-live", &c);
     offer_rows(x, x->cause, &c, crowded ? 1 : PLIM_EXPLANATION_FIXES);
+    if (crowded && x->fix_count && x->fixes[0].cost)
+        x->fix_count = 0; /* no setting closes the holes: all is said below */
     /* holes in a device that is nearly full: closing them is not all there is to do */
     if (crowded) offer_rows(x, PLIM_CAUSE_FULL, &c, PLIM_EXPLANATION_FIXES);
     rank(x);

@@ -70,6 +70,12 @@ static void parse_memory_error(plim__reader *reader, const char *start, const ch
     if (plim__is_code_line(plim__line_at(reader, start)) || plim__has(line, 8, "except") || plim__has(line, 6, "raise"))
         return;
     if (plim__has(t, 20, ": std::bad_alloc")) return; /* read there: it may be a device's */
+    if (plim__take(&t, " : bad allocation : cuda")) { /* a device's, thrown by an extension */
+        plim__event device = plim__event_at(reader, PLIM_GROUP_RUNTIME, "cuda", line.at);
+        device.kind = "gpu";
+        plim__report(reader, &device, line.end);
+        return;
+    }
     if (plim__take(&t, " : bad allocation")) {
         plim__event event = host_event(reader, "cpp", PLIM_PLAIN, start);
         plim__report(reader, &event, t.at);
@@ -316,6 +322,20 @@ static void parse_ray_workers(plim__reader *reader, const char *start, const cha
     plim__report(reader, &event, end);
 }
 
+/* "Worker ... exceeded 95% memory budget. Restarting..."; the lines before tell the limit. */
+static void parse_dask(plim__reader *reader, const char *start, const char *end) {
+    int64_t share;
+    const char *from = start - reader->begin > 40 ? start - 40 : reader->begin;
+    plim__text head = {from, start};
+    if (!plim__seek(&head, 40, "exceeded %i%%", &share)) return;
+    plim__event event = host_event(reader, "dask", PLIM_FULL, start);
+    event.facts |= PLIM_FACT_LIMIT | PLIM_FACT_KILLED;
+    from = start - reader->begin > 4000 ? start - 4000 : reader->begin;
+    plim__text told = {from, start};
+    while (plim__seek(&told, 4000, "Worker memory limit: %S", &event.limit)) {}
+    plim__report(reader, &event, end);
+}
+
 static void parse_deepspeed(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end);
     if (!plim__take(&t, " = -9") && !plim__take(&t, " = 137")) return;
@@ -437,6 +457,7 @@ const plim__row plim__rows_host[] = {
     {"worker(s)werekilled", parse_ray_workers},
     {"workers(tasks/actors)killed", parse_ray_workers},
     {"exitswithreturncode", parse_deepspeed},
+    {"memorybudget", parse_dask},
     {"iskilledbysignal:", parse_loader},
     {"unexpectedbuserrorencounteredinworker", parse_bus_error},
     {"unabletommap", parse_mmap},

@@ -16,16 +16,19 @@ static bool has_any(plim__text line, const char *const *words, size_t count) {
 }
 
 bool plim__is_talk(plim__text line) {
-    static const char *const words[] = {
-        "if you",     " may ",      "might",    "could ",    "avoid",      "prevent",  "in case",
-        "how to",     "would ",     "should",   " can ",     "reduce",     "fix",      "warning:",
-        "handle",     "lead to",    "leads to", "likely to", "cause an",   "causes ",  "because",
-        "to cause",   "sometimes",  "usually",  "unless",    "whether",    " test ",   "whenever",
-        "catch",      "except ",    "raise ",   "isinstanc", "import ",    "#define",  "return ",
-        "issue with", "instead",    "not out-", "isn't",     "is not out", "?",        "guard",
-        "without",    "improve",    "support",  "adds ",     "added ",     "when the", "something like",
-        "hints",      "what to do", "proposes", "if a ",     "such as",    "e.g.",     "risk",
-        "before it",  "until ",     "limits.",  "sizing",    "memory leak"};
+    static const char *const words[] = {"if you",     " may ",      "might",     "could ",         "avoid",
+                                        "prevent",    "in case",    "how to",    "would ",         "should",
+                                        " can ",      "reduce",     "fix",       "warning:",       "handle",
+                                        "lead to",    "leads to",   "likely to", "cause an",       "causes ",
+                                        "because",    "to cause",   "sometimes", "usually",        "unless",
+                                        "whether",    " test ",     "whenever",  "catch",          "except ",
+                                        "raise ",     "isinstanc",  "import ",   "#define",        "return ",
+                                        "issue with", "instead",    "not out-",  "isn't",          "is not out",
+                                        "?",          "guard",      "without",   "improve",        "support",
+                                        "adds ",      "added ",     "when the",  "something like", "you are getting",
+                                        "hints",      "what to do", "proposes",  "if a ",          "such as",
+                                        "e.g.",       "risk",       "before it", "until ",         "limits.",
+                                        "sizing",     "memory leak"};
     return has_any(line, words, sizeof words / sizeof *words);
 }
 

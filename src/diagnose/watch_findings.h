@@ -27,7 +27,7 @@ typedef struct plim__findings {
     size_t count;
     bool grower_known;
     plim__watch_grower grower; /* the process that grew most */
-    double watch_cpu_seconds;  /* of our own process: sampling, passing bytes on, starting */
+    double watch_cpu_seconds;  /* of our own process: sampling, copying output, starting */
 } plim__findings;
 
 /* The watch must have been stopped. `status` and `usage` are wait4's. */

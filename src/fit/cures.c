@@ -92,46 +92,45 @@ static bool apply(const cure *c, trial *t) {
     return mixed && again;
 }
 
-static plim_status predict(const plim_graph *model, const trial *t, const plim_gpu *gpu, plim_prediction_result *result,
+static plim_status predict(const plim_prediction_job *job, const trial *t, plim_prediction_result *result,
                            plim_error *error) {
     plim_prediction *prediction = NULL;
-    PLIM_TRY(plim_prediction_from_model(model, &t->model, &prediction, error));
-    plim_status status = plim_prediction_run(prediction, gpu, &t->pool, result, error);
+    PLIM_TRY(plim_prediction_from_model(job->model, &t->model, &prediction, error));
+    plim_status status = plim_prediction_run(prediction, job->gpu, &t->pool, result, error);
     plim_prediction_free(prediction);
     return status;
 }
 
-plim_status plim_prediction_try(const plim_graph *model, const plim_model_options *options, const plim_gpu *gpu,
-                                const plim_pool_options *pool, size_t index, plim_prediction_cure *out,
+static bool is_whole(const plim_prediction_job *job) { return job && job->model && job->options && job->pool; }
+
+plim_status plim_prediction_try(const plim_prediction_job *job, size_t index, plim_prediction_cure *out,
                                 plim_error *error) {
-    if (!model || !options || !pool || !out)
-        return plim__fail(error, PLIM_INVALID, "a model, options, a pool and a place");
+    if (!is_whole(job) || !out)
+        return plim__fail(error, PLIM_INVALID, "a job with model, options and pool, and a place");
     if (index >= sizeof cures / sizeof *cures) return plim__fail(error, PLIM_NOT_FOUND, "there is no such cure");
-    trial t = {.model = *options, .pool = *pool};
+    trial t = {.model = *job->options, .pool = *job->pool};
     *out = (plim_prediction_cure){.name = cures[index].name, .meaning = cures[index].meaning};
     out->applies = apply(&cures[index], &t);
     if (!out->applies) return PLIM_OK;
     plim_prediction_result result;
-    PLIM_TRY(predict(model, &t, gpu, &result, error));
+    PLIM_TRY(predict(job, &t, &result, error));
     out->fits = result.fits;
     out->reserved = result.reserved;
-    out->driver = result.reserved + result.libraries + result.context;
+    out->driver = result.fits && job->gpu ? result.driver : result.reserved + result.libraries + result.context;
     return PLIM_OK;
 }
 
-plim_status plim_prediction_largest_batch(const plim_graph *model, const plim_model_options *options,
-                                          const plim_gpu *gpu, const plim_pool_options *pool, int64_t *batch,
-                                          plim_error *error) {
-    if (!model || !options || !gpu || !pool || !batch)
-        return plim__fail(error, PLIM_INVALID, "a model, options, a card, a pool and a place are needed");
+plim_status plim_prediction_largest_batch(const plim_prediction_job *job, int64_t *batch, plim_error *error) {
+    if (!is_whole(job) || !job->gpu || !batch)
+        return plim__fail(error, PLIM_INVALID, "a job with model, options, card and pool, and a place");
     enum { MOST = 1 << 20 };
-    int64_t fits = 0, fails = 0, next = options->batch > 0 ? options->batch : 1;
-    trial t = {.model = *options, .pool = *pool};
+    int64_t fits = 0, fails = 0, next = job->options->batch > 0 ? job->options->batch : 1;
+    trial t = {.model = *job->options, .pool = *job->pool};
     t.model.micro = 0;
     while (next > 0 && next <= MOST) {
         plim_prediction_result result;
         t.model.batch = next;
-        PLIM_TRY(predict(model, &t, gpu, &result, error));
+        PLIM_TRY(predict(job, &t, &result, error));
         if (result.fits)
             fits = next;
         else

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/arguments.h"
 #include "core/error.h"
 #include "fit/autograd.h"
 #include "fit/predict.h"
@@ -316,13 +317,18 @@ plim_status plim__model_steps(const plim_graph *graph, const plim_model_options 
 
 plim_status plim_prediction_from_model(const plim_graph *model, const plim_model_options *options,
                                        plim_prediction **prediction, plim_error *error) {
-    if (!model || !options || !prediction)
-        return plim__fail(error, PLIM_INVALID, "a model, options and a place are needed");
+    if (!prediction) return plim__fail(error, PLIM_INVALID, "a prediction needs a place");
     *prediction = NULL;
+    if (!model || !options) return plim__fail(error, PLIM_INVALID, "a prediction needs a model and options");
+    plim_model_options o;
+    PLIM__OPTIONS(plim_model_options, o, options, error);
+    if (o.optimizer < 0 || o.optimizer >= PLIM_MODEL_OPTIMIZERS || o.precision < 0 ||
+        o.precision >= PLIM_MODEL_PRECISIONS || o.batch < 0 || o.micro < 0 || o.lora < 0)
+        return plim__fail(error, PLIM_INVALID, "optimizer, precision, batch, micro-batch or rank is out of range");
     plim_graph *graph = NULL;
-    PLIM_TRY(plim__model_prepare(model, options, &graph, error));
+    PLIM_TRY(plim__model_prepare(model, &o, &graph, error));
     plim_status status = plim__prediction_create(prediction, error);
-    if (status == PLIM_OK) status = plim__model_steps(graph, options, &(*prediction)->replay.timeline, error);
+    if (status == PLIM_OK) status = plim__model_steps(graph, &o, &(*prediction)->replay.timeline, error);
     plim_graph_free(graph);
     if (status == PLIM_OK) return PLIM_OK;
     plim_prediction_free(*prediction);

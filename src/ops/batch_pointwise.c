@@ -70,7 +70,7 @@ void plim__batch_linear(plim__batch_rule *r) { plim__batch_set(r, 0, *plim__batc
 void plim__batch_cast(plim__batch_rule *r) {
     plim_dtype dtype = r->pair->whole->values.items[r->node->outputs.items[0]].dtype;
     const plim__batch *x = plim__batch_in(r, 0);
-    bool exact = x->kind == PLIM__BATCH_AXIS && x->power == 0;
+    bool exact = x->power == 0 && (x->kind == PLIM__BATCH_AXIS || x->kind == PLIM__BATCH_NONE);
     if (exact || dtype == PLIM_F32 || dtype == PLIM_F64) plim__batch_set(r, 0, *x);
 }
 

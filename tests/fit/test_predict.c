@@ -84,7 +84,8 @@ static void every_cure_that_applies_is_simulated(void **state) {
     uint64_t now = predict(graph, options, "RTX 3060").reserved;
     size_t less = 0, tried = 0;
     plim_prediction_cure cure;
-    for (size_t i = 0; plim_prediction_try(graph, &options, &gpu, &pool, i, &cure, NULL) == PLIM_OK; i++) {
+    plim_prediction_job job = {graph, &options, &gpu, &pool};
+    for (size_t i = 0; plim_prediction_try(&job, i, &cure, NULL) == PLIM_OK; i++) {
         tried++;
         if (!cure.applies) continue;
         assert_true(cure.reserved > 0);
@@ -104,8 +105,9 @@ static void the_largest_batch_fits_and_a_larger_one_does_not(void **state) {
     plim_pool_options pool = {0};
     plim_gpu gpu;
     int64_t batch = 0;
+    plim_prediction_job job = {graph, &options, &gpu, &pool};
     assert_int_equal(plim_gpu_find("2GiB", &gpu, NULL), PLIM_OK);
-    assert_int_equal(plim_prediction_largest_batch(graph, &options, &gpu, &pool, &batch, NULL), PLIM_OK);
+    assert_int_equal(plim_prediction_largest_batch(&job, &batch, NULL), PLIM_OK);
     assert_in_range(batch, 16, 200);
     options.batch = batch;
     assert_true(predict(graph, options, "2GiB").fits);
@@ -113,7 +115,7 @@ static void the_largest_batch_fits_and_a_larger_one_does_not(void **state) {
     assert_false(predict(graph, options, "2GiB").fits);
     assert_int_equal(plim_gpu_find("200MiB", &gpu, NULL), PLIM_OK);
     options.batch = 8;
-    assert_int_equal(plim_prediction_largest_batch(graph, &options, &gpu, &pool, &batch, NULL), PLIM_OK);
+    assert_int_equal(plim_prediction_largest_batch(&job, &batch, NULL), PLIM_OK);
     assert_int_equal(batch, 0);
     plim_graph_free(graph);
 }

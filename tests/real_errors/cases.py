@@ -115,9 +115,6 @@ for version in ("2.9", "2.51"):
     fails(f"ray-{version}-monitor", "ray", version, ["{python}", "ray_task.py"],
           {"framework": "ray", "kind": "host", "cause": "host_memory", "fix": "fewer tasks"},
           set={"RAY_memory_usage_threshold": ray_threshold, "RAY_memory_monitor_refresh_ms": "100"}, **how)
-    fails(f"ray-{version}-store", "ray", version, ["{python}", "ray_store.py"],
-          {"framework": "ray", "kind": "host", "cause": "host_memory", "fix": "object store"},
-          set={"RAY_object_spilling_config": ""}, timeout=60, **how)
     runs(f"ray-{version}-healthy", "ray", version, ["{python}", "ray_healthy.py"], **how)
 for version in ("2024", "2025"):
     how = {"env": "dask-" + version}

@@ -89,7 +89,9 @@ def run(case, cache):
             os.rmdir(group)
     text = text.decode("utf-8", "replace")
     text = text.replace(JOBS + "/", "/home/user/").replace(cache, "/opt/env")
-    return re.sub(r"/root/\.pyenv/versions/[^/]*|" + re.escape(sys.base_prefix), "/usr", text)
+    # Ray lists the largest processes of the machine, whoever runs them
+    text = re.sub(r"^(\d+\t[\d.]+\t).*$", r"\1python3 job.py", text, flags=re.M)
+    return text.replace(sys.base_prefix, "/usr")
 
 
 def differences(answer, expect):
