@@ -448,6 +448,10 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
     copy_facts(&incident->facts, x);
     snprintf(x->message, sizeof x->message, "%s", incident->message);
     bool pool = incident->dumped && copy_dump(reader, incident, x);
+    if ((incident->facts.facts & PLIM_FACT_DRIVER) && !incident->confirmed && !x->capacity.known) {
+        x->capacity = reader->total_memory; /* what TensorFlow saw of the card when it started */
+        x->free = reader->free_memory;
+    }
     copy_holders(incident, x);
     copy_context(incident, x);
     refine_framework(incident, x);
@@ -463,6 +467,8 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
         x->cause = decide(&v);
         if (x->cause == PLIM_CAUSE_LIMIT && pool && !x->limit.known) x->limit = x->capacity;
         x->shortfall = shortfall_of(incident, x);
+        /* the difference of two rounded figures that are as good as equal tells nothing */
+        if (x->requested.known && x->shortfall.bytes < x->requested.bytes / 200) x->shortfall = (plim_amount){0};
         write_recurrence(x);
     }
     plim__gather_evidence(reader, x);

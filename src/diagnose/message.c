@@ -115,6 +115,7 @@ static bool match(plim__text *text, plim__event *event, const char *p, const cha
             p = close;
         } else {
             if (*p == '\\' && p + 1 < stop) p++;
+            plim__step_over_wrap(&t, *p);
             if (t.at >= t.end || fold(*t.at) != fold(*p)) return false;
             t.at++;
             if (*p == '-') plim__skip_blank(&t);

@@ -137,6 +137,10 @@ const plim__message plim__messages_device[] = {
     {"{alloc device memory failed}", "cann", "npu", 0, PLIM_PLAIN},
     {"{Memory exhausted, could not allocate}", "mxnet", "gpu", 0, PLIM_PLAIN},
     {"{Ran out of memory on device}", "oneflow", "gpu", 0, PLIM_PLAIN},
+    {"{failed to alloc} <requested> bytes on host: CUDA_ERROR_OUT_OF_MEMORY", "tensorflow", "host", PLIM_FACT_HOST,
+     PLIM_FULL},
+    {"{cuDevicePrimaryCtxRetain: CUDA_ERROR_OUT_OF_MEMORY}", "tensorflow", "gpu", PLIM_FACT_OTHERS, PLIM_FULL},
+    {"failed call to {cuCtxCreate: CUDA_ERROR_OUT_OF_MEMORY}", "tensorflow", "gpu", PLIM_FACT_OTHERS, PLIM_FULL},
     {"{out of memory when allocating tensor}", "tensorflow", NULL, 0, PLIM_HINT},
     {0},
 };

@@ -159,7 +159,8 @@ static void take_mps(plim__reader *reader, const char *at, plim__event *event) {
 
 static void parse_tried(plim__reader *reader, const char *start, const char *end) {
     /* the CPU's allocator says "you tried", TensorFlow's "] tried to allocate 0 bytes" */
-    if (*start != 'T') return;
+    bool sentence = start - reader->begin > 1 && plim__has_before(reader->begin, start, 20, "of memory.");
+    if (*start != 'T' && !sentence) return;
     plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);
     plim__text t = plim__text_at(reader, end);
     const backend *found = find_backend(reader, start);

@@ -152,7 +152,10 @@ static void parse_cupy_old(plim__reader *reader, const char *start, const char *
     plim__text t = plim__text_at(reader, end);
     if (!plim__take(&t, " %n bytes", &event.requested)) return;
     plim_amount total;
-    plim__take(&t, " (total %n bytes)", &total); /* pool and request together, not the card */
+    /* pool and request together, not the card */
+    if (plim__take(&t, " (total %n bytes)", &total) && total.known && event.requested.known &&
+        total.bytes >= event.requested.bytes)
+        event.allocated = plim__exact(total.bytes - event.requested.bytes);
     plim__report(reader, &event, t.at);
 }
 

@@ -372,7 +372,10 @@ static void parse_total_memory(plim__reader *reader, const char *start, const ch
     plim__text t = plim__text_at(reader, end);
     plim_amount total;
     (void)start;
-    if (plim__take(&t, " %S", &total)) reader->total_memory = total;
+    if (!plim__take(&t, " %S", &total)) return;
+    reader->total_memory = total;
+    reader->free_memory = (plim_amount){0};
+    plim__take(&t, " free Memory: %S", &reader->free_memory);
 }
 
 const plim__row plim__rows_tensorflow[] = {

@@ -117,7 +117,7 @@ typedef struct plim__reader {
     uint64_t origin; /* position of `begin` in the whole cleaned text */
     uint64_t gap;    /* position behind the last text that was skipped unread; 0 for none */
     /* said once, at the start of a run */
-    plim_amount total_memory;
+    plim_amount total_memory, free_memory;
     int64_t created_mb;
     bool oom_denied;         /* the container's state says that it was not killed for memory */
     bool engine_done;        /* TensorRT finished after the last incident */

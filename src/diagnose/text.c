@@ -137,6 +137,11 @@ static bool take_size(plim__text *text, plim_amount *amount) {
 /* Whether the integer before the cursor is whole: neither the text nor the integer may end in the middle of it. */
 static bool ends_number(plim__text t) { return t.at < t.end && *t.at != '.' && !digit(*t.at); }
 
+/* A hard wrap inside a word: the line end goes when the letter behind it is the one that is looked for. */
+void plim__step_over_wrap(plim__text *t, char wanted) {
+    if (t->end - t->at > 1 && *t->at == '\n' && lower(t->at[1]) == lower(wanted) && letter(wanted)) t->at++;
+}
+
 /* --- patterns ------------------------------------------------------------------------------------------------- */
 
 /* A va_list in a box, so that a helper can take arguments and its caller can go on with the next. */
@@ -199,6 +204,7 @@ static bool take_list(plim__text *text, const char *pattern, arguments *args) {
         } else if (*p == '%') {
             if (!take_directive(&t, *++p, args)) return false;
         } else {
+            plim__step_over_wrap(&t, *p);
             if (t.at >= t.end || lower(*t.at) != lower(*p)) return false;
             t.at++;
             if (*p == '-') plim__skip_blank(&t);
@@ -242,6 +248,7 @@ static bool take_literal(plim__text *text, const char *literal) {
             plim__skip_blank(&t);
             continue;
         }
+        plim__step_over_wrap(&t, *p);
         if (t.at >= t.end || lower(*t.at) != lower(*p)) return false;
         t.at++;
         if (*p == '-') plim__skip_blank(&t);

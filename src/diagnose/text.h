@@ -36,6 +36,7 @@ bool plim__has(plim__text text, size_t reach, const char *literal);
 bool plim__has_before(const char *begin, const char *at, size_t reach, const char *literal);
 
 void plim__skip_blank(plim__text *text);
+void plim__step_over_wrap(plim__text *text, char wanted);
 
 /* "[1,224, 224]" without its brackets: the dimensions up to `close`. Returns the rank, or -1. `cut` allows the text
  * to end inside. */

@@ -499,7 +499,7 @@ def fam_runtime():
         lambda: ("cupy.cuda.memory.OutOfMemoryError: Out of memory allocating %s bytes (allocated so far: %s bytes)." % (commas(n), commas(cap)), answer(framework="cupy", allocated_bytes=cap, **gpu, **x)),
         lambda: ("cupy.cuda.memory.OutOfMemoryError: Out of memory allocating %s bytes (allocated so far: %s bytes, limit set to: %s bytes)." % (commas(n), commas(cap), commas(cap + n // 2)),
                  answer(framework="cupy", allocated_bytes=cap, limit_bytes=cap + n // 2, requested_bytes=n, requested_exact=True, cause="limit", alt=["too_big"], **gpu)),
-        lambda: ("cupy.cuda.memory.OutOfMemoryError: out of memory to allocate %d bytes (total %d bytes)" % (n, cap), answer(framework="cupy", **gpu, **x)),
+        lambda: ("cupy.cuda.memory.OutOfMemoryError: out of memory to allocate %d bytes (total %d bytes)" % (n, cap + n), answer(framework="cupy", allocated_bytes=cap, **gpu, **x)),
         lambda: ("MemoryError: Error allocating %d bytes of device memory (%s). Driver report %d bytes free and %d bytes total" % (cap // 5, R.choice(["out of memory", "CNMEM_STATUS_OUT_OF_MEMORY"]), cap // 10, cap),
                  answer(framework="theano", requested_bytes=cap // 5, requested_exact=True, free_bytes=cap // 10, capacity_bytes=cap, cause="full", **gpu)),
         lambda: ("pygpu.gpuarray.GpuArrayException: b'cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory'", answer(framework="theano", cause="full", **gpu)),
