@@ -139,7 +139,7 @@ typedef struct plim_model_options {
     size_t size_count;
     plim_model_optimizer optimizer;
     plim_model_precision precision;
-    bool checkpoint; /* recompute: of every block only its input is kept */
+    bool checkpoint; /* recompute: of every block only its input is saved */
     int64_t micro;   /* gradients are summed over batches of this size; 0: the whole batch at once */
     bool frozen;     /* nothing but the last layer with weights is trained */
     int64_t lora;    /* the rank of adapters beside frozen weights; 0: none */

@@ -49,7 +49,7 @@ static uint32_t new_range(plim_pool *pool, uint64_t bytes, int64_t stream, uint8
     return index;
 }
 
-/* Where so many bytes of addresses are not in use: an unmapped block, or the free one before it. */
+/* Where a run of addresses of this length is not in use: an unmapped block, or the free one before it. */
 static uint32_t find_range(plim_pool *pool, uint64_t bytes, int64_t stream, uint8_t which) {
     plim__block_set *set = &pool->unmapped[which];
     size_t at = plim__block_set_find(set, &pool->blocks, stream, 0, 0);

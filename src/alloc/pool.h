@@ -9,7 +9,7 @@
 #include "plimsoll/alloc.h"
 
 typedef struct plim__pool_type {
-    /* A block for at least so many bytes, taken out of its set, not yet in use; 0 when there is no room. */
+    /* A block of at least `bytes`, taken out of its set, not yet in use; 0 when there is no room. */
     uint32_t (*take)(plim_pool *pool, uint64_t bytes, int64_t stream);
     /* Gives wholly free segments back to the device. */
     void (*empty)(plim_pool *pool);

@@ -222,20 +222,27 @@ static plim_status search(struct search *s, size_t overhead, plim_error *error) 
     return status == PLIM_OK && !only_tries(plan) ? rebuild(s, error) : status;
 }
 
+/* A process that explores every candidate keeps more of its heap than one that trains: there the estimate, which both have
+ * alike, is enough. */
+static bool fits(const plim__training_plan *plan) {
+    bool shows = plan->request.purpose == PLIM__PLAN_TO_SHOW;
+    if ((only_tries(plan) || shows) && plim__process_fits_as_estimated(plan)) return true;
+    return !only_tries(plan) && plim__process_fits_as_measured(plan);
+}
+
 /* Should the estimate have been too low after all, it is corrected, and there is another search. */
 static plim_status fit(plim__training_plan *plan, plim_error *error) {
     struct search s = {.plan = plan};
     size_t overhead = plim__process_overhead(plan);
     drop_programs(plan);
     PLIM_TRY(search(&s, overhead, error));
-    for (int round = 0; round < MOST_ROUNDS && !s.smallest && !plim__process_fits_as_measured(plan); round++) {
+    for (int round = 0; round < MOST_ROUNDS && !s.smallest && !fits(plan); round++) {
         plim__process_correct(plan);
         overhead = plim__process_overhead(plan);
         drop_programs(plan);
         PLIM_TRY(search(&s, overhead, error));
     }
-    bool fits = only_tries(plan) ? plim__process_fits_as_estimated(plan) : plim__process_fits_as_measured(plan);
-    return fits ? PLIM_OK : refuse(plan, error);
+    return fits(plan) ? PLIM_OK : refuse(plan, error);
 }
 
 /* The step as it comes fits, and is taken; others are only listed. */

@@ -225,7 +225,7 @@ static const plim__option options[] = {
     {"gpu", 0, "NAME", "the card: a name (\"RTX 3060\") or its memory (12GiB)"},
     {"optimizer", 0, "NAME", "sgd, momentum, adam, adamw (default), adamw-fused, adamw-8bit, rmsprop or adagrad"},
     {"precision", 0, "NAME", "fp32 (default), amp-bf16, amp-fp16 or bf16"},
-    {"checkpoint-every-block", 0, NULL, "recompute: of every block only its input is kept"},
+    {"checkpoint-every-block", 0, NULL, "recompute: of every block only its input is saved"},
     {"micro-batch", 0, "N", "gradients are summed over batches of N"},
     {"framework", 0, "NAME", "whose allocator: pytorch (default), tensorflow or onnxruntime"},
     {"allocator", 0, "NAME", "the same with settings after a colon, as replay takes them"},
@@ -242,7 +242,7 @@ const plim__command plim__command_fit = {
     .usage = "MODEL.onnx|TRACE [--batch N] [--optimizer NAME] [--gpu NAME]",
     .summary = "Say whether a training job fits a card, before it runs",
     .description =
-        "Of an ONNX model: the tensors of a training step as PyTorch would make them, with what its autograd keeps,\n"
+        "Of an ONNX model: the tensors of a training step as PyTorch would make them, with what its autograd saves,\n"
         "gradients, optimizer state and temporaries. Of a trace: those of a PyTorch program that was captured without "
         "a\n"
         "GPU (python/plimsoll/capture.py), which is exact. They go through a simulation of the framework's allocator,\n"

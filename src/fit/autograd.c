@@ -10,7 +10,7 @@
 
 const plim__torch_row *plim__torch_row_find(const char *name) {
     static const plim__torch_row rows[] = {
-#define TORCH(op, keeps, memory, cast) {op, PLIM__KEEPS_##keeps, PLIM__MEMORY_##memory, PLIM__CAST_##cast},
+#define TORCH(op, saves, memory, cast) {op, PLIM__SAVES_##saves, PLIM__MEMORY_##memory, PLIM__CAST_##cast},
 #include "fit/torch_ops.def"
 #undef TORCH
     };
@@ -20,7 +20,7 @@ const plim__torch_row *plim__torch_row_find(const char *name) {
 }
 
 static const plim__torch_row *row_of(plim__autograd *a, const plim__node *node) {
-    static const plim__torch_row other = {"", PLIM__KEEPS_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME};
+    static const plim__torch_row other = {"", PLIM__SAVES_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME};
     const plim__torch_row *row = plim__torch_row_find(node->op_name);
     if (!row && !a->unknown && !*node->domain) a->unknown = node->op_name;
     return row ? row : &other;
@@ -121,7 +121,7 @@ static void find_trained(plim__autograd *a) {
 
 plim_status plim__autograd_init(plim__autograd *a, const plim_graph *g, const plim_model_options *options,
                                 plim__timeline *timeline, plim_error *error) {
-    *a = (plim__autograd){.g = g, .options = options, .keeps = true};
+    *a = (plim__autograd){.g = g, .options = options, .saving = true};
     size_t values = g->values.count + 1, nodes = g->nodes.count + 1;
     plim__tape_init(&a->tape, timeline);
     a->storage = plim__alloc_zero(values, sizeof *a->storage);
@@ -152,7 +152,7 @@ void plim__autograd_free(plim__autograd *a) {
     plim__free(a->first);
     plim__free(a->count);
     plim__free(a->uses);
-    plim__vec_free(&a->kept);
+    plim__vec_free(&a->saved);
 }
 
 /* --- forward -------------------------------------------------------------------------------------------------- */
@@ -161,16 +161,16 @@ static const char *name_of(const plim__autograd *a, plim_value value) {
     return value >= 0 && a->g->values.items[value].name ? a->g->values.items[value].name : "";
 }
 
-static void keep(plim__autograd *a, uint32_t storage) {
-    if (!storage || !a->keeps || a->tape.failed) return;
+static void save(plim__autograd *a, uint32_t storage) {
+    if (!storage || !a->saving || a->tape.failed) return;
     plim__tape_hold(&a->tape, storage);
-    if (!plim__vec_push(&a->kept, storage)) a->tape.failed = true;
+    if (!plim__vec_push(&a->saved, storage)) a->tape.failed = true;
 }
 
 /* A new storage that autograd alone holds. */
-static void keep_new(plim__autograd *a, const plim__node *node, const char *what, uint64_t bytes) {
+static void save_new(plim__autograd *a, const plim__node *node, const char *what, uint64_t bytes) {
     uint32_t storage = plim__tape_new(&a->tape, what, node->op_name, PLIM__KIND_ACTIVATION, bytes);
-    keep(a, storage);
+    save(a, storage);
     plim__tape_drop(&a->tape, storage);
 }
 
@@ -233,7 +233,7 @@ static void mark_operator(plim__autograd *a, const plim__node *node, bool backwa
     plim__tape_mark(&a->tape, PLIM__MARK_OPERATOR, 0, text);
 }
 
-/* Bytes of the numbers that a normalisation keeps beside its input. */
+/* Bytes of the numbers that a normalisation saves beside its input. */
 static uint64_t statistics_of(const plim__autograd *a, const plim__node *node) {
     const plim__shape *shape = &a->g->values.items[plim__node_in(node, 0)].shape;
     bool channels = strcmp(node->op_name, "BatchNormalization") == 0;
@@ -243,37 +243,37 @@ static uint64_t statistics_of(const plim__autograd *a, const plim__node *node) {
     return elements_of(a, plim__node_in(node, 0)) / (uint64_t)(last > 0 ? last : 1) * 8;
 }
 
-static void keep_inputs(plim__autograd *a, const plim__node *node, const uint32_t *inputs) {
+static void save_inputs(plim__autograd *a, const plim__node *node, const uint32_t *inputs) {
     for (size_t i = 0; i < node->inputs.count && i < 8; i++) {
         bool other = false; /* an input is needed for the gradients of the others */
         for (size_t k = 0; k < node->inputs.count; k++)
             other = other || (k != i && node->inputs.items[k] >= 0 && a->needs[node->inputs.items[k]]);
-        if (other || node->inputs.count == 1) keep(a, inputs[i]);
+        if (other || node->inputs.count == 1) save(a, inputs[i]);
     }
 }
 
-static void keep_for(plim__autograd *a, const plim__node *node, const plim__torch_row *row, const uint32_t *inputs) {
+static void save_for(plim__autograd *a, const plim__node *node, const plim__torch_row *row, const uint32_t *inputs) {
     plim_value out = plim__node_out(node, 0), in = plim__node_in(node, 0);
-    switch (row->keeps) {
-    case PLIM__KEEPS_NOTHING: return;
-    case PLIM__KEEPS_X: keep_inputs(a, node, inputs); return;
-    case PLIM__KEEPS_X0: keep(a, inputs[0]); return;
-    case PLIM__KEEPS_Y: keep(a, a->storage[out]); return;
-    case PLIM__KEEPS_MASK: keep_new(a, node, "mask", elements_of(a, out)); return;
-    case PLIM__KEEPS_INDEX:
-        keep(a, inputs[0]);
-        keep_new(a, node, "indices", elements_of(a, out) * 8);
+    switch (row->saves) {
+    case PLIM__SAVES_NOTHING: return;
+    case PLIM__SAVES_X: save_inputs(a, node, inputs); return;
+    case PLIM__SAVES_X0: save(a, inputs[0]); return;
+    case PLIM__SAVES_Y: save(a, a->storage[out]); return;
+    case PLIM__SAVES_MASK: save_new(a, node, "mask", elements_of(a, out)); return;
+    case PLIM__SAVES_INDEX:
+        save(a, inputs[0]);
+        save_new(a, node, "indices", elements_of(a, out) * 8);
         return;
-    case PLIM__KEEPS_STATS:
-        keep(a, inputs[0]);
-        keep_new(a, node, "statistics", statistics_of(a, node));
+    case PLIM__SAVES_STATS:
+        save(a, inputs[0]);
+        save_new(a, node, "statistics", statistics_of(a, node));
         return;
-    case PLIM__KEEPS_ATTENTION: {
+    case PLIM__SAVES_ATTENTION: {
         const plim__shape *shape = &a->g->values.items[in].shape;
         int64_t width = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
-        for (size_t i = 0; i < node->inputs.count && i < 8; i++) keep(a, inputs[i]);
-        keep(a, a->storage[out]);
-        keep_new(a, node, "log-sum-exp", elements_of(a, in) / (uint64_t)(width > 0 ? width : 1) * 4);
+        for (size_t i = 0; i < node->inputs.count && i < 8; i++) save(a, inputs[i]);
+        save(a, a->storage[out]);
+        save_new(a, node, "log-sum-exp", elements_of(a, in) / (uint64_t)(width > 0 ? width : 1) * 4);
         return;
     }
     }
@@ -301,7 +301,7 @@ static plim_value shared_input(plim__autograd *a, const plim__node *node, const 
     plim_value in = plim__node_in(node, 0);
     int32_t maker = in >= 0 ? a->g->values.items[in].producer : -1;
     const plim__torch_row *before = maker >= 0 ? plim__torch_row_find(a->g->nodes.items[maker].op_name) : NULL;
-    bool writable = before && before->keeps != PLIM__KEEPS_Y && a->uses[in] == 1;
+    bool writable = before && before->saves != PLIM__SAVES_Y && a->uses[in] == 1;
     return writable ? in : PLIM_NO_VALUE;
 }
 
@@ -311,8 +311,8 @@ static void adapt(plim__autograd *a, const plim__node *node, uint32_t input) {
     if (!has_adapter(a, node)) return;
     const plim__shape *shape = &a->g->values.items[out].shape;
     uint64_t last = shape->rank > 0 && shape->dims[shape->rank - 1] > 0 ? (uint64_t)shape->dims[shape->rank - 1] : 1;
-    keep(a, input);
-    keep_new(a, node, "adapter", elements_of(a, out) / last * (uint64_t)a->options->lora * a->width[out]);
+    save(a, input);
+    save_new(a, node, "adapter", elements_of(a, out) / last * (uint64_t)a->options->lora * a->width[out]);
     uint32_t added =
         plim__tape_new(&a->tape, "adapter", node->op_name, PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, out));
     plim__tape_drop(&a->tape, added);
@@ -335,13 +335,13 @@ static void forward_node(plim__autograd *a, size_t n) {
                                                 plim__autograd_bytes(a, out));
         a->left[out] = a->uses[out];
     }
-    a->first[n] = (uint32_t)a->kept.count;
+    a->first[n] = (uint32_t)a->saved.count;
     plim_value out = plim__node_out(node, 0);
     if (out >= 0 && a->needs[out]) {
-        keep_for(a, node, row, inputs);
+        save_for(a, node, row, inputs);
         adapt(a, node, inputs[0]);
     }
-    a->count[n] = (uint32_t)a->kept.count - a->first[n];
+    a->count[n] = (uint32_t)a->saved.count - a->first[n];
     for (size_t i = 0; i < node->inputs.count; i++) {
         plim_value in = node->inputs.items[i];
         if (i < 8) plim__tape_drop(&a->tape, temporary[i]);
@@ -419,7 +419,7 @@ static void backward_node(plim__autograd *a, size_t n) {
         plim__tape_drop(&a->tape, a->gradient[out]);
         a->gradient[out] = 0;
     }
-    for (uint32_t i = 0; i < a->count[n]; i++) plim__tape_drop(&a->tape, a->kept.items[a->first[n] + i]);
+    for (uint32_t i = 0; i < a->count[n]; i++) plim__tape_drop(&a->tape, a->saved.items[a->first[n] + i]);
     a->count[n] = 0;
 }
 

@@ -9,17 +9,17 @@ typedef struct plim__autograd {
     const plim_graph *g;
     const plim_model_options *options;
     plim__tape tape;
-    uint32_t *storage;       /* of each value, while the program holds it */
-    uint32_t *gradient;      /* of each value */
-    uint32_t *half;          /* autocast: the 16-bit copy of each weight */
-    uint8_t *width;          /* bytes of an element of each floating value */
-    bool *needs;             /* a gradient is needed */
-    int32_t *uses;           /* of each value, in all */
-    int32_t *left;           /* ... in this pass */
-    PLIM_VEC(uint32_t) kept; /* storages that autograd keeps; those of node n from first[n] to first[n + 1] in order */
-    uint32_t *first, *count; /* of each node */
-    const char *unknown;     /* an operator that PyTorch's rows do not have; NULL: none */
-    bool keeps;              /* autograd is on */
+    uint32_t *storage;        /* of each value, while the program holds it */
+    uint32_t *gradient;       /* of each value */
+    uint32_t *half;           /* autocast: the 16-bit copy of each weight */
+    uint8_t *width;           /* bytes of an element of each floating value */
+    bool *needs;              /* a gradient is needed */
+    int32_t *uses;            /* of each value, in all */
+    int32_t *left;            /* ... in this pass */
+    PLIM_VEC(uint32_t) saved; /* storages that autograd saves; those of node n from first[n] to first[n + 1] in order */
+    uint32_t *first, *count;  /* of each node */
+    const char *unknown;      /* an operator that PyTorch's rows do not have; NULL: none */
+    bool saving;              /* autograd is on */
 } plim__autograd;
 
 plim_status plim__autograd_init(plim__autograd *a, const plim_graph *g, const plim_model_options *options,

@@ -2,16 +2,16 @@
 #ifndef PLIM_FIT_AUTOGRAD_ROWS_H
 #define PLIM_FIT_AUTOGRAD_ROWS_H
 
-typedef enum plim__torch_keeps {
-    PLIM__KEEPS_NOTHING,
-    PLIM__KEEPS_X,
-    PLIM__KEEPS_X0,
-    PLIM__KEEPS_Y,
-    PLIM__KEEPS_MASK,
-    PLIM__KEEPS_INDEX,
-    PLIM__KEEPS_STATS,
-    PLIM__KEEPS_ATTENTION
-} plim__torch_keeps;
+typedef enum plim__torch_saves {
+    PLIM__SAVES_NOTHING,
+    PLIM__SAVES_X,
+    PLIM__SAVES_X0,
+    PLIM__SAVES_Y,
+    PLIM__SAVES_MASK,
+    PLIM__SAVES_INDEX,
+    PLIM__SAVES_STATS,
+    PLIM__SAVES_ATTENTION
+} plim__torch_saves;
 
 typedef enum plim__torch_memory {
     PLIM__MEMORY_NEW,
@@ -25,7 +25,7 @@ typedef enum plim__torch_cast { PLIM__CAST_SAME, PLIM__CAST_HALF, PLIM__CAST_FUL
 
 typedef struct plim__torch_row {
     const char *name;
-    plim__torch_keeps keeps;
+    plim__torch_saves saves;
     plim__torch_memory memory;
     plim__torch_cast cast;
 } plim__torch_row;

@@ -132,7 +132,7 @@ static void feed(steps *s) {
     }
 }
 
-/* Cross entropy on the first output: log-softmax is kept, and has a gradient of its own. */
+/* Cross entropy on the first output: log-softmax is saved, and has a gradient of its own. */
 static void take_loss(steps *s) {
     plim__autograd *a = &s->a;
     plim_value out = a->g->outputs.count ? a->g->outputs.items[0] : PLIM_NO_VALUE;
@@ -166,7 +166,7 @@ static void drop_casts(plim__autograd *a) {
     }
 }
 
-/* Where exactly one tensor that needs a gradient is alive, spread so that blocks keep about the same. */
+/* Where exactly one tensor that needs a gradient is alive, spread so that blocks save about the same. */
 static bool find_cuts(steps *s) {
     plim__autograd *a = &s->a;
     size_t weighted = 0, since = 0, alive = 0;
@@ -208,7 +208,7 @@ static void hold_crossing(steps *s, uint32_t *held) {
         held[v] = plim__autograd_is_weight(a, (plim_value)v) ? 0 : plim__tape_hold(&a->tape, a->storage[v]);
 }
 
-/* Runs a block again from what was held at its start, this time keeping what autograd needs, and then backward. */
+/* Runs a block again from what was held at its start, this time saving what autograd needs, and then backward. */
 static void repeat_block(steps *s, size_t from, size_t to, const uint32_t *held) {
     plim__autograd *a = &s->a;
     for (size_t v = 0; v < a->g->values.count; v++) {
@@ -217,7 +217,7 @@ static void repeat_block(steps *s, size_t from, size_t to, const uint32_t *held)
         a->left[v] = INT32_MAX;
     }
     plim__tape_phase(&a->tape, PLIM__PHASE_RECOMPUTE);
-    a->keeps = true;
+    a->saving = true;
     plim__autograd_forward(a, from, to);
     for (size_t v = 0; v < a->g->values.count; v++) {
         if (plim__autograd_is_weight(a, (plim_value)v)) continue;
@@ -229,7 +229,7 @@ static void repeat_block(steps *s, size_t from, size_t to, const uint32_t *held)
     for (size_t v = 0; v < a->g->values.count; v++) plim__tape_drop(&a->tape, held[v]);
 }
 
-/* Forward without keeping anything but what enters each block; the last block is not run twice. */
+/* Forward that saves nothing but what enters each block; the last block is not run twice. */
 static void run_blocks(steps *s) {
     plim__autograd *a = &s->a;
     size_t blocks = s->cuts.count + 1, values = a->g->values.count + 1;
@@ -240,15 +240,15 @@ static void run_blocks(steps *s) {
     }
     for (size_t b = 0; b < blocks; b++) {
         size_t from = b ? s->cuts.items[b - 1] : 0, to = b + 1 < blocks ? s->cuts.items[b] : a->g->nodes.count;
-        a->keeps = b + 1 == blocks;
-        if (!a->keeps) hold_crossing(s, held + b * values);
+        a->saving = b + 1 == blocks;
+        if (!a->saving) hold_crossing(s, held + b * values);
         plim__autograd_forward(a, from, to);
     }
     take_loss(s);
     plim__autograd_backward(a, blocks > 1 ? s->cuts.items[blocks - 2] : 0, a->g->nodes.count);
     for (size_t b = blocks - 1; b-- > 0;)
         repeat_block(s, b ? s->cuts.items[b - 1] : 0, s->cuts.items[b], held + b * values);
-    a->keeps = true;
+    a->saving = true;
     plim__free(held);
 }
 
@@ -288,7 +288,7 @@ static void run_step(steps *s, uint64_t number) {
     for (int64_t round = 0; round < rounds; round++) {
         plim__tape_phase(&a->tape, PLIM__PHASE_FORWARD);
         feed(s);
-        a->kept.count = 0;
+        a->saved.count = 0;
         if (s->cuts.count)
             run_blocks(s);
         else

@@ -1,4 +1,4 @@
-/* A training step of an ONNX model as PyTorch would run it: which tensors it makes, what its autograd keeps, when each one
+/* A training step of an ONNX model as PyTorch would run it: which tensors it makes, what its autograd saves, when each one
  * is freed. The result is a timeline like that of a captured program. */
 #ifndef PLIM_FIT_MODEL_H
 #define PLIM_FIT_MODEL_H

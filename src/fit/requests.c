@@ -27,7 +27,7 @@ plim_status plim__requests_from_timeline(const plim__timeline *timeline, plim__r
     return fine ? PLIM_OK : no_memory(error);
 }
 
-/* The life that begins at a tick with so many bytes. */
+/* The life that begins at a tick with a given size. */
 static uint32_t life_at(const plim__timeline *timeline, uint32_t tick, uint64_t bytes) {
     size_t low = 0, high = timeline->lives.count;
     while (low < high) {

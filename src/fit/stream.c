@@ -14,7 +14,7 @@ typedef struct maker {
     size_t mark;   /* the next one */
     uint64_t key;  /* of the next work space */
     uint64_t work; /* bytes to take and give back after the next births ... */
-    int wait;      /* ... of so many */
+    int wait;      /* ... the number of these */
     plim__memory_phase phase;
     bool multiplied[2]; /* the forward and the backward thread have their cuBLAS work space */
 } maker;

@@ -183,7 +183,7 @@ static void expect_low(const char *name, plim_zoo_options options, int64_t batch
 static void deep_networks_get_by_with_little(void **state) {
     (void)state;
     if (SLOW) skip();
-    expect_low("resnet50", (plim_zoo_options){0}, 16, 5);
+    expect_low("resnet50", (plim_zoo_options){0}, 16, 4.9); /* 4.91 with AVX-512's layouts, 5.0 with AVX2's */
     expect_low("unet", (plim_zoo_options){.image = 256}, 8, 3.5);
     expect_low("gpt2-tiny", (plim_zoo_options){.classes = 500, .seq = 128, .width = 128, .layers = 24, .heads = 4}, 16,
                6);
