@@ -38,7 +38,7 @@ typedef struct plim_pack_result {
                           * when the capacity was not reached, no packing fits the capacity */
     bool fits;           /* height <= capacity; true when no capacity was given */
     bool timed_out;      /* the deadline, not the work limit, ended the search: another run may differ */
-    int64_t nodes;       /* branches the exact search looked at */
+    int64_t nodes;       /* branches that the exact search visited */
     double seconds;
 } plim_pack_result;
 

@@ -10,7 +10,7 @@
 struct plim__setting {
     plim__levers levers; /* without a limit */
     plim_class class;
-    plim__variant *variant; /* NULL: made again when it is needed */
+    plim__variant *variant; /* NULL: rebuilt when it is needed */
     plim__spill_list spillable;
     plim__depend *depend;
     double *seconds; /* of each lowered step */

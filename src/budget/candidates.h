@@ -44,7 +44,7 @@ plim_status plim__candidates_smallest(plim__candidates *candidates, bool *found,
 plim_status plim__candidates_fastest(plim__candidates *candidates, bool *found, plim__candidate *fastest,
                                      plim_error *error);
 
-/* Frees the programs: they are made again when a candidate is taken. */
+/* Frees the programs: they are rebuilt when a candidate is taken. */
 void plim__candidates_release(plim__candidates *candidates);
 /* The variant of a candidate, packed. It is the caller's. */
 plim_status plim__candidates_take(plim__candidates *candidates, const plim__candidate *candidate,

@@ -21,7 +21,7 @@ typedef struct plim__task {
     int effort;           /* as in plim__recompute_options */
 } plim__task;
 
-/* What identifies a candidate, so that its program can be made again. */
+/* What identifies a candidate, so that its program can be rebuilt. */
 typedef struct plim__levers {
     int64_t micro_batch;     /* samples of one run */
     int64_t loss_rows;       /* rows of scores at a time in the last layer and its loss; 0: all */

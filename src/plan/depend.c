@@ -62,7 +62,7 @@ static plim_status find_operands(plim__depend *d, plim_error *error) {
     return ok ? PLIM_OK : no_memory(error);
 }
 
-/* Where the output of a step may lie: what plim__plan_create looks at that does not depend on the order. */
+/* Where the output of a step may lie: what plim__plan_create examines that does not depend on the order. */
 static void find_sharing(plim__depend *d, size_t s) {
     const plim__step *step = &d->program->steps.items[s];
     d->over[s] = d->onto[s] = -1;

@@ -75,7 +75,7 @@ static inline int64_t plim__pack_align(int64_t offset, int64_t alignment) {
 }
 
 /* What may still be spent. Work is counted in steps of inner loops, so that the same input takes the same path on
- * any machine; the clock is looked at rarely, and only to give up. */
+ * any machine; the clock is read rarely, and only to give up. */
 typedef struct plim__pack_budget {
     int64_t work;    /* left */
     double deadline; /* on plim__clock_seconds; 0 for none */

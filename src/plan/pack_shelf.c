@@ -126,7 +126,7 @@ void plim__pack_shelf_remove(plim__pack_shelf *shelf, int64_t offset) {
     if (at < 0 || from->entries[at].offset != offset) return;
     memmove(from->entries + at, from->entries + at + 1, (size_t)(from->count - at - 1) * sizeof(entry));
     if (--from->count > 0) return;
-    while (*link != from) link = &(*link)->next; /* no empty blocks: a block's first entry is looked at */
+    while (*link != from) link = &(*link)->next; /* no empty blocks: a block's first entry is read */
     *link = from->next;
     from->next = shelf->spare;
     shelf->spare = from;

@@ -11,7 +11,7 @@ typedef struct plim__pack_shelf {
     struct plim__pack_block *all, *wide, *stretch[PLIM__PACK_STRETCHES]; /* first blocks */
     struct plim__pack_block *spare;
     bool brief;   /* only what is alive stays on the shelf: see plim__pack_shelf_remove */
-    int64_t work; /* items looked at */
+    int64_t work; /* items visited */
 } plim__pack_shelf;
 
 void plim__pack_shelf_init(plim__pack_shelf *shelf, const plim__pack_problem *problem);

@@ -65,7 +65,7 @@ static uint64_t hash_of(const plim__pack_state *state, int32_t item) {
     return plim__pack_mix((uint64_t)state->problem->items[item].kind, (uint64_t)state->low[item]);
 }
 
-/* Insertion sort by low: lists change little between two looks. */
+/* Insertion sort by low: lists change little between two calls. */
 static void sort_section(const int64_t *low, int32_t *list, int32_t count) {
     for (int32_t i = 1; i < count; i++) {
         int32_t item = list[i];

@@ -31,8 +31,8 @@ typedef struct plim__pack_state {
     plim__pack_section *sections;
     int32_t *unplaced;   /* section → how many */
     int32_t *crossing;   /* section → unplaced items alive in it and the next */
-    int32_t *sorted;     /* problem->live: the unplaced items of each section first, sorted by low when last looked
-                          * at, then the placed ones, the last placed first */
+    int32_t *sorted;     /* problem->live: the unplaced items of each section first, sorted by low when last
+                          * read, then the placed ones, the last placed first */
     int64_t *size;       /* item → padded size, close together for the inner loop */
     uint64_t *conflicts; /* section → dead ends found there */
     uint64_t hash;       /* of the lows of all unplaced items */

@@ -51,13 +51,13 @@ typedef struct plim__search {
     plim__draft now; /* what is searched from */
     plim__draft trial, best;
     /* of each step */
-    int32_t *first; /* where its first run is, in the schedule that was looked at */
+    int32_t *first; /* where its first run is, in the schedule that was surveyed */
     int32_t *runs;  /* how often it runs */
     int32_t *stamp;
     int32_t stamps;
     /* of each buffer, while walking a schedule */
     int32_t *since, *until; /* the last use so far, and the last use of what it holds now */
-    /* `now` as it was looked at (search_look.c): of each place */
+    /* `now` as it was surveyed (search_survey.c): of each place */
     int64_t *live;  /* bytes in use, with workspace ... */
     int64_t *cut;   /* ... and bytes from before it that are in use there or later */
     int64_t *area;  /* sums from the left: bytes above the target ... */
@@ -94,12 +94,12 @@ double plim__search_cost(const plim__search *search, const plim__draft *draft); 
 /* Bytes above the target, summed up over the places of the draft. */
 int64_t plim__search_excess(plim__search *search, const plim__draft *draft, int64_t target);
 uint64_t plim__search_random(plim__search *search, uint64_t below);
-/* Takes out runs whose outputs no step reads before they are made again. */
+/* Takes out runs whose outputs no step reads before they are computed again. */
 void plim__search_clean(plim__search *search, plim__draft *draft);
 
-/* Looks at `now`: live bytes, area and above for the target, runs, versions; since and until are those before the first
+/* Surveys `now`: live bytes, area and above for the target, runs, versions; since and until are those before the first
  * step. */
-void plim__search_look(plim__search *search, int64_t target);
+void plim__search_survey(plim__search *search, int64_t target);
 /* Walks over the step at `place`: since and until are those behind it. */
 void plim__search_pass(plim__search *search, int32_t place);
 /* Whether live bytes are at most `bytes` at all places from `from` to `to`. */
@@ -108,7 +108,7 @@ bool plim__search_below(const plim__search *search, int32_t from, int32_t to, in
 int32_t plim__search_version(const plim__search *search, int32_t buffer, int32_t place);
 #define PLIM__PLACES 32 /* in a block of places */
 
-/* Trials: what would `now`, as it was looked at, be like with some steps put in before a place, or without the run at a
+/* Trials: what would `now`, as it was surveyed, be like with some steps put in before a place, or without the run at a
  * place? Runs that no step would read any more are taken out, as plim__search_clean does. Returns bytes above the target,
  * summed up over the places; when they are `enough` or more it may return any number from there. */
 int64_t plim__search_with(plim__search *search, const struct plim__drop *drop, int64_t target, int64_t enough);
@@ -117,7 +117,7 @@ double plim__search_more(const plim__search *search); /* seconds that the last t
 bool plim__trials_create(plim__search *search);
 void plim__trials_free(struct plim__trials *trials);
 
-/* Drops buffers between two uses and makes them again before the second until `now` needs at most `target`. False when
+/* Drops buffers between two uses and computes them again before the second until `now` needs at most `target`. False when
  * it gets no further; `now` is then the lowest schedule found. */
 bool plim__search_drop(plim__search *search, int64_t target);
 /* Takes out repetitions of `now` that the target leaves room for, the dearest first. */

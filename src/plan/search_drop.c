@@ -15,9 +15,9 @@
 #define TRIED 8 /* drops that are tried for real in each round; all of them when none of these helps */
 #define SMALL 4 /* an input of less than 1/4 of what is computed from it is better held than computed again */
 
-/* --- making again ------------------------------------------------------------------------------------------------- */
+/* --- computing again ---------------------------------------------------------------------------------------------- */
 
-/* Collected while walking `now` up to the place before which things are made again. */
+/* Collected while walking `now` up to the place before which steps run again. */
 struct closure {
     int32_t *steps; /* in the order in which they run */
     int32_t count;
@@ -26,12 +26,12 @@ struct closure {
     int64_t target;
     double seconds;
     double harm;  /* byte places above the target that longer lives of inputs add */
-    bool keep;    /* inputs live on wherever they can; otherwise they are made again unless small */
+    bool keep;    /* inputs live on wherever they can; otherwise they are computed again unless small */
     double gain;  /* bytes above the target that it may take away ... */
     double least; /* ... and how many it must for each second, to be of interest */
 };
 
-/* An input that is gone at the place: does it live on, or is it made again? */
+/* An input that is gone at the place: does it live on, or is it computed again? */
 static bool lives_on(const plim__search *s, const struct closure *c, int32_t b) {
     int32_t maker = s->depend->maker[b];
     if (maker < 0 || !s->depend->repeatable[maker] || c->keep) return true;
@@ -160,7 +160,7 @@ static bool drop_one(plim__search *s, int64_t target) {
 
 bool plim__search_drop(plim__search *search, int64_t target) {
     for (;;) {
-        plim__search_look(search, target);
+        plim__search_survey(search, target);
         if (search->area[search->now.count] == 0) return true;
         if (!drop_one(search, target)) return false;
     }

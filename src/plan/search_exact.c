@@ -284,7 +284,7 @@ static bool search(struct exact *e, size_t states) {
     mask there = {0};
     for (size_t i = 0; i < d->input_count; i++) put(&there, e->number[d->inputs[i]]);
     reach(e, there, 0, NO_NODE, -1, 0);
-    for (size_t looked = 0; !e->failed && e->heap.count > 0 && looked < states;) {
+    for (size_t expanded = 0; !e->failed && e->heap.count > 0 && expanded < states;) {
         int32_t at = pop_heap(e);
         if (e->nodes.items[at].closed) continue;
         e->nodes.items[at].closed = true;
@@ -299,7 +299,7 @@ static bool search(struct exact *e, size_t states) {
         }
         if (e->nodes.count > e->table_size / 2 || e->nodes.count > INT32_MAX / 2) return false;
         expand(e, at);
-        looked++;
+        expanded++;
     }
     return false;
 }

@@ -38,7 +38,7 @@ static bool has_room(const plim__search *s, int32_t place, int64_t target) {
 /* The repetitions for which there may be room, the dearest first. */
 static size_t find_removals(plim__search *s, int64_t target) {
     size_t count = 0;
-    plim__search_look(s, target);
+    plim__search_survey(s, target);
     for (size_t i = 0; i < s->now.count; i++) {
         int32_t step = s->now.steps[i];
         if (s->first[step] < (int32_t)i && has_room(s, (int32_t)i, target))

@@ -87,7 +87,7 @@ static void measure(plim__search *s, int64_t target) {
     }
 }
 
-void plim__search_look(plim__search *s, int64_t target) {
+void plim__search_survey(plim__search *s, int64_t target) {
     find_versions(s);
     find_blocks(s);
     measure(s, target);

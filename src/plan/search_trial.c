@@ -5,7 +5,7 @@
  *              0 1 2 3 4 5 6 7          use before, the new one takes its further uses, inputs of `b` live on
  *
  * Only few versions end somewhere else. The blocks of memory that these lie in are taken away and rebuilt, as the
- * schedule would build them; everything else stays as it was looked at. Measuring the trial as a whole gives the same
+ * schedule would build them; everything else stays as it was surveyed. Measuring the trial as a whole gives the same
  * numbers, at the price of walking over all of it. */
 #include <string.h>
 

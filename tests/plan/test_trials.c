@@ -62,7 +62,7 @@ static void compare_without(plim__search *s, int64_t target) {
         int64_t trial = plim__search_without(s, place, target, INT64_MAX);
         build(s, &(struct plim__drop){.place = place}, true);
         assert_int_equal(trial, measured(s, target, &more));
-        plim__search_look(s, target);
+        plim__search_survey(s, target);
     }
 }
 
@@ -82,7 +82,7 @@ static void compare_all(const plim__program *program, int rounds) {
         int64_t target = most / 8 * (1 + (int64_t)draw(7));
         struct plim__drop drop;
         int32_t steps[MOST];
-        plim__search_look(s, target);
+        plim__search_survey(s, target);
         assert_int_equal(s->area[s->now.count], plim__search_excess(s, &s->now, target));
         for (int32_t place = 1; place < (int32_t)s->now.count; place++) {
             if (!find_drop(s, place, steps, &drop)) continue;
@@ -93,7 +93,7 @@ static void compare_all(const plim__program *program, int rounds) {
             build(s, &drop, false);
             assert_int_equal(trial, measured(s, target, &more));
             assert_true(trial_more == more);
-            plim__search_look(s, target); /* measuring used its memory */
+            plim__search_survey(s, target); /* measuring used its memory */
         }
         compare_without(s, target);
         for (int tries = 0; tries < 20; tries++) {
