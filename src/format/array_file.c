@@ -71,7 +71,7 @@ plim_status plim_arrays_save(const plim_array *arrays, size_t count, const char 
     plim__weights weights = {.items = items,
                              .count = count,
                              .context = (void *)(uintptr_t)arrays, /* only read */
-                             .look = data_of};
+                             .view = data_of};
     plim_status status = plim__safetensors_write(path, &weights, NULL, 0, error);
     plim__free(items);
     return status;

@@ -1,6 +1,6 @@
 /* The memo: how a pickle refers to an object that it has already written, by number. CPython numbers every
  * container and string, millions in a long trace, and uses few of the numbers again; counting the uses first
- * lets the reader forget an object after its last. */
+ * lets the reader release an object after its last. */
 #include <stdlib.h>
 #include <string.h>
 

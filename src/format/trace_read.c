@@ -4,9 +4,9 @@
  * Within a limit, passes that only count come first. A record that is too large is thinned out: of its steps one in
  * `every` is taken, and of the others only what outlives them.
  *
- *   step     1       2       3       4       5            every = 2
- *   kept     ├────────────────────────────────────        stays
- *   passing  ├──┤    ├──┤    ├──┤    ├──┤    ├──┤         of steps 1, 3 and 5
+ *   step        1       2       3       4       5            every = 2
+ *   persistent  ├────────────────────────────────────        stays
+ *   transient   ├──┤    ├──┤    ├──┤    ├──┤    ├──┤         of steps 1, 3 and 5
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ enum { LONGEST_RECORD = 65535 * 8 };
 
 /* Lives of one buffer that are not over: the youngest is `last`, older ones hang behind it. */
 typedef struct open_life {
-    uint32_t life;  /* index into lives; LEFT_OUT: began in a step that is left out, and would outlive it as it looks */
+    uint32_t life;  /* index into lives; LEFT_OUT: began in a step that is left out, and seems to outlive it */
     uint32_t older; /* index into `open` plus one; 0 ends the list */
     uint32_t buffer;
     uint64_t offset, bytes;

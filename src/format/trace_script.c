@@ -11,7 +11,7 @@
 
 enum { CUE_PHASE, CUE_OPERATOR, CUE_DEATH, CUE_BIRTH, CUE_TYPES };
 
-static bool is_kept(const plim__timeline_life *life) { return life->born == 0 && life->died == PLIM__NEVER; }
+static bool is_persistent(const plim__timeline_life *life) { return life->born == 0 && life->died == PLIM__NEVER; }
 
 static uint32_t last_tick(const plim__timeline *timeline) {
     uint32_t last = timeline->ticks;
@@ -46,11 +46,11 @@ static void visit_all(visit *v, const plim__timeline *timeline, const uint32_t *
     }
     for (size_t i = 0; i < timeline->lives.count; i++) {
         const plim__timeline_life *life = &timeline->lives.items[i];
-        if (!is_kept(life) && life->died != PLIM__NEVER)
+        if (!is_persistent(life) && life->died != PLIM__NEVER)
             put(v, life->died, (plim__trace_cue){.id = buffers[i], .born = life->born, .what = CUE_DEATH});
     }
     for (size_t i = 0; i < timeline->lives.count; i++)
-        if (!is_kept(&timeline->lives.items[i]))
+        if (!is_persistent(&timeline->lives.items[i]))
             put(v, timeline->lives.items[i].born, (plim__trace_cue){.id = buffers[i], .what = CUE_BIRTH});
 }
 
@@ -59,7 +59,7 @@ static plim_status define(plim__trace *trace, const plim__timeline *timeline, pl
     for (size_t i = 0; i < timeline->lives.count; i++) {
         const plim__timeline_life *life = &timeline->lives.items[i];
         PLIM_TRY(plim__trace_define_life(trace, timeline, life, &buffers[i], error));
-        if (is_kept(life)) script->kept[script->kept_count++] = buffers[i];
+        if (is_persistent(life)) script->persistent[script->persistent_count++] = buffers[i];
     }
     for (size_t i = 0; i < timeline->marks.count; i++) {
         const plim__timeline_mark *mark = &timeline->marks.items[i];
@@ -89,10 +89,10 @@ plim_status plim__trace_script_make(plim__trace *trace, const plim__timeline *ti
                                     plim_error *error) {
     *script = (plim__trace_script){.ticks = last_tick(timeline) + 1};
     script->first = plim__alloc_zero((size_t)script->ticks + 2, sizeof *script->first);
-    script->kept = plim__alloc_array(timeline->lives.count + 1, sizeof *script->kept);
+    script->persistent = plim__alloc_array(timeline->lives.count + 1, sizeof *script->persistent);
     uint32_t *ids = plim__alloc_array(timeline->lives.count + timeline->marks.count + 1, sizeof *ids);
     uint32_t *next = plim__alloc_array((size_t)script->ticks + 1, sizeof *next);
-    plim_status status = script->first && script->kept && ids && next
+    plim_status status = script->first && script->persistent && ids && next
                              ? make(trace, timeline, script, ids, next, error)
                              : plim__fail_memory(error, "a recording", script->ticks * sizeof *next);
     plim__free(ids);
@@ -103,18 +103,18 @@ plim_status plim__trace_script_make(plim__trace *trace, const plim__timeline *ti
 void plim__trace_script_free(plim__trace_script *script) {
     plim__free(script->first);
     plim__free(script->cues);
-    plim__free(script->kept);
+    plim__free(script->persistent);
     *script = (plim__trace_script){0};
 }
 
 /* --- playing -------------------------------------------------------------------------------------------------- */
 
 void plim__trace_script_keep(plim__trace *trace, const plim__trace_script *script) {
-    for (size_t i = 0; i < script->kept_count; i++) plim__trace_born(trace, script->kept[i]);
+    for (size_t i = 0; i < script->persistent_count; i++) plim__trace_born(trace, script->persistent[i]);
 }
 
 void plim__trace_script_drop(plim__trace *trace, const plim__trace_script *script) {
-    for (size_t i = 0; i < script->kept_count; i++) plim__trace_died(trace, script->kept[i]);
+    for (size_t i = 0; i < script->persistent_count; i++) plim__trace_died(trace, script->persistent[i]);
 }
 
 void plim__trace_script_play(plim__trace *trace, const plim__trace_script *script, uint32_t tick) {

@@ -14,8 +14,8 @@ typedef struct plim__trace_script {
     uint32_t ticks;        /* the last one has only deaths */
     uint32_t *first;       /* cue of each tick; ticks + 1 of them */
     plim__trace_cue *cues; /* of a tick: phase, operator, deaths, births */
-    uint32_t *kept;        /* buffers that are there all the time */
-    size_t kept_count;
+    uint32_t *persistent;  /* buffers that are there all the time */
+    size_t persistent_count;
 } plim__trace_script;
 
 /* Defines the timeline's lives and operators in the trace. Free the script after a failure too. */

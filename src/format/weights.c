@@ -15,14 +15,14 @@ plim_status plim__weights_scratch(const plim__weights *weights, size_t *bytes, p
     for (size_t i = 0; i < weights->count; i++) {
         size_t need;
         PLIM_TRY(plim__weight_bytes(&weights->items[i], &need, error));
-        if (need > *bytes && !(weights->look && weights->look(weights->context, i))) *bytes = need;
+        if (need > *bytes && !(weights->view && weights->view(weights->context, i))) *bytes = need;
     }
     return PLIM_OK;
 }
 
 plim_status plim__weights_data(const plim__weights *weights, size_t index, void *scratch, const void **data,
                                plim_error *error) {
-    *data = weights->look ? weights->look(weights->context, index) : NULL;
+    *data = weights->view ? weights->view(weights->context, index) : NULL;
     if (*data) return PLIM_OK;
     PLIM_TRY(weights->read(weights->context, index, scratch, error));
     *data = scratch;
@@ -68,11 +68,11 @@ static size_t index_of(const plim__graph_weights *made, size_t item) {
     return made->indices ? made->indices[made->values[item]] : PLIM__NO_WEIGHT;
 }
 
-static const void *look(void *context, size_t item) {
+static const void *view(void *context, size_t item) {
     const plim__graph_weights *made = context;
     size_t index = index_of(made, item);
     if (index == PLIM__NO_WEIGHT) return made->g->values.items[made->values[item]].tensor->data;
-    return made->changed->look ? made->changed->look(made->changed->context, index) : NULL;
+    return made->changed->view ? made->changed->view(made->changed->context, index) : NULL;
 }
 
 static plim_status read_weight(void *context, size_t item, void *dense, plim_error *error) {
@@ -103,7 +103,7 @@ plim_status plim__graph_weights_make(plim__graph_weights *made, const plim_graph
         made->items[count++] = (plim__weight){value->name, value->tensor->dtype, value->tensor->shape};
     }
     plim__free(uses);
-    made->weights = (plim__weights){made->items, count, made, look, read_weight};
+    made->weights = (plim__weights){made->items, count, made, view, read_weight};
     return PLIM_OK;
 }
 

@@ -16,7 +16,7 @@ typedef struct plim__weights {
     size_t count;
     void *context; /* for the two below */
     /* Where the data lies in memory, row-major and packed; NULL when it does not lie there like this. May be NULL. */
-    const void *(*look)(void *context, size_t index);
+    const void *(*view)(void *context, size_t index);
     /* Writes the data row-major and packed to `dense`. */
     plim_status (*read)(void *context, size_t index, void *dense, plim_error *error);
 } plim__weights;

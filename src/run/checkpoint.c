@@ -1,4 +1,4 @@
-/* Checkpoints to files and back. One table says which fields there are, for both ways. */
+/* Checkpoints to files and back. One table says which fields there are, for both directions. */
 #include "run/checkpoint.h"
 
 #include <errno.h>
@@ -60,9 +60,9 @@ static const plim__weights *part_of(const joined *both, size_t *index) {
     return both->parts[1];
 }
 
-static const void *look(void *context, size_t index) {
+static const void *view(void *context, size_t index) {
     const plim__weights *part = part_of(context, &index);
-    return part->look ? part->look(part->context, index) : NULL;
+    return part->view ? part->view(part->context, index) : NULL;
 }
 
 static plim_status read_weight(void *context, size_t index, void *dense, plim_error *error) {
@@ -94,7 +94,7 @@ static plim_status join(joined *both, plim__weights *weights, plim_error *error)
         both->items[i].name = with_prefix(prefixes[i >= both->parts[0]->count], part->items[index].name);
         if (!both->items[i].name) return plim__fail_memory(error, "a checkpoint", strlen(part->items[index].name));
     }
-    *weights = (plim__weights){both->items, count, both, look, read_weight};
+    *weights = (plim__weights){both->items, count, both, view, read_weight};
     return PLIM_OK;
 }
 

@@ -15,7 +15,7 @@ typedef struct weights_case {
     const plim__weight *items;
 } weights_case;
 
-static inline const void *case_look(void *context, size_t index) {
+static inline const void *case_view(void *context, size_t index) {
     const weights_case *c = context;
     return c->in_place ? c->data[index] : NULL;
 }
@@ -32,7 +32,7 @@ static inline plim_status case_read(void *context, size_t index, void *dense, pl
 
 static inline plim__weights case_weights(weights_case *c, const plim__weight *items, size_t count) {
     c->items = items;
-    return (plim__weights){items, count, c, case_look, case_read};
+    return (plim__weights){items, count, c, case_view, case_read};
 }
 
 #endif
