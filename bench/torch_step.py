@@ -48,7 +48,7 @@ def make_optimizer(name, parameters, fused=None):
 
 
 def recompute_blocks(model, share):
-    """Makes this share of a network's blocks forget their activations and recompute them in the backward pass."""
+    """Makes this share of a network's blocks drop their activations and recompute them in the backward pass."""
     from torch.utils.checkpoint import checkpoint
 
     blocks, before = models.blocks(model), 0

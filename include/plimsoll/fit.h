@@ -67,8 +67,8 @@ typedef struct plim_fit_result {
     int early;                  /* patience was used up */
 } plim_fit_result;
 
-/* Schedules that end with the run and have no total get the number of its updates. When data cannot be read any more, what
- * was learned until then is in the checkpoint. */
+/* Schedules that end with the run and have no total get the number of its updates. When data cannot be read any more, the
+ * trainable state of that moment is in the checkpoint. */
 PLIM_API plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_options *options,
                               plim_fit_result *result, plim_error *error);
 

@@ -148,7 +148,7 @@ static const plim__option options[] = {
 const plim__command plim__command_data = {
     .name = "data",
     .usage = "PATH [OPTION...]",
-    .summary = "Look at a data set and measure how fast it can be read",
+    .summary = "Inspect a data set and measure how fast it can be read",
     .description =
         "PATH is a folder with IDX files as MNIST has them, a folder of images with one folder a class, an NPY, NPZ or "
         "CSV file, text, a token file, or 'synthetic'. KIND:PATH names the kind where the path does not tell.",

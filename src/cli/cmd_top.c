@@ -157,7 +157,7 @@ static json_t *table_json(viewer *v) {
 
 /* --- once ----------------------------------------------------------------------------------------------------- */
 
-static plim_status look(viewer *v, size_t detailed, plim_error *error) {
+static plim_status update(viewer *v, size_t detailed, plim_error *error) {
     plim_status status = plim_limits_read(0, &v->limits, error);
     if (status != PLIM_OK) return status;
     return plim_process_table_update(v->table, v->key, detailed, error);
@@ -167,9 +167,9 @@ static int show_once(viewer *v) {
     plim_error error;
     struct timespec pause = {(time_t)v->interval, (long)((v->interval - (double)(time_t)v->interval) * 1e9)};
     /* growth needs two readings */
-    if (look(v, 0, &error) != PLIM_OK) return plim__say_error(v->args, &error);
+    if (update(v, 0, &error) != PLIM_OK) return plim__say_error(v->args, &error);
     nanosleep(&pause, NULL);
-    if (look(v, SIZE_MAX, &error) != PLIM_OK) return plim__say_error(v->args, &error);
+    if (update(v, SIZE_MAX, &error) != PLIM_OK) return plim__say_error(v->args, &error);
     if (plim__args_json(v->args)) return plim__say_json(v->args, table_json(v));
     plim__str out = {0};
     draw(&out, v, false);
@@ -217,7 +217,7 @@ static bool wait_for_key(viewer *v, bool keys) {
     struct pollfd input = {.fd = keys ? STDIN_FILENO : -1, .events = POLLIN};
     for (double left; (left = until - plim__clock_seconds()) > 0;) {
         int ready = poll(&input, 1, (int)(left * 1000) + 1);
-        if (ready < 0) return true; /* a signal: look at what it was */
+        if (ready < 0) return true; /* a signal: see which */
         if (ready == 0) continue;
         char key;
         if (read(STDIN_FILENO, &key, 1) != 1) return false; /* the terminal is gone */
@@ -250,7 +250,7 @@ static int show_live(viewer *v) {
     enter_screen(&before, keys);
     plim_error error = {.status = PLIM_OK};
     plim_status status = PLIM_OK;
-    while (!asked_to_end && (status = look(v, (size_t)v->terminal.height, &error)) == PLIM_OK) {
+    while (!asked_to_end && (status = update(v, (size_t)v->terminal.height, &error)) == PLIM_OK) {
         show_frame(v);
         if (!wait_for_key(v, keys)) break;
         if (asked_to_stop) {
@@ -304,7 +304,7 @@ static const plim__option options[] = {
     {"once", 0, NULL, "print the table once and leave; so it is when standard output is no terminal"},
     {"sort", 's', "KEY", "sort by rss, pss, swap, shared, gpu, growth, pid or name"},
     {"rows", 'n', "N", "show at most N processes"},
-    {"interval", 'i', "SECONDS", "look again after SECONDS (2; with --once 0.5, to see the growth)"},
+    {"interval", 'i', "SECONDS", "read again after SECONDS (2; with --once 0.5, to see the growth)"},
     {0},
 };
 

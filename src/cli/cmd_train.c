@@ -143,7 +143,7 @@ static void say_text(struct train *t, const plim_fit_result *r) {
     plim__profile_print(&profile);
 }
 
-/* Interrupted: what was learned is in the checkpoint; where there is none, in the output. */
+/* Interrupted: the trainable state is in the checkpoint; where there is none, in the output. */
 static plim_status save_outputs(struct train *t, const plim_fit_result *r, plim_error *error) {
     const char *out;
     if (r->stopped && t->fit.checkpoint) return PLIM_OK;

@@ -1,4 +1,4 @@
-/* How shapes and large numbers look in tables. */
+/* How shapes and large numbers are written in tables. */
 #include "cli/format.h"
 
 #include <inttypes.h>

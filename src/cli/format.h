@@ -1,4 +1,4 @@
-/* How shapes and large numbers look in tables. */
+/* How shapes and large numbers are written in tables. */
 #ifndef PLIM_CLI_FORMAT_H
 #define PLIM_CLI_FORMAT_H
 

@@ -15,7 +15,7 @@ typedef struct plim__train_log {
 /* A new file; with `resume` the old one is kept until plim__train_log_seen tells where the run goes on. `path` may be
  * NULL. */
 plim_status plim__train_log_open(plim__train_log *log, const char *path, bool resume, plim_error *error);
-/* Steps and validations become lines; the beginning takes away lines of steps that will be made again. */
+/* Steps and validations become lines; the beginning takes away lines of steps that will run again. */
 plim_status plim__train_log_seen(plim__train_log *log, const plim_fit_event *event, plim_error *error);
 plim_status plim__train_log_close(plim__train_log *log, plim_error *error);
 

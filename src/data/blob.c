@@ -1,4 +1,4 @@
-/* Ranges of files, memory and spools behind one way to read. */
+/* Ranges of files, memory and spools behind one interface for reading. */
 #include "data/blob.h"
 
 #include <errno.h>

@@ -73,8 +73,8 @@ struct plim__pipeline {
     plim_error failure;          /* what the consumer was told last; OK for nothing */
     char last_bad[sizeof((plim_error *)0)->message];
 
-    double first_time, wait_seconds, look_time, look_wait;
-    int64_t samples, skipped, batches_since_look;
+    double first_time, wait_seconds, tune_time, tune_wait; /* tune_: at the last tuning */
+    int64_t samples, skipped, batches_since_tune;
 };
 
 /* --- slots ---------------------------------------------------------------------------------------------------- */
@@ -391,14 +391,14 @@ static slot *wait_for_batch(plim__pipeline *p) { /* NULL: the end */
 /* More depth helps only when the consumer waits although the workers had to wait for a free slot before: their speed
  * is enough on the whole, but not at every moment. */
 static void tune(plim__pipeline *p) {
-    if (++p->batches_since_look < TUNE_BATCHES) return;
-    double now = plim__clock_seconds(), waited = p->wait_seconds - p->look_wait, passed = now - p->look_time;
+    if (++p->batches_since_tune < TUNE_BATCHES) return;
+    double now = plim__clock_seconds(), waited = p->wait_seconds - p->tune_wait, passed = now - p->tune_time;
     if (p->slot_count < p->slot_most && p->blocked > 0 && waited > 0.02 * passed)
         (void)add_slot(p, NULL); /* without memory it stays as deep as it is */
-    p->look_time = now;
-    p->look_wait = p->wait_seconds;
+    p->tune_time = now;
+    p->tune_wait = p->wait_seconds;
     p->blocked = 0;
-    p->batches_since_look = 0;
+    p->batches_since_tune = 0;
 }
 
 static void release_held(plim__pipeline *p) {
@@ -444,7 +444,7 @@ plim_status plim__pipeline_next(plim__pipeline *p, plim_data_batch *batch, plim_
     *batch = (plim_data_batch){0};
     if (p->failure.status != PLIM_OK) return stop_with(p, &p->failure, error);
     if (p->worker_count == 0) {
-        p->first_time = p->look_time = plim__clock_seconds();
+        p->first_time = p->tune_time = plim__clock_seconds();
         PLIM_TRY(start_workers(p, error));
     }
     pthread_mutex_lock(&p->mutex);

@@ -1,4 +1,4 @@
-/* The common way of pointwise nodes into steps: which layout the output takes, which input it may overwrite.
+/* The common lowering of pointwise nodes into steps: which layout the output takes, which input it may overwrite.
  *
  *   all inputs as large as the output, one blocked    → every one into that layout, one flat loop
  *   one such input blocked, the others broadcast      → the blocked axis split in two: N C H W → N C/b H W b

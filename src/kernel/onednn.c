@@ -184,6 +184,6 @@ plim_status plim__reorder_create(plim__lower *l, const plim__arrangement *from, 
     if (known && source.ndims != target.ndims)
         known = plim__layout_is_dense(a) ? dense_like(&target, &source)
                                          : plim__layout_is_dense(b) && dense_like(&source, &target);
-    if (!known) return plim__lower_fail(l, PLIM_INTERNAL, "no way from one layout to the other");
+    if (!known) return plim__lower_fail(l, PLIM_INTERNAL, "no conversion from one layout to the other");
     return create_reorder(l, &source, &target, made);
 }

@@ -112,7 +112,7 @@ static bool is_checkpoint_due(const plim__fit *f, bool epoch_ends) {
     return epoch_ends || (every > 0 && f->event.updates % every == 0);
 }
 
-/* Data that cannot be read ends the run, but not what was learned. */
+/* Data that cannot be read ends the run; the trainable state stays. */
 static plim_status next_batch(plim__fit *f, plim_data_batch *batch) {
     plim_status status = plim_data_next(f->data, batch, f->error);
     if (status == PLIM_OK || !f->options->checkpoint || f->saved == f->event.updates || f->event.updates == 0)

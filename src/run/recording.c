@@ -33,7 +33,7 @@ struct plim__recording {
 
 /* --- beginning and end ---------------------------------------------------------------------------------------- */
 
-/* A run by a saved plan has not looked for others: those that were saved with it are shown. */
+/* A run by a saved plan has not searched for others: those that were saved with it are shown. */
 static plim_status add_saved_frontier(const char *path, plim__timeline *head, plim_error *error) {
     plim__timeline saved;
     plim__timeline_init(&saved, PLIM__SOURCE_PLAN);

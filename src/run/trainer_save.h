@@ -1,4 +1,4 @@
-/* What a trainer has learned, on its way to files and back; private to src/run. */
+/* The trainable state of a trainer, to files and back; private to src/run. */
 #ifndef PLIM_RUN_TRAINER_SAVE_H
 #define PLIM_RUN_TRAINER_SAVE_H
 

@@ -3,7 +3,7 @@
 # an epoch and those of validation, and no plan knows which. In a memory cgroup whose limit is the budget the peak stays
 # below it, the arena is as planned to the byte, the process within 2 % of its plan.   test_budget_irregular.sh PLIMSOLL SOURCE
 program=$(realpath "$1")
-. "$(dirname "$0")/memory_group.sh" odd
+. "$(dirname "$0")/memory_group.sh" irregular
 
 # Folders of PNG files, one a class; of every ten some are cut off, some have other bytes, some are empty.
 cat > make.py <<'PY'

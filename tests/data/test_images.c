@@ -24,7 +24,7 @@ static void write_folder(fixture *f) {
     write_png(f, "i/dogs/c.png", 32, 32, (int[]){200, 210, 220});
     write_png(f, "i/emus/below/d.png", 64, 64, (int[]){50, 60, 70});
     write_text(f, "i/dogs/notes.txt", "not an image");
-    write_text(f, "i/.hidden/x.png", "not looked at");
+    write_text(f, "i/.hidden/x.png", "not read");
 }
 
 static void folders_are_classes_in_the_order_of_their_names(void **state) {

@@ -155,7 +155,7 @@ static void a_run_resumed_anywhere_continues_as_if_never_stopped(void **state) {
         plim_data_position at = plim_data_tell(data);
         plim_data_free(data);
         data = open_numbers(SAMPLES, options);
-        next(data); /* somewhere else first: going back must forget what was read ahead */
+        next(data); /* somewhere else first: going back must drop what was read ahead */
         assert_int_equal(plim_data_seek(data, at, &error), PLIM_OK);
         int64_t after = collect(data, 100 - stop, rest);
         assert_memory_equal(whole + before, rest, (size_t)after * sizeof *rest);

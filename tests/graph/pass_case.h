@@ -159,7 +159,7 @@ static inline void assert_same_outputs(const plim_session *right, const plim_ses
     }
 }
 
-/* Builds, runs the three ways, compares; `check` looks at the graph that ran with every pass. */
+/* Builds, runs all three variants, compares; `check` inspects the graph that ran with every pass. */
 static inline void check_pass(builder build, const char *pass, const char *op, int expected,
                               void (*check)(const plim_graph *g)) {
     plim_graph *model = plim_graph_create();

@@ -10,7 +10,7 @@
 
 typedef struct model {
     plim_graph *graph;
-    plim_value seen; /* the value in the interesting layout; an output, so that it can be looked at */
+    plim_value seen; /* the value in the interesting layout; an output, so that it can be read */
     int64_t dims[4];
 } model;
 

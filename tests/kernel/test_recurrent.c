@@ -1,4 +1,4 @@
-/* RNN, GRU and LSTM compute what ONNX's formulas say, for every direction, layout, length and odd size. */
+/* RNN, GRU and LSTM compute what ONNX's formulas say, for every direction, layout, length and irregular size. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -142,7 +142,7 @@ static struct learned *learned_by(plim_trainer *t) {
     return all;
 }
 
-static void forget(struct learned *all) {
+static void release(struct learned *all) {
     for (size_t i = 0; i < all->count; i++) free(all->values[i]);
     free(all);
 }
@@ -185,7 +185,7 @@ static void budgets_of(const plim_graph *model, plim_trainer_options o, uint64_t
     plim__training_plan_free(plan);
 }
 
-/* Trains within each budget; everything that was promised is looked at. */
+/* Trains within each budget; everything that was promised is checked. */
 static void hold_budgets(const struct setting *s) {
     SKIP_UNDER_SANITIZERS();
     plim_graph *model = model_of(s);
@@ -217,21 +217,21 @@ static void hold_budgets(const struct setting *s) {
         learn(&r, 1);
         struct learned *one = learned_by(r.trainer);
         compare(after_one, one, stats.class_ == PLIM_EXACT ? 0 : 1e-5, what);
-        forget(one);
+        release(one);
         if (stats.class_ == PLIM_EXACT) {
             learn(&r, step_count() - 1);
             struct learned *all = learned_by(r.trainer);
             compare(after_all, all, 0, what);
             assert_memory_equal(r.losses, free_run.losses, sizeof(double) * (size_t)r.steps);
-            forget(all);
+            release(all);
         }
         plim_trainer_get_stats(r.trainer, &stats);
         assert_int_equal(stats.arena_bytes, stats.planned_arena_bytes);
         end(&r);
     }
     if (plans < 3) fail_msg("%s: %zu plans for %d budgets: they ask for too little", s->name, plans, BUDGETS);
-    forget(after_one);
-    forget(after_all);
+    release(after_one);
+    release(after_all);
     plim_graph_free(model);
 }
 
@@ -282,10 +282,10 @@ static size_t squeeze(const char *what, const plim_graph *model, plim_trainer_op
         struct learned *got = learned_by(lean.trainer);
         compare(right, got, 0, what);
         assert_memory_equal(lean.losses, r.losses, 3 * sizeof(double));
-        forget(got);
+        release(got);
         end(&lean);
     }
-    forget(right);
+    release(right);
     end(&r);
     return repeated;
 }
@@ -390,8 +390,8 @@ static void another_budget_in_the_middle_changes_nothing_else(void **state) {
     must(plim_trainer_set_budget(r.trainer, budgets[BUDGETS - 1] + ((uint64_t)64 << 20), &error), &error);
     struct learned *after = learned_by(r.trainer);
     compare(before, after, 0, "moved");
-    forget(before);
-    forget(after);
+    release(before);
+    release(after);
     learn(&r, 1);
     /* what cannot be met is refused, and everything is as it was */
     assert_int_equal(plim_trainer_set_budget(r.trainer, 1, &error), PLIM_BUDGET);
@@ -406,8 +406,8 @@ static void another_budget_in_the_middle_changes_nothing_else(void **state) {
         if (r.losses[i] != right.losses[i]) fail_msg("step %d: %.17g, %.17g", i + 1, r.losses[i], right.losses[i]);
     struct learned *a = learned_by(right.trainer), *b = learned_by(r.trainer);
     compare(a, b, 0, "after two other budgets");
-    forget(a);
-    forget(b);
+    release(a);
+    release(b);
     end(&right);
     end(&r);
     plim_graph_free(model);

@@ -283,14 +283,14 @@ static void a_failed_allocation_leaves_a_trainer_that_goes_on(void **state) {
 
 static void runs_with_them_can_be_recorded(void **state) {
     (void)state;
-    char path[] = "/tmp/plim-odd-XXXXXX";
+    char path[] = "/tmp/plim-irregular-XXXXXX";
     int fd = mkstemp(path);
     plim_graph *model = apart();
     plim_error error = {0};
     double losses[COUNTS];
     plim_trainer_options o = options_of(ENDLESS);
     plim_trainer *t = trainer_of(model, &o);
-    must(plim__trainer_record(t, path, "odd", "plimsoll train", 1, &error), &error);
+    must(plim__trainer_record(t, path, "irregular", "plimsoll train", 1, &error), &error);
     learn(t, losses);
     must(plim__trainer_record_end(t, &error), &error);
     plim_trainer_free(t);

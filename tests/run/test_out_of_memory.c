@@ -76,7 +76,7 @@ static void sweep(const char *name, const plim_zoo_options *options, size_t stri
         if (status != PLIM_NO_MEMORY || error.status != PLIM_NO_MEMORY || !*error.message)
             fail_msg("%s: allocation %zu of %zu failed, and the answer is %s: %s", name, n, total,
                      plim_status_name(status), error.message);
-        if (n % (16 * stride) != 1 && stride == 1) continue; /* recovery is looked at now and then: it takes time */
+        if (n % (16 * stride) != 1 && stride == 1) continue; /* recovery is checked now and then: it takes time */
         assert_int_equal(live(path, got, &error), PLIM_OK);
         assert_memory_equal(got, right, sizeof(float) * 8);
     }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define CHUNK 64 /* vectors whose sums are floats */
-#define WAYS  4  /* sums at once, since one addition waits for the last */
+#define SUMS  4  /* sums at once, since one addition waits for the last */
 
 /* Whole vectors but for the last one. */
 #define LOAD(name, L, from, left) ((left) >= L ? load_##name(from, L) : load_##name(from, left))
@@ -50,9 +50,9 @@
             const float *plane = x + p * g->step;                                                                      \
             for (int64_t at = 0; at < whole; at += CHUNK * L) {                                                        \
                 int64_t end = at + CHUNK * L < whole ? at + CHUNK * L : whole, i = at;                                 \
-                real_##name s[WAYS] = {0}, q[WAYS] = {0};                                                              \
-                for (; i + WAYS * L <= end; i += WAYS * L)                                                             \
-                    for (int w = 0; w < WAYS; w++) {                                                                   \
+                real_##name s[SUMS] = {0}, q[SUMS] = {0};                                                              \
+                for (; i + SUMS * L <= end; i += SUMS * L)                                                             \
+                    for (int w = 0; w < SUMS; w++) {                                                                   \
                         real_##name d = load_##name(plane + i + w * L, L) - origin;                                    \
                         s[w] += d;                                                                                     \
                         q[w] += d * d;                                                                                 \
@@ -113,9 +113,9 @@
         for (int64_t p = 0; p < g->planes; p++)                                                                        \
             for (int64_t at = 0; at < size; at += CHUNK * L) {                                                         \
                 int64_t end = at + CHUNK * L < size ? at + CHUNK * L : size, i = at, o = p * g->step;                  \
-                real_##name s[WAYS] = {0}, q[WAYS] = {0};                                                              \
-                for (; i + WAYS * L <= end; i += WAYS * L)                                                             \
-                    for (int w = 0; w < WAYS; w++) {                                                                   \
+                real_##name s[SUMS] = {0}, q[SUMS] = {0};                                                              \
+                for (; i + SUMS * L <= end; i += SUMS * L)                                                             \
+                    for (int w = 0; w < SUMS; w++) {                                                                   \
                         real_##name d = load_##name(x + o + i + w * L, L) - mean;                                      \
                         real_##name z = passed_##name(d, load_##name(dy + o + i + w * L, L), factor, bias, low, high); \
                         s[w] += z;                                                                                     \
