@@ -29,8 +29,7 @@ static void predict(const char *path) {
     plim_gpu gpu;
     plim_error error;
     if (plim_prediction_load(path, &opened, &error) != PLIM_OK) return;
-    if (plim_gpu_find("A100", &gpu, &error) == PLIM_OK)
-        (void)plim_prediction_run(opened, &gpu, &pool, &result, &error);
+    if (plim_gpu_find("A100", &gpu, &error) == PLIM_OK) (void)plim_prediction_run(opened, &gpu, &pool, &result, &error);
     plim_prediction_free(opened);
 }
 

@@ -270,7 +270,9 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
     }
     t->progress.updates++;
     t->updates++;
-    plim_step_result done = {.loss = sums.sum ? sums.loss : sums.weight > 0 ? sums.loss / sums.weight : 0,
+    plim_step_result done = {.loss = sums.sum          ? sums.loss
+                                     : sums.weight > 0 ? sums.loss / sums.weight
+                                                       : 0,
                              .weight = sums.weight,
                              .targets = sums.targets,
                              .correct = sums.classifies ? sums.correct : -1,
