@@ -28,7 +28,7 @@ for place; do [ -e "$place" ] && where+=("$place"); done
 files() { # FOLDER... with names that end like this
     local ends=$1
     shift
-    find "$@" -type f -regextype posix-extended -regex ".*\.($ends)" ! -path '*/venv/*' ! -path '*/measured/*' ! -path '*/data/*' ! -path '*/examples/*.txt' ! -path '*/seeds/*' | sort
+    find "$@" -type f -regextype posix-extended -regex ".*\.($ends)" ! -path '*/venv/*' ! -path '*/measured/*' ! -path 'tests/*/data/*' ! -path '*/examples/*.txt' ! -path '*/seeds/*' | sort
 }
 
 functions() { # file, line, function, lines, parameters
@@ -87,7 +87,7 @@ check() { # PARTS FOLDER...
 }
 
 if [ $self_test = 1 ]; then # a file that breaks every limit must be found out
-    mkdir -p "$work/tree/src/plan"
+    mkdir -p "$work/tree/src/data"
     {
         echo 'static int before(int a);'
         echo 'struct plim_trainer {'; for i in $(seq 20); do echo "int field$i;"; done; echo '};'
@@ -95,7 +95,7 @@ if [ $self_test = 1 ]; then # a file that breaks every limit must be found out
         echo 'int many(int a, int b, int c, int (*d)(int, int), int e, int f, int g) { return *(int *)malloc(9); }'
         echo '/* the odd batch is reckoned */ const char *path = "/work/x";'
         seq 800
-    } > "$work/tree/src/plan/bad.c"
+    } > "$work/tree/src/data/bad.c"
     found=$(cd "$work/tree" && check "sizes prototypes heap words paths" src || true)
     for promise in 'before has 82 lines' 'many has 7 parameters' 'bad.c: 9.. lines' 'plim_trainer has 20 fields' 'prototype above' 'heap only' 'irregular' 'estimate' 'outside of'; do
         grep -q "$promise" <<< "$found" || { echo "self-test: '$promise' was not found" >&2; exit 1; }

@@ -44,27 +44,34 @@ static plim_status add_file(plim__image_folder *folder, const char *relative, pl
     return PLIM_OK;
 }
 
-static plim_status scan_images(plim__image_folder *folder, const char *relative, int depth, plim_error *error);
-
-static plim_status take_entry(plim__image_folder *folder, const char *relative, const struct dirent *entry, int depth,
-                              plim_error *error) {
-    char below[MAX_PATH], whole[MAX_PATH];
-    if (entry->d_name[0] == '.') return PLIM_OK;
-    PLIM_TRY(join(below, relative, entry->d_name, error));
-    if (entry->d_type == DT_REG) return is_image(entry->d_name) ? add_file(folder, below, error) : PLIM_OK;
+/* Whether an entry, given by its path below the root, is a folder. */
+static plim_status test_folder(const plim__image_folder *folder, const struct dirent *entry, const char *below,
+                               bool *inside, plim_error *error) {
+    char whole[MAX_PATH];
+    *inside = false;
+    if (entry->d_type == DT_REG) return PLIM_OK;
     PLIM_TRY(join(whole, plim__str_text(&folder->root), below, error));
-    if (is_folder(whole)) return depth < MAX_DEPTH ? scan_images(folder, below, depth + 1, error) : PLIM_OK;
-    return is_image(entry->d_name) ? add_file(folder, below, error) : PLIM_OK;
+    *inside = is_folder(whole);
+    return PLIM_OK;
 }
 
 static plim_status scan_images(plim__image_folder *folder, const char *relative, int depth, plim_error *error) {
-    char path[MAX_PATH];
+    char path[MAX_PATH], below[MAX_PATH];
     PLIM_TRY(join(path, plim__str_text(&folder->root), relative, error));
     DIR *dir = opendir(path);
     if (!dir) return plim__fail_errno(error, errno, "cannot open '%s'", path);
     plim_status status = PLIM_OK;
-    for (struct dirent *entry; status == PLIM_OK && (entry = readdir(dir));)
-        status = take_entry(folder, relative, entry, depth, error);
+    for (struct dirent *entry; status == PLIM_OK && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.') continue;
+        bool inside = false;
+        status = join(below, relative, entry->d_name, error);
+        if (status == PLIM_OK) status = test_folder(folder, entry, below, &inside, error);
+        if (status != PLIM_OK) break;
+        if (inside)
+            status = depth < MAX_DEPTH ? scan_images(folder, below, depth + 1, error) : PLIM_OK;
+        else if (is_image(entry->d_name))
+            status = add_file(folder, below, error);
+    }
     closedir(dir);
     return status;
 }

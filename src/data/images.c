@@ -72,45 +72,51 @@ static plim__rows rows_of(plim__image *image) {
 
 /* --- one image ------------------------------------------------------------------------------------------------ */
 
+/* A sample that is being read. */
+typedef struct reading {
+    const image_source *source;
+    const plim__sample_key *key;
+    plim__scratch *scratch;
+    char path[MAX_PATH]; /* of its file */
+} reading;
+
 /* Where memory is counted, an image that needs more than any did before is not decoded. */
-static plim_status get_room(const image_source *source, plim__scratch *scratch, int part, size_t bytes,
-                            const char *path, void **room, plim_error *error) {
+static plim_status get_room(const reading *r, int part, size_t bytes, void **room, plim_error *error) {
+    const image_source *source = r->source;
     size_t most = source->base.scratch.parts[part];
     if (source->bounded && bytes > source->limit)
-        return plim__fail(error, PLIM_UNSUPPORTED, "image '%s' needs %zu bytes to be decoded, the limit is %zu", path,
-                          bytes, source->limit);
+        return plim__fail(error, PLIM_UNSUPPORTED, "image '%s' needs %zu bytes to be decoded, the limit is %zu",
+                          r->path, bytes, source->limit);
     if (source->bounded && bytes > most)
         return plim__fail(
             error, PLIM_BUDGET,
             "image '%s' needs %zu bytes to be decoded, %zu are planned for: it was changed since the data "
             "set was opened",
-            path, bytes, most);
-    *room = plim__scratch_get(scratch, part, bytes ? bytes : 1);
-    return *room ? PLIM_OK : plim__fail_memory(error, path, bytes);
+            r->path, bytes, most);
+    *room = plim__scratch_get(r->scratch, part, bytes ? bytes : 1);
+    return *room ? PLIM_OK : plim__fail_memory(error, r->path, bytes);
 }
 
-static plim_status make_image(const image_source *source, plim__image *image, const plim__sample_key *key,
-                              const char *path, plim__scratch *scratch, float *planes, plim_error *error) {
+static plim_status make_image(const reading *r, plim__image *image, float *planes, plim_error *error) {
     plim__rows rows = rows_of(image);
-    plim__crop crop = choose_crop(source, image, key);
+    plim__crop crop = choose_crop(r->source, image, r->key);
     void *room, *memory;
-    PLIM_TRY(get_room(source, scratch, SCRATCH_DECODER, image->room_bytes, path, &room, error));
-    PLIM_TRY(get_room(source, scratch, SCRATCH_RESAMPLE, plim__resample_scratch(&rows, &crop), path, &memory, error));
+    PLIM_TRY(get_room(r, SCRATCH_DECODER, image->room_bytes, &room, error));
+    PLIM_TRY(get_room(r, SCRATCH_RESAMPLE, plim__resample_scratch(&rows, &crop), &memory, error));
     PLIM_TRY(plim__image_start(image, room, error));
     PLIM_TRY(plim__resample(&rows, &crop, memory, planes, error));
-    plim__normal_apply(&source->normal, &source->base.fields[0], planes);
+    plim__normal_apply(&r->source->normal, &r->source->base.fields[0], planes);
     return PLIM_OK;
 }
 
-static plim_status read_open_file(const image_source *source, int fd, const plim__sample_key *key, const char *path,
-                                  plim__scratch *scratch, float *planes, plim_error *error) {
+static plim_status read_open_file(const reading *r, int fd, float *planes, plim_error *error) {
     plim__image image;
-    plim__image_request request = {source->channels, source->resize};
-    plim__image_input input = {.name = path, .fd = fd, .size = READ_BYTES};
-    input.buffer = plim__scratch_get(scratch, SCRATCH_FILE, READ_BYTES);
-    if (!input.buffer) return plim__fail_memory(error, path, READ_BYTES);
+    plim__image_request request = {r->source->channels, r->source->resize};
+    plim__image_input input = {.name = r->path, .fd = fd, .size = READ_BYTES};
+    input.buffer = plim__scratch_get(r->scratch, SCRATCH_FILE, READ_BYTES);
+    if (!input.buffer) return plim__fail_memory(error, r->path, READ_BYTES);
     PLIM_TRY(plim__image_open(&image, &input, &request, error));
-    plim_status status = make_image(source, &image, key, path, scratch, planes, error);
+    plim_status status = make_image(r, &image, planes, error);
     plim__image_close(&image);
     return status;
 }
@@ -118,10 +124,13 @@ static plim_status read_open_file(const image_source *source, int fd, const plim
 static plim_status read_sample(const plim__data_source *base, const plim__sample_key *key, plim__scratch *scratch,
                                void *const *fields, plim_error *error) {
     const image_source *source = (const image_source *)base;
-    char path[MAX_PATH];
+    reading r; /* its path is set by open_file */
+    r.source = source;
+    r.key = key;
+    r.scratch = scratch;
     int fd;
-    PLIM_TRY(open_file(source, (size_t)key->index, path, &fd, error));
-    plim_status status = read_open_file(source, fd, key, path, scratch, fields[0], error);
+    PLIM_TRY(open_file(source, (size_t)key->index, r.path, &fd, error));
+    plim_status status = read_open_file(&r, fd, fields[0], error);
     close(fd);
     PLIM_TRY(status);
     *(int64_t *)fields[1] = plim__image_folder_class(&source->folder, (size_t)key->index);
@@ -134,7 +143,7 @@ static void raise_to(size_t *most, size_t bytes) {
     if (bytes > *most) *most = bytes;
 }
 
-static void look_at(image_source *source, size_t file, int fd, const char *path) {
+static void inspect(image_source *source, size_t file, int fd, const char *path) {
     static const plim__sample_key any;
     unsigned char head[HEAD_BYTES];
     plim__image image;
@@ -156,13 +165,13 @@ static void look_at(image_source *source, size_t file, int fd, const char *path)
     raise_to(&needs->library, image.library_bytes);
 }
 
-/* The head of every image: its size and its way of storing tell what decoding will take. */
-static void look_at_all(image_source *source) {
+/* The head of every image: its size and how it is stored tell what decoding will take. */
+static void inspect_all(image_source *source) {
     char path[MAX_PATH];
     int fd;
     for (size_t i = 0; i < source->folder.files.count; i++) {
         if (open_file(source, i, path, &fd, NULL) != PLIM_OK) continue;
-        look_at(source, i, fd, path);
+        inspect(source, i, fd, path);
         close(fd);
     }
     source->base.scratch.parts[SCRATCH_FILE] = READ_BYTES;
@@ -225,7 +234,7 @@ static plim_status open_folder(image_source *source, const char *path, const pli
     source->limit =
         options->memory_limit && options->memory_limit < SIZE_MAX ? (size_t)options->memory_limit : SIZE_MAX;
     if (source->skip_large && source->limit < SIZE_MAX) source->limit /= 2; /* batches need room too */
-    if (options->bounded) look_at_all(source);
+    if (options->bounded) inspect_all(source);
     return PLIM_OK;
 }
 

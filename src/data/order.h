@@ -10,7 +10,7 @@ typedef struct plim__order {
     int64_t total;        /* samples of the source */
     int64_t first, count; /* of these, the part that is used */
     bool scattered;       /* the part is taken from a fixed permutation of the source, not from the source itself */
-    bool shuffled;        /* anew in each epoch */
+    bool shuffled;        /* differently in each epoch */
     uint64_t seed;
 } plim__order;
 

@@ -1,5 +1,5 @@
 /* Threads, slots and the consumer's side of the pipeline. One mutex guards everything but the samples themselves;
- * a slot that is being filled belongs to the workers that claimed chunks of it, a ready one to nobody, a held one to
+ * a slot that is being filled belongs to the workers that claimed chunks of it, a ready one to no thread, a held one to
  * the consumer. */
 #include "data/pipeline.h"
 
@@ -61,7 +61,7 @@ struct plim__pipeline {
     int busy;    /* workers inside of a chunk */
     int blocked; /* times that a worker found no free slot since the last reading */
 
-    slot *filling;                     /* has samples that nobody claimed; NULL for none */
+    slot *filling;                     /* has samples that no worker claimed; NULL for none */
     int64_t next_number;               /* of the batch that is started next */
     int64_t start_epoch, start_sample; /* where it begins */
     bool ended;                        /* no more batches to start */

@@ -202,9 +202,8 @@ plim_status plim_watch_finish(plim_watch *w, const plim_watch_result **result, p
         plim__launch_finish(w->launch);
         w->finished = true;
         int status = plim__launch_status(w->launch, &w->usage);
-        if (w->watch)
-            (void)plim__findings_make(&w->findings, w->watch, &w->log, plim__launch_pid(w->launch), status, &w->usage,
-                                      seconds, &w->failure);
+        plim__ending ending = {plim__launch_pid(w->launch), status, &w->usage, seconds};
+        if (w->watch) (void)plim__findings_make(&w->findings, w->watch, &w->log, &ending, &w->failure);
         if (w->failure.status == PLIM_OK) publish(&w->findings, &w->result);
     }
     if (w->failure.status != PLIM_OK) {

@@ -103,16 +103,17 @@ static plim_status make_points(plim__findings *findings, const plim__sample *sam
     return PLIM_OK;
 }
 
-plim_status plim__findings_make(plim__findings *findings, plim__watch *watch, plim__kernel_log *log, pid_t pid,
-                                int status, const struct rusage *usage, double seconds, plim_error *error) {
+plim_status plim__findings_make(plim__findings *findings, plim__watch *watch, plim__kernel_log *log,
+                                const plim__ending *ending, plim_error *error) {
     memset(findings, 0, sizeof *findings);
     const plim__sample *samples = plim__watch_samples(watch);
     size_t count = plim__watch_count(watch);
-    plim__death_facts facts = {.pid = pid, .exit_code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status)};
+    int status = ending->status;
+    plim__death_facts facts = {.pid = ending->pid, .exit_code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status)};
     facts.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     findings->signal = facts.signal;
     findings->leave_with = facts.signal ? 128 + facts.signal : facts.exit_code;
-    findings->seconds = seconds;
+    findings->seconds = ending->seconds;
     struct rusage own;
     if (getrusage(RUSAGE_SELF, &own) == 0)
         findings->watch_cpu_seconds = (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) +
@@ -123,7 +124,7 @@ plim_status plim__findings_make(plim__findings *findings, plim__watch *watch, pl
     sum_up(findings, samples, count, &facts);
     read_groups(watch, &facts);
     read_log(watch, log, &facts);
-    uint64_t mark = larger((uint64_t)usage->ru_maxrss * 1024, facts.ours ? facts.kill.rss : 0);
+    uint64_t mark = larger((uint64_t)ending->usage->ru_maxrss * 1024, facts.ours ? facts.kill.rss : 0);
     findings->peak_was_sampled = (double)mark <= 1.02 * (double)findings->peak;
     findings->peak = larger(findings->peak, mark);
     uint64_t shm_now;

@@ -30,9 +30,17 @@ typedef struct plim__findings {
     double watch_cpu_seconds;  /* of our own process: sampling, copying output, starting */
 } plim__findings;
 
-/* The watch must have been stopped. `status` and `usage` are wait4's. */
-plim_status plim__findings_make(plim__findings *findings, plim__watch *watch, plim__kernel_log *log, pid_t pid,
-                                int status, const struct rusage *usage, double seconds, plim_error *error);
+/* How a command ended: `status` and `usage` are wait4's. */
+typedef struct plim__ending {
+    pid_t pid;
+    int status;
+    const struct rusage *usage;
+    double seconds; /* that it ran */
+} plim__ending;
+
+/* The watch must have been stopped. */
+plim_status plim__findings_make(plim__findings *findings, plim__watch *watch, plim__kernel_log *log,
+                                const plim__ending *ending, plim_error *error);
 void plim__findings_free(plim__findings *findings);
 
 /* "memory grew by 12.0 MiB per minute ...": the curve in words. */

@@ -143,19 +143,19 @@ static plim_status clip_by_norm(struct maker *m, const plim_value *gradients, si
     return status;
 }
 
-plim_status plim__optimizer_append(plim_graph *g, const plim_optimizer *optimizer, const plim_value *parameters,
-                                   const plim_value *gradients, size_t count, plim_value update, plim_value scale,
+plim_status plim__optimizer_append(plim_graph *g, const plim_optimizer *optimizer, const plim__updates *updates,
                                    plim_error *error) {
     PLIM_TRY(plim_graph_status(g, error));
     PLIM_TRY(plim__optimizer_check(optimizer, error));
-    struct maker m = {g, optimizer, update, scale, error};
-    if (optimizer->clip_norm > 0) PLIM_TRY(clip_by_norm(&m, gradients, count));
-    for (size_t i = 0; i < count; i++) {
-        if (gradients[i] < 0) continue; /* the loss does not depend on it */
+    struct maker m = {g, optimizer, updates->update, updates->scale, error};
+    if (optimizer->clip_norm > 0) PLIM_TRY(clip_by_norm(&m, updates->gradients, updates->count));
+    for (size_t i = 0; i < updates->count; i++) {
+        plim_value parameter = updates->parameters[i], gradient = updates->gradients[i];
+        if (gradient < 0) continue; /* the loss does not depend on it */
         if (optimizer->kind == PLIM_ADAFACTOR)
-            PLIM_TRY(add_adafactor(&m, parameters[i], gradients[i]));
+            PLIM_TRY(add_adafactor(&m, parameter, gradient));
         else
-            PLIM_TRY(add_update(&m, parameters[i], gradients[i]));
+            PLIM_TRY(add_update(&m, parameter, gradient));
     }
     return PLIM_OK;
 }

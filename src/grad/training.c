@@ -297,8 +297,8 @@ static plim_status add_update(struct work *w) {
         PLIM_TRY(add_sums(w));
     }
     PLIM_TRY(plim_graph_status(w->g, w->error));
-    PLIM_TRY(plim__optimizer_append(w->g, w->options->optimizer, made->parameters, made->gradients,
-                                    made->parameter_count, made->update, made->scale, w->error));
+    plim__updates updates = {made->parameters, made->gradients, made->parameter_count, made->update, made->scale};
+    PLIM_TRY(plim__optimizer_append(w->g, w->options->optimizer, &updates, w->error));
     for (size_t i = 0; i < w->statistics.count; i++) {
         plim_value now = plim_graph_find(w->g, w->statistics.items[i].now),
                    next = plim_graph_find(w->g, w->statistics.items[i].next);

@@ -38,10 +38,17 @@ int64_t plim__loss_classes(const plim_graph *g, plim_value target);
  * what they are. A loss whose scores somebody else reads, the caller included, stays as it is. */
 plim_status plim__linear_losses_fuse(plim_graph *g, int64_t chunk_rows, plim_error *error);
 
-/* Adds the update of each parameter by its gradient, clipping included. `update` is an input {learning rate, number
- * of the update from 1}; every gradient is multiplied by `scale` first, unless that is PLIM_NO_VALUE. */
-plim_status plim__optimizer_append(plim_graph *g, const plim_optimizer *optimizer, const plim_value *parameters,
-                                   const plim_value *gradients, size_t count, plim_value update, plim_value scale,
+/* What an optimizer updates, and by what. */
+typedef struct plim__updates {
+    const plim_value *parameters;
+    const plim_value *gradients; /* of each parameter; PLIM_NO_VALUE where the loss does not depend on it */
+    size_t count;
+    plim_value update; /* an input {learning rate, number of the update from 1} */
+    plim_value scale;  /* every gradient is multiplied by it first, unless it is PLIM_NO_VALUE */
+} plim__updates;
+
+/* Adds the update of each parameter by its gradient, clipping included. */
+plim_status plim__optimizer_append(plim_graph *g, const plim_optimizer *optimizer, const plim__updates *updates,
                                    plim_error *error);
 
 typedef struct plim__training_options {

@@ -30,7 +30,7 @@ plim_status plim_budget_watch_create(const plim_budget_watch_options *options, p
     if (!made) return plim__fail_memory(error, "the watch of a budget", sizeof *made);
     made->automatic = o.automatic;
     made->budget = o.budget;
-    made->requests = o.requests && plim__budget_request_open(NULL) == PLIM_OK; /* else nobody can ask */
+    made->requests = o.requests && plim__budget_request_open(NULL) == PLIM_OK; /* else no process can ask */
     *watch = made;
     return PLIM_OK;
 }

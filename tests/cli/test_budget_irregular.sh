@@ -1,7 +1,7 @@
 #!/bin/bash
 # Budgets with data whose damaged images are left out: nearly every batch has another size, also the short one at the end of
 # an epoch and those of validation, and no plan knows which. In a memory cgroup whose limit is the budget the peak stays
-# below it, the arena is as planned to the byte, the process within 2 % of its plan.   test_budget_odd.sh PLIMSOLL SOURCE
+# below it, the arena is as planned to the byte, the process within 2 % of its plan.   test_budget_irregular.sh PLIMSOLL SOURCE
 program=$(realpath "$1")
 . "$(dirname "$0")/memory_group.sh" odd
 

@@ -78,7 +78,8 @@ static void the_whole_tree_is_seen(void **state) {
     assert_int_equal(wait4(root, &status, 0, &usage), root);
     plim__watch_stop(watch);
     plim__findings findings;
-    assert_int_equal(plim__findings_make(&findings, watch, &log, root, status, &usage, 1, NULL), PLIM_OK);
+    plim__ending ending = {root, status, &usage, 1};
+    assert_int_equal(plim__findings_make(&findings, watch, &log, &ending, NULL), PLIM_OK);
     assert_int_equal(findings.leave_with, 128 + SIGKILL);
     if (log.fd >= 0) assert_int_equal(findings.death.kind, PLIM_DEATH_KILLED); /* else it may be unsure */
     plim__kernel_log_close(&log);
@@ -104,6 +105,7 @@ static void a_failed_allocation_is_told_or_borne(void **state) {
         plim__table_free(&table);
     }
     struct rusage usage = {0};
+    plim__ending ending = {root, 0, &usage, 1};
     for (size_t n = 1, done = 0; !done; n++) {
         plim__kernel_log log = {.fd = -1};
         plim__findings findings;
@@ -114,7 +116,7 @@ static void a_failed_allocation_is_told_or_borne(void **state) {
         plim__watch_stop(watch);
         plim__alloc_fail_at(n);
         size_t before = plim__alloc_count();
-        plim_status status = plim__findings_make(&findings, watch, &log, root, 0, &usage, 1, &error);
+        plim_status status = plim__findings_make(&findings, watch, &log, &ending, &error);
         done = plim__alloc_count() - before < n;
         plim__alloc_fail_at(0);
         assert_true(status == (done ? PLIM_OK : PLIM_NO_MEMORY));

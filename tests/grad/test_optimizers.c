@@ -98,7 +98,8 @@ struct training {
 static void finish(struct training *t, const plim_optimizer *o, int threads) {
     plim_error error = {0};
     plim_value update = plim_graph_input(t->g, "plimsoll.update", PLIM_F64, 1, (int64_t[]){2});
-    must(plim__optimizer_append(t->g, o, t->parameters, t->gradients, t->count, update, PLIM_NO_VALUE, &error), &error);
+    plim__updates updates = {t->parameters, t->gradients, t->count, update, PLIM_NO_VALUE};
+    must(plim__optimizer_append(t->g, o, &updates, &error), &error);
     for (size_t i = 0; i < t->count; i++) plim_graph_output(t->g, t->parameters[i], NULL);
     must(plim__graph_sort(t->g, &error), &error);
     must(plim__graph_prune(t->g, &error), &error);

@@ -130,7 +130,7 @@ static void permuted_layouts_give_the_same(void **state) {
     check_everything(transposed(5), 2 * 9 * 11 * 5);
 }
 
-/* Nobody else needs the values between: each step may overwrite the one before. */
+/* Nothing else reads the values between: each step may overwrite the one before. */
 static void chains_that_run_in_place_give_the_same(void **state) {
     (void)state;
     model m = convolution(16);

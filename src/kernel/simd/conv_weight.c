@@ -12,20 +12,25 @@ typedef float loose_lanes __attribute__((vector_size(HALF * 4), aligned(4), may_
 static inline lanes load(const float *from) { return *(const loose_lanes *)from; }
 static inline void store(float *to, lanes v) { *(loose_lanes *)to = v; }
 
+struct row {
+    const float *dy;
+    int64_t second; /* floats from the first channels of a pixel of dy to the others */
+    const float *x; /* what a tap without offset sees of the image */
+};
+
 /* One row of dy for n taps; n is a constant wherever this is called. */
-static inline __attribute__((always_inline)) void row_of_taps(const plim__conv_taps *t, const float *dy, int64_t second,
-                                                              const float *x, const int64_t *offset, float *sums,
-                                                              int n) {
+static inline __attribute__((always_inline)) void row_of_taps(const plim__conv_taps *t, struct row row,
+                                                              const int64_t *offset, float *sums, int n) {
     lanes low[MOST], high[MOST];
     const float *from[MOST];
 #pragma GCC unroll 5
     for (int k = 0; k < n; k++) {
         low[k] = load(sums + k * PLIM__TAP_CHANNELS);
         high[k] = load(sums + k * PLIM__TAP_CHANNELS + HALF);
-        from[k] = x + offset[k];
+        from[k] = row.x + offset[k];
     }
     for (int64_t i = 0; i < t->columns; i++) {
-        lanes a = load(dy + i * t->pixel), b = load(dy + i * t->pixel + second);
+        lanes a = load(row.dy + i * t->pixel), b = load(row.dy + i * t->pixel + row.second);
 #pragma GCC unroll 5
         for (int k = 0; k < n; k++) {
             float seen = from[k][i * t->along];
@@ -40,11 +45,11 @@ static inline __attribute__((always_inline)) void row_of_taps(const plim__conv_t
     }
 }
 
-static void row_alone(const plim__conv_taps *t, const float *dy, int64_t second, float *sums) {
+static void row_alone(const plim__conv_taps *t, struct row row, float *sums) {
     lanes low = load(sums), high = load(sums + HALF);
     for (int64_t i = 0; i < t->columns; i++) {
-        low += load(dy + i * t->pixel);
-        high += load(dy + i * t->pixel + second);
+        low += load(row.dy + i * t->pixel);
+        high += load(row.dy + i * t->pixel + row.second);
     }
     store(sums, low);
     store(sums + HALF, high);
@@ -53,19 +58,19 @@ static void row_alone(const plim__conv_taps *t, const float *dy, int64_t second,
 static void sums(const plim__conv_taps *t, const float *dy, int64_t second, const float *x, float *sums) {
     memset(sums, 0, (size_t)(t->count + 1) * PLIM__TAP_CHANNELS * sizeof *sums);
     for (int64_t r = 0; r < t->rows; r++) {
-        const float *row = dy + r * t->columns * t->pixel, *seen = x + r * t->down;
+        struct row row = {dy + r * t->columns * t->pixel, second, x + r * t->down};
         for (int64_t k = 0; k < t->count; k += MOST) {
             const int64_t *offset = t->offset + k;
             float *to = sums + k * PLIM__TAP_CHANNELS;
             switch (t->count - k) {
-            case 1: row_of_taps(t, row, second, seen, offset, to, 1); break;
-            case 2: row_of_taps(t, row, second, seen, offset, to, 2); break;
-            case 3: row_of_taps(t, row, second, seen, offset, to, 3); break;
-            case 4: row_of_taps(t, row, second, seen, offset, to, 4); break;
-            default: row_of_taps(t, row, second, seen, offset, to, MOST); break;
+            case 1: row_of_taps(t, row, offset, to, 1); break;
+            case 2: row_of_taps(t, row, offset, to, 2); break;
+            case 3: row_of_taps(t, row, offset, to, 3); break;
+            case 4: row_of_taps(t, row, offset, to, 4); break;
+            default: row_of_taps(t, row, offset, to, MOST); break;
             }
         }
-        row_alone(t, row, second, sums + t->count * PLIM__TAP_CHANNELS);
+        row_alone(t, row, sums + t->count * PLIM__TAP_CHANNELS);
     }
 }
 
