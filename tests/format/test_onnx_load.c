@@ -447,7 +447,8 @@ static void files_that_cannot_be_read_are_named(void **state) {
     assert_non_null(strstr(error.message, "folder"));
     assert_int_equal(plim_graph_load("/dev/null", &g, &error), PLIM_IO);
     assert_int_equal(plim_graph_load("/nowhere/model.onnx", &g, NULL), PLIM_NOT_FOUND);
-    assert_int_equal(plim_graph_load_memory(NULL, 0, &g, &error), PLIM_CORRUPT);
+    assert_int_equal(plim_graph_load_memory(NULL, 0, &g, &error), PLIM_INVALID);
+    assert_int_equal(plim_graph_load_memory("", 0, &g, &error), PLIM_CORRUPT);
     assert_int_equal(plim_graph_load_memory("hello world", 11, &g, &error), PLIM_CORRUPT);
 }
 

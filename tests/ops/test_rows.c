@@ -260,10 +260,11 @@ static void observe_whole_numbers(void) {
 
 /* What moves nothing: one input of many, a cast to the same type, no repeats, no padding, one row picked by a constant. */
 static void observe_views(void) {
-    static const char *const ops[] = {"Sum", "Mean", "Max", "Min", "Cast", "Tile", "Pad", "Gather"};
+    static const char *const ops[] = {"Sum", "Mean", "Max", "Min", "Cast", "CastLike", "Tile", "Pad", "Gather"};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         plim_graph *g = plim_graph_create();
         plim_value in[2] = {real_input(g, "x", DIMS(4, 6)), PLIM_NO_VALUE};
+        if (strcmp(ops[i], "CastLike") == 0) in[1] = real_input(g, "like", DIMS(2));
         if (strcmp(ops[i], "Tile") == 0) in[1] = list(g, 2, (int64_t[]){1, 1});
         if (strcmp(ops[i], "Pad") == 0) in[1] = list(g, 4, (int64_t[4]){0});
         if (strcmp(ops[i], "Gather") == 0) in[1] = ints(g, 0, NULL, (int64_t[]){2});
