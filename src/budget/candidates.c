@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "core/error.h"
+#include "kernel/processor.h"
+#include "mem/heap.h"
 #include "plan/recompute.h"
 
 struct plim__setting {
@@ -127,21 +129,68 @@ static plim_status revive(struct plim__setting *s, const plim__task *task, plim_
     return s->variant ? PLIM_OK : plim__variant_create(task->model, &options, task->target, NULL, &s->variant, error);
 }
 
+static void release(struct plim__setting *s) {
+    plim__depend_free(s->depend);
+    plim__free(s->seconds);
+    plim__variant_free(s->variant);
+    s->depend = NULL;
+    s->seconds = NULL;
+    s->variant = NULL;
+}
+
 void plim__candidates_release(plim__candidates *all) {
-    for (size_t i = 0; i < all->settings.count; i++) {
+    for (size_t i = 0; i < all->settings.count; i++) release(all->settings.items[i]);
+}
+
+/* Memory of programs that are freed goes back to the system, not to the next program's neighbours. */
+static void trim(void) {
+    plim__processor_trim();
+    plim__heap_trim();
+}
+
+/* Programs wait to be needed again as far as the search has room for them, the latest the longest. `but` is at work. */
+static void make_room(plim__candidates *all, const struct plim__setting *but) {
+    size_t held = 0;
+    bool released = false;
+    for (size_t i = all->settings.count; i-- > 0;) {
         struct plim__setting *s = all->settings.items[i];
-        plim__depend_free(s->depend);
-        plim__free(s->seconds);
-        plim__variant_free(s->variant);
-        s->depend = NULL;
-        s->seconds = NULL;
-        s->variant = NULL;
+        if (s == but || !s->variant) continue;
+        held += plim__program_bytes(s->variant->lowered);
+        if (held <= all->task.search_bytes) continue;
+        release(s);
+        released = true;
     }
+    if (released) trim();
+}
+
+/* A setting that is not among the candidates. */
+static void discard(const plim__candidates *all, struct plim__setting *s) {
+    bool large = plim__program_bytes(s->variant->lowered) > all->task.search_bytes;
+    setting_free(s);
+    if (large) trim();
+}
+
+/* Schedules that no candidate follows any more. */
+static void drop_points(plim__candidates *all, size_t index) {
+    plim__frontier *f = all->settings.items[index]->frontier;
+    size_t count = 0;
+    for (size_t i = 0; f && i < f->points.count; i++) {
+        bool wanted = false;
+        for (size_t k = 0; k < all->items.count && !wanted; k++)
+            wanted = all->items.items[k].setting == index &&
+                     all->items.items[k].levers.transient_limit == f->points.items[i].peak_bytes;
+        if (wanted)
+            f->points.items[count++] = f->points.items[i];
+        else
+            plim__schedule_free(&f->points.items[i].schedule);
+    }
+    if (f) f->points.count = count;
 }
 
 static plim_status pack(plim__candidates *all, plim__candidate *candidate, plim_error *error) {
     struct plim__setting *s = all->settings.items[candidate->setting];
     if (candidate->arena_bytes) return PLIM_OK;
+    make_room(all, s);
     PLIM_TRY(revive(s, &all->task, error));
     PLIM_TRY(plim__variant_pack(s->variant, &frontier_point(s, candidate)->schedule, 0, NULL, error));
     candidate->arena_bytes = s->variant->plan->arena_bytes;
@@ -280,6 +329,10 @@ static plim_status setting_find(const plim__task *task, plim__levers levers, str
 /* Builds a setting; its frontier is only explored when it could be faster than what fits already. */
 static plim_status try(plim__candidates *all, plim__levers levers, size_t limit, plim_error *error) {
     struct plim__setting *s;
+    plim__candidate best;
+    bool found = false;
+    if (limit < SIZE_MAX) PLIM_TRY(plim__candidates_best(all, limit, &found, &best, error));
+    make_room(all, NULL);
     PLIM_TRY(setting_find(&all->task, levers, &s, error));
     if (!s) return PLIM_OK;
     /* parts are never faster than the whole, which is tried first, whatever the rates make of their sizes; nor as fast as
@@ -288,11 +341,9 @@ static plim_status try(plim__candidates *all, plim__levers levers, size_t limit,
     double slower = 1 + HAIR * (double)all->tried++ + (s->class > PLIM_EXACT ? A_LITTLE : 0);
     if (all->settings.count > 0)
         s->update_seconds = fmax(s->update_seconds, all->settings.items[0]->update_seconds * slower);
-    plim__candidate best;
-    bool found = false;
-    plim_status status = limit == SIZE_MAX ? PLIM_OK : plim__candidates_best(all, limit, &found, &best, error);
+    plim_status status = PLIM_OK;
     bool allowed = s->class <= all->task.allow || levers.micro_batch == all->task.most_samples; /* as requested */
-    bool useful = status == PLIM_OK && allowed && could_win(all, s);
+    bool useful = allowed && could_win(all, s);
     if (useful && (least_persistent(all, s) >= limit || (found && s->update_seconds >= best.seconds)))
         useful = all->complete = false;
     /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
@@ -302,7 +353,7 @@ static plim_status try(plim__candidates *all, plim__levers levers, size_t limit,
     int64_t least = fits_only ? (int64_t)((double)(limit - least_persistent(all, s)) * 0.9) : 0;
     if (useful) status = explore(s, effort, all->task.target.threads, least, error);
     if (status != PLIM_OK || !useful) {
-        setting_free(s);
+        discard(all, s);
         return status;
     }
     if (!plim__vec_push(&all->settings, s)) {
@@ -311,6 +362,7 @@ static plim_status try(plim__candidates *all, plim__levers levers, size_t limit,
     }
     PLIM_TRY(add_candidates(all, all->settings.count - 1, error));
     keep_best(all);
+    for (size_t i = 0; i < all->settings.count; i++) drop_points(all, i);
     return PLIM_OK;
 }
 
@@ -349,7 +401,7 @@ static plim_status find(plim__candidates *all, size_t limit, plim_error *error) 
     bool splits = split != PLIM__SPLIT_NEVER && plim__split_class(split) <= all->task.allow;
     int64_t rows[CHUNK_SIZES], last = batch;
     for (size_t i = 0; i < chunks; i++) rows[i] = chunk_rows(first, chunk_sizes[i]);
-    PLIM_TRY(try_with_chunks(all, batch, rows, chunks, limit, error));
+    PLIM_TRY(try_with_chunks(all, batch, rows, chunks, limit, error)); /* `first` may be gone from here on */
     for (int64_t runs = 2; splits && runs / 2 < batch; runs *= 2) {
         int64_t micro = (batch + runs - 1) / runs;
         if (micro == last) continue;
@@ -378,6 +430,7 @@ void plim__candidates_free(plim__candidates *all) {
 plim_status plim__candidates_take(plim__candidates *all, const plim__candidate *candidate, plim__variant **variant,
                                   plim_error *error) {
     struct plim__setting *s = all->settings.items[candidate->setting];
+    make_room(all, s);
     PLIM_TRY(revive(s, &all->task, error));
     PLIM_TRY(
         plim__variant_pack(s->variant, &frontier_point(s, candidate)->schedule, candidate->levers.spill, NULL, error));

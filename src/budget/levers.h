@@ -19,6 +19,7 @@ typedef struct plim__task {
     int64_t most_samples; /* of a run */
     uint64_t spill_room;  /* bytes of optimizer state that may go to a file; 0: none */
     int effort;           /* as in plim__recompute_options */
+    size_t search_bytes;  /* of programs that a search may hold beside the one it works on */
 } plim__task;
 
 /* What identifies a candidate, so that its program can be rebuilt. */

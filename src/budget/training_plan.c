@@ -59,6 +59,10 @@ void plim__training_plan_free(plim__training_plan *plan) {
     plim__free(plan);
 }
 
+/* The part of a budget that a search may fill with programs that it may want again: building them anew takes time, and a
+ * deep network of thin layers has programs that are larger than its arena. */
+#define SEARCH_SHARE 16
+
 plim__task plim__training_plan_task(const plim__training_plan *plan) {
     const plim__request *r = &plan->request;
     return (plim__task){.model = plan->model,
@@ -68,6 +72,7 @@ plim__task plim__training_plan_task(const plim__training_plan *plan) {
                         .allow = r->allow,
                         .effort = r->purpose == PLIM__PLAN_TO_TRY ? -1 : 0,
                         .spill_room = plan->spill_room,
+                        .search_bytes = plan->bounds.budget ? plan->bounds.budget / SEARCH_SHARE : SIZE_MAX,
                         .most_samples = (r->batch + r->accumulate - 1) / r->accumulate};
 }
 
