@@ -21,14 +21,70 @@
     X(KAGGLE)                                                                                                          \
     X(NOTEBOOK)                                                                                                        \
     X(CONTAINER)                                                                                                       \
-    X(CLUSTER) X(TRAINING) X(TRAINER) X(LIGHTNING) X(DEEPSPEED) X(FSDP) X(LORA) X(KERAS) X(DETECTION) X(SEQUENCES)     \
-        X(IMAGES) X(DIFFUSION) X(DIFFUSERS) X(COMFY) X(WEBUI) X(KOHYA) X(LLM) X(VLLM) X(SGLANG) X(OLLAMA) X(LLAMA)     \
-            X(WHISPER) X(TRANSFORMERS) X(PRETRAINED) X(TORCH_LOAD) X(VAE) X(GRAPHS) X(MULTIGPU) X(EXPANDABLE)          \
-                X(SPLIT_SIZE) X(CHECKPOINTING) X(HALF) X(QUANTIZED) X(NO_GRAD) X(OFFLOAD) X(GROWTH) X(LOWVRAM)         \
-                    X(WATERMARK) X(ACCUMULATION) X(XFORMERS) X(EMPTY_CACHE) X(DATALOADER) X(WORKERS_ZERO) X(CNTK)      \
-                        X(LUA) X(XLA_TORCH) X(DIRECTML) X(TENSORRT) X(PYTORCH) X(TENSORFLOW) X(JAX) X(ONNXRUNTIME)     \
-                            X(SPARK) X(NEXTFLOW) X(PYTHON) X(MLX) X(ZERO3) X(OPTIMIZER8) X(INFERENCE) X(TRTLLM)        \
-                                X(MXNET) X(PADDLE) X(CAFFE) X(CUPY)
+    X(CLUSTER)                                                                                                         \
+    X(TRAINING)                                                                                                        \
+    X(TRAINER)                                                                                                         \
+    X(LIGHTNING)                                                                                                       \
+    X(DEEPSPEED)                                                                                                       \
+    X(FSDP)                                                                                                            \
+    X(LORA)                                                                                                            \
+    X(KERAS)                                                                                                           \
+    X(DETECTION)                                                                                                       \
+    X(SEQUENCES)                                                                                                       \
+    X(IMAGES)                                                                                                          \
+    X(DIFFUSION)                                                                                                       \
+    X(DIFFUSERS)                                                                                                       \
+    X(COMFY)                                                                                                           \
+    X(WEBUI)                                                                                                           \
+    X(KOHYA)                                                                                                           \
+    X(LLM)                                                                                                             \
+    X(VLLM)                                                                                                            \
+    X(SGLANG)                                                                                                          \
+    X(OLLAMA)                                                                                                          \
+    X(LLAMA)                                                                                                           \
+    X(WHISPER)                                                                                                         \
+    X(TRANSFORMERS)                                                                                                    \
+    X(PRETRAINED)                                                                                                      \
+    X(TORCH_LOAD)                                                                                                      \
+    X(VAE)                                                                                                             \
+    X(GRAPHS)                                                                                                          \
+    X(MULTIGPU)                                                                                                        \
+    X(EXPANDABLE)                                                                                                      \
+    X(SPLIT_SIZE)                                                                                                      \
+    X(CHECKPOINTING)                                                                                                   \
+    X(HALF)                                                                                                            \
+    X(QUANTIZED)                                                                                                       \
+    X(NO_GRAD)                                                                                                         \
+    X(OFFLOAD)                                                                                                         \
+    X(GROWTH)                                                                                                          \
+    X(LOWVRAM)                                                                                                         \
+    X(WATERMARK)                                                                                                       \
+    X(ACCUMULATION)                                                                                                    \
+    X(XFORMERS)                                                                                                        \
+    X(EMPTY_CACHE)                                                                                                     \
+    X(DATALOADER)                                                                                                      \
+    X(WORKERS_ZERO)                                                                                                    \
+    X(CNTK)                                                                                                            \
+    X(LUA)                                                                                                             \
+    X(XLA_TORCH)                                                                                                       \
+    X(DIRECTML)                                                                                                        \
+    X(TENSORRT)                                                                                                        \
+    X(PYTORCH)                                                                                                         \
+    X(TENSORFLOW)                                                                                                      \
+    X(JAX)                                                                                                             \
+    X(ONNXRUNTIME)                                                                                                     \
+    X(SPARK)                                                                                                           \
+    X(NEXTFLOW)                                                                                                        \
+    X(PYTHON)                                                                                                          \
+    X(MLX)                                                                                                             \
+    X(ZERO3)                                                                                                           \
+    X(OPTIMIZER8)                                                                                                      \
+    X(INFERENCE)                                                                                                       \
+    X(TRTLLM)                                                                                                          \
+    X(MXNET)                                                                                                           \
+    X(PADDLE)                                                                                                          \
+    X(CAFFE)                                                                                                           \
+    X(CUPY)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,

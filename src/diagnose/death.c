@@ -23,8 +23,7 @@ const char *plim__death_word(plim__death_kind kind) {
     return (unsigned)kind < sizeof words / sizeof *words ? words[kind] : "none";
 }
 
-static void add(plim__death *death, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(plim__death *death, const char *format, ...) {
+static PLIM_PRINTF(2, 3) void add(plim__death *death, const char *format, ...) {
     if (death->evidence_count == PLIM_DEATH_EVIDENCE) return;
     va_list args;
     va_start(args, format);
