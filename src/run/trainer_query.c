@@ -31,7 +31,8 @@ void plim_trainer_get_step(const plim_trainer *t, size_t index, plim_session_ste
                             .node = step->node < 0 ? "" : t->plan->main->training->graph->nodes.items[step->node].name,
                             .seconds = t->times && t->updates ? t->times[index] / (double)t->updates : 0,
                             .flops = step->cost.flops * repeats,
-                            .bytes = step->cost.bytes * repeats};
+                            .bytes = step->cost.bytes * repeats,
+                            .product = step->product};
 }
 
 /* --- tensors -------------------------------------------------------------------------------------------------- */

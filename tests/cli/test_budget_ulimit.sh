@@ -13,7 +13,7 @@ fail() { echo "FAILED: $*"; cat err 2>/dev/null; exit 1; }
 "$program" zoo lenet -o lenet.onnx > /dev/null || fail "zoo lenet"
 trained=0 refused=0
 for kind in -v -d; do
-    for kib in 40000 55000 70000 80000 90000 100000 115000 140000 230000; do
+    for kib in 40000 55000 70000 80000 90000 100000 115000 140000 230000 300000; do
         (ulimit -c 0; ulimit $kind $kib; "$program" train lenet.onnx --data synthetic --batch 256 --steps 3 --budget auto) > out 2> err
         code=$?
         case $code in
