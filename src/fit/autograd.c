@@ -10,17 +10,25 @@
 
 const plim__torch_row *plim__torch_row_find(const char *name) {
     static const plim__torch_row rows[] = {
-#define TORCH(op, saves, memory, cast) {op, PLIM__SAVES_##saves, PLIM__MEMORY_##memory, PLIM__CAST_##cast},
+#define TORCH_KIND(op, saves, memory, cast, kind)                                                                      \
+    {op, PLIM__SAVES_##saves, PLIM__MEMORY_##memory, PLIM__CAST_##cast, PLIM__TORCH_##kind},
+#define TORCH(op, saves, memory, cast) TORCH_KIND(op, saves, memory, cast, OTHER)
 #include "fit/torch_ops.def"
 #undef TORCH
+#undef TORCH_KIND
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, name) == 0) return &rows[i];
     return NULL;
 }
 
+plim__torch_kind plim__torch_kind_of(const char *name) {
+    const plim__torch_row *row = plim__torch_row_find(name);
+    return row ? row->kind : PLIM__TORCH_OTHER;
+}
+
 static const plim__torch_row *row_of(plim__autograd *a, const plim__node *node) {
-    static const plim__torch_row other = {"", PLIM__SAVES_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME};
+    static const plim__torch_row other = {"", PLIM__SAVES_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME, PLIM__TORCH_OTHER};
     const plim__torch_row *row = plim__torch_row_find(node->op_name);
     if (!row && !a->unknown && !*node->domain) a->unknown = node->op_name;
     return row ? row : &other;
@@ -58,7 +66,8 @@ static bool is_half_precision(const plim__autograd *a) {
 
 /* A low-rank adapter stands beside a product with a frozen weight. */
 static bool has_adapter(const plim__autograd *a, const plim__node *node) {
-    bool product = strcmp(node->op_name, "MatMul") == 0 || strcmp(node->op_name, "Gemm") == 0;
+    plim__torch_kind kind = plim__torch_kind_of(node->op_name);
+    bool product = kind == PLIM__TORCH_MATMUL || kind == PLIM__TORCH_GEMM;
     return a->options->lora && product && plim__autograd_is_weight(a, plim__node_in(node, 1));
 }
 
@@ -210,9 +219,9 @@ static void write_list(const plim__node *node, const char *name, int rank, int64
 /* Operators whose kernels ask for work spaces are named as a capture names them. */
 static void mark_operator(plim__autograd *a, const plim__node *node, bool backward) {
     char x[96], w[96], y[96], stride[96] = "1", pad[96] = "0", dilation[96] = "1", text[640];
-    bool conv = strcmp(node->op_name, "Conv") == 0 || strcmp(node->op_name, "ConvTranspose") == 0;
     const plim__torch_row *row = plim__torch_row_find(node->op_name);
-    if (!conv) {
+    plim__torch_kind kind = plim__torch_kind_of(node->op_name);
+    if (kind != PLIM__TORCH_CONV && kind != PLIM__TORCH_CONV_TRANSPOSE) {
         bool gemm = row && row->cast == PLIM__CAST_HALF;
         plim__tape_mark(&a->tape, PLIM__MARK_OPERATOR, 0, gemm ? "gemm" : node->op_name);
         return;
@@ -227,7 +236,7 @@ static void mark_operator(plim__autograd *a, const plim__node *node, bool backwa
     write_list(node, "dilations", shape->rank - 2, 1, dilation);
     int written = snprintf(text, sizeof text, "conv%s %s %s s%s p%s d%s g%lld t%d e%d", backward ? "_backward" : "", x,
                            w, stride, pad, dilation, (long long)plim__node_int(node, "group", 1),
-                           strcmp(node->op_name, "ConvTranspose") == 0, a->width[out]);
+                           kind == PLIM__TORCH_CONV_TRANSPOSE, a->width[out]);
     if (backward && written > 0 && (size_t)written < sizeof text)
         snprintf(text + written, sizeof text - (size_t)written, " m%d%d o%s", a->needs[in], a->needs[weight], y);
     plim__tape_mark(&a->tape, PLIM__MARK_OPERATOR, 0, text);
@@ -236,7 +245,7 @@ static void mark_operator(plim__autograd *a, const plim__node *node, bool backwa
 /* Bytes of the numbers that a normalisation saves beside its input. */
 static uint64_t statistics_of(const plim__autograd *a, const plim__node *node) {
     const plim__shape *shape = &a->g->values.items[plim__node_in(node, 0)].shape;
-    bool channels = strcmp(node->op_name, "BatchNormalization") == 0;
+    bool channels = plim__torch_kind_of(node->op_name) == PLIM__TORCH_BATCH_NORM;
     if (shape->rank < 2) return 8;
     if (channels) return (uint64_t)shape->dims[1] * 8;
     int64_t last = shape->dims[shape->rank - 1];
@@ -281,13 +290,13 @@ static void save_for(plim__autograd *a, const plim__node *node, const plim__torc
 
 /* A bias that is added to a product is part of it. */
 static bool is_bias(const plim__autograd *a, const plim__node *node) {
-    if (strcmp(node->op_name, "Add") != 0 || node->inputs.count != 2) return false;
+    if (plim__torch_kind_of(node->op_name) != PLIM__TORCH_ADD || node->inputs.count != 2) return false;
     for (size_t i = 0; i < 2; i++) {
         plim_value bias = node->inputs.items[i], product = node->inputs.items[1 - i];
         if (bias < 0 || product < 0 || a->g->values.items[bias].kind != PLIM__VALUE_PARAMETER) continue;
         int32_t maker = a->g->values.items[product].producer;
         if (a->g->values.items[bias].shape.rank == 1 && maker >= 0 && a->uses[product] == 1 &&
-            strcmp(a->g->nodes.items[maker].op_name, "MatMul") == 0)
+            plim__torch_kind_of(a->g->nodes.items[maker].op_name) == PLIM__TORCH_MATMUL)
             return true;
     }
     return false;

@@ -23,14 +23,28 @@ typedef enum plim__torch_memory {
 
 typedef enum plim__torch_cast { PLIM__CAST_SAME, PLIM__CAST_HALF, PLIM__CAST_FULL } plim__torch_cast;
 
+/* Operators that are treated apart from what the other columns say. */
+typedef enum plim__torch_kind {
+    PLIM__TORCH_OTHER,
+    PLIM__TORCH_CONV,
+    PLIM__TORCH_CONV_TRANSPOSE,
+    PLIM__TORCH_MATMUL,
+    PLIM__TORCH_GEMM,
+    PLIM__TORCH_BATCH_NORM,
+    PLIM__TORCH_ADD
+} plim__torch_kind;
+
 typedef struct plim__torch_row {
     const char *name;
     plim__torch_saves saves;
     plim__torch_memory memory;
     plim__torch_cast cast;
+    plim__torch_kind kind;
 } plim__torch_row;
 
 /* NULL when there is none. */
 const plim__torch_row *plim__torch_row_find(const char *name);
+/* OTHER when there is no row. */
+plim__torch_kind plim__torch_kind_of(const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/arguments.h"
 #include "core/error.h"
 #include "fit/autograd.h"
+#include "fit/autograd_rows.h"
 #include "fit/predict.h"
 #include "grad/gradient.h"
 #include "grad/training.h"
@@ -108,7 +109,8 @@ static void load_weights(steps *s) {
     for (size_t n = 0; a->options->lora && n < a->g->nodes.count; n++) {
         const plim__node *node = &a->g->nodes.items[n];
         plim_value weight = plim__node_in(node, 1);
-        bool product = strcmp(node->op_name, "MatMul") == 0 || strcmp(node->op_name, "Gemm") == 0;
+        plim__torch_kind kind = plim__torch_kind_of(node->op_name);
+        bool product = kind == PLIM__TORCH_MATMUL || kind == PLIM__TORCH_GEMM;
         if (node->dead || !product || !plim__autograd_is_weight(a, weight)) continue;
         const plim__shape *shape = &a->g->values.items[weight].shape;
         if (shape->rank != 2) continue;

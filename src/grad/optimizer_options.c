@@ -173,7 +173,8 @@ double plim_schedule_factor(const plim_schedule *s, int64_t update) {
     if (!s) return 1;
     if (update < 0) update = 0;
     if (update < s->warmup) return (double)(update + 1) / (double)s->warmup;
-    int64_t warmup = s->warmup > 0 ? s->warmup : 0, since = update - warmup, length = s->total - warmup;
+    int64_t warmup = s->warmup > 0 ? s->warmup : 0, since = update - warmup,
+            length = s->total > warmup ? s->total - warmup : 0;
     int64_t reductions = s->every > 0 ? since / s->every : 0;
     double share = length > 0 && since < length ? (double)since / (double)length : 1; /* of the way to the end */
     switch (s->kind) {
