@@ -16,16 +16,23 @@ static plim_status check_lists(const plim_trainer_options *o, plim_error *error)
     return PLIM_OK;
 }
 
+/* Far beyond any batch or data set, and sums of a few such numbers are still numbers. */
+#define MOST_SAMPLES ((int64_t)1 << 48)
+
 static plim_status check_numbers(const plim_trainer_options *o, plim_error *error) {
     const struct {
         const char *name;
         int64_t value;
     } numbers[] = {
         {"batch", o->batch}, {"accumulate", o->accumulate}, {"samples", o->samples}, {"evaluates", o->evaluates}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (numbers[i].value < 0)
             return plim__fail(error, PLIM_INVALID, "%s is %lld, it must not be negative", numbers[i].name,
                               (long long)numbers[i].value);
+        if (numbers[i].value > MOST_SAMPLES)
+            return plim__fail(error, PLIM_OVERFLOW, "%s is %lld, it must be at most %lld", numbers[i].name,
+                              (long long)numbers[i].value, (long long)MOST_SAMPLES);
+    }
     PLIM_TRY(plim__threads_check(o->threads, error));
     if ((unsigned)o->allow > PLIM_ALLOW_LOSSY)
         return plim__fail(error, PLIM_INVALID, "allow is %d, which is no plim_allow", (int)o->allow);
