@@ -171,7 +171,7 @@ static void drop_casts(plim__autograd *a) {
 /* Where exactly one tensor that needs a gradient is alive, spread so that blocks save about the same. */
 static bool find_cuts(steps *s) {
     plim__autograd *a = &s->a;
-    size_t weighted = 0, since = 0, alive = 0;
+    size_t since = 0, alive = 0;
     for (size_t v = 0; v < a->g->values.count; v++) a->left[v] = a->uses[v];
     for (size_t n = 0; n < a->g->nodes.count; n++) {
         const plim__node *node = &a->g->nodes.items[n];
@@ -187,7 +187,6 @@ static bool find_cuts(steps *s) {
             weight = weight || a->g->values.items[in].kind == PLIM__VALUE_PARAMETER;
             alive -= --a->left[in] == 0 && a->needs[in] && a->g->values.items[in].kind == PLIM__VALUE_NODE;
         }
-        weighted += weight;
         since += weight;
         if (alive == 1 && since >= 4) {
             if (!plim__vec_push(&s->cuts, (uint32_t)(n + 1))) return false;
