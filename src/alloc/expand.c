@@ -17,6 +17,12 @@ uint64_t plim__expand_page(const plim_pool *pool, uint8_t which) {
     return pool->options.large_segment_size ? pool->options.large_segment_size : 20 * MIB;
 }
 
+/* Of a pool that has pages: never 0, so that it divides. */
+static uint64_t page_of(const plim_pool *pool, uint8_t which) {
+    uint64_t page = plim__expand_page(pool, which);
+    return page ? page : 1;
+}
+
 static bool is_idle(plim_pool *pool, uint32_t index) {
     return index && !plim__pool_at(pool, index)->used && !plim__pool_at(pool, index)->pending;
 }
@@ -31,7 +37,7 @@ static bool has_addresses(plim_pool *pool, uint32_t index, uint64_t bytes) {
 }
 
 static uint32_t new_range(plim_pool *pool, uint64_t bytes, int64_t stream, uint8_t which) {
-    uint64_t page = plim__expand_page(pool, which);
+    uint64_t page = page_of(pool, which);
     uint64_t length = pool->device.capacity ? pool->device.capacity / 8 * 9 : range_default;
     if (length < bytes) length = bytes;
     length = (length + page - 1) / page * page;
@@ -65,7 +71,7 @@ static uint32_t find_range(plim_pool *pool, uint64_t bytes, int64_t stream, uint
  * is in its set afterwards. 0 when the device refuses. */
 static uint32_t map_front(plim_pool *pool, uint32_t index, uint64_t bytes) {
     plim__block *block = plim__pool_at(pool, index);
-    uint64_t page = plim__expand_page(pool, block->pool), mapped = (bytes + page - 1) / page * page;
+    uint64_t page = page_of(pool, block->pool), mapped = (bytes + page - 1) / page * page;
     if (mapped > block->bytes) mapped = block->bytes;
     if (!plim__backing_map(&pool->device, block->address, mapped)) return 0;
     plim__pool_remove(pool, index);
@@ -101,7 +107,7 @@ uint32_t plim__expand_take(plim_pool *pool, uint64_t bytes, int64_t stream, uint
 /* Takes the memory from behind the whole pages of a free block. */
 static void unmap(plim_pool *pool, uint32_t index) {
     plim__block *block = plim__pool_at(pool, index);
-    uint64_t page = plim__expand_page(pool, block->pool), offset = block->address - block->segment;
+    uint64_t page = page_of(pool, block->pool), offset = block->address - block->segment;
     uint64_t from = (offset + page - 1) / page * page, to = (offset + block->bytes) / page * page;
     if (from >= to) return;
     plim__pool_remove(pool, index);
