@@ -1,6 +1,6 @@
 """The jobs behind published memory figures, as functions that plimsoll.capture can run: a row of the table in, make() out.
 
-Needs torch, and for some rows torchvision, timm or transformers. Weights are never loaded or materialised."""
+Needs torch, and for some rows torchvision, timm or transformers (4.49: other versions give other figures). Weights are never loaded or materialised."""
 
 import json
 
