@@ -6,17 +6,17 @@ PREFIX ?= /usr/local
 COVERAGE_TESTS ?= .
 LINT_FILES     ?= 40
 
-.PHONY: all setup setup-tests build run test test-plain test-sanitized check check-format check-words bench bench-builds install format \
-        lint lint-changed clang fuzz docs coverage abi abi-record real-errors clean
+.PHONY: all setup setup-tests build run test test-plain test-sanitized check check-format bench bench-builds install format \
+        lint lint-changed clang fuzz test-faults test-cgroup2 docs coverage abi abi-record real-errors wheel test-python clean
 
 all: build
 
 setup:
 	@scripts/setup.sh
 
-# A browser for the report's page: only tests need it.
+# A browser for the report's page, Python for its package: only tests need them.
 setup-tests: setup
-	@scripts/setup.sh python3 chromium chromium-driver
+	@scripts/setup.sh python3 python3-dev python3-numpy python3-pytest chromium chromium-driver
 
 build: setup
 	@$(CMAKE) -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
@@ -35,14 +35,10 @@ test-sanitized: setup-tests
 	@cmake --build $(BUILD)/sanitized
 	ctest --test-dir $(BUILD)/sanitized -j $$(nproc) --output-on-failure
 
-# Formatting, the order of the folders, the limits of the code: seconds.
+# Formatting, the order of the folders, the limits of the code, the words of the glossary: seconds.
 check: check-format build
 	@scripts/check-layers.sh -s . $(BUILD)
-	@scripts/check-style.sh -s -p "sizes prototypes heap paths" .
-
-# Words that the glossary of docs/architecture.md replaces.
-check-words:
-	@scripts/check-style.sh -p words .
+	@scripts/check-style.sh -s .
 
 check-format: setup
 	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
@@ -78,11 +74,31 @@ fuzz: setup
 	@cmake --build $(BUILD)/fuzz
 	@scripts/fuzz.sh $(BUILD)/fuzz
 
+# One failed allocation of the whole process a run, 1,000 for each command and through the C API, and 100 limits of the
+# address space: about an hour.
+test-faults: build
+	@PLIM_FAULT_POINTS=1000 $(BUILD)/tests/test_faults_library
+	@tests/faults/grid.sh $(BUILD)/plimsoll 1000 100
+
+# cgroup v2 for real: Debian's kernel in an emulated machine; one to two minutes where the processors are free.
+test-cgroup2: build
+	@tests/cgroup2/machine.sh $(BUILD)/plimsoll $(BUILD)/cgroup2
+
 # Installs real frameworks in many versions (about 25 GB under build/) and makes them run out of memory.
 real-errors: build
+	@scripts/setup.sh python3-venv default-jdk-headless nodejs r-base-core golang-go rustc g++ perl util-linux
 	@tests/real_errors/install.sh $(abspath $(BUILD))/real-errors
 	@tests/real_errors/programs.sh $(abspath $(BUILD))/real-errors
 	@python3 tests/real_errors/run.py $(abspath $(BUILD)/plimsoll) $(BUILD)/real-errors
+
+# The Python package as one file, with the libraries that it needs inside: build/dist/plimsoll-*.whl
+wheel: setup
+	@scripts/setup.sh python3-dev python3-venv
+	@scripts/wheel.sh $(BUILD)
+
+# The package's tests with PyTorch, TensorFlow, Keras and a notebook, in a virtual environment of their own.
+test-python: wheel
+	@scripts/test-python.sh $(BUILD)
 
 docs: setup
 	@scripts/setup.sh doxygen

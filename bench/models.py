@@ -231,28 +231,106 @@ class PatchTransformer(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Embedding, layers of LSTM, a projection to the vocabulary; (N, T) to (N, T, vocabulary)."""
+    """Embedding, layers of LSTM or GRU, a projection to the vocabulary; (N, T) to (N, T, vocabulary)."""
 
-    def __init__(self, vocabulary=256, width=256, layers=2):
+    def __init__(self, kind="lstm", vocabulary=256, width=256, layers=2):
         super().__init__()
+        self.kind = kind
         self.embedding = nn.Embedding(vocabulary, width)
-        self.lstm = nn.LSTM(width, width, layers, batch_first=True)
+        setattr(self, kind, {"lstm": nn.LSTM, "gru": nn.GRU}[kind](width, width, layers, batch_first=True))
         self.head = Projection(width, vocabulary)
 
     def forward(self, tokens):
-        return self.head(self.lstm(self.embedding(tokens))[0])
+        return self.head(getattr(self, self.kind)(self.embedding(tokens))[0])
 
     def onnx_tensors(self, tensors):
-        """Between the two conventions: ONNX has one array for both biases and the gates in the order i, o, f, c."""
-        width, order = self.lstm.hidden_size, (0, 2, 3, 1)
+        """Between the two conventions: ONNX has one array for both biases, and the gates in the orders i, o, f, c and z, r, h."""
+        layers, kind = getattr(self, self.kind), self.kind
+        width, order = layers.hidden_size, {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2)}[kind]
+        rows = len(order) * width
         gates = lambda t: torch.cat([t[g * width:(g + 1) * width] for g in order])  # noqa: E731
-        named = {k: v for k, v in tensors.items() if not k.startswith("lstm.")}
-        for i in range(self.lstm.num_layers):
-            named["lstm.weight_ih_l%d" % i] = gates(tensors["lstm.%d.weight_ih" % i][0])
-            named["lstm.weight_hh_l%d" % i] = gates(tensors["lstm.%d.weight_hh" % i][0])
+        named = {k: v for k, v in tensors.items() if not k.startswith(kind + ".")}
+        for i in range(layers.num_layers):
+            of = lambda what: tensors["%s.%d.%s" % (kind, i, what)][0]  # noqa: E731
             for k, part in enumerate(("ih", "hh")):
-                named["lstm.bias_%s_l%d" % (part, i)] = gates(tensors["lstm.%d.bias" % i][0, k * 4 * width:(k + 1) * 4 * width])
+                named["%s.weight_%s_l%d" % (kind, part, i)] = gates(of("weight_" + part))
+                named["%s.bias_%s_l%d" % (kind, part, i)] = gates(of("bias")[k * rows:(k + 1) * rows])
         return named
+
+
+class Encoder(nn.Module):
+    """A layer of BERT: attention that leaves padding out, norms after the sums."""
+
+    def __init__(self, width, heads, hidden):
+        super().__init__()
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.norm_1, self.norm_2 = nn.LayerNorm(width, 1e-12), nn.LayerNorm(width, 1e-12)
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.heads = heads
+
+    def forward(self, x, mask):
+        n, t, c = x.shape
+        q, k, v = (part(x).view(n, t, self.heads, c // self.heads).transpose(1, 2) for part in (self.query, self.key, self.value))
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        x = self.norm_1(self.out(y.transpose(1, 2).reshape(n, t, c)) + x)
+        return self.norm_2(self.down(F.gelu(self.up(x))) + x)
+
+
+class Bert(nn.Module):
+    """BERT that classifies text, as the zoo has it."""
+
+    def __init__(self, vocabulary=30522, width=512, layers=4, heads=8, hidden=2048, classes=2):
+        super().__init__()
+        self.words, self.positions, self.segments = nn.Embedding(vocabulary, width), nn.Embedding(512, width), nn.Embedding(2, width)
+        self.norm = nn.LayerNorm(width, 1e-12)
+        self.layers = nn.ModuleList(Encoder(width, heads, hidden) for _ in range(layers))
+        self.pooler, self.classifier = nn.Linear(width, width), nn.Linear(width, classes)
+
+    def forward(self, tokens):
+        mask = (tokens != 0)[:, None, None]
+        x = self.norm(self.words(tokens) + self.segments.weight[0] + self.positions.weight[: tokens.shape[1]])
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.classifier(torch.tanh(self.pooler(x[:, 0])))
+
+
+class Dense(nn.Module):
+    def __init__(self, i, growth=32):
+        super().__init__()
+        self.norm1, self.conv1 = nn.BatchNorm2d(i), nn.Conv2d(i, 4 * growth, 1, bias=False)
+        self.norm2, self.conv2 = nn.BatchNorm2d(4 * growth), nn.Conv2d(4 * growth, growth, 3, padding=1, bias=False)
+
+    def forward(self, parts):
+        y = self.conv1(F.relu(self.norm1(torch.cat(parts, 1))))
+        return self.conv2(F.relu(self.norm2(y)))
+
+
+class DenseNet(nn.Module):
+    """DenseNet-121 by its defaults; what the zoo does not have is exported."""
+
+    def __init__(self, blocks=(6, 12, 24, 16), growth=32, classes=1000):
+        super().__init__()
+        channels = 2 * growth
+        self.stem, self.norm0 = nn.Conv2d(3, channels, 7, 2, 3, bias=False), nn.BatchNorm2d(channels)
+        self.blocks, self.transitions = nn.ModuleList(), nn.ModuleList()
+        for b, count in enumerate(blocks):
+            self.blocks.append(nn.ModuleList(Dense(channels + k * growth, growth) for k in range(count)))
+            channels += count * growth
+            if b + 1 < len(blocks):
+                self.transitions.append(nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(), nn.Conv2d(channels, channels // 2, 1, bias=False), nn.AvgPool2d(2)))
+                channels //= 2
+        self.norm5, self.classifier = nn.BatchNorm2d(channels), nn.Linear(channels, classes)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.norm0(self.stem(x))), 3, 2, 1)
+        for b, block in enumerate(self.blocks):
+            parts = [x]
+            for layer in block:
+                parts.append(layer(parts))
+            x = torch.cat(parts, 1)
+            if b < len(self.transitions):
+                x = self.transitions[b](x)
+        return self.classifier(F.relu(self.norm5(x)).mean((2, 3)))
 
 
 MAKERS = {
@@ -266,13 +344,18 @@ MAKERS = {
     "vit-tiny": lambda: PatchTransformer(32, 4, 192, 6, 3, 10),
     "vit-b16": lambda: PatchTransformer(224, 16, 768, 12, 12, 1000),
     "lstm": Recurrent,
+    "gru": lambda: Recurrent("gru"),
+    "bert-small": Bert,
+    "densenet121": DenseNet,
 }
 
 # One sample's input, and how many classes (or tokens) there are.
-SHAPES = {name: (3, 224, 224) for name in ("resnet18", "resnet50", "mobilenet_v2", "vit-b16")}
-SHAPES.update({"lenet": (1, 28, 28), "unet": (3, 256, 256), "vit-tiny": (3, 32, 32), "gpt2": (256,), "gpt2-tiny": (128,), "lstm": (64,)})
+SHAPES = {name: (3, 224, 224) for name in ("resnet18", "resnet50", "mobilenet_v2", "vit-b16", "densenet121")}
+SHAPES.update({"lenet": (1, 28, 28), "unet": (3, 256, 256), "vit-tiny": (3, 32, 32), "gpt2": (256,), "gpt2-tiny": (128,), "lstm": (64,), "gru": (64,), "bert-small": (128,)})
 CLASSES = {name: 1000 for name in SHAPES}
-CLASSES.update({"lenet": 10, "unet": 2, "vit-tiny": 10, "gpt2": 50257, "gpt2-tiny": 256, "lstm": 256})
+CLASSES.update({"lenet": 10, "unet": 2, "vit-tiny": 10, "gpt2": 50257, "gpt2-tiny": 256, "lstm": 256, "gru": 256, "bert-small": 2})
+VOCABULARY = {"bert-small": 30522}  # of networks whose classes are not tokens
+
 
 
 def blocks(model):

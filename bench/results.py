@@ -1,6 +1,7 @@
 """Turns the measurements in a folder into Markdown on standard output."""
 import datetime
 import json
+import math
 import os
 import platform
 import sys
@@ -68,6 +69,22 @@ if train:
         print("| %s | %d | %.0f ms | %.0f ms | %s | **%.2f** | %s | %s | **%.2f** | %s | %.0f %% |" % (
             r["model"], r["batch"], r["plimsoll_seconds"] * 1e3, r["pytorch_seconds"] * 1e3, r["variant"], r["time_ratio"], mib(r["plimsoll_bytes"]), mib(r["pytorch_bytes"]),
             r["memory_ratio"], "%.0f %%" % (100 * r["plimsoll_kernel_share"]) if r["plimsoll_kernel_share"] else "", 100 * r["pytorch_kernel_share"]))
+race = read("race.json")
+if race:
+    loads = sorted({load for r in race["rows"] for load in r.get("loads", {})})
+    names = {"0": "quiet", "1": "one busy process", "2": "two busy processes"}
+    print("\n## The race\n\nA training step beside the fastest form of PyTorch (eager, channels_last, fused optimizer, torch.compile; warm-up not counted), float32, no budget, %d threads: the median step of fresh\n"
+          "processes that take turns, best of %d rounds where nothing else runs, their median beside processes that do arithmetic without end. The slowest first. \"Slowdown\": our step beside two busy processes in\n"
+          "terms of our quiet one. Geometric means: %s. %s\n" % (
+              race["threads"], race["rounds"], ", ".join("%s **%.2f**" % (names.get(n, n), m) for n, m in race["means"].items() if m), when(race)))
+    print("| model | batch | PyTorch's form |%s slowdown |\n|---|---|---|%s---|" % ("".join(" %s: Plimsoll | PyTorch | ratio |" % names.get(n, n) for n in loads), "---|---|---|" * len(loads)))
+    for r in sorted(race["rows"], key=lambda r: -r["loads"]["0"]["ratio"] if "0" in r.get("loads", {}) else -math.inf):
+        if "failed" in r:
+            print("| %s | %d | %s | %s |" % (r["model"], r["batch"], r["failed"].replace("|", "/"), " |" * (3 * len(loads))))
+            continue
+        cells = "".join(" %.0f ms | %.0f ms | **%.2f** |" % (s["plimsoll"] * 1e3, s["pytorch"] * 1e3, s["ratio"]) if s else " | | |" for s in (r["loads"].get(n) for n in loads))
+        both = r["loads"].get("0"), r["loads"].get("2")
+        print("| %s | %d | %s |%s %s |" % (r["model"], r["batch"], r["form"], cells, "%.1f" % (both[1]["plimsoll"] / both[0]["plimsoll"]) if all(both) else ""))
 epochs = read("epochs.json")
 if epochs:
     print("\n## From data to accuracy\n\nlenet on Fashion-MNIST, %d epochs, batch %d, AdamW with a rate of %g that falls along a cosine, both sides, %d threads. Our time is that of the whole process; PyTorch's begins with the data in memory, and is the\n"

@@ -2,22 +2,23 @@
 # Benchmarks beside the real peers, in one run. Makes its own virtual environment with PyTorch 2.13 (CPU), measures, and
 # writes bench/RESULTS.md and bench/frontier.svg.
 #   bench/run.sh PLIMSOLL [THREADS [PART...]]
-# Parts: forward, packing, parity, train, epochs, budget, recording; all of them take about an hour. What was measured stays in
+# Parts: forward, packing, parity, train, race, epochs, budget, recording; all of them take about two hours. RACE_MODELS is a
+# comma-separated subset of the race. What was measured stays in
 # bench/measured, so that one part can be measured again by itself. PACKING_INSTANCES is a folder with instances of MiniMalloc
 # (NAME.CAPACITY.csv); unless it is set they are fetched from its repository.
 # Two builds of our own beside each other: bench/builds.py.
 set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
-[ $# -gt 2 ] && shift 2 || set -- forward packing parity train epochs budget recording
+[ $# -gt 2 ] && shift 2 || set -- forward packing parity train race epochs budget recording
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/venv/bin/python measured=$here/measured
 
 "$here/../scripts/setup.sh" python3 python3-venv
-if ! "$python" -c 'import torch, onnx, numpy' 2>/dev/null; then
+if ! "$python" -c 'import torch, onnx, onnxscript, numpy' 2>/dev/null; then
     echo "making $here/venv with PyTorch 2.13"
     python3 -m venv "$here/venv"
-    "$here/venv/bin/pip" install -q torch==2.13.0 numpy onnx
+    "$here/venv/bin/pip" install -q torch==2.13.0 numpy onnx onnxscript
 fi
 mkdir -p "$measured"
 
@@ -32,6 +33,8 @@ for part; do
         "$python" "$here/parity.py" "$program" --out "$measured/parity.json" --threads "$threads" --noise || parity=1 ;;
     train) echo "a training step, $threads threads:"
         "$python" "$here/train.py" "$program" "$measured/train.json" --threads "$threads" ;;
+    race) echo "the race, against the fastest PyTorch, $threads threads:"
+        "$python" "$here/race.py" "$program" "$measured/race.json" --threads "$threads" ${RACE_MODELS:+--only "$RACE_MODELS"} ;;
     epochs) echo "five epochs of Fashion-MNIST:"
         "$python" "$here/epochs.py" "$program" "$measured/epochs.json" --threads "$threads" ;;
     budget) echo "training within a budget:"

@@ -1,6 +1,6 @@
 """Training steps of one zoo model in PyTorch, in a process of their own: prints one JSON object as its last line.
 
-usage: torch_step.py MODEL BATCH [--steps N] [--optimizer sgd|adamw] [--threads N] [--fused] [--channels-last]
+usage: torch_step.py MODEL BATCH [--steps N] [--optimizer sgd|adamw] [--threads N] [--fused] [--channels-last] [--compile]
                      [--checkpoint SHARE] [--profile]
 
 The idle process has imported PyTorch and has made nothing; its VmHWM is subtracted from the one after the last step.
@@ -34,6 +34,8 @@ def loss_of(logits, target):
 
 def make_batch(name, batch, generator):
     shape, classes = models.SHAPES[name], models.CLASSES[name]
+    if name in models.VOCABULARY:
+        return torch.randint(models.VOCABULARY[name], (batch, *shape), generator=generator), torch.randint(classes, (batch,), generator=generator)
     if len(shape) == 1:
         tokens = torch.randint(classes, (batch, shape[0] + 1), generator=generator)
         return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
@@ -76,6 +78,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--fused", action="store_true")
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--checkpoint", type=float, default=0)
     parser.add_argument("--profile", action="store_true")
     args = parser.parse_args()
@@ -87,13 +90,14 @@ def main():
     if args.channels_last:
         model, x = model.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
     recomputed = recompute_blocks(model, args.checkpoint) if args.checkpoint else 0
+    run = torch.compile(model) if args.compile else model
     optimizer = make_optimizer(args.optimizer, model.parameters(), True if args.fused else None)
     seconds, processor = [], []
 
     def step():
         start, start_cpu = time.perf_counter(), time.process_time()
         optimizer.zero_grad()
-        loss = loss_of(model(x), target)
+        loss = loss_of(run(x), target)
         loss.backward()
         optimizer.step()
         loss = loss.item()

@@ -1,6 +1,4 @@
 # The official onnx.proto of libonnx-dev, compiled for C at build time.
-find_file(ONNX_PROTO onnx/onnx.proto PATHS /usr/include /usr/local/include REQUIRED)
-find_program(PROTOC_C NAMES protoc-c REQUIRED)
 set(PLIM_PROTO_DIR ${CMAKE_CURRENT_BINARY_DIR}/proto)
 set(PLIM_PROTO_SOURCES ${PLIM_PROTO_DIR}/onnx/onnx.pb-c.c)
 get_filename_component(ONNX_PROTO_ROOT ${ONNX_PROTO} DIRECTORY)

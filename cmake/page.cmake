@@ -1,7 +1,7 @@
 # The report's page: style and scripts are joined, then the assembler takes them into page_assets.c.
 set(PLIM_PAGE_SOURCE ${CMAKE_CURRENT_SOURCE_DIR}/src/report/page)
 set(PLIM_PAGE_DIR ${CMAKE_CURRENT_BINARY_DIR}/page)
-set(PLIM_PAGE_SCRIPTS data model theme scale chart map table frontier compare segments leaks detail app)
+set(PLIM_PAGE_SCRIPTS data model theme scale chart map table frontier decisions compare segments leaks detail app)
 list(TRANSFORM PLIM_PAGE_SCRIPTS PREPEND ${PLIM_PAGE_SOURCE}/)
 list(TRANSFORM PLIM_PAGE_SCRIPTS APPEND .js)
 file(MAKE_DIRECTORY ${PLIM_PAGE_DIR})

@@ -1,4 +1,4 @@
-/* Any bytes as a JPEG or PNG image: decoded or refused. */
+/* Any bytes as a JPEG, PNG or WebP image: decoded or refused. */
 #include <stdlib.h>
 
 #include "format/image.h"

@@ -18,7 +18,7 @@ static void replay(const char *path) {
             (void)plim_replay_run(opened, &options, &result, &error);
     }
     char *text = NULL;
-    if (plim_replay_chart(opened, 80, true, &text, &error) == PLIM_OK) plim_text_free(text);
+    if (plim_replay_print(opened, 80, true, &text, &error) == PLIM_OK) plim_text_free(text);
     plim_replay_free(opened);
 }
 

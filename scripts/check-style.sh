@@ -32,7 +32,7 @@ files() { # FOLDER... with names that end like this
 }
 
 functions() { # file, line, function, lines, parameters
-    files 'c|h' "$@" | grep -E '^(src|include|fuzz|examples)/' |
+    files 'c|h' "$@" | grep -E '^(src|include|fuzz|examples|tests|python)/' |
         ctags -L - -o - --kinds-c=f --fields=+neS --languages=C --langmap=C:.c.h -I 'PLIM_API,PLIM_PRINTF+' 2>/dev/null |
         awk -F'\t' '{
             line = end = signature = ""
@@ -60,7 +60,7 @@ check_prototypes() { # a static function that is declared above its own body: or
 }
 
 check_heap() {
-    files 'c|h' "$@" | grep '^src/' | grep -v '^src/core/alloc\.c$' |
+    files 'c|h' "$@" | grep '^src/' | grep -vE '^src/(core/alloc|mem/reserve)\.c$' |
         xargs -r grep -nE '(^|[^a-zA-Z0-9_.>"])(malloc|calloc|realloc|reallocarray|strdup|strndup|free|v?asprintf|getline|getdelim|posix_memalign|aligned_alloc|memalign|open_memstream)\(' |
         sed 's/$/   (the heap only through core\/alloc.h)/' || true
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every libFuzzer target of a fuzz build for a while, one on each processor; fails when one finds something.
-#   scripts/fuzz.sh BUILD-DIR [TARGET...]      FUZZ_SECONDS=60 each
+#   scripts/fuzz.sh BUILD-DIR [TARGET...]      FUZZ_SECONDS=60 each; FUZZ_SEED=N for the same inputs every time
 # Seeds come from fuzz/seeds/<target>/ when that folder exists; findings stay in BUILD-DIR/findings.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -30,7 +30,7 @@ if [ "$target" = fuzz_onnx ] && [ -d "$models" ]; then # the conformance models 
     for model in "$models"/*/model.onnx; do cp "$model" "$seeds/$(basename "$(dirname "$model")")"; done
 fi
 log="$build/$target.log"
-if UBSAN_OPTIONS=print_stacktrace=1 "$build/fuzz/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+if UBSAN_OPTIONS=print_stacktrace=1 "$build/fuzz/$target" -max_total_time="$seconds" -seed="${FUZZ_SEED:-0}" -timeout=10 -rss_limit_mb=2048 \
     -artifact_prefix="$findings/" -print_final_stats=1 "$corpus" $seeds >"$log" 2>&1; then
     echo "$target: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s, no finding"
 else

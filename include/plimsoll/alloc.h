@@ -57,6 +57,7 @@ typedef struct plim_pool_options {
     uint64_t initial_region;    /* bytes; 0: 2 MiB (TensorFlow), 1 MiB (onnxruntime) */
     uint64_t largest_region;    /* onnxruntime: growth stops here; 0: 1 GiB */
     uint64_t fragmentation;     /* bytes of a chunk that may stay unused; 0: 128 MiB */
+    bool falling_addresses;     /* TensorFlow: each new region lies below the older ones, as on the processor */
 } plim_pool_options;
 
 /* "pytorch", "tensorflow:whole", "pytorch:max_split_size_mb:128,expandable_segments:True": an allocator and its settings,

@@ -46,12 +46,17 @@ typedef struct plim_data_options {
     const char *split;  /* "train" (default) or "test", where the data set has both; "validation" with .validation */
     const char *target; /* the column or array to predict: a name, or a number (csv; -1 is the last) */
     int float_target;   /* integer targets of arrays and csv arrive as float32: for regression */
-    int64_t batch;      /* default 32 */
-    int64_t epochs;     /* the number of epochs; default: endless */
-    uint64_t seed;      /* of shuffling and of random changes */
-    int in_order;       /* do not shuffle */
-    int drop_last;      /* leave out the short batch at the end of an epoch */
-    double validation;  /* this share of the train split is kept apart; split "validation" is exactly that share */
+    int no_target; /* targets are not read, and need not be there: for predictions. Folders of images need no classes */
+    /* Names of classes, by number: folders of images and texts of csv targets get the number of their name, and a name that
+     * is not among them is refused. NULL: classes are numbered in the order of their names. */
+    const char *const *classes;
+    int class_count;
+    int64_t batch;     /* default 32 */
+    int64_t epochs;    /* the number of epochs; default: endless */
+    uint64_t seed;     /* of shuffling and of random changes */
+    int in_order;      /* do not shuffle */
+    int drop_last;     /* leave out the short batch at the end of an epoch */
+    double validation; /* this share of the train split is kept apart; split "validation" is exactly that share */
     /* windows of text and tokens */
     int64_t seq;     /* default 256 */
     int64_t stride;  /* from one window to the next; default seq */
@@ -66,8 +71,18 @@ typedef struct plim_data_options {
     int skip_bad;          /* leave out images that cannot be decoded, and count them */
     /* values of float inputs: (value - mean) / deviation, one pair for all or one a channel (the first axis) */
     const float *mean, *deviation;
-    int normal_count; /* pairs in both; 0 is none */
-    int raw;          /* bytes stay 0..255 instead of 0..1 */
+    int normal_count;  /* pairs in both; 0 is none */
+    int raw;           /* bytes stay 0..255 instead of 0..1 */
+    int channels_last; /* samples of arrays are height x width x channels: they are delivered channels first */
+    /* tables (csv); lists are names or numbers of columns with commas between them */
+    const char *columns;    /* inputs; default: all but the target */
+    const char *drop;       /* not inputs */
+    const char *categories; /* columns of numbers that are categories; columns of texts always are */
+    const char *missing;    /* what empty cells, NA, nan, null and ? become: "mean" of the column, or "zero". A missing
+                             * category is none of them. NULL: they are refused */
+    int normalise;          /* columns of numbers get mean 0 and deviation 1 over the train split */
+    const char *table; /* plim_data_table of the set that a model was trained on: the same columns, by name, read in
+                             * the same way; the five options above are not read then */
     /* synthetic: what to make, and how much of it (default: 65536 samples) */
     const plim_data_field *fields;
     int field_count;
@@ -84,11 +99,24 @@ typedef struct plim_data_options {
                             * 0: no limit */
     int bounded;      /* most_bytes of plim_data_info is all that it will ever hold, and workers have theirs before the
                             * first batch. Opening reads the head of every image for that */
+    /* Training alone. "crop,flip,rotate=15": crop, crop=SHARE, flip, vflip, pad=PIXELS, rotate=DEGREES, color=SHARE,
+     * erase=PROBABILITY, mixup=ALPHA, with commas between them, of images in folders and arrays (docs/data.md). What a
+     * sample becomes follows from seed, epoch and sample alone. NULL: none */
+    const char *augment;
+    const char
+        *embed; /* tables: columns of categories that come as whole numbers in a field of their own, "categories" int64
+                        * [columns], for an embedding: the rows of all of them follow one another, each column's begin with
+                        * one for what is missing. NULL: none */
+    const char *tokenizer; /* text: a tokenizer.json (plimsoll/tokenizer.h); tokens are its numbers. NULL: bytes */
+    int oversample; /* samples of rare classes come several times in an epoch, so that each class is as frequent */
 } plim_data_options;
 
 /* Opens "PATH" or "KIND:PATH"; "synthetic" is a kind that needs no path. Threads start with the first batch. */
 PLIM_API plim_status plim_data_create(const char *path, const plim_data_options *options, plim_data **data,
                                       plim_error *error);
+
+/* Which kind of data set `path` would be opened as (static text); `kind` as in the options, or NULL. */
+PLIM_API plim_status plim_data_find_kind(const char *path, const char *kind, const char **found, plim_error *error);
 
 /* Arrays in memory, all with the same size on the first axis: the samples. They are read where they are: keep them
  * until plim_data_free. Bytes become float32 in 0..1 unless options->raw, other floats float32, integers int64. */
@@ -117,13 +145,29 @@ typedef struct plim_data_info {
         most_bytes; /* that it may ever take, with held_bytes; where options.bounded was not set, images are decoded
                           * in memory that is not counted here */
     int workers;
-    int skips_bad; /* options.skip_bad: a batch may have any number of samples */
+    int skips_bad;      /* options.skip_bad: a batch may have any number of samples */
+    uint64_t tokenizer; /* plim_tokenizer_hash of options.tokenizer; 0: none */
+    int64_t resize;     /* images: the shorter side before they are cropped; 0 for other data */
 } plim_data_info;
 PLIM_API void plim_data_get_info(const plim_data *data, plim_data_info *info);
 /* NULL past the end. */
 PLIM_API const plim_data_field *plim_data_field_at(const plim_data *data, int index);
-/* The name of a class of an image folder or of a csv column of text; NULL when there is none. */
+/* The name of a class of an image folder or of a csv column of text, in the order of names unless options.classes said
+ * otherwise; NULL when there is none. */
 PLIM_API const char *plim_data_class_name(const plim_data *data, int64_t index);
+
+/* How many samples of each class the split has, without oversampling, into counts[0 .. classes); PLIM_INVALID when there are
+ * no classes, or `count` is not their number. */
+PLIM_API plim_status plim_data_count_classes(const plim_data *data, int64_t *counts, int64_t count, plim_error *error);
+
+/* What a sample is called in its files: the path of an image, "row 7" of a table (from 1), "sample 6" of arrays (from 0).
+ * `position` is that in an epoch. Written to text, which is returned. */
+PLIM_API const char *plim_data_sample_name(const plim_data *data, int64_t epoch, int64_t position, char *text,
+                                           size_t size);
+
+/* How a table's columns are read, with the means and categories of its train split: for plim_data_options.table. One line of
+ * JSON, valid until plim_data_free; NULL when it is not a table, or a name in it is not UTF-8. */
+PLIM_API const char *plim_data_table(const plim_data *data);
 
 typedef struct plim_data_batch {
     int64_t count;                            /* samples; a short last batch has fewer. 0: see plim_data_next */

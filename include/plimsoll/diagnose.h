@@ -154,6 +154,19 @@ PLIM_API plim_status plim_explainer_finish(plim_explainer *explainer, const plim
                                            plim_error *error);
 PLIM_API void plim_explainer_free(plim_explainer *explainer);
 
+/* How an explanation is printed. */
+typedef struct plim_explanation_style {
+    size_t size;         /* sizeof(plim_explanation_style) */
+    int width;           /* of lines, in columns; 0: 80 */
+    int colour, unicode; /* 1: escapes of ANSI; blocks instead of letters */
+    const char *section; /* lines that follow what failed and where, each with its newline; NULL: none */
+} plim_explanation_style;
+/* What failed, where the memory is, why, what to try, in lines for people; free it with plim_text_free. style may be NULL. */
+PLIM_API plim_status plim_explanation_print(const plim_explanation *explanation, const plim_explanation_style *style,
+                                            char **text, plim_error *error);
+/* "PyTorch" of an explanation's framework "pytorch"; a name that is not known as it is; never NULL. */
+PLIM_API const char *plim_framework_title(const char *framework);
+
 /* The causes and fixes that Plimsoll knows, as Markdown; free it with plim_text_free. */
 PLIM_API plim_status plim_explanation_causes(char **text, plim_error *error);
 

@@ -12,13 +12,16 @@ extern "C" {
 
 /* Zero is the default in every field: the library makes the settings that a budget needs. */
 typedef struct plim_host_options {
-    size_t size;      /* sizeof(plim_host_options), or 0; see plimsoll.h */
-    int keep_heap;    /* leave malloc as it is: no mallopt, no malloc_trim, no blocks that plug holes. Planned memory of
-                           the process is then less certain: give budgets some percent of room. */
-    int keep_openmp;  /* leave OpenMP's number of threads as it is: .threads of all options must then be that number,
+    size_t size;   /* sizeof(plim_host_options), or 0; see plimsoll.h */
+    int keep_heap; /* leave malloc as it is: no mallopt, no malloc_trim, no blocks that plug holes; and huge pages, which
+                           are turned off within a budget otherwise. Planned memory of the process is then less certain:
+                           give budgets some percent of room. */
+    int keep_openmp;    /* leave OpenMP's number of threads as it is: .threads of all options must then be that number,
                            omp_get_max_threads(); another one is PLIM_INVALID */
-    int keep_kernels; /* leave oneDNN's cache of kernels as it is, also where it holds memory that a budget needs */
+    int keep_kernels;   /* leave oneDNN's cache of kernels as it is, also where it holds memory that a budget needs */
     int no_cache_files; /* neither read nor write measured rates in the user's cache folder */
+    int keep_libraries; /* leave what oneDNN, libgomp and the C++ library call as it is: an allocation that fails inside of
+                           them may then end the process */
 } plim_host_options;
 
 /* For the whole process; to be called before anything else of the library runs. NULL restores the defaults. What was set

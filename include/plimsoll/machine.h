@@ -78,6 +78,10 @@ PLIM_API uint64_t plim_machine_budget(const char **limit);
 PLIM_API uint64_t plim_process_resident(void);
 PLIM_API uint64_t plim_process_resident_peak(void);
 
+/* How many threads this process can use at a time, for .threads of all options: the processors that it may run on
+ * (sched_setaffinity), and no more than a control group's quota of processor time pays for, rounded. At least 1. */
+PLIM_API int plim_machine_threads(void);
+
 /* Makes now what the first training would make: heap settings, threads, oneDNN's first code. What they take is then
  * resident (and part of the address space that `ulimit -v` counts) before a budget is chosen. */
 PLIM_API plim_status plim_machine_prepare(int threads, plim_error *error);
@@ -101,7 +105,8 @@ typedef struct plim_machine_costs {
     double flops, bytes; /* a second, of steps without a rate of their own */
     double step_seconds; /* that every step takes in addition */
     double disk_bytes;   /* a second, of a file that state is spilled to */
-    double busy;         /* the share of the processors that other programs had while this was measured, 0 to 1 */
+    double busy;         /* the share of the processors that other programs had while rates were measured, 0 to 1; above
+                  * PLIM_MEASURING_BUSY they are not used, and .measured is 0 */
     plim_machine_rate rates[PLIM_MACHINE_RATES];
     size_t rate_count;
 } plim_machine_costs;
@@ -113,7 +118,8 @@ typedef struct plim_machine_costs {
 /* Those of the cache folder, or of an average machine. */
 PLIM_API plim_status plim_machine_get_costs(int threads, plim_machine_costs *costs, plim_error *error);
 /* Measures what operators cost on this machine and writes it to the user's cache folder ($XDG_CACHE_HOME/plimsoll or
- * ~/.cache/plimsoll); unless `again`, only where it is not there yet. It takes some seconds. *costs (may be NULL) gets them. Planning never does it by
+ * ~/.cache/plimsoll); unless `again`, only where it is not there yet, can be
+ * kept, and other programs leave the processors alone (costs->measured says whether it is there now). It takes some seconds. *costs (may be NULL) gets them. Planning never does it by
  * itself, but takes rates of an average machine where there are no measured ones. Memory is counted either way. */
 PLIM_API plim_status plim_machine_measure(int threads, int again, plim_machine_costs *costs, plim_error *error);
 

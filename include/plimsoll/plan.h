@@ -27,6 +27,8 @@ typedef struct plim_plan_candidate {
     plim_class class_;
     /* bytes at the peak, by kind; their sum is process_bytes, up to what packing leaves between buffers */
     uint64_t weights, gradients, optimizer, activations, workspace, data, program, recording;
+    uint64_t state_saved; /* bytes of optimizer state that there are less, since it is in 8 bits */
+    uint64_t bits_saved;  /* bytes that a run saves less for its backward pass, since bits of tensors are enough */
 } plim_plan_candidate;
 
 typedef struct plim_plan_tensor {
@@ -34,7 +36,8 @@ typedef struct plim_plan_tensor {
     plim_dtype dtype;
     int rank;
     int64_t dims[PLIM_MAX_RANK];
-    uint64_t bytes;
+    uint64_t bytes; /* in all its layouts */
+    int layouts;    /* in how many it lies in memory at once */
 } plim_plan_tensor;
 
 #define PLIM_PLAN_POINTS  12

@@ -31,9 +31,15 @@
  *             more are mappings of their own, memory is trimmed) and fills holes of the heap while it plans.
  *             Declined by plim_host_options.keep_heap.
  *   OpenMP    the number of threads of the calling thread (omp_set_num_threads) becomes that of the options. Declined by
- *             .keep_openmp. Threads of OpenMP stay when objects are freed.
+ *             .keep_openmp. Threads of OpenMP stay when objects are freed. A child that is forked after that has none of
+ *             them: there .threads must be 1, and objects that were created with more answer PLIM_UNSUPPORTED. libgomp's
+ *             threads spin for some milliseconds before they sleep, which is slow where others need the processors:
+ *             GOMP_SPINCOUNT=2000 in the environment that the program is started with, as the command line has it.
  *   oneDNN    its cache of kernels is emptied where a budget needs the memory; its capacity stays. Declined by
  *             .keep_kernels.
+ *   libraries oneDNN, libgomp and the C++ library end the process where memory is short. What they call for memory, mappings
+ *             and threads (malloc, posix_memalign, mmap, pthread_create) is led to functions that call the same and, where
+ *             that fails, give back a reserve of 4 MiB of address space and try again. Declined by .keep_libraries.
  *   files     measured rates are kept in $XDG_CACHE_HOME/plimsoll or ~/.cache/plimsoll: read by planning, written by
  *             plim_machine_measure. Declined by .no_cache_files. Under a budget optimizer state may go to a file without a
  *             name in $TMPDIR or /var/tmp: declined by plim_trainer_options.no_spill. Compressed arrays are unpacked to
@@ -56,11 +62,15 @@
 #include "plimsoll/dtype.h"
 #include "plimsoll/evaluate.h"
 #include "plimsoll/fit.h"
+#include "plimsoll/generate.h"
 #include "plimsoll/gradient.h"
 #include "plimsoll/graph.h"
 #include "plimsoll/host.h"
+#include "plimsoll/job.h"
+#include "plimsoll/lora.h"
 #include "plimsoll/loss.h"
 #include "plimsoll/machine.h"
+#include "plimsoll/measures.h"
 #include "plimsoll/onnx.h"
 #include "plimsoll/operators.h"
 #include "plimsoll/pack.h"
@@ -70,6 +80,8 @@
 #include "plimsoll/session.h"
 #include "plimsoll/size.h"
 #include "plimsoll/status.h"
+#include "plimsoll/table.h"
+#include "plimsoll/tokenizer.h"
 #include "plimsoll/train.h"
 #include "plimsoll/version.h"
 #include "plimsoll/watch.h"

@@ -34,8 +34,8 @@ PLIM_API void plim_replay_free(plim_replay *replay); /* NULL is fine */
 PLIM_API plim_status plim_replay_run(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
                                      plim_error *error);
 /* The smallest capacity, in whole MiB, with which the allocator serves everything. */
-PLIM_API plim_status plim_replay_least(plim_replay *replay, const plim_pool_options *options, uint64_t *bytes,
-                                       plim_error *error);
+PLIM_API plim_status plim_replay_least_capacity(plim_replay *replay, const plim_pool_options *options, uint64_t *bytes,
+                                                plim_error *error);
 
 /* A setting that can be tried on a record. */
 typedef struct plim_replay_setting {
@@ -48,9 +48,9 @@ PLIM_API const plim_replay_setting *plim_replay_setting_at(size_t index);
 
 /* The last run as a page: memory over time with the allocator's segments, reserved bytes and the capacity as a line. Ends
  * the replay: what came after a refused request is dropped. */
-PLIM_API plim_status plim_replay_page(plim_replay *replay, const char *path, plim_error *error);
+PLIM_API plim_status plim_replay_save_page(plim_replay *replay, const char *path, plim_error *error);
 /* The same as text for a terminal of this width (0: 80). Free it with plim_text_free. */
-PLIM_API plim_status plim_replay_chart(plim_replay *replay, int width, bool unicode, char **text, plim_error *error);
+PLIM_API plim_status plim_replay_print(plim_replay *replay, int width, bool unicode, char **text, plim_error *error);
 
 /* --- before anything runs ------------------------------------------------------------------------------------- */
 
@@ -85,8 +85,17 @@ typedef struct plim_prediction_result {
     uint64_t kinds[PLIM_PREDICTION_KINDS]; /* requested bytes at the peak, by kind */
     plim_prediction_holder holders[PLIM_PREDICTION_HOLDERS];
     size_t holder_count;
-    char cut[512]; /* the record ends early, and why; "" when it is whole */
+    char cut[512];   /* the record ends early, and why; "" when it is whole */
+    char notes[512]; /* what the prediction does not know or had to assume: operators without a row ...; "": nothing */
 } plim_prediction_result;
+
+/* What the software stack decides, the work spaces of cuDNN and cuBLAS, cannot be known before the run. */
+typedef struct plim_prediction_range {
+    uint64_t least, most; /* reserved bytes on the card, over all stacks that are known */
+    uint64_t limit;       /* what a job may be limited to, beside its context: the most, and the libraries */
+    size_t stacks;        /* simulated */
+    size_t fitting;       /* ... of which the job fits with this number */
+} plim_prediction_range;
 
 PLIM_API const char *plim_prediction_kind(size_t index); /* "weight", "gradient" ...; NULL past the end */
 
@@ -99,6 +108,10 @@ PLIM_API void plim_prediction_free(plim_prediction *prediction); /* NULL is fine
 PLIM_API plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu,
                                          const plim_pool_options *pool, plim_prediction_result *result,
                                          plim_error *error);
+/* Simulates the job once for each stack. The last run stays as it is. */
+PLIM_API plim_status plim_prediction_find_range(plim_prediction *prediction, const plim_gpu *gpu,
+                                                const plim_pool_options *pool, plim_prediction_range *range,
+                                                plim_error *error);
 /* name, word, bytes of state for a parameter of four bytes, temporary bytes of a step for one */
 #define PLIM_MODEL_OPTIMIZER_LIST(X)                                                                                   \
     X(SGD, "sgd", 0, 0)                                                                                                \
@@ -149,8 +162,8 @@ PLIM_API bool plim_model_optimizer_find(const char *word, plim_model_optimizer *
 PLIM_API bool plim_model_precision_find(const char *word, plim_model_precision *precision);
 
 /* From an ONNX model, as PyTorch would train it. The graph is not needed afterwards. */
-PLIM_API plim_status plim_prediction_from_model(const plim_graph *model, const plim_model_options *options,
-                                                plim_prediction **prediction, plim_error *error);
+PLIM_API plim_status plim_prediction_create(const plim_graph *model, const plim_model_options *options,
+                                            plim_prediction **prediction, plim_error *error);
 /* A model, how it is trained, and where. */
 typedef struct plim_prediction_job {
     const plim_graph *model;
@@ -176,7 +189,7 @@ PLIM_API plim_status plim_prediction_try(const plim_prediction_job *job, size_t 
                                          plim_error *error);
 
 /* The last run as a page, with the card's capacity as a line. Ends the prediction. */
-PLIM_API plim_status plim_prediction_page(plim_prediction *prediction, const char *path, plim_error *error);
+PLIM_API plim_status plim_prediction_save_page(plim_prediction *prediction, const char *path, plim_error *error);
 
 #ifdef __cplusplus
 }

@@ -51,7 +51,9 @@ typedef struct plim_optimizer {
     double weight_decay;  /* added to the gradient; adamw, lion and adafactor shrink the weight instead */
     double clip_norm;     /* of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: none */
     double clip_value;    /* of each entry, after clipping by norm; 0: none */
-    uint64_t reserved[4]; /* zero: room for later versions */
+    int64_t state_bits;   /* sgd with momentum, adam, adamw, rmsprop, lion: 32; 8, which is lossy; 0: 8 only where lossy
+                           * plans are allowed and the budget asks for it */
+    uint64_t reserved[3]; /* zero: room for later versions */
 } plim_optimizer;
 
 /* What PyTorch 2.13 has as defaults; for Lion those of its paper. */
@@ -132,6 +134,7 @@ typedef struct plim_trainer_options {
     int64_t samples; /* of an epoch, whose last batch may be short; 0: all batches are whole */
     int64_t
         evaluates; /* plim_trainer_evaluate will be called, with plim_evaluation_batch of its data; 0: it will not */
+    int scores;    /* plim_trainer_evaluate_measured will be called: evaluation holds scores to its end */
     int irregular_batches; /* batches of any size may come, as plim_data_options.skip_bad makes them: a plan within a budget has
                       * room for one program of an undeclared size. Each such size replaces the one before it,
                       * within that room: making it takes a moment, and the process holds no more than was planned. */
@@ -139,6 +142,14 @@ typedef struct plim_trainer_options {
      * the numbers are the same. The file has no name and ends with the trainer. */
     const char *spill; /* the folder for it; NULL: $TMPDIR, else /var/tmp, where that is a disk that can be written */
     int no_spill;      /* never */
+    /* What is trained is what plim_graph_weight_at says; these globs on names add to it: masks, tables, settings, what
+     * the exporter calls a buffer. `freeze` takes away after that. */
+    const char *const *trainable;
+    size_t trainable_count;
+    /* "GLOB=FACTOR": parameters whose names match have the learning rate times this; of several that match, the last one
+     * counts. A glob that matches no parameter is PLIM_NOT_FOUND. */
+    const char *const *rates;
+    size_t rate_count;
 } plim_trainer_options;
 
 /* The model is not changed, and must stay until the trainer is freed. */
@@ -188,6 +199,12 @@ PLIM_API int plim_trainer_fields(const plim_trainer *trainer, plim_data_field fi
  * fit into it. */
 PLIM_API plim_status plim_trainer_evaluate(plim_trainer *trainer, plim_data *data, plim_evaluation *result,
                                            plim_error *error);
+
+/* The same, with measures (plimsoll/measures.h); the trainer was made with .scores. */
+struct plim_measures;
+PLIM_API plim_status plim_trainer_evaluate_measured(plim_trainer *trainer, plim_data *data,
+                                                    struct plim_measures *measures, plim_evaluation *result,
+                                                    plim_error *error);
 
 typedef struct plim_trainer_stats {
     int64_t batch, micro_batch, accumulate;
@@ -244,6 +261,19 @@ PLIM_API plim_status plim_trainer_save(plim_trainer *trainer, const char *path, 
 /* Whether plim_trainer_save could write there, as far as that can be known before training: the name's end, and a folder
  * that takes files. */
 PLIM_API plim_status plim_trainer_can_save(const char *path, plim_error *error);
+
+/* What a file is, as far as it could be lost by writing over it. */
+typedef enum plim_output_kind {
+    PLIM_OUTPUT_NONE,       /* nothing there, an empty file, a pipe or a device */
+    PLIM_OUTPUT_CHECKPOINT, /* of plim_fit */
+    PLIM_OUTPUT_MODEL,      /* a model or weights that this library wrote */
+    PLIM_OUTPUT_RECORD,     /* a log, a recording or a page of it */
+    PLIM_OUTPUT_FOREIGN,    /* anything else */
+} plim_output_kind;
+PLIM_API plim_output_kind plim_output_find(const char *path);
+/* PLIM_INVALID when something of another kind is there: writing there would lose it. The functions that write replace what
+ * they are told to; whoever takes names from people asks first. */
+PLIM_API plim_status plim_output_check(const char *path, plim_output_kind kind, plim_error *error);
 
 /* How far training is: what a checkpoint has in addition to tensors. */
 typedef struct plim_progress {

@@ -16,9 +16,13 @@ typedef struct plim_zoo_options {
     int64_t channels; /* of the image */
     int64_t seq;      /* tokens in a sequence */
     int64_t width;    /* channels of the first stage, or the hidden size */
-    int64_t layers;   /* blocks of a transformer, hidden layers of an mlp, layers of an lstm */
+    int64_t layers;   /* blocks of a transformer, hidden layers of an mlp, layers of an lstm or gru */
     int64_t heads;    /* of attention */
     uint64_t seed;
+    int64_t features; /* numbers in a row of a table */
+    int64_t kv_heads; /* heads of keys and values, which heads of queries share */
+    int64_t hidden;   /* between the two products of a block's feed-forward part */
+    int64_t vocab;    /* tokens that a classifier of text knows */
 } plim_zoo_options;
 
 typedef struct plim_zoo_entry {

@@ -22,9 +22,7 @@ import contextlib
 import gc
 import importlib.util
 import os
-import struct
 import sys
-import time
 import traceback
 import weakref
 
@@ -32,8 +30,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-KINDS = {"weight": 0, "gradient": 1, "optimizer": 2, "activation": 3, "workspace": 4, "data": 5, "process": 6, "other": 7}
-PHASES = {"": 0, "load": 1, "forward": 2, "backward": 3, "update": 4, "data": 5, "recompute": 6}
+try:
+    from plimsoll._trace import PHASES, Writer
+except ImportError:  # run as a script, without the package
+    from _trace import PHASES, Writer
+
 DTYPES = {torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7,
           torch.bool: 9, torch.float16: 10, torch.float64: 11, torch.complex64: 14, torch.complex128: 15,
           torch.bfloat16: 16}
@@ -206,7 +207,7 @@ class Recorder(TorchDispatchMode):
         return alone and torch._C._current_autograd_node() is not None and is_dense(old)
 
     def is_host(self, args, kwargs):
-        """What is made of the processor's tensors is on the processor."""
+        """Whatever comes from the processor's tensors is on the processor."""
         if not self.events.host:
             return False
         inputs = [t for t in each_tensor((args, kwargs)) if t.device.type == self.device]
@@ -494,47 +495,11 @@ def where(error):
     return "stopped at %s (%s)" % (place, str(error).split("\n")[0])
 
 
-class Writer:
-    """Plimsoll's trace format, see docs/trace-format.md."""
-
-    def __init__(self, file):
-        self.file, self.texts, self.operators, self.buffers, self.time = file, {"": 0}, {}, 0, 0
-        file.write(b"PLIMTRC\n" + struct.pack("<IIQ", 1, 1, time.time_ns()))
-
-    def record(self, kind, argument, identity, body=b""):
-        body += b"\0" * (-len(body) % 8)
-        self.file.write(struct.pack("<BBHI", kind, argument, 1 + len(body) // 8, identity) + body)
-
-    def text(self, text):
-        text = text[:2000]
-        if text not in self.texts:
-            data = text.encode("utf-8", "replace")
-            self.record(1, 0, len(data), data)
-            self.texts[text] = len(self.texts)
-        return self.texts[text]
-
-    def fact(self, name, value):
-        name, value = self.text(name), self.text(value)
-        self.record(4, 0, name, struct.pack("<II", value, 0))
-
-    def event(self, kind, argument=0, identity=0, body=b""):
-        self.time += 1000
-        self.record(kind, argument, identity, struct.pack("<Q", self.time) + body)
-
-    def define(self, birth):
-        name = birth.name or birth.layer or birth.operator.split(" ")[0]
-        ids = [self.text(t) for t in (name, "x".join(map(str, birth.shape)), birth.layer, birth.operator.split(" ")[0])]
-        kind = birth.kind or {"load": "data", "update": "optimizer"}.get(birth.phase, "activation")
-        self.record(2, KINDS[kind], ids[0], struct.pack("<IIIBBHQQ", *ids[1:], PHASES[birth.phase],
-                                                        DTYPES.get(birth.dtype, 0), 0, birth.bytes, 2**64 - 1))
-        self.buffers += 1
-        return self.buffers - 1
-
-    def operator(self, text):
-        if text not in self.operators:
-            self.record(9, 0, self.text(text))
-            self.operators[text] = len(self.operators)
-        return self.operators[text]
+def define(writer, birth):
+    operator = birth.operator.split(" ")[0]
+    texts = (birth.name or birth.layer or operator, "x".join(map(str, birth.shape)), birth.layer, operator)
+    kind = birth.kind or {"load": "data", "update": "optimizer"}.get(birth.phase, "activation")
+    return writer.buffer(texts, kind, birth.phase, DTYPES.get(birth.dtype, 0), birth.bytes)
 
 
 def write(events, path, title="", facts=()):
@@ -553,7 +518,7 @@ def write(events, path, title="", facts=()):
                 if last is not None:
                     writer.event(21, identity=last)
                     last = None
-                ids[value] = writer.define(value)
+                ids[value] = define(writer, value)
                 writer.event(16, identity=ids[value])
             elif what == "died":
                 writer.event(17, identity=ids[value])

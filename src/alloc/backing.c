@@ -16,10 +16,14 @@ static bool has_room(const plim__backing *device, uint64_t bytes) {
     return bytes <= most && device->held <= most - bytes;
 }
 
-/* Rising addresses; the order is all that allocators see of them. */
+/* The order of addresses is all that allocators see of them. */
 static uint64_t next_address(plim__backing *device, uint64_t bytes) {
     uint64_t address = device->wished ? device->wished : device->next;
     if (address > MOST_HELD || bytes > MOST_HELD) return 0;
+    if (device->falling) {
+        uint64_t pages = (bytes + PAGE - 1) / PAGE * PAGE;
+        return pages < device->next ? device->next -= pages : 0;
+    }
     uint64_t end = (address + bytes + PAGE - 1) / PAGE * PAGE;
     if (end > device->next) device->next = end;
     device->wished = 0;

@@ -9,6 +9,7 @@
 
 typedef struct plim__backing {
     bool real;
+    bool falling;      /* simulated: addresses fall */
     uint64_t capacity; /* 0: no limit */
     uint64_t held;     /* bytes taken and mapped */
     uint64_t next;     /* simulated: the next address */

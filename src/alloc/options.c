@@ -34,6 +34,7 @@ static const setting settings[] = {
     {"allow_growth", PLIM_POOL_TENSORFLOW, SWITCH, AT(whole), true},
     {"garbage_collection", PLIM_POOL_TENSORFLOW, SWITCH, AT(no_garbage_collection), true},
     {"fragmentation", PLIM_POOL_TENSORFLOW, BYTES, AT(fragmentation), false},
+    {"falling_addresses", PLIM_POOL_TENSORFLOW, SWITCH, AT(falling_addresses), false},
     {"limit", PLIM_POOL_ONNXRUNTIME, BYTES, AT(limit), false},
     {"same_as_requested", PLIM_POOL_ONNXRUNTIME, SWITCH, AT(same_as_requested), false},
     {"initial_chunk_size_bytes", PLIM_POOL_ONNXRUNTIME, BYTES, AT(initial_region), false},

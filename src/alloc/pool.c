@@ -129,6 +129,7 @@ plim_status plim_pool_create(const plim_pool_options *options, plim_pool **pool,
     bool bfc = options->kind == PLIM_POOL_TENSORFLOW || options->kind == PLIM_POOL_ONNXRUNTIME;
     made->type = bfc ? &plim__bfc_type : &plim__caching_type;
     plim__backing_init(&made->device, options->capacity, options->real);
+    made->device.falling = options->falling_addresses;
     for (int i = 0; i < PLIM__POOLS; i++) made->unmapped[i].by_address = true;
     *pool = made;
     return PLIM_OK;
@@ -168,6 +169,15 @@ static void account(plim_pool *pool, const plim__block *block) {
     if (stats->requested > stats->requested_peak) stats->requested_peak = stats->requested;
 }
 
+bool plim__pool_hold(plim_pool *pool, uint32_t index, uint64_t requested) {
+    plim__block *block = plim__pool_at(pool, index);
+    if (!plim__address_put(&pool->live, block->address, index)) return false;
+    block->used = true;
+    block->requested = requested;
+    account(pool, block);
+    return true;
+}
+
 plim_status plim_pool_alloc(plim_pool *pool, const plim_pool_request *request, uint64_t *address, plim_error *error) {
     if (!pool || !request || !address)
         return plim__fail(error, PLIM_INVALID, "a pool, a request and a place are needed");
@@ -180,15 +190,11 @@ plim_status plim_pool_alloc(plim_pool *pool, const plim_pool_request *request, u
     if (!plim__pool_prepare(pool, MOST_NEW_BLOCKS)) return plim__fail_memory(error, "a pool's lists", request->bytes);
     uint32_t index = pool->type->take(pool, request->bytes, request->stream);
     if (!index) return plim__pool_refuse(pool, request, error);
-    plim__block *block = plim__pool_at(pool, index);
-    if (!plim__address_put(&pool->live, block->address, index)) {
+    if (!plim__pool_hold(pool, index, request->bytes)) {
         plim__pool_insert(pool, plim__pool_merge(pool, index));
         return plim__fail_memory(error, "a pool's lists", request->bytes);
     }
-    block->used = true;
-    block->requested = request->bytes;
-    account(pool, block);
-    *address = block->address;
+    *address = plim__pool_at(pool, index)->address;
     return PLIM_OK;
 }
 

@@ -49,6 +49,9 @@ bool plim__pool_is_whole(const plim_pool *pool, uint32_t index); /* the only blo
 void plim__pool_reserve_add(plim_pool *pool, int64_t bytes);     /* accounts for memory of the device */
 void plim__pool_settle(plim_pool *pool);                         /* what other streams used becomes free */
 
+/* A block that is in no set is in use from now on; false when memory is short. */
+bool plim__pool_hold(plim_pool *pool, uint32_t index, uint64_t requested);
+
 /* The two halves of a release, for traces that tell when each happens. */
 plim_status plim__pool_release_begin(plim_pool *pool, uint64_t address, plim_error *error);
 void plim__pool_release_end(plim_pool *pool, uint64_t address);

@@ -7,7 +7,7 @@
 #ifndef PLIM_BUDGET_CANDIDATES_H
 #define PLIM_BUDGET_CANDIDATES_H
 
-#include "budget/levers.h"
+#include "budget/setting.h"
 
 typedef struct plim__candidate {
     plim__levers levers;
@@ -15,30 +15,34 @@ typedef struct plim__candidate {
     size_t persistent_bytes;
     size_t transient_bytes; /* before packing: no placement is lower */
     size_t arena_bytes;     /* packed; 0 until it is asked for */
+    size_t program_bytes;   /* of all programs that it takes, beside their buffers */
     double seconds;         /* of an update, expected */
     size_t repeated;        /* steps that are done again */
     size_t setting;
 } plim__candidate;
 
-struct plim__setting;
-
 typedef struct plim__candidates {
     plim__task task;
-    PLIM_VEC(struct plim__setting *) settings;
-    PLIM_VEC(plim__candidate) items; /* from the fastest to the smallest: none is slower and larger than another */
-    size_t tried;                    /* settings */
-    bool complete; /* nothing was left out for the sake of the limit: another one needs no other search */
+    PLIM_VEC(plim__setting *) settings; /* all that were tried, the whole batch first */
+    PLIM_VEC(plim__candidate) items;    /* from the fastest to the smallest: none is slower and larger than another */
+    size_t built;                       /* steps of all programs that were built, those that were rebuilt too */
+    size_t packed;                      /* candidates */
+    bool complete;   /* nothing was left out for the sake of the limit: another one needs no other search */
+    size_t left_out; /* the least bytes of programs and planning for which task.planning_room was too small; 0: none */
 } plim__candidates;
 
-/* Finds candidates. `limit` (bytes of the arena; 0 for none) steers the search: it goes no further than needed to know the
- * fastest within it; SIZE_MAX searches for all, down to the smallest. The same answer every time. */
-plim_status plim__candidates_find(const plim__task *task, size_t limit, plim__candidates *found, plim_error *error);
+/* Finds candidates; `candidates` begins as {.task = ...}. `limit` (bytes of the arena and of all programs; 0 for none) steers
+ * the search: it goes no further than needed to know the fastest within it; SIZE_MAX searches for all, down to the smallest.
+ * Searching again with another limit goes on from what is known. The same answer every time. */
+plim_status plim__candidates_find(plim__candidates *candidates, size_t limit, plim_error *error);
 void plim__candidates_free(plim__candidates *candidates);
-/* The fastest whose arena, packed, is within `limit`. */
+/* The bytes of a candidate's arena and programs, or of planning it where that takes more. */
+size_t plim__candidates_total(const plim__candidates *candidates, const plim__candidate *candidate);
+/* The fastest whose arena, packed, and programs are within `limit`. */
 plim_status plim__candidates_best(plim__candidates *candidates, size_t limit, bool *found, plim__candidate *best,
                                   plim_error *error);
-/* The one with the smallest arena before packing, packed. */
-plim_status plim__candidates_smallest(plim__candidates *candidates, bool *found, plim__candidate *smallest,
+/* The one with the least bytes before packing, packed; with `n` that of the setting that is n-th in this. */
+plim_status plim__candidates_smallest(plim__candidates *candidates, size_t n, bool *found, plim__candidate *smallest,
                                       plim_error *error);
 /* The one that nothing is faster than, packed. */
 plim_status plim__candidates_fastest(plim__candidates *candidates, bool *found, plim__candidate *fastest,

@@ -4,19 +4,27 @@
 #include "budget/saved_plan.h"
 #include "core/error.h"
 #include "core/str.h"
+#include "mem/limits.h"
 #include "mem/spill.h"
 #include "plan/peak.h"
 #include "plimsoll/bytes.h"
 
 /* A candidate is chosen at most this often; and bytes that a plan must need less for another search to use them. */
 #define MOST_ROUNDS 4
-#define CLEARLY     ((size_t)4 << 20)
+/* Settings that are added up to find the smallest. */
+#define MOST_SMALLEST 2
+#define CLEARLY       ((size_t)4 << 20)
+/* What is measured may be this much more than the estimate before that is corrected: pages of libraries come and go, and plans
+ * would differ from run to run. A budget has room for it. */
+#define A_TRIFLE ((size_t)160 << 10)
 
 /* One search for a plan within a budget. */
 struct search {
     plim__training_plan *plan;
     plim__task task;
     plim__candidates candidates;
+    size_t held;   /* bytes of the process while it plans, without program and search */
+    size_t coming; /* bytes that it takes after planning, beside the arena */
     bool smallest; /* the main program is the smallest candidate: nothing else fits */
 };
 
@@ -25,7 +33,8 @@ static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 /* A folder that was asked for must do; the default one is used where it can be. */
 static plim_status find_spill_room(plim__training_plan *plan, plim_error *error) {
     plan->spill_room = 0;
-    if (plan->bounds.no_spill) return PLIM_OK;
+    /* what is spilled goes through the file in the host's memory */
+    if (plan->bounds.no_spill || !plim__bounds_target(&plan->bounds).device->host) return PLIM_OK;
     plim_status status = plim__spill_check(plim__bounds_spill_folder(&plan->bounds), &plan->spill_room, error);
     return plan->bounds.spill_folder ? status : PLIM_OK;
 }
@@ -40,10 +49,14 @@ static bool only_tries(const plim__training_plan *plan) { return plan->request.p
 
 static plim_status plan_freely(plim__training_plan *plan, plim_error *error) {
     plim__task task = plim__training_plan_task(plan);
-    plim__levers levers = {.micro_batch = task.most_samples, .transient_limit = INT64_MAX};
+    plim__levers levers = {.micro_batch = task.most_samples,
+                           .state_bits = plim__request_state_bits(&plan->request),
+                           .transient_limit = INT64_MAX};
     PLIM_TRY(plim__levers_apply(&task, &levers, NULL, &plan->main, error));
     plan->choice = (plim__candidate){.levers = levers,
                                      .class = plim__variant_class(plan->main, plan->request.batch),
+                                     .program_bytes = plim__task_programs(&task, task.most_samples) *
+                                                      plim__program_bytes(plan->main->lowered),
                                      .persistent_bytes = plan->main->plan->persistent_bytes,
                                      .transient_bytes = plim__variant_transient_bytes(plan->main),
                                      .seconds = plim__variant_seconds(plan->main, &task)};
@@ -74,8 +87,11 @@ static plim_status refuse(plim__training_plan *plan, plim_error *error) {
     if (plan->choice.levers.spill)
         plim__str_addf(&spilled, " (and %s that can go to a file)", plim_bytes_format(plan->choice.levers.spill, file));
     size_t arena = plan->persistent_bytes + plan->transient_bytes, planned = plan->process.planned_bytes,
-           estimated = plan->main->plan->arena_bytes + plim__process_overhead(plan);
-    plan->least_budget = plim__process_least_budget(larger(planned, estimated));
+           estimated = plim__process_estimated(plan);
+    if (!plim__process_fits_as_measured(plan)) estimated = larger(planned, estimated);
+    /* the process that is asked again has planned before, and measures some more of its heap */
+    if (plan->request.purpose == PLIM__PLAN_TO_RUN) estimated += (size_t)1 << 20;
+    plan->least_budget = plim__process_least_budget(estimated);
     plim_status status = plim__fail(
         error, PLIM_BUDGET,
         "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
@@ -90,12 +106,14 @@ static plim_status refuse(plim__training_plan *plan, plim_error *error) {
 
 /* --- alternatives --------------------------------------------------------------------------------------------- */
 
-static plim_status add_alternative(plim__training_plan *plan, const plim__candidate *candidate, size_t overhead,
+static plim_status add_alternative(struct search *s, const plim__candidate *candidate, size_t overhead,
                                    plim_error *error) {
+    plim__training_plan *plan = s->plan;
     int64_t micro = candidate->levers.micro_batch;
-    plim_plan_candidate row = {.budget_bytes = plim__process_least_budget(candidate->arena_bytes + overhead),
+    size_t process = plim__candidates_total(&s->candidates, candidate) + overhead;
+    plim_plan_candidate row = {.budget_bytes = plim__process_least_budget(process),
                                .arena_bytes = candidate->arena_bytes,
-                               .process_bytes = candidate->arena_bytes + overhead,
+                               .process_bytes = process,
                                .micro_batch = micro,
                                .accumulate = (plan->request.batch + micro - 1) / micro,
                                .recomputed = candidate->repeated,
@@ -110,27 +128,41 @@ static plim_status add_alternative(plim__training_plan *plan, const plim__candid
     return PLIM_OK;
 }
 
-/* What other budgets would cost: from the fastest to the smallest, evenly spread over bytes. */
+/* What other budgets would cost: from the fastest to the smallest, evenly spread over bytes. `overhead` is without programs. */
 static plim_status list_alternatives(struct search *s, size_t overhead, plim_error *error) {
-    plim__candidate fastest, smallest, candidate;
+    plim__candidate fastest = {0}, smallest = {0}, candidate;
     bool found;
     s->plan->alternatives.count = 0;
     s->plan->least_budget = 0;
     PLIM_TRY(plim__candidates_fastest(&s->candidates, &found, &fastest, error));
-    PLIM_TRY(plim__candidates_smallest(&s->candidates, &found, &smallest, error));
-    size_t least = found ? smallest.arena_bytes : 0, last = SIZE_MAX;
-    size_t spread = found && fastest.arena_bytes > least ? fastest.arena_bytes - least : 0;
+    PLIM_TRY(plim__candidates_smallest(&s->candidates, 0, &found, &smallest, error));
+    size_t least = found ? plim__candidates_total(&s->candidates, &smallest) : 0, last = SIZE_MAX,
+           most = found ? plim__candidates_total(&s->candidates, &fastest) : 0,
+           spread = most > least ? most - least : 0;
     for (size_t k = PLIM_PLAN_POINTS; found && k-- > 0;) {
         size_t limit = least + (size_t)((double)spread * (double)k / (PLIM_PLAN_POINTS - 1));
         PLIM_TRY(plim__candidates_best(&s->candidates, limit, &found, &candidate, error));
         if (!found || candidate.arena_bytes == last) continue;
         last = candidate.arena_bytes;
-        PLIM_TRY(add_alternative(s->plan, &candidate, overhead, error));
+        PLIM_TRY(add_alternative(s, &candidate, overhead, error));
     }
     return PLIM_OK;
 }
 
 /* --- with a budget -------------------------------------------------------------------------------------------- */
+
+/* Bytes of the process beside the main program's arena and all that a candidate counts itself. */
+static size_t rest_of(const plim__training_plan *plan) {
+    size_t overhead = plim__process_overhead(plan), programs = plan->choice.program_bytes;
+    return overhead > programs ? overhead - programs : 0;
+}
+
+/* The search itself stays within the budget; where only others are asked about, within what the machine allows. */
+static void set_planning_room(struct search *s, bool beyond_budget) {
+    size_t room = s->plan->bounds.budget;
+    if (beyond_budget) room = larger(room, plim__limits_allowed_now());
+    s->candidates.task.planning_room = plim__process_arena_limit(room, s->held);
+}
 
 /* The fastest candidate within `limit` as the main program; none when there is none. */
 static plim_status take_best(struct search *s, size_t limit, plim_error *error) {
@@ -142,26 +174,25 @@ static plim_status take_best(struct search *s, size_t limit, plim_error *error) 
     return plim__candidates_take(&s->candidates, &best, &s->plan->main, error);
 }
 
-static plim_status search_again(struct search *s, size_t limit, plim_error *error) {
-    plim__candidates_free(&s->candidates);
-    return plim__candidates_find(&s->task, limit, &s->candidates, error);
-}
-
 /* The overhead may have been estimated for a larger candidate: the smallest is tried before all is refused. */
 static plim_status take_smallest(struct search *s, plim_error *error) {
     bool found;
-    PLIM_TRY(plim__candidates_smallest(&s->candidates, &found, &s->plan->choice, error));
+    PLIM_TRY(plim__candidates_smallest(&s->candidates, 0, &found, &s->plan->choice, error));
     s->smallest = true;
     if (found) return plim__candidates_take(&s->candidates, &s->plan->choice, &s->plan->main, error);
-    return plim__fail(error, PLIM_BUDGET, "the budget is smaller than the program itself");
+    s->plan->least_budget = plim__process_least_budget(s->held + s->candidates.left_out);
+    return plim__fail(error, PLIM_BUDGET,
+                      "planning alone takes more memory than there is: a budget of less than %zu MiB does not work",
+                      s->plan->least_budget >> 20);
 }
 
 static plim_status choose(struct search *s, size_t limit, plim_error *error) {
     PLIM_TRY(take_best(s, limit, error));
     if (s->plan->main) return PLIM_OK;
     if (only_tries(s->plan)) return plim__fail(error, PLIM_BUDGET, "nothing fits");
-    if (!s->candidates.complete) { /* the search stopped where nothing could fit: how low does it go? */
-        PLIM_TRY(search_again(s, SIZE_MAX, error));
+    if (!s->candidates.complete || s->candidates.left_out) { /* the search stopped somewhere: how low does it go? */
+        set_planning_room(s, true);
+        PLIM_TRY(plim__candidates_find(&s->candidates, SIZE_MAX, error));
         PLIM_TRY(take_best(s, limit, error));
     }
     return s->plan->main ? PLIM_OK : take_smallest(s, error);
@@ -181,66 +212,123 @@ static plim_status add_up(plim__training_plan *plan, plim_error *error) {
 }
 
 /* Takes the fastest candidate within what the budget leaves; again when the plan itself turned out larger, or, once,
- * clearly smaller. */
-static plim_status fit_candidates(struct search *s, size_t overhead, plim_error *error) {
+ * clearly smaller. `rest` is what others take, and becomes the most that was found. */
+static plim_status fit_candidates(struct search *s, size_t *rest, plim_error *error) {
     plim__training_plan *plan = s->plan;
-    size_t budget = plan->bounds.budget, most = overhead, searched = plim__process_arena_limit(budget, overhead);
+    size_t budget = plan->bounds.budget, now = *rest, searched = plim__process_arena_limit(budget, now);
     for (int round = 0;; round++) {
-        size_t limit = plim__process_arena_limit(budget, overhead);
-        if (limit < searched && !s->candidates.complete) PLIM_TRY(search_again(s, searched = limit, error));
+        size_t limit = plim__process_arena_limit(budget, now);
+        if (limit < searched && !s->candidates.complete)
+            PLIM_TRY(plim__candidates_find(&s->candidates, searched = limit, error));
         PLIM_TRY(round < MOST_ROUNDS ? choose(s, limit, error) : take_smallest(s, error));
         plim__candidates_release(&s->candidates);
         PLIM_TRY(add_up(plan, error));
-        most = larger(most, plim__process_overhead(plan));
-        bool room = round == 0 && plim__process_overhead(plan) + CLEARLY < overhead;
-        if ((plim__process_fits_as_estimated(plan) && !room) || s->smallest) break;
-        overhead = plim__process_overhead(plan);
+        *rest = larger(*rest, rest_of(plan));
+        bool room = round == 0 && rest_of(plan) + CLEARLY < now;
+        if ((plim__process_fits_as_estimated(plan) && !room) || s->smallest) return PLIM_OK;
+        now = rest_of(plan);
         drop_programs(plan);
     }
-    return wants_alternatives(plan) ? list_alternatives(s, most, error) : PLIM_OK;
+}
+
+/* What the n-th smallest candidate takes with all its programs; 0: there is none. */
+static plim_status add_up_smallest(struct search *s, size_t n, size_t *bytes, plim_error *error) {
+    plim__training_plan *plan = s->plan;
+    bool found;
+    *bytes = 0;
+    PLIM_TRY(plim__candidates_smallest(&s->candidates, n, &found, &plan->choice, error));
+    if (!found) return PLIM_OK;
+    plim_status status = plim__candidates_take(&s->candidates, &plan->choice, &plan->main, error);
+    plim__candidates_release(&s->candidates);
+    if (status == PLIM_OK) status = add_up(plan, error);
+    if (status == PLIM_OK) *bytes = plim__process_estimated(plan);
+    drop_programs(plan);
+    return status;
+}
+
+/* The least budget is that of the smallest candidate with all its programs, as training within it will find. Settings that
+ * are about as small are added up, too: how many programs they have decides. */
+static plim_status name_least(struct search *s, plim_error *error) {
+    plim__training_plan *plan = s->plan;
+    plim__candidate choice = plan->choice;
+    plim_status status = PLIM_OK;
+    size_t least = 0, bytes = 1;
+    for (size_t n = 0; n < MOST_SMALLEST && bytes && status == PLIM_OK; n++) {
+        status = add_up_smallest(s, n, &bytes, error);
+        if (bytes && (!least || bytes < least)) least = bytes;
+    }
+    if (status == PLIM_OK && least) plan->least_budget = plim__process_least_budget(least);
+    plan->choice = choice;
+    return status;
+}
+
+static plim_status list_all(struct search *s, size_t rest, plim_error *error) {
+    PLIM_TRY(list_alternatives(s, rest, error));
+    plim__candidates_release(&s->candidates);
+    PLIM_TRY(name_least(s, error));
+    size_t count = s->plan->alternatives.count; /* the last row is the smallest */
+    if (count > 0) s->plan->alternatives.items[count - 1].budget_bytes = s->plan->least_budget;
+    return PLIM_OK;
 }
 
 /* A search leaves holes in the heap, and steps would fill an unknown part of them: what was chosen is rebuilt where the
  * search was. */
-static plim_status rebuild(struct search *s, plim_error *error) {
+static plim_status rebuild(struct search *s, const plim__schedule *schedule, plim_error *error) {
+    plim__training_plan *plan = s->plan;
+    plim__process_leave(plan);
+    PLIM_TRY(plim__levers_apply_schedule(&s->task, &plan->choice.levers, schedule, &plan->main, error));
+    return add_up(plan, error);
+}
+
+static plim_status finish(struct search *s, size_t rest, plim_error *error) {
     plim__training_plan *plan = s->plan;
     plim__schedule schedule;
     PLIM_TRY(plim__schedule_copy(plan->main->schedule.steps, plan->main->schedule.count, &schedule, error));
     drop_programs(plan);
-    plim_status status = plim__levers_apply_schedule(&s->task, &plan->choice.levers, &schedule, &plan->main, error);
-    plim__schedule_free(&schedule);
-    return status == PLIM_OK ? add_up(plan, error) : status;
-}
-
-static plim_status search(struct search *s, size_t overhead, plim_error *error) {
-    plim__training_plan *plan = s->plan;
-    size_t limit = wants_alternatives(plan) ? SIZE_MAX : plim__process_arena_limit(plan->bounds.budget, overhead);
-    s->task = plim__training_plan_task(plan);
-    PLIM_TRY(plim__candidates_find(&s->task, limit, &s->candidates, error));
-    plim_status status = fit_candidates(s, overhead, error);
+    plim_status status = wants_alternatives(plan) ? list_all(s, rest, error) : PLIM_OK;
     plim__candidates_free(&s->candidates);
-    return status == PLIM_OK && !only_tries(plan) ? rebuild(s, error) : status;
+    if (status == PLIM_OK) status = rebuild(s, &schedule, error);
+    plim__schedule_free(&schedule);
+    return status;
 }
 
-/* A process that explores every candidate keeps more of its heap than one that trains: there the estimate, which both have
- * alike, is enough. */
+static plim_status search(struct search *s, size_t rest, plim_error *error) {
+    plim__training_plan *plan = s->plan;
+    size_t limit = wants_alternatives(plan) ? SIZE_MAX : plim__process_arena_limit(plan->bounds.budget, rest);
+    s->task = plim__training_plan_task(plan);
+    s->task.coming_bytes = s->coming;
+    s->candidates = (plim__candidates){.task = s->task};
+    set_planning_room(s, wants_alternatives(plan) || only_tries(plan));
+    plim_status status = plim__candidates_find(&s->candidates, limit, error);
+    if (status == PLIM_OK) status = fit_candidates(s, &rest, error);
+    if (status == PLIM_OK && !only_tries(plan)) status = finish(s, rest, error);
+    plim__candidates_free(&s->candidates);
+    return status;
+}
+
+/* The estimate decides, which `plan` and `train` have alike: what one names, the other accepts. A process that trains must
+ * fit as measured too; one that only shows has explored every candidate, and keeps more of its heap. */
 static bool fits(const plim__training_plan *plan) {
-    bool shows = plan->request.purpose == PLIM__PLAN_TO_SHOW;
-    if ((only_tries(plan) || shows) && plim__process_fits_as_estimated(plan)) return true;
-    return !only_tries(plan) && plim__process_fits_as_measured(plan);
+    bool trains = plan->request.purpose == PLIM__PLAN_TO_RUN;
+    return plim__process_fits_as_estimated(plan) && (!trains || plim__process_fits_as_measured(plan));
+}
+
+/* What is known of the plan that is there goes into the search for a better one. */
+static size_t begin_search(struct search *s) {
+    size_t rest = rest_of(s->plan);
+    s->held = plim__process_held(s->plan);
+    s->coming = plim__process_coming(s->plan);
+    drop_programs(s->plan);
+    return rest;
 }
 
 /* Should the estimate have been too low after all, it is corrected, and there is another search. */
 static plim_status fit(plim__training_plan *plan, plim_error *error) {
     struct search s = {.plan = plan};
-    size_t overhead = plim__process_overhead(plan);
-    drop_programs(plan);
-    PLIM_TRY(search(&s, overhead, error));
+    PLIM_TRY(search(&s, begin_search(&s), error));
     for (int round = 0; round < MOST_ROUNDS && !s.smallest && !fits(plan); round++) {
-        plim__process_correct(plan);
-        overhead = plim__process_overhead(plan);
-        drop_programs(plan);
-        PLIM_TRY(search(&s, overhead, error));
+        plim__process_correct(plan, 0);
+        PLIM_TRY(search(&s, begin_search(&s), error));
     }
     return fits(plan) ? PLIM_OK : refuse(plan, error);
 }
@@ -248,10 +336,12 @@ static plim_status fit(plim__training_plan *plan, plim_error *error) {
 /* The step as it comes fits, and is taken; others are only listed. */
 static plim_status list_others(plim__training_plan *plan, plim_error *error) {
     struct search s = {.plan = plan, .task = plim__training_plan_task(plan)};
-    size_t overhead = plim__process_overhead(plan);
-    drop_programs(plan);
-    PLIM_TRY(plim__candidates_find(&s.task, SIZE_MAX, &s.candidates, error));
-    plim_status status = list_alternatives(&s, overhead, error);
+    size_t rest = begin_search(&s);
+    s.task.coming_bytes = s.coming;
+    s.candidates = (plim__candidates){.task = s.task};
+    set_planning_room(&s, true);
+    plim_status status = plim__candidates_find(&s.candidates, SIZE_MAX, error);
+    if (status == PLIM_OK) status = list_all(&s, rest, error);
     plim__candidates_free(&s.candidates);
     plim__process_leave(plan);
     if (status == PLIM_OK) status = plan_freely(plan, error);
@@ -261,7 +351,7 @@ static plim_status list_others(plim__training_plan *plan, plim_error *error) {
 static plim_status plan_within(plim__training_plan *plan, plim_error *error) {
     PLIM_TRY(plan_freely(plan, error)); /* what it would need, and what the plan itself takes */
     PLIM_TRY(add_up(plan, error));
-    if (!only_tries(plan)) plim__process_correct(plan);
+    if (!only_tries(plan)) plim__process_correct(plan, A_TRIFLE);
     if (!plim__process_fits_as_estimated(plan)) return fit(plan, error);
     return wants_alternatives(plan) ? list_others(plan, error) : PLIM_OK;
 }

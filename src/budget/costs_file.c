@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/file.h"
 #include "core/host.h"
 #include "core/str.h"
 #include "plimsoll/version.h"
 
-#define FORM 2 /* of the file: rates of an earlier form mean something else */
+#define FORM 3 /* of the file: rates of an earlier form mean something else */
 
 void plim__processor_name(char *name, size_t size) {
     snprintf(name, size, "unknown");
@@ -55,16 +56,36 @@ static bool read_cache(int threads, plim__costs *costs) {
     if (plim__host_keeps_files()) return false;
     char *path = cache_path(threads, false), *text = NULL;
     size_t size;
-    bool good = path && plim__file_read(path, 1 << 20, &text, &size, NULL) == PLIM_OK && plim__costs_read(costs, text);
+    bool good =
+        path && plim__file_read_own(path, 1 << 20, &text, &size, NULL) == PLIM_OK && plim__costs_read(costs, text);
     plim__free(path);
     plim__free(text);
     return good;
 }
 
+/* There is nothing, or a file that may be replaced. */
+static bool is_ours(const char *path) {
+    struct stat info;
+    return lstat(path, &info) != 0 || (S_ISREG(info.st_mode) && info.st_uid == geteuid());
+}
+
+bool plim__costs_storable(int threads) {
+    if (plim__host_keeps_files()) return false;
+    char *path = cache_path(threads, true);
+    bool there = path && access(path, F_OK) == 0, storable = there && is_ours(path) && access(path, R_OK | W_OK) == 0;
+    if (path && !there) {
+        *strrchr(path, '/') = 0;
+        storable = access(path, W_OK | X_OK) == 0;
+    }
+    plim__free(path);
+    return storable;
+}
+
 void plim__costs_store(int threads, const plim__costs *costs) {
-    if (plim__host_keeps_files()) return;
+    plim__costs before;
+    if (plim__host_keeps_files() || (read_cache(threads, &before) && before.others < costs->others)) return;
     char *path = cache_path(threads, true), *text = path ? plim__costs_write(costs) : NULL;
-    if (text) plim__file_write(path, text, strlen(text), NULL);
+    if (text && is_ours(path)) plim__file_write(path, text, strlen(text), NULL);
     plim__free(text);
     plim__free(path);
 }
@@ -76,5 +97,10 @@ static bool wants_default(void) {
 
 bool plim__costs_known(int threads, plim__costs *costs) {
     *costs = plim__costs_default(threads);
-    return wants_default() || read_cache(threads, costs);
+    if (wants_default()) return true;
+    if (read_cache(threads, costs) && costs->others <= PLIM__BUSY) return true;
+    double others = costs->others;
+    *costs = plim__costs_default(threads);
+    costs->others = others;
+    return false;
 }

@@ -71,7 +71,7 @@ void plim__irregular_drop(plim__training_plan *plan) {
 
 /* Gradients of pieces are summed up where those of micro-batches are; and no sample may depend on others of its piece. */
 static bool may_split(const plim__training_plan *plan) {
-    return plim__variant_class(plan->main, plan->request.batch) == PLIM_REORDERED;
+    return plim__variant_run_class(plan->main, plan->request.batch) == PLIM_REORDERED;
 }
 
 /* In one piece, or in as few equal ones as fit. */
@@ -80,10 +80,14 @@ plim_status plim__irregular_replace(plim__training_plan *plan, int64_t rest, pli
     plim__irregular *irregular = &plan->irregular;
     for (int64_t pieces = 1; pieces <= most; pieces++) {
         if (rest % pieces != 0) continue;
-        PLIM_TRY(plan_one(plan, rest / pieces, &irregular->variant, error));
-        irregular->rest = rest;
-        if (fits(plan, irregular->variant)) return PLIM_OK;
-        plim__irregular_drop(plan);
+        plim__variant *v;
+        PLIM_TRY(plan_one(plan, rest / pieces, &v, error));
+        if (fits(plan, v)) {
+            irregular->variant = v;
+            irregular->rest = rest;
+            return PLIM_OK;
+        }
+        plim__variant_free(v);
     }
     return plim__fail(error, PLIM_BUDGET,
                       "the last %lld samples of a batch do not fit the memory that was planned for such: a larger "

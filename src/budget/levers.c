@@ -4,12 +4,18 @@
 #include "core/error.h"
 #include "plan/recompute.h"
 
+size_t plim__task_programs(const plim__task *task, int64_t micro) {
+    int64_t rest = task->training.batch % micro, last = task->last_samples % micro;
+    return 1 + (size_t)(rest > 0) + (size_t)(last > 0 && last != rest) + (size_t)(task->irregular && micro > 1);
+}
+
 plim__training_options plim__levers_training(const plim__task *task, const plim__levers *levers) {
     plim__training_options options = task->training;
     options.batch = levers->micro_batch;
     options.whole = task->training.batch;
     options.sums = levers->micro_batch < task->training.batch;
     options.loss_rows = levers->loss_rows;
+    options.state_bits = levers->state_bits;
     return options;
 }
 
@@ -29,9 +35,10 @@ static plim_status schedule_for(const plim__task *task, const plim__levers *leve
     if (status == PLIM_OK)
         status = plim__depend_create(v->lowered, &(plim__depend_options){.update_in_backward = !sums}, &depend, error);
     if (status == PLIM_OK)
-        status =
-            plim__recompute(depend, &(plim__recompute_options){.seconds = seconds, .threads = task->target.threads},
-                            levers->transient_limit, point, error);
+        status = plim__recompute(depend,
+                                 &(plim__recompute_options){
+                                     .seconds = seconds, .threads = task->target.threads, .memory = task->search_bytes},
+                                 levers->transient_limit, point, error);
     plim__depend_free(depend);
     plim__free(seconds);
     return status;

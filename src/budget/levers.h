@@ -1,7 +1,7 @@
 /* The levers that trade time for memory, and the program that a setting of them makes.
  *
  *   levers   micro-batches · the last layer in chunks of rows · order, updates within the backward pass · recompute ·
- *            optimizer state in a file
+ *            optimizer state in a file · optimizer state in 8 bits
  */
 #ifndef PLIM_BUDGET_LEVERS_H
 #define PLIM_BUDGET_LEVERS_H
@@ -20,12 +20,21 @@ typedef struct plim__task {
     uint64_t spill_room;  /* bytes of optimizer state that may go to a file; 0: none */
     int effort;           /* as in plim__recompute_options */
     size_t search_bytes;  /* of programs that a search may hold beside the one it works on */
+    size_t planning_room; /* bytes for a program and the search for its schedule: what needs more is not searched */
+    size_t coming_bytes;  /* that the process takes between planning and the first step, beside the arena */
+    int64_t last_samples; /* of the last batch of an epoch; 0: all are whole */
+    bool irregular;       /* batches of any size may come */
 } plim__task;
+
+/* Programs that micro-batches of a size take: for themselves, for what is left of a batch, for the end of an epoch, for
+ * sizes that were not declared. */
+size_t plim__task_programs(const plim__task *task, int64_t micro);
 
 /* What identifies a candidate, so that its program can be rebuilt. */
 typedef struct plim__levers {
     int64_t micro_batch;     /* samples of one run */
     int64_t loss_rows;       /* rows of scores at a time in the last layer and its loss; 0: all */
+    int state_bits;          /* of the optimizer's state: 8, else float32 */
     int64_t transient_limit; /* transient bytes before packing; INT64_MAX: any, so that nothing is repeated */
     size_t spill;            /* bytes of optimizer state in a file */
 } plim__levers;

@@ -9,6 +9,14 @@ static plim_status check_lists(const plim_trainer_options *o, plim_error *error)
         return plim__fail(error, PLIM_INVALID, "there are %zu sizes, but sizes is NULL", o->size_count);
     if (o->freeze_count && !o->freeze)
         return plim__fail(error, PLIM_INVALID, "there are %zu names to freeze, but freeze is NULL", o->freeze_count);
+    if (o->trainable_count && !o->trainable)
+        return plim__fail(error, PLIM_INVALID, "there are %zu names to train, but trainable is NULL",
+                          o->trainable_count);
+    if (o->rate_count && !o->rates)
+        return plim__fail(error, PLIM_INVALID, "there are %zu factors of rates, but rates is NULL", o->rate_count);
+    for (size_t i = 0; i < o->rate_count; i++) PLIM_TRY(plim__rate_parse(o->rates[i], NULL, NULL, error));
+    for (size_t i = 0; i < o->trainable_count; i++)
+        if (!o->trainable[i]) return plim__fail(error, PLIM_INVALID, "trainable[%zu] is NULL", i);
     for (size_t i = 0; i < o->size_count; i++)
         if (!o->sizes[i].symbol) return plim__fail(error, PLIM_INVALID, "sizes[%zu].symbol is NULL", i);
     for (size_t i = 0; i < o->freeze_count; i++)

@@ -34,15 +34,24 @@ void plim__process_unplug(struct plim__training_plan *plan);
 /* The overhead: bytes of the process beside the main program's arena, as estimated when a candidate is chosen. A number that
  * does not change from run to run, nor from `plan` to `train`, and mostly a little more than the truth. */
 size_t plim__process_overhead(const struct plim__training_plan *plan);
-/* The estimate is never to be less than what was measured: in a process that holds other things it may be. */
-void plim__process_correct(struct plim__training_plan *plan);
+/* With the arena of the main program, or what planning it takes where that is more. */
+size_t plim__process_estimated(const struct plim__training_plan *plan);
+/* Of the overhead: what is there while a plan is made, beside programs; and what comes after it. */
+size_t plim__process_held(const struct plim__training_plan *plan);
+size_t plim__process_coming(const struct plim__training_plan *plan);
+/* What a second program like the main one takes, beside its buffers; and what planning it does. */
+size_t plim__process_second_program(const struct plim__training_plan *plan);
+size_t plim__process_second_plan(const struct plim__training_plan *plan);
+/* The estimate is never to be less than what was measured by more than `tolerance`: in a process that holds other things it may
+ * be. */
+void plim__process_correct(struct plim__training_plan *plan, size_t tolerance);
 /* Plans that are only tried are made after much was searched for: what is measured then says nothing, and they always fit
  * as measured. */
 bool plim__process_fits_as_estimated(const struct plim__training_plan *plan);
 bool plim__process_fits_as_measured(const struct plim__training_plan *plan);
 /* What a budget leaves for the arena. */
 size_t plim__process_arena_limit(size_t budget, size_t overhead);
-/* The smallest budget for a process of `process` bytes. */
+/* The smallest budget, in whole MiB, for a process that is estimated at `process` bytes. */
 size_t plim__process_least_budget(size_t process);
 /* Where the arena is small, planning itself may have held more than running will. */
 void plim__process_count_planning(struct plim__training_plan *plan);

@@ -83,10 +83,11 @@ plim_status plim__programs_add_evaluation(plim__training_plan *plan, int64_t bat
                                     .batch = batch,
                                     .sizes = r->sizes,
                                     .size_count = r->size_count,
-                                    .loss = &r->loss};
+                                    .loss = &r->loss,
+                                    .scores = r->scores};
     plim__shared shared = {plan->main->program, plan->main->plan, plan->persistent_bytes};
     for (;; options.batch = smaller_batch(plan, options.batch)) {
-        PLIM_TRY(plim__inference_create(plan->model, &options, plim__on_processor(plan->bounds.threads), &shared,
+        PLIM_TRY(plim__inference_create(plan->model, &options, plim__bounds_target(&plan->bounds), &shared,
                                         &plan->evaluation, error));
         const plim__plan *layout = plan->evaluation->plan;
         if (options.batch <= 1 || layout->arena_bytes - layout->persistent_bytes <= plan->transient_bytes) {
@@ -104,15 +105,27 @@ void plim__programs_drop_evaluation(plim__training_plan *plan) {
 
 /* --- all ------------------------------------------------------------------------------------------------------ */
 
+/* The end of an epoch for which the model cannot be built, or which cannot be split like other batches: what to do about it. */
+static plim_status add_last(plim__training_plan *plan, int64_t last, int64_t rest, plim_error *error) {
+    plim_error why = {0};
+    plim_status status = plim__programs_add_tail(plan, rest, &why);
+    if (status == PLIM_OK) return PLIM_OK;
+    if (status == PLIM_NO_MEMORY || status == PLIM_INTERNAL || status == PLIM_BUDGET)
+        return plim__fail(error, status, "%s", why.message);
+    return plim__fail(error, status,
+                      "the last batch of an epoch has %lld of %lld samples, which does not work (%s): leave it out "
+                      "(--drop-last), or choose a batch that divides the %lld samples of an epoch",
+                      (long long)last, (long long)plan->request.batch, why.message, (long long)plan->request.samples);
+}
+
 plim_status plim__programs_plan(plim__training_plan *plan, plim_error *error) {
     const plim__request *r = &plan->request;
-    int64_t usual = plan->main->samples, last = r->samples > 0 ? r->samples % r->batch : 0,
-            sizes[] = {r->batch % usual, last % usual};
+    int64_t usual = plan->main->samples, last = r->samples > 0 ? r->samples % r->batch : 0;
     plan->persistent_bytes = plan->main->plan->persistent_bytes;
     plan->transient_bytes = plim__variant_transient_bytes(plan->main);
-    for (int i = 0; i < 2; i++)
-        if (sizes[i] > 0 && !plim__training_plan_variant(plan, sizes[i]))
-            PLIM_TRY(plim__programs_add_tail(plan, sizes[i], error));
+    if (r->batch % usual > 0) PLIM_TRY(plim__programs_add_tail(plan, r->batch % usual, error));
+    if (last % usual > 0 && !plim__training_plan_variant(plan, last % usual))
+        PLIM_TRY(add_last(plan, last, last % usual, error));
     PLIM_TRY(plim__irregular_add(plan, error));
     if (r->evaluates > 0) PLIM_TRY(plim__programs_add_evaluation(plan, r->evaluates, error));
     return PLIM_OK;

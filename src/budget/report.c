@@ -1,6 +1,8 @@
 /* Public plans: what training would do, and what it could do. */
 #include "budget/report.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "budget/picture.h"
@@ -35,15 +37,50 @@ static const char *kind_of(const plim_graph *g, const plim__buffer *buffer) {
     return names[gradient ? PLIM__BUFFER_GRADIENT : buffer->kind];
 }
 
+/* What holds memory at the peak. */
+struct row {
+    int32_t buffer; /* the largest of its value */
+    uint64_t bytes;
+    int layouts;
+};
+
+/* Buffers of one value are one row: kernels may want it in several layouts at once. How many rows there are. */
+static int merge_layouts(const plim__program *program, const int32_t *buffers, size_t count, struct row *rows) {
+    int made = 0;
+    for (size_t i = 0; i < count; i++) {
+        const plim__buffer *buffer = &program->buffers.items[buffers[i]];
+        int k = 0;
+        while (k < made && (buffer->value < 0 || program->buffers.items[rows[k].buffer].value != buffer->value)) k++;
+        if (k == made) rows[made++] = (struct row){.buffer = buffers[i]};
+        rows[k].bytes += buffer->bytes;
+        rows[k].layouts++;
+    }
+    return made;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    const struct row *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->buffer - y->buffer;
+}
+
 static void list_peak(const plim__variant *v, plim_plan_report *report) {
-    int32_t buffers[PLIM_PLAN_TENSORS];
+    enum { READ = 4 * PLIM_PLAN_TENSORS };
+    int32_t buffers[READ];
+    struct row rows[READ];
     const plim_graph *g = v->training->graph;
-    report->peak_count = (int)plim__peak_largest(v->program, v->plan, buffers, PLIM_PLAN_TENSORS);
+    int count = merge_layouts(v->program, buffers, plim__peak_largest(v->program, v->plan, buffers, READ), rows);
+    qsort(rows, (size_t)count, sizeof *rows, by_bytes);
+    report->peak_count = count < PLIM_PLAN_TENSORS ? count : PLIM_PLAN_TENSORS;
     for (int i = 0; i < report->peak_count; i++) {
-        const plim__buffer *buffer = &v->program->buffers.items[buffers[i]];
+        const plim__buffer *buffer = &v->program->buffers.items[rows[i].buffer];
         plim_plan_tensor *tensor = &report->peak[i];
-        *tensor =
-            (plim_plan_tensor){.name = "", .op = "", .layer = "", .kind = kind_of(g, buffer), .bytes = buffer->bytes};
+        *tensor = (plim_plan_tensor){.name = "",
+                                     .op = "",
+                                     .layer = "",
+                                     .kind = kind_of(g, buffer),
+                                     .bytes = rows[i].bytes,
+                                     .layouts = rows[i].layouts};
         if (buffer->value < 0) continue;
         const plim__value *value = &g->values.items[buffer->value];
         tensor->name = value->name;
@@ -68,7 +105,7 @@ static plim_status try_batch(const struct draft *draft, int64_t batch, uint64_t 
     plim_status status = make_plan(&one, PLIM__PLAN_TO_TRY, limit, &plan, error);
     *fits = status == PLIM_OK;
     plim__training_plan_free(plan);
-    return status == PLIM_BUDGET ? PLIM_OK : status;
+    return status == PLIM_NO_MEMORY ? status : PLIM_OK; /* a batch that cannot be built is none that fits */
 }
 
 /* The least transient bytes grow with the batch: how many samples of them should fit. */
@@ -86,21 +123,36 @@ static int64_t guess_batch(const plim_plan_report *r, int64_t batch, uint64_t li
     return room > (1 << 20) ? (int64_t)1 << 20 : room * (double)batch < 1 ? 1 : (int64_t)(room * (double)batch);
 }
 
-/* Begins with a guess, then takes an eighth more or less: every answer was tried. */
+/* Batches are told apart to this part of them: small ones to the sample. */
+#define BATCH_GRAIN 64
+/* Steps of programs that are built for it, at most, and batches that are tried. */
+#define BATCH_STEPS ((size_t)12000)
+#define MOST_TRIES  12
+
+/* The next one to try between one that fits and one that does not. */
+static int64_t next_batch(int64_t good, int64_t bad) {
+    if (bad == INT64_MAX) return good + (good / 8 > 0 ? good / 8 : 1);
+    if (good > 0 && bad / good > 4) return (int64_t)sqrt((double)good * (double)bad);
+    return good + (bad - good) / 2;
+}
+
+/* Begins with a guess, then halves what is between the largest that fits and the smallest that does not: every answer was
+ * tried. */
 static plim_status find_largest_batch(const struct draft *draft, uint64_t limit, plim_error *error) {
     plim_plan_report *report = &draft->plan->report;
     int64_t asked = draft->request.batch, good = 0, bad = INT64_MAX;
     if (report->fits && report->chosen.accumulate == 1) good = asked;
+    size_t tries = BATCH_STEPS / (draft->plan->training->main->lowered->steps.count + 1);
     int64_t batch = guess_batch(report, asked, limit);
-    for (int tries = 0; tries < 4 && batch > good && batch < bad; tries++) {
+    if (batch <= good) batch = next_batch(good, bad);
+    for (size_t k = 0; k < tries && k < MOST_TRIES && bad - good > 1 + good / BATCH_GRAIN; k++) {
         bool fits;
         PLIM_TRY(try_batch(draft, batch, limit, &fits, error));
         if (fits)
             good = batch;
         else
             bad = batch;
-        int64_t step = batch / 8 > 0 ? batch / 8 : 1;
-        batch += fits ? step : -step;
+        batch = next_batch(good, bad);
     }
     report->largest_batch = good;
     return PLIM_OK;
@@ -147,6 +199,7 @@ static plim_status make(struct draft *draft, plim_error *error) {
     plan->training = NULL;
     PLIM_TRY(plan_chosen(draft, error));
     if (!plan->training) PLIM_TRY(plan_unconstrained(draft, error)); /* nothing fits: that one is shown */
+    if (!plan->training) return plim__fail(error, PLIM_INTERNAL, "there is no plan to describe");
     list_peak(plan->training->main, &plan->report);
     uint64_t limit = draft->bounds.budget;
     plim__limits limits;

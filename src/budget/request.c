@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "kernel/processor.h"
 #include "mem/spill.h"
 
 const char *plim_class_name(plim_class class_) {
@@ -27,6 +28,10 @@ void plim__request_read(const plim_trainer_options *o, plim__request *request, p
                                .size_count = o->size_count,
                                .freeze = o->freeze,
                                .freeze_count = o->freeze_count,
+                               .rates = o->rates,
+                               .rate_count = o->rate_count,
+                               .trainable = o->trainable,
+                               .trainable_count = o->trainable_count,
                                .seed = o->seed,
                                .measure = o->measure,
                                .allow = plim__allow_class(o->allow),
@@ -37,7 +42,8 @@ void plim__request_read(const plim_trainer_options *o, plim__request *request, p
                                .data_held_bytes = o->data_held_bytes,
                                .samples = o->samples,
                                .evaluates = o->evaluates,
-                               .irregular = o->irregular_batches};
+                               .irregular = o->irregular_batches,
+                               .scores = o->scores};
     *bounds = (plim__bounds){.budget = o->budget,
                              .spill_folder = o->spill,
                              .no_spill = o->no_spill,
@@ -91,6 +97,8 @@ static bool copy_floats(const float **floats, size_t count) {
 
 plim_status plim__request_own(plim__request *r, plim__bounds *bounds, plim_error *error) {
     bool ok = copy_texts(&r->freeze, r->freeze_count);
+    ok &= copy_texts(&r->trainable, r->trainable_count);
+    ok &= copy_texts(&r->rates, r->rate_count);
     ok &= copy_sizes(&r->sizes, r->size_count);
     ok &= copy_text(&r->loss.output);
     ok &= copy_text(&r->saved);
@@ -103,6 +111,8 @@ plim_status plim__request_own(plim__request *r, plim__bounds *bounds, plim_error
 
 void plim__request_free(plim__request *r, plim__bounds *bounds) {
     free_texts(r->freeze, r->freeze_count);
+    free_texts(r->trainable, r->trainable_count);
+    free_texts(r->rates, r->rate_count);
     free_sizes(r->sizes, r->size_count);
     plim__free((char *)r->loss.output);
     plim__free((char *)r->saved);
@@ -114,6 +124,8 @@ void plim__request_free(plim__request *r, plim__bounds *bounds) {
 
 /* --- questions ------------------------------------------------------------------------------------------------ */
 
+int plim__request_state_bits(const plim__request *r) { return r->optimizer.state_bits == 8 ? 8 : 0; }
+
 plim__training_options plim__request_training(const plim__request *r, int64_t samples, bool sums) {
     return (plim__training_options){.loss = &r->loss,
                                     .optimizer = &r->optimizer,
@@ -122,8 +134,17 @@ plim__training_options plim__request_training(const plim__request *r, int64_t sa
                                     .size_count = r->size_count,
                                     .freeze = r->freeze,
                                     .freeze_count = r->freeze_count,
+                                    .rates = r->rates,
+                                    .rate_count = r->rate_count,
+                                    .trainable = r->trainable,
+                                    .trainable_count = r->trainable_count,
                                     .seed = r->seed,
-                                    .sums = sums};
+                                    .sums = sums,
+                                    .state_bits = plim__request_state_bits(r)};
+}
+
+plim__target plim__bounds_target(const plim__bounds *bounds) {
+    return (plim__target){bounds->device ? bounds->device : &plim__processor, bounds->threads};
 }
 
 const char *plim__bounds_spill_folder(const plim__bounds *bounds) {

@@ -3,6 +3,7 @@
 #define PLIM_BUDGET_REQUEST_H
 
 #include "grad/training.h"
+#include "program/device.h"
 
 /* What a plan is made for. */
 typedef enum plim__purpose {
@@ -22,6 +23,10 @@ typedef struct plim__request {
     size_t size_count;
     const char *const *freeze;
     size_t freeze_count;
+    const char *const *rates;
+    size_t rate_count;
+    const char *const *trainable;
+    size_t trainable_count;
     uint64_t seed;
     bool measure;      /* the time of each step */
     plim_class allow;  /* plans of a class up to this one */
@@ -33,6 +38,7 @@ typedef struct plim__request {
     int64_t samples;   /* of an epoch; 0: all batches are whole */
     int64_t evaluates; /* batch of evaluation; 0: there is none */
     bool irregular;    /* batches of any size may come */
+    bool scores;       /* of evaluation stay an output */
 } plim__request;
 
 /* A budget that is never reached: the process is planned as with any other. */
@@ -44,11 +50,14 @@ typedef struct plim__bounds {
     const char *spill_folder; /* NULL: the default one */
     bool no_spill;
     int threads;
+    const plim__device *device; /* NULL: the processor */
     /* what an earlier plan in this process found (plim__process); 0: measured by this one. A search leaves pages behind
      * that would be measured again. */
     size_t base_bytes, packed_bytes;
 } plim__bounds;
 
+/* What programs within these bounds are made for. */
+plim__target plim__bounds_target(const plim__bounds *bounds);
 /* Whether a model can be trained at all: it is whole, and has no more inputs than a batch. */
 plim_status plim__trainable_check(const plim_graph *model, plim_error *error);
 /* Options as a caller gave them (NULL: defaults), read, checked and made whole. */
@@ -65,6 +74,8 @@ void plim__request_free(plim__request *request, plim__bounds *bounds);
 
 /* The training graph for runs of `samples` samples; `sums`: several of them make an update. */
 plim__training_options plim__request_training(const plim__request *request, int64_t samples, bool sums);
+/* Of the optimizer's state, where the caller chose: 8, else 0 for float32. */
+int plim__request_state_bits(const plim__request *request);
 /* Where optimizer state is spilled to. */
 const char *plim__bounds_spill_folder(const plim__bounds *bounds);
 

@@ -43,7 +43,7 @@ static plim_status describe(const plim__training_plan *plan, json_t **out, plim_
     plim__processor_library(library, sizeof library);
     bool momentum = (o->optimizer.kind == PLIM_SGD || o->optimizer.kind == PLIM_RMSPROP) && o->optimizer.momentum != 0;
     json_t *is = *out = json_object();
-    plim__str sizes = {0}, freeze = {0};
+    plim__str sizes = {0}, freeze = {0}, trainable = {0};
     set_text(is, "model", "%016llx", (unsigned long long)model);
     set_text(is, "version of plimsoll", "%s", PLIM_VERSION_STRING);
     set_text(is, "version of oneDNN", "%s", library);
@@ -52,14 +52,19 @@ static plim_status describe(const plim__training_plan *plan, json_t **out, plim_
     set_text(is, "batch", "%lld", (long long)o->batch);
     set_text(is, "number of micro-batches", "%lld", (long long)o->accumulate);
     set_text(is, "loss", "%s", plim_loss_name(o->loss.kind));
-    set_text(is, "optimizer", "%s%s%s", plim_optimizer_name(o->optimizer.kind), momentum ? " with momentum" : "",
-             o->optimizer.clip_norm > 0 ? " with clipping" : "");
+    set_text(is, "optimizer", "%s%s%s%s", plim_optimizer_name(o->optimizer.kind), momentum ? " with momentum" : "",
+             o->optimizer.clip_norm > 0 ? " with clipping" : "",
+             o->optimizer.state_bits == 8    ? " in 8 bits"
+             : o->optimizer.state_bits == 32 ? " in 32 bits"
+                                             : "");
     for (size_t i = 0; i < o->size_count; i++)
         plim__str_addf(&sizes, "%s%s=%lld", i ? " " : "", o->sizes[i].symbol, (long long)o->sizes[i].size);
     for (size_t i = 0; i < o->freeze_count; i++) plim__str_addf(&freeze, "%s%s", i ? " " : "", o->freeze[i]);
+    for (size_t i = 0; i < o->trainable_count; i++) plim__str_addf(&trainable, "%s%s", i ? " " : "", o->trainable[i]);
     set_list(is, "set of sizes", &sizes);
     set_list(is, "set of frozen parameters", &freeze);
-    if (json_object_size(is) == 11) return PLIM_OK;
+    set_list(is, "set of added parameters", &trainable);
+    if (json_object_size(is) == 12) return PLIM_OK;
     json_decref(is);
     return plim__fail_memory(error, "a plan", 1);
 }
@@ -70,13 +75,14 @@ static json_t *plan_json(const plim__training_plan *plan, uint64_t budget, json_
     const plim__variant *v = plan->main;
     json_t *steps = json_array();
     for (size_t i = 0; i < v->schedule.count; i++) json_array_append_new(steps, json_integer(v->schedule.steps[i]));
-    return json_pack(
-        "{s:i, s:o, s:I, s:{s:I, s:I, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION, "for", is,
-        "budget_bytes", (json_int_t)budget, "levers", "micro_batch", (json_int_t)plan->choice.levers.micro_batch,
-        "loss_rows", (json_int_t)plan->choice.levers.loss_rows, "passing_limit",
-        (json_int_t)plan->choice.levers.transient_limit, "spill", (json_int_t)plan->choice.levers.spill, "class",
-        plim_class_name(plan->choice.class), "arena_bytes", (json_int_t)v->plan->arena_bytes, "process_bytes",
-        (json_int_t)plan->process.planned_bytes, "seconds_per_step", plan->choice.seconds, "schedule", steps);
+    return json_pack("{s:i, s:o, s:I, s:{s:I, s:I, s:i, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION,
+                     "for", is, "budget_bytes", (json_int_t)budget, "levers", "micro_batch",
+                     (json_int_t)plan->choice.levers.micro_batch, "loss_rows",
+                     (json_int_t)plan->choice.levers.loss_rows, "state_bits", plan->choice.levers.state_bits,
+                     "passing_limit", (json_int_t)plan->choice.levers.transient_limit, "spill",
+                     (json_int_t)plan->choice.levers.spill, "class", plim_class_name(plan->choice.class), "arena_bytes",
+                     (json_int_t)v->plan->arena_bytes, "process_bytes", (json_int_t)plan->process.planned_bytes,
+                     "seconds_per_step", plan->choice.seconds, "schedule", steps);
 }
 
 plim_status plim__saved_plan_text(const plim__training_plan *plan, uint64_t budget, char **text, plim_error *error) {
@@ -172,12 +178,13 @@ static plim_status apply(plim__training_plan *plan, const json_t *saved, plim_er
         return plim__fail(error, PLIM_INVALID,
                           "'%s' keeps optimizer state in a file, which --no-spill forbids; plan again with --replan",
                           plan->request.saved);
-    plan->choice =
-        (plim__candidate){.levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
-                                     .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
-                                     .transient_limit = json_integer_value(json_object_get(levers, "passing_limit")),
-                                     .spill = spill > 0 ? (size_t)spill : 0},
-                          .seconds = json_number_value(json_object_get(saved, "seconds_per_step"))};
+    plan->choice = (plim__candidate){
+        .levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
+                   .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
+                   .state_bits = json_integer_value(json_object_get(levers, "state_bits")) == 8 ? 8 : 0,
+                   .transient_limit = json_integer_value(json_object_get(levers, "passing_limit")),
+                   .spill = spill > 0 ? (size_t)spill : 0},
+        .seconds = json_number_value(json_object_get(saved, "seconds_per_step"))};
     for (plim_class k = PLIM_EXACT; k <= PLIM_LOSSY; k++)
         if (class && strcmp(class, plim_class_name(k)) == 0) plan->choice.class = k;
     if (plan->choice.levers.micro_batch < 1 || plan->choice.levers.micro_batch > plan->request.batch ||
@@ -197,6 +204,8 @@ static plim_status apply(plim__training_plan *plan, const json_t *saved, plim_er
     plan->choice.persistent_bytes = plan->main->plan->persistent_bytes;
     plan->choice.transient_bytes = plim__variant_transient_bytes(plan->main);
     plan->choice.repeated = plan->main->repeated;
+    plan->choice.program_bytes =
+        plim__task_programs(&task, plan->main->samples) * plim__program_bytes(plan->main->lowered);
     json_int_t budget = json_integer_value(json_object_get(saved, "budget_bytes"));
     if (budget > 0) plan->bounds.budget = (uint64_t)budget;
     return PLIM_OK;

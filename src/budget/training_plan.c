@@ -59,7 +59,7 @@ void plim__training_plan_free(plim__training_plan *plan) {
     plim__free(plan);
 }
 
-/* The part of a budget that a search may fill with programs that it may want again: building them anew takes time, and a
+/* The part of a budget that a search may fill with programs that it may want again: rebuilding them takes time, and a
  * deep network of thin layers has programs that are larger than its arena. */
 #define SEARCH_SHARE 16
 
@@ -67,12 +67,15 @@ plim__task plim__training_plan_task(const plim__training_plan *plan) {
     const plim__request *r = &plan->request;
     return (plim__task){.model = plan->model,
                         .training = plim__request_training(r, r->batch, false),
-                        .target = plim__on_processor(plan->bounds.threads),
+                        .target = plim__bounds_target(&plan->bounds),
                         .costs = plan->costs,
                         .allow = r->allow,
                         .effort = r->purpose == PLIM__PLAN_TO_TRY ? -1 : 0,
                         .spill_room = plan->spill_room,
                         .search_bytes = plan->bounds.budget ? plan->bounds.budget / SEARCH_SHARE : SIZE_MAX,
+                        .planning_room = SIZE_MAX,
+                        .last_samples = r->samples > 0 ? r->samples % r->batch : 0,
+                        .irregular = r->irregular && plan->bounds.budget,
                         .most_samples = (r->batch + r->accumulate - 1) / r->accumulate};
 }
 
@@ -147,5 +150,7 @@ plim_plan_candidate plim__training_plan_summary(const plim__training_plan *plan)
                                  .workspace = stats.workspace_bytes,
                                  .data = stats.data_bytes + stats.data_buffer_bytes,
                                  .recording = recording,
+                                 .state_saved = plan->main ? plan->main->training->state_saved : 0,
+                                 .bits_saved = plan->main ? plan->main->training->bits_saved : 0,
                                  .program = process - stats.arena_bytes - stats.data_buffer_bytes - recording};
 }

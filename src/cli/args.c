@@ -3,12 +3,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/activity.h"
+#include "cli/config.h"
+#include "cli/effects.h"
+#include "cli/terminal.h"
+#include "core/error.h"
 #include "core/vec.h"
 
 struct plim__args {
@@ -20,6 +25,7 @@ struct plim__args {
         } * items;
         size_t count, capacity;
     } given;
+    plim__config config; /* of --config: what it gave is in it */
 };
 
 static const plim__option common[] = {
@@ -51,8 +57,47 @@ static const plim__option *find_option(const plim__command *command, const char 
     return NULL;
 }
 
-/* Consumes one option at argv[*at]. */
-static bool take_option(plim__args *args, int argc, char **argv, int *at) {
+/* How many letters have to be changed, added, left out or swapped to come from one word to the other. */
+static int distance(const char *a, const char *b) {
+    enum { MOST = 40 };
+    int rows[3][MOST + 1], la = (int)strlen(a), lb = (int)strlen(b);
+    if (la > MOST || lb > MOST) return MOST;
+    for (int k = 0; k <= lb; k++) rows[0][k] = k;
+    for (int i = 1; i <= la; i++) {
+        int *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+        now[0] = i;
+        for (int k = 1; k <= lb; k++) {
+            int least = before[k - 1] + (a[i - 1] != b[k - 1]);
+            if (before[k] + 1 < least) least = before[k] + 1;
+            if (now[k - 1] + 1 < least) least = now[k - 1] + 1;
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && earlier[k - 2] + 1 < least)
+                least = earlier[k - 2] + 1;
+            now[k] = least;
+        }
+    }
+    return rows[la % 3][lb];
+}
+
+const char *plim__args_nearest(const char *word, const char *best, const char *other) {
+    int most = strlen(word) < 4 ? 1 : strlen(word) < 8 ? 2 : 3;
+    bool begins = strlen(word) >= 3 && strncmp(word, other, strlen(word)) == 0;
+    int here = begins ? 0 : distance(word, other);
+    if (here > most) return best;
+    return !best || here < distance(word, best) ? other : best;
+}
+
+static int unknown_option(const plim__args *args, const char *word) {
+    char name[64];
+    const char *best = NULL;
+    const plim__option *option;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word[1] == '-' ? word + 2 : "");
+    for (size_t i = 0; *name && (option = plim__option_at(args->command, i)); i++)
+        best = plim__args_nearest(name, best, option->name);
+    return plim__say_usage(args, best ? "unknown option '%s'; is --%s meant?" : "unknown option '%s'", word, best);
+}
+
+/* Consumes one option at argv[*at]. An exit code. */
+static int take_option(plim__args *args, int argc, char **argv, int *at) {
     const char *word = argv[*at], *value = NULL;
     const plim__option *option;
     if (word[1] == '-') {
@@ -64,49 +109,111 @@ static bool take_option(plim__args *args, int argc, char **argv, int *at) {
         option = find_option(args->command, NULL, 0, word[1]);
         if (option && word[2]) value = word + 2;
     }
-    if (!option) return plim__say_usage(args, "unknown option '%s'", word), false;
-    if (!option->value && value) return plim__say_usage(args, "--%s takes no value", option->name), false;
+    if (!option) return unknown_option(args, word);
+    if (!option->value && value) return plim__say_usage(args, "--%s takes no value", option->name);
     if (option->value && !value) {
-        if (*at + 1 >= argc) return plim__say_usage(args, "--%s needs a value: %s", option->name, option->value), false;
+        if (*at + 1 >= argc) return plim__say_usage(args, "--%s needs a value: %s", option->name, option->value);
         value = argv[++*at];
     }
     if (!plim__vec_push(&args->given, (struct given){option->name, value ? value : ""}))
-        return plim__say_failure(args, "out of memory"), false;
-    return true;
+        return plim__say_failure(args, "out of memory");
+    return PLIM_EXIT_OK;
 }
 
 /* "-" alone is standard input and "-1" is a number: both are positional. */
 static bool is_option(const char *word) { return word[0] == '-' && word[1] && !(word[1] >= '0' && word[1] <= '9'); }
 
-static bool parse(plim__args *args, int argc, char **argv) {
+static int parse(plim__args *args, int argc, char **argv) {
     bool options = true;
     for (int i = 0; i < argc; i++) {
         if (options && strcmp(argv[i], "--") == 0) {
             options = false;
         } else if (options && is_option(argv[i])) {
-            if (!take_option(args, argc, argv, &i)) return false;
+            int code = take_option(args, argc, argv, &i);
+            if (code != PLIM_EXIT_OK) return code;
         } else {
             if (args->command->passthrough) options = false;
-            if (!plim__vec_push(&args->positional, argv[i])) return plim__say_failure(args, "out of memory"), false;
+            if (!plim__vec_push(&args->positional, argv[i])) return plim__say_failure(args, "out of memory");
         }
     }
-    return true;
+    return PLIM_EXIT_OK;
+}
+
+static const plim__command *find_command(const char *name) {
+    for (size_t i = 0; i < plim__command_count; i++)
+        if (strcmp(plim__commands[i]->name, name) == 0) return plim__commands[i];
+    return NULL;
+}
+
+/* A file for train serves other commands too: what only train knows does not concern them. */
+static int unknown_key(const plim__args *args, const plim__setting *s) {
+    const plim__command *train = find_command("train");
+    const plim__option *option;
+    const char *best = NULL;
+    if (train && find_option(train, s->key, strlen(s->key), 0)) return PLIM_EXIT_OK;
+    for (size_t i = 0; (option = plim__option_at(args->command, i)); i++)
+        best = plim__args_nearest(s->key, best, option->name);
+    best = plim__args_nearest(s->key, best, "model");
+    return plim__say_usage(args, best ? "%s line %d: unknown key '%s'; is %s meant?" : "%s line %d: unknown key '%s'",
+                           plim__args_get(args, "config"), s->line, s->key, best);
+}
+
+static int take_setting(plim__args *args, const plim__setting *s, size_t from_line) {
+    const plim__option *option = find_option(args->command, s->key, strlen(s->key), 0);
+    if (strcmp(s->key, "model") == 0) {
+        if (args->positional.count > 0) return PLIM_EXIT_OK;
+        return plim__vec_push(&args->positional, s->value) ? PLIM_EXIT_OK : plim__say_failure(args, "out of memory");
+    }
+    if (!option) return unknown_key(args, s);
+    if (strcmp(s->key, "config") == 0 || strcmp(s->key, "help") == 0)
+        return plim__say_usage(args, "%s line %d: '%s' is for the command line", plim__args_get(args, "config"),
+                               s->line, s->key);
+    for (size_t i = 0; i < from_line; i++) /* the command line counts first */
+        if (strcmp(args->given.items[i].name, option->name) == 0) return PLIM_EXIT_OK;
+    if (s->is_switch != !option->value)
+        return plim__say_usage(
+            args, option->value ? "%s line %d: '%s' needs a value: %s" : "%s line %d: '%s' is true or false",
+            plim__args_get(args, "config"), s->line, s->key, option->value);
+    if (s->is_switch && strcmp(s->value, "false") == 0) return PLIM_EXIT_OK;
+    return plim__vec_push(&args->given, (struct given){option->name, s->is_switch ? "" : s->value})
+               ? PLIM_EXIT_OK
+               : plim__say_failure(args, "out of memory");
+}
+
+/* What --config has goes behind what the command line has, as far as that left it open. */
+static int take_config(plim__args *args) {
+    const char *path = plim__args_get(args, "config");
+    plim_error error;
+    if (!path) return PLIM_EXIT_OK;
+    if (plim__config_load(&args->config, path, &error) != PLIM_OK) return plim__say_error(args, &error);
+    size_t from_line = args->given.count;
+    for (size_t i = 0; i < args->config.settings.count; i++) {
+        int code = take_setting(args, &args->config.settings.items[i], from_line);
+        if (code != PLIM_EXIT_OK) return code;
+    }
+    return PLIM_EXIT_OK;
+}
+
+static int save_config(const plim__args *args) {
+    plim_error error;
+    return plim__config_save(args, &error) == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(args, &error);
 }
 
 int plim__args_run(const plim__command *command, int argc, char **argv) {
     plim__args args = {.command = command};
-    int code = PLIM_EXIT_USAGE;
-    if (parse(&args, argc, argv)) {
-        int64_t threads = 1;
-        if (plim__args_has(&args, "help")) {
-            plim__help_command(command);
-            code = PLIM_EXIT_OK;
-        } else if (plim__args_int(&args, "threads", 1, 4096, &threads)) {
-            code = command->run(&args);
-        }
-    }
+    int64_t threads = 1;
+    int code = parse(&args, argc, argv);
+    if (code == PLIM_EXIT_OK && !command->passthrough) code = take_config(&args);
+    bool helps = plim__args_has(&args, "help");
+    if (code == PLIM_EXIT_OK && helps) plim__help_command(command);
+    if (code == PLIM_EXIT_OK && !helps &&
+        !(plim__args_int(&args, "threads", 1, 4096, &threads) && plim__effects_check(&args)))
+        code = PLIM_EXIT_USAGE;
+    if (code == PLIM_EXIT_OK && !helps && !command->passthrough) code = save_config(&args);
+    if (code == PLIM_EXIT_OK && !helps) code = command->run(&args);
     plim__vec_free(&args.positional);
     plim__vec_free(&args.given);
+    plim__config_free(&args.config);
     return code;
 }
 
@@ -185,15 +292,48 @@ bool plim__args_bytes(plim__args *args, const char *name, uint64_t *value) {
 int plim__args_threads(const plim__args *args) {
     const char *text = plim__args_get(args, "threads");
     if (text) return atoi(text);
-    cpu_set_t set;
-    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count > 0 ? count : 1;
+    return plim_machine_threads();
 }
 
 static void say(const plim__args *args, const char *format, va_list list) {
-    fprintf(stderr, "plimsoll %s: ", args->command->name);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
+    char text[2048];
+    vsnprintf(text, sizeof text, format, list);
+    plim__error_clean(text);
+    plim__activity_end();
+    fflush(stdout); /* lines come in the order in which they were said */
+    plim__terminal_line(stderr, "plimsoll %s: %s", args->command->name, text);
+}
+
+void plim__say_note(const plim__args *args, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    say(args, format, list);
+    va_end(list);
+}
+
+/* The words of "sgd, adam or lion". */
+static const char *nearest_of(const char *given, const char *list, char best[64]) {
+    const char *found = NULL;
+    char word[64];
+    while (*list) {
+        size_t length = strcspn(list, ", ");
+        snprintf(word, sizeof word, "%.*s", (int)length, list);
+        bool joins = strcmp(word, "or") == 0 || strcmp(word, "and") == 0;
+        if (*word && !joins && plim__args_nearest(given, found, word) == word) {
+            snprintf(best, 64, "%s", word);
+            found = best;
+        }
+        list += length;
+        list += strspn(list, ", ");
+    }
+    return found;
+}
+
+int plim__say_choice(const plim__args *args, const char *option, const char *list) {
+    char best[64];
+    const char *given = plim__args_get(args, option), *nearest = nearest_of(given ? given : "", list, best);
+    return plim__say_usage(args, nearest ? "--%s %s: expected %s; is %s meant?" : "--%s %s: expected %s", option, given,
+                           list, nearest);
 }
 
 int plim__say_error(const plim__args *args, const plim_error *error) {
@@ -213,13 +353,15 @@ int plim__say_usage(const plim__args *args, const char *format, ...) {
     va_start(list, format);
     say(args, format, list);
     va_end(list);
-    fprintf(stderr, "usage: plimsoll %s %s\n", args->command->name, args->command->usage);
+    plim__terminal_line(stderr, "usage: plimsoll %s %s", args->command->name, args->command->usage);
     return PLIM_EXIT_USAGE;
 }
 
 int plim__say_json(const plim__args *args, json_t *object) {
     if (!object) return plim__say_failure(args, "out of memory");
-    int bad = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    plim__activity_end();
+    int bad = json_dumpf(object, stdout,
+                         JSON_INDENT(2) | JSON_PRESERVE_ORDER | (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0));
     json_decref(object);
     if (bad || putchar('\n') == EOF || fflush(stdout) != 0)
         return plim__say_failure(args, "cannot write standard output");

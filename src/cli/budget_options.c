@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/activity.h"
+
 extern char **environ;
 
 static void warn_if_too_large(const plim__args *args, uint64_t budget) {
@@ -16,9 +18,8 @@ static void warn_if_too_large(const plim__args *args, uint64_t budget) {
     uint64_t allowed = plim_machine_budget(&limit);
     char has[PLIM_BYTES_TEXT], asked[PLIM_BYTES_TEXT];
     if (allowed && budget > allowed)
-        fprintf(stderr, "plimsoll %s: warning: the budget of %s is more than %s leaves (%s)\n",
-                plim__args_command(args)->name, plim_bytes_format(budget, asked), limit,
-                plim_bytes_format(allowed, has));
+        plim__say_note(args, "warning: the budget of %s is more than %s leaves (%s)", plim_bytes_format(budget, asked),
+                       limit, plim_bytes_format(allowed, has));
 }
 
 static bool read_allow(plim__args *args, plim_trainer_options *options) {
@@ -29,7 +30,7 @@ static bool read_allow(plim__args *args, plim_trainer_options *options) {
             options->allow = (plim_allow)(PLIM_ALLOW_EXACT + k);
             return true;
         }
-    plim__say_usage(args, "--allow %s: expected exact, reordered or lossy", text);
+    plim__say_choice(args, "allow", "exact, reordered or lossy");
     return false;
 }
 
@@ -93,17 +94,17 @@ void plim__budget_repeat_command(const plim__args *args, plim__str *command) {
 }
 
 static bool may_measure(const plim__args *args) {
-    const char *limit = "", *name = plim__args_command(args)->name;
+    const char *limit = "";
     char need[PLIM_BYTES_TEXT], has[PLIM_BYTES_TEXT];
     uint64_t allowed = plim_machine_budget(&limit);
     bool enough = !allowed || allowed >= plim_process_resident() + PLIM_MEASURING_BYTES;
     if (!enough)
-        fprintf(stderr,
-                "plimsoll %s: expected times are those of an average machine: measuring needs %s, %s leaves "
-                "%s (plimsoll costs)\n",
-                name, plim_bytes_format(PLIM_MEASURING_BYTES, need), limit, plim_bytes_format(allowed, has));
-    else if (isatty(2))
-        fprintf(stderr, "plimsoll %s: measuring what operators cost on this machine, once, for a few seconds\n", name);
+        plim__say_note(args,
+                       "expected times are those of an average machine: measuring needs %s, %s leaves "
+                       "%s (plimsoll costs)",
+                       plim_bytes_format(PLIM_MEASURING_BYTES, need), limit, plim_bytes_format(allowed, has));
+    else
+        plim__activity_say(args, "measuring what operators cost on this machine, once, for a few seconds");
     return enough;
 }
 
@@ -129,9 +130,7 @@ void plim__budget_measure_costs(const plim__args *args) {
         spawn_costs(args);
         (void)plim_machine_get_costs(threads, &costs, NULL);
     }
-    if (costs.measured && costs.busy > PLIM_MEASURING_BUSY)
-        fprintf(stderr,
-                "plimsoll %s: expected times are too long: other programs had %.0f %% of the processors when they were "
-                "measured (plimsoll costs --again)\n",
-                plim__args_command(args)->name, 100 * costs.busy);
+    if (!costs.measured && isatty(2))
+        plim__say_note(args, "expected times are those of an average machine: this one is too busy to measure them, or "
+                             "keeps no cache (plimsoll costs --again)");
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/format.h"
 #include "core/vec.h"
 
 typedef PLIM_VEC(char *) paths;
@@ -61,7 +62,8 @@ static void run_case(plim__args *args, const char *folder, size_t counts[3], jso
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s*}", "name", name, "status", word, "reason",
                                               result.reason, "corrected", result.corrected));
     else if (result.verdict != PLIM_VERDICT_PASSED || result.corrected || plim__args_has(args, "all"))
-        printf("%-12s %-56s %s\n", word, name, result.corrected && !*result.reason ? result.corrected : result.reason);
+        printf("%-12s %-56s %s\n", word, plim__shown(name),
+               plim__shown(result.corrected && !*result.reason ? result.corrected : result.reason));
 }
 
 static int run(plim__args *args) {

@@ -1,9 +1,12 @@
 /* plimsoll data: what a data set is, and how fast it can be read. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/data_options.h"
 #include "cli/format.h"
+#include "cli/table_text.h"
+#include "cli/terminal.h"
 #include "core/clock.h"
 
 typedef struct measurement {
@@ -48,27 +51,30 @@ static json_t *fields_json(const plim_data *data) {
     return fields;
 }
 
-static int say_json(plim__args *args, const plim_data *data, const plim_data_info *info, const measurement *m) {
+static int say_json(plim__args *args, const plim_data *data, const plim_data_info *info, const measurement *m,
+                    json_t *columns) {
     double seconds = m->seconds > 0 ? m->seconds : 1e-9;
     uint64_t buffers = m->stats.buffer_bytes + info->held_bytes;
-    return plim__say_json(args, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:i, s:f, s:f, s:I, s:i, s:I}",
-                                          "kind", info->kind, "samples", (json_int_t)info->samples, "classes",
-                                          (json_int_t)info->classes, "bytes", (json_int_t)info->file_bytes, "batch",
-                                          (json_int_t)info->batch, "batches", (json_int_t)info->batches, "fields",
-                                          fields_json(data), "sample_bytes", (json_int_t)sample_bytes(data),
-                                          "measured_samples", (json_int_t)m->samples, "workers", info->workers,
-                                          "samples_per_second", (double)m->samples / seconds, "seconds", m->seconds,
-                                          "skipped", (json_int_t)m->stats.skipped, "depth", m->stats.depth,
-                                          "buffer_bytes", (json_int_t)buffers));
+    json_t *object = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:i, s:f, s:f, s:I, s:i, s:I}", "kind", info->kind, "samples",
+        (json_int_t)info->samples, "classes", (json_int_t)info->classes, "bytes", (json_int_t)info->file_bytes, "batch",
+        (json_int_t)info->batch, "batches", (json_int_t)info->batches, "fields", fields_json(data), "sample_bytes",
+        (json_int_t)sample_bytes(data), "measured_samples", (json_int_t)m->samples, "workers", info->workers,
+        "samples_per_second", (double)m->samples / seconds, "seconds", m->seconds, "skipped",
+        (json_int_t)m->stats.skipped, "depth", m->stats.depth, "buffer_bytes", (json_int_t)buffers);
+    if (columns) json_object_set_new(object, "columns", columns);
+    return plim__say_json(args, object);
 }
 
 static void print_fields(const plim_data *data) {
     const plim_data_field *field;
     for (int i = 0; (field = plim_data_field_at(data, i)); i++) {
-        char shape[PLIM_SHAPE_WORDS], bytes[PLIM_BYTES_TEXT];
-        printf("  %-12s %-8s %-16s %10s a sample%s\n", field->name, plim_dtype_name(field->dtype),
-               plim__format_shape(NULL, field->rank, field->dims, shape), plim_bytes_format(field->bytes, bytes),
-               field->target ? ", to be predicted" : "");
+        char shape[PLIM_SHAPE_WORDS], bytes[PLIM_BYTES_TEXT], rows[48] = "";
+        if (!field->target && field->classes > 0)
+            snprintf(rows, sizeof rows, ", %lld different", (long long)field->classes);
+        plim__terminal_line(stdout, "  %-12s %-8s %-16s %10s a sample%s%s", plim__shown(field->name),
+                            plim_dtype_name(field->dtype), plim__format_shape(NULL, field->rank, field->dims, shape),
+                            plim_bytes_format(field->bytes, bytes), rows, field->target ? ", to be predicted" : "");
     }
 }
 
@@ -77,24 +83,26 @@ static void print_classes(const plim_data *data, int64_t classes) {
     printf("  %" PRId64 " classes", classes);
     const char *name, *before = ": ";
     for (int64_t i = 0; i < 8 && (name = plim_data_class_name(data, i)); i++, before = ", ")
-        printf("%s%s", before, name);
+        printf("%s%s", before, plim__shown(name));
     puts(classes > 8 && plim_data_class_name(data, 8) ? ", ..." : "");
 }
 
 static void print(const char *path, const plim_data *data, const plim_data_info *info, const measurement *m) {
     char text[PLIM_BYTES_TEXT], buffers[PLIM_BYTES_TEXT], rate[PLIM_BYTES_TEXT];
-    printf("%s: %s, %s samples", path, info->kind, plim_bytes_group((uint64_t)info->samples, text));
+    printf("%s: %s, %s samples", plim__shown(path), info->kind, plim_bytes_group((uint64_t)info->samples, text));
     if (info->file_bytes) printf(", %s", plim_bytes_format(info->file_bytes, text));
     putchar('\n');
     print_fields(data);
     print_classes(data, info->classes);
     if (m->stats.skipped)
-        printf("  %" PRId64 " bad, left out; the last: %s\n", m->stats.skipped, plim_data_last_bad(data));
+        plim__terminal_line(stdout, "  %" PRId64 " bad, left out; the last: %s", m->stats.skipped,
+                            plim__shown(plim_data_last_bad(data)));
     double each = m->seconds > 0 ? (double)m->samples / m->seconds : 0;
-    printf("  %s samples/s (%s/s) with %d worker%s, batch %" PRId64 "; %s of buffers\n", plim__format_count(each, text),
-           plim_bytes_format((uint64_t)(each * (double)sample_bytes(data)), rate), info->workers,
-           info->workers == 1 ? "" : "s", info->batch,
-           plim_bytes_format(m->stats.buffer_bytes + info->held_bytes, buffers));
+    plim__terminal_line(stdout, "  %s samples/s (%s/s) with %d worker%s, batch %" PRId64 "; %s of buffers",
+                        plim__format_count(each, text),
+                        plim_bytes_format((uint64_t)(each * (double)sample_bytes(data)), rate), info->workers,
+                        info->workers == 1 ? "" : "s", info->batch,
+                        plim_bytes_format(m->stats.buffer_bytes + info->held_bytes, buffers));
 }
 
 /* What `synthetic` makes when no model says what it needs. */
@@ -102,6 +110,25 @@ static const plim_data_field synthetic_fields[] = {
     {.name = "image", .dtype = PLIM_F32, .rank = 3, .dims = {3, 224, 224}},
     {.name = "label", .dtype = PLIM_I64, .target = 1, .classes = 1000},
 };
+
+/* A table is described before it is opened: gaps and texts may keep it from being, unless options say what to do with them.
+ * Without such options the description is all that was asked for. */
+static void describe_table(plim__args *args, const char *path, json_t **columns, bool *described) {
+    static const char *const options[] = {"target", "columns", "drop", "categories", "missing", "normalise"};
+    const char *kind, *colon = strncmp(path, "csv:", 4) == 0 ? path + 4 : path;
+    plim_table *table;
+    if (plim_data_find_kind(path, plim__args_get(args, "kind"), &kind, NULL) != PLIM_OK || strcmp(kind, "csv") != 0)
+        return;
+    if (plim_table_read(colon, &table, NULL) != PLIM_OK) return; /* opening it tells what is wrong */
+    *described = !plim__args_json(args);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (plim__args_has(args, options[i])) *described = false;
+    if (plim__args_json(args))
+        *columns = plim__table_json(table);
+    else
+        plim__table_describe(table, path, plim__args_get(args, "target"));
+    plim_table_free(table);
+}
 
 static int run(plim__args *args) {
     const char *path = plim__args_at(args, 0);
@@ -123,13 +150,19 @@ static int run(plim__args *args) {
     plim_data_info info;
     plim_error error;
     measurement m;
-    if (plim_data_create(path, &settings.options, &data, &error) != PLIM_OK) return plim__say_error(args, &error);
+    bool described = false;
+    json_t *columns = NULL;
+    describe_table(args, path, &columns, &described);
+    if (plim_data_create(path, &settings.options, &data, &error) != PLIM_OK) {
+        json_decref(columns);
+        return described ? PLIM_EXIT_OK : plim__say_error(args, &error);
+    }
     plim_data_get_info(data, &info);
     int code = PLIM_EXIT_OK;
     if (measure(data, seconds, &m, &error) != PLIM_OK)
         code = plim__say_error(args, &error);
     else if (plim__args_json(args))
-        code = say_json(args, data, &info, &m);
+        code = say_json(args, data, &info, &m, columns);
     else
         print(path, data, &info, &m);
     plim_data_free(data);

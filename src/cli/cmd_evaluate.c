@@ -1,6 +1,11 @@
 /* plimsoll evaluate: how well a model predicts a data set. */
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "cli/activity.h"
+#include "cli/measures_text.h"
+#include "cli/terminal.h"
 #include "cli/train_data.h"
 #include "core/clock.h"
 #include "plimsoll/evaluate.h"
@@ -13,35 +18,80 @@ static plim_loss_kind usual_loss(const plim_data *data) {
     return PLIM_LOSS_CROSS_ENTROPY;
 }
 
-static int evaluate(plim__args *args, const plim_graph *model, plim_data *data, const plim__model_options *options) {
-    static float class_weights[PLIM__MOST_CLASSES];
-    plim_session *session;
+#define RANK_BYTES ((uint64_t)256 << 20) /* probabilities that are held for ROC AUC */
+
+/* What it is about. */
+struct subject {
+    plim__args *args;
+    const plim_graph *model;
+    plim_data *data;
+    const plim_job *job;
+    const plim_loss *loss;
+    plim_measures *measures; /* NULL: none apply */
+    int64_t classes;         /* that they have */
+};
+
+static bool is_text(const plim_data *data) {
+    plim_data_info info;
+    plim_data_get_info(data, &info);
+    return strcmp(info.kind, "text") == 0 || strcmp(info.kind, "tokens") == 0;
+}
+
+static int say(const struct subject *of, const plim_evaluation *r, double seconds, size_t arena_bytes) {
+    plim__args *args = of->args;
+    if (plim__args_json(args)) {
+        json_t *object =
+            json_pack("{s:f, s:o, s:I, s:f, s:I}", "loss", r->loss, "accuracy",
+                      r->classifies ? json_real(r->accuracy) : json_null(), "count", (json_int_t)r->count,
+                      "samples_per_second", (double)r->samples / seconds, "arena_bytes", (json_int_t)arena_bytes);
+        if (is_text(of->data)) json_object_set_new(object, "perplexity", json_real(exp(r->loss)));
+        if (of->measures) plim__measures_json(of->measures, of->classes, of->job, true, object);
+        return plim__say_json(args, object);
+    }
+    char arena[PLIM_BYTES_TEXT];
+    plim__str line = {0};
+    if (r->classifies) plim__str_addf(&line, "accuracy %.2f %%, ", 100 * r->accuracy);
+    if (is_text(of->data)) plim__str_addf(&line, "perplexity %.4g, ", exp(r->loss));
+    plim__terminal_line(stdout, "%sloss %.4f over %lld predictions; %.0f samples/s in an arena of %s",
+                        plim__str_text(&line), r->loss, (long long)r->count, (double)r->samples / seconds,
+                        plim_bytes_format(arena_bytes, arena));
+    plim__str_free(&line);
+    if (of->measures) plim__measures_print(of->measures, of->classes, of->job, of->data);
+    return PLIM_EXIT_OK;
+}
+
+static plim_status find_measures(struct subject *of, plim_error *error) {
+    plim_measures_options options;
+    plim_data_info info;
+    plim_data_get_info(of->data, &info);
+    if (!plim__measures_find(of->model, of->loss, info.samples, RANK_BYTES, &options)) return PLIM_OK;
+    of->classes = options.classes;
+    return plim_measures_create(&options, &of->measures, error);
+}
+
+static int evaluate(struct subject *of, const plim_session_options *options) {
+    plim_session *session = NULL;
     plim_error error;
     plim_evaluation result;
-    plim_loss loss;
-    if (!plim__loss_options_read(args, usual_loss(data), class_weights, &loss)) return PLIM_EXIT_USAGE;
-    plim_session_options making = options->session;
-    making.loss = &loss;
-    making.batch = plim_evaluation_batch(&loss, data);
-    if (plim_session_create(model, &making, &session, &error) != PLIM_OK) return plim__say_error(args, &error);
+    plim_session_options making = *options;
+    making.loss = of->loss;
+    making.batch = plim_evaluation_batch(of->loss, of->data);
+    plim_status status = find_measures(of, &error);
+    making.scores = of->measures != NULL;
+    if (status == PLIM_OK) status = plim_session_create(of->model, &making, &session, &error);
+    plim__activity_say(of->args, "evaluating");
     double start = plim__clock_seconds();
-    plim_status status = plim_evaluate(session, data, &result, &error);
+    if (status == PLIM_OK)
+        status = of->measures ? plim_evaluate_measured(session, of->data, of->measures, &result, &error)
+                              : plim_evaluate(session, of->data, &result, &error);
     double seconds = plim__clock_seconds() - start;
     plim_session_stats stats;
     plim_session_get_stats(session, &stats);
     plim_session_free(session);
-    if (status != PLIM_OK) return plim__say_error(args, &error);
-    if (plim__args_json(args))
-        return plim__say_json(args, json_pack("{s:f, s:o, s:I, s:f, s:I}", "loss", result.loss, "accuracy",
-                                              result.classifies ? json_real(result.accuracy) : json_null(), "count",
-                                              (json_int_t)result.count, "samples_per_second",
-                                              (double)result.samples / seconds, "arena_bytes",
-                                              (json_int_t)stats.arena_bytes));
-    char arena[PLIM_BYTES_TEXT];
-    if (result.classifies) printf("accuracy %.2f %%, ", 100 * result.accuracy);
-    printf("loss %.4f over %lld predictions; %.0f samples/s in an arena of %s\n", result.loss, (long long)result.count,
-           (double)result.samples / seconds, plim_bytes_format(stats.arena_bytes, arena));
-    return PLIM_EXIT_OK;
+    plim__activity_end();
+    int code = status == PLIM_OK ? say(of, &result, seconds, stats.arena_bytes) : plim__say_error(of->args, &error);
+    plim_measures_free(of->measures);
+    return code;
 }
 
 static int run(plim__args *args) {
@@ -57,18 +107,26 @@ static int run(plim__args *args) {
     settings.options.epochs = settings.options.in_order = 1;
     plim_error error;
     plim_graph *model;
+    plim__activity_say(args, "reading %s", path);
     if (plim_graph_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
-    plim_data *data;
-    plim_loss_kind loss;
-    int code;
-    if (plim__args_has(args, "loss") && plim_loss_find(plim__args_get(args, "loss"), &loss))
-        settings.options.float_target = plim__train_data_is_float(model, loss);
-    if (plim_data_create(source, &settings.options, &data, &error) != PLIM_OK) {
-        code = plim__say_error(args, &error);
-    } else {
-        code = evaluate(args, model, data, &options);
-        plim_data_free(data);
+    static float class_weights[PLIM__MOST_CLASSES];
+    plim_data *data = NULL;
+    plim_loss loss, remembered;
+    plim__sizes sizes = {options.sizes, &options.session.size_count};
+    int code = PLIM_EXIT_USAGE;
+    if (plim__loss_options_read(args, PLIM_LOSS_CROSS_ENTROPY, class_weights, &loss, NULL)) {
+        plim_status status = plim__model_data_follow(args, model, &sizes, &loss, &settings, &error);
+        if (status == PLIM_OK) status = plim_data_create(source, &settings.options, &data, &error);
+        if (status == PLIM_OK) status = plim_job_check(settings.job, data, &error);
+        plim__open_axes_follow(model, data, &sizes);
+        if (status == PLIM_OK) status = plim__open_axes_settle(args, model, &sizes, &error);
+        if (status == PLIM_OK && !plim__args_has(args, "loss") && !plim_job_get_loss(settings.job, &remembered))
+            loss.kind = usual_loss(data);
+        struct subject of = {.args = args, .model = model, .data = data, .job = settings.job, .loss = &loss};
+        code = status == PLIM_OK ? evaluate(&of, &options.session) : plim__say_error(args, &error);
     }
+    plim_data_free(data);
+    plim__data_settings_free(&settings);
     plim_graph_free(model);
     return code;
 }
@@ -77,6 +135,7 @@ static const plim__option options[] = {
     {"data", 'd', "PATH", "the data set: a folder of IDX files or images, or an NPY, NPZ, CSV, text or token file"},
     PLIM__MODEL_OPTIONS,
     PLIM__LOSS_OPTIONS,
+    PLIM__JOB_OPTIONS,
     PLIM__DATA_OPTIONS,
     {0},
 };
@@ -86,7 +145,11 @@ const plim__command plim__command_evaluate = {
     .usage = "MODEL.onnx --data PATH",
     .summary = "Tell how well a model predicts a data set",
     .description =
-        "One pass over the test split (or the whole, where there are no splits): loss, and accuracy for classes. The "
+        "One pass over the test split (or the whole, where there are no splits): loss; accuracy, precision, recall, "
+        "F1, top-5, "
+        "ROC AUC and the confusion matrix for classes, intersection over union for pixels, mean absolute error and R2 "
+        "for "
+        "numbers, perplexity for text. Data is read as it was for training, which the model remembers. The "
         "model is set to evaluation: no dropout, batch norm with its running statistics. Where the target is not a "
         "class, the usual loss is mse.",
     .options = options,

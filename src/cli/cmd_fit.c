@@ -3,8 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/activity.h"
 #include "cli/command.h"
+#include "cli/format.h"
 #include "cli/model.h"
+#include "cli/terminal.h"
 
 enum { MOST_CURES = 16 };
 
@@ -21,12 +24,13 @@ typedef struct job {
     plim_gpu gpu;
     bool has_gpu;
     plim_prediction_result result;
+    plim_prediction_range range; /* only with a card */
     plim_error error;
 } job;
 
 static void print_bytes(const char *name, uint64_t bytes, const char *note) {
     char text[PLIM_BYTES_TEXT];
-    printf("  %-22s %10s%s%s\n", name, plim_bytes_format(bytes, text), note[0] ? "   " : "", note);
+    plim__terminal_line(stdout, "  %-22s %10s%s%s", name, plim_bytes_format(bytes, text), note[0] ? "   " : "", note);
 }
 
 static void print_kinds(const plim_prediction_result *r) {
@@ -37,13 +41,13 @@ static void print_kinds(const plim_prediction_result *r) {
     for (size_t i = 0; i < r->holder_count; i++) {
         char text[PLIM_BYTES_TEXT];
         const plim_prediction_holder *h = &r->holders[i];
-        printf("  %10s  %-11s %s%s%s\n", plim_bytes_format(h->bytes, text), h->kind, h->name, h->shape[0] ? "  " : "",
-               h->shape);
+        plim__terminal_line(stdout, "  %10s  %-11s %s%s%s", plim_bytes_format(h->bytes, text), h->kind,
+                            plim__shown(h->name), h->shape[0] ? "  " : "", h->shape);
     }
 }
 
 static void print_cures(const job *j) {
-    if (j->largest >= 0 && j->largest > 0)
+    if (j->largest > 0)
         printf("\nlargest batch that fits: %" PRId64 "\n", j->largest);
     else if (j->largest == 0)
         printf("\nlargest batch that fits: none, not even 1\n");
@@ -52,39 +56,54 @@ static void print_cures(const job *j) {
     for (size_t i = 0; i < j->cure_count; i++) {
         char text[PLIM_BYTES_TEXT];
         const plim_prediction_cure *c = &j->cures[i];
-        printf("  %-48s %12s%12s   %s\n", c->name, plim_bytes_format(c->driver, text),
-               !j->has_gpu ? ""
-               : c->fits   ? "yes"
-                           : "no",
-               c->meaning);
+        plim__terminal_line(stdout, "  %-48s %12s%12s   %s", c->name, plim_bytes_format(c->driver, text),
+                            !j->has_gpu ? ""
+                            : c->fits   ? "yes"
+                                        : "no",
+                            c->meaning);
     }
+}
+
+static void print_card(const job *j) {
+    const plim_prediction_result *r = &j->result;
+    char low[PLIM_BYTES_TEXT], high[PLIM_BYTES_TEXT], limit[PLIM_BYTES_TEXT];
+    plim__terminal_line(stdout, "  %-22s %10s to %s   with the work spaces that cuDNN and cuBLAS may take",
+                        "reserved on this card", plim_bytes_format(j->range.least, low),
+                        plim_bytes_format(j->range.most, high));
+    print_bytes("libraries", r->libraries, "kernels and handles of cuBLAS and cuDNN");
+    plim__terminal_line(stdout, "  %-22s %10s to %s   less when kernels are loaded on demand", "CUDA context",
+                        plim_bytes_format(r->context, low), plim_bytes_format(r->context_most, high));
+    plim__terminal_line(stdout, "  %-22s %10s to %s   on this card at the peak", "nvidia-smi",
+                        plim_bytes_format(r->driver, low), plim_bytes_format(j->range.limit + r->context_most, high));
+    plim__terminal_line(stdout, "  %-22s %10s   the most of the above, without the context: set no limit below it",
+                        "safe limit", plim_bytes_format(j->range.limit, limit));
+}
+
+static const char *verdict(const job *j) {
+    if (!j->result.fits) return "DOES NOT FIT";
+    return j->range.fitting < j->range.stacks ? "fits, but not with every version of cuDNN and cuBLAS," : "fits";
 }
 
 static void print_text(const job *j) {
     const plim_prediction_result *r = &j->result;
     char memory[PLIM_BYTES_TEXT];
     if (!j->has_gpu)
-        printf("%s: no card was named\n", plim__args_at(j->args, 0));
+        plim__terminal_line(stdout, "%s: no card was named", plim__shown(plim__args_at(j->args, 0)));
     else
-        printf("%s %s on %s (%s)\n", plim__args_at(j->args, 0), r->fits ? "fits" : "DOES NOT FIT", j->gpu.name,
-               plim_bytes_format(j->gpu.memory, memory));
+        plim__terminal_line(stdout, "%s %s on %s (%s)", plim__shown(plim__args_at(j->args, 0)), verdict(j), j->gpu.name,
+                            plim_bytes_format(j->gpu.memory, memory));
     print_bytes("tensors", r->requested, "as asked for");
     print_bytes("allocated", r->allocated, "with rounding and work spaces");
     print_bytes("reserved", r->reserved, plim_pool_title(j->pool.kind));
-    if (j->has_gpu) {
-        char low[PLIM_BYTES_TEXT], high[PLIM_BYTES_TEXT];
-        print_bytes("libraries", r->libraries, "kernels and handles of cuBLAS and cuDNN");
-        printf("  %-22s %10s to %s   less when kernels are loaded on demand\n", "CUDA context",
-               plim_bytes_format(r->context, low), plim_bytes_format(r->context_most, high));
-        printf("  %-22s %10s to %s   on this card at the peak\n", "nvidia-smi", plim_bytes_format(r->driver, low),
-               plim_bytes_format(r->driver_most, high));
-    }
+    if (j->has_gpu) print_card(j);
     if (!r->fits) {
         char asked[PLIM_BYTES_TEXT];
-        printf("  refused: %s%s%s, request %" PRIu64 "\n", plim_bytes_format(r->replay.failed_bytes, asked),
-               r->replay.failed_name[0] ? " for " : "", r->replay.failed_name, r->replay.failed_event);
+        plim__terminal_line(stdout, "  refused: %s%s%s, request %" PRIu64 "",
+                            plim_bytes_format(r->replay.failed_bytes, asked), r->replay.failed_name[0] ? " for " : "",
+                            plim__shown(r->replay.failed_name), r->replay.failed_event);
     }
-    if (r->cut[0]) printf("  the record is not whole: %s\n", r->cut);
+    if (r->cut[0]) plim__terminal_line(stdout, "  the record is not whole: %s", plim__shown(r->cut));
+    if (r->notes[0]) plim__terminal_line(stdout, "  note: %s", plim__shown(r->notes));
     print_kinds(r);
     print_cures(j);
 }
@@ -117,6 +136,13 @@ static json_t *to_json(const job *j) {
                             "capacity", (json_int_t)r->capacity, "libraries", (json_int_t)r->libraries, "context",
                             (json_int_t)r->context, "context_most", (json_int_t)r->context_most, "driver",
                             (json_int_t)r->driver, "driver_most", (json_int_t)r->driver_most);
+    const plim_prediction_range *range = &j->range;
+    json_object_set_new(all, "range",
+                        !j->has_gpu ? json_null()
+                                    : json_pack("{s:I, s:I, s:I, s:i, s:i}", "least", (json_int_t)range->least, "most",
+                                                (json_int_t)range->most, "limit", (json_int_t)range->limit, "stacks",
+                                                (int)range->stacks, "fitting", (int)range->fitting));
+    json_object_set_new(all, "notes", r->notes[0] ? json_string(r->notes) : json_null());
     json_object_set_new(all, "work", json_integer((json_int_t)r->work));
     json_object_set_new(all, "cublas", json_integer((json_int_t)r->cublas));
     json_object_set_new(all, "kinds", kinds);
@@ -144,19 +170,22 @@ static plim_status try_cures(job *j) {
 
 static int deliver(job *j) {
     const char *page = plim__args_get(j->args, "output");
+    if (j->has_gpu && plim_prediction_find_range(j->prediction, &j->gpu, &j->pool, &j->range, &j->error) != PLIM_OK)
+        return plim__say_error(j->args, &j->error);
     if (plim_prediction_run(j->prediction, j->has_gpu ? &j->gpu : NULL, &j->pool, &j->result, &j->error) != PLIM_OK)
         return plim__say_error(j->args, &j->error);
     if (j->graph && !plim__args_has(j->args, "no-cures") && try_cures(j) != PLIM_OK)
         return plim__say_error(j->args, &j->error);
+    plim__activity_end();
     if (plim__args_json(j->args)) {
         int code = plim__say_json(j->args, to_json(j));
         if (code != PLIM_EXIT_OK) return code;
     } else {
         print_text(j);
     }
-    if (page && plim_prediction_page(j->prediction, page, &j->error) != PLIM_OK)
+    if (page && plim_prediction_save_page(j->prediction, page, &j->error) != PLIM_OK)
         return plim__say_error(j->args, &j->error);
-    if (page && !plim__args_json(j->args)) printf("\nwrote %s\n", page);
+    if (page && !plim__args_json(j->args)) printf("\nwrote %s\n", plim__shown(page));
     return j->result.fits ? PLIM_EXIT_OK : PLIM_EXIT_FAILURE;
 }
 
@@ -164,8 +193,8 @@ static int list_gpus(void) {
     for (size_t i = 0; plim_gpu_at(i); i++) {
         const plim_gpu *gpu = plim_gpu_at(i);
         char text[PLIM_BYTES_TEXT];
-        printf("  %-20s %10s   compute capability %d.%d\n", gpu->name, plim_bytes_format(gpu->memory, text),
-               gpu->capability / 10, gpu->capability % 10);
+        plim__terminal_line(stdout, "  %-20s %10s   compute capability %d.%d", gpu->name,
+                            plim_bytes_format(gpu->memory, text), gpu->capability / 10, gpu->capability % 10);
     }
     return PLIM_EXIT_OK;
 }
@@ -182,15 +211,13 @@ static bool read_training(job *j) {
     j->model.optimizer = PLIM_MODEL_ADAMW;
     j->model.checkpoint = plim__args_has(args, "checkpoint-every-block");
     if (optimizer && !plim_model_optimizer_find(optimizer, &j->model.optimizer))
-        return plim__say_usage(args,
-                               "--optimizer %s: there are sgd, momentum, adam, adamw, adamw-fused, adamw-8bit, "
-                               "rmsprop and adagrad",
-                               optimizer),
+        return plim__say_choice(args, "optimizer",
+                                "sgd, momentum, adam, adamw, adamw-fused, adamw-8bit, rmsprop or adagrad"),
                false;
     if (precision && !plim_model_precision_find(precision, &j->model.precision))
-        return plim__say_usage(args, "--precision %s: there are fp32, amp-bf16, amp-fp16 and bf16", precision), false;
+        return plim__say_choice(args, "precision", "fp32, amp-bf16, amp-fp16 or bf16"), false;
     if (framework && plim_pool_parse(framework, &j->pool, &j->error) != PLIM_OK)
-        return plim__say_usage(args, "--framework %s: there are pytorch, tensorflow and onnxruntime", framework), false;
+        return plim__say_choice(args, "framework", "pytorch, tensorflow or onnxruntime"), false;
     return true;
 }
 
@@ -199,7 +226,7 @@ static plim_status open_file(job *j, const char *path) {
     const char *dot = strrchr(path, '.');
     if (!dot || strcmp(dot, ".onnx") != 0) return plim_prediction_load(path, &j->prediction, &j->error);
     plim_status status = plim_graph_load(path, &j->graph, &j->error);
-    if (status == PLIM_OK) status = plim_prediction_from_model(j->graph, &j->model, &j->prediction, &j->error);
+    if (status == PLIM_OK) status = plim_prediction_create(j->graph, &j->model, &j->prediction, &j->error);
     return status;
 }
 
@@ -215,6 +242,7 @@ static int run(plim__args *args) {
     if (gpu && plim_gpu_find(gpu, &j.gpu, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--gpu: %s", j.error.message);
     j.has_gpu = gpu != NULL;
+    plim__activity_say(args, "predicting the step of %s", path);
     int code = open_file(&j, path) == PLIM_OK ? deliver(&j) : plim__say_error(args, &j.error);
     plim_prediction_free(j.prediction);
     plim_graph_free(j.graph);

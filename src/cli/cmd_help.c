@@ -1,9 +1,11 @@
 /* plimsoll help: the list of commands, one command's help, the man page and the bash completion, all
  * from the table of commands. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/terminal.h"
 #include "plimsoll/version.h"
 
 static void print_option(const plim__option *option) {
@@ -12,12 +14,31 @@ static void print_option(const plim__option *option) {
         option->letter ? snprintf(left, sizeof left, "-%c, ", option->letter) : snprintf(left, sizeof left, "    ");
     snprintf(left + used, sizeof left - (size_t)used, "--%s%s%s", option->name, option->value ? " " : "",
              option->value ? option->value : "");
-    printf("  %-26s %s\n", left, option->help);
+    plim__terminal terminal = plim__terminal_of(1);
+    plim__str text = {0}, out = {0};
+    plim__str_addf(&text, "  %-26s %s", left, option->help);
+    plim__terminal_wrap(&out, plim__str_text(&text), terminal.is_terminal ? terminal.width : INT_MAX,
+                        terminal.width >= 60 ? 29 : 6);
+    puts(plim__str_text(&out));
+    plim__str_free(&text);
+    plim__str_free(&out);
+}
+
+/* Paragraphs, whose lines are broken by the width of the terminal. */
+static void print_description(const char *text) {
+    plim__terminal terminal = plim__terminal_of(1);
+    plim__str joined = {0}, out = {0};
+    for (const char *c = text; *c; c++)
+        plim__str_addc(&joined, *c == '\n' && c[1] && c[1] != '\n' && c > text && c[-1] != '\n' ? ' ' : *c);
+    plim__terminal_wrap(&out, plim__str_text(&joined), terminal.width, 0);
+    printf("\n%s\n", plim__str_text(&out));
+    plim__str_free(&joined);
+    plim__str_free(&out);
 }
 
 void plim__help_command(const plim__command *command) {
     printf("plimsoll %s %s\n\n%s.\n", command->name, command->usage, command->summary);
-    if (command->description) printf("\n%s\n", command->description);
+    if (command->description) print_description(command->description);
     puts("\nOptions:");
     const plim__option *option;
     for (size_t i = 0; (option = plim__option_at(command, i)); i++) print_option(option);
@@ -25,10 +46,13 @@ void plim__help_command(const plim__command *command) {
 }
 
 static void print_all(void) {
-    puts("plimsoll: trains neural networks inside a memory budget, and explains out-of-memory errors\n\nCommands:");
+    plim__terminal_line(
+        stdout,
+        "plimsoll: trains neural networks inside a memory budget, and explains out-of-memory errors\n\nCommands:");
     for (size_t i = 0; i < plim__command_count; i++)
-        printf("  %-10s %s\n", plim__commands[i]->name, plim__commands[i]->summary);
-    puts("\n'plimsoll help COMMAND' tells more, with examples. 'plimsoll --version' tells the version.");
+        plim__terminal_line(stdout, "  %-10s %s", plim__commands[i]->name, plim__commands[i]->summary);
+    plim__terminal_line(stdout,
+                        "\n'plimsoll help COMMAND' tells more, with examples. 'plimsoll --version' tells the version.");
 }
 
 /* --- man page: roff ------------------------------------------------------------------------------------------- */
@@ -128,7 +152,10 @@ static int run(plim__args *args) {
     if (!name) return print_all(), PLIM_EXIT_OK;
     for (size_t i = 0; i < plim__command_count; i++)
         if (strcmp(plim__commands[i]->name, name) == 0) return plim__help_command(plim__commands[i]), PLIM_EXIT_OK;
-    return plim__say_usage(args, "'%s' is not a command; 'plimsoll help' lists them", name);
+    const char *best = NULL;
+    for (size_t i = 0; i < plim__command_count; i++) best = plim__args_nearest(name, best, plim__commands[i]->name);
+    return plim__say_usage(args, "'%s' is not a command%s%s%s 'plimsoll help' lists them", name, best ? "; is '" : "",
+                           best ? best : "", best ? "' meant?" : ";");
 }
 
 static const plim__option options[] = {

@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/activity.h"
+#include "cli/infer_data.h"
 #include "cli/model.h"
+#include "cli/open_axes.h"
 #include "cli/profile.h"
+#include "cli/train_outputs.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 
@@ -123,7 +127,7 @@ static void feed_inputs(plim_session *session, const struct job *job) {
 }
 
 /* Before the work and before the first file: what is asked for exists. */
-static int check_outputs(plim__args *args, const plim_session *session) {
+static int check_outputs(plim__args *args, const plim_session *session, const struct job *job) {
     const plim_graph *g = plim_session_graph(session);
     const char *only = plim_graph_output_count(g) == 1 ? plim_graph_value_name(g, plim_graph_output_at(g, 0)) : NULL,
                *text;
@@ -132,6 +136,9 @@ static int check_outputs(plim__args *args, const plim_session *session) {
         const char *path;
         if (!split(args, "output", text, only, name, &path)) return PLIM_EXIT_USAGE;
         if (!plim_session_output(session, name)) return plim__say_failure(args, "the model has no output '%s'", name);
+        for (size_t k = 0; k < job->count; k++)
+            if (plim__is_same_file(path, job->feeds[k].path))
+                return plim__say_failure(args, "--output would replace the input '%s'", path);
     }
     return PLIM_EXIT_OK;
 }
@@ -193,6 +200,7 @@ static int run_session(plim__args *args, plim_session *session, const struct job
         }
         times[i] = plim__clock_seconds() - start;
     }
+    plim__activity_end();
     qsort(times, (size_t)repeat, sizeof *times, by_value);
     double median = times[repeat / 2];
     plim__free(times);
@@ -230,18 +238,26 @@ static int run(plim__args *args) {
     if (!path) return plim__say_usage(args, "which model?");
     plim__model_options options;
     if (!plim__model_options_read(args, &options)) return PLIM_EXIT_USAGE;
+    if (plim__args_has(args, "data")) return plim__infer_data(args, path, &options);
     options.session.measure = plim__args_has(args, "profile");
     plim_error error;
     plim_graph *g;
+    plim__activity_say(args, "reading %s", path);
     if (plim_graph_load(path, &g, &error) != PLIM_OK) return plim__say_error(args, &error);
     struct job job = {0};
     plim_session *session = NULL;
     int code = read_feeds(args, g, &job);
     if (code == PLIM_EXIT_OK) code = check_complete(args, g, &job);
+    plim__sizes sizes = {options.sizes, &options.session.size_count};
+    if (code == PLIM_EXIT_OK && plim__open_axes_check(g, &sizes, &error) != PLIM_OK)
+        code = plim__say_error(args, &error);
     for (size_t i = 0; code == PLIM_EXIT_OK && i < job.count; i++) code = fit_feed(args, g, &job.feeds[i], &options);
+    if (code == PLIM_EXIT_OK && plim__open_axes_settle(args, g, &sizes, &error) != PLIM_OK)
+        code = plim__say_error(args, &error);
     if (code == PLIM_EXIT_OK && create_session(g, &job, &options, &session, &error) != PLIM_OK)
         code = plim__say_failure(args, "%s: %s", path, error.message);
-    if (code == PLIM_EXIT_OK) code = check_outputs(args, session);
+    if (code == PLIM_EXIT_OK) plim__activity_say(args, "running %s", path);
+    if (code == PLIM_EXIT_OK) code = check_outputs(args, session, &job);
     if (code == PLIM_EXIT_OK) code = run_session(args, session, &job);
     plim_session_free(session);
     for (size_t i = 0; i < job.count; i++) plim_array_free(&job.feeds[i].array);
@@ -254,8 +270,11 @@ static const plim__option options[] = {
     {"output", 'o', "NAME=FILE", "an output, to an NPY file; may be given several times"},
     PLIM__MODEL_OPTIONS,
     {"repeat", 0, "N", "run N times and tell the median"},
+    {"data", 'd', "PATH", "instead of --input: a data set, read as the model's own was; outputs have all its samples"},
     {"zeros", 0, NULL, "feed zeros for inputs that are not given, for measuring"},
     {"profile", 0, NULL, "tell where the time goes"},
+    PLIM__JOB_OPTIONS,
+    PLIM__DATA_OPTIONS,
     {0},
 };
 
@@ -263,7 +282,9 @@ const plim__command plim__command_infer = {
     .name = "infer",
     .usage = "MODEL.onnx --input NAME=FILE.npy --output NAME=FILE.npy",
     .summary = "Run a model on arrays from NPY files",
-    .description = "The names may be left out when the model has one input or one output.",
+    .description =
+        "The names may be left out when the model has one input or one output. With --data, a whole data set goes "
+        "through it.",
     .options = options,
     .examples = "  plimsoll infer resnet50.onnx --input image=x.npy --output logits=y.npy\n  plimsoll infer "
                 "resnet50.onnx --batch 16 --zeros --repeat 10 --profile",

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/activity.h"
 #include "cli/format.h"
 #include "cli/model.h"
+#include "cli/open_axes.h"
+#include "cli/remarks.h"
 
 #define LARGEST 10
 
@@ -48,12 +51,14 @@ static int say_json(plim__args *args, const plim_graph *model, const plim_sessio
     json_t *kinds = json_pack("{s:I, s:I, s:I, s:I}", "weights", (json_int_t)stats.weight_bytes, "inputs",
                               (json_int_t)stats.input_bytes, "activations", (json_int_t)stats.activation_bytes,
                               "workspace", (json_int_t)stats.workspace_bytes);
-    return plim__say_json(
-        args, json_pack("{s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "parameters", (json_int_t)w.elements,
-                        "parameter_bytes", (json_int_t)w.bytes, "flops", stats.flops, "arena_bytes",
-                        (json_int_t)stats.arena_bytes, "lower_bound_bytes", (json_int_t)stats.lower_bound_bytes,
-                        "nodes", (json_int_t)plim_graph_node_count(model), "steps", (json_int_t)stats.steps, "inputs",
-                        inputs, "outputs", outputs, "memory", kinds, "largest", tensors_json(s)));
+    return plim__say_json(args,
+                          json_pack("{s:o, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "weights",
+                                    plim__weights_json(model), "remarks", plim__remarks_json(model), "parameters",
+                                    (json_int_t)w.elements, "parameter_bytes", (json_int_t)w.bytes, "flops",
+                                    stats.flops, "arena_bytes", (json_int_t)stats.arena_bytes, "lower_bound_bytes",
+                                    (json_int_t)stats.lower_bound_bytes, "nodes",
+                                    (json_int_t)plim_graph_node_count(model), "steps", (json_int_t)stats.steps,
+                                    "inputs", inputs, "outputs", outputs, "memory", kinds, "largest", tensors_json(s)));
 }
 
 static void print_values(const char *title, const plim_graph *g, size_t count,
@@ -62,7 +67,7 @@ static void print_values(const char *title, const plim_graph *g, size_t count,
         int64_t dims[PLIM_MAX_RANK];
         char shape[PLIM_SHAPE_WORDS];
         int rank = plim_graph_value_shape(g, at(g, i), dims);
-        printf("%-12s %s  %s %s\n", i ? "" : title, plim_graph_value_name(g, at(g, i)),
+        printf("%-12s %s  %s %s\n", i ? "" : title, plim__shown(plim_graph_value_name(g, at(g, i))),
                plim_dtype_name(plim_graph_value_dtype(g, at(g, i))), plim__format_shape(g, rank, dims, shape));
     }
 }
@@ -91,24 +96,28 @@ static void print_largest(const plim_session *s) {
         char bytes[PLIM_BYTES_TEXT], shape[PLIM_SHAPE_WORDS];
         bool scratch = !*tensors[i].name;
         printf("  %10s  %-10s %-18s %s\n", plim_bytes_format(tensors[i].bytes, bytes), tensors[i].kind,
-               scratch ? "" : plim__format_shape(NULL, tensors[i].rank, tensors[i].dims, shape), tensors[i].name);
+               scratch ? "" : plim__format_shape(NULL, tensors[i].rank, tensors[i].dims, shape),
+               plim__shown(tensors[i].name));
     }
 }
 
-static void say_text(const char *path, const plim_graph *model, const plim_session *s) {
+static void say_text(const char *path, const plim_graph *model, const plim_session *s, plim__model_options *options) {
     char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT];
     plim_graph_weights w;
     plim_graph_get_weights(model, &w);
     plim_session_stats stats;
     plim_session_get_stats(s, &stats);
-    printf("%s: %zu nodes, run as %zu steps\n", path, plim_graph_node_count(model), stats.steps);
+    printf("%s: %zu nodes, run as %zu steps\n", plim__shown(path), plim_graph_node_count(model), stats.steps);
     print_values("inputs", model, plim_graph_input_count(model), plim_graph_input_at);
     print_values("outputs", plim_session_graph(s), plim_graph_output_count(plim_session_graph(s)),
                  plim_graph_output_at);
+    plim__open_axes_print(model, &(plim__sizes){options->sizes, &options->session.size_count}, options->session.batch);
     printf("parameters   %s (%s)\n", plim__format_count((double)w.elements, a), plim_bytes_format(w.bytes, b));
+    plim__weights_print(model, false);
     printf("work         %sFLOP a run\n", plim__format_count(stats.flops, a));
     print_memory(&stats);
     print_largest(s);
+    plim__remarks_print(model);
 }
 
 /* The plan as a page: every buffer, when it lives and where it lies. */
@@ -150,22 +159,30 @@ static int run(plim__args *args) {
     plim_error error;
     plim_graph *model;
     plim_session *session;
+    plim__activity_say(args, "reading %s", path);
     if (plim_graph_load(path, &model, &error) != PLIM_OK) return plim__say_error(args, &error);
-    if (plim_session_create(model, &options.session, &session, &error) != PLIM_OK) {
+    plim__sizes sizes = {options.sizes, &options.session.size_count};
+    plim_status status = plim__open_axes_check(model, &sizes, &error);
+    if (status == PLIM_OK) status = plim_session_create(model, &options.session, &session, &error);
+    if (status != PLIM_OK) {
         plim_graph_free(model);
         return plim__say_failure(args, "%s: %s", path, error.message);
     }
+    plim__activity_end();
     int code = plim__args_has(args, "report") ? write_report(args, path, options.session.batch, session) : PLIM_EXIT_OK;
     if (code != PLIM_EXIT_OK) {
         /* said already */
     } else if (plim__args_json(args)) {
         code = say_json(args, model, session);
+    } else if (plim__args_has(args, "weights")) {
+        plim__weights_print(model, true);
+        plim__remarks_print(model);
     } else if (plim__args_has(args, "graph")) {
         char *text = plim_graph_print(plim_session_graph(session));
         fputs(text ? text : "", stdout);
         plim_text_free(text);
     } else {
-        say_text(path, model, session);
+        say_text(path, model, session, &options);
     }
     plim_session_free(session);
     plim_graph_free(model);
@@ -175,6 +192,7 @@ static int run(plim__args *args) {
 static const plim__option options[] = {
     PLIM__MODEL_OPTIONS,
     {"graph", 'g', NULL, "print the graph as it runs, one line a node"},
+    {"weights", 'w', NULL, "list the tensors of the file: which are trained, which are not, and why"},
     {"report", 0, "FILE.html", "write the plan as a page: memory over the run, and where every buffer lies"},
     {"passes", 0, NULL, "list the rewriting passes"},
     {0},

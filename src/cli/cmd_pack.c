@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/activity.h"
 #include "cli/command.h"
 #include "core/alloc.h"
 #include "core/file.h"
@@ -92,6 +93,7 @@ static int run(plim__args *args) {
     plim_pack_result result;
     int64_t *offsets = NULL;
     int code;
+    plim__activity_say(args, "packing %s", path);
     if (plim_pack_file_load(path, &file, &error) != PLIM_OK)
         code = plim__say_error(args, &error);
     else if (!(offsets = plim__alloc_array(plim_pack_file_count(file) + 1, sizeof *offsets)))
@@ -100,7 +102,7 @@ static int run(plim__args *args) {
              PLIM_OK)
         code = plim__say_failure(args, "'%s': %s", path, error.message);
     else
-        code = report(args, file, &options, offsets, &result);
+        plim__activity_end(), code = report(args, file, &options, offsets, &result);
     plim__free(offsets);
     plim_pack_file_free(file);
     return code;

@@ -3,8 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/activity.h"
 #include "cli/budget_options.h"
+#include "cli/config.h"
 #include "cli/format.h"
+#include "cli/lora_options.h"
+#include "cli/plan_table.h"
+#include "cli/remarks.h"
 #include "cli/terminal.h"
 #include "cli/train_data.h"
 #include "core/clock.h"
@@ -32,10 +37,12 @@ static json_t *candidate_json(const plim_plan_candidate *candidate) {
     bytes_of(candidate, bytes);
     json_t *by_kind = json_object();
     for (size_t i = 0; i < KINDS; i++) json_object_set_new(by_kind, kinds[i].word, json_integer((json_int_t)bytes[i]));
-    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:f, s:s}", "arena_bytes", (json_int_t)candidate->arena_bytes,
-                     "process_bytes", (json_int_t)candidate->process_bytes, "by_kind", by_kind, "micro_batch",
-                     (json_int_t)candidate->micro_batch, "accumulate", (json_int_t)candidate->accumulate, "recomputed",
-                     (json_int_t)candidate->recomputed, "spilled_bytes", (json_int_t)candidate->spilled,
+    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s}", "arena_bytes",
+                     (json_int_t)candidate->arena_bytes, "process_bytes", (json_int_t)candidate->process_bytes,
+                     "by_kind", by_kind, "micro_batch", (json_int_t)candidate->micro_batch, "accumulate",
+                     (json_int_t)candidate->accumulate, "recomputed", (json_int_t)candidate->recomputed,
+                     "spilled_bytes", (json_int_t)candidate->spilled, "state_saved_bytes",
+                     (json_int_t)candidate->state_saved, "bits_saved_bytes", (json_int_t)candidate->bits_saved,
                      "seconds_per_step", candidate->seconds, "class", plim_class_name(candidate->class_));
 }
 
@@ -45,9 +52,9 @@ static json_t *peak_json(const plim_plan_report *r) {
         const plim_plan_tensor *t = &r->peak[i];
         json_t *dims = json_array();
         for (int k = 0; k < t->rank; k++) json_array_append_new(dims, json_integer((json_int_t)t->dims[k]));
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:I}", "name", t->name, "layer", t->layer,
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:i}", "name", t->name, "layer", t->layer,
                                               "operator", t->op, "kind", t->kind, "shape", dims, "bytes",
-                                              (json_int_t)t->bytes));
+                                              (json_int_t)t->bytes, "layouts", t->layouts));
     }
     return list;
 }
@@ -66,8 +73,9 @@ static json_t *frontier_json(const plim_plan_report *r) {
     return list;
 }
 
-static json_t *report_json(const plim_plan_report *r, double seconds) {
+static json_t *report_json(const plim_plan_report *r, const plim_graph *model, double seconds) {
     json_t *root = candidate_json(r->fits ? &r->chosen : &r->unconstrained);
+    json_object_set_new(root, "remarks", plim__remarks_json(model));
     json_object_set_new(root, "fits", json_boolean(r->fits));
     json_object_set_new(root, "budget_bytes",
                         r->budget_bytes ? json_integer((json_int_t)r->budget_bytes) : json_null());
@@ -93,60 +101,67 @@ static void print_bar(const plim__terminal *terminal, const plim_plan_candidate 
     int width = terminal->width > 100 ? 96 : terminal->width - 4;
     plim__terminal_bar(&out, terminal, parts, KINDS, (double)total, width < 10 ? 10 : width);
     printf("  %s\n", plim__str_text(&out));
-    plim__str_free(&out);
+    plim__str_clear(&out);
     for (size_t i = 0; i < KINDS; i++) {
         char text[PLIM_BYTES_TEXT];
         if (!bytes[i]) continue;
-        printf("%s%s%s%s %s", i ? ", " : "  ", plim__terminal_style(terminal, kinds[i].style), kinds[i].title,
-               plim__terminal_style(terminal, PLIM_STYLE_PLAIN), plim_bytes_format(bytes[i], text));
+        plim__str_addf(&out, "%s%s%s%s %s", out.length ? ", " : "  ", plim__terminal_style(terminal, kinds[i].style),
+                       kinds[i].title, plim__terminal_style(terminal, PLIM_STYLE_PLAIN),
+                       plim_bytes_format(bytes[i], text));
     }
-    printf("\n");
+    plim__terminal_line(stdout, "%s", plim__str_text(&out));
+    plim__str_free(&out);
 }
 
 static void print_candidate(const plim_plan_candidate *candidate, const plim_plan_candidate *base, const char *folder) {
-    char process[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT];
-    printf("  %s for the process, %s of it the arena; class %s\n", plim_bytes_format(candidate->process_bytes, process),
-           plim_bytes_format(candidate->arena_bytes, arena), plim_class_name(candidate->class_));
-    printf("  micro-batch %lld x %lld, %llu steps recomputed, %.3g s an update expected",
-           (long long)candidate->micro_batch, (long long)candidate->accumulate,
-           (unsigned long long)candidate->recomputed, candidate->seconds);
-    if (base && base->seconds > 0) printf(" (+%.1f %%)", fmax(0, 100 * (candidate->seconds / base->seconds - 1)));
-    printf("\n");
+    char process[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT], slower[40] = "";
+    plim__terminal_line(stdout, "  %s for the process, %s of it the arena; class %s",
+                        plim_bytes_format(candidate->process_bytes, process),
+                        plim_bytes_format(candidate->arena_bytes, arena), plim_class_name(candidate->class_));
+    if (base && base->seconds > 0)
+        snprintf(slower, sizeof slower, " (+%.1f %%)", fmax(0, 100 * (candidate->seconds / base->seconds - 1)));
+    plim__terminal_line(stdout, "  micro-batch %lld x %lld, %llu steps recomputed, %.3g s an update expected%s",
+                        (long long)candidate->micro_batch, (long long)candidate->accumulate,
+                        (unsigned long long)candidate->recomputed, candidate->seconds, slower);
+    if (candidate->state_saved)
+        plim__terminal_line(stdout, "  optimizer state in 8 bits: %s less",
+                            plim_bytes_format(candidate->state_saved, arena));
+    if (candidate->bits_saved)
+        plim__terminal_line(stdout, "  saved as bits: %s of activations less",
+                            plim_bytes_format(candidate->bits_saved, arena));
     if (candidate->spilled)
-        printf("  spilled: %s of optimizer state to %s\n", plim_bytes_format(candidate->spilled, arena),
-               folder ? folder : plim_spill_default_folder());
+        plim__terminal_line(stdout, "  spilled: %s of optimizer state to %s",
+                            plim_bytes_format(candidate->spilled, arena),
+                            folder ? folder : plim_spill_default_folder());
 }
 
-static void print_peak(const plim_plan_report *r) {
+static void print_peak(const plim_plan_report *r, const plim__terminal *terminal) {
     printf("\nLargest at the peak:\n");
+    bool narrow = terminal->width < 72;
     for (int i = 0; i < r->peak_count; i++) {
         const plim_plan_tensor *t = &r->peak[i];
         char bytes[PLIM_BYTES_TEXT], shape[PLIM_SHAPE_WORDS];
-        printf("  %10s  %-11s %-18s %s", plim_bytes_format(t->bytes, bytes), t->kind,
-               t->rank >= 0 ? plim__format_shape(NULL, t->rank, t->dims, shape) : "", *t->name ? t->name : "workspace");
-        if (*t->layer) printf("  (%s %s)", t->op, t->layer);
-        printf("\n");
-    }
-}
-
-static void print_frontier(const plim_plan_report *r) {
-    printf("\nOther budgets:\n  %10s %10s %12s %12s %11s %10s  %s\n", "budget", "arena", "s/update", "micro-batch",
-           "recomputed", "spilled", "class");
-    for (int i = 0; i < r->frontier_count; i++) {
-        const plim_plan_candidate *candidate = &r->frontier[i];
-        char budget[PLIM_BYTES_TEXT], arena[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
-        printf("  %10s %10s %12.3g %9lld x %lld %10llu %10s  %s\n", plim_bytes_format(candidate->budget_bytes, budget),
-               plim_bytes_format(candidate->arena_bytes, arena), candidate->seconds, (long long)candidate->micro_batch,
-               (long long)candidate->accumulate, (unsigned long long)candidate->recomputed,
-               plim_bytes_format(candidate->spilled, spilled), plim_class_name(candidate->class_));
+        plim__str line = {0}, name = {0};
+        plim__str_addf(&line, "  %10s  %-11s ", plim_bytes_format(t->bytes, bytes), t->kind);
+        if (!narrow)
+            plim__str_addf(&line, "%-16s ", t->rank >= 0 ? plim__format_shape(NULL, t->rank, t->dims, shape) : "");
+        plim__str_add(&name, *t->name ? plim__shown(t->name) : "workspace");
+        if (t->layouts > 1) plim__str_addf(&name, ", %d layouts", t->layouts);
+        if (*t->layer) plim__str_addf(&name, " (%s %s)", t->op, plim__shown(t->layer));
+        if (terminal->is_terminal)
+            plim__terminal_cut_middle(&name, terminal->width - (int)plim__terminal_columns(plim__str_text(&line)));
+        printf("%s%s\n", plim__str_text(&line), plim__str_text(&name));
+        plim__str_free(&line);
+        plim__str_free(&name);
     }
 }
 
 static void print_report(const plim__args *args, const plim_plan_report *r, const plim_trainer_options *options) {
     plim__terminal terminal = plim__terminal_of(1);
     char text[PLIM_BYTES_TEXT];
-    printf("%s, batch %lld, %s\n\nUnconstrained:\n", plim__args_at(args, 0), (long long)options->batch,
-           plim_optimizer_name(options->optimizer.kind));
+    plim__terminal_line(stdout, "%s, batch %lld, %s", plim__shown(plim__args_at(args, 0)), (long long)options->batch,
+                        plim_optimizer_name(options->optimizer.kind));
+    puts("\nUnconstrained:");
     print_candidate(&r->unconstrained, NULL, NULL);
     print_bar(&terminal, &r->unconstrained, r->unconstrained.process_bytes);
     if (r->budget_bytes && r->fits) {
@@ -154,18 +169,21 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
         print_candidate(&r->chosen, &r->unconstrained, options->spill);
         print_bar(&terminal, &r->chosen, r->unconstrained.process_bytes);
     }
-    print_peak(r);
-    print_frontier(r);
-    printf("\nSmallest budget: %s.", plim_bytes_format(r->minimum_budget_bytes, text));
+    print_peak(r, &terminal);
+    plim__plan_table_print(r, &terminal);
+    plim__str end = {0};
+    plim__str_addf(&end, "Smallest budget: %s.", plim_bytes_format(r->minimum_budget_bytes, text));
     if (r->largest_batch > 0)
-        printf(" Largest batch in one piece within %s: %lld.", plim_bytes_format(r->largest_batch_limit, text),
-               (long long)r->largest_batch);
-    printf("\n");
-    if (r->prevents_split) printf("Micro-batches change the result: %s.\n", r->prevents_split);
-    if (!r->fits) printf("\n%s\n", r->why);
+        plim__str_addf(&end, " Largest batch in one piece within %s: %lld.",
+                       plim_bytes_format(r->largest_batch_limit, text), (long long)r->largest_batch);
+    plim__terminal_line(stdout, "\n%s", plim__str_text(&end));
+    plim__str_free(&end);
+    if (r->prevents_split)
+        plim__terminal_line(stdout, "Micro-batches change the result: %s.", plim__shown(r->prevents_split));
+    if (!r->fits) plim__terminal_line(stdout, "\n%s", plim__shown(r->why));
     const char *page = plim__args_get(args, "report"), *file = plim__args_get(args, "save");
-    if (page) printf("\nWrote %s\n", page);
-    if (file && r->fits) printf("%sWrote %s\n", page ? "" : "\n", file);
+    if (page) plim__terminal_line(stdout, "\nWrote %s", plim__shown(page));
+    if (file && r->fits) plim__terminal_line(stdout, "%sWrote %s", page ? "" : "\n", plim__shown(file));
 }
 
 /* --- the page ------------------------------------------------------------------------------------------------- */
@@ -198,24 +216,39 @@ static int write_files(const plim__args *args, const plim_plan *plan) {
 /* The data set, if one is named: short batches, validation and buffers are part of the plan. */
 static plim_status open_data(const plim__args *args, const plim_graph *model, plim__train_settings *settings,
                              plim__data_settings *data, plim__train_data *made, plim_error *error) {
-    *made = (plim__train_data){0};
-    if (!plim__args_has(args, "data")) return PLIM_OK;
-    plim__train_data_follow(args, model, settings, data);
+    plim__sizes sizes = {settings->sizes, &settings->options.size_count};
+    if (!plim__args_has(args, "data")) {
+        plim_status checked = plim__open_axes_check(model, &sizes, error);
+        return checked == PLIM_OK ? plim__open_axes_settle(args, model, &sizes, error) : checked;
+    }
+    plim_status status = plim__train_data_follow(args, model, settings, data, error);
+    if (status != PLIM_OK) return status;
     made->counted = true;
-    return plim__train_data_open(args, settings, data, made, error);
+    return plim__train_data_open(args, model, settings, data, made, error);
 }
 
 static int plan(plim__args *args, plim__train_settings *settings, plim__data_settings *data_settings) {
     plim_error error;
     plim_graph *model;
     plim_plan *made;
-    plim__train_data data;
+    plim__train_data data = {0};
+    int64_t epochs;
+    if (!plim__train_length_read(args, &epochs, &data.steps)) return PLIM_EXIT_USAGE;
+    plim__activity_say(args, "reading %s", plim__args_at(args, 0));
     if (plim_graph_load(plim__args_at(args, 0), &model, &error) != PLIM_OK) return plim__say_error(args, &error);
     plim__budget_measure_costs(args);
-    plim_status status = open_data(args, model, settings, data_settings, &data, &error);
+    plim_status status = plim__lora_apply(args, model, settings->options.seed, &error);
+    if (status == PLIM_OK) status = plim__train_free_batch(args, model, settings, &error);
+    if (status != PLIM_OK) {
+        plim_graph_free(model);
+        return plim__say_error(args, &error);
+    }
+    status = open_data(args, model, settings, data_settings, &data, &error);
     double start = plim__clock_seconds();
+    plim__activity_say(args, "planning, for this budget and for others");
     if (status == PLIM_OK) status = plim_plan_create(model, &settings->options, &made, &error);
     double seconds = plim__clock_seconds() - start;
+    plim__activity_end();
     int code;
     if (status != PLIM_OK) {
         code = plim__say_error(args, &error);
@@ -225,13 +258,14 @@ static int plan(plim__args *args, plim__train_settings *settings, plim__data_set
         if (code != PLIM_EXIT_OK)
             ; /* said already */
         else if (plim__args_json(args))
-            code = plim__say_json(args, report_json(report, seconds));
+            code = plim__say_json(args, report_json(report, model, seconds));
         else
-            print_report(args, report, &settings->options), code = PLIM_EXIT_OK;
+            print_report(args, report, &settings->options), plim__remarks_print(model), code = PLIM_EXIT_OK;
         if (code == PLIM_EXIT_OK && !report->fits) code = PLIM_EXIT_FAILURE;
         plim_plan_free(made);
     }
     plim__train_data_free(&data);
+    plim__data_settings_free(data_settings);
     plim_graph_free(model);
     return code;
 }
@@ -243,8 +277,6 @@ static int run(plim__args *args) {
     if (!plim__train_options_read(args, &settings) || !plim__budget_options_read(args, &settings.options) ||
         !plim__args_bytes(args, "device-memory", &settings.options.budget) || !plim__data_options_read(args, &data))
         return PLIM_EXIT_USAGE;
-    if (plim__args_has(args, "val") && !plim__args_has(args, "data"))
-        return plim__say_usage(args, "--val needs --data PATH");
     settings.options.records = plim__args_has(args, "recorded") ? 2 : 0;
     return plan(args, &settings, &data);
 }
@@ -255,7 +287,12 @@ static const plim__option options[] = {
     {"report", 0, "FILE.html", "write the plan as a page: memory over the step, where everything lies, other budgets"},
     {"save", 0, "FILE", "write the plan to this file, for train --plan and for report"},
     {"recorded", 0, NULL, "plan for a run that is recorded: what train --report and --trace hold is part of it"},
-    {"data", 'd', "PATH", "plan for this data set too: the short batch at the end of an epoch, validation, buffers"},
+    {"data", 'd', "PATH",
+     "plan for this data set too: the short batch at the end of an epoch (unless --steps ends before it), validation, "
+     "buffers"},
+    PLIM__TRAIN_LENGTH_OPTIONS,
+    PLIM__CONFIG_OPTIONS,
+    PLIM__LORA_OPTIONS,
     PLIM__TRAIN_OPTIONS,
     PLIM__TRAIN_DATA_OPTIONS,
     PLIM__DATA_OPTIONS,

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/activity.h"
 #include "cli/command.h"
+#include "cli/format.h"
 #include "cli/terminal.h"
 
 typedef struct job {
@@ -39,8 +41,9 @@ static void print_comparison(const plim_replay_result *r) {
 static void print_failure(const plim_replay_result *r) {
     char asked[PLIM_BYTES_TEXT], unused[PLIM_BYTES_TEXT], largest[PLIM_BYTES_TEXT];
     printf("  DOES NOT FIT: request %" PRIu64 " of %s%s%s was refused; %s are cached, the longest free block has %s\n",
-           r->failed_event, plim_bytes_format(r->failed_bytes, asked), r->failed_name[0] ? " for " : "", r->failed_name,
-           plim_bytes_format(r->stats.unused, unused), plim_bytes_format(r->stats.largest_free, largest));
+           r->failed_event, plim_bytes_format(r->failed_bytes, asked), r->failed_name[0] ? " for " : "",
+           plim__shown(r->failed_name), plim_bytes_format(r->stats.unused, unused),
+           plim_bytes_format(r->stats.largest_free, largest));
 }
 
 static void print_trials(const job *j, const trial *trials, size_t count) {
@@ -59,7 +62,7 @@ static void print_trials(const job *j, const trial *trials, size_t count) {
 static void print_text(const job *j, const trial *trials, size_t count) {
     const plim_replay_result *r = &j->result;
     char events[PLIM_BYTES_TEXT], capacity[PLIM_BYTES_TEXT], held[PLIM_BYTES_TEXT], least[PLIM_BYTES_TEXT];
-    printf("%s: %s requests, %s", plim__args_at(j->args, 0), plim_bytes_group(r->events, events),
+    printf("%s: %s requests, %s", plim__shown(plim__args_at(j->args, 0)), plim_bytes_group(r->events, events),
            plim_pool_title(j->options.kind));
     if (j->options.capacity) printf(" on %s", plim_bytes_format(j->options.capacity, capacity));
     printf("\n");
@@ -118,7 +121,7 @@ static plim_status try_settings(job *j, trial *trials, size_t *count) {
         t->setting = setting;
         plim_status status = plim_pool_parse(setting->text, &options, &j->error);
         if (status == PLIM_OK) status = plim_replay_run(j->replay, &options, &t->result, &j->error);
-        if (status == PLIM_OK) status = plim_replay_least(j->replay, &options, &t->result.least, &j->error);
+        if (status == PLIM_OK) status = plim_replay_least_capacity(j->replay, &options, &t->result.least, &j->error);
         if (status != PLIM_OK) return status;
         ++*count;
     }
@@ -132,8 +135,9 @@ static int deliver(job *j) {
     plim_status status = PLIM_OK;
     if (!plim__args_has(j->args, "no-settings")) status = try_settings(j, trials, &count);
     if (status == PLIM_OK) status = plim_replay_run(j->replay, &j->options, &j->result, &j->error);
-    if (status == PLIM_OK) status = plim_replay_least(j->replay, &j->options, &j->result.least, &j->error);
+    if (status == PLIM_OK) status = plim_replay_least_capacity(j->replay, &j->options, &j->result.least, &j->error);
     if (status != PLIM_OK) return plim__say_error(j->args, &j->error);
+    plim__activity_end();
     if (plim__args_json(j->args)) {
         int code = plim__say_json(j->args, to_json(j, trials, count));
         if (code != PLIM_EXIT_OK) return code;
@@ -143,13 +147,14 @@ static int deliver(job *j) {
     if (plim__args_has(j->args, "text") && !plim__args_json(j->args)) {
         plim__terminal terminal = plim__terminal_of(STDOUT_FILENO);
         char *text = NULL;
-        if (plim_replay_chart(j->replay, terminal.width, terminal.unicode, &text, &j->error) != PLIM_OK)
+        if (plim_replay_print(j->replay, terminal.width, terminal.unicode, &text, &j->error) != PLIM_OK)
             return plim__say_error(j->args, &j->error);
         printf("\n%s", text);
         plim_text_free(text);
     }
-    if (page && plim_replay_page(j->replay, page, &j->error) != PLIM_OK) return plim__say_error(j->args, &j->error);
-    if (page && !plim__args_json(j->args)) printf("wrote %s\n", page);
+    if (page && plim_replay_save_page(j->replay, page, &j->error) != PLIM_OK)
+        return plim__say_error(j->args, &j->error);
+    if (page && !plim__args_json(j->args)) printf("wrote %s\n", plim__shown(page));
     return j->result.failed ? PLIM_EXIT_FAILURE : PLIM_EXIT_OK;
 }
 
@@ -162,6 +167,7 @@ static int run(plim__args *args) {
         return PLIM_EXIT_USAGE;
     if (allocator && plim_pool_parse(allocator, &j.options, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--allocator: %s", j.error.message);
+    plim__activity_say(args, "replaying %s", plim__args_at(args, 0));
     if (plim_replay_load(plim__args_at(args, 0), (int)device, &j.replay, &j.error) != PLIM_OK)
         return plim__say_error(args, &j.error);
     int code = deliver(&j);

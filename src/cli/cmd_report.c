@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/activity.h"
 #include "cli/command.h"
+#include "cli/format.h"
 #include "cli/terminal.h"
 #include "core/alloc.h"
 
@@ -52,7 +54,7 @@ static int refuse_input(const job *j, const char *path) {
 static int export_to(job *j, const char *format, const char *path) {
     if (is_input(j, path)) return refuse_input(j, path);
     if (plim_report_export(j->report, format, path, &j->error) != PLIM_OK) return plim__say_error(j->args, &j->error);
-    if (!plim__args_json(j->args)) printf("wrote %s\n", path);
+    if (!plim__args_json(j->args)) printf("wrote %s\n", plim__shown(path));
     return PLIM_EXIT_OK;
 }
 
@@ -73,9 +75,9 @@ static int write_page(job *j, const char *path) {
         return plim__say_error(j->args, &j->error);
     if (plim__args_json(j->args)) return PLIM_EXIT_OK;
     char peak[PLIM_BYTES_TEXT], events[PLIM_BYTES_TEXT];
-    printf("%s: peak %s, %s events\n", path, plim_bytes_format(info.peak_bytes, peak),
+    printf("%s: peak %s, %s events\n", plim__shown(path), plim_bytes_format(info.peak_bytes, peak),
            plim_bytes_group(info.events, events));
-    if (*info.note) printf("note: %s\n", info.note);
+    if (*info.note) printf("note: %s\n", plim__shown(info.note));
     return PLIM_EXIT_OK;
 }
 
@@ -110,11 +112,13 @@ static int run(plim__args *args) {
         return PLIM_EXIT_USAGE;
     if (format && strcmp(format, "torch-snapshot") != 0 && strcmp(format, "perfetto") != 0 &&
         strcmp(format, "csv") != 0)
-        return plim__say_usage(args, "--export %s: there are torch-snapshot, perfetto and csv", format);
+        return plim__say_choice(args, "export", "torch-snapshot, perfetto or csv");
     if (format && !plim__args_has(args, "output")) return plim__say_usage(args, "--export needs -o FILE");
     job j = {.args = args};
+    plim__activity_say(args, "reading %s", path);
     plim_status status = plim_report_load(path, (int)device, &j.report, &j.error);
     if (status == PLIM_OK) status = plim_report_set_budget(j.report, budget, &j.error);
+    plim__activity_end();
     int code = status == PLIM_OK ? deliver(&j) : plim__say_error(args, &j.error);
     plim_report_free(j.report);
     return code;

@@ -272,7 +272,7 @@ static bool read_options(viewer *v) {
         int key = 0;
         while (key < PLIM_PROCESS_KEYS && strcmp(sort, plim_process_key_name((plim_process_key)key)) != 0) key++;
         if (key == PLIM_PROCESS_KEYS) {
-            plim__say_usage(v->args, "--sort %s: expected rss, pss, swap, shared, gpu, growth, pid or name", sort);
+            plim__say_choice(v->args, "sort", "rss, pss, swap, shared, gpu, growth, pid or name");
             return false;
         }
         v->key = (plim_process_key)key;

@@ -62,6 +62,10 @@ const plim__command *plim__args_command(const plim__args *args);
 /* One line on standard error: "plimsoll size: message". Return the exit code, so that commands end in
  * `return plim__say_error(args, &error)`. With --json standard output stays empty. */
 int plim__say_error(const plim__args *args, const plim_error *error);
+/* The same for what is no failure. */
+void plim__say_note(const plim__args *args, const char *format, ...) PLIM_PRINTF(2, 3);
+/* A value that an option does not know: "--optimizer adma: expected sgd, adam or lion; is adam meant?". */
+int plim__say_choice(const plim__args *args, const char *option, const char *list);
 int plim__say_failure(const plim__args *args, const char *format, ...) PLIM_PRINTF(2, 3);
 int plim__say_usage(const plim__args *args, const char *format, ...) PLIM_PRINTF(2, 3);
 /* Prints one JSON object and a newline on standard output, frees it, returns the exit code (1 when the

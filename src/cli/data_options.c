@@ -1,6 +1,7 @@
 /* Reading the options of a data set. */
 #include "cli/data_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,14 @@ static bool read_image_size(plim__args *args, plim_data_options *o) {
     return false;
 }
 
+static bool read_layout(plim__args *args, plim_data_options *o) {
+    const char *text = plim__args_get(args, "layout");
+    if (!text || strcmp(text, "nchw") == 0) return true;
+    o->channels_last = strcmp(text, "nhwc") == 0;
+    if (!o->channels_last) plim__say_choice(args, "layout", "nchw or nhwc");
+    return o->channels_last;
+}
+
 bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
     memset(settings, 0, sizeof *settings);
     plim_data_options *o = &settings->options;
@@ -41,6 +50,13 @@ bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
     o->random_crop = plim__args_has(args, "random-crop");
     o->random_flip = plim__args_has(args, "random-flip");
     o->raw = plim__args_has(args, "raw");
+    o->tokenizer = plim__args_get(args, "tokenizer");
+    o->columns = plim__args_get(args, "columns");
+    o->drop = plim__args_get(args, "drop");
+    o->categories = plim__args_get(args, "categories");
+    o->missing = plim__args_get(args, "missing");
+    o->embed = plim__args_get(args, "embed");
+    o->normalise = plim__args_has(args, "normalise");
     o->in_order = plim__args_has(args, "no-shuffle");
     o->skip_bad = plim__args_has(args, "skip-bad");
     bool good =
@@ -52,9 +68,26 @@ bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
         plim__args_int(args, "workers", 1, 256, &workers) && plim__args_int(args, "data-depth", 1, 63, &depth) &&
         plim__args_bytes(args, "data-buffer", &o->buffer_limit) &&
         plim__args_bytes(args, "unpack-limit", &o->unpack_limit) && read_image_size(args, o) &&
-        read_normal(args, settings);
+        read_normal(args, settings) && read_layout(args, o);
     o->token_bytes = (int)token_bytes;
     o->workers = (int)workers;
     o->depth = (int)depth;
     return good;
+}
+
+plim_status plim__data_follow_job(const plim__args *args, const plim_graph *model, const char *path,
+                                  plim__data_settings *settings, plim_error *error) {
+    if (plim__args_has(args, "ignore-job") || strncmp(path, "synthetic", 9) == 0) return PLIM_OK;
+    plim_status status = plim_job_read(model, &settings->job, error);
+    if (status == PLIM_OK) status = plim_job_apply(settings->job, path, &settings->options, error);
+    if (status == PLIM_INVALID && error) {
+        size_t used = strlen(error->message);
+        snprintf(error->message + used, sizeof error->message - used, " (--ignore-job uses what is given)");
+    }
+    return status;
+}
+
+void plim__data_settings_free(plim__data_settings *settings) {
+    plim_job_free(settings->job);
+    settings->job = NULL;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cli/format.h"
 #include "cli/model.h"
 
 typedef struct work {
@@ -42,7 +43,7 @@ static bool read_options(work *w, uint64_t capacity) {
 static plim_status predict(work *w) {
     plim_prediction *prediction = NULL;
     plim_prediction_job job = {w->graph, &w->options, &w->gpu, &w->pool};
-    plim_status status = plim_prediction_from_model(w->graph, &w->options, &prediction, &w->error);
+    plim_status status = plim_prediction_create(w->graph, &w->options, &prediction, &w->error);
     if (status == PLIM_OK) status = plim_prediction_run(prediction, &w->gpu, &w->pool, &w->now, &w->error);
     plim_prediction_free(prediction);
     if (status == PLIM_OK) status = plim_prediction_largest_batch(&job, &w->largest, &w->error);
@@ -52,8 +53,9 @@ static plim_status predict(work *w) {
 static void print_head(const work *w) {
     char needed[PLIM_BYTES_TEXT], memory[PLIM_BYTES_TEXT];
     uint64_t need = w->now.reserved + w->now.libraries + w->now.context;
-    printf("\nThe model: %s, batch %" PRId64 ", needs %s of %s on %s and %s\n", plim__args_get(w->args, "model"),
-           w->options.batch, plim_bytes_format(need, needed), plim_bytes_format(w->gpu.memory, memory), w->gpu.name,
+    printf("\nThe model: %s, batch %" PRId64 ", needs %s of %s on %s and %s\n",
+           plim__shown(plim__args_get(w->args, "model")), w->options.batch, plim_bytes_format(need, needed),
+           plim_bytes_format(w->gpu.memory, memory), w->gpu.name,
            w->now.fits ? "fits: the log tells of something else, or of other settings" : "does not fit");
     if (w->largest > 0) printf("  the largest batch that fits is %" PRId64 "\n", w->largest);
 }

@@ -1,8 +1,12 @@
-/* How shapes and large numbers are written in tables. */
+/* How names, shapes and large numbers are written in tables. */
 #ifndef PLIM_CLI_FORMAT_H
 #define PLIM_CLI_FORMAT_H
 
 #include "plimsoll/plimsoll.h"
+
+/* Text from outside (names in a file, paths) as a terminal may get it: what is a control character becomes '?'. The text
+ * itself where it has none, else one of a few buffers that are used in turn. NULL is "". */
+const char *plim__shown(const char *text);
 
 /* "16x3x224x224", "N" for symbols; "scalar" for rank 0. */
 #define PLIM_SHAPE_WORDS 160

@@ -1,9 +1,13 @@
 /* The program: finds the subcommand, reads its options, calls it. No logic of its own. */
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/args.h"
 #include "cli/command.h"
+#include "cli/format.h"
 #include "plimsoll/version.h"
 
 #define COMMAND(name) extern const plim__command plim__command_##name;
@@ -23,6 +27,26 @@ static const plim__command *find(const char *name) {
     return NULL;
 }
 
+/* Threads of libgomp that wait spin for some milliseconds, on processors that others need: beside two busy processes a step
+ * took ten times as long. Some ten microseconds bridge the gaps between kernels as well. libgomp reads that when it is loaded,
+ * so the program starts itself once more, unless the user says how threads wait; programs that it starts do not see it. */
+static void wait_shortly(char **argv) {
+    static const char spins[] = "2000", again[] = "PLIMSOLL_SPINS";
+    char path[PATH_MAX];
+    if (getenv(again)) {
+        unsetenv(again);
+        unsetenv("GOMP_SPINCOUNT");
+        return;
+    }
+    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0 || setenv("GOMP_SPINCOUNT", spins, 1) != 0) return;
+    path[length] = 0;
+    if (setenv(again, spins, 1) == 0) execv(path, argv);
+    unsetenv(again); /* it cannot: then as it is */
+    unsetenv("GOMP_SPINCOUNT");
+}
+
 int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
@@ -32,8 +56,12 @@ int main(int argc, char **argv) {
     }
     const plim__command *command = find(name);
     if (!command) {
-        fprintf(stderr, "plimsoll: '%s' is not a command; 'plimsoll help' lists them\n", name);
+        const char *best = NULL;
+        for (size_t i = 0; i < plim__command_count; i++) best = plim__args_nearest(name, best, plim__commands[i]->name);
+        fprintf(stderr, "plimsoll: '%s' is not a command%s%s%s 'plimsoll help' lists them\n", plim__shown(name),
+                best ? "; is '" : "", best ? best : "", best ? "' meant?" : ";");
         return PLIM_EXIT_USAGE;
     }
+    wait_shortly(argv);
     return plim__args_run(command, argc > 1 ? argc - 2 : 0, argv + (argc > 1 ? 2 : 1));
 }

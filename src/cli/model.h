@@ -12,10 +12,15 @@ typedef struct plim__model_options {
     char names[PLIM__MOST_SIZES][64];
 } plim__model_options;
 
+#define PLIM__SIZE_OPTION                                                                                              \
+    {                                                                                                                  \
+        "size", 0, "NAME=N",                                                                                           \
+            "size of an open axis other than the batch: its name, or INPUT.AXIS; else it is taken from the data"       \
+    }
+
 /* Rows for a command's option table. */
 #define PLIM__MODEL_OPTIONS                                                                                            \
-    {"batch", 'b', "N", "size of the batch (every symbolic axis that --size does not name); the default is 1"},        \
-        {"size", 0, "NAME=N", "size of one symbolic axis; may be given several times"}, {                              \
+    {"batch", 'b', "N", "size of the batch; the default is 1"}, PLIM__SIZE_OPTION, {                                   \
         "without", 0, "PASSES", "leave these passes out, separated by commas ('plimsoll inspect --passes' lists them)" \
     }
 

@@ -1,10 +1,12 @@
 /* Drawing progress. A bar is drawn at most ten times a second, for the width that the terminal has then. */
 #include "cli/progress.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/measures_text.h"
 #include "core/str.h"
 #include "plimsoll/bytes.h"
 #include "plimsoll/machine.h"
@@ -32,13 +34,15 @@ void plim__progress_clear(plim__progress *p) {
 
 void plim__progress_say(plim__progress *p, const char *format, ...) {
     if (!p->stream) return;
+    plim__str text = {0};
     va_list list;
     plim__progress_clear(p);
     va_start(list, format);
-    vfprintf(p->stream, format, list);
+    plim__str_vaddf(&text, format, list);
     va_end(list);
-    fputc('\n', p->stream);
+    plim__terminal_line(p->stream, "%s", plim__str_text(&text));
     fflush(p->stream);
+    plim__str_free(&text);
 }
 
 /* --- figures -------------------------------------------------------------------------------------------------- */
@@ -52,10 +56,10 @@ static void note_step(plim__progress *p, const plim_fit_event *e) {
     p->samples += (double)(e->position - from);
     p->last_epoch = e->epoch;
     p->last_position = e->position;
-    if (p->steps++ == 0) { /* the first step also pays for what happens once */
-        p->begun = e->seconds;
+    if (p->steps++ == 0) /* the first step also pays for what happens once */
         p->first_samples = p->samples;
-    }
+    else
+        p->training += e->seconds - p->seen;
 }
 
 static double recent_loss(const plim__progress *p) {
@@ -81,16 +85,17 @@ static double share_done(const plim_fit_event *e) {
     return e->total_updates > 0 ? (double)e->updates / (double)e->total_updates : 0;
 }
 
-/* Below 0 when it is not known. */
+/* Below 0 when it is not known. Validations to come take as long as the ones before. */
 static double seconds_left(const plim__progress *p, const plim_fit_event *e) {
     if (p->steps < 2 || e->total_updates <= 0) return -1;
-    return (e->seconds - p->begun) / (double)(p->steps - 1) * (double)(e->total_updates - e->updates);
+    double steps = p->training / (double)(p->steps - 1) * (double)(e->total_updates - e->updates);
+    if (p->validations == 0 || p->epochs == 0) return steps;
+    return steps + p->validating / (double)p->validations * (double)(p->epochs - e->epoch);
 }
 
 static double samples_per_second(const plim__progress *p, const plim_fit_event *e) {
-    double seconds = e->seconds - p->begun;
-    if (p->steps < 2 || seconds <= 0) return e->seconds > 0 ? p->samples / e->seconds : 0;
-    return (p->samples - p->first_samples) / seconds;
+    if (p->steps < 2 || p->training <= 0) return e->seconds > 0 ? p->samples / e->seconds : 0;
+    return (p->samples - p->first_samples) / p->training;
 }
 
 /* --- texts ---------------------------------------------------------------------------------------------------- */
@@ -102,47 +107,60 @@ static void add_place(plim__str *out, const plim__progress *p, const plim_fit_ev
         plim__str_addf(out, "step %lld/%lld", (long long)e->updates, (long long)e->total_updates);
 }
 
-enum { WITH_PEAK = 1, WITH_MEMORY = 2, WITH_SPEED = 4, WITH_ALL = 7 };
+enum { LOSS = 1, LEFT = 2, ACCURACY = 4, SPEED = 8, MEMORY = 16, PEAK = 32, SHARE = 64, ALL = 127 };
 
 static void add_figures(plim__str *out, const plim__progress *p, const plim_fit_event *e, int which) {
     char now[PLIM_BYTES_TEXT], peak[PLIM_BYTES_TEXT], left[PLIM_SECONDS_TEXT];
     double accuracy = recent_accuracy(p), seconds = seconds_left(p, e);
-    plim__str_addf(out, "  loss %.4f", recent_loss(p));
-    if (accuracy >= 0) plim__str_addf(out, "  accuracy %.1f %%", 100 * accuracy);
-    if (which & WITH_SPEED) plim__str_addf(out, "  %.0f samples/s", samples_per_second(p, e));
-    if (which & WITH_MEMORY) plim__str_addf(out, "  %s", plim_bytes_format(plim_process_resident(), now));
-    if (which & WITH_PEAK) plim__str_addf(out, " (peak %s)", plim_bytes_format(plim_process_resident_peak(), peak));
-    if (seconds < 0) return;
+    if (which & SHARE) plim__str_addf(out, " %3.0f %%", 100 * share_done(e));
+    if (which & LOSS) plim__str_addf(out, "  loss %.4f", recent_loss(p));
+    if (which & ACCURACY && accuracy >= 0) plim__str_addf(out, "  accuracy %.1f %%", 100 * accuracy);
+    if (which & SPEED) plim__str_addf(out, "  %.0f samples/s", samples_per_second(p, e));
+    if (which & MEMORY) plim__str_addf(out, "  %s", plim_bytes_format(plim_process_resident(), now));
+    if (which & PEAK) plim__str_addf(out, " (peak %s)", plim_bytes_format(plim_process_resident_peak(), peak));
+    if (!(which & LEFT) || seconds < 0) return;
     plim__seconds_format(seconds, left, sizeof left);
     plim__str_addf(out, "  %s left", left);
 }
 
-/* What does not fit is left out: first the peak, then memory, then speed. */
+/* What does not fit is left out as a whole, the least important first; with most of the rest there is a bar. Returns its
+ * columns. */
+static size_t choose_figures(plim__str *figures, const plim__progress *p, const plim_fit_event *e, size_t room) {
+    static const int choices[] = {ALL,
+                                  ALL & ~PEAK,
+                                  SHARE | LOSS | LEFT | ACCURACY | SPEED,
+                                  SHARE | LOSS | LEFT | ACCURACY,
+                                  SHARE | LOSS | LEFT,
+                                  SHARE | LOSS,
+                                  LOSS,
+                                  SHARE};
+    for (int bar = BAR_LEAST; bar >= 0; bar -= BAR_LEAST)
+        for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+            plim__str_clear(figures);
+            add_figures(figures, p, e, choices[i]);
+            size_t left = figures->length <= room ? room - figures->length : 0;
+            if (bar && choices[i] & LOSS && left >= BAR_LEAST) return left < BAR_MOST ? left : BAR_MOST;
+            if (!bar && figures->length <= room) return 0;
+        }
+    plim__str_clear(figures);
+    return 0;
+}
+
 static void draw_bar(plim__progress *p, const plim_fit_event *e) {
-    static const int choices[] = {WITH_ALL, WITH_MEMORY | WITH_SPEED, WITH_SPEED, 0};
-    plim__str place = {0}, figures = {0}, line = {0};
+    plim__str figures = {0}, line = {0};
     p->terminal = plim__terminal_of(fileno(p->stream)); /* the window may have a new size */
-    add_place(&place, p, e);
-    size_t width = p->terminal.width > 1 ? (size_t)p->terminal.width - 1 : 1, bar = 0;
-    for (size_t i = 0; i < sizeof choices / sizeof *choices && bar < BAR_LEAST; i++) {
-        plim__str_clear(&figures);
-        plim__str_addf(&figures, " %3.0f %%", 100 * share_done(e));
-        add_figures(&figures, p, e, choices[i]);
-        size_t taken = place.length + 1 + figures.length;
-        bar = taken < width ? width - taken : 0;
-    }
-    plim__str_addf(&line, "%.*s", (int)width, plim__str_text(&place));
-    if (place.length < width) plim__str_add(&line, " ");
-    if (bar > BAR_MOST) bar = BAR_MOST;
-    if (bar >= BAR_LEAST)
+    int width = p->terminal.width > 1 ? p->terminal.width - 1 : 1;
+    add_place(&line, p, e);
+    plim__terminal_cut(&line, width);
+    if (line.length < (size_t)width) plim__str_add(&line, " ");
+    size_t bar = choose_figures(&figures, p, e, (size_t)width - line.length);
+    if (bar)
         plim__terminal_bar(&line, &p->terminal, &(plim__bar_part){share_done(e), PLIM_STYLE_GREEN, 0}, 1, 1, (int)bar);
-    size_t room = width > place.length + 1 + bar ? width - place.length - 1 - bar : 0;
-    plim__str_addf(&line, "%.*s", (int)room, plim__str_text(&figures));
+    plim__str_add(&line, plim__str_text(&figures));
     plim__progress_clear(p);
     fputs(plim__str_text(&line), p->stream);
     fflush(p->stream);
     p->columns = plim__terminal_columns(plim__str_text(&line));
-    plim__str_free(&place);
     plim__str_free(&figures);
     plim__str_free(&line);
 }
@@ -152,8 +170,8 @@ static void print_line(plim__progress *p, const plim_fit_event *e) {
     add_place(&line, p, e);
     if (p->epochs > 0) plim__str_addf(&line, "  step %lld", (long long)e->updates);
     plim__str_addf(&line, "  %.0f %%", 100 * share_done(e));
-    add_figures(&line, p, e, WITH_ALL);
-    fprintf(p->stream, "%s\n", plim__str_text(&line));
+    add_figures(&line, p, e, ALL & ~SHARE);
+    plim__terminal_line(p->stream, "%s", plim__str_text(&line));
     fflush(p->stream);
     plim__str_free(&line);
 }
@@ -161,7 +179,7 @@ static void print_line(plim__progress *p, const plim_fit_event *e) {
 static void show_step(plim__progress *p, const plim_fit_event *e) {
     double share = share_done(e);
     bool last = e->total_updates > 0 && e->updates >= e->total_updates;
-    if (p->terminal.is_terminal) {
+    if (p->terminal.moves) {
         if (!last && p->steps > 1 && e->seconds - p->said < REDRAW_SECONDS) return;
         draw_bar(p, e);
     } else {
@@ -173,12 +191,22 @@ static void show_step(plim__progress *p, const plim_fit_event *e) {
 }
 
 static void show_validation(plim__progress *p, const plim_fit_event *e) {
-    char accuracy[40] = "", seconds[PLIM_SECONDS_TEXT];
+    char accuracy[40] = "", perplexity[40] = "", measures[256] = "", seconds[PLIM_SECONDS_TEXT];
     const plim_evaluation *v = &e->validation;
+    if (p->sums && p->sums->measures) plim__measures_line(p->sums->measures, measures, sizeof measures);
     if (v->classifies) snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * v->accuracy);
+    if (p->sums && p->sums->text) snprintf(perplexity, sizeof perplexity, ", perplexity %.4g", exp(v->loss));
     plim__seconds_format(e->seconds, seconds, sizeof seconds);
-    plim__progress_say(p, "epoch %lld, step %lld: training loss %.4f, validation loss %.4f%s; %s",
-                       (long long)e->epoch + 1, (long long)e->updates, recent_loss(p), v->loss, accuracy, seconds);
+    plim__progress_say(p, "epoch %lld, step %lld: training loss %.4f, validation loss %.4f%s%s%s%s; %s",
+                       (long long)e->epoch + 1, (long long)e->updates, e->epoch_loss, v->loss, perplexity, accuracy,
+                       *measures ? ", " : "", measures, seconds);
+}
+
+static void show_epoch(plim__progress *p, const plim_fit_event *e) {
+    char seconds[PLIM_SECONDS_TEXT];
+    plim__seconds_format(e->seconds, seconds, sizeof seconds);
+    plim__progress_say(p, "epoch %lld, step %lld: training loss %.4f; %s", (long long)e->epoch + 1,
+                       (long long)e->updates, e->epoch_loss, seconds);
 }
 
 void plim__progress_seen(plim__progress *p, const plim_fit_event *e) {
@@ -193,7 +221,11 @@ void plim__progress_seen(plim__progress *p, const plim_fit_event *e) {
     } else if (e->kind == PLIM_FIT_STEP) {
         note_step(p, e);
         show_step(p, e);
+        if (!p->validates && p->epochs > 1 && plim__train_epochs_ends(e)) show_epoch(p, e);
     } else if (e->kind == PLIM_FIT_VALIDATED) {
+        p->validating += e->seconds - p->seen;
+        p->validations++;
         show_validation(p, e);
     }
+    p->seen = e->seconds;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "cli/terminal.h"
+#include "cli/train_epochs.h"
 #include "plimsoll/fit.h"
 
 #define PLIM__PROGRESS_RECENT 50 /* steps that loss and accuracy are means of */
@@ -19,10 +20,14 @@ typedef struct plim__progress {
     double loss[PLIM__PROGRESS_RECENT], correct[PLIM__PROGRESS_RECENT], targets[PLIM__PROGRESS_RECENT];
     int64_t steps;                 /* seen */
     double samples, first_samples; /* seen; until the first was drawn */
-    double begun;                  /* seconds when the first step had been made */
-    double said, said_share;       /* the last line: when, and how far the run was */
+    double seen;                   /* seconds at the last event */
+    double training, validating;   /* seconds of steps since then, of all validations */
+    int64_t validations;
+    double said, said_share; /* the last line: when, and how far the run was */
     int64_t last_epoch, last_position;
-    size_t columns; /* of the bar that stands there now; 0 for none */
+    size_t columns;                 /* of the bar that stands there now; 0 for none */
+    const plim__train_epochs *sums; /* may be NULL */
+    bool validates;
 } plim__progress;
 
 /* With --json the bar goes to standard error, and only to a terminal. */

@@ -2,6 +2,7 @@
 #include "cli/terminal.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@ plim__terminal plim__terminal_of(int fd) {
     const char *kind = nonempty("TERM");
     bool dumb = kind && strcmp(kind, "dumb") == 0;
     plim__terminal terminal = {.is_terminal = isatty(fd) == 1, .unicode = locale_is_unicode() && !dumb};
-    terminal.colour = terminal.is_terminal && kind && !dumb && !nonempty("NO_COLOR");
+    terminal.moves = terminal.is_terminal && kind && !dumb;
+    terminal.colour = terminal.moves && !nonempty("NO_COLOR");
     terminal.width = size_from("COLUMNS", 80);
     terminal.height = size_from("LINES", 24);
     struct winsize size;
@@ -48,33 +50,115 @@ plim__terminal plim__terminal_of(int fd) {
 }
 
 const char *plim__terminal_style(const plim__terminal *terminal, plim__style style) {
-    static const char *const escapes[PLIM_STYLE_COUNT] = {"\033[0m",  "\033[1m",  "\033[2m",  "\033[31m", "\033[32m",
-                                                          "\033[33m", "\033[34m", "\033[35m", "\033[36m"};
-    return terminal->colour && (unsigned)style < PLIM_STYLE_COUNT ? escapes[style] : "";
+    return plim__style_escape(terminal->colour, style);
 }
 
 void plim__terminal_addf(plim__str *out, const plim__terminal *terminal, plim__style style, const char *format, ...) {
-    bool coloured = style != PLIM_STYLE_PLAIN;
-    if (coloured) plim__str_add(out, plim__terminal_style(terminal, style));
     va_list args;
     va_start(args, format);
-    plim__str_vaddf(out, format, args);
+    plim__styled_vaddf(out, terminal->colour, style, format, args);
     va_end(args);
-    if (coloured) plim__str_add(out, plim__terminal_style(terminal, PLIM_STYLE_PLAIN));
 }
 
-size_t plim__terminal_columns(const char *text) {
-    size_t columns = 0;
-    while (*text) {
-        if (*text == '\033') {
-            while (*text && *text != 'm') text++;
-            if (*text) text++;
-            continue;
-        }
-        columns += ((unsigned char)*text & 0xC0) != 0x80; /* not a continuation byte */
-        text++;
+size_t plim__terminal_columns(const char *text) { return plim__text_columns(text); }
+
+/* --- lines ---------------------------------------------------------------------------------------------------- */
+
+/* Bytes of at most this number of columns. */
+static size_t bytes_of_columns(const char *text, int columns) {
+    size_t at = 0;
+    for (int seen = 0; text[at]; at++) {
+        if (((unsigned char)text[at] & 0xC0) != 0x80 && seen++ == columns) break;
+    }
+    return at;
+}
+
+void plim__terminal_cut(plim__str *text, int columns) {
+    if (!text->length || columns < 0) return;
+    text->length = bytes_of_columns(text->data, columns);
+    text->data[text->length] = 0;
+}
+
+void plim__terminal_cut_middle(plim__str *text, int columns) {
+    static const char dots[] = "...";
+    int now = (int)plim__terminal_columns(plim__str_text(text)), kept = columns - (int)sizeof dots + 1;
+    if (now <= columns || kept < 2) return;
+    size_t left = bytes_of_columns(text->data, kept / 2), right = bytes_of_columns(text->data, now - (kept - kept / 2));
+    plim__str out = {0};
+    plim__str_addf(&out, "%.*s%s%s", (int)left, text->data, dots, text->data + right);
+    plim__str_free(text);
+    *text = out;
+}
+
+static int columns_of(const char *word, size_t length) {
+    int columns = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (word[i] == '\033')
+            while (i < length && word[i] != 'm') i++;
+        else
+            columns += ((unsigned char)word[i] & 0xC0) != 0x80;
     }
     return columns;
+}
+
+/* "%", "MiB," and the like belong to the number before them. */
+static bool is_unit(const char *text, size_t length) {
+    static const char *const units[] = {"%", "B", "KiB", "MiB", "GiB", "TiB", "s", "min", "h", "d"};
+    while (length > 1 && strchr(",;.:)", text[length - 1])) length--;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i]) == length && memcmp(units[i], text, length) == 0) return true;
+    return false;
+}
+
+/* Bytes of a word, with its unit. */
+static size_t word_length(const char *text) {
+    size_t length = strcspn(text, " \n");
+    for (size_t next; length && text[length] == ' '; length += 1 + next) {
+        next = strcspn(text + length + 1, " \n");
+        if (!is_unit(text + length + 1, next)) break;
+    }
+    return length;
+}
+
+void plim__terminal_wrap(plim__str *out, const char *text, int width, int indent) {
+    int at = 0;
+    bool begins = true;
+    while (*text) {
+        if (*text == '\n') {
+            plim__str_addc(out, '\n');
+            at = 0, begins = true, text++;
+            continue;
+        }
+        size_t spaces = strspn(text, " "), length = word_length(text + spaces);
+        int word = columns_of(text + spaces, length);
+        if (!begins && at + (int)spaces + word > width) {
+            plim__str_addf(out, "\n%*s", indent, "");
+            at = indent;
+        } else {
+            plim__str_addf(out, "%.*s", (int)spaces, text);
+            at += (int)spaces;
+        }
+        plim__str_addf(out, "%.*s", (int)length, text + spaces);
+        at += word;
+        begins = false;
+        text += spaces + length;
+    }
+}
+
+void plim__terminal_line(FILE *stream, const char *format, ...) {
+    plim__str text = {0}, out = {0};
+    plim__terminal terminal = plim__terminal_of(fileno(stream));
+    va_list list;
+    va_start(list, format);
+    plim__str_vaddf(&text, format, list);
+    va_end(list);
+    const char *plain = plim__str_text(&text);
+    int indent = (int)strspn(plain, " ") + 2;
+    if (terminal.is_terminal)
+        plim__terminal_wrap(&out, plain, terminal.width, indent < terminal.width / 2 ? indent : 0);
+    fprintf(stream, "%s\n", terminal.is_terminal ? plim__str_text(&out) : plain);
+    plim__str_free(&text);
+    plim__str_free(&out);
 }
 
 static void repeat(plim__str *out, const char *text, int count) {
@@ -83,34 +167,9 @@ static void repeat(plim__str *out, const char *text, int count) {
 
 /* --- bars ----------------------------------------------------------------------------------------------------- */
 
-/* The columns of a part that covers [before, before + value) of the total: edges are rounded, not widths, so that the
- * parts always add up. */
-static int edge(double position, double total, int width) {
-    if (!(total > 0)) return 0;
-    double share = position / total;
-    return share >= 1 ? width : share <= 0 ? 0 : (int)lround(share * width);
-}
-
 void plim__terminal_bar(plim__str *out, const plim__terminal *terminal, const plim__bar_part *parts, size_t count,
                         double total, int width) {
-    int used = 0;
-    double before = 0;
-    for (size_t i = 0; i < count; i++) {
-        double value = parts[i].value > 0 ? parts[i].value : 0;
-        before += value;
-        int end = edge(before, total, width);
-        if (value > 0 && end <= used) end = used + 1; /* a small part is still seen */
-        if (end > width) end = width;
-        char fill[2] = {parts[i].fill, 0};
-        const char *cell = terminal->unicode && (terminal->colour || !parts[i].fill) ? "█" : parts[i].fill ? fill : "#";
-        plim__str_add(out, plim__terminal_style(terminal, parts[i].style));
-        repeat(out, cell, end - used);
-        if (parts[i].style != PLIM_STYLE_PLAIN) plim__str_add(out, plim__terminal_style(terminal, PLIM_STYLE_PLAIN));
-        if (end > used) used = end;
-    }
-    plim__str_add(out, plim__terminal_style(terminal, PLIM_STYLE_DIM));
-    repeat(out, terminal->unicode ? "░" : ".", width - used);
-    plim__str_add(out, plim__terminal_style(terminal, PLIM_STYLE_PLAIN));
+    plim__bar_add(out, &(plim__canvas){terminal->colour, terminal->unicode, width}, parts, count, total);
 }
 
 /* --- series --------------------------------------------------------------------------------------------------- */

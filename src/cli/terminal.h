@@ -6,31 +6,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
-#include "core/str.h"
+#include "core/styled.h"
 
 typedef struct plim__terminal {
     bool is_terminal;
     bool colour;       /* a terminal, and neither NO_COLOR nor TERM=dumb says otherwise */
+    bool moves;        /* a terminal whose cursor can be moved: TERM is set, and not dumb */
     bool unicode;      /* unless the locale or TERM=dumb says otherwise */
     int width, height; /* in characters; 80 x 24 when unknown, COLUMNS and LINES when not a terminal */
 } plim__terminal;
 
 /* The terminal behind a file descriptor (STDOUT_FILENO, STDERR_FILENO), or what stands for one. */
 plim__terminal plim__terminal_of(int fd);
-
-typedef enum plim__style {
-    PLIM_STYLE_PLAIN,
-    PLIM_STYLE_BOLD,
-    PLIM_STYLE_DIM,
-    PLIM_STYLE_RED,
-    PLIM_STYLE_GREEN,
-    PLIM_STYLE_YELLOW,
-    PLIM_STYLE_BLUE,
-    PLIM_STYLE_MAGENTA,
-    PLIM_STYLE_CYAN,
-    PLIM_STYLE_COUNT
-} plim__style;
 
 /* The escape that starts a style (PLAIN ends all); "" where colour is off. */
 const char *plim__terminal_style(const plim__terminal *terminal, plim__style style);
@@ -40,15 +29,17 @@ void plim__terminal_addf(plim__str *out, const plim__terminal *terminal, plim__s
 /* The columns that UTF-8 text takes: code points, without colour escapes. */
 size_t plim__terminal_columns(const char *text);
 
-/* One stretch of a bar. Without colour the stretches are told apart by their fill: the letter, repeated. */
-typedef struct plim__bar_part {
-    double value;
-    plim__style style;
-    char fill; /* ASCII, 0 for a solid block (or '#') */
-} plim__bar_part;
+/* Adds text in lines of at most `width` columns that break between words; all but the first are indented. A word that is
+ * longer than a line has one of its own. */
+void plim__terminal_wrap(plim__str *out, const char *text, int width, int indent);
+/* Prints a line. Where the stream is a terminal it breaks between words, and its parts are indented further. */
+void plim__terminal_line(FILE *stream, const char *format, ...) PLIM_PRINTF(2, 3);
+/* Leaves out the end of plain text that has more columns. */
+void plim__terminal_cut(plim__str *text, int columns);
+/* The same in the middle, as "layer1.0...conv2.weight": names differ at both ends. */
+void plim__terminal_cut_middle(plim__str *text, int columns);
 
-/* A bar of exactly `width` columns that stands for `total`; what the parts leave is drawn as light dots. A part
- * above 0 gets at least one column when there is room; parts that exceed the total are cut. No newline. */
+/* plim__bar_add of `width` columns. */
 void plim__terminal_bar(plim__str *out, const plim__terminal *terminal, const plim__bar_part *parts, size_t count,
                         double total, int width);
 

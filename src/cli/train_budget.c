@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/terminal.h"
+
 plim_status plim__train_budget_begin(plim__train_budget *b, const plim__args *args, const plim_trainer_options *options,
                                      plim_error *error) {
     const char *text = plim__args_get(args, "budget");
@@ -25,11 +27,13 @@ void plim__train_budget_say(const plim__train_budget *b, const plim_trainer *tra
     plim_trainer_stats stats;
     plim_trainer_get_stats(trainer, &stats);
     char budget[PLIM_BYTES_TEXT], planned[PLIM_BYTES_TEXT], measured[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
-    printf("budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, %s spilled, class %s)\n",
-           plim_bytes_format(plim_budget_watch_budget(b->watch), budget),
-           plim_bytes_format(stats.process_bytes, planned), plim_bytes_format(plim_process_resident_peak(), measured),
-           (long long)stats.micro_batch, (long long)stats.accumulate, stats.repeated,
-           plim_bytes_format(stats.spilled_bytes, spilled), plim_class_name(stats.class_));
+    plim__terminal_line(
+        stdout,
+        "budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, %s spilled, class %s)",
+        plim_bytes_format(plim_budget_watch_budget(b->watch), budget), plim_bytes_format(stats.process_bytes, planned),
+        plim_bytes_format(plim_process_resident_peak(), measured), (long long)stats.micro_batch,
+        (long long)stats.accumulate, stats.repeated, plim_bytes_format(stats.spilled_bytes, spilled),
+        plim_class_name(stats.class_));
 }
 
 void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *trainer, json_t *object) {

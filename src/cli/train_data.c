@@ -3,33 +3,37 @@
 
 #include <string.h>
 
-/* The size of an axis of a model's first input: what the model says, or what --size says of its symbol; 0 for neither. */
-static int64_t axis_size(const plim_graph *model, const plim__train_settings *s, int64_t dim) {
-    const char *symbol = plim_graph_symbol_name(model, dim);
-    if (!symbol) return dim > 0 ? dim : 0;
-    for (size_t i = 0; i < s->options.size_count; i++)
-        if (strcmp(s->sizes[i].symbol, symbol) == 0) return s->sizes[i].size;
-    return 0;
+#include "cli/measures_text.h"
+#include "core/alloc.h"
+#include "core/error.h"
+
+bool plim__train_length_read(plim__args *args, int64_t *epochs, int64_t *steps) {
+    const int64_t most = (int64_t)1 << 40;
+    return plim__args_int(args, "epochs", 1, most, epochs) && plim__args_int(args, "steps", 1, most, steps);
 }
 
-static void follow_window(const plim__args *args, const plim_graph *model, const int64_t *dims, plim__train_settings *s,
-                          plim_data_options *data) {
+/* The size of an axis of a model's first input: what the model says, or what --size says of its symbol; 0 for neither. */
+static int64_t axis_size(const plim_graph *model, const plim__sizes *s, int64_t dim) {
+    const char *symbol = plim_graph_symbol_name(model, dim);
+    return symbol ? plim__sizes_find(s, symbol) : dim > 0 ? dim : 0;
+}
+
+static void follow_window(const plim_graph *model, const int64_t *dims, const plim__sizes *s, plim_data_options *data) {
     const char *batch = plim_graph_symbol_name(model, dims[0]), *symbol = plim_graph_symbol_name(model, dims[1]);
     int64_t known = axis_size(model, s, dims[1]);
     if (known > 0) {
-        if (!plim__args_has(args, "seq")) data->seq = known;
+        if (data->seq == 0) data->seq = known;
         return;
     }
-    if (!symbol || (batch && strcmp(batch, symbol) == 0) || s->options.size_count == PLIM__MOST_SIZES) return;
-    s->sizes[s->options.size_count++] = (plim_size){symbol, data->seq > 0 ? data->seq : 256};
+    if (!symbol || data->seq < 1 || (batch && strcmp(batch, symbol) == 0) || *s->count == PLIM__MOST_SIZES) return;
+    s->sizes[(*s->count)++] = (plim_size){symbol, data->seq};
 }
 
-static void follow_image(const plim__args *args, const plim_graph *model, const int64_t *dims,
-                         const plim__train_settings *s, plim_data_options *data) {
+static void follow_image(const plim_graph *model, const int64_t *dims, const plim__sizes *s, plim_data_options *data) {
     int64_t channels = axis_size(model, s, dims[1]), height = axis_size(model, s, dims[2]),
             width = axis_size(model, s, dims[3]);
-    if (!plim__args_has(args, "channels") && (channels == 1 || channels == 3)) data->channels = channels;
-    if (plim__args_has(args, "image") || height < 1 || width < 1) return;
+    if (data->channels == 0 && (channels == 1 || channels == 3)) data->channels = channels;
+    if (data->height || height < 1 || width < 1) return;
     data->height = height;
     data->width = width;
 }
@@ -42,14 +46,40 @@ bool plim__train_data_is_float(const plim_graph *model, plim_loss_kind loss) {
     return true;
 }
 
-void plim__train_data_follow(const plim__args *args, const plim_graph *model, plim__train_settings *settings,
-                             plim__data_settings *data) {
+/* Losses that were not given are those that the model was trained with. */
+static void follow_loss(const plim__args *args, const plim__data_settings *data, plim_loss *loss) {
+    static const char *const flags[] = {"loss",          "loss-output", "ignore-index", "label-smoothing",
+                                        "class-weights", "huber-delta"};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (plim__args_has(args, flags[i])) return;
+    plim_job_get_loss(data->job, loss);
+}
+
+/* Sizes of windows and images follow the model's first input. */
+static void follow_shape(const plim_graph *model, const plim__sizes *sizes, plim_data_options *data) {
     int64_t dims[PLIM_MAX_RANK];
-    data->options.float_target = plim__train_data_is_float(model, settings->options.loss.kind);
     if (plim_graph_input_count(model) == 0) return;
     int rank = plim_graph_value_shape(model, plim_graph_input_at(model, 0), dims);
-    if (rank == 2 || rank == 3) follow_window(args, model, dims, settings, &data->options);
-    if (rank == 4) follow_image(args, model, dims, settings, &data->options);
+    if (rank == 2 || rank == 3) follow_window(model, dims, sizes, data);
+    if (rank == 4) follow_image(model, dims, sizes, data);
+}
+
+plim_status plim__model_data_follow(const plim__args *args, const plim_graph *model, const plim__sizes *sizes,
+                                    plim_loss *loss, plim__data_settings *data, plim_error *error) {
+    const char *path = data->path ? data->path : plim__args_get(args, "data");
+    plim_status status = plim__open_axes_check(model, sizes, error);
+    if (status == PLIM_OK && path) status = plim__data_follow_job(args, model, path, data, error);
+    if (status != PLIM_OK) return status;
+    follow_loss(args, data, loss);
+    data->options.float_target = plim__train_data_is_float(model, loss->kind);
+    follow_shape(model, sizes, &data->options);
+    return PLIM_OK;
+}
+
+plim_status plim__train_data_follow(const plim__args *args, const plim_graph *model, plim__train_settings *settings,
+                                    plim__data_settings *data, plim_error *error) {
+    plim__sizes sizes = {settings->sizes, &settings->options.size_count};
+    return plim__model_data_follow(args, model, &sizes, &settings->options.loss, data, error);
 }
 
 /* Batches that are ready while one is used, where every byte is counted. */
@@ -71,6 +101,8 @@ static void fill_in(const plim__args *args, const plim__train_settings *settings
     o->batch = settings->options.batch;
     o->seed = settings->options.seed;
     o->drop_last = plim__args_has(args, "drop-last");
+    o->augment = plim__args_get(args, "augment");
+    o->oversample = plim__args_has(args, "oversample");
     o->bounded = counted;
     if (counted && settings->options.budget) o->memory_limit = room_for_data(settings->options.budget);
     if (counted && !o->buffer_limit && !o->depth) o->depth = DEPTH;
@@ -85,6 +117,25 @@ static int64_t validation_batch(const plim_data *training, int64_t batch) {
     return most < 1 ? 1 : most < batch ? most : batch;
 }
 
+/* Another file's classes and columns are those of the training set, by their names. */
+static plim_status open_other(const char *path, const plim_data *training, plim_data_options *o, plim_data **made,
+                              plim_error *error) {
+    plim_data_info info = {0};
+    const char **names = NULL;
+    if (training) plim_data_get_info(training, &info);
+    if (info.classes > 0 && plim_data_class_name(training, 0) && !o->class_count) {
+        names = plim__alloc_array((size_t)info.classes, sizeof *names);
+        if (!names) return plim__fail_memory(error, "names of classes", (size_t)info.classes * sizeof *names);
+        for (int64_t i = 0; i < info.classes; i++) names[i] = plim_data_class_name(training, i);
+        o->classes = names;
+        o->class_count = (int)info.classes;
+    }
+    if (training && plim_data_table(training)) o->table = plim_data_table(training);
+    plim_status status = plim_data_create(path, o, made, error);
+    plim__free(names);
+    return status;
+}
+
 /* In order, unchanged, in batches of a few megabytes: evaluation takes them in pieces that fit. */
 static plim_status open_validation(const plim__args *args, int64_t batch, bool counted, const plim__data_settings *data,
                                    plim__train_data *made, plim_error *error) {
@@ -92,12 +143,37 @@ static plim_status open_validation(const plim__args *args, int64_t batch, bool c
     plim_data_options o = data->options;
     if (!path && !(o.validation > 0)) return PLIM_OK;
     o.epochs = o.in_order = 1;
-    o.drop_last = o.random_crop = o.random_flip = 0;
+    plim_data_info info = {0};
+    if (made->data) plim_data_get_info(made->data, &info);
+    if (!o.resize) o.resize = info.resize; /* as large as training sees them: the centre of what is cropped there */
+    o.drop_last = o.random_crop = o.random_flip = o.oversample = 0;
+    o.augment = NULL;
     o.split = path ? "test" : "validation";
     if (path) o.validation = 0;
     if (counted && !plim__args_has(args, "data-depth") && !o.buffer_limit) o.depth = VALIDATION_DEPTH;
     o.batch = validation_batch(made->data, batch);
-    return plim_data_create(path ? path : plim__args_get(args, "data"), &o, &made->validation, error);
+    if (path) return open_other(path, made->data, &o, &made->validation, error);
+    return plim_data_create(plim__args_get(args, "data"), &o, &made->validation, error);
+}
+
+/* Classes count the less the more samples they have: their weights are samples / (classes * samples of the class). */
+static plim_status balance(const plim_data *data, plim__train_settings *settings, plim_error *error) {
+    plim_data_info info = {0};
+    int64_t counts[PLIM__MOST_CLASSES], kinds = 0, all = 0;
+    if (data) plim_data_get_info(data, &info);
+    if (info.classes < 1 || info.classes > PLIM__MOST_CLASSES)
+        return plim__fail(error, PLIM_INVALID, "--class-weights balanced: the data has no classes%s",
+                          info.classes > 0 ? " that are few enough (4096)" : "");
+    plim_status status = plim_data_count_classes(data, counts, info.classes, error);
+    for (int64_t i = 0; status == PLIM_OK && i < info.classes; i++) {
+        kinds += counts[i] > 0;
+        all += counts[i];
+    }
+    for (int64_t i = 0; status == PLIM_OK && i < info.classes; i++)
+        settings->class_weights[i] = counts[i] ? (float)((double)all / ((double)kinds * (double)counts[i])) : 0;
+    settings->options.loss.class_weights = settings->class_weights;
+    settings->options.loss.class_count = (size_t)info.classes;
+    return status;
 }
 
 /* What a plan has to know of an open data set. */
@@ -121,18 +197,28 @@ static void declare_sizes(const plim__args *args, const plim__train_data *d, pli
     if (d->validation) options->evaluates = plim_evaluation_batch(&options->loss, d->validation);
 }
 
-plim_status plim__train_data_open(const plim__args *args, plim__train_settings *settings, plim__data_settings *data,
-                                  plim__train_data *made, plim_error *error) {
+plim_status plim__train_data_open(const plim__args *args, const plim_graph *model, plim__train_settings *settings,
+                                  plim__data_settings *data, plim__train_data *made, plim_error *error) {
     fill_in(args, settings, made->counted, &data->options);
     plim_status status = PLIM_OK;
     if (!is_synthetic(args))
         status = plim_data_create(plim__args_get(args, "data"), &data->options, &made->data, error);
+    if (status == PLIM_OK && made->data) status = plim_job_check(data->job, made->data, error);
+    if (status == PLIM_OK && settings->balanced) status = balance(made->data, settings, error);
     if (status == PLIM_OK) status = open_validation(args, settings->options.batch, made->counted, data, made, error);
+    plim__sizes sizes = {settings->sizes, &settings->options.size_count};
+    plim__open_axes_follow(model, made->data, &sizes);
+    if (status == PLIM_OK) status = plim__open_axes_settle(args, model, &sizes, error);
     if (status != PLIM_OK) return status;
     declare_sizes(args, made, &settings->options);
+    if (made->validation && made->data) {
+        made->measured = plim__measures_find(model, &settings->options.loss, 0, 0, &made->measures);
+        settings->options.scores = made->measured;
+    }
     if (!made->data) return PLIM_OK; /* synthetic: three batches, as the trainer estimates */
     count_bytes(made->data, &settings->options);
     count_bytes(made->validation, &settings->options);
+    if (made->measured) settings->options.data_bytes += plim_measures_bytes(&made->measures);
     return PLIM_OK;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
+
 static bool read_double(plim__args *args, const char *name, double least, double most, double *value) {
     if (!plim__args_double(args, name, value)) return false;
     if (!plim__args_has(args, name) || (*value >= least && *value <= most)) return true;
@@ -13,15 +15,17 @@ static bool read_double(plim__args *args, const char *name, double least, double
 }
 
 bool plim__loss_options_read(plim__args *args, plim_loss_kind kind, float class_weights[PLIM__MOST_CLASSES],
-                             plim_loss *loss) {
-    const char *name = plim__args_get(args, "loss");
+                             plim_loss *loss, bool *balanced) {
+    const char *weights = plim__args_get(args, "class-weights"), *name = plim__args_get(args, "loss");
     if (name && !plim_loss_find(name, &kind)) {
-        plim__say_usage(args, "--loss %s: expected cross_entropy, bce_with_logits, mse, l1, huber or model", name);
+        plim__say_choice(args, "loss", "cross_entropy, bce_with_logits, mse, l1, huber or model");
         return false;
     }
     *loss = plim_loss_default(kind);
     loss->output = plim__args_get(args, "loss-output");
-    int classes = plim__args_floats(args, "class-weights", class_weights, PLIM__MOST_CLASSES);
+    if (balanced) *balanced = weights && strcmp(weights, "balanced") == 0;
+    int classes =
+        balanced && *balanced ? 0 : plim__args_floats(args, "class-weights", class_weights, PLIM__MOST_CLASSES);
     if (classes < 0) return false;
     if (classes > 0) {
         loss->class_weights = class_weights;
@@ -80,18 +84,33 @@ static void mean_zeros(plim_optimizer *o) {
     if (o->alpha == 0 && usual.alpha != 0) o->alpha = PLIM_ZERO;
 }
 
+static bool read_state_bits(plim__args *args, plim_optimizer *o) {
+    static const struct {
+        const char *name;
+        int bits;
+    } words[] = {{"auto", 0}, {"8bit", 8}, {"32bit", 32}};
+    const char *word = plim__args_get(args, "optimizer-state");
+    for (size_t i = 0; word && i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i].name, word) == 0) {
+            o->state_bits = words[i].bits;
+            return true;
+        }
+    if (word) plim__say_usage(args, "--optimizer-state %s: expected auto, 8bit or 32bit", word);
+    return !word;
+}
+
 static bool read_optimizer(plim__args *args, plim_optimizer *o) {
     const char *name = plim__args_get(args, "optimizer");
     plim_optimizer_kind kind = PLIM_ADAMW;
     if (name && !plim_optimizer_find(name, &kind)) {
-        plim__say_usage(args, "--optimizer %s: expected sgd, adam, adamw, rmsprop, adagrad, adafactor or lion", name);
+        plim__say_choice(args, "optimizer", "sgd, adam, adamw, rmsprop, adagrad, adafactor or lion");
         return false;
     }
     *o = plim_optimizer_default(kind);
     o->nesterov = plim__args_has(args, "nesterov");
     for (size_t i = 0; i < sizeof own_options / sizeof *own_options; i++)
         if (!read_own(args, &own_options[i], o)) return false;
-    if (!read_betas(args, o) || !read_double(args, "lr", 0, 1e30, &o->rate) ||
+    if (!read_state_bits(args, o) || !read_betas(args, o) || !read_double(args, "lr", 0, 1e30, &o->rate) ||
         !read_double(args, "eps", 0, 1, &o->epsilon) || !read_double(args, "weight-decay", 0, 1e30, &o->weight_decay) ||
         !read_double(args, "clip-norm", 0, 1e30, &o->clip_norm) ||
         !read_double(args, "clip-value", 0, 1e30, &o->clip_value))
@@ -103,7 +122,7 @@ static bool read_optimizer(plim__args *args, plim_optimizer *o) {
 static bool read_schedule(plim__args *args, plim_schedule *schedule) {
     const char *name = plim__args_get(args, "schedule");
     if (name && !plim_schedule_find(name, &schedule->kind)) {
-        plim__say_usage(args, "--schedule %s: expected constant, step, cosine or linear", name);
+        plim__say_choice(args, "schedule", "constant, step, cosine or linear");
         return false;
     }
     schedule->gamma = 0.1;
@@ -112,6 +131,46 @@ static bool read_schedule(plim__args *args, plim_schedule *schedule) {
            plim__args_int(args, "lr-step", 1, (int64_t)1 << 40, &schedule->every) &&
            read_double(args, "lr-gamma", 0, 1e30, &schedule->gamma) &&
            read_double(args, "lr-least", 0, 1, &schedule->least);
+}
+
+bool plim__globs_read(plim__args *args, const char *option, const char *globs[PLIM__MOST_FREEZE], size_t *count) {
+    const char *glob;
+    for (*count = 0; (glob = plim__args_get_nth(args, option, *count)); ++*count) {
+        if (*count == PLIM__MOST_FREEZE) {
+            plim__say_usage(args, "--%s: at most %d times", option, PLIM__MOST_FREEZE);
+            return false;
+        }
+        globs[*count] = glob;
+    }
+    return true;
+}
+
+#define ANY_BATCH                                                                                                      \
+    "torch.onnx.export(..., dynamic_shapes=({0: torch.export.Dim(\"batch\")},)) makes a file for any batch"
+
+plim_status plim__train_free_batch(plim__args *args, plim_graph *model, plim__train_settings *s, plim_error *error) {
+    plim_trainer_options *o = &s->options;
+    plim_baked_batch baked;
+    plim_status status = plim_graph_free_batch(model, &baked, error);
+    if (status != PLIM_OK || baked.samples == 0) return status;
+    if (baked.freed) {
+        plim__say_note(args, "note: the file is for batches of %lld; it is the same model for any batch",
+                       (long long)baked.samples);
+        return PLIM_OK;
+    }
+    if (!plim__args_has(args, "batch") && !plim__args_has(args, "accumulate")) o->batch = baked.samples;
+    if (!plim__args_has(args, "accumulate") && o->batch % baked.samples == 0) o->accumulate = o->batch / baked.samples;
+    if (o->batch != baked.samples * o->accumulate)
+        return plim__fail(
+            error, PLIM_SHAPE,
+            "the file is for batches of %lld, and %lld in %lld part%s is not made of these (%.120s); " ANY_BATCH,
+            (long long)baked.samples, (long long)o->batch, (long long)o->accumulate, o->accumulate == 1 ? "" : "s",
+            baked.why);
+    plim__say_note(args,
+                   "note: the file is for batches of %lld: an update of %lld samples has %lld of them "
+                   "(%s); " ANY_BATCH,
+                   (long long)baked.samples, (long long)o->batch, (long long)o->accumulate, baked.why);
+    return PLIM_OK;
 }
 
 bool plim__train_options_read(plim__args *args, plim__train_settings *s) {
@@ -123,19 +182,16 @@ bool plim__train_options_read(plim__args *args, plim__train_settings *s) {
     int64_t seed = 0;
     o->sizes = s->sizes;
     o->freeze = s->freeze;
-    const char *glob;
-    for (; (glob = plim__args_get_nth(args, "freeze", o->freeze_count)); o->freeze_count++) {
-        if (o->freeze_count == PLIM__MOST_FREEZE) {
-            plim__say_usage(args, "--freeze: at most %d times", PLIM__MOST_FREEZE);
-            return false;
-        }
-        s->freeze[o->freeze_count] = glob;
-    }
-    bool good = plim__args_int(args, "batch", 1, 1 << 24, &o->batch) &&
+    o->trainable = s->trainable;
+    o->rates = s->rates;
+    bool good = plim__globs_read(args, "freeze", s->freeze, &o->freeze_count) &&
+                plim__globs_read(args, "trainable", s->trainable, &o->trainable_count) &&
+                plim__globs_read(args, "lr-scale", s->rates, &o->rate_count) &&
+                plim__args_int(args, "batch", 1, 1 << 24, &o->batch) &&
                 plim__args_int(args, "accumulate", 1, 1 << 24, &o->accumulate) &&
                 plim__args_int(args, "seed", 0, INT64_MAX, &seed) &&
                 plim__sizes_read(args, s->sizes, s->names, &o->size_count) &&
-                plim__loss_options_read(args, PLIM_LOSS_CROSS_ENTROPY, s->class_weights, &o->loss) &&
+                plim__loss_options_read(args, PLIM_LOSS_CROSS_ENTROPY, s->class_weights, &o->loss, &s->balanced) &&
                 read_optimizer(args, &o->optimizer) && read_schedule(args, &o->schedule);
     o->seed = (uint64_t)seed;
     return good;

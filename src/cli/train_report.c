@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/budget_options.h"
+#include "cli/terminal.h"
 #include "core/error.h"
 #include "core/file.h"
 
@@ -35,17 +35,13 @@ bool plim__train_plan_read(plim__args *args, plim_trainer_options *options) {
     return true;
 }
 
-/* Where state is spilled to: /tmp is memory on many machines. */
+/* Where state is spilled to: /tmp is memory on many machines. Without a name nothing is left of it, however the run ends. */
 static plim_status make_temporary(plim__train_report *report, plim_error *error) {
-    snprintf(report->temporary, sizeof report->temporary, "%s/plimsoll-XXXXXX", plim_spill_default_folder());
-    int fd = mkstemp(report->temporary);
-    if (fd >= 0) {
-        close(fd);
-        return PLIM_OK;
-    }
-    plim_status status = plim__fail_errno(error, errno, "cannot make the file '%s'", report->temporary);
-    report->temporary[0] = 0;
-    return status;
+    const char *folder = plim_spill_default_folder();
+    report->file = plim__file_unnamed(folder);
+    if (report->file < 0) return plim__fail_errno(error, errno, "cannot make a file in '%s'", folder);
+    snprintf(report->temporary, sizeof report->temporary, "/proc/self/fd/%d", report->file);
+    return PLIM_OK;
 }
 
 plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *trainer, const plim__args *args,
@@ -65,9 +61,12 @@ plim_status plim__train_report_begin(plim__train_report *report, plim_trainer *t
 }
 
 static void say_thinned(const plim__train_report *report, uint64_t every) {
-    fprintf(stderr, "plimsoll train: note: the page shows one in %llu of the recorded updates, as the budget allows",
-            (unsigned long long)every);
-    fprintf(stderr, report->trace ? "; plimsoll report %s -o %s shows all\n" : "\n", report->trace, report->page);
+    const char *trace = report->trace;
+    plim__terminal_line(stderr,
+                        "plimsoll train: note: the page shows one in %llu of the recorded updates, as the budget "
+                        "allows%s%s%s%s%s",
+                        (unsigned long long)every, trace ? "; plimsoll report " : "", trace ? trace : "",
+                        trace ? " -o " : "", trace ? report->page : "", trace ? " shows all" : "");
 }
 
 plim_status plim__train_report_end(plim__train_report *report, plim_trainer *trainer, plim_error *error) {
@@ -79,6 +78,6 @@ plim_status plim__train_report_end(plim__train_report *report, plim_trainer *tra
                                           &every, error);
         if (status == PLIM_OK && every > 1) say_thinned(report, every);
     }
-    if (report->temporary[0]) unlink(report->temporary);
+    if (report->temporary[0]) close(report->file);
     return status;
 }

@@ -19,7 +19,8 @@ bool plim__train_plan_read(plim__args *args, plim_trainer_options *options);
 
 typedef struct plim__train_report {
     const char *page, *trace; /* NULL: not asked for */
-    char temporary[4096];     /* the trace of a page that is not kept; "" for none */
+    char temporary[32];       /* the trace of a page that is not kept, a file without a name; "" for none */
+    int file;                 /* it, open until the end */
     int64_t every;
 } plim__train_report;
 

@@ -33,7 +33,11 @@ const char *plim_status_sentence(plim_status status) {
     return (unsigned)status < PLIM_STATUS_COUNT ? sentences[status] : "unknown status";
 }
 
-static bool is_control(unsigned code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
+/* Also what ends a line or turns the direction of all that follows. */
+static bool is_control(unsigned code) {
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
 
 void plim__error_clean(char *text) {
     for (size_t i = 0; text[i];) {

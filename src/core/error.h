@@ -17,8 +17,8 @@ plim_status plim__fail_errno(plim_error *error, int errnum, const char *format, 
 /* Puts "context: " before the message that is already there; keeps the status. */
 plim_status plim__fail_context(plim_error *error, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
 
-/* Makes text from outside fit for one line of a terminal or of JSON: control characters and bytes that are not UTF-8
- * become '?'. Every message here went through it; names in files can hold anything. */
+/* Makes text from outside fit for one line of a terminal or of JSON: control characters, those that turn
+ * the direction of writing, and bytes that are not UTF-8 become '?'. Every message here went through it; names in files can hold anything. */
 void plim__error_clean(char *text);
 
 /* The analyzer reads one file at a time and has to know that failing never gives PLIM_OK. */

@@ -52,11 +52,8 @@ static plim_status read_all(int fd, const char *path, size_t limit, plim__str *i
     return into->failed ? plim__fail_memory(error, path, 1) : PLIM_OK;
 }
 
-plim_status plim__file_read(const char *path, size_t limit, char **data, size_t *size, plim_error *error) {
-    *data = NULL;
-    *size = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", path);
+/* Closes it. */
+static plim_status read_file(int fd, const char *path, size_t limit, char **data, size_t *size, plim_error *error) {
     plim__str text = {0};
     plim_status status = read_all(fd, path, limit, &text, error);
     close(fd);
@@ -67,6 +64,26 @@ plim_status plim__file_read(const char *path, size_t limit, char **data, size_t 
     *data = text.data;
     *size = text.length;
     return PLIM_OK;
+}
+
+plim_status plim__file_read(const char *path, size_t limit, char **data, size_t *size, plim_error *error) {
+    *data = NULL;
+    *size = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", path);
+    return read_file(fd, path, limit, data, size, error);
+}
+
+plim_status plim__file_read_own(const char *path, size_t limit, char **data, size_t *size, plim_error *error) {
+    struct stat info;
+    *data = NULL;
+    *size = 0;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) return plim__fail_errno(error, errno, "cannot open '%s'", path);
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid())
+        return read_file(fd, path, limit, data, size, error);
+    close(fd);
+    return plim__fail(error, PLIM_IO, "'%s' is not a file of this user", path);
 }
 
 int plim__file_unnamed(const char *folder) {

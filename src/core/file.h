@@ -12,6 +12,10 @@
 /* Reads a file of at most `limit` bytes into *data (plim__free it). One zero byte follows the data. */
 plim_status plim__file_read(const char *path, size_t limit, char **data, size_t *size, plim_error *error);
 
+/* The same for what this program has put down itself: PLIM_IO unless it is a regular file of this user, under its own name. Never
+ * waits for a writer. */
+plim_status plim__file_read_own(const char *path, size_t limit, char **data, size_t *size, plim_error *error);
+
 /* A file in `folder` that has no name, or has lost it: it is gone when it is closed. To read and write; -1 and errno. */
 int plim__file_unnamed(const char *folder);
 

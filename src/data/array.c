@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/half.h"
 #include "core/str.h"
+#include "data/augment.h"
 #include "data/normal.h"
 
 typedef struct column {
@@ -24,7 +25,11 @@ typedef struct column {
     size_t stored_bytes; /* of one row */
     int64_t elements;    /* of one row */
     bool scale;          /* by 1/255 */
+    int64_t channels;    /* stored as the last axis, delivered as the first; 0: as it is */
+    bool changes;        /* images, which options.augment changes by chance */
 } column;
+
+enum { SCRATCH_STORED, SCRATCH_MOVED, SCRATCH_AUGMENT = 3 };
 
 struct plim__array_source {
     plim__data_source base;
@@ -32,9 +37,8 @@ struct plim__array_source {
     plim__blob blobs[PLIM_DATA_MAX_FIELDS];
     column columns[PLIM_DATA_MAX_FIELDS];
     plim__normal normal;
-    bool raw, float_target;
-    char **class_names;
-    size_t class_count;
+    plim__augment augment;
+    bool raw, float_target, channels_last, no_target;
 };
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
@@ -93,29 +97,70 @@ static void to_integers(plim_dtype dtype, const void *stored, int64_t n, void *m
     }
 }
 
-static plim_status read_column(const plim__array_source *source, int number, int64_t row, plim__scratch *scratch,
-                               void *made, plim_error *error) {
+/* (pixels, channels) to (channels, pixels) */
+static void move_channels(const float *from, int64_t channels, int64_t pixels, float *to) {
+    for (int64_t k = 0; k < channels; k++)
+        for (int64_t i = 0; i < pixels; i++) *to++ = from[i * channels + k];
+}
+
+/* A sample of rank 2 is one plane. */
+static plim__picture picture_of(const plim_data_field *field, float most, float *values) {
+    const int64_t *size = field->dims + field->rank - 2;
+    return (plim__picture){values, field->rank == 3 ? field->dims[0] : 1, size[0], size[1], most};
+}
+
+/* Normalises, with the random changes of images before and after it. */
+static plim_status finish_floats(const plim__array_source *source, int number, const plim__sample_key *key,
+                                 plim__scratch *scratch, float *made, plim_error *error) {
+    const plim_data_field *field = &source->base.fields[number];
+    if (!source->columns[number].changes) {
+        plim__normal_apply(&source->normal, field, made);
+        return PLIM_OK;
+    }
+    plim__picture picture = picture_of(field, source->raw ? 255 : 1, made);
+    size_t bytes = plim__augment_scratch(&source->augment, picture.height, picture.width);
+    void *room = plim__scratch_get(scratch, SCRATCH_AUGMENT, bytes ? bytes : 1);
+    if (!room) return plim__fail_memory(error, field->name, bytes);
+    if (plim__augment_flips(&source->augment, key)) plim__picture_flip(&picture, true, false);
+    plim__augment_pixels(&source->augment, key, &picture, room);
+    plim__normal_apply(&source->normal, field, made);
+    plim__augment_erase(&source->augment, key, &picture);
+    return PLIM_OK;
+}
+
+static plim_status read_column(const plim__array_source *source, int number, const plim__sample_key *key,
+                               plim__scratch *scratch, void *made, plim_error *error) {
     const column *c = &source->columns[number];
     const plim_data_field *field = &source->base.fields[number];
-    void *stored = plim__scratch_get(scratch, 0, c->stored_bytes);
+    void *stored = plim__scratch_get(scratch, SCRATCH_STORED, c->stored_bytes);
     if (!stored) return plim__fail_memory(error, field->name, c->stored_bytes);
-    uint64_t at = c->offset + (uint64_t)row * c->row_stride;
+    uint64_t at = c->offset + (uint64_t)key->index * c->row_stride;
     PLIM_TRY(plim__blob_read(&source->blobs[c->blob], at, stored, c->stored_bytes, error));
     if (c->swapped) swap_bytes(stored, c->stored_bytes, (size_t)plim_dtype_bits(c->dtype) / 8);
     if (field->dtype == PLIM_I64) {
         to_integers(c->dtype, stored, c->elements, made);
         return PLIM_OK;
     }
-    to_floats(c->dtype, stored, c->elements, c->scale, made);
-    if (!field->target) plim__normal_apply(&source->normal, field, made);
-    return PLIM_OK;
+    void *floats = c->channels ? plim__scratch_get(scratch, SCRATCH_MOVED, field->bytes) : made;
+    if (!floats) return plim__fail_memory(error, field->name, field->bytes);
+    to_floats(c->dtype, stored, c->elements, c->scale, floats);
+    if (c->channels) move_channels(floats, c->channels, c->elements / c->channels, made);
+    return field->target ? PLIM_OK : finish_floats(source, number, key, scratch, made, error);
 }
 
 static plim_status read_sample(const plim__data_source *base, const plim__sample_key *key, plim__scratch *scratch,
                                void *const *fields, plim_error *error) {
     const plim__array_source *source = (const plim__array_source *)base;
-    for (int i = 0; i < base->field_count; i++) PLIM_TRY(read_column(source, i, key->index, scratch, fields[i], error));
+    for (int i = 0; i < base->field_count; i++) PLIM_TRY(read_column(source, i, key, scratch, fields[i], error));
     return PLIM_OK;
+}
+
+static plim_status read_class(const plim__data_source *base, int64_t index, plim__scratch *scratch, int64_t *number,
+                              plim_error *error) {
+    const plim__sample_key key = {.index = index};
+    int target = 0;
+    while (target + 1 < base->field_count && !base->fields[target].target) target++;
+    return read_column((const plim__array_source *)base, target, &key, scratch, number, error);
 }
 
 /* --- making --------------------------------------------------------------------------------------------------- */
@@ -123,21 +168,13 @@ static plim_status read_sample(const plim__data_source *base, const plim__sample
 static void free_source(plim__data_source *base) {
     plim__array_source *source = (plim__array_source *)base;
     for (int i = 0; i < source->blob_count; i++) plim__blob_close(&source->blobs[i]);
-    for (size_t i = 0; i < source->class_count; i++) plim__free(source->class_names[i]);
-    plim__free(source->class_names);
     plim__free(source);
 }
 
-static const char *class_name(const plim__data_source *base, int64_t index) {
-    const plim__array_source *source = (const plim__array_source *)base;
-    return index >= 0 && (uint64_t)index < source->class_count ? source->class_names[index] : NULL;
-}
-
-static const plim__data_source_ops kinds[] = {
-    {"idx", read_sample, class_name, free_source},    {"npy", read_sample, class_name, free_source},
-    {"npz", read_sample, class_name, free_source},    {"csv", read_sample, class_name, free_source},
-    {"arrays", read_sample, class_name, free_source},
-};
+#define KIND(name)                                                                                                     \
+    { .kind = name, .read = read_sample, .read_class = read_class, .free = free_source }
+static const plim__data_source_ops kinds[] = {KIND("idx"), KIND("npy"), KIND("npz"), KIND("arrays")};
+#undef KIND
 
 plim_status plim__array_source_create(const char *kind, int64_t count, const plim_data_options *options,
                                       plim__array_source **source, plim_error *error) {
@@ -148,6 +185,9 @@ plim_status plim__array_source_create(const char *kind, int64_t count, const pli
     (*source)->base.count = count;
     (*source)->raw = options->raw;
     (*source)->float_target = options->float_target;
+    (*source)->channels_last = options->channels_last;
+    (*source)->no_target = options->no_target;
+    PLIM_TRY(plim__augment_of(&(*source)->augment, options, error));
     return plim__normal_set(&(*source)->normal, options, error);
 }
 
@@ -197,9 +237,32 @@ static plim_status check_rows(const plim__array_source *source, const column *c,
                       (unsigned long long)blob->bytes);
 }
 
+/* Arrays of floats with two or three dimensions a sample are images, where they are to be changed as images. */
+static plim_status plan_changes(plim__array_source *source, column *c, const plim_data_field *field,
+                                plim_error *error) {
+    const plim__augment *a = &source->augment;
+    if (field->dtype != PLIM_F32 || field->target || field->rank < 2 || field->rank > 3 ||
+        !plim__augment_needs_pixels(a))
+        return PLIM_OK;
+    plim__picture picture = picture_of(field, 1, NULL);
+    if (a->crop)
+        return plim__fail(error, PLIM_INVALID,
+                          "augmentation 'crop' is for folders of images; pad=4 moves images of arrays");
+    if (a->color > 0 && (c->dtype != PLIM_U8 || (picture.channels != 1 && picture.channels != 3)))
+        return plim__fail(error, PLIM_INVALID,
+                          "augmentation 'color' is for bytes with 1 or 3 channels; array '%s' has %s with %lld%s",
+                          field->name, plim_dtype_name(c->dtype), (long long)picture.channels,
+                          source->channels_last ? "" : " (--layout nhwc is for channels last)");
+    c->changes = source->base.augmented = true;
+    size_t bytes = plim__augment_scratch(a, picture.height, picture.width);
+    if (bytes > source->base.scratch.parts[SCRATCH_AUGMENT]) source->base.scratch.parts[SCRATCH_AUGMENT] = bytes;
+    return PLIM_OK;
+}
+
 plim_status plim__array_source_add_column(plim__array_source *source, const plim__array_column *wanted,
                                           plim_error *error) {
     int number = source->base.field_count;
+    if (wanted->target && source->no_target) return PLIM_OK;
     if (number == PLIM_DATA_MAX_FIELDS)
         return plim__fail(error, PLIM_UNSUPPORTED, "more than %d arrays in a data set", PLIM_DATA_MAX_FIELDS);
     plim_data_field *field = &source->base.fields[number];
@@ -212,7 +275,18 @@ plim_status plim__array_source_add_column(plim__array_source *source, const plim
     snprintf(field->name, sizeof field->name, "%s", wanted->name);
     field->target = wanted->target;
     field->classes = wanted->classes;
-    PLIM_TRY(plim__field_shape(field, made, wanted->rank, wanted->dims, error));
+    int64_t dims[PLIM_DATA_MAX_RANK];
+    bool moves = source->channels_last && made == PLIM_F32 && !wanted->target && wanted->rank >= 3 &&
+                 wanted->rank <= PLIM_DATA_MAX_RANK;
+    if (moves) {
+        dims[0] = wanted->dims[wanted->rank - 1];
+        memcpy(dims + 1, wanted->dims, (size_t)(wanted->rank - 1) * sizeof *dims);
+    }
+    PLIM_TRY(plim__field_shape(field, made, wanted->rank, moves ? dims : wanted->dims, error));
+    c->channels = moves ? dims[0] : 0;
+    source->base.channels_moved |= moves;
+    if (moves && field->bytes > source->base.scratch.parts[SCRATCH_MOVED])
+        source->base.scratch.parts[SCRATCH_MOVED] = field->bytes;
     c->blob = wanted->blob;
     c->dtype = wanted->dtype;
     c->swapped = wanted->swapped;
@@ -223,14 +297,11 @@ plim_status plim__array_source_add_column(plim__array_source *source, const plim
     c->scale = wanted->dtype == PLIM_U8 && !source->raw && !wanted->target;
     PLIM_TRY(check_rows(source, c, field->name, error));
     if (made == PLIM_F32 && !field->target) PLIM_TRY(plim__normal_check(&source->normal, field, error));
+    PLIM_TRY(plan_changes(source, c, field, error));
     source->base.field_count++;
-    if (c->stored_bytes > source->base.scratch.parts[0]) source->base.scratch.parts[0] = c->stored_bytes;
+    if (c->stored_bytes > source->base.scratch.parts[SCRATCH_STORED])
+        source->base.scratch.parts[SCRATCH_STORED] = c->stored_bytes;
     return PLIM_OK;
-}
-
-void plim__array_source_set_classes(plim__array_source *source, char **names, size_t count) {
-    source->class_names = names;
-    source->class_count = count;
 }
 
 plim__data_source *plim__array_source_base(plim__array_source *source) { return &source->base; }

@@ -30,8 +30,6 @@ plim_status plim__array_source_create(const char *kind, int64_t count, const pli
 plim_status plim__array_source_add_blob(plim__array_source *source, plim__blob *blob, int *number, plim_error *error);
 plim_status plim__array_source_add_column(plim__array_source *source, const plim__array_column *column,
                                           plim_error *error);
-/* Takes the names over; they are plim__free'd with the source. */
-void plim__array_source_set_classes(plim__array_source *source, char **names, size_t count);
 plim__data_source *plim__array_source_base(plim__array_source *source);
 
 #endif

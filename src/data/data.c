@@ -1,10 +1,12 @@
 /* The public face: a source and a pipeline over it, with defaults filled in and options checked. */
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/arguments.h"
+#include "data/classes.h"
 #include "data/pipeline.h"
 #include "plimsoll/data.h"
 
@@ -12,6 +14,9 @@ struct plim_data {
     plim__data_source *source;
     plim__pipeline *pipeline;
     plim__pipeline_options options;
+    plim__order part; /* without oversampling */
+    plim__order_classes *classes;
+    int64_t resize;
 };
 
 enum { MOST_WORKERS = 1024, MOST_DEPTH = 1 << 16 };
@@ -31,6 +36,10 @@ static plim_status check_options(const plim_data_options *options, plim_error *e
         strcmp(options->split, "validation") != 0)
         return plim__fail(error, PLIM_INVALID, "there is no split '%s'; there are train, test and validation",
                           options->split);
+    if (options->class_count < 0 || (options->class_count && !options->classes))
+        return plim__fail(error, PLIM_INVALID, "there are %d classes, but no names of them", options->class_count);
+    for (int i = 0; i < options->class_count; i++)
+        if (!options->classes[i]) return plim__fail(error, PLIM_INVALID, "class %d has no name", i);
     if (!(options->validation >= 0 && options->validation < 1))
         return plim__fail(error, PLIM_INVALID, "a validation share of %g; it lies between 0 and 1",
                           options->validation);
@@ -60,6 +69,49 @@ static plim_status choose_part(plim__order *order, const plim__data_source *sour
                       options->validation, validation ? "validation" : "train", (long long)source->count);
 }
 
+/* Means and deviations are those of the train split, whichever split is read. */
+static plim_status fit_source(plim__data_source *source, const plim_data_options *options, plim_error *error) {
+    plim_data_options training = *options;
+    plim__order order = {0};
+    if (!source->ops->fit) return PLIM_OK;
+    if (options->split && strcmp(options->split, "validation") == 0) training.split = "train";
+    PLIM_TRY(choose_part(&order, source, &training, error));
+    return source->ops->fit(source, &order, error);
+}
+
+/* Every class as often as the largest. */
+static plim_status oversample(plim_data *data, plim__order *order, plim_error *error) {
+    uint64_t bytes;
+    PLIM_TRY(plim__classes_group(data->source, order, &data->classes, &bytes, error));
+    data->source->held_bytes += bytes;
+    if (__builtin_mul_overflow(data->classes->count, data->classes->most, &order->count) || order->count > (int64_t)1
+                                                                                                               << 60)
+        return plim__fail(error, PLIM_OVERFLOW, "%lld classes of %lld samples each are too many",
+                          (long long)data->classes->count, (long long)data->classes->most);
+    order->classes = data->classes;
+    return PLIM_OK;
+}
+
+/* What was asked for and has nothing to work on is refused. */
+static plim_status check_augment(const plim_data *data, const plim_data_options *options, plim_error *error) {
+    const plim__data_source *source = data->source;
+    const plim__augment *a = &data->options.augment;
+    bool floats = false, classes = false;
+    if (plim__augment_needs_pixels(a) && !source->augmented)
+        return plim__fail(error, PLIM_INVALID, "there are no images in it that '%s' could change",
+                          options->augment       ? options->augment
+                          : options->random_crop ? "random-crop"
+                                                 : "random-flip");
+    for (int i = 0; i < source->field_count; i++) {
+        const plim_data_field *field = &source->fields[i];
+        floats |= !field->target && field->dtype == PLIM_F32;
+        classes |= field->target && field->dtype == PLIM_I64;
+    }
+    if (a->mixup > 0 && !(floats && classes))
+        return plim__fail(error, PLIM_INVALID, "augmentation 'mixup' needs numbers as inputs and classes as targets");
+    return PLIM_OK;
+}
+
 static plim_status make_pipeline(plim_data *data, const plim_data_options *options, plim_error *error) {
     plim__pipeline_options *p = &data->options;
     *p = (plim__pipeline_options){.batch = options->batch ? options->batch : 32,
@@ -71,8 +123,14 @@ static plim_status make_pipeline(plim_data *data, const plim_data_options *optio
                                   .depth = options->depth,
                                   .buffer_limit = options->buffer_limit ? options->buffer_limit : 64 << 20};
     PLIM_TRY(choose_part(&p->order, data->source, options, error));
+    PLIM_TRY(fit_source(data->source, options, error));
+    PLIM_TRY(plim__augment_of(&p->augment, options, error));
+    PLIM_TRY(check_augment(data, options, error));
     p->order.seed = options->seed;
     p->order.shuffled = !options->in_order;
+    data->part = p->order;
+    if (options->oversample) PLIM_TRY(oversample(data, &p->order, error));
+    if (strcmp(data->source->ops->kind, "images") == 0) data->resize = plim__image_resize(options);
     if (p->workers == 0) {
         size_t bytes = plim__scratch_needs_bytes(&data->source->scratch);
         p->workers = data->source->decodes ? cores() : 1;
@@ -94,7 +152,14 @@ static plim_status finish(plim__data_source *source, const plim_data_options *op
         return plim__fail_memory(error, "a data set", sizeof *made);
     }
     made->source = source;
-    plim_status status = make_pipeline(made, options, error);
+    plim_status status = PLIM_OK;
+    if (options->channels_last && !source->channels_moved)
+        status = plim__fail(error, PLIM_INVALID,
+                            "there is no array of height x width x channels in it, for the layout nhwc");
+    if (options->tokenizer && !source->tokenizer)
+        status =
+            plim__fail(error, PLIM_INVALID, "a tokenizer is for text, and this is read as '%s'", source->ops->kind);
+    if (status == PLIM_OK) status = make_pipeline(made, options, error);
     if (status == PLIM_OK)
         *data = made;
     else
@@ -139,6 +204,7 @@ void plim_data_free(plim_data *data) {
     if (!data) return;
     plim__pipeline_free(data->pipeline); /* first: its threads read the source */
     plim__data_source_free(data->source);
+    plim__free(data->classes);
     plim__free(data);
 }
 
@@ -156,7 +222,9 @@ void plim_data_get_info(const plim_data *data, plim_data_info *info) {
                              .held_bytes = source->held_bytes,
                              .most_bytes = source->held_bytes + plim__pipeline_most_bytes(data->pipeline),
                              .workers = data->options.workers,
-                             .skips_bad = data->options.skip_bad};
+                             .skips_bad = data->options.skip_bad,
+                             .tokenizer = source->tokenizer,
+                             .resize = data->resize};
     for (int i = 0; i < source->field_count; i++)
         if (source->fields[i].target && source->fields[i].classes > info->classes)
             info->classes = source->fields[i].classes;
@@ -168,6 +236,33 @@ const plim_data_field *plim_data_field_at(const plim_data *data, int index) {
 
 const char *plim_data_class_name(const plim_data *data, int64_t index) {
     return data && data->source->ops->class_name ? data->source->ops->class_name(data->source, index) : NULL;
+}
+
+const char *plim_data_sample_name(const plim_data *data, int64_t epoch, int64_t position, char *text, size_t size) {
+    if (!text || size == 0) return "";
+    *text = 0;
+    if (!data || position < 0 || position >= data->options.order.count) return text;
+    uint64_t repeat;
+    int64_t index = plim__order_index(&data->options.order, epoch, position, &repeat);
+    if (data->source->ops->sample_name)
+        data->source->ops->sample_name(data->source, index, text, size);
+    else
+        snprintf(text, size, "sample %lld", (long long)index);
+    return text;
+}
+
+plim_status plim_data_count_classes(const plim_data *data, int64_t *counts, int64_t count, plim_error *error) {
+    PLIM__NEED(data, error);
+    PLIM__NEED(counts, error);
+    int64_t classes = plim__classes_of(data->source);
+    if (count != classes)
+        return plim__fail(error, PLIM_INVALID, "there are %lld classes whose samples can be counted, not %lld",
+                          (long long)classes, (long long)count);
+    return plim__classes_count(data->source, &data->part, counts, error);
+}
+
+const char *plim_data_table(const plim_data *data) {
+    return data && data->source->ops->table ? data->source->ops->table(data->source) : NULL;
 }
 
 plim_status plim_data_next(plim_data *data, plim_data_batch *batch, plim_error *error) {

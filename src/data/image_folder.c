@@ -14,7 +14,7 @@
 enum { MAX_DEPTH = 16, MAX_PATH = 4096 };
 
 static bool is_image(const char *name) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t ending = strlen(endings[i]);
@@ -85,7 +85,7 @@ static plim_status scan_class(plim__image_folder *folder, const char *name, plim
     size_t before = folder->files.count;
     PLIM_TRY(scan_images(folder, name, 0, error));
     if (folder->files.count == before)
-        return plim__fail(error, PLIM_INVALID, "folder '%s/%s' has no images (.jpg, .jpeg, .png)",
+        return plim__fail(error, PLIM_INVALID, "folder '%s/%s' has no images (.jpg, .jpeg, .png, .webp)",
                           plim__str_text(&folder->root), name);
     qsort_r(folder->files.items + before, folder->files.count - before, sizeof *folder->files.items, by_path,
             folder->paths.data);
@@ -152,11 +152,55 @@ plim_status plim__image_folder_scan(plim__image_folder *folder, const char *root
     return PLIM_OK;
 }
 
+plim_status plim__image_folder_scan_flat(plim__image_folder *folder, const char *root, plim_error *error) {
+    *folder = (plim__image_folder){0};
+    const char *slash = strrchr(root, '/');
+    bool whole = is_folder(root);
+    plim__str_addf(&folder->root, "%.*s",
+                   whole   ? (int)strlen(root)
+                   : slash ? (int)(slash - root)
+                           : 1,
+                   whole || slash ? root : ".");
+    if (folder->root.failed) return plim__fail_memory(error, "the name of a folder", strlen(root));
+    if (!whole) return add_file(folder, slash ? slash + 1 : root, error);
+    PLIM_TRY(scan_images(folder, "", 0, error));
+    if (folder->files.count == 0)
+        return plim__fail(error, PLIM_INVALID, "folder '%s' has no images (.jpg, .jpeg, .png, .webp)", root);
+    qsort_r(folder->files.items, folder->files.count, sizeof *folder->files.items, by_path, folder->paths.data);
+    return PLIM_OK;
+}
+
+static plim_status unknown_class(const plim__image_folder *folder, const char *name, const char *const *names,
+                                 int count, plim_error *error) {
+    plim__str known = {0};
+    for (int i = 0; i < count && i < 8; i++) plim__str_addf(&known, "%s%.40s", i ? ", " : "", names[i]);
+    plim_status status =
+        plim__fail(error, PLIM_INVALID, "folder '%s/%s': class '%s' is unknown; the model's %d classes are %s%s",
+                   plim__str_text(&folder->root), name, name, count, plim__str_text(&known), count > 8 ? ", ..." : "");
+    plim__str_free(&known);
+    return status;
+}
+
+plim_status plim__image_folder_number(plim__image_folder *folder, const char *const *names, int count,
+                                      plim_error *error) {
+    for (size_t i = 0; i < folder->classes.count; i++) {
+        int number = 0;
+        while (number < count && strcmp(names[number], folder->classes.items[i]) != 0) number++;
+        if (number == count) return unknown_class(folder, folder->classes.items[i], names, count, error);
+        if (!plim__vec_push(&folder->numbers, number)) return plim__fail_memory(error, "classes", sizeof(int64_t));
+    }
+    for (size_t i = 0; i < folder->classes.count; i++) plim__free(folder->classes.items[i]);
+    folder->classes.count = 0;
+    for (int i = 0; i < count; i++) PLIM_TRY(add_class(folder, names[i], error));
+    return PLIM_OK;
+}
+
 void plim__image_folder_free(plim__image_folder *folder) {
     for (size_t i = 0; i < folder->classes.count; i++) plim__free(folder->classes.items[i]);
     plim__vec_free(&folder->classes);
     plim__vec_free(&folder->files);
     plim__vec_free(&folder->ends);
+    plim__vec_free(&folder->numbers);
     plim__str_free(&folder->root);
     plim__str_free(&folder->paths);
 }
@@ -174,7 +218,7 @@ int64_t plim__image_folder_class(const plim__image_folder *folder, size_t file) 
         else
             low = middle + 1;
     }
-    return (int64_t)low;
+    return low < folder->numbers.count ? folder->numbers.items[low] : (int64_t)low;
 }
 
 uint64_t plim__image_folder_bytes(const plim__image_folder *folder) {

@@ -10,21 +10,21 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "data/augment.h"
 #include "data/image_folder.h"
 #include "data/normal.h"
-#include "data/resample.h"
-#include "data/source.h"
 #include "format/image.h"
 
 enum { MAX_PATH = 4096, READ_BYTES = 64 << 10, HEAD_BYTES = 4 << 10 };
-enum { SCRATCH_FILE, SCRATCH_DECODER, SCRATCH_RESAMPLE };
+enum { SCRATCH_FILE, SCRATCH_DECODER, SCRATCH_RESAMPLE, SCRATCH_AUGMENT };
 
 typedef struct image_source {
     plim__data_source base;
     plim__image_folder folder;
     plim__normal normal;
     int height, width, resize, channels;
-    bool random_crop, random_flip;
+    plim__augment augment;
+    bool changes;         /* plim__augment_changes */
     bool bounded;         /* base.scratch is the most that an image may need */
     bool skip_large;      /* images that need more than `limit` to be decoded are bad ones, and left out */
     size_t limit;         /* bytes for decoding one image; SIZE_MAX: no limit */
@@ -44,21 +44,33 @@ static plim_status open_file(const image_source *source, size_t file, char path[
     return plim__fail(error, PLIM_CORRUPT, "image '%s' is not a regular file", path);
 }
 
+/* Where random crops and flips come from; `which` of them. */
+static uint64_t draw(const plim__sample_key *key, uint64_t which) {
+    uint64_t stream = plim__random_mix(key->epoch ^ 0x696d616765u);
+    if (key->repeat) stream = plim__random_mix(stream ^ key->repeat);
+    return plim__random_bits(key->seed, stream, (uint64_t)key->index * 4 + which);
+}
+
 /* The shorter side becomes `resize`, the other keeps the proportion; then the crop, in the centre or by chance. */
 static plim__crop choose_crop(const image_source *source, const plim__image *image, const plim__sample_key *key) {
     plim__crop crop = {.width = source->width, .height = source->height};
     int64_t resize = source->resize, w = image->width, h = image->height;
+    crop.flip = source->augment.flip && draw(key, 2) >> 63;
+    if (source->augment.crop_share > 0) {
+        crop.box = plim__augment_box(&source->augment, key, image->width, image->height);
+        crop.resized_width = crop.width;
+        crop.resized_height = crop.height;
+        return crop;
+    }
     crop.resized_width = (int)(w <= h ? resize : resize * w / h);
     crop.resized_height = (int)(h <= w ? resize : resize * h / w);
     int spare_x = crop.resized_width - crop.width, spare_y = crop.resized_height - crop.height;
     crop.left = (spare_x + 1) / 2;
     crop.top = (spare_y + 1) / 2;
-    uint64_t sample = (uint64_t)key->index, stream = plim__random_mix(key->epoch ^ 0x696d616765u);
-    if (source->random_crop) {
-        crop.left = (int)(plim__random_bits(key->seed, stream, sample * 4) % (uint64_t)(spare_x + 1));
-        crop.top = (int)(plim__random_bits(key->seed, stream, sample * 4 + 1) % (uint64_t)(spare_y + 1));
+    if (source->augment.crop) {
+        crop.left = (int)(draw(key, 0) % (uint64_t)(spare_x + 1));
+        crop.top = (int)(draw(key, 1) % (uint64_t)(spare_y + 1));
     }
-    crop.flip = source->random_flip && plim__random_bits(key->seed, stream, sample * 4 + 2) >> 63;
     return crop;
 }
 
@@ -97,6 +109,19 @@ static plim_status get_room(const reading *r, int part, size_t bytes, void **roo
     return *room ? PLIM_OK : plim__fail_memory(error, r->path, bytes);
 }
 
+/* Values are those of 0..1 here; erasing comes after the mean is zero. */
+static plim_status finish_image(const reading *r, float *planes, plim_error *error) {
+    const image_source *source = r->source;
+    plim__picture picture = {planes, source->channels, source->height, source->width, 1};
+    size_t bytes = plim__augment_scratch(&source->augment, source->height, source->width);
+    void *room = source->changes ? plim__scratch_get(r->scratch, SCRATCH_AUGMENT, bytes ? bytes : 1) : NULL;
+    if (source->changes && !room) return plim__fail_memory(error, r->path, bytes);
+    if (source->changes) plim__augment_pixels(&source->augment, r->key, &picture, room);
+    plim__normal_apply(&source->normal, &source->base.fields[0], planes);
+    if (source->augment.erase > 0) plim__augment_erase(&source->augment, r->key, &picture);
+    return PLIM_OK;
+}
+
 static plim_status make_image(const reading *r, plim__image *image, float *planes, plim_error *error) {
     plim__rows rows = rows_of(image);
     plim__crop crop = choose_crop(r->source, image, r->key);
@@ -105,8 +130,7 @@ static plim_status make_image(const reading *r, plim__image *image, float *plane
     PLIM_TRY(get_room(r, SCRATCH_RESAMPLE, plim__resample_scratch(&rows, &crop), &memory, error));
     PLIM_TRY(plim__image_start(image, room, error));
     PLIM_TRY(plim__resample(&rows, &crop, memory, planes, error));
-    plim__normal_apply(&r->source->normal, &r->source->base.fields[0], planes);
-    return PLIM_OK;
+    return finish_image(r, planes, error);
 }
 
 static plim_status read_open_file(const reading *r, int fd, float *planes, plim_error *error) {
@@ -133,7 +157,7 @@ static plim_status read_sample(const plim__data_source *base, const plim__sample
     plim_status status = read_open_file(&r, fd, fields[0], error);
     close(fd);
     PLIM_TRY(status);
-    *(int64_t *)fields[1] = plim__image_folder_class(&source->folder, (size_t)key->index);
+    if (base->field_count > 1) *(int64_t *)fields[1] = plim__image_folder_class(&source->folder, (size_t)key->index);
     return PLIM_OK;
 }
 
@@ -185,17 +209,43 @@ static void free_source(plim__data_source *base) {
     plim__free(base);
 }
 
+static void sample_name(const plim__data_source *base, int64_t index, char *text, size_t size) {
+    const image_source *source = (const image_source *)base;
+    snprintf(text, size, "%s/%s", plim__str_text(&source->folder.root),
+             plim__image_folder_path(&source->folder, (size_t)index));
+}
+
 static const char *class_name(const plim__data_source *base, int64_t index) {
     const image_source *source = (const image_source *)base;
     return index >= 0 && (uint64_t)index < source->folder.classes.count ? source->folder.classes.items[index] : NULL;
 }
 
-static const plim__data_source_ops ops = {"images", read_sample, class_name, free_source};
+static plim_status read_class(const plim__data_source *base, int64_t index, plim__scratch *scratch, int64_t *number,
+                              plim_error *error) {
+    (void)scratch, (void)error;
+    *number = plim__image_folder_class(&((const image_source *)base)->folder, (size_t)index);
+    return PLIM_OK;
+}
+
+static const plim__data_source_ops ops = {.kind = "images",
+                                          .read = read_sample,
+                                          .class_name = class_name,
+                                          .sample_name = sample_name,
+                                          .read_class = read_class,
+                                          .free = free_source};
+
+int64_t plim__image_resize(const plim_data_options *options) {
+    int64_t height = options->height ? options->height : 224, width = options->width ? options->width : height;
+    int64_t covers = height > width ? height : width;
+    plim__augment augment;
+    bool crops = plim__augment_of(&augment, options, NULL) == PLIM_OK && augment.crop;
+    return options->resize ? options->resize : crops ? (covers * 8 + 6) / 7 : covers;
+}
 
 static plim_status set_sizes(image_source *source, const plim_data_options *options, plim_error *error) {
     int64_t height = options->height ? options->height : 224, width = options->width ? options->width : height;
     int64_t covers = height > width ? height : width;
-    int64_t resize = options->resize ? options->resize : options->random_crop ? (covers * 8 + 6) / 7 : covers;
+    int64_t resize = plim__image_resize(options);
     int64_t channels = options->channels ? options->channels : 3;
     if (height < 1 || width < 1 || covers > 16384 || (channels != 1 && channels != 3))
         return plim__fail(error, PLIM_INVALID, "images of %lld x %lld pixels with %lld channels (1 and 3 are made)",
@@ -207,8 +257,10 @@ static plim_status set_sizes(image_source *source, const plim_data_options *opti
     source->width = (int)width;
     source->resize = (int)resize;
     source->channels = (int)channels;
-    source->random_crop = options->random_crop;
-    source->random_flip = options->random_flip;
+    PLIM_TRY(plim__augment_of(&source->augment, options, error));
+    source->changes = plim__augment_changes(&source->augment);
+    source->base.augmented = true;
+    source->base.scratch.parts[SCRATCH_AUGMENT] = plim__augment_scratch(&source->augment, height, width);
     return plim__normal_set(&source->normal, options, error);
 }
 
@@ -223,10 +275,15 @@ static plim_status open_folder(image_source *source, const char *path, const pli
                                error));
     PLIM_TRY(plim__field_shape(label, PLIM_I64, 0, NULL, error));
     PLIM_TRY(plim__normal_check(&source->normal, image, error));
-    PLIM_TRY(plim__image_folder_scan(&source->folder, path, options->split, error));
+    if (options->no_target)
+        PLIM_TRY(plim__image_folder_scan_flat(&source->folder, path, error));
+    else
+        PLIM_TRY(plim__image_folder_scan(&source->folder, path, options->split, error));
+    if (!options->no_target && options->class_count)
+        PLIM_TRY(plim__image_folder_number(&source->folder, options->classes, options->class_count, error));
     label->target = 1;
     label->classes = (int64_t)source->folder.classes.count;
-    base->field_count = 2;
+    base->field_count = options->no_target ? 1 : 2;
     base->count = (int64_t)source->folder.files.count;
     base->held_bytes = plim__image_folder_bytes(&source->folder);
     base->decodes = true;

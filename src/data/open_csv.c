@@ -1,7 +1,8 @@
-/* Opening CSV: the file is read once, every cell checked, and the numbers are spooled in rows of fixed size, so that
- * any row can be read at once however long the file is.
+/* Opening CSV: the file is read once, every cell checked, and numbers are spooled in rows of fixed size, so that any row
+ * can be read at once however long the file is.
  *
- *   spooled row   inputs, float32 each | target, float64
+ *   spooled row   columns, float32 each: numbers, or numbers of categories as they appeared; NaN where missing
+ *                 targets, float64 each: numbers, or numbers of classes as they appeared
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,28 +10,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/alloc.h"
 #include "core/error.h"
-#include "core/map.h"
-#include "core/vec.h"
-#include "data/array.h"
+#include "core/str.h"
+#include "data/date.h"
+#include "data/table_source.h"
 #include "format/csv.h"
 
-enum { MAX_CLASSES = 1 << 16 };
+enum { MAX_CLASSES = 1 << 16, MAX_TARGETS = 64 };
 
 typedef struct reader {
     plim__csv csv;
-    plim__blob spool;
+    const plim_data_options *options;
+    plim__columns_rows made;
     size_t columns;
-    char **names; /* of columns; NULL without a header */
+    char **names; /* of columns; their numbers where there is no header, or where two have one name */
     bool header;
-    int64_t target;       /* column, -1 for none */
-    bool target_is_text;  /* its values are names of classes, numbered as they appear */
+    size_t targets[MAX_TARGETS];
+    bool target_is_text;  /* its values are names of classes */
     bool target_is_whole; /* all its values are whole numbers that fit */
     double target_most, target_least;
     plim__map classes;
-    PLIM_VEC(char *) class_names;
-    int64_t rows;
     unsigned char *row; /* as spooled */
     size_t row_bytes;
 } reader;
@@ -38,12 +37,10 @@ typedef struct reader {
 static void free_reader(reader *r) {
     for (size_t i = 0; r->names && i < r->columns; i++) plim__free(r->names[i]);
     plim__free(r->names);
-    for (size_t i = 0; i < r->class_names.count; i++) plim__free(r->class_names.items[i]);
-    plim__vec_free(&r->class_names);
     plim__map_free(&r->classes);
     plim__free(r->row);
+    plim__columns_rows_free(&r->made);
     plim__csv_close(&r->csv);
-    plim__blob_close(&r->spool);
 }
 
 /* --- the first rows ------------------------------------------------------------------------------------------- */
@@ -56,6 +53,26 @@ static plim_status keep_names(reader *r, plim_error *error) {
         if (!(r->names[i] = plim__strdup(r->csv.cells[i])))
             return plim__fail_memory(error, "names of columns", strlen(r->csv.cells[i]));
     return PLIM_OK;
+}
+
+static plim_status number_names(reader *r, plim_error *error) {
+    plim__map seen = {0};
+    plim_status status = PLIM_OK;
+    for (size_t i = 0; i < r->columns && status == PLIM_OK; i++) {
+        char number[32];
+        snprintf(number, sizeof number, "%zu", i);
+        bool twice = r->header && plim__map_get(&seen, r->names[i], -1) >= 0;
+        if (r->header && !plim__map_put(&seen, r->names[i], 0))
+            status = plim__fail_memory(error, "names of columns", 1);
+        if (r->header && !twice) continue;
+        char *copy = plim__strdup(number);
+        if (!copy) status = plim__fail_memory(error, "names of columns", sizeof number);
+        if (!copy) break;
+        plim__free(r->names[i]);
+        r->names[i] = copy;
+    }
+    plim__map_free(&seen);
+    return status;
 }
 
 /* The first row names the columns when one of its texts stands over a number, or nothing in it is a number. */
@@ -72,26 +89,101 @@ static plim_status find_header(reader *r, plim_error *error) {
         if (!is_number && i < r->csv.cell_count) over_number |= plim__csv_number(r->csv.cells[i], &number);
     }
     r->header = over_number || !any_number;
+    return number_names(r, error);
+}
+
+/* --- which columns -------------------------------------------------------------------------------------------- */
+
+static plim_status no_column(const reader *r, const char *wanted, size_t length, const char *why, plim_error *error) {
+    return plim__fail(error, PLIM_NOT_FOUND, "'%s' has no column '%.*s'%s; it has %zu%s%.200s%s%.200s", r->csv.path,
+                      (int)(length < 200 ? length : 200), wanted, why, r->columns, r->header ? ", from " : "",
+                      r->header ? r->names[0] : "", r->header ? " to " : "", r->header ? r->names[r->columns - 1] : "");
+}
+
+static size_t find_column(const reader *r, const char *name) {
+    size_t i = 0;
+    while (i < r->columns && strcmp(r->names[i], name) != 0) i++;
+    if (i < r->columns) return i;
+    for (i = 0; i < r->columns && !plim__columns_lists(name, r->names[i], i, r->columns);) i++;
+    return i;
+}
+
+/* Every word of "a,b,c" is a column. */
+static plim_status check_list(const reader *r, const char *list, plim_error *error) {
+    if (!list || find_column(r, list) < r->columns) {
+        if (!list || !strchr(list, ',')) return PLIM_OK;
+    }
+    for (size_t i = 0; i < r->columns; i++)
+        if (strcmp(r->names[i], list) == 0) return PLIM_OK;
+    for (const char *word = list;; word++) {
+        size_t length = strcspn(word, ","), i = 0;
+        char name[1024];
+        snprintf(name, sizeof name, "%.*s", (int)(length < 1000 ? length : 1000), word);
+        while (i < r->columns && !plim__columns_lists(name, r->names[i], i, r->columns)) i++;
+        if (i == r->columns) return no_column(r, word, length, "", error);
+        word += length;
+        if (!*word) return PLIM_OK;
+    }
+}
+
+static bool is_target(const reader *r, size_t column) {
+    for (size_t i = 0; i < r->made.target.count; i++)
+        if (r->targets[i] == column) return true;
+    return false;
+}
+
+static plim_status find_targets(reader *r, const char *wanted, plim_error *error) {
+    plim__columns_target *target = &r->made.target;
+    if (!wanted) return PLIM_OK;
+    plim_status found = check_list(r, wanted, error);
+    if (found != PLIM_OK) return r->options->no_target ? PLIM_OK : found;
+    for (size_t i = 0; i < r->columns; i++) {
+        if (!plim__columns_lists(wanted, r->names[i], i, r->columns)) continue;
+        if (target->count == MAX_TARGETS)
+            return plim__fail(error, PLIM_UNSUPPORTED, "more than %d columns are to be predicted", MAX_TARGETS);
+        r->targets[target->count++] = i;
+    }
+    snprintf(target->name, sizeof target->name, "%s", r->header && target->count == 1 ? r->names[r->targets[0]] : "y");
     return PLIM_OK;
 }
 
-static plim_status find_target(reader *r, const char *wanted, plim_error *error) {
-    r->target = -1;
-    if (!wanted) return PLIM_OK;
-    for (size_t i = 0; r->header && i < r->columns; i++)
-        if (strcmp(r->names[i], wanted) == 0) {
-            r->target = (int64_t)i;
-            return PLIM_OK;
-        }
-    char *end;
-    long long number = strtoll(wanted, &end, 10), columns = (long long)r->columns;
-    if (*wanted && !*end && number < columns && number >= -columns) {
-        r->target = number < 0 ? number + columns : number;
-        return PLIM_OK;
+/* The columns that a table was made of, wherever they are now. */
+static plim_status follow_table(reader *r, plim_error *error) {
+    plim__columns *table = &r->made.table;
+    PLIM_TRY(plim__columns_parse(table, r->options->table, error));
+    for (size_t i = 0; i < table->columns.count; i++) {
+        plim__column *c = &table->columns.items[i];
+        c->at = find_column(r, c->name);
+        if (c->at == r->columns)
+            return no_column(r, c->name, strlen(c->name), ", which the model was trained with", error);
     }
-    return plim__fail(error, PLIM_NOT_FOUND, "'%s' has no column '%s'; it has %zu%s%.200s%s%.200s", r->csv.path, wanted,
-                      r->columns, r->header ? ", from " : "", r->header ? r->names[0] : "", r->header ? " to " : "",
-                      r->header ? r->names[r->columns - 1] : "");
+    return PLIM_OK;
+}
+
+static plim_status choose_columns(reader *r, plim_error *error) {
+    const plim_data_options *o = r->options;
+    plim__columns *table = &r->made.table;
+    table->fills = o->missing != NULL;
+    table->fill_mean = o->missing && strcmp(o->missing, "mean") == 0;
+    table->normalise = o->normalise;
+    if (o->missing && !table->fill_mean && strcmp(o->missing, "zero") != 0)
+        return plim__fail(error, PLIM_INVALID, "missing values can become 'mean' or 'zero', not '%.100s'", o->missing);
+    if (o->table) return follow_table(r, error);
+    PLIM_TRY(check_list(r, o->columns, error));
+    PLIM_TRY(check_list(r, o->drop, error));
+    PLIM_TRY(check_list(r, o->categories, error));
+    PLIM_TRY(check_list(r, o->embed, error));
+    for (size_t i = 0; i < r->columns; i++) {
+        if (is_target(r, i) || plim__columns_lists(o->drop, r->names[i], i, r->columns)) continue;
+        if (o->columns && !plim__columns_lists(o->columns, r->names[i], i, r->columns)) continue;
+        PLIM_TRY(plim__columns_add(table, r->names[i], i, error));
+        plim__column *c = &table->columns.items[table->columns.count - 1];
+        c->takes_numbers = plim__columns_lists(o->categories, r->names[i], i, r->columns);
+        c->embedded = plim__columns_lists(o->embed, r->names[i], i, r->columns);
+        c->takes_numbers |= c->embedded;
+        if (c->takes_numbers) c->kind = PLIM__COLUMN_CATEGORY;
+    }
+    return PLIM_OK;
 }
 
 /* --- every row ------------------------------------------------------------------------------------------------ */
@@ -111,31 +203,133 @@ static plim_status not_a_number(const reader *r, size_t column, plim_error *erro
     return bad_cell(r, column, what, error);
 }
 
-static plim_status class_number(reader *r, double *value, plim_error *error) {
-    const char *name = r->csv.cells[r->target];
-    int64_t number = plim__map_get(&r->classes, name, -1);
-    if (!*name) return bad_cell(r, (size_t)r->target, "is empty; the name of a class belongs here", error);
+static plim_status category_number(reader *r, plim__column *c, float *made, plim_error *error) {
+    const char *cell = r->csv.cells[c->at];
+    char what[256];
+    int64_t number = plim__map_get(&c->numbers, cell, -1);
+    if (number < 0 && c->settled) {
+        snprintf(what, sizeof what, "'%.60s' is none of the %zu categories that the model was trained with", cell,
+                 c->values.count);
+        return bad_cell(r, c->at, what, error);
+    }
+    if (number < 0 && c->values.count == PLIM__TABLE_MOST_CATEGORIES) {
+        snprintf(what, sizeof what, "more than %d different texts are too many for categories; --drop leaves it out",
+                 PLIM__TABLE_MOST_CATEGORIES);
+        return bad_cell(r, c->at, what, error);
+    }
     if (number < 0) {
-        number = (int64_t)r->class_names.count;
-        if (number == MAX_CLASSES)
-            return bad_cell(r, (size_t)r->target, "more than 65536 different texts; is this the target?", error);
-        char *copy = plim__strdup(name);
-        if (!copy || !plim__vec_push(&r->class_names, copy)) {
+        char *copy = plim__strdup(cell);
+        number = (int64_t)c->values.count;
+        if (!copy || !plim__vec_push(&c->values, copy)) {
             plim__free(copy);
-            return plim__fail_memory(error, "names of classes", strlen(name));
+            return plim__fail_memory(error, "categories", strlen(cell));
         }
-        if (!plim__map_put(&r->classes, name, number))
-            return plim__fail_memory(error, "names of classes", strlen(name));
+        if (!plim__map_put(&c->numbers, cell, number)) return plim__fail_memory(error, "categories", strlen(cell));
+    }
+    if (c->first_text == 0) c->first_text = r->csv.line;
+    *made = (float)number;
+    return PLIM_OK;
+}
+
+/* Dates without --normalise are years since 2000. */
+static plim__column_kind kind_of_cell(const char *cell, bool number, plim__column *c) {
+    double days;
+    if (number || plim__column_is_missing(cell)) return PLIM__COLUMN_NUMBER;
+    if (!plim__date_parse(cell, &days)) return PLIM__COLUMN_CATEGORY;
+    c->deviation = 365.25;
+    return PLIM__COLUMN_DATE;
+}
+
+static plim_status read_date(const reader *r, const plim__column *c, float *made, plim_error *error) {
+    char what[160];
+    double days;
+    const char *cell = r->csv.cells[c->at];
+    if (plim__date_parse(cell, &days)) {
+        *made = (float)days;
+        return PLIM_OK;
+    }
+    if (!*cell) return bad_cell(r, c->at, "is empty; --missing mean allows that", error);
+    snprintf(what, sizeof what, "'%.60s' is no date, as 2024-05-31; --categories takes the column as texts", cell);
+    return bad_cell(r, c->at, what, error);
+}
+
+/* A column is numbers, dates or texts, by its first cell; one that has several is a mistake in one of the cells. */
+static plim_status read_cell(reader *r, plim__column *c, float *made, plim_error *error) {
+    const char *cell = r->csv.cells[c->at];
+    double value;
+    *made = NAN;
+    if (plim__column_is_missing(cell) && (c->settled ? c->fills : r->made.table.fills)) {
+        c->missing++;
+        return PLIM_OK;
+    }
+    bool number = plim__csv_number(cell, &value) && isfinite((float)value);
+    if (c->kind == PLIM__COLUMN_OPEN) c->kind = kind_of_cell(cell, number, c);
+    if (c->kind == PLIM__COLUMN_DATE) return read_date(r, c, made, error);
+    if (c->kind == PLIM__COLUMN_NUMBER) {
+        if (!number) return not_a_number(r, c->at, error);
+        *made = (float)value;
+        return PLIM_OK;
+    }
+    if (!*cell) return bad_cell(r, c->at, "is empty; --missing mean allows that", error);
+    if (number && !c->settled && !c->takes_numbers) {
+        char what[128];
+        snprintf(what, sizeof what, "'%.60s' is a number, but line %lld has a text; --categories takes both as texts",
+                 cell, (long long)c->first_text);
+        return bad_cell(r, c->at, what, error);
+    }
+    return category_number(r, c, made, error);
+}
+
+/* "cat, dog, ..." */
+static void list_classes(const plim_data_options *o, plim__str *text) {
+    for (int i = 0; i < o->class_count && i < 8; i++) plim__str_addf(text, "%s%.40s", i ? ", " : "", o->classes[i]);
+    if (o->class_count > 8) plim__str_add(text, ", ...");
+}
+
+static plim_status unknown_class(const reader *r, plim_error *error) {
+    plim__str what = {0};
+    plim__str_addf(&what, "class '%.60s' is unknown; the model's %d classes are ", r->csv.cells[r->targets[0]],
+                   r->options->class_count);
+    list_classes(r->options, &what);
+    plim_status status = bad_cell(r, r->targets[0], plim__str_text(&what), error);
+    plim__str_free(&what);
+    return status;
+}
+
+static plim_status add_class(reader *r, const char *name, plim_error *error) {
+    plim__columns_target *target = &r->made.target;
+    char *copy = plim__strdup(name);
+    if (!copy || !plim__vec_push(&target->names, copy)) {
+        plim__free(copy);
+        return plim__fail_memory(error, "names of classes", strlen(name));
+    }
+    return plim__map_put(&r->classes, name, (int64_t)target->names.count - 1)
+               ? PLIM_OK
+               : plim__fail_memory(error, "names of classes", strlen(name));
+}
+
+static plim_status class_number(reader *r, double *value, plim_error *error) {
+    const char *name = r->csv.cells[r->targets[0]];
+    int64_t number = plim__map_get(&r->classes, name, -1);
+    if (!*name) return bad_cell(r, r->targets[0], "is empty; the name of a class belongs here", error);
+    if (number < 0) {
+        if (r->options->class_count) return unknown_class(r, error);
+        number = (int64_t)r->made.target.names.count;
+        if (number == MAX_CLASSES)
+            return bad_cell(r, r->targets[0], "more than 65536 different texts; is this the target?", error);
+        PLIM_TRY(add_class(r, name, error));
     }
     *value = (double)number;
     return PLIM_OK;
 }
 
-static plim_status read_target(reader *r, double *value, plim_error *error) {
-    size_t column = (size_t)r->target;
-    if (r->rows == 0) r->target_is_text = r->csv.cells[column][0] && !plim__csv_number(r->csv.cells[column], value);
+static plim_status read_target(reader *r, size_t which, double *value, plim_error *error) {
+    size_t column = r->targets[which];
+    const char *cell = r->csv.cells[column];
+    if (r->made.count == 0 && which == 0 && r->made.target.count == 1 && !r->options->float_target)
+        r->target_is_text = r->options->class_count > 0 || (*cell && !plim__csv_number(cell, value));
     if (r->target_is_text) return class_number(r, value, error);
-    if (!plim__csv_number(r->csv.cells[column], value)) return not_a_number(r, column, error);
+    if (!plim__csv_number(cell, value)) return not_a_number(r, column, error);
     if (*value != trunc(*value) || fabs(*value) > 0x1p53) r->target_is_whole = false;
     if (*value > r->target_most) r->target_most = *value;
     if (*value < r->target_least) r->target_least = *value;
@@ -143,33 +337,34 @@ static plim_status read_target(reader *r, double *value, plim_error *error) {
 }
 
 static plim_status spool_row(reader *r, plim_error *error) {
-    size_t at = 0;
-    double value = 0;
+    plim__columns *table = &r->made.table;
+    unsigned char *at = r->row;
     if (r->csv.cell_count != r->columns)
         return plim__fail(error, PLIM_CORRUPT,
                           "'%s' line %lld column %zu: the row has %zu cells, the first one has %zu", r->csv.path,
                           (long long)r->csv.line, (r->csv.cell_count < r->columns ? r->csv.cell_count : r->columns) + 1,
                           r->csv.cell_count, r->columns);
-    for (size_t i = 0; i < r->columns; i++) {
-        if ((int64_t)i == r->target) continue;
-        if (!plim__csv_number(r->csv.cells[i], &value)) return not_a_number(r, i, error);
-        float number = (float)value;
-        if (!isfinite(number)) return not_a_number(r, i, error);
-        memcpy(r->row + at, &number, sizeof number);
-        at += sizeof number;
+    for (size_t i = 0; i < table->columns.count; i++, at += sizeof(float)) {
+        float number;
+        PLIM_TRY(read_cell(r, &table->columns.items[i], &number, error));
+        memcpy(at, &number, sizeof number);
     }
-    value = 0;
-    if (r->target >= 0) PLIM_TRY(read_target(r, &value, error));
-    memcpy(r->row + at, &value, sizeof value);
-    r->rows++;
-    return plim__blob_spool_write(&r->spool, r->row, r->row_bytes, error);
+    for (size_t i = 0; i < r->made.target.count; i++, at += sizeof(double)) {
+        double value;
+        PLIM_TRY(read_target(r, i, &value, error));
+        memcpy(at, &value, sizeof value);
+    }
+    r->made.count++;
+    return plim__blob_spool_write(&r->made.spool, r->row, r->row_bytes, error);
 }
 
 static plim_status spool_rows(reader *r, plim_error *error) {
-    r->row_bytes = (r->columns - (r->target >= 0)) * sizeof(float) + sizeof(double);
+    r->row_bytes = r->made.table.columns.count * sizeof(float) + r->made.target.count * sizeof(double);
+    if (r->row_bytes == 0) return plim__fail(error, PLIM_INVALID, "'%s' has no column that is used", r->csv.path);
     r->row = plim__alloc(r->row_bytes);
     if (!r->row) return plim__fail_memory(error, "a row of a CSV file", r->row_bytes);
-    PLIM_TRY(plim__blob_spool_start(&r->spool, r->csv.path, error));
+    for (int i = 0; i < r->options->class_count; i++) PLIM_TRY(add_class(r, r->options->classes[i], error));
+    PLIM_TRY(plim__blob_spool_start(&r->made.spool, r->csv.path, error));
     PLIM_TRY(plim__csv_rewind(&r->csv, error));
     r->target_is_whole = true;
     if (r->header) PLIM_TRY(plim__csv_next(&r->csv, error));
@@ -178,56 +373,68 @@ static plim_status spool_rows(reader *r, plim_error *error) {
         if (r->csv.cell_count == 0) break;
         PLIM_TRY(spool_row(r, error));
     }
-    if (r->rows == 0) return plim__fail(error, PLIM_INVALID, "'%s' has no rows under its header", r->csv.path);
-    return plim__blob_spool_end(&r->spool, error);
+    if (r->made.count == 0) return plim__fail(error, PLIM_INVALID, "'%s' has no rows under its header", r->csv.path);
+    return plim__blob_spool_end(&r->made.spool, error);
 }
 
 /* --- the source ----------------------------------------------------------------------------------------------- */
 
-static plim_status add_columns(reader *r, plim__array_source *source, plim_error *error) {
-    int64_t inputs = (int64_t)r->columns - (r->target >= 0);
-    plim__array_column x = {.name = "x", .dtype = PLIM_F32, .row_stride = r->row_bytes, .rank = 1, .dims = &inputs};
-    plim__array_column y = {.dtype = PLIM_F64, .row_stride = r->row_bytes, .target = true};
-    PLIM_TRY(plim__array_source_add_blob(source, &r->spool, &x.blob, error));
-    r->spool = PLIM__BLOB_EMPTY;
-    if (inputs > 0) PLIM_TRY(plim__array_source_add_column(source, &x, error));
-    if (r->target < 0) return PLIM_OK;
-    y.name = r->header ? r->names[r->target] : "y";
-    y.blob = x.blob;
-    y.offset = (uint64_t)inputs * sizeof(float);
-    y.index = r->target_is_text || r->target_is_whole;
-    if (r->target_is_text) y.classes = (int64_t)r->class_names.count;
-    if (!r->target_is_text && y.index && r->target_least >= 0 && r->target_most < 0x1p31)
-        y.classes = (int64_t)r->target_most + 1;
-    PLIM_TRY(plim__array_source_add_column(source, &y, error));
-    plim__array_source_set_classes(source, r->class_names.items, r->class_names.count);
-    r->class_names.items = NULL;
-    r->class_names.count = r->class_names.capacity = 0;
+static int by_name(const void *a, const void *b, void *names) {
+    char **list = names;
+    return strcmp(list[*(const int64_t *)a], list[*(const int64_t *)b]);
+}
+
+/* Classes are numbered in the order of their names, so that the order of rows does not matter. */
+static plim_status sort_classes(plim__columns_target *target, plim_error *error) {
+    size_t count = target->names.count, bytes = 2 * count * sizeof(int64_t);
+    int64_t *order = plim__alloc_array(count, sizeof *order);
+    char **sorted = plim__alloc_array(count, sizeof *sorted);
+    bool good = order && sorted && plim__vec_reserve(&target->places, count);
+    for (size_t i = 0; good && i < count; i++) order[i] = (int64_t)i;
+    if (good) qsort_r(order, count, sizeof *order, by_name, target->names.items);
+    for (size_t i = 0; good && i < count; i++) {
+        sorted[i] = target->names.items[order[i]];
+        target->places.items[order[i]] = (int64_t)i;
+    }
+    if (good) {
+        memcpy(target->names.items, sorted, count * sizeof *sorted);
+        target->places.count = count;
+    }
+    plim__free(order);
+    plim__free(sorted);
+    return good ? PLIM_OK : plim__fail_memory(error, "names of classes", bytes);
+}
+
+static plim_status finish(reader *r, plim_error *error) {
+    plim__columns_target *target = &r->made.target;
+    if (!plim__columns_sort(&r->made.table)) return plim__fail_memory(error, "categories", sizeof(int64_t));
+    target->is_class = r->target_is_text || r->target_is_whole;
+    if (r->target_is_text) target->classes = (int64_t)target->names.count;
+    if (!r->target_is_text && r->target_is_whole && r->target_least >= 0 && r->target_most < 0x1p31)
+        target->classes = (int64_t)r->target_most + 1;
+    if (r->target_is_text && r->options->class_count == 0) PLIM_TRY(sort_classes(target, error));
     return PLIM_OK;
 }
 
-static plim_status read_csv(reader *r, const char *path, const plim_data_options *options, plim__array_source **source,
-                            plim_error *error) {
+static plim_status read_csv(reader *r, const char *path, plim__data_source **source, plim_error *error) {
     struct stat info;
     PLIM_TRY(plim__csv_open(&r->csv, path, error));
     PLIM_TRY(find_header(r, error));
-    PLIM_TRY(find_target(r, options->target, error));
+    PLIM_TRY(find_targets(r, r->options->target, error));
+    PLIM_TRY(choose_columns(r, error));
+    if (r->options->no_target) r->made.target.count = 0;
     PLIM_TRY(spool_rows(r, error));
-    PLIM_TRY(plim__array_source_create("csv", r->rows, options, source, error));
-    if (fstat(fileno(r->csv.stream), &info) == 0) plim__array_source_base(*source)->file_bytes = (uint64_t)info.st_size;
-    return add_columns(r, *source, error);
+    PLIM_TRY(finish(r, error));
+    PLIM_TRY(plim__columns_source_create(&r->made, r->options, source, error));
+    if (fstat(fileno(r->csv.stream), &info) == 0) (*source)->file_bytes = (uint64_t)info.st_size;
+    return PLIM_OK;
 }
 
 plim_status plim__data_source_open_csv(const char *path, const plim_data_options *options, plim__data_source **source,
                                        plim_error *error) {
-    reader r = {.spool = PLIM__BLOB_EMPTY};
-    plim__array_source *made = NULL;
+    reader r = {.options = options, .made = {.spool = PLIM__BLOB_EMPTY}};
     *source = NULL;
-    plim_status status = read_csv(&r, path, options, &made, error);
+    plim_status status = read_csv(&r, path, source, error);
     free_reader(&r);
-    if (status == PLIM_OK)
-        *source = plim__array_source_base(made);
-    else if (made)
-        plim__data_source_free(plim__array_source_base(made));
     return status;
 }

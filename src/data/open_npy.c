@@ -136,7 +136,7 @@ plim_status plim__data_source_open_npy(const char *path, const plim_data_options
     plim_status status = add_file(&made, path, "x", false, options, error);
     const char *beside = options->target ? options->target : NULL;
     if (!beside && targets_beside(path, targets, sizeof targets)) beside = targets;
-    if (status == PLIM_OK && beside) status = add_file(&made, beside, "y", true, options, error);
+    if (status == PLIM_OK && beside && !options->no_target) status = add_file(&made, beside, "y", true, options, error);
     if (status == PLIM_OK)
         *source = plim__array_source_base(made);
     else if (made)
@@ -202,7 +202,7 @@ static plim_status add_entries(plim__array_source **source, const plim__zip *zip
             PLIM_TRY(add_entry(source, zip, &zip->entries[i], name, options, error));
     }
     if (!*source) return plim__fail(error, PLIM_NOT_FOUND, "'%s' has no arrays for split '%s'", zip->path, split);
-    if (!options->target) return PLIM_OK;
+    if (!options->target || options->no_target) return PLIM_OK;
     const plim__data_source *base = plim__array_source_base(*source);
     for (int i = 0; i < base->field_count; i++)
         if (base->fields[i].target) return PLIM_OK;

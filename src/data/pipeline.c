@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -57,6 +58,7 @@ struct plim__pipeline {
     pthread_cond_t work, ready; /* something to claim; a batch became ready or a worker idle */
     worker *workers;
     int worker_count; /* started */
+    pid_t started_in; /* the process that has the workers; 0 before there are any */
     bool stop, paused;
     int busy;    /* workers inside of a chunk */
     int blocked; /* times that a worker found no free slot since the last reading */
@@ -182,6 +184,12 @@ static bool may_skip(const plim__pipeline *p, plim_status status) {
     return p->options.skip_bad && (status == PLIM_CORRUPT || status == PLIM_UNSUPPORTED);
 }
 
+static plim__sample_key sample_key(const plim__pipeline *p, const slot *s, int64_t sample) {
+    plim__sample_key key = {.seed = p->options.order.seed, .epoch = (uint64_t)s->epoch};
+    key.index = plim__order_index(&p->options.order, s->epoch, s->position + sample, &key.repeat);
+    return key;
+}
+
 /* The first error of a chunk goes into *error, its sample into *at; bad samples that may be skipped are marked. */
 static void fill_chunk(worker *w, slot *s, int64_t from, int64_t to, plim_error *error, int64_t *at) {
     const plim__pipeline *p = w->pipeline;
@@ -189,9 +197,7 @@ static void fill_chunk(worker *w, slot *s, int64_t from, int64_t to, plim_error 
     *at = -1;
     for (int64_t i = from; i < to; i++) {
         plim_error now;
-        plim__sample_key key = {.index = plim__order_index(&p->options.order, s->epoch, s->position + i),
-                                .seed = p->options.order.seed,
-                                .epoch = (uint64_t)s->epoch};
+        plim__sample_key key = sample_key(p, s, i);
         for (int f = 0; f < p->source->field_count; f++) fields[f] = sample_memory(p, s, f, i);
         plim_status status = p->source->ops->read(p->source, &key, &w->scratch, fields, &now);
         s->bad[i] = status != PLIM_OK;
@@ -219,6 +225,33 @@ static void take_out_bad(const plim__pipeline *p, slot *s) {
     }
 }
 
+/* Each sample with the one at the same distance from the other end of the batch, which the shuffle put there by chance; both
+ * at once, so that it takes no memory. Where bad samples were taken out, keys are those of their places. */
+static void mix_pairs(const plim__pipeline *p, slot *s) {
+    for (int64_t i = 0, k = s->good - 1; i < k; i++, k--) {
+        plim__sample_key key = sample_key(p, s, i), other = sample_key(p, s, k);
+        float a = (float)plim__augment_mix_share(&p->options.augment, &key);
+        float b = (float)plim__augment_mix_share(&p->options.augment, &other);
+        for (int f = 0; f < p->source->field_count; f++) {
+            const plim_data_field *field = &p->source->fields[f];
+            if (field->target || field->dtype != PLIM_F32) continue;
+            float *x = (float *)(void *)sample_memory(p, s, f, i), *y = (float *)(void *)sample_memory(p, s, f, k);
+            for (size_t n = 0; n < field->bytes / sizeof *x; n++) {
+                float first = x[n], second = y[n];
+                x[n] = a * first + (1 - a) * second;
+                y[n] = b * second + (1 - b) * first;
+            }
+        }
+    }
+}
+
+/* What is done to a batch when its last sample is there. */
+static void finish_batch(const plim__pipeline *p, slot *s) {
+    s->good = s->count;
+    if (s->error_at >= 0) take_out_bad(p, s);
+    if (p->options.augment.mixup > 0 && (s->error_at < 0 || may_skip(p, s->error.status))) mix_pairs(p, s);
+}
+
 /* Of several errors the one that stops the run stays, and among equals that of the first sample. */
 static void keep_error(const plim__pipeline *p, slot *s, const plim_error *error, int64_t at) {
     if (at < 0) return;
@@ -243,12 +276,10 @@ static void work_on(worker *w, slot *s) { /* called with the mutex held; returns
     keep_error(p, s, &error, at);
     s->done += to - from;
     bool finished = s->done == s->count;
-    if (finished && s->error_at >= 0) {
+    if (finished) {
         pthread_mutex_unlock(&p->mutex);
-        take_out_bad(p, s);
+        finish_batch(p, s);
         pthread_mutex_lock(&p->mutex);
-    } else if (finished) {
-        s->good = s->count;
     }
     if (finished) s->state = READY;
     w->scratch_bytes = plim__scratch_bytes(&w->scratch);
@@ -273,6 +304,16 @@ static void *run_worker(void *context) {
 
 /* --- threads -------------------------------------------------------------------------------------------------- */
 
+/* A child that was forked meanwhile has no workers, and whatever they were holding. */
+static bool is_forked(const plim__pipeline *p) { return p->started_in && p->started_in != getpid(); }
+
+static plim_status check_fork(const plim__pipeline *p, plim_error *error) {
+    if (!is_forked(p)) return PLIM_OK;
+    return plim__fail(error, PLIM_UNSUPPORTED,
+                      "this process was forked after the data's threads had been started in its parent, which are not "
+                      "here; open the data again, or fork before its first batch");
+}
+
 /* Signals are the program's: they go to its own threads. Fewer threads than wished for are enough. */
 static plim_status start_workers(plim__pipeline *p, plim_error *error) {
     pthread_attr_t attributes;
@@ -282,6 +323,7 @@ static plim_status start_workers(plim__pipeline *p, plim_error *error) {
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    p->started_in = getpid();
     while (p->worker_count < p->options.workers && result == 0) {
         worker *w = &p->workers[p->worker_count];
         w->pipeline = p;
@@ -352,22 +394,26 @@ plim_status plim__pipeline_create(const plim__data_source *source, const plim__p
     return status;
 }
 
-void plim__pipeline_free(plim__pipeline *p) {
-    if (!p) return;
+static void end_workers(plim__pipeline *p) {
     pthread_mutex_lock(&p->mutex);
     p->stop = true;
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->mutex);
     for (int i = 0; i < p->worker_count; i++) pthread_join(p->workers[i].thread, NULL);
+    pthread_cond_destroy(&p->ready);
+    pthread_cond_destroy(&p->work);
+    pthread_mutex_destroy(&p->mutex);
+}
+
+void plim__pipeline_free(plim__pipeline *p) {
+    if (!p) return;
+    if (!is_forked(p)) end_workers(p);
     for (int i = 0; p->workers && i < p->options.workers; i++) plim__scratch_free(&p->workers[i].scratch);
     for (int i = 0; i < p->slot_count; i++) {
         plim__free(p->slots[i].memory);
         plim__free(p->slots[i].bad);
     }
     plim__free(p->workers);
-    pthread_cond_destroy(&p->ready);
-    pthread_cond_destroy(&p->work);
-    pthread_mutex_destroy(&p->mutex);
     plim__free(p);
 }
 
@@ -442,6 +488,7 @@ static plim_status take_batch(plim__pipeline *p, slot *s, plim_data_batch *batch
 
 plim_status plim__pipeline_next(plim__pipeline *p, plim_data_batch *batch, plim_error *error) {
     *batch = (plim_data_batch){0};
+    PLIM_TRY(check_fork(p, error));
     if (p->failure.status != PLIM_OK) return stop_with(p, &p->failure, error);
     if (p->worker_count == 0) {
         p->first_time = p->tune_time = plim__clock_seconds();
@@ -467,6 +514,7 @@ plim_status plim__pipeline_seek(plim__pipeline *p, plim_data_position to, plim_e
     if (to.epoch < 0 || to.sample < 0 || to.sample > p->options.order.count)
         return plim__fail(error, PLIM_INVALID, "cannot go to sample %lld of epoch %lld: there are %lld samples",
                           (long long)to.sample, (long long)to.epoch, (long long)p->options.order.count);
+    PLIM_TRY(check_fork(p, error));
     pthread_mutex_lock(&p->mutex);
     p->paused = true;
     while (p->busy > 0) pthread_cond_wait(&p->ready, &p->mutex);
@@ -501,6 +549,7 @@ const char *plim__pipeline_last_bad(const plim__pipeline *p) { return p->last_ba
 
 uint64_t plim__pipeline_bytes(plim__pipeline *p) {
     uint64_t sum = (uint64_t)p->slot_count * (p->slot_bytes + (uint64_t)p->options.batch);
+    if (is_forked(p)) return sum;
     pthread_mutex_lock(&p->mutex);
     for (int i = 0; i < p->options.workers; i++) sum += p->workers[i].scratch_bytes;
     pthread_mutex_unlock(&p->mutex);

@@ -9,6 +9,7 @@
 #ifndef PLIM_DATA_PIPELINE_H
 #define PLIM_DATA_PIPELINE_H
 
+#include "data/augment.h"
 #include "data/order.h"
 #include "data/source.h"
 
@@ -19,6 +20,7 @@ typedef struct plim__pipeline_options {
     int64_t batch;
     int64_t epochs; /* 0: endless */
     bool drop_last, skip_bad;
+    plim__augment augment; /* mixup is made here: it takes pairs of a batch */
     int workers;           /* at least 1 */
     int depth;             /* 0: tunes itself */
     uint64_t buffer_limit; /* for slots */

@@ -19,7 +19,8 @@ static double filter_width(int source, int resized) {
 
 static size_t most_taps(int source, int resized) { return (size_t)ceil(filter_width(source, resized)) * 2 + 1; }
 
-static span find_taps(int source, int resized, int index, float *weights) {
+/* Of a stretch of `source` pixels that begins at `from`: pixels outside of it do not count. */
+static span find_taps(int from, int source, int resized, int index, float *weights) {
     double step = (double)source / resized, width = filter_width(source, resized);
     double centre = (index + 0.5) * step, sum = 0;
     int first = (int)(centre - width + 0.5), last = (int)(centre + width + 0.5);
@@ -31,7 +32,7 @@ static span find_taps(int source, int resized, int index, float *weights) {
         sum += weight;
     }
     for (int i = first; i < last; i++) weights[i - first] = (float)(weights[i - first] / sum);
-    return (span){first, last - first};
+    return (span){from + first, last - first};
 }
 
 typedef struct layout {  /* of the scratch memory */
@@ -95,11 +96,12 @@ plim_status plim__resample(const plim__rows *source, const plim__crop *crop, voi
     float *blended = (float *)(void *)(memory + l.blended);
     size_t channels = (size_t)source->channels, width = (size_t)crop->width, plane = width * (size_t)crop->height;
     window w = {source, (unsigned char *)memory + l.rows, l.down, (size_t)source->width * channels, 0};
+    plim__box box = crop->box.width > 0 ? crop->box : (plim__box){0, 0, source->width, source->height};
     for (int x = 0; x < crop->width; x++)
-        columns[x] = find_taps(source->width, crop->resized_width, crop->left + x, across + (size_t)x * l.across);
+        columns[x] = find_taps(box.left, box.width, crop->resized_width, crop->left + x, across + (size_t)x * l.across);
     int from = columns[0].first, to = columns[width - 1].first + columns[width - 1].count;
     for (int y = 0; y < crop->height; y++) {
-        span rows = find_taps(source->height, crop->resized_height, crop->top + y, down);
+        span rows = find_taps(box.top, box.height, crop->resized_height, crop->top + y, down);
         PLIM_TRY(read_until(&w, rows.first + rows.count, error));
         blend_rows(&w, rows, down, from, to, blended);
         for (size_t c = 0; c < channels; c++)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "core/error.h"
+#include "core/arguments.h"
 
 /* --- shared --------------------------------------------------------------------------------------------------- */
 
@@ -109,7 +109,8 @@ static kind kind_of_name(const char *path) {
         kind kind;
     } endings[] = {{".npy", NPY},       {".npz", NPZ},       {".csv", CSV},      {".tsv", CSV},       {".txt", TEXT},
                    {".bin", TOKENS},    {".tokens", TOKENS}, {".u16", TOKENS},   {".uint16", TOKENS}, {".u32", TOKENS},
-                   {".uint32", TOKENS}, {"-ubyte", IDX},     {"-ubyte.gz", IDX}, {".idx", IDX}};
+                   {".uint32", TOKENS}, {"-ubyte", IDX},     {"-ubyte.gz", IDX}, {".idx", IDX},       {".jpg", IMAGES},
+                   {".jpeg", IMAGES},   {".png", IMAGES},    {".webp", IMAGES}};
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (ends_with(path, endings[i].ending)) return endings[i].kind;
     return NONE;
@@ -153,6 +154,21 @@ static plim_status choose(const char **path, const plim_data_options *options, k
     if (stat(*path, &info) != 0) return plim__fail_errno(error, errno, "cannot open '%s'", *path);
     *found = S_ISDIR(info.st_mode) ? kind_of_folder(*path) : kind_of_name(*path);
     return *found ? PLIM_OK : kind_of_content(*path, found, error);
+}
+
+const char *plim__data_source_kind(const char *path, const plim_data_options *options) {
+    kind found;
+    return choose(&path, options, &found, NULL) == PLIM_OK ? kind_names[found] : "";
+}
+
+plim_status plim_data_find_kind(const char *path, const char *given, const char **found, plim_error *error) {
+    kind of;
+    PLIM__NEED(found, error);
+    *found = "";
+    PLIM__NEED(path, error);
+    PLIM_TRY(choose(&path, &(plim_data_options){.kind = given}, &of, error));
+    *found = kind_names[of];
+    return PLIM_OK;
 }
 
 static plim_status open_tokens(const char *path, const plim_data_options *options, plim__data_source **source,

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "data/order.h"
 #include "plimsoll/data.h"
 
 enum { PLIM__SCRATCH_PARTS = 4 };
@@ -37,6 +38,7 @@ void plim__scratch_free(plim__scratch *scratch);
 typedef struct plim__sample_key {
     int64_t index;
     uint64_t seed, epoch;
+    uint64_t repeat; /* how often this sample came in the epoch before: more than 0 with oversampling only */
 } plim__sample_key;
 
 typedef struct plim__data_source plim__data_source;
@@ -49,6 +51,15 @@ typedef struct plim__data_source_ops {
     /* NULL when there is none; may be NULL itself. */
     const char *(*class_name)(const plim__data_source *source, int64_t index);
     void (*free)(plim__data_source *source);
+    /* What a sample is called: its file, its row; may be NULL. */
+    void (*sample_name)(const plim__data_source *source, int64_t index, char *text, size_t size);
+    /* Takes what it needs from the training set (means, deviations), before the first sample is read; may be NULL. */
+    plim_status (*fit)(plim__data_source *source, const plim__order *training, plim_error *error);
+    /* The class of a sample, without reading the rest of it; may be NULL. */
+    plim_status (*read_class)(const plim__data_source *source, int64_t index, plim__scratch *scratch, int64_t *number,
+                              plim_error *error);
+    /* As plim_data_table; may be NULL. */
+    const char *(*table)(const plim__data_source *source);
 } plim__data_source_ops;
 
 struct plim__data_source { /* the first member of every kind's own structure */
@@ -58,8 +69,11 @@ struct plim__data_source { /* the first member of every kind's own structure */
     plim_data_field fields[PLIM_DATA_MAX_FIELDS];
     uint64_t file_bytes, held_bytes;
     plim__scratch_needs scratch; /* of one reader; zero where only reading tells */
+    uint64_t tokenizer;          /* the hash of the one that made the numbers; 0: none did */
     bool consecutive;            /* neighbours overlap or belong together: a validation share is cut off the end */
     bool decodes;                /* samples cost time: worth several workers */
+    bool channels_moved;         /* options.channels_last had an effect */
+    bool augmented;              /* random changes of pixels had something to change */
 };
 
 /* Opens whatever is there: a file or a folder, told apart by name and content. */
@@ -68,6 +82,10 @@ plim_status plim__data_source_open(const char *path, const plim_data_options *op
 plim_status plim__data_source_open_arrays(const plim_data_array *arrays, size_t count, const plim_data_options *options,
                                           plim__data_source **source, plim_error *error);
 void plim__data_source_free(plim__data_source *source); /* NULL is fine */
+/* Which kind it would be opened as; "" when that cannot be told. */
+const char *plim__data_source_kind(const char *path, const plim_data_options *options);
+/* The shorter side of images before they are cropped, as these options have it. */
+int64_t plim__image_resize(const plim_data_options *options);
 
 /* The kinds; each refuses what is not its own with a message that names the file. */
 plim_status plim__data_source_open_idx(const char *path, const plim_data_options *options, plim__data_source **source,

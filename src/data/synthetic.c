@@ -41,7 +41,7 @@ static plim_status read_sample(const plim__data_source *base, const plim__sample
 
 static void free_source(plim__data_source *source) { plim__free(source); }
 
-static const plim__data_source_ops ops = {"synthetic", read_sample, NULL, free_source};
+static const plim__data_source_ops ops = {.kind = "synthetic", .read = read_sample, .free = free_source};
 
 static plim_status add_field(synthetic *source, const plim_data_field *wanted, plim_error *error) {
     plim_data_field *field = &source->base.fields[source->base.field_count++];

@@ -14,12 +14,14 @@
 #include "core/error.h"
 #include "data/blob.h"
 #include "data/source.h"
+#include "data/tokenizer.h"
 
 typedef struct token_source {
     plim__data_source base;
     plim__blob blob;
     int token_bytes;
     int64_t seq, stride;
+    int64_t vocabulary; /* of the tokenizer; 0: none */
 } token_source;
 
 static size_t window_bytes(const token_source *source) {
@@ -58,8 +60,8 @@ static void free_source(plim__data_source *base) {
     plim__free(base);
 }
 
-static const plim__data_source_ops text_ops = {"text", read_sample, NULL, free_source};
-static const plim__data_source_ops token_ops = {"tokens", read_sample, NULL, free_source};
+static const plim__data_source_ops text_ops = {.kind = "text", .read = read_sample, .free = free_source};
+static const plim__data_source_ops token_ops = {.kind = "tokens", .read = read_sample, .free = free_source};
 
 static plim_status set_fields(token_source *source, plim_error *error) {
     static const char *const names[] = {"tokens", "labels"};
@@ -67,16 +69,38 @@ static plim_status set_fields(token_source *source, plim_error *error) {
         plim_data_field *field = &source->base.fields[i];
         snprintf(field->name, sizeof field->name, "%s", names[i]);
         field->target = i;
-        field->classes = source->token_bytes == 1 ? 256 : 0;
+        field->classes = source->vocabulary ? source->vocabulary : source->token_bytes == 1 ? 256 : 0;
         PLIM_TRY(plim__field_shape(field, PLIM_I64, 1, &source->seq, error));
     }
     source->base.field_count = 2;
     return PLIM_OK;
 }
 
-static plim_status open_windows(token_source *source, const char *path, plim_error *error) {
-    PLIM_TRY(set_fields(source, error));
+/* The whole text becomes numbers once, in a file without a name; the tokenizer is not needed after that. */
+static plim_status tokenise(token_source *source, const char *tokenizer, plim_error *error) {
+    plim_tokenizer *t;
+    plim__blob spool = PLIM__BLOB_EMPTY;
+    PLIM_TRY(plim_tokenizer_load(tokenizer, &t, error));
+    plim_status status = plim__tokenizer_spool(t, &source->blob, &spool, error);
+    source->vocabulary = plim_tokenizer_size(t);
+    source->base.tokenizer = plim_tokenizer_hash(t);
+    plim_tokenizer_free(t);
+    if (status != PLIM_OK) {
+        plim__blob_close(&spool);
+        return status;
+    }
+    plim__blob_close(&source->blob);
+    source->blob = spool;
+    source->token_bytes = 4;
+    source->base.held_bytes = plim__blob_held(&spool);
+    return PLIM_OK;
+}
+
+static plim_status open_windows(token_source *source, const char *path, const char *tokenizer, plim_error *error) {
     PLIM_TRY(plim__blob_open(&source->blob, path, error));
+    source->base.file_bytes = source->blob.bytes;
+    if (tokenizer) PLIM_TRY(tokenise(source, tokenizer, error));
+    PLIM_TRY(set_fields(source, error));
     uint64_t width = (uint64_t)source->token_bytes, tokens = source->blob.bytes / width;
     if (source->blob.bytes % width)
         return plim__fail(error, PLIM_CORRUPT, "'%s' ends inside of a token: %llu bytes are not a multiple of %d", path,
@@ -85,7 +109,6 @@ static plim_status open_windows(token_source *source, const char *path, plim_err
         return plim__fail(error, PLIM_INVALID, "'%s' has %llu tokens; a window of %lld needs %lld", path,
                           (unsigned long long)tokens, (long long)source->seq, (long long)source->seq + 1);
     source->base.count = (int64_t)((tokens - 1 - (uint64_t)source->seq) / (uint64_t)source->stride) + 1;
-    source->base.file_bytes = source->blob.bytes;
     source->base.scratch.parts[0] = window_bytes(source);
     return PLIM_OK;
 }
@@ -104,7 +127,7 @@ plim_status plim__data_source_open_tokens(const char *path, const plim_data_opti
     made->token_bytes = token_bytes;
     made->seq = seq;
     made->stride = stride;
-    plim_status status = open_windows(made, path, error);
+    plim_status status = open_windows(made, path, token_bytes == 1 ? options->tokenizer : NULL, error);
     if (status == PLIM_OK)
         *source = &made->base;
     else

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnose/context_words.h"
+
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
 /* Without a capacity to compare with, no program allocates this much at once. */
-#define NONSENSE (8 * 1024 * GIB)
+#define NONSENSE (4 * 1024 * GIB)
 /* The CUDA context takes up to 0.9 GiB of the gap that is not listed. */
 #define CONTEXT (GIB - GIB / 16)
 
@@ -40,6 +42,14 @@ const char *plim_cause_sentence(plim_cause cause) {
 uint64_t plim__cached(const plim_explanation *x) {
     if (!x->reserved.known || !x->allocated.known || x->reserved.bytes < x->allocated.bytes) return 0;
     return x->reserved.bytes - x->allocated.bytes;
+}
+
+bool plim__is_crowded(const plim_explanation *x) {
+    if (!x->allocated.known || !x->capacity.known || x->allocated.bytes > x->capacity.bytes) return false;
+    if (x->allocated.bytes > x->capacity.bytes / 100 * 85) return true;
+    bool little =
+        plim__cached(x) < x->capacity.bytes / 10 && (!x->free.known || x->free.bytes < x->capacity.bytes / 10);
+    return little && x->allocated.bytes > x->capacity.bytes / 100 * 70;
 }
 
 bool plim__others(const plim_explanation *x, uint64_t *bytes) {
@@ -92,6 +102,8 @@ static bool is_too_big(const view *v) {
     if (v->facts & PLIM_FACT_TOO_BIG) return true;
     if (!x->requested.known) return false;
     if (x->capacity.known && x->requested.bytes > x->capacity.bytes) return true;
+    /* more than nearly every card has */
+    if (!x->capacity.known && !x->limit.known && is_kind(x, "gpu") && x->requested.bytes > 128 * GIB) return true;
     return x->limit.known && !(v->facts & PLIM_FACT_BLOCK_LIMIT) && x->requested.bytes > x->limit.bytes;
 }
 
@@ -161,7 +173,18 @@ static bool is_other_process(const view *v) {
     if (v->pool || !plim__others(x, &others) || !x->capacity.known || is_amply_free(x)) return false;
     if (v->facts & PLIM_FACT_UNKNOWN_PROCESSES) return false;
     uint64_t free = x->free.known ? x->free.bytes : 0, request = x->requested.known ? x->requested.bytes : 0;
+    /* its own cache, unused, is no less than theirs without the context */
+    uint64_t cached = plim__cached(x);
+    if (request && cached >= request && cached >= x->capacity.bytes / 4 && cached + GIB / 2 >= others) return false;
     return others >= x->capacity.bytes / 4 && free + others >= request;
+}
+
+/* A device that does not tell what is free, and of which hardly anything is ours. */
+static bool is_hardly_used(const view *v) {
+    const plim_explanation *x = v->x;
+    if (!is_kind(x, "xpu") || x->free.known || !x->requested.known || !x->capacity.known || !x->reserved.known)
+        return false;
+    return x->reserved.bytes + x->requested.bytes < x->capacity.bytes / 2;
 }
 
 static bool is_dataset(const view *v) {
@@ -181,7 +204,10 @@ static bool is_fragmented(const view *v) {
     uint64_t request = x->requested.bytes, cached = plim__cached(x);
     if (v->pool) return v->in_pieces;
     if (x->allocated.known && x->capacity.known && x->allocated.bytes > x->capacity.bytes) return false; /* paged out */
-    if (v->in_pieces || cached >= request) return true;
+    if (v->in_pieces) return true;
+    /* what is cached beside a full device is a crumb */
+    if (plim__is_crowded(x) && cached < x->capacity.bytes / 20 && cached < GIB && !is_amply_free(x)) return false;
+    if (cached >= request) return true;
     if (!x->free.known) return false;
     if (is_amply_free(x)) return true;
     /* little is asked and little is left: full, whatever the last megabytes say */
@@ -192,15 +218,25 @@ static bool is_fragmented(const view *v) {
     return cached >= request / 20 && x->free.bytes + cached >= request;
 }
 
+/* One request for more than half of the device, and for more than is free. */
+static bool is_mostly_request(const view *v) {
+    const plim_explanation *x = v->x;
+    return !v->pool && x->requested.known && x->capacity.known && x->free.known && x->allocated.known &&
+           x->requested.bytes > x->capacity.bytes / 2 && x->requested.bytes > x->free.bytes &&
+           x->allocated.bytes < x->requested.bytes && !(v->facts & PLIM_FACT_CHUNK);
+}
+
 static plim_cause decide(const view *v) {
     if (is_bad_size(v)) return PLIM_CAUSE_BAD_SIZE;
-    if (is_too_big(v)) return PLIM_CAUSE_TOO_BIG;
+    if (is_too_big(v) || is_mostly_request(v)) return PLIM_CAUSE_TOO_BIG;
     if (is_limit(v)) return PLIM_CAUSE_LIMIT;
     if (is_block_limit(v)) return PLIM_CAUSE_PER_ALLOCATION_LIMIT;
     if ((v->facts & PLIM_FACT_HOST) && !v->pool) return PLIM_CAUSE_HOST_MEMORY;
-    if (is_other_process(v)) return PLIM_CAUSE_OTHER_PROCESS;
+    if (is_other_process(v) || is_hardly_used(v)) return PLIM_CAUSE_OTHER_PROCESS;
     if (is_dataset(v)) return PLIM_CAUSE_DATASET_ON_DEVICE;
-    if ((v->facts & PLIM_FACT_DISGUISED) && !v->x->requested.known) return PLIM_CAUSE_DISGUISED;
+    bool full = v->x->allocated.known && v->x->capacity.known &&
+                v->x->allocated.bytes >= v->x->capacity.bytes / 100 * 98; /* the pool's own figures say so */
+    if ((v->facts & PLIM_FACT_DISGUISED) && !v->x->requested.known && !full) return PLIM_CAUSE_DISGUISED;
     if (is_fragmented(v)) return PLIM_CAUSE_FRAGMENTED;
     if (is_too_big_for_the_rest(v)) return PLIM_CAUSE_TOO_BIG;
     return v->facts & PLIM_FACT_HOST ? PLIM_CAUSE_HOST_MEMORY : PLIM_CAUSE_FULL;
@@ -360,6 +396,20 @@ static void copy_holders(const plim__incident *incident, plim_explanation *x) {
     }
 }
 
+static bool says(const plim__incident *incident, plim__context_word word) {
+    return plim__context_has(&incident->context, word);
+}
+
+/* A warning about the host's memory, and somebody who says that the program was killed then. */
+static void take_word_for_it(plim__incident *incident) {
+    plim__event *facts = &incident->facts;
+    bool host = facts->kind && strcmp(facts->kind, "host") == 0;
+    if (!(facts->facts & PLIM_FACT_WARNING) || !host || !incident->context.person) return;
+    if (!says(incident, PLIM_CONTEXT_WAS_KILLED)) return;
+    facts->facts &= ~PLIM_FACT_WARNING;
+    facts->facts |= PLIM_FACT_HOST | PLIM_FACT_KILLED;
+}
+
 /* A driver's complaint or a skipped tactic failed nothing when the run went on. */
 static bool is_warning(plim__reader *reader) {
     const plim__incident *incident = &reader->incident;
@@ -369,10 +419,6 @@ static bool is_warning(plim__reader *reader) {
     if (incident->confirmed) return false;
     if (facts & PLIM_FACT_TACTIC) return true;
     return (facts & PLIM_FACT_DRIVER) && plim__reader_moved_on(reader);
-}
-
-static bool says(const plim__incident *incident, plim__context_word word) {
-    return plim__context_has(&incident->context, word);
 }
 
 /* Who speaks, where the words alone do not tell: the rest of the log does. */
@@ -393,7 +439,27 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
                     {PLIM_CONTEXT_MLX, "mlx"},
                     {PLIM_CONTEXT_PYTORCH, "pytorch"},
                     {PLIM_CONTEXT_TENSORFLOW, "tensorflow"},
-                    {PLIM_CONTEXT_TRANSFORMERS, "pytorch"}};
+                    {PLIM_CONTEXT_TRANSFORMERS, "pytorch"},
+                    {PLIM_CONTEXT_COMFY, "pytorch"},
+                    {PLIM_CONTEXT_TILES, "pytorch"},
+                    {PLIM_CONTEXT_LORA, "pytorch"},
+                    {PLIM_CONTEXT_DIFFUSERS, "pytorch"},
+                    {PLIM_CONTEXT_WEBUI, "pytorch"},
+                    {PLIM_CONTEXT_KOHYA, "pytorch"},
+                    {PLIM_CONTEXT_LIGHTNING, "pytorch"},
+                    {PLIM_CONTEXT_DEEPSPEED, "pytorch"},
+                    {PLIM_CONTEXT_DETECTION, "pytorch"},
+                    {PLIM_CONTEXT_LLM, "pytorch"},
+                    {PLIM_CONTEXT_KERAS, "tensorflow"},
+                    {PLIM_CONTEXT_JVM, "java"}};
+    if (strcmp(x->framework, "hip") == 0 && says(incident, PLIM_CONTEXT_JULIA)) x->framework = "julia";
+    if (strcmp(x->framework, "opencl") == 0 && says(incident, PLIM_CONTEXT_LIGHTGBM)) x->framework = "lightgbm";
+    if (strcmp(x->framework, "kernel") == 0 && says(incident, PLIM_CONTEXT_DEEPSPEED) &&
+        incident->facts.strength <= PLIM_WEAK && !(incident->facts.facts & PLIM_FACT_LIMIT))
+        x->framework = "deepspeed";
+    bool plain = strcmp(x->framework, "pytorch") == 0 || strcmp(x->framework, "cuda") == 0;
+    if (plain && says(incident, PLIM_CONTEXT_DARKNET) && !says(incident, PLIM_CONTEXT_PYTORCH) && !x->capacity.known)
+        x->framework = "darknet";
     bool bare = strcmp(x->framework, "cuda") == 0 || strcmp(x->framework, "unknown") == 0 ||
                 strcmp(x->framework, "hip") == 0 || strcmp(x->framework, "sycl") == 0 ||
                 strcmp(x->framework, "vulkan") == 0;
@@ -403,6 +469,10 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
             x->framework = speakers[i].framework;
             break;
         }
+    /* Python's RuntimeError about CUDA is PyTorch's, or an extension's of it */
+    if (strcmp(x->framework, "cuda") == 0 &&
+        (strstr(x->message, "RuntimeError") || strstr(x->message, "CUDA_LAUNCH_BLOCKING")))
+        x->framework = "pytorch";
     bool shared = strcmp(x->framework, "onnxruntime") == 0 ||
                   (strcmp(x->framework, "pytorch") == 0 && !says(incident, PLIM_CONTEXT_PYTORCH));
     if (shared && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
@@ -417,10 +487,27 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
         x->framework = "pytorch";
         x->version[0] = 0;
     }
+    if (is_kind(x, "tpu") && strcmp(x->framework, "jax") == 0 && says(incident, PLIM_CONTEXT_TENSORFLOW) &&
+        !says(incident, PLIM_CONTEXT_JAX) && !says(incident, PLIM_CONTEXT_PYTORCH))
+        x->framework = "tensorflow";
+    if (is_kind(x, "tpu") && strcmp(x->framework, "jax") == 0 && says(incident, PLIM_CONTEXT_PYTORCH) &&
+        !says(incident, PLIM_CONTEXT_JAX) && !says(incident, PLIM_CONTEXT_TENSORFLOW))
+        x->framework = "pytorch";
     if (strcmp(x->framework, "tensorflow") == 0 && says(incident, PLIM_CONTEXT_JAX) &&
-        !(incident->facts.facts & PLIM_FACT_TENSORFLOW) && !says(incident, PLIM_CONTEXT_KERAS))
+        !(incident->facts.facts & PLIM_FACT_TENSORFLOW) && !says(incident, PLIM_CONTEXT_KERAS)) {
         x->framework = "jax";
+        x->version[0] = 0;
+    }
     if (strcmp(x->framework, "llama.cpp") == 0 && says(incident, PLIM_CONTEXT_OLLAMA)) x->framework = "ollama";
+}
+
+/* Only words, and none about a device: the host's memory, or the heap of the language at hand. */
+static void settle_place(plim__incident *incident, plim_explanation *x) {
+    bool java = strcmp(x->framework, "java") == 0 && incident->facts.group == PLIM_GROUP_WORDS;
+    bool bare = strcmp(x->framework, "unknown") == 0 && !says(incident, PLIM_CONTEXT_GPU);
+    if (x->device_kind || (!java && !bare)) return;
+    x->device_kind = "host";
+    incident->facts.facts |= PLIM_FACT_HOST | (java ? PLIM_FACT_HEAP | PLIM_FACT_LIMIT : 0);
 }
 
 static void copy_context(const plim__incident *incident, plim_explanation *x) {
@@ -440,11 +527,31 @@ static plim_explanation nothing(void) {
                               .place = {.line = -1, .epoch = -1, .step = -1, .step_count = -1}};
 }
 
+/* A text about a message: no report of a person, no line of a program, and the points of an article (article.h). */
+static bool is_article(const plim__reader *reader) {
+    const plim__incident *incident = &reader->incident;
+    const plim__context *context = &incident->context;
+    const plim__event *facts = &incident->facts;
+    bool told = context->person || reader->dated || context->traced;
+    int points = context->teaching + (reader->described ? 2 : 0) + (reader->described > 1 ? 2 : 0);
+    bool other = plim__context_has(context, PLIM_CONTEXT_OTHER_ERROR); /* words about memory beside another error */
+    if ((facts->facts & PLIM_FACT_SAID) && (!told || points >= 4 || other)) return true;
+    bool figures = facts->requested.known || facts->capacity.known || facts->process.known;
+    if (context->traced) return points >= 12 && !context->person;
+    if (reader->dated) return points >= 8;
+    if (context->person) return points >= (figures ? 12 : 6);
+    return points >= (figures ? 6 : 4);
+}
+
 void plim__conclude(plim__reader *reader, plim_explanation *x) {
     plim__incident *incident = &reader->incident;
     *x = nothing();
     if (!incident->is_set || (incident->facts.facts & PLIM_FACT_NOT_MEMORY)) return;
     plim__reader_context(reader);
+    if (is_article(reader)) return;
+    if (reader->vllm) plim__context_set(&incident->context, PLIM_CONTEXT_VLLM);
+    take_word_for_it(incident);
+    if (!incident->context.tensorflow && reader->year > 2000 && reader->year < 2019) incident->context.tensorflow = 110;
     copy_facts(&incident->facts, x);
     snprintf(x->message, sizeof x->message, "%s", incident->message);
     bool pool = incident->dumped && copy_dump(reader, incident, x);
@@ -452,9 +559,17 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
         x->capacity = reader->total_memory; /* what TensorFlow saw of the card when it started */
         x->free = reader->free_memory;
     }
+    /* a library that found the card taken when the program started */
+    if ((incident->facts.facts & PLIM_FACT_DISGUISED) && reader->total_memory.known && reader->free_memory.known &&
+        !x->capacity.known && incident->facts.group == PLIM_GROUP_XLA) {
+        x->capacity = reader->total_memory;
+        x->free = reader->free_memory;
+        if (x->free.bytes < x->capacity.bytes / 4) incident->facts.facts |= PLIM_FACT_OTHERS;
+    }
     copy_holders(incident, x);
     copy_context(incident, x);
     refine_framework(incident, x);
+    settle_place(incident, x);
     if (is_warning(reader)) {
         x->cause = PLIM_CAUSE_WARNING;
     } else {

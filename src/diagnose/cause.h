@@ -12,6 +12,9 @@ uint64_t plim__cached(const plim_explanation *explanation); /* reserved - alloca
 /* What other processes hold: listed, or capacity - free - own; false when the numbers do not tell. */
 bool plim__others(const plim_explanation *explanation, uint64_t *bytes);
 
+/* Hardly anything is left beside what is live: holes that are closed do not help for long. */
+bool plim__is_crowded(const plim_explanation *explanation);
+
 /* Far more is free than was asked for or is cached: something other than the device's memory refused. */
 bool plim__was_refused(const plim_explanation *explanation);
 
@@ -19,7 +22,7 @@ void plim__add_evidence(plim_explanation *explanation, const char *format, ...) 
 /* Sentences for the cause that was found, with its numbers. */
 void plim__gather_evidence(const plim__reader *reader, plim_explanation *explanation);
 
-/* The fixes for an explanation, from the one table of causes and fixes (fixes.c). */
+/* The fixes for an explanation, from the one table of causes and fixes (fixes.c, fixes_full.c). */
 void plim__choose_fixes(plim_explanation *explanation, const plim__incident *incident);
 
 /* "1.96 GiB": two decimals, so that a request just above what is free does not look like it. */

@@ -279,6 +279,23 @@ static bool starts_fresh(const char *line, size_t length) {
     return false;
 }
 
+/* The prefix goes; that it told a time, and in which year, is remembered. */
+static void read_date(plim__cleaner *cleaner, const char *prefix, size_t length) {
+    static const char *const files[] = {"[core",         "[engine",     "[gpu_",     "[worker",
+                                        "[model_runner", "[llm_engine", "[multiproc"};
+    for (size_t i = 0; i < sizeof files / sizeof *files && !cleaner->vllm; i++)
+        cleaner->vllm = memmem(prefix, length, files[i], strlen(files[i])) && memmem(prefix, length, ".py:", 4);
+    for (size_t i = 0; i + 5 <= length && !(cleaner->dated && cleaner->year); i++) {
+        const char *c = prefix + i;
+        bool two = c[0] >= '0' && c[0] <= '9' && c[1] >= '0' && c[1] <= '9';
+        if (two && c[2] == ':' && c[3] >= '0' && c[3] <= '9') cleaner->dated = true;
+        bool first = i == 0 || c[-1] < '0' || c[-1] > '9';
+        if (two && first && c[0] == '2' && c[1] == '0' && c[2] >= '0' && c[2] <= '9' && c[3] >= '0' && c[3] <= '9' &&
+            (c[4] == '-' || c[4] == '/') && !cleaner->year)
+            cleaner->year = 2000 + (c[2] - '0') * 10 + c[3] - '0';
+    }
+}
+
 void plim__clean_line(plim__cleaner *cleaner, const char *line, size_t length) {
     if (length && line[length - 1] == '\r') length--;
     if (length >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) line += 3, length -= 3;
@@ -292,6 +309,8 @@ void plim__clean_line(plim__cleaner *cleaner, const char *line, size_t length) {
     }
     size_t plain = characters(body, length);
     size_t prefix = plim__clean_prefix(body, length);
+    bool opens = length > 0 && ((body[0] >= '0' && body[0] <= '9') || body[0] == '[');
+    read_date(cleaner, body, prefix ? prefix : opens ? (length < 24 ? length : 24) : 0);
     bool is_long = raw > WRAP && plain > WRAP;
     bool joined = cleaner->started && cleaner->full && !is_long && !starts_fresh(body, length);
     bool joined_body = cleaner->started && cleaner->full_body && prefix && prefix == cleaner->prefix;

@@ -17,6 +17,9 @@ typedef struct plim__cleaner {
     plim__str out;     /* the cleaned text; the owner takes from its front */
     plim__str scratch; /* the line without colour codes */
     bool started;
+    bool dated; /* some line began with a time */
+    int year;   /* the first that a line was dated with; 0 for none */
+    bool vllm;  /* some line began as vLLM's do: "ERROR 01-02 03:04:05 [core.py:6]" */
     /* of the line before: */
     size_t prefix;        /* bytes of its prefix */
     bool full, full_body; /* exactly 80 characters, with and without its prefix */

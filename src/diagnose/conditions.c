@@ -23,21 +23,32 @@ static bool is_npu(const plim__case *c) { return is_kind(c, "npu"); }
 static bool is_xpu(const plim__case *c) { return is_kind(c, "xpu"); }
 
 static bool is_load(const plim__case *c) {
-    return in_phase(c, PLIM_PHASE_LOADING) || (c->facts & PLIM_FACT_MODEL && !in_phase(c, PLIM_PHASE_INFERENCE));
+    if (in_phase(c, PLIM_PHASE_LOADING)) return true;
+    if (in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_LOADING) && c->x->place.epoch < 0) return true;
+    return c->facts & PLIM_FACT_MODEL && !in_phase(c, PLIM_PHASE_INFERENCE);
 }
 static bool is_optimizer(const plim__case *c) { return in_phase(c, PLIM_PHASE_OPTIMIZER); }
-static bool is_eval(const plim__case *c) { return in_phase(c, PLIM_PHASE_EVALUATION); }
+static bool is_eval(const plim__case *c) {
+    if (in_phase(c, PLIM_PHASE_EVALUATION)) return true;
+    return in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_EVALUATION) && c->x->place.epoch < 0;
+}
+/* Words of training that inference may have as well: a batch, adapters. */
+static bool hints_at_training(const plim__case *c) {
+    bool adapters = says(c, PLIM_CONTEXT_LORA) && !says(c, PLIM_CONTEXT_DIFFUSION) && !says(c, PLIM_CONTEXT_COMFY);
+    return says(c, PLIM_CONTEXT_TRAINER) || says(c, PLIM_CONTEXT_BATCHED) || adapters;
+}
 static bool is_infer(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_INFERENCE)) return true;
     bool unknown = in_phase(c, PLIM_PHASE_UNKNOWN) || in_phase(c, PLIM_PHASE_COMPILING);
-    return unknown && !says(c, PLIM_CONTEXT_TRAINING) &&
-           (says(c, PLIM_CONTEXT_INFERENCE) || says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) ||
-            says(c, PLIM_CONTEXT_WHISPER));
+    if (!unknown || says(c, PLIM_CONTEXT_TRAINING)) return false;
+    if (says(c, PLIM_CONTEXT_INFERENCE)) return true;
+    return !hints_at_training(c) && (says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) ||
+                                     says(c, PLIM_CONTEXT_DIFFUSION) || says(c, PLIM_CONTEXT_WHISPER));
 }
 static bool is_train(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_FORWARD) || in_phase(c, PLIM_PHASE_BACKWARD)) return true;
-    return in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_TRAINING) &&
-           (!says(c, PLIM_CONTEXT_INFERENCE) || c->x->place.epoch >= 0);
+    return in_phase(c, PLIM_PHASE_UNKNOWN) && (says(c, PLIM_CONTEXT_TRAINING) || hints_at_training(c)) && !is_eval(c) &&
+           !is_load(c) && (!says(c, PLIM_CONTEXT_INFERENCE) || c->x->place.epoch >= 0);
 }
 
 static bool has_pieces(const plim__case *c) {
@@ -53,13 +64,19 @@ static bool was_refused(const plim__case *c) {
 }
 static bool is_full_live(const plim__case *c) {
     const plim_explanation *x = c->x;
-    return x->allocated.known && x->capacity.known && x->allocated.bytes > x->capacity.bytes / 100 * 85;
+    return plim__is_crowded(x);
 }
 static bool is_tiny(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes < 32 * MIB; }
 static bool is_single(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 1024 * MIB; }
 
-static bool batch_above_one(const plim__case *c) { return c->context->batch_most != 1; }
-static bool batch_is_one(const plim__case *c) { return c->context->batch_most == 1; }
+/* The batch is 1 by a setting, by somebody's word, or by the shape of the tensor that failed. */
+static bool batch_is_one(const plim__case *c) {
+    if (c->context->batch_most == 1 || says(c, PLIM_CONTEXT_BATCH_ONE)) return true;
+    return c->context->batch_most < 0 && c->x->rank >= 3 && c->x->shape[0] == 1;
+}
+static bool batch_was_tried(const plim__case *c) { return !batch_is_one(c) && says(c, PLIM_CONTEXT_BATCH_TRIED); }
+static bool batch_may_shrink(const plim__case *c) { return !batch_is_one(c) && !batch_was_tried(c); }
+static bool batch_no_more(const plim__case *c) { return !batch_may_shrink(c); }
 
 static bool is_float64(const plim__case *c) { return strcmp(c->x->dtype, "float64") == 0; }
 static bool is_float32(const plim__case *c) { return !c->x->dtype[0] || strcmp(c->x->dtype, "float32") == 0; }
@@ -70,6 +87,7 @@ static bool is_later(const plim__case *c) {
     return p->epoch > 1 || (p->epoch >= 0 && p->step > 200) || p->step > 1000 || c->x->failures > 3;
 }
 static bool is_amd(const plim__case *c) { return says(c, PLIM_CONTEXT_AMD); }
+static bool has_share(const plim__case *c) { return c->context->share > 0 && c->context->share < 0.9; }
 static bool low_utilization(const plim__case *c) { return c->context->utilization < 0.93; }
 
 static bool fact_shm(const plim__case *c) { return c->facts & PLIM_FACT_SHM; }
@@ -85,9 +103,15 @@ static bool fact_warmup(const plim__case *c) { return c->facts & PLIM_FACT_WARMU
 static bool fact_startup(const plim__case *c) { return c->facts & PLIM_FACT_STARTUP; }
 static bool is_nccl(const plim__case *c) { return strcmp(c->x->framework, "nccl") == 0; }
 static bool fact_possible(const plim__case *c) { return c->facts & PLIM_FACT_POSSIBLE; }
+static bool fact_driver(const plim__case *c) { return c->facts & PLIM_FACT_DRIVER; }
 static bool fact_chunk(const plim__case *c) { return c->facts & PLIM_FACT_CHUNK; }
+static bool is_android(const plim__case *c) { return strstr(c->x->message, "until OOM"); }
 static bool is_fork(const plim__case *c) {
     return strstr(c->x->message, "fork") || strstr(c->x->message, "Errno 12") || strstr(c->x->message, "popen");
+}
+/* The driver's own refusal: the allocator never came to ask, or its figures would stand in the message. */
+static bool is_driver(const plim__case *c) {
+    return !c->x->requested.known && !c->x->capacity.known && strstr(c->x->message, "CUDA error: out of memory");
 }
 static bool is_pytorch(const plim__case *c) { return strcmp(c->x->framework, "pytorch") == 0; }
 static bool is_tensorflow(const plim__case *c) { return strcmp(c->x->framework, "tensorflow") == 0; }
@@ -99,11 +123,50 @@ static bool is_transformers(const plim__case *c) {
 static bool is_diffusion(const plim__case *c) {
     return says(c, PLIM_CONTEXT_DIFFUSION) || says(c, PLIM_CONTEXT_DIFFUSERS);
 }
+/* Its allocator's words are hardly anybody else's. */
+static bool is_comfy(const plim__case *c) {
+    if (says(c, PLIM_CONTEXT_COMFY)) return true;
+    return c->facts & PLIM_FACT_ASYNC && !says(c, PLIM_CONTEXT_WEBUI) && !says(c, PLIM_CONTEXT_TRAINING);
+}
+static bool is_permgen(const plim__case *c) { return strstr(c->x->message, "PermGen"); }
+static bool is_webui(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_WEBUI) && !is_comfy(c) && !says(c, PLIM_CONTEXT_TEXTGEN);
+}
+static bool is_llm(const plim__case *c) {
+    if (is_diffusion(c) || says(c, PLIM_CONTEXT_KOHYA) || is_comfy(c)) return false;
+    return says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_LORA) || says(c, PLIM_CONTEXT_TEXTGEN);
+}
+static bool is_sequences(const plim__case *c) {
+    return (says(c, PLIM_CONTEXT_SEQUENCES) || says(c, PLIM_CONTEXT_LLM)) && !says(c, PLIM_CONTEXT_DETECTION) &&
+           !is_diffusion(c);
+}
+static bool is_images(const plim__case *c) {
+    return (says(c, PLIM_CONTEXT_IMAGES) || says(c, PLIM_CONTEXT_DETECTION)) && !is_sequences(c);
+}
+/* Thousands of samples in one tensor, where the batch is not of that size. */
+static bool is_dataset_tensor(const plim__case *c) {
+    if (c->x->rank < 2 || c->x->shape[0] < 1000) return false;
+    bool copies = strstr(c->op, "GatherV2") || strstr(c->op, "EagerConst") || strstr(c->op, "StridedSlice");
+    return copies && c->x->shape[0] > 16 * (c->context->batch_most > 0 ? c->context->batch_most : 64);
+}
+/* TensorFlow names the node after the optimizer that it belongs to. */
+static bool is_weights_op(const plim__case *c) {
+    static const char *const optimizers[] = {"/Adam", "/RMSprop", "/Momentum", "/Adagrad"};
+    for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
+        if (strstr(c->op, optimizers[i])) return true;
+    return false;
+}
+/* "training_10/Adam/mul": Keras numbers what it makes. */
+static bool is_later_model(const plim__case *c) {
+    const char *at = strstr(c->op, "training_");
+    return at && at[9] >= '1' && at[9] <= '9';
+}
 static bool is_windows(const plim__case *c) { return says(c, PLIM_CONTEXT_WINDOWS) && !says(c, PLIM_CONTEXT_WSL); }
 static bool is_mac(const plim__case *c) { return says(c, PLIM_CONTEXT_MAC) || is_mps(c); }
 static bool is_python(const plim__case *c) {
-    return says(c, PLIM_CONTEXT_PYTHON) || says(c, PLIM_CONTEXT_PYTORCH) || says(c, PLIM_CONTEXT_TENSORFLOW) ||
-           says(c, PLIM_CONTEXT_JAX) || c->x->place.epoch >= 0 || c->x->place.step >= 0;
+    return says(c, PLIM_CONTEXT_PYTHON) || says(c, PLIM_CONTEXT_NOTEBOOK) || strcmp(c->x->framework, "jupyter") == 0 ||
+           says(c, PLIM_CONTEXT_PYTORCH) || says(c, PLIM_CONTEXT_TENSORFLOW) || says(c, PLIM_CONTEXT_JAX) ||
+           c->x->place.epoch >= 0 || c->x->place.step >= 0;
 }
 static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORCH_LOAD); }
 
@@ -133,17 +196,18 @@ static const condition conditions[] = {
     FACT("train", is_train, "in training"),
     FACT("pieces", has_pieces, "a good part of the request is cached but unallocated"),
     FACT("refused", was_refused, "more is free than was asked for"),
-    FACT("full-live", is_full_live, "85 % and more is live"),
+    FACT("full-live", is_full_live, "hardly anything is left beside what is live"),
     FACT("tiny", is_tiny, "a request below 32 MiB"),
     FACT("single", is_single, "one request of 1 GiB and more"),
-    FACT("batch>1", batch_above_one, "the batch is not known to be 1"),
-    FACT("batch1", batch_is_one, "the batch is 1"),
+    FACT("batch>1", batch_may_shrink, "the batch is not known to be 1, nor said to have been reduced"),
+    FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),
     FACT("f64", is_float64, "the tensor is float64"),
     FACT("f32", is_float32, "the tensor is float32, or its type is not told"),
     FACT("limit-known", has_limit, "the limit is told"),
     FACT("holders", has_holders, "a dump names what holds the memory"),
     FACT("later", is_later, "many steps fit before"),
     FACT("amd", is_amd, "an AMD GPU"),
+    FACT("share", has_share, "a share of the card is set"),
     FACT("low-utilization", low_utilization, "the share of the card is below 0.93"),
     FACT("shm", fact_shm, "/dev/shm or a bus error"),
     FACT("killed", fact_killed, "the process was killed"),
@@ -160,6 +224,9 @@ static const condition conditions[] = {
     FACT("possible", fact_possible, "memory is one possible reason"),
     FACT("chunk", fact_chunk, "the request is the pool's chunk"),
     FACT("fork", is_fork, "a process could not be started"),
+    FACT("android", is_android, "Android"),
+    SAYS("weights", WEIGHTS, "while a model's weights are read"),
+    FACT("driver", is_driver, "the driver refused"),
     FACT("pytorch", is_pytorch, "PyTorch"),
     FACT("tensorflow", is_tensorflow, "TensorFlow"),
     FACT("jax", is_jax, "JAX"),
@@ -169,6 +236,12 @@ static const condition conditions[] = {
     FACT("windows", is_windows, "Windows"),
     FACT("mac", is_mac, "a Mac"),
     FACT("torchload", is_torchload, "torch.load"),
+    SAYS("grows", GROWS, "memory is said to grow"),
+    SAYS("protein", PROTEIN, "protein structures"),
+    SAYS("gaussians", GAUSSIANS, "Gaussian splatting"),
+    SAYS("linux", LINUX, "Linux"),
+    SAYS("subdivided", SUBDIVIDED, "64 subdivisions and more"),
+    SAYS("lightgbm", LIGHTGBM, "LightGBM"),
     SAYS("notebook", NOTEBOOK, "a notebook"),
     SAYS("colab", COLAB, "Colab"),
     SAYS("kaggle", KAGGLE, "Kaggle"),
@@ -182,12 +255,35 @@ static const condition conditions[] = {
     SAYS("deepspeed", DEEPSPEED, "DeepSpeed"),
     SAYS("lora", LORA, "adapters (LoRA)"),
     SAYS("detection", DETECTION, "a detection model"),
-    SAYS("sequences", SEQUENCES, "a sequence model"),
+    FACT("sequences", is_sequences, "a sequence model"),
+    FACT("images", is_images, "an image model"),
+    FACT("dataset", is_dataset_tensor, "a tensor as long as the data set"),
+    FACT("weights-op", is_weights_op, "the optimizer's operator failed"),
+    FACT("model-count", is_later_model, "not the first model of this process"),
+    SAYS("tgi", TGI, "text-generation-inference"),
+    SAYS("alone", ALONE, "the device is said to be free of others"),
+    SAYS("input-tried", INPUT_TRIED, "smaller input was tried"),
+    SAYS("tiles", TILES, "an upscaler"),
+    FACT("driver-size", fact_driver, "a size that the driver was asked for"),
+    SAYS("parallel", PARALLEL, "the model is spread over cards already"),
+    SAYS("nnunet", NNUNET, "nnU-Net"),
+    SAYS("save-trace", SAVE_TRACE, "it failed in the saving of a checkpoint"),
+    SAYS("textgen", TEXTGEN, "a loader of quantized models"),
+    FACT("permgen", is_permgen, "Java's permanent generation"),
+    SAYS("loop", LOOP, "several models in one process"),
+    SAYS("visible", VISIBLE, "a device is chosen already"),
+    SAYS("eager", EAGER, "CUDA graphs are off"),
+    SAYS("short", SHORT_CONTEXT, "the context's length is set"),
+    SAYS("float32", FLOAT32, "32 bits are asked for"),
+    SAYS("nohalf", NO_HALF, "16 bits are switched off"),
+    SAYS("simulation", SIMULATION, "a simulation"),
+    SAYS("rays", RAYS, "radiance fields"),
+    SAYS("rollout", ROLLOUT, "reinforcement learning with a language model"),
     SAYS("diffusers", DIFFUSERS, "diffusers"),
-    SAYS("comfy", COMFY, "ComfyUI"),
-    SAYS("webui", WEBUI, "a web UI"),
+    FACT("comfy", is_comfy, "ComfyUI"),
+    FACT("webui", is_webui, "a web UI"),
     SAYS("kohya", KOHYA, "sd-scripts"),
-    SAYS("llm", LLM, "a language model"),
+    FACT("llm", is_llm, "a language model"),
     SAYS("vllm", VLLM, "vLLM"),
     SAYS("sglang", SGLANG, "SGLang"),
     SAYS("whisper", WHISPER, "Whisper"),
@@ -205,6 +301,7 @@ static const condition conditions[] = {
     SAYS("watermark", WATERMARK, "the watermark is lifted already"),
     SAYS("dataloader", DATALOADER, "a DataLoader"),
     SAYS("workers0", WORKERS_ZERO, "no loader processes"),
+    SAYS("saving", SAVING, "while a checkpoint is saved"),
     SAYS("opt8", OPTIMIZER8, "an 8-bit optimizer"),
 };
 

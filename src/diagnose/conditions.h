@@ -12,6 +12,7 @@ typedef struct plim__case {
     plim__facts facts;
     const plim__context *context;
     int64_t tokens; /* the longest context that fits; 0 when not told */
+    const char *op; /* the operator that asked; "" for none */
 } plim__case;
 
 /* Whether all words of the list hold ("cached torch>=2.1 !windows"). */

@@ -84,7 +84,43 @@
     X(MXNET)                                                                                                           \
     X(PADDLE)                                                                                                          \
     X(CAFFE)                                                                                                           \
-    X(CUPY)
+    X(CUPY)                                                                                                            \
+    X(EVALUATION)                                                                                                      \
+    X(SAVING)                                                                                                          \
+    X(LINUX)                                                                                                           \
+    X(JULIA)                                                                                                           \
+    X(LIGHTGBM)                                                                                                        \
+    X(DARKNET)                                                                                                         \
+    X(WEIGHTS)                                                                                                         \
+    X(SUBDIVIDED)                                                                                                      \
+    X(WAS_KILLED)                                                                                                      \
+    X(GAUSSIANS)                                                                                                       \
+    X(LOADING)                                                                                                         \
+    X(GROWS)                                                                                                           \
+    X(PROTEIN)                                                                                                         \
+    X(BATCH_ONE)                                                                                                       \
+    X(BATCH_TRIED)                                                                                                     \
+    X(LOOP)                                                                                                            \
+    X(VISIBLE)                                                                                                         \
+    X(EAGER)                                                                                                           \
+    X(SHORT_CONTEXT)                                                                                                   \
+    X(FLOAT32)                                                                                                         \
+    X(NO_HALF)                                                                                                         \
+    X(SIMULATION)                                                                                                      \
+    X(RAYS)                                                                                                            \
+    X(ROLLOUT)                                                                                                         \
+    X(TEXTGEN)                                                                                                         \
+    X(TGI)                                                                                                             \
+    X(JVM)                                                                                                             \
+    X(OTHER_ERROR)                                                                                                     \
+    X(GPU)                                                                                                             \
+    X(ALONE)                                                                                                           \
+    X(INPUT_TRIED)                                                                                                     \
+    X(BATCHED)                                                                                                         \
+    X(TILES)                                                                                                           \
+    X(PARALLEL)                                                                                                        \
+    X(NNUNET)                                                                                                          \
+    X(SAVE_TRACE)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,
@@ -103,6 +139,9 @@ typedef struct plim__context {
     int torch, tensorflow;      /* 201 for 2.1, the version that the log names; 0 for none */
     plim_amount memory_setting; /* --mem, shm-size, a heap's limit as set in the log */
     double utilization;         /* gpu_memory_utilization or mem-fraction as set; 0 for none */
+    double share;               /* of the card that the framework may take, as set; 0 for none */
+    int teaching;               /* points of an article or the description of a change (article.h) */
+    bool traced, person;        /* a traceback; somebody who tells what happened */
 } plim__context;
 
 bool plim__context_has(const plim__context *context, plim__context_word word);

@@ -69,14 +69,30 @@ static bool take_frame(plim__text line, frame *made) {
     return true;
 }
 
+/* A path that somebody has shortened to where its package begins: "torch/_tensor.py", ".../keras/engine/training.py". */
+static bool begins_in_package(plim__text file) {
+    static const char *const packages[] = {"torch",        "torchvision", "tensorflow",        "keras",     "jax",
+                                           "transformers", "accelerate",  "pytorch_lightning", "lightning", "numpy",
+                                           "pandas",       "diffusers",   "deepspeed",         "peft",      "cupy"};
+    if (plim__has(file, 2, ".."))
+        while (file.at < file.end && (*file.at == '.' || *file.at == '/')) file.at++;
+    size_t length = (size_t)(file.end - file.at);
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
+        size_t name = strlen(packages[i]);
+        if (length > name && memcmp(file.at, packages[i], name) == 0 && file.at[name] == '/') return true;
+    }
+    return false;
+}
+
 static bool is_library(plim__text file) {
-    static const char *const parts[] = {"site-packages", "dist-packages",  "lib/python",  "<frozen",   "<string>",
-                                        "lib\\python",   "python3.",       "/torch/nn/",  "\\torch\\", "importlib",
-                                        "runpy.py",      "<__array_funct", "autotracking"};
+    static const char *const parts[] = {"site-packages", "dist-packages",      "lib/python", "<frozen",
+                                        "<string>",      "lib\\python",        "python3.",   "/torch/nn/",
+                                        "\\torch\\",     "importlib",          "runpy.py",   "<__array_funct",
+                                        "autotracking",  "/deepspeed/runtime/"};
     size_t length = (size_t)(file.end - file.at);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (plim__has(file, length, parts[i])) return true;
-    return false;
+    return begins_in_package(file);
 }
 
 static void copy(char *to, size_t size, plim__text from) {
@@ -115,6 +131,8 @@ static const marker markers[] = {
     {"load_checkpoint", PLIM_PHASE_LOADING},
     {"load_model", PLIM_PHASE_LOADING},
     {"load_weights", PLIM_PHASE_LOADING},
+    {"Parameter(torch.empty", PLIM_PHASE_LOADING},
+    {"get_model(", PLIM_PHASE_LOADING},
     {"model.to(", PLIM_PHASE_LOADING},
     {"model.cuda(", PLIM_PHASE_LOADING},
     {"safetensors", PLIM_PHASE_LOADING},
@@ -238,7 +256,7 @@ static void read_step(plim_place *place, plim__text line) {
         snprintf(pattern, sizeof pattern, "%s", names[i]);
         if (!plim__seek(&t, length, pattern)) continue;
         while (t.at < t.end && strchr(" s:=[(#\t", *t.at) && *t.at) t.at++;
-        if (!plim__take(&t, "%i", &a) || (t.at < t.end && (*t.at == '.' || *t.at == 's'))) continue;
+        if (!plim__take(&t, "%i", &a) || (t.at < t.end && (*t.at == '.' || *t.at == 's' || *t.at == '%'))) continue;
         place->step = a;
         if (plim__take(&t, "/%i", &b) || plim__take(&t, " of %i", &b)) place->step_count = b;
         return;
@@ -266,8 +284,9 @@ static void read_progress(plim_place *place, plim__text window, const char *at) 
         if (length > 600 || take_frame(line, &ignored)) continue;
         plim__text t = line;
         int64_t epoch;
-        bool named =
-            plim__seek(&t, length, "epoch") && !(t.at < t.end && (*t.at == 's' || *t.at == 'S')); /* "--epochs 30" */
+        bool named = plim__seek(&t, length, "epoch") && !plim__has_before(line.at, t.at - 5, 6, "each ") &&
+                     !plim__has_before(line.at, t.at - 5, 6, "per ") && !(t.at - line.at > 5 && t.at[-6] == '-') &&
+                     /* "--epoch 30" */ !(t.at < t.end && (*t.at == 's' || *t.at == 'S')); /* "--epochs 30" */
         while (named && t.at < t.end && strchr(" s:=[(#\t", *t.at) && *t.at) t.at++;
         bool has_epoch = named && plim__take(&t, "%i", &epoch) && epoch < 1000000 && !(t.at < t.end && *t.at == '.');
         if (has_epoch) place->epoch = epoch, place->step = place->step_count = -1;
@@ -289,10 +308,12 @@ void plim__traceback_read(plim__context *context, plim__text window, const char 
         found = read_frames(end, to, false);
     }
     read_progress(&context->place, window, found.begin && found.begin < at ? found.begin : at);
+    context->traced = found.found;
     if (!found.found) return;
     if (found.marker < sizeof markers / sizeof *markers) context->phase = markers[found.marker].phase;
     bool trains = found.trains || context->place.epoch >= 0;
-    if (context->phase == PLIM_PHASE_FORWARD && !trains && !plim__context_has(context, PLIM_CONTEXT_TRAINING))
+    if (context->phase == PLIM_PHASE_FORWARD && !trains && !plim__context_has(context, PLIM_CONTEXT_TRAINING) &&
+        !(plim__context_has(context, PLIM_CONTEXT_BATCHED) && !plim__context_has(context, PLIM_CONTEXT_INFERENCE)))
         context->phase = PLIM_PHASE_INFERENCE;
     if (context->phase == PLIM_PHASE_INFERENCE && found.trains) context->phase = PLIM_PHASE_FORWARD;
     if (!found.has_own) return;

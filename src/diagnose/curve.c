@@ -180,10 +180,13 @@ static size_t find_cliff(const plim__curve_point *points, size_t count, double p
     return low;
 }
 
-/* A process that leaves gives its memory back on the way: that fall is not part of the curve. */
+/* A process that leaves gives its memory back on the way: that fall is not part of the curve, nor are shells that stay a moment
+ * longer. */
 static size_t before_leaving(const plim__curve_point *points, size_t count) {
     size_t kept = count;
-    double end = points[count - 1].seconds, window = fmax(1, 0.1 * (end - points[0].seconds));
+    double end = points[count - 1].seconds, window = fmax(1, 0.1 * (end - points[0].seconds)), high = 0;
+    for (size_t i = index_at(points, count, end - window); i < count; i++) high = fmax(high, points[i].bytes);
+    while (kept > 1 && points[kept - 1].bytes < 0.6 * high && end - points[kept - 2].seconds <= window) kept--;
     while (kept > 1 && points[kept - 1].bytes < points[kept - 2].bytes && end - points[kept - 2].seconds <= window)
         kept--;
     bool empties = points[count - 1].bytes < 0.6 * points[kept - 1].bytes;

@@ -138,8 +138,7 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
         plim__add_evidence(x, "%s are free on the device as well", bytes(x->free.bytes, a));
     if (x->largest_free.known && !dump->has_chunks)
         plim__add_evidence(x, "the largest free block has %s", bytes(x->largest_free.bytes, a));
-    if (x->allocated.known && x->capacity.known && x->allocated.bytes > x->capacity.bytes / 100 * 85 &&
-        x->allocated.bytes <= x->capacity.bytes) {
+    if (plim__is_crowded(x)) {
         plim__add_evidence(x, "but %.0f %% is live, so the device is nearly full as well",
                            share(x->allocated.bytes, x->capacity.bytes));
         x->confidence = 0.7;

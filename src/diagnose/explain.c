@@ -215,8 +215,13 @@ static plim_status take_block(plim_explainer *explainer, bool last, plim_error *
     char *fresh = explainer->raw + explainer->tail;
     size_t size = last ? explainer->size : whole_lines(fresh, explainer->size);
     size_t overlap = explainer->tail < OVERLAP ? explainer->tail : OVERLAP;
-    bool hit = plim__scan_any(&explainer->scan, fresh - overlap, size + overlap);
-    bool read = hit || explainer->hot > 0 || last; /* the end is where failures are, whatever hides their words */
+    /* the end is where failures are, whatever hides their words */
+    bool read = last || explainer->hot > 0, hit = false;
+    if (!last) {
+        PLIM_TRY(plim__scan_fill(&explainer->scan, error));
+        hit = plim__scan_any(&explainer->scan, fresh - overlap, size + overlap);
+        read |= hit;
+    }
     if (read) {
         if (!explainer->tail_read && explainer->tail) { /* lines were skipped: begin again, with some context */
             plim__clean_end(&explainer->cleaner);
@@ -302,6 +307,9 @@ plim_status plim_explainer_finish(plim_explainer *explainer, const plim_explanat
         explainer->reader.gap = UINT64_MAX; /* the end was not worth reading */
     read_window(explainer, true);
     explainer->finished = true;
+    explainer->reader.dated = explainer->cleaner.dated;
+    explainer->reader.year = explainer->cleaner.year;
+    explainer->reader.vllm = explainer->cleaner.vllm;
     plim_explanation *made = &explainer->explanation;
     plim__conclude(&explainer->reader, made);
     made->log_bytes = explainer->total;

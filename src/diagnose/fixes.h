@@ -2,8 +2,8 @@
  *
  * `when` lists what must be so, in words that conditions.c knows; a word with ! in front must not be so. Within a cause
  * rows stand in the order to try. A setting may hold slots: {conf} the allocator's variable for the version at hand,
- * {at} the user's own line, {smi} the tool that lists who is on the device, {double} twice the limit that is set, {lower}
- * and {higher} a better share of the card, {tokens} the longest context that fits.
+ * {at} the user's own line, {smi} the tool that lists who is on the device, {visible} the variable that chooses one, {device} PyTorch's name of it, {double} twice the limit that is set, {lower}
+ * and {higher} a better share of the card, {tokens} the longest context that fits, {batch} why it is not the batch. Titles may, too.
  */
 #ifndef PLIM_DIAGNOSE_FIXES_H
 #define PLIM_DIAGNOSE_FIXES_H
@@ -40,7 +40,14 @@ typedef struct plim__fix_row {
     const char *title, *setting;
 } plim__fix_row;
 
-extern const plim__fix_row plim__fix_rows[];
-extern const size_t plim__fix_row_count;
+size_t plim__fix_row_count(void);
+const plim__fix_row *plim__fix_row_at(size_t index);
+
+/* The part of the table for PLIM_CAUSE_FULL. */
+extern const plim__fix_row plim__fix_full_rows[];
+extern const size_t plim__fix_full_count;
+
+#define ROW(cause, frameworks, when, saving, cost, title, setting)                                                     \
+    { PLIM_CAUSE_##cause, frameworks, when, PLIM_SAVING_##saving, cost, title, setting }
 
 #endif

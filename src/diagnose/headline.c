@@ -28,6 +28,8 @@ static void too_big(const plim__reader *reader, plim_explanation *x, char *to, s
     else if (x->requested.known && x->capacity.known)
         snprintf(to, room, "One request of %s is too large for what remains of %s", size(x->requested, a),
                  size(x->capacity, b));
+    else if (x->requested.known)
+        snprintf(to, room, "One request of %s is more than nearly every device has", size(x->requested, a));
     else
         snprintf(to, room, "One request is larger than the program can ever be given");
 }
@@ -61,8 +63,7 @@ static void fragmented(const plim__reader *reader, plim_explanation *x, char *to
     if (x->requested.known && dump->has_chunks && dump->free_bytes >= x->requested.bytes)
         snprintf(to, room, "%s are free in the pool, but in pieces: none holds %s", plim__size(dump->free_bytes, a),
                  size(x->requested, b));
-    else if (x->requested.known && cached >= x->requested.bytes && x->allocated.known && x->capacity.known &&
-             x->allocated.bytes > x->capacity.bytes / 100 * 85 && x->allocated.bytes <= x->capacity.bytes)
+    else if (x->requested.known && cached >= x->requested.bytes && plim__is_crowded(x))
         snprintf(to, room, "The device is nearly full (%.0f %% live), and the %s that are cached are in pieces",
                  100.0 * (double)x->allocated.bytes / (double)x->capacity.bytes, plim__size(cached, a));
     else if (x->requested.known && cached >= x->requested.bytes)
@@ -143,6 +144,12 @@ void plim__write_headline(const plim__reader *reader, plim_explanation *x) {
         if (plim__others(x, &others) && others && x->capacity.known)
             snprintf(to, room, "%s hold %s of %s", x->other_process.known ? "Other processes" : "Others",
                      plim__size(others, a), size(x->capacity, b));
+        else if (x->capacity.known && x->free.known)
+            snprintf(to, room, "Somebody else has the device: only %s of %s were free", size(x->free, a),
+                     size(x->capacity, b));
+        else if (x->capacity.known && x->reserved.known)
+            snprintf(to, room, "Only %s of %s are this program's: somebody else has the rest, or the driver refuses",
+                     size(x->reserved, a), size(x->capacity, b));
         else
             snprintf(to, room, "Somebody else has the device");
         break;

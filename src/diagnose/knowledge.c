@@ -80,6 +80,20 @@ static const char *smi(const plim__case *c) {
     return "nvidia-smi";
 }
 
+/* PyTorch's name of the device. */
+static const char *device(const plim__case *c) {
+    const char *kind = c->x->device_kind ? c->x->device_kind : "gpu";
+    return strcmp(kind, "npu") == 0 || strcmp(kind, "xpu") == 0 || strcmp(kind, "mps") == 0 ? kind : "cuda";
+}
+
+/* The variable that chooses the device. */
+static const char *visible(const plim__case *c) {
+    const char *kind = c->x->device_kind ? c->x->device_kind : "gpu";
+    if (strcmp(kind, "npu") == 0) return "ASCEND_RT_VISIBLE_DEVICES";
+    if (strcmp(kind, "xpu") == 0) return "ZE_AFFINITY_MASK";
+    return plim__context_has(c->context, PLIM_CONTEXT_AMD) ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
+}
+
 static const char *conf(const plim__case *c) {
     if (strstr(c->x->version, "2.9")) return "PYTORCH_ALLOC_CONF";
     if (plim__context_has(c->context, PLIM_CONTEXT_AMD)) return "PYTORCH_HIP_ALLOC_CONF";
@@ -92,13 +106,17 @@ static plim_amount present_limit(const plim__case *c) {
     return c->x->limit.known ? c->x->limit : c->context->memory_setting;
 }
 
+/* Where nothing tells what is set now. */
+#define UNKNOWN_LIMIT "NG"
+
 /* A round number above what was not enough. */
 static void add_double(plim__str *out, const plim__case *c, bool megabytes) {
     plim_amount limit = present_limit(c);
     uint64_t need = limit.known ? limit.bytes * 2 : 0;
+    if (!need && (c->facts & PLIM_FACT_HEAP) && c->x->process.known) need = c->x->process.bytes * 2;
     if (limit.known && c->x->requested.known && c->x->requested.bytes > limit.bytes) need = c->x->requested.bytes * 2;
     if (!need || need > (uint64_t)1 << 50) {
-        plim__str_add(out, megabytes ? "8192" : "64G");
+        plim__str_add(out, megabytes ? "8192" : UNKNOWN_LIMIT);
         return;
     }
     if (megabytes)
@@ -113,8 +131,11 @@ static void add_double(plim__str *out, const plim__case *c, bool megabytes) {
 static void add_share(plim__str *out, const plim__case *c, bool lower) {
     const plim_explanation *x = c->x;
     double now = c->context->utilization > 0 ? c->context->utilization : 0.9, share;
+    double missing = x->shortfall.known && x->capacity.known && x->capacity.bytes
+                         ? (double)x->shortfall.bytes / (double)x->capacity.bytes
+                         : 0;
     if (!lower)
-        share = now >= 0.9 ? 0.95 : now + 0.05;
+        share = now + missing + 0.05 > 0.95 ? 0.95 : now + missing + 0.05 < 0.9 ? 0.9 : now + missing + 0.05;
     else if (x->free.known && x->capacity.known && x->capacity.bytes && c->facts & PLIM_FACT_UTILIZATION)
         share = 0.97 * (double)x->free.bytes / (double)x->capacity.bytes;
     else
@@ -140,6 +161,8 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
 #define IS(text) (length == strlen(text) && memcmp(name, text, length) == 0)
     if (IS("conf")) return plim__str_add(out, conf(c)), true;
     if (IS("smi")) return plim__str_add(out, smi(c)), true;
+    if (IS("device")) return plim__str_add(out, device(c)), true;
+    if (IS("visible")) return plim__str_add(out, visible(c)), true;
     if (IS("at")) return add_place(out, &c->x->place), true;
     if (IS("double")) return add_double(out, c, false), true;
     if (IS("double_mb")) return add_double(out, c, true), true;
@@ -152,7 +175,12 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
     }
     if (IS("script")) {
         bool script = c->x->place.file[0] && strstr(c->x->place.file, ".py");
-        return plim__str_add(out, script ? base_name(c->x->place.file) : "train.py"), true;
+        return plim__str_add(out, script ? base_name(c->x->place.file) : "..."), true;
+    }
+    if (IS("batch")) {
+        bool one = c->context->batch_most == 1 || plim__context_has(c->context, PLIM_CONTEXT_BATCH_ONE) ||
+                   !plim__context_has(c->context, PLIM_CONTEXT_BATCH_TRIED);
+        return plim__str_add(out, one ? "the batch is 1 already" : "the batch was reduced already"), true;
     }
     if (IS("half_batch")) {
         if (c->context->batch > 1)
@@ -165,16 +193,19 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
     return false;
 }
 
-static void write_setting(const plim__fix_row *row, const plim__case *c, char *setting, size_t size) {
+/* A row's title or setting with its slots filled. */
+static void write_text(const char *text, const plim__case *c, char *to, size_t size) {
     plim__str out = {0};
-    for (const char *p = row->setting; *p; p++) {
+    for (const char *p = text; *p; p++) {
         const char *close = *p == '{' ? strchr(p, '}') : NULL;
         if (close && add_slot(&out, p + 1, (size_t)(close - p - 1), c))
             p = close;
         else
             plim__str_addc(&out, *p);
     }
-    snprintf(setting, size, "%s", plim__str_text(&out));
+    if (strstr(text, "{double}") && strstr(plim__str_text(&out), UNKNOWN_LIMIT))
+        plim__str_add(&out, " (N: twice what it has now)");
+    snprintf(to, size, "%s", plim__str_text(&out));
     plim__str_free(&out);
 }
 
@@ -189,8 +220,8 @@ static bool is_offered(const plim_explanation *x, const char *setting, const cha
 static void offer(plim_explanation *x, const plim__fix_row *row, const plim__case *c) {
     plim_fix *fix = &x->fixes[x->fix_count];
     memset(fix, 0, sizeof *fix);
-    write_setting(row, c, fix->setting, sizeof fix->setting);
-    snprintf(fix->title, sizeof fix->title, "%s", row->title);
+    write_text(row->setting, c, fix->setting, sizeof fix->setting);
+    write_text(row->title, c, fix->title, sizeof fix->title);
     if (is_offered(x, fix->setting, fix->title)) return;
     fix->saving = estimate(row->saving, x);
     if (fix->saving.known) snprintf(fix->saving_note, sizeof fix->saving_note, "%s", saving_sentences[row->saving]);
@@ -200,8 +231,8 @@ static void offer(plim_explanation *x, const plim__fix_row *row, const plim__cas
 }
 
 static void offer_rows(plim_explanation *x, plim_cause cause, const plim__case *c, int most) {
-    for (size_t i = 0; i < plim__fix_row_count && x->fix_count < most; i++) {
-        const plim__fix_row *row = &plim__fix_rows[i];
+    for (size_t i = 0; i < plim__fix_row_count() && x->fix_count < most; i++) {
+        const plim__fix_row *row = plim__fix_row_at(i);
         if (row->cause == cause && names(row->frameworks, x->framework) && plim__conditions_hold(row->when, c))
             offer(x, row, c);
     }
@@ -222,14 +253,19 @@ static void rank(plim_explanation *x) {
 }
 
 void plim__choose_fixes(plim_explanation *x, const plim__incident *incident) {
-    plim__case c = {
-        .x = x, .facts = incident->facts.facts, .context = &incident->context, .tokens = incident->facts.tokens};
+    plim__case c = {.x = x,
+                    .facts = incident->facts.facts,
+                    .context = &incident->context,
+                    .tokens = incident->facts.tokens,
+                    .op = incident->facts.op};
     bool crowded = x->cause == PLIM_CAUSE_FRAGMENTED && plim__conditions_hold("full-live", &c);
-    offer_rows(x, x->cause, &c, crowded ? 1 : PLIM_EXPLANATION_FIXES);
+    bool packed = crowded && x->allocated.bytes > x->capacity.bytes / 100 * 95; /* holes are the smaller trouble */
+    if (!packed) offer_rows(x, x->cause, &c, crowded ? 1 : PLIM_EXPLANATION_FIXES);
     if (crowded && x->fix_count && x->fixes[0].cost)
         x->fix_count = 0; /* no setting closes the holes: all is said below */
     /* holes in a device that is nearly full: closing them is not all there is to do */
-    if (crowded) offer_rows(x, PLIM_CAUSE_FULL, &c, PLIM_EXPLANATION_FIXES);
+    if (crowded) offer_rows(x, PLIM_CAUSE_FULL, &c, packed ? PLIM_EXPLANATION_FIXES - 1 : PLIM_EXPLANATION_FIXES);
+    if (packed) offer_rows(x, x->cause, &c, x->fix_count + 1);
     rank(x);
 }
 
@@ -287,8 +323,8 @@ static void add_causes(plim__str *out) {
         plim__str_addf(out, "\n## %s\n\n%s. Shown by: %s.\n\n", causes[c].word, causes[c].sentence, causes[c].shown);
         plim__str_add(
             out, "| framework | evidence needed | what to do | setting or line | saving |\n|---|---|---|---|---|\n");
-        for (size_t i = 0; i < plim__fix_row_count; i++)
-            if ((size_t)plim__fix_rows[i].cause == c) add_row(out, &plim__fix_rows[i]);
+        for (size_t i = 0; i < plim__fix_row_count(); i++)
+            if ((size_t)plim__fix_row_at(i)->cause == c) add_row(out, plim__fix_row_at(i));
     }
 }
 
@@ -300,7 +336,7 @@ plim_status plim_explanation_causes(char **text, plim_error *error) {
     plim__str_add(
         &out,
         "# Why training runs out of memory, and what to change first\n\n"
-        "Printed by `plimsoll explain --causes` from the tables in `src/diagnose` (`fixes.c`, `messages_device.c`,\n"
+        "Printed by `plimsoll explain --causes` from the tables in `src/diagnose` (`fixes*.c`, `messages_device.c`,\n"
         "`messages_host.c`): adding a fix or a message is adding a row there. Causes are checked in this order; fixes\n"
         "stand in the order to try, one is offered only when its evidence is there, and one whose saving is far below\n"
         "what is missing stands behind the others. In braces: what is filled in from the log.\n");

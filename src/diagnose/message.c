@@ -128,6 +128,8 @@ static bool match(plim__text *text, plim__event *event, const char *p, const cha
 /* What stands before the trigger must end there; the nearest beginning counts. */
 static bool match_head(plim__reader *reader, plim__event *event, const char *head, const char *stop,
                        const char *start) {
+    bool open = stop - head > 5 && memcmp(stop - 5, "<...>", 5) == 0; /* up to the trigger */
+    if (open) stop -= 5;
     for (const char *at = start; at > reader->begin && start - at < HEAD_REACH;) {
         at--;
         bool inside = at > reader->begin && *at >= '0' && *at <= '9' &&
@@ -137,7 +139,7 @@ static bool match_head(plim__reader *reader, plim__event *event, const char *hea
         plim__event trial = *event;
         if (!match(&t, &trial, head, stop)) continue;
         plim__skip_blank(&t);
-        if (t.at != start) continue;
+        if (t.at != start && !(open && start - t.at <= SKIP)) continue;
         *event = trial;
         return true;
     }
@@ -170,5 +172,9 @@ void plim__message_parse(plim__reader *reader, const plim__message *message, con
     const char *open = strchr(message->sentence, '{'), *close = strchr(message->sentence, '}');
     if (open > message->sentence && !match_head(reader, &event, message->sentence, open, start)) return;
     if (!match(&t, &event, close + 1, close + strlen(close))) return;
+    /* jaxlib is built with TensorFlow's runtime inside */
+    if (strcmp(event.framework, "tensorflow") == 0 && plim__has(line, 400, "org_tensorflow")) event.framework = "jax";
+    bool measured = event.requested.known || event.limit.known || event.process.known || event.free.known;
+    if (!measured && plim__explains(reader, t.at)) return;
     plim__report(reader, &event, t.at);
 }

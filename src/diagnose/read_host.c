@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "diagnose/reader.h"
+#include "diagnose/talk.h"
 
 static plim__event host_event(plim__reader *reader, const char *framework, int strength, const char *start) {
     plim__event event = plim__event_at(reader, PLIM_GROUP_HOST, framework, plim__line_at(reader, start).at);
@@ -69,6 +70,8 @@ static void parse_memory_error(plim__reader *reader, const char *start, const ch
         return;
     if (plim__is_code_line(plim__line_at(reader, start)) || plim__has(line, 8, "except") || plim__has(line, 6, "raise"))
         return;
+    /* "Memory error: ..." is a heading; the exception's name has no blank */
+    if (memchr(start, ' ', (size_t)(end - start)) && t.at < t.end && *t.at == ':') return;
     if (plim__has(t, 20, ": std::bad_alloc")) return; /* read there: it may be a device's */
     if (plim__take(&t, " : bad allocation : cuda")) { /* a device's, thrown by an extension */
         plim__event device = plim__event_at(reader, PLIM_GROUP_RUNTIME, "cuda", line.at);
@@ -205,18 +208,45 @@ static void parse_killed(plim__reader *reader, const char *start, const char *en
     }
 }
 
+/* "it gets killed", "just \"Killed\" is printed": somebody's words, which count where memory is spoken of nearby. */
+static void parse_told_killed(plim__reader *reader, const char *start, const char *end) {
+    static const char *const verbs[] = {"was ",           "were ", "is ",  "are ",         "be ",      "been ",
+                                        "being ",         "gets ", "get ", "got ",         "getting ", "just ",
+                                        "automatically ", "\"",    "'",    "\xE2\x80\x9C", "`",        "\xE8\xA2\xAB"};
+    plim__text line = plim__line_at(reader, start);
+    if (line.end - line.at > 2000 || plim__is_code_line(line) || plim__is_change(line, start)) return;
+    if (reader->incident.is_set && (reader->incident.facts.facts & PLIM_FACT_WARNING)) return; /* judged with it */
+    bool told = false;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs && !told; i++) {
+        size_t length = strlen(verbs[i]);
+        told = (size_t)(start - line.at) >= length && memcmp(start - length, verbs[i], length) == 0;
+    }
+    if (!told || plim__has(plim__text_at(reader, end), 14, "by user") || plim__has(line, 2000, "timeout")) return;
+    const char *from = start - reader->begin > 600 ? start - 600 : reader->begin;
+    static const char *const memory[] = {"memory", " ram", "gb ram", "oom", "\xE5\x86\x85\xE5\xAD\x98"};
+    plim__text near = {from, reader->end - end > 600 ? end + 600 : reader->end};
+    if (!plim__has_any(near, memory, sizeof memory / sizeof *memory)) return;
+    bool slurm = plim__has(near, 1400, "slurm");
+    plim__event event = host_event(reader, slurm ? "slurm" : "kernel", PLIM_WEAK, start);
+    event.facts |= PLIM_FACT_SAID | (slurm ? PLIM_FACT_LIMIT : PLIM_FACT_KILLED);
+    plim__report(reader, &event, end);
+}
+
 /* The word alone on its line, in other languages. */
 static void parse_killed_word(plim__reader *reader, const char *start, const char *end) {
     plim__text line = trimmed_line(reader, start);
     bool pid_before = start > line.at && start - line.at > 6 && (plim__has(line, 80, " line ") || digit(start[-2]));
-    if ((start == line.at && line.end - end <= 4) || pid_before ||
+    bool behind_bar = line.end == end && start - line.at > 12 &&
+                      ((start[-1] == ' ' && start[-2] == ' ') || plim__has(line, 400, "%|"));
+    if ((start == line.at && line.end - end <= 4) || pid_before || behind_bar ||
         (start == line.at && end < line.end && end[0] == ' '))
         report_killed(reader, start, end);
 }
 
 /* 137 is SIGKILL, whoever sent it: memory is one reason of several unless the log says so. */
 static void report_code_137(plim__reader *reader, const char *start, const char *end) {
-    if (reader->oom_denied) return;
+    plim__text line = plim__line_at(reader, start);
+    if (reader->oom_denied || plim__is_supposed(line, start) || plim__explains(reader, end)) return;
     plim__event event = host_event(reader, "kernel", PLIM_WEAK, start);
     event.facts |= PLIM_FACT_KILLED | PLIM_FACT_POSSIBLE;
     plim__report(reader, &event, end);
@@ -271,7 +301,27 @@ static bool take_kubernetes_limit(plim__text t, plim_amount *limit) {
 /* "OOMKilled: false", "\"OOMKilled\": false": the container's state, and it was not. */
 static bool says_no(plim__text t) {
     while (t.at < t.end && strchr(" \t\"':=\\", *t.at) && *t.at) t.at++;
+    if (!plim__take(&t, "showed ") && !plim__take(&t, "shows ") && !plim__take(&t, "was ")) plim__take(&t, "is ");
     return plim__take(&t, "false") || plim__take(&t, "no") || plim__take(&t, "0");
+}
+
+/* "my job is OOM-killed", "the process was killed (OOM)": counts only when somebody tells of it. */
+static void report_told(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start);
+    if (plim__is_code_line(line) || plim__is_change(line, start)) return;
+    if (plim__explains(reader, end) || plim__is_supposed(line, start)) return;
+    plim__event event = host_event(reader, "kernel", PLIM_WEAK, start);
+    event.facts |= PLIM_FACT_KILLED | PLIM_FACT_SAID;
+    plim__report(reader, &event, end);
+}
+
+/* A sentence has many words, and the state stands among them; in a state's line it is a value. */
+static bool is_in_sentence(plim__text line, const char *start) {
+    int words = 0;
+    for (const char *c = line.at; c + 1 < line.end; c++)
+        words += *c == ' ' && ((c[1] >= 'a' && c[1] <= 'z') || (c[1] >= 'A' && c[1] <= 'Z'));
+    if (words < 9 || start == line.at) return false;
+    return start[-1] == ' ' && !(start - line.at > 1 && strchr(":=|", start[-2]));
 }
 
 static void parse_oomkilled(plim__reader *reader, const char *start, const char *end) {
@@ -282,12 +332,22 @@ static void parse_oomkilled(plim__reader *reader, const char *start, const char 
             reader->incident.is_set = false;
         return;
     }
+    /* "gets OOM killed" is a sentence, the state has no blank */
+    if (memchr(start, ' ', (size_t)(end - start))) {
+        report_told(reader, start, end);
+        return;
+    }
     bool told = plim__has_before(line.at, start, 24, "reason");
+    if (!told && (plim__explains(reader, end) || plim__is_supposed(line, start))) return;
     if (plim__is_code_line(line) || (!told && line.end - line.at < 400 && plim__is_talk(line)) ||
         (told && plim__has(line, 400, "shows the reason")))
         return;
     plim__event event = host_event(reader, "kubernetes", PLIM_STRONG + 1, start);
     event.facts |= PLIM_FACT_LIMIT;
+    if (!told && is_in_sentence(line, start)) {
+        event.facts |= PLIM_FACT_SAID;
+        event.strength = PLIM_WEAK;
+    }
     const char *from = start - reader->begin > 2000 ? start - 2000 : reader->begin;
     const char *to = reader->end - end > 3000 ? end + 3000 : reader->end;
     if (!take_kubernetes_limit((plim__text){end, to}, &event.limit))
@@ -336,6 +396,21 @@ static void parse_dask(plim__reader *reader, const char *start, const char *end)
     plim__report(reader, &event, end);
 }
 
+/* "Mark-Compact 4097.2 (4150.9) -> 4097.2 (4150.9) MB": the collector's last line tells how full the heap was. */
+static void parse_node(plim__reader *reader, const char *start, const char *end) {
+    plim__event event = host_event(reader, "node", PLIM_FULL, start);
+    event.facts |= PLIM_FACT_LIMIT | PLIM_FACT_HEAP;
+    const char *from = start - reader->begin > 3000 ? start - 3000 : reader->begin;
+    plim__text told = {from, start};
+    while (plim__seek(&told, 3000, "Mark-")) {
+        plim__text line = {told.at, told.at};
+        while (line.end < start && *line.end != '\n') line.end++;
+        plim_amount used;
+        if (plim__seek(&line, 120, "-> %m (%m) MB", &used, &(plim_amount){0})) event.process = used;
+    }
+    plim__report(reader, &event, end);
+}
+
 static void parse_deepspeed(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end);
     if (!plim__take(&t, " = -9") && !plim__take(&t, " = 137")) return;
@@ -376,11 +451,16 @@ static void parse_mmap(plim__reader *reader, const char *start, const char *end)
 
 static void parse_no_space(plim__reader *reader, const char *start, const char *end) {
     plim__text line = plim__line_at(reader, start);
-    if (!plim__has(line, 2000, "/dev/shm") && !plim__has(plim__text_at(reader, end), 40, "/dev/shm")) return;
+    /* semaphores of multiprocessing live there, too */
+    if (!plim__has(line, 2000, "/dev/shm") && !plim__has(plim__text_at(reader, end), 40, "/dev/shm") &&
+        !plim__before(reader, start, 300, "SemLock"))
+        return;
     report_loader(reader, start, end, PLIM_FACT_SHM);
 }
 
 static void parse_bad_alloc(plim__reader *reader, const char *start, const char *end) {
+    bool thrown = plim__before(reader, start, 40, "instance of") || plim__before(reader, start, 12, "what()");
+    if (!thrown && (plim__is_change(plim__line_at(reader, start), start) || plim__explains(reader, end))) return;
     if (plim__is_code_line(plim__line_at(reader, start)) && !plim__has(plim__line_at(reader, start), 40, "what()"))
         return;
     plim__text after = plim__text_at(reader, end), line = plim__line_at(reader, start);
@@ -427,6 +507,7 @@ const plim__row plim__rows_host[] = {
     {"memory:usage", parse_usage},
     {"killedasaresultoflimitof", parse_constraint},
     {"killed", parse_killed},
+    {"killed", parse_told_killed},
     {"get\xC3\xB6tet", parse_killed_word},
     {"processusarr\xC3\xAAt\xC3\xA9", parse_killed_word},
     {"tu\xC3\xA9", parse_killed_word},
@@ -451,11 +532,14 @@ const plim__row plim__rows_host[] = {
     {"out_of_me+", report_slurm},
     {"state=out_of_memory", report_slurm},
     {"oomkilled", parse_oomkilled},
+    {"oom-killed", report_told},
+    {"killed(oom)", report_told},
     {"nodewasrunninglowonmemory", parse_ray},
     {"noderunninglowonmemory", parse_ray},
     {"exceedsthememoryusagethreshold", parse_ray},
     {"worker(s)werekilled", parse_ray_workers},
     {"workers(tasks/actors)killed", parse_ray_workers},
+    {"javascriptheapoutofmemory", parse_node},
     {"exitswithreturncode", parse_deepspeed},
     {"memorybudget", parse_dask},
     {"iskilledbysignal:", parse_loader},

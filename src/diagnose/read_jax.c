@@ -22,7 +22,7 @@ static void parse_while(plim__reader *reader, const char *start, const char *end
     plim__text t = plim__text_at(reader, end);
     event.kind = "gpu";
     if (!plim__take(&t, " %n bytes", &event.requested) && !plim__take(&t, " %S", &event.requested)) return;
-    if (plim__before(reader, start, 200, "TPU")) event.kind = "tpu";
+    if (plim__before(reader, start, 200, "TPU") && !plim__before(reader, start, 200, "output")) event.kind = "tpu";
     plim__report(reader, &event, t.at);
 }
 
@@ -31,7 +31,9 @@ static void parse_allocating(plim__reader *reader, const char *start, const char
     plim__event event = jax_event(reader, start);
     plim__text t = plim__text_at(reader, end);
     if (!plim__take(&t, " %n bytes", &event.requested)) return;
-    event.kind = "gpu";
+    bool host = plim__before(reader, start, 200, "falling back to CPU"); /* JAX has the same words for every device */
+    event.kind = host ? "host" : "gpu";
+    if (host) event.facts |= PLIM_FACT_HOST;
     bool cupy = plim__before(reader, start, 120, "cupy");
     if (plim__take(&t, " (allocated so far: %n bytes", &event.allocated)) {
         cupy = true;

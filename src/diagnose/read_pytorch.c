@@ -1,8 +1,10 @@
 /* PyTorch's messages: the caching allocators of every device, and the host's. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "diagnose/reader.h"
+#include "diagnose/talk.h"
 
 /* --- device memory: what stands before "Tried to allocate" ---------------------------------------------------- */
 
@@ -13,6 +15,7 @@ typedef struct backend {
 
 static const backend backends[] = {
     {"CUDA out of memory.", "gpu", 0},
+    {"CUDA out of memory,", "gpu", 0},
     {"HIP out of memory.", "gpu", 0},
     {"XPU out of memory.", "xpu", 0},
     {"NPU out of memory.", "npu", 0},
@@ -31,6 +34,16 @@ static const backend *find_backend(plim__reader *reader, const char *at) {
             if (t.at > best_at) best = &backends[i], best_at = t.at;
     }
     return best;
+}
+
+/* "8.63 GiB resrved in total": the message typed from a screen. */
+static bool take_total(plim__text *t, plim_amount *amount) {
+    plim__text s = *t;
+    if (!plim__take(&s, "%S ", amount)) return false;
+    while (s.at < s.end && isalpha((unsigned char)*s.at)) s.at++;
+    if (!plim__take(&s, " in total")) return false;
+    *t = s;
+    return true;
 }
 
 /* "(GPU 0; 7.97 GiB total capacity; 4.14 GiB already allocated; 3.11 GiB free; 163.19 MiB cached)" */
@@ -54,7 +67,7 @@ static void take_short_list(plim__text *t, plim__event *event) {
             if (event->allocated.known && amount.known)
                 event->reserved = plim__rounded((double)event->allocated.bytes + (double)amount.bytes);
             event->version = "PyTorch 1.0 to 1.3";
-        } else if (plim__take(t, "%S reserved in total", &amount)) {
+        } else if (plim__take(t, "%S reserved in total", &amount) || take_total(t, &amount)) {
             event->reserved = amount;
             plim__take(t, " by PyTorch");
             plim__text hint = *t;
@@ -88,7 +101,7 @@ static void take_process(processes *list, plim_amount amount, bool own) {
 }
 
 /* "GPU 0 has a total capacity of <S> of which <S> is free. Process 1 has <S> memory in use. Of the allocated ..." */
-static void take_sentences(plim__text *t, plim__event *event, processes *list) {
+static void take_sentences(plim__reader *reader, plim__text *t, plim__event *event, processes *list) {
     plim_amount amount;
     int64_t pid;
     for (;;) {
@@ -98,7 +111,11 @@ static void take_sentences(plim__text *t, plim__event *event, processes *list) {
                 event->version = "PyTorch 2.2 or later";
             else if (plim__take(t, "ty"))
                 event->version = "PyTorch 2.1";
-            if (!plim__take(t, " of %S", &event->capacity)) break;
+            if (!plim__take(t, " of %S", &event->capacity)) {
+                plim__take(t, " of");
+                plim__note_unread(reader, event, *t, "the capacity");
+                break;
+            }
             plim__take(t, " .");
         } else if (plim__take(t, "has total %S", &amount)) { /* typed by hand */
             event->capacity = amount;
@@ -157,9 +174,17 @@ static void take_mps(plim__reader *reader, const char *at, plim__event *event) {
     plim__take(&t, " , max allowed: %S", &event->limit);
 }
 
+/* Other devices' allocators kept the wording of the version that they were made from. */
+static void drop_version(plim__event *event) {
+    if (strcmp(event->kind, "npu") == 0 ||
+        (strcmp(event->kind, "xpu") == 0 && event->version && strcmp(event->version, "PyTorch 2.2 or later") != 0))
+        event->version = NULL;
+}
+
 static void parse_tried(plim__reader *reader, const char *start, const char *end) {
     /* the CPU's allocator says "you tried", TensorFlow's "] tried to allocate 0 bytes" */
-    bool sentence = start - reader->begin > 1 && plim__has_before(reader->begin, start, 20, "of memory.");
+    bool sentence = start - reader->begin > 1 && (plim__has_before(reader->begin, start, 20, "of memory.") ||
+                                                  plim__has_before(reader->begin, start, 20, "of memory,"));
     if (*start != 'T' && !sentence) return;
     plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);
     plim__text t = plim__text_at(reader, end);
@@ -190,28 +215,59 @@ static void parse_tried(plim__reader *reader, const char *start, const char *end
         event.kind = "npu";
         take_short_list(&t, &event);
     } else if (plim__take(&t, " GPU %i", &event.index) || plim__take(&t, " NPU %i", &event.index)) {
-        take_sentences(&t, &event, &list);
+        take_sentences(reader, &t, &event, &list);
         settle_processes(&event, &list);
     }
+    /* the exception has its own name since 1.13 */
+    bool listed = event.version && (strcmp(event.version, "PyTorch 1.4 to 1.9") == 0 ||
+                                    strcmp(event.version, "PyTorch 1.10 to 2.0") == 0);
+    if (listed && plim__before(reader, start, 60, "OutOfMemoryError")) event.version = "PyTorch 1.13 to 2.0";
+    drop_version(&event);
     plim__report(reader, &event, t.at);
+}
+
+/* "RuntimeError: ", "OutOfMemoryError: ": no word stands between. */
+static bool follows_error(const plim__reader *reader, const char *at) {
+    const char *c = at;
+    while (c > reader->begin && at - c < 12 && strchr(": \t\n\"'`(*>", c[-1])) c--;
+    return plim__has_before(reader->begin, c, 5, "Error") || plim__has_before(reader->begin, c, 9, "Exception");
+}
+
+/* A quotation inside a sentence; the value of a field ("error": "...") is none. */
+static bool is_quoted(const plim__reader *reader, const char *start, plim__text after) {
+    const char *c = start;
+    if (c == reader->begin || (c[-1] != '"' && c[-1] != '\'') || after.at >= after.end || *after.at != c[-1])
+        return false;
+    for (c--; c > reader->begin && c[-1] == ' ';) c--;
+    if (c == reader->begin || strchr(":=([{,\n", c[-1])) return false;
+    plim__text rest = {after.at + 1, after.end};
+    while (rest.at < rest.end && *rest.at == ' ') rest.at++;
+    return rest.at < rest.end && ((*rest.at >= 'a' && *rest.at <= 'z') || *rest.at == '?');
 }
 
 /* The head without the rest: a paste that was cut, or an old build. Words about it are not it. */
 static void parse_head(plim__reader *reader, const char *start, const char *end) {
     plim__text t = plim__text_at(reader, end), line = plim__line_at(reader, start);
     if (plim__is_code_line(line)) return;
-    plim__take(&t, ".");
+    if (!plim__take(&t, ".")) plim__take(&t, ",");
     plim__text rest = t;
     if (plim__take(&rest, " Tried to allocate")) return; /* read there */
+    if (t.at > end && t.at[-1] == ',') t.at--;
     if (plim__take(&rest, " (MPS allocated:") && plim__has(rest, 200, "Tried to allocate")) return;
     bool ends = t.at >= t.end || *t.at == '\n' || *t.at == '"' || *t.at == '\'' || plim__has(t, 6, "Tried");
-    bool exception = plim__before(reader, start, 24, "Error");
-    if (!ends && !exception) return;
+    bool exception = follows_error(reader, start);
+    if (!ends && plim__explains(reader, t.at)) return;
+    bool said = (!ends || is_quoted(reader, start, t)) && !exception; /* counts only when somebody tells of it */
+    if (said && (plim__is_change(line, start) || plim__is_supposed(line, start))) return;
     plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", line.at);
     event.kind = plim__has((plim__text){start, end}, 3, "XPU")   ? "xpu"
                  : plim__has((plim__text){start, end}, 3, "NPU") ? "npu"
                  : plim__has((plim__text){start, end}, 3, "MPS") ? "mps"
                                                                  : "gpu";
+    if (said) {
+        event.facts |= PLIM_FACT_SAID | PLIM_FACT_NAME_ONLY;
+        event.strength = PLIM_WEAK;
+    }
     if (strcmp(event.kind, "mps") == 0 && plim__take(&t, " (MPS allocated: %S", &event.allocated)) {
         plim__take(&t, " , other allocations: %S", &event.used);
         plim__take(&t, " , max allowed: %S", &event.limit);
@@ -235,7 +291,7 @@ static void parse_capacity(plim__reader *reader, const char *start, const char *
         processes list = {0};
         if (!plim__seek(&t, 48, "GPU %i has a total", &event.index)) return;
         t.at = start;
-        take_sentences(&t, &event, &list);
+        take_sentences(reader, &t, &event, &list);
         settle_processes(&event, &list);
     }
     if (event.capacity.known && event.allocated.known) plim__report(reader, &event, t.at);
@@ -265,7 +321,7 @@ static void parse_async(plim__reader *reader, const char *start, const char *end
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "julia";
     } else if (plim__has(after, 240, "ggml") || plim__before(reader, start, 200, "ggml") ||
-               plim__before(reader, start, 200, "llama")) {
+               plim__before(reader, start, 200, "llama_") || plim__before(reader, start, 200, "llama runner")) {
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "llama.cpp";
         int64_t index;
@@ -283,6 +339,10 @@ static void parse_thc(plim__reader *reader, const char *start, const char *end) 
     plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", plim__line_at(reader, start).at);
     event.kind = "gpu";
     event.version = "PyTorch 0.1 to 0.4";
+    if (plim__has(t, 60, "torch/lib/THC") || plim__before(reader, start, 120, "torch/lib/THC"))
+        event.version = "PyTorch 0.1 to 0.3";
+    if (plim__has(t, 60, "aten/src/THC") || plim__before(reader, start, 120, "aten/src/THC"))
+        event.version = "PyTorch 0.4";
     plim__report(reader, &event, t.at);
 }
 

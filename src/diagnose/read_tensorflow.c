@@ -43,18 +43,30 @@ static void take_device(plim__text t, size_t reach, plim__event *event) {
     }
 }
 
+static void take_name(plim__text name, plim__event *event) {
+    plim__skip_blank(&name);
+    size_t length = 0;
+    while (name.at < name.end && (unsigned char)*name.at > ' ' && *name.at != ']' && *name.at != '}' &&
+           length + 1 < sizeof event->op)
+        event->op[length++] = *name.at++;
+    event->op[length] = 0;
+}
+
+/* "[[{{node a/b}}]]", "[[node a/b (defined at ...)]]", "[Op:GatherV2]": the name alone. */
+static void take_op(plim__text t, plim__event *event) {
+    static const char *const heads[] = {"[[{{node", "[[node", "[Op:"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        plim__text name = t;
+        if (!event->op[0] && plim__seek(&name, 160, heads[i]) && name.at < name.end && *name.at != ':')
+            take_name(name, event);
+    }
+}
+
 /* "[[Node: a/b = Sub[T=DT_FLOAT, _device=...](...)]]": the type and the place, where the message has neither. */
 static void take_node(plim__text t, plim__event *event) {
     plim__text node = t;
     if (!plim__seek(&node, 600, "[[Node:")) return;
-    if (!event->op[0]) {
-        plim__text name = node;
-        plim__skip_blank(&name);
-        size_t length = 0;
-        while (name.at < name.end && (unsigned char)*name.at > ' ' && *name.at != ']' && length + 1 < sizeof event->op)
-            event->op[length++] = *name.at++;
-        event->op[length] = 0;
-    }
+    if (!event->op[0]) take_name(node, event);
     const char *stop = node.at;
     while (stop < node.end && stop - node.at < 1500 && memcmp(stop, "]]", node.end - stop > 1 ? 2 : 1) != 0) stop++;
     plim__text inside = {node.at, stop};
@@ -94,13 +106,13 @@ static void parse_oom(plim__reader *reader, const char *start, const char *end) 
     plim__text t = plim__text_at(reader, end);
     event.facts |= PLIM_FACT_TENSORFLOW;
     event.strength = PLIM_FULL;
-    plim__take(&t, " with shape");
-    if (plim__take(&t, "[")) {
+    bool typed = !plim__take(&t, " with shape") && plim__take(&t, " of shape"); /* by hand */
+    if (plim__take(&t, typed ? " [" : "[")) {
         event.rank = plim__take_dims(&t, ']', event.shape);
     } else {
         int rank = take_old_dims(&t, event.shape);
         event.rank = rank > 0 ? rank : -1;
-        event.version = "TensorFlow 0.5 to 0.7";
+        if (!typed) event.version = "TensorFlow 0.5 to 0.7";
     }
     char word[32];
     if (plim__take(&t, " and type ")) {
@@ -113,6 +125,7 @@ static void parse_oom(plim__reader *reader, const char *start, const char *end) 
     }
     if (plim__has(t, 80, "DmlAlloc")) event.kind = "gpu";
     const char *stop = t.at;
+    take_op(t, &event);
     take_node(t, &event);
     plim__event_size(&event);
     if (event.kind && strcmp(event.kind, "host") == 0) event.facts |= PLIM_FACT_HOST;

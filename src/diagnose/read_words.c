@@ -3,39 +3,12 @@
 #include <string.h>
 
 #include "diagnose/reader.h"
-
-/* As they are written: here a blank is a blank. */
-static bool has_any(plim__text line, const char *const *words, size_t count) {
-    for (const char *at = line.at; at < line.end; at++)
-        for (size_t i = 0; i < count; i++) {
-            if ((*at | 32) != (words[i][0] | 32)) continue;
-            size_t length = strlen(words[i]);
-            if ((size_t)(line.end - at) >= length && strncasecmp(at, words[i], length) == 0) return true;
-        }
-    return false;
-}
-
-bool plim__is_talk(plim__text line) {
-    static const char *const words[] = {"if you",     " may ",      "might",     "could ",         "avoid",
-                                        "prevent",    "in case",    "how to",    "would ",         "should",
-                                        " can ",      "reduce",     "fix",       "warning:",       "handle",
-                                        "lead to",    "leads to",   "likely to", "cause an",       "causes ",
-                                        "because",    "to cause",   "sometimes", "usually",        "unless",
-                                        "whether",    " test ",     "whenever",  "catch",          "except ",
-                                        "raise ",     "isinstanc",  "import ",   "#define",        "return ",
-                                        "issue with", "instead",    "not out-",  "isn't",          "is not out",
-                                        "?",          "guard",      "without",   "improve",        "support",
-                                        "adds ",      "added ",     "when the",  "something like", "you are getting",
-                                        "hints",      "what to do", "proposes",  "if a ",          "such as",
-                                        "e.g.",       "risk",       "before it", "until ",         "limits.",
-                                        "sizing",     "memory leak"};
-    return has_any(line, words, sizeof words / sizeof *words);
-}
+#include "diagnose/talk.h"
 
 static bool is_error(plim__text line) {
     static const char *const words[] = {"error", "failed", "fatal", "exception", "fault",
                                         "abort", "crash",  "panic", "killed",    "terminat"};
-    return has_any(line, words, sizeof words / sizeof *words);
+    return plim__has_any(line, words, sizeof words / sizeof *words);
 }
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -50,6 +23,8 @@ static void report_words(plim__reader *reader, const char *start, const char *en
     event.kind = host ? NULL : "gpu";
     event.strength = PLIM_WEAK;
     event.facts |= PLIM_FACT_POSSIBLE;
+    plim__text rest = plim__text_at(reader, end);
+    if (plim__take(&rest, " errors")) event.facts |= PLIM_FACT_SAID; /* a log has one at a time */
     plim__report(reader, &event, end < line.end ? line.end : end);
 }
 
@@ -80,7 +55,7 @@ static void parse_class(plim__reader *reader, const char *start, const char *end
     static const char *const code[] = {"except ", "except(",      "raise ",  "isinstance", "catch",
                                        "import ", "getattr",      "hasattr", "with ",      "def ",
                                        "class ",  "assertRaises", "OOM_EXC"};
-    if (plim__is_code_line(line) || has_any(line, code, sizeof code / sizeof *code)) return;
+    if (plim__is_code_line(line) || plim__has_any(line, code, sizeof code / sizeof *code)) return;
     bool torch = plim__has_before(line.at, start, 12, "torch.") || plim__has_before(line.at, start, 12, "torch.cuda.");
     const char *first = line.at;
     while (first < start && strchr(" \t>|*`#E'\"", *first)) first++;
@@ -107,6 +82,64 @@ static void parse_exhausted(plim__reader *reader, const char *start, const char 
     plim__report(reader, &event, end < line.end ? line.end : end);
 }
 
+/* "CUDA is out of memory", "out of GPU memory", "OOM error": counts only when somebody tells of it. */
+static void parse_said(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start);
+    if (plim__is_code_line(line) || plim__is_change(line, start) || plim__explains(reader, end)) return;
+    if (start > line.at && is_letter(start[-1])) return;
+    bool gpu = plim__has((plim__text){start, end}, 20, "gpu") || plim__has((plim__text){start, end}, 20, "cuda");
+    plim__event event = plim__event_at(reader, PLIM_GROUP_WORDS, gpu ? "cuda" : "unknown", line.at);
+    event.kind = gpu ? "gpu" : NULL;
+    event.strength = PLIM_WEAK;
+    event.facts |= PLIM_FACT_SAID | PLIM_FACT_NAME_ONLY;
+    plim__report(reader, &event, end);
+}
+
+/* "it went out of memory", "still getting the error Out of memory": somebody's words in a sentence. */
+static void parse_told(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start);
+    if (line.end - line.at > 2000 || plim__is_code_line(line) || plim__is_change(line, start)) return;
+    static const char *const printed[] = {"trying to allocate", ".cc:", ".cpp:", ".cu:"};
+    if (plim__has_any(line, printed, sizeof printed / sizeof *printed)) return;
+    uint64_t begin = reader->origin + (uint64_t)(line.at - reader->begin);
+    if (reader->incident.is_set && reader->incident.end > begin) return; /* a message of this line */
+    if (*start == '(') start++, end--;
+    if (!strchr("oOmMiuInN", *start)) start = end - 3; /* "got OOM": the word itself */
+    if ((start > line.at && is_letter(start[-1])) || (end < line.end && (is_letter(*end) || *end == '_'))) return;
+    if (plim__is_supposed(line, start) || plim__explains(reader, end)) return;
+    size_t length = (size_t)(line.end - line.at);
+    bool gpu = plim__has(line, length, "cuda") || plim__has(line, length, "gpu") || plim__has(line, length, "vram");
+    plim__event event = plim__event_at(reader, PLIM_GROUP_WORDS, gpu ? "cuda" : "unknown", line.at);
+    event.kind = gpu ? "gpu" : NULL;
+    event.strength = PLIM_WEAK;
+    event.facts |= PLIM_FACT_SAID | PLIM_FACT_NAME_ONLY;
+    plim__report(reader, &event, end);
+}
+
+/* "OOM", or memory of the card (or of the host) that is short or overflows, in Chinese. */
+static void parse_told_chinese(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = plim__line_at(reader, start), said = {start, end};
+    uint64_t begin = reader->origin + (uint64_t)(line.at - reader->begin);
+    if (reader->incident.is_set && reader->incident.end > begin) return;
+    /* reported, shown, met, again: documentation names the condition without them */
+    static const char *const verbs[] = {"\xE6\x8A\xA5",
+                                        "\xE6\x8F\x90\xE7\xA4\xBA",
+                                        "\xE6\x98\xBE\xE7\xA4\xBA",
+                                        "\xE5\x87\xBA\xE7\x8E\xB0",
+                                        "\xE8\xBF\x98\xE6\x98\xAF",
+                                        "\xE7\x88\x86",
+                                        "\xE9\x80\xA0\xE6\x88\x90"};
+    if (!plim__has_any((plim__text){start - line.at > 90 ? start - 90 : line.at, end}, verbs,
+                       sizeof verbs / sizeof *verbs))
+        return;
+    bool host = plim__has(said, 16, "\xE5\x86\x85\xE5\xAD\x98");
+    plim__event event = plim__event_at(reader, PLIM_GROUP_WORDS, host ? "unknown" : "cuda", line.at);
+    event.kind = host ? NULL : "gpu";
+    event.strength = PLIM_WEAK;
+    event.facts |= PLIM_FACT_SAID | PLIM_FACT_NAME_ONLY;
+    plim__report(reader, &event, end);
+}
+
 /* What llama.cpp says when a second try worked. */
 static void parse_recovered(plim__reader *reader, const char *start, const char *end) {
     (void)start, (void)end;
@@ -118,6 +151,41 @@ const plim__row plim__rows_words[] = {
     {"outofmemoryerror", parse_class},
     {"resourceexhaustederror", parse_exhausted},
     {"outofmemory", parse_words},
+    {"outofmemory", parse_told},
+    {"\xE6\x8A\xA5oom", parse_told_chinese},
+    {"\xE9\x80\xA0\xE6\x88\x90oom", parse_told_chinese},
+    {"\xE6\x98\xBE\xE5\xAD\x98\xE4\xB8\x8D\xE8\xB6\xB3", parse_told_chinese},
+    {"\xE6\x98\xBE\xE5\xAD\x98\xE6\xBA\xA2\xE5\x87\xBA", parse_told_chinese},
+    {"\xE7\x88\x86\xE6\x98\xBE\xE5\xAD\x98", parse_told_chinese},
+    {"\xE5\x86\x85\xE5\xAD\x98\xE4\xB8\x8D\xE8\xB6\xB3", parse_told_chinese},
+    {"outofmemeory", parse_told},
+    {"outofmemmory", parse_told},
+    {"outofgpumemory", parse_told},
+    {"outofvram", parse_told},
+    {"outofram", parse_told},
+    {"out-of-memory", parse_told},
+    {"hbmoom", parse_told},
+    {"(oom)", parse_told},
+    {"insufficientram", parse_told},
+    {"unsufficientram", parse_told},
+    {"notenoughram", parse_told},
+    {"anoom", parse_told},
+    {"theoom", parse_told},
+    {"cudaoom", parse_told},
+    {"gpuoom", parse_told},
+    {"gotoom", parse_told},
+    {"getoom", parse_told},
+    {"gettingoom", parse_told},
+    {"getsoom", parse_told},
+    {"goesoom", parse_told},
+    {"hitoom", parse_told},
+    {"hitsoom", parse_told},
+    {"intooom", parse_told},
+    {"oomissue", parse_told},
+    {"oomproblem", parse_told},
+    {"oomcrash", parse_told},
+    {"memoryoverflow", parse_told},
+    {"memoryerror", parse_told},
     {"out-of-memory", parse_words},
     {"runoutofmemory", parse_words},
     {"notenoughmemory", parse_words},
@@ -136,6 +204,11 @@ const plim__row plim__rows_words[] = {
     {"exceededmemorylimit", parse_words},
     {"memorylimitexceeded", parse_words},
     {"exceedsmemorylimit", parse_words},
+    {"cudaisoutofmemory", parse_said},
+    {"cuda_out_of_memory", parse_said},
+    {"cudamallocerror", parse_said},
+    {"outofgpumemory", parse_said},
+    {"oomerror", parse_said},
     {"serverislistening", parse_recovered},
     {"modelloaded", parse_recovered},
     {0},

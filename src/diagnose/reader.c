@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnose/talk.h"
+
 void plim__reader_init(plim__reader *reader) {
     memset(reader, 0, sizeof *reader);
     reader->created_mb = -1;
@@ -26,6 +28,12 @@ plim__text plim__line_at(const plim__reader *reader, const char *at) {
     while (begin > reader->begin && begin[-1] != '\n') begin--;
     while (end < reader->end && *end != '\n') end++;
     return (plim__text){begin, end};
+}
+
+bool plim__explains(plim__reader *reader, const char *end) {
+    bool explains = plim__is_described((plim__text){end, reader->end});
+    reader->described += explains;
+    return explains;
 }
 
 plim__text plim__text_at(const plim__reader *reader, const char *at) { return (plim__text){at, reader->end}; }
@@ -51,15 +59,32 @@ void plim__note_unread(plim__reader *reader, plim__event *event, plim__text at, 
 
 /* --- does the run go on? -------------------------------------------------------------------------------------- */
 
+/* Four plain words in a row before any bracket, and no keyword in front. */
+static bool opens_sentence(plim__text t) {
+    static const char *const keywords[] = {"for ",    "if ",  "elif ",  "while ", "return ", "with ",
+                                           "assert ", "del ", "yield ", "from ",  "not ",    "import ",
+                                           "async ",  "def ", "class ", "else"};
+    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
+        if (plim__take(&(plim__text){t.at, t.end}, keywords[i])) return false;
+    int words = 0;
+    while (t.at < t.end && words < 4) {
+        const char *start = t.at;
+        while (t.at < t.end && ((*t.at >= 'a' && *t.at <= 'z') || (*t.at >= 'A' && *t.at <= 'Z'))) t.at++;
+        if (t.at == start || t.at >= t.end || *t.at != ' ') return false;
+        words++, t.at++;
+    }
+    return words == 4;
+}
+
 bool plim__is_code_line(plim__text line) {
     plim__text t = line;
     size_t indent = 0;
     while (t.at < t.end && (*t.at == ' ' || *t.at == '\t')) t.at++, indent++;
     if (plim__take(&t, "File \"")) return true;
-    if (indent < 2) return false;
+    if (indent < 2 || line.end - line.at > 240) return false; /* no statement is that long */
     size_t length = (size_t)(t.end - t.at);
     if (plim__has(t, 6, "raise ") || plim__has(t, 6, "if ") || plim__has(t, 8, "except ")) return true;
-    if (plim__has(t, length, "Error:") || plim__has(t, length, "what():")) return false;
+    if (plim__has(t, length, "Error:") || plim__has(t, length, "what():") || opens_sentence(t)) return false;
     /* a statement: a call or an assignment, and no sentence */
     return memchr(t.at, '(', (size_t)(t.end - t.at)) || memchr(t.at, '=', (size_t)(t.end - t.at)) ||
            memchr(t.at, '^', (size_t)(t.end - t.at));
@@ -69,6 +94,22 @@ static bool has_digit(plim__text line) {
     for (const char *c = line.at; c < line.end; c++)
         if (*c >= '0' && *c <= '9') return true;
     return false;
+}
+
+/* "[   18.297989] file_mapped 0": what the kernel writes between the parts of its report, names of functions and figures of
+ * the group, tells nothing of the run. */
+static bool is_kernel_line(plim__text line) {
+    plim__text t = line;
+    while (t.at < t.end && (*t.at == ' ' || *t.at == '\t')) t.at++;
+    if (plim__has(line, 64, " kernel: ")) return true;
+    if (t.at == t.end || *t.at++ != '[') return false;
+    while (t.at < t.end && *t.at == ' ') t.at++;
+    const char *seconds = t.at;
+    while (t.at < t.end && *t.at >= '0' && *t.at <= '9') t.at++;
+    const char *point = t.at;
+    if (point == seconds || t.at == t.end || *t.at++ != '.') return false;
+    while (t.at < t.end && *t.at >= '0' && *t.at <= '9') t.at++;
+    return t.at - point == 7 && t.at < t.end && *t.at == ']';
 }
 
 static bool shows_progress(plim__text line) {
@@ -83,7 +124,7 @@ static bool shows_progress(plim__text line) {
     size_t length = (size_t)(line.end - line.at);
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         if (plim__has(line, length, always[i])) return true;
-    if (!has_digit(line) || plim__is_code_line(line)) return false;
+    if (!has_digit(line) || plim__is_code_line(line) || is_kernel_line(line)) return false;
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
         if (plim__has(line, length, never[i])) return false;
     for (size_t i = 0; i < sizeof with_number / sizeof *with_number; i++)
@@ -252,7 +293,7 @@ static void merge(plim__reader *reader, const plim__event *event) {
     plim__incident *incident = &reader->incident;
     plim__event *facts = &incident->facts;
     /* doubts hold only while nothing better was said */
-    plim__facts doubts = (PLIM_FACT_NAME_ONLY | PLIM_FACT_POSSIBLE) & ~(facts->facts & event->facts);
+    plim__facts doubts = (PLIM_FACT_NAME_ONLY | PLIM_FACT_POSSIBLE | PLIM_FACT_SAID) & ~(facts->facts & event->facts);
     bool driver = (event->facts & PLIM_FACT_DRIVER) != 0;
     if (driver && incident->confirmed) return; /* the driver's share of a failure that is already told */
     if (!driver && !incident->confirmed && (facts->facts & PLIM_FACT_DRIVER) &&
@@ -260,6 +301,8 @@ static void merge(plim__reader *reader, const plim__event *event) {
         facts->requested = (plim_amount){0};
     if (driver && facts->requested.known && event->requested.known && event->requested.bytes < facts->requested.bytes)
         facts->facts |= PLIM_FACT_FALLING;
+    if ((event->facts & PLIM_FACT_CUT) && !incident->unread[0])
+        memcpy(incident->unread, reader->unread, sizeof incident->unread);
     if (event->strength > facts->strength) {
         plim__event stronger = *event;
         merge_amounts(&stronger, facts);
@@ -280,9 +323,11 @@ static void merge(plim__reader *reader, const plim__event *event) {
 void plim__report(plim__reader *reader, plim__event *event, const char *end) {
     plim__incident *incident = &reader->incident;
     event->end = end;
+    if (plim__in_diff((plim__text){reader->begin, reader->end}, plim__line_at(reader, event->begin))) return;
     bool warning = (event->facts & PLIM_FACT_WARNING) != 0;
     /* nothing that did not fail replaces something that did */
-    if (warning && incident->is_set && !(incident->facts.facts & PLIM_FACT_WARNING)) return;
+    bool doubtful = (incident->facts.facts & PLIM_FACT_SAID) && incident->facts.group == PLIM_GROUP_HOST;
+    if (warning && incident->is_set && !doubtful && !(incident->facts.facts & PLIM_FACT_WARNING)) return;
     uint64_t position = reader->origin + (uint64_t)(end - reader->begin);
     uint64_t first = reader->origin + (uint64_t)(event->begin > reader->begin ? event->begin - reader->begin : 0);
     if (is_echo(reader, event)) {

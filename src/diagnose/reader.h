@@ -69,6 +69,7 @@ typedef uint64_t plim__facts;
 #define PLIM_FACT_CUT               ((plim__facts)1 << 37) /* a figure is cut off or garbled */
 #define PLIM_FACT_ASYNC             ((plim__facts)1 << 38) /* cudaMallocAsync */
 #define PLIM_FACT_CHUNK             ((plim__facts)1 << 39) /* the figure is the pool's chunk, not a tensor */
+#define PLIM_FACT_SAID              ((plim__facts)1 << 41) /* only words in a sentence */
 #define PLIM_FACT_STARTUP           ((plim__facts)1 << 40) /* before anything was taken: others have it */
 
 /* How much a message says; the strongest of an incident names the framework. */
@@ -119,7 +120,11 @@ typedef struct plim__reader {
     /* said once, at the start of a run */
     plim_amount total_memory, free_memory;
     int64_t created_mb;
+    int year;                /* the first year that the lines are dated with; 0 for none */
+    bool dated;              /* lines begin with a time */
+    bool vllm;               /* lines begin as vLLM's do */
     bool oom_denied;         /* the container's state says that it was not killed for memory */
+    int described;           /* messages that a sentence explains: "OOMKilled means ..." */
     bool engine_done;        /* TensorRT finished after the last incident */
     char unread[160];        /* about the event being parsed */
     const plim__scan *words; /* of the context; NULL: none is read */
@@ -162,8 +167,8 @@ plim__text plim__text_at(const plim__reader *reader, const char *at);
 bool plim__before(const plim__reader *reader, const char *at, size_t reach, const char *literal);
 /* Whether a stretch of text shows training that goes on: losses, steps, a retry. */
 bool plim__goes_on(plim__text text);
-/* Talk about memory rather than a message: advice, questions, changes. */
-bool plim__is_talk(plim__text line);
+/* What follows a message explains it ("... occurs when"): counted, and no failure. */
+bool plim__explains(plim__reader *reader, const char *end);
 /* A line of a traceback that quotes code. */
 bool plim__is_code_line(plim__text line);
 

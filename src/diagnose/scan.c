@@ -27,14 +27,15 @@ static unsigned classify(plim__scan *scan, const char *const *words, size_t coun
 }
 
 /* The trie that the automaton is made from. Nodes are numbered in the order of their making. */
-typedef struct node {
+struct plim__scan_node {
     uint16_t child, sibling; /* 0 for none: the root is no node's child */
     uint16_t suffix;         /* the node of the longest proper suffix */
     uint16_t word;           /* 1 + the trigger that ends here */
     uint16_t shorter;        /* the next node along the suffixes where a trigger ends */
     uint16_t state;          /* its number in the automaton */
     uint8_t class;
-} node;
+};
+typedef plim__scan_node node;
 
 static uint16_t find_child(const node *nodes, uint16_t parent, uint8_t class) {
     uint16_t child = nodes[parent].child;
@@ -42,15 +43,16 @@ static uint16_t find_child(const node *nodes, uint16_t parent, uint8_t class) {
     return child;
 }
 
-static void add_word(const plim__scan *scan, node *nodes, uint16_t *count, const char *word, uint16_t id) {
+static void add_word(plim__scan *scan, node *nodes, uint16_t *count, const char *word, uint16_t id) {
     uint16_t at = 0;
     for (const char *c = word; *c; c++) {
         uint8_t class = scan->class_of[fold((unsigned char)*c)];
-        uint16_t child = find_child(nodes, at, class);
+        uint16_t child = at ? find_child(nodes, at, class) : scan->root[class];
         if (!child) {
             child = (*count)++;
             nodes[child] = (node){.class = class, .sibling = nodes[at].child};
             nodes[at].child = child;
+            if (!at) scan->root[class] = child;
         }
         at = child;
     }
@@ -58,7 +60,7 @@ static void add_word(const plim__scan *scan, node *nodes, uint16_t *count, const
 }
 
 /* Breadth first, so that a node's suffix, which is shorter, is finished before it. */
-static void link_suffixes(node *nodes, uint16_t *order) {
+static void link_suffixes(const plim__scan *scan, node *nodes, uint16_t *order) {
     uint16_t head = 0, tail = 0;
     order[tail++] = 0;
     while (head < tail) {
@@ -68,7 +70,8 @@ static void link_suffixes(node *nodes, uint16_t *order) {
             uint16_t back = parent;
             while (back) {
                 back = nodes[back].suffix;
-                uint16_t step = find_child(nodes, back, nodes[child].class);
+                uint8_t class = nodes[child].class;
+                uint16_t step = back ? find_child(nodes, back, class) : scan->root[class];
                 if (step) {
                     nodes[child].suffix = step;
                     break;
@@ -92,20 +95,37 @@ static void number_states(plim__scan *scan, node *nodes, uint16_t count) {
 }
 
 /* A state's steps are those of its suffix, but for its own children; white space stays. */
-static void fill_table(plim__scan *scan, const node *nodes, const uint16_t *order, uint16_t count) {
+static void fill_table(plim__scan *scan) {
     size_t row_bytes = sizeof *scan->next << scan->shift;
-    for (uint16_t i = 0; i < count; i++) {
-        const node *at = &nodes[order[i]];
+    for (uint16_t i = 0; i < scan->state_count; i++) {
+        const node *nodes = scan->nodes, *at = &nodes[scan->order[i]];
         uint16_t *row = &scan->next[(size_t)at->state << scan->shift];
-        if (order[i])
+        if (scan->order[i])
             memcpy(row, &scan->next[(size_t)nodes[at->suffix].state << scan->shift], row_bytes);
         else
             memset(row, 0, row_bytes);
         for (uint16_t child = at->child; child; child = nodes[child].sibling)
             row[nodes[child].class] = nodes[child].state;
         row[CLASS_BLANK] = at->state;
-        scan->word_of[at->state] = at->word;
-        scan->shorter[at->state] = at->shorter ? nodes[at->shorter].state : 0;
+    }
+}
+
+plim_status plim__scan_fill(plim__scan *scan, plim_error *error) {
+    if (scan->next) return PLIM_OK;
+    size_t entries = (size_t)scan->state_count << scan->shift;
+    scan->next = plim__alloc_array(entries, sizeof *scan->next);
+    if (!scan->next) return plim__fail_memory(error, "the trigger table", entries * sizeof *scan->next);
+    fill_table(scan);
+    return PLIM_OK;
+}
+
+static void index_states(plim__scan *scan) {
+    const node *nodes = scan->nodes;
+    for (uint16_t i = 0; i < scan->state_count; i++) {
+        uint16_t state = nodes[i].state;
+        scan->node_of[state] = i;
+        scan->word_of[state] = nodes[i].word;
+        scan->shorter[state] = nodes[i].shorter ? nodes[nodes[i].shorter].state : 0;
     }
 }
 
@@ -120,27 +140,30 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
     unsigned classes = classify(scan, words, count);
     while ((1u << scan->shift) < classes) scan->shift++;
     if (letters > UINT16_MAX) return plim__fail(error, PLIM_INTERNAL, "the trigger table is too large");
-    node *nodes = plim__alloc_zero(letters, sizeof *nodes);
-    uint16_t *order = plim__alloc_array(letters, sizeof *order), made = 1;
-    if (nodes && order) {
-        for (size_t i = 0; i < count; i++) add_word(scan, nodes, &made, words[i], (uint16_t)i);
-        link_suffixes(nodes, order);
-        number_states(scan, nodes, made);
-        scan->next = plim__alloc_array((size_t)made << scan->shift, sizeof *scan->next);
+    scan->nodes = plim__alloc_zero(letters, sizeof *scan->nodes);
+    scan->order = plim__alloc_array(letters, sizeof *scan->order);
+    uint16_t made = 1;
+    if (scan->nodes && scan->order) {
+        for (size_t i = 0; i < count; i++) add_word(scan, scan->nodes, &made, words[i], (uint16_t)i);
+        link_suffixes(scan, scan->nodes, scan->order);
+        number_states(scan, scan->nodes, made);
+        scan->node_of = plim__alloc_array(made, sizeof *scan->node_of);
         scan->word_of = plim__alloc_array(made, sizeof *scan->word_of);
         scan->shorter = plim__alloc_array(made, sizeof *scan->shorter);
     }
-    bool good = nodes && order && scan->next && scan->word_of && scan->shorter;
-    if (good) fill_table(scan, nodes, order, made);
-    plim__free(nodes), plim__free(order);
-    if (good) return PLIM_OK;
+    if (scan->node_of && scan->word_of && scan->shorter) {
+        index_states(scan);
+        return PLIM_OK;
+    }
     plim__scan_free(scan);
-    return plim__fail_memory(error, "the trigger table", (letters << scan->shift) * sizeof *scan->next);
+    return plim__fail_memory(error, "the trigger words", letters * sizeof *scan->nodes);
 }
 
 void plim__scan_free(plim__scan *scan) {
     plim__free(scan->next), plim__free(scan->word_of), plim__free(scan->shorter);
-    scan->next = scan->word_of = scan->shorter = NULL;
+    plim__free(scan->nodes), plim__free(scan->order), plim__free(scan->node_of);
+    scan->next = scan->word_of = scan->shorter = scan->order = scan->node_of = NULL;
+    scan->nodes = NULL;
 }
 
 /* Each step waits for the table; four pieces side by side keep the loads in flight. */
@@ -174,14 +197,27 @@ bool plim__scan_any(const plim__scan *scan, const char *data, size_t size) {
     return false;
 }
 
+/* One step along the trie: back to shorter suffixes until one goes on with this letter. */
+static uint16_t step(const plim__scan *scan, uint16_t at, uint8_t class) {
+    while (at) {
+        uint16_t child = find_child(scan->nodes, at, class);
+        if (child) return child;
+        at = scan->nodes[at].suffix;
+    }
+    return scan->root[class];
+}
+
 uint16_t plim__scan_next(const plim__scan *scan, const char *data, size_t size, size_t *at, uint16_t *state) {
     const unsigned char *bytes = (const unsigned char *)data;
     unsigned s = *state;
     size_t i = *at;
     while (i < size) {
-        unsigned class = scan->class_of[bytes[i++]];
+        uint8_t class = scan->class_of[bytes[i++]];
         if (class == CLASS_BLANK) continue; /* an accepting state is reported once */
-        s = scan->next[(s << scan->shift) | class];
+        if (scan->next)
+            s = scan->next[(s << scan->shift) | class];
+        else
+            s = scan->nodes[step(scan, scan->node_of[s], class)].state;
         if (s < scan->first_accepting) continue;
         *at = i;
         return *state = (uint16_t)s;

@@ -2,6 +2,8 @@
  *
  * An Aho-Corasick automaton over bytes folded into classes: case is ignored, and white space is transparent (a
  * state stays where it is), so "out of\r\n memory" and a word cut by a wrap both meet the trigger "outofmemory".
+ *
+ * A short log is read along the trie, which is small; the table of all steps is filled when a log turns out to be long.
  */
 #ifndef PLIM_DIAGNOSE_SCAN_H
 #define PLIM_DIAGNOSE_SCAN_H
@@ -12,10 +14,16 @@
 
 #include "plimsoll/status.h"
 
+typedef struct plim__scan_node plim__scan_node;
+
 typedef struct plim__scan {
     uint8_t class_of[256];
-    unsigned shift;    /* log2 of the number of classes */
-    uint16_t *next;    /* state << shift | class -> state */
+    uint16_t root[256]; /* class -> node behind the root */
+    unsigned shift;     /* log2 of the number of classes */
+    plim__scan_node *nodes;
+    uint16_t *order;   /* the nodes, breadth first */
+    uint16_t *node_of; /* state -> node */
+    uint16_t *next;    /* state << shift | class -> state; NULL until it is filled */
     uint16_t *word_of; /* state -> 1 + the longest trigger that ends there, 0 for none */
     uint16_t *shorter; /* state -> the state of the next shorter trigger that ends there, 0 for none */
     uint16_t state_count, first_accepting; /* states from here on end a trigger */
@@ -24,9 +32,11 @@ typedef struct plim__scan {
 
 /* `words` without white space, in any case. */
 plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t count, plim_error *error);
+/* Fills the table, for many bytes. Does nothing when it is filled. */
+plim_status plim__scan_fill(plim__scan *scan, plim_error *error);
 void plim__scan_free(plim__scan *scan);
 
-/* Whether any trigger occurs, as fast as the machine reads. */
+/* Whether any trigger occurs, as fast as the machine reads; the table must be filled. */
 bool plim__scan_any(const plim__scan *scan, const char *data, size_t size);
 
 /* Goes on from *state over data[*at .. size); stops behind the first trigger's last byte and returns its state,

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "plimsoll/dtype.h"
 
@@ -106,8 +107,10 @@ static bool take_unit(plim__text *text, double *factor) {
     if (*t.at && found) {
         *factor = pow(1024, (double)(found - prefixes + 1));
         t.at++;
+        if (t.end - t.at > 2 && *t.at == '\n' && memcmp(t.at + 1, "iB", 2) == 0) t.at++; /* wrapped in the unit */
         bool binary = t.at < t.end && lower(*t.at) == 'i';
         if (binary) t.at++;
+        if (binary && t.end - t.at > 1 && *t.at == '\n' && t.at[1] == 'B') t.at++;
         bool bytes = t.at < t.end && (*t.at == 'B' || (*t.at == 'b' && (binary || !small || t.at > text->at)));
         if (bytes && *t.at == 'b' && t.end - t.at > 2 && strncasecmp(t.at, "bit", 3) == 0) return false;
         if (bytes) t.at++;
@@ -125,13 +128,46 @@ static bool take_unit(plim__text *text, double *factor) {
     return false;
 }
 
+/* A number that a hard wrap cut in two, "14.7\n6 GiB" for 14.76: a size needs its unit, so that what has none before
+ * the line end and one behind it is one number. The cursor stands behind the first part, and then behind the second. */
+static bool take_wrapped(const char *start, plim__text *t, double *value) {
+    char whole[48];
+    size_t first = (size_t)(t->at - start), length = first;
+    const char *at = t->at;
+    if (at < t->end && *at == '\n' && first < 24) {
+        memcpy(whole, start, first);
+        for (at++; at < t->end && (digit(*at) || *at == '.') && length + 1 < sizeof whole; at++) whole[length++] = *at;
+    }
+    plim__text joined = {whole, whole + length};
+    if (length == first || !take_decimal(&joined, value) || joined.at != joined.end) return false;
+    t->at = at;
+    return true;
+}
+
 static bool take_size(plim__text *text, plim_amount *amount) {
     plim__text t = *text;
     double value, factor;
-    if (!take_decimal(&t, &value) || !take_unit(&t, &factor)) return false;
+    if (!take_decimal(&t, &value)) return false;
+    if (!take_unit(&t, &factor) && (!take_wrapped(text->at, &t, &value) || !take_unit(&t, &factor))) return false;
     *amount = plim__rounded(value * factor);
     *text = t;
     return true;
+}
+
+/* "20971\n520 bytes": the word behind the second part tells that both are one number. */
+static void take_wrapped_bytes(plim__text *t, uint64_t *value, bool *overflow) {
+    plim__text rest = {t->at + 1, t->end};
+    if (t->end - t->at < 2 || *t->at != '\n') return;
+    uint64_t tail, shift = 1;
+    bool long_tail;
+    const char *from = rest.at;
+    if (!take_integer(&rest, &tail, &long_tail) || long_tail || rest.at - from > 18) return;
+    plim__text word = rest;
+    plim__skip_blank(&word);
+    if (word.end - word.at < 4 || strncasecmp(word.at, "byte", 4) != 0) return;
+    for (; from < rest.at; from++) shift *= 10;
+    if (__builtin_mul_overflow(*value, shift, value) || __builtin_add_overflow(*value, tail, value)) *overflow = true;
+    *t = rest;
 }
 
 /* Whether the integer before the cursor is whole: neither the text nor the integer may end in the middle of it. */
@@ -160,6 +196,7 @@ static bool take_directive(plim__text *t, char directive, arguments *args) {
         bool minus = t->at < t->end && *t->at == '-';
         if (minus) t->at++;
         if (!take_integer(t, &integer, &overflow)) return false;
+        take_wrapped_bytes(t, &integer, &overflow);
         *amount = minus || overflow || integer > INT64_MAX ? (plim_amount){0} : plim__exact(integer);
         return true;
     }
@@ -260,9 +297,10 @@ static bool take_literal(plim__text *text, const char *literal) {
 bool plim__has(plim__text text, size_t reach, const char *literal) {
     size_t left = (size_t)(text.end - text.at);
     if (reach > left) reach = left;
-    for (size_t i = 0; i < reach; i++) {
-        plim__text t = {text.at + i, text.end};
-        if (lower(*t.at) == lower(*literal) && take_literal(&t, literal)) return true;
+    char small = lower(*literal), large = letter(small) ? (char)(small - 32) : small;
+    for (const char *at = text.at, *stop = at + reach; at < stop; at++) {
+        if (*at != small && *at != large) continue;
+        if (take_literal(&(plim__text){at, text.end}, literal)) return true;
     }
     return false;
 }
@@ -286,9 +324,10 @@ int plim__take_dims(plim__text *text, char close, int64_t shape[PLIM_EXPLANATION
         if (minus) t.at++;
         const char *at = t.at;
         value = 0;
-        for (; at < t.end && digit(*at); at++)
-            if (__builtin_mul_overflow(value, (uint64_t)10, &value) ||
-                __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
+        /* between two dimensions stands a comma: what a line end cuts is one number */
+        for (; at < t.end && (digit(*at) || (*at == '\n' && at > t.at && t.end - at > 1 && digit(at[1]))); at++)
+            if (*at != '\n' && (__builtin_mul_overflow(value, (uint64_t)10, &value) ||
+                                __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value)))
                 overflow = true;
         if (at == t.at || overflow || value > INT64_MAX || rank == PLIM_EXPLANATION_DIMS) return -1;
         t.at = at;

@@ -27,10 +27,23 @@ plim__torch_kind plim__torch_kind_of(const char *name) {
     return row ? row->kind : PLIM__TORCH_OTHER;
 }
 
+/* Each name once; a list that is full ends with three points. */
+static void note_unknown(plim__autograd *a, const char *name) {
+    static const char head[] = "operators that count as saving their inputs: ";
+    size_t length = strlen(name), used = strlen(a->unknown), room = sizeof a->unknown - used;
+    const char *list = used ? a->unknown + sizeof head - 2 : ""; /* the space before the first name */
+    for (const char *at = strstr(list, name); at; at = strstr(at + 1, name))
+        if (at[-1] == ' ' && (at[length] == ',' || !at[length])) return;
+    if (length + sizeof head + 8 < room)
+        snprintf(a->unknown + used, room, "%s%s", used ? ", " : head, name);
+    else if (used && room > 6 && strcmp(a->unknown + used - 3, "...") != 0)
+        snprintf(a->unknown + used, room, ", ...");
+}
+
 static const plim__torch_row *row_of(plim__autograd *a, const plim__node *node) {
     static const plim__torch_row other = {"", PLIM__SAVES_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME, PLIM__TORCH_OTHER};
     const plim__torch_row *row = plim__torch_row_find(node->op_name);
-    if (!row && !a->unknown && !*node->domain) a->unknown = node->op_name;
+    if (!row) note_unknown(a, node->op_name);
     return row ? row : &other;
 }
 

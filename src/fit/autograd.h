@@ -18,7 +18,7 @@ typedef struct plim__autograd {
     int32_t *left;            /* ... in this pass */
     PLIM_VEC(uint32_t) saved; /* storages that autograd saves; those of node n from first[n] to first[n + 1] in order */
     uint32_t *first, *count;  /* of each node */
-    const char *unknown;      /* an operator that PyTorch's rows do not have; NULL: none */
+    char unknown[384];        /* operators that PyTorch's rows do not have, by name; "": none */
     bool saving;              /* autograd is on */
 } plim__autograd;
 

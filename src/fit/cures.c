@@ -95,7 +95,7 @@ static bool apply(const cure *c, trial *t) {
 static plim_status predict(const plim_prediction_job *job, const trial *t, plim_prediction_result *result,
                            plim_error *error) {
     plim_prediction *prediction = NULL;
-    PLIM_TRY(plim_prediction_from_model(job->model, &t->model, &prediction, error));
+    PLIM_TRY(plim_prediction_create(job->model, &t->model, &prediction, error));
     plim_status status = plim_prediction_run(prediction, job->gpu, &t->pool, result, error);
     plim_prediction_free(prediction);
     return status;

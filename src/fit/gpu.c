@@ -92,7 +92,7 @@ plim_status plim_gpu_find(const char *text, plim_gpu *gpu, plim_error *error) {
     return refuse(text, simple, error);
 }
 
-/* From published figures. A100, CUDA 12, kernels loaded on demand: the smallest networks hold 505 MiB besides their
+/* From published figures. A100, CUDA 12, kernels loaded on demand: the smallest networks hold 505 MiB beside their
  * segments; with all kernels loaded 0.9 GiB (1.4 GiB on older stacks). Consumer cards: jobs of others reached the card's
  * memory to within 117 MiB (8 GB card) and 303 MiB (12 GB card), and libraries take about 30 MiB of what was measured. */
 plim__gpu_overhead plim__gpu_overhead_of(const plim_gpu *gpu, bool gemm, bool convolution) {

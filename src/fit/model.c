@@ -309,15 +309,15 @@ plim_status plim__model_steps(const plim_graph *graph, const plim_model_options 
         for (uint64_t number = 0; number < 2; number++) run_step(&s, number);
         if (s.a.tape.failed) status = plim__fail_memory(error, "a predicted step", graph->nodes.count);
     }
-    if (status == PLIM_OK && s.a.unknown) status = plim__timeline_add_fact(timeline, "note", s.a.unknown, error);
+    if (status == PLIM_OK && *s.a.unknown) status = plim__timeline_add_fact(timeline, "note", s.a.unknown, error);
     if (status == PLIM_OK) status = plim__timeline_finish(timeline, error);
     plim__vec_free(&s.cuts);
     plim__autograd_free(&s.a);
     return status;
 }
 
-plim_status plim_prediction_from_model(const plim_graph *model, const plim_model_options *options,
-                                       plim_prediction **prediction, plim_error *error) {
+plim_status plim_prediction_create(const plim_graph *model, const plim_model_options *options,
+                                   plim_prediction **prediction, plim_error *error) {
     if (!prediction) return plim__fail(error, PLIM_INVALID, "a prediction needs a place");
     *prediction = NULL;
     if (!model || !options) return plim__fail(error, PLIM_INVALID, "a prediction needs a model and options");

@@ -49,8 +49,8 @@ static void describe_peak(const plim_prediction *prediction, const plim__summary
     const plim__timeline *timeline = &prediction->replay.timeline;
     _Static_assert((int)PLIM__KIND_COUNT == (int)PLIM_PREDICTION_KINDS, "one figure for each kind");
     for (size_t i = 0; i < PLIM_PREDICTION_KINDS; i++) result->kinds[i] = summary->kinds[i];
-    for (size_t i = 0; i < summary->holder_count && i < PLIM_PREDICTION_HOLDERS; i++) {
-        const plim__timeline_life *life = &timeline->lives.items[summary->holders[i]];
+    for (size_t i = 0; i < summary->holders.count && i < PLIM_PREDICTION_HOLDERS; i++) {
+        const plim__timeline_life *life = &timeline->lives.items[summary->holders.items[i].life];
         const plim__timeline_tensor *tensor = &timeline->tensors.items[life->tensor];
         plim_prediction_holder *holder = &result->holders[result->holder_count++];
         snprintf(holder->name, sizeof holder->name, "%s", plim__timeline_get(timeline, tensor->name));
@@ -62,19 +62,23 @@ static void describe_peak(const plim_prediction *prediction, const plim__summary
 
 static void describe_cut(const plim__timeline *timeline, plim_prediction_result *result) {
     if (timeline->cut) snprintf(result->cut, sizeof result->cut, "%s", plim__timeline_get(timeline, timeline->cut));
-    for (size_t i = 0; i < timeline->facts.count; i++)
-        if (strcmp(plim__timeline_get(timeline, timeline->facts.items[i].name), "capture") == 0)
-            snprintf(result->cut, sizeof result->cut, "%s",
-                     plim__timeline_get(timeline, timeline->facts.items[i].value));
+    for (size_t i = 0; i < timeline->facts.count; i++) {
+        const char *name = plim__timeline_get(timeline, timeline->facts.items[i].name);
+        const char *value = plim__timeline_get(timeline, timeline->facts.items[i].value);
+        size_t used = strlen(result->notes);
+        if (strcmp(name, "capture") == 0) snprintf(result->cut, sizeof result->cut, "%s", value);
+        if (strcmp(name, "note") == 0)
+            snprintf(result->notes + used, sizeof result->notes - used, "%s%s", used ? "; " : "", value);
+    }
 }
 
-/* The requests depend on the card: its kernels ask for work spaces. */
-static plim_status make_requests(plim_prediction *prediction, int capability, plim_error *error) {
+plim_status plim__prediction_make_requests(plim_prediction *prediction, int capability, plim_error *error) {
+    plim__stack stack = {.capability = capability};
     if (prediction->capability == capability) return PLIM_OK;
     plim__requests_free(&prediction->replay.requests);
     prediction->replay.requests = (plim__requests){0};
-    PLIM_TRY(plim__stream_make(&prediction->replay.timeline, capability, &prediction->replay.requests,
-                               &prediction->facts, error));
+    PLIM_TRY(plim__stream_make(&prediction->replay.timeline, &stack, &prediction->replay.requests, &prediction->facts,
+                               error));
     prediction->capability = capability;
     return PLIM_OK;
 }
@@ -96,7 +100,7 @@ plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu
     PLIM__NEED(prediction, error);
     PLIM__OPTIONS(plim_pool_options, o, pool, error);
     pool = &o;
-    PLIM_TRY(make_requests(prediction, gpu ? gpu->capability : 0, error));
+    PLIM_TRY(plim__prediction_make_requests(prediction, gpu ? gpu->capability : 0, error));
     plim__summary summary = {0};
     PLIM_TRY(plim__summary_make(&prediction->replay.timeline, &summary, error));
     describe_peak(prediction, &summary, result);
@@ -123,7 +127,7 @@ plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu
     return PLIM_OK;
 }
 
-plim_status plim_prediction_page(plim_prediction *prediction, const char *path, plim_error *error) {
+plim_status plim_prediction_save_page(plim_prediction *prediction, const char *path, plim_error *error) {
     PLIM__NEED(prediction, error);
-    return plim_replay_page(&prediction->replay, path, error);
+    return plim_replay_save_page(&prediction->replay, path, error);
 }

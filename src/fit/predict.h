@@ -14,4 +14,7 @@ struct plim_prediction {
 /* An empty prediction whose timeline the caller fills. */
 plim_status plim__prediction_create(plim_prediction **prediction, plim_error *error);
 
+/* The requests depend on the card: its kernels ask for work spaces. */
+plim_status plim__prediction_make_requests(plim_prediction *prediction, int capability, plim_error *error);
+
 #endif

@@ -8,6 +8,7 @@
 #include "alloc/pool.h"
 #include "core/arguments.h"
 #include "core/str.h"
+#include "fit/before.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -18,8 +19,9 @@ typedef struct run_state {
     plim__address_map places; /* keys to places in `addresses` */
     PLIM_VEC(uint64_t) addresses;
     PLIM_VEC(uint32_t) vacant;
-    bool compare; /* the record is of this allocator with these settings */
-    bool keep;    /* samples and places are wanted */
+    bool compare;    /* the record is of this allocator with these settings */
+    size_t restored; /* requests that the pool began with, at their recorded addresses */
+    bool keep;       /* samples and places are wanted */
 } run_state;
 
 plim_status plim_replay_load(const char *path, int device, plim_replay **replay, plim_error *error) {
@@ -153,7 +155,7 @@ static bool is_recorded_allocator(const plim_replay *replay, const plim_pool_opt
     bool plain = !o->max_split_size && !o->expandable_segments && !o->large_segment_size && o->memory_fraction == 0 &&
                  !o->roundup_power2_divisions[0] && !o->roundup_power2_divisions[PLIM_POOL_DIVISIONS - 1];
     return replay->requests.recorded && !replay->requests.expandable && o->kind == PLIM_POOL_PYTORCH && plain &&
-           !o->capacity && !replay->requests.before;
+           !o->capacity;
 }
 
 static bool add_sample(run_state *s, uint32_t tick) {
@@ -171,7 +173,7 @@ static bool add_sample(run_state *s, uint32_t tick) {
 static plim_status run_all(run_state *s, plim_error *error) {
     plim_replay *replay = s->replay;
     plim_status status = PLIM_OK;
-    for (size_t i = 0; status == PLIM_OK && !s->result->failed && i < replay->requests.list.count; i++) {
+    for (size_t i = s->restored; status == PLIM_OK && !s->result->failed && i < replay->requests.list.count; i++) {
         const plim__request *request = &replay->requests.list.items[i];
         status = handle(s, i, request, error);
         if (!s->result->failed) s->result->events++;
@@ -188,6 +190,26 @@ static plim_status prepare_places(plim_replay *replay, plim_error *error) {
     return PLIM_OK;
 }
 
+/* A record that begins later: the allocator as it was then, where the record tells enough of it. */
+static plim_status begin(run_state *s, const plim_pool_options *options, plim_error *error) {
+    const plim__requests *requests = &s->replay->requests;
+    PLIM_TRY(plim_pool_create(options, &s->pool, error));
+    if (!s->compare || !requests->before) return PLIM_OK;
+    PLIM_TRY(plim__before_restore(requests, s->pool, &s->compare, error));
+    if (!s->compare) {
+        plim_pool_free(s->pool);
+        s->pool = NULL;
+        return plim_pool_create(options, &s->pool, error);
+    }
+    s->restored = requests->before;
+    for (size_t i = 0; i < requests->before; i++) {
+        const plim__request *request = &requests->list.items[i];
+        if (request->bytes && !remember(s, request->key, request->key))
+            return plim__fail_memory(error, "a replay", requests->before);
+    }
+    return PLIM_OK;
+}
+
 static plim_status run(plim_replay *replay, const plim_pool_options *options, bool keep, plim_replay_result *result,
                        plim_error *error) {
     *result = (plim_replay_result){.held_before = replay->requests.held_before,
@@ -195,10 +217,10 @@ static plim_status run(plim_replay *replay, const plim_pool_options *options, bo
                                    .recorded_allocated = replay->requests.allocated};
     run_state s = {.replay = replay, .result = result, .keep = keep};
     s.compare = is_recorded_allocator(replay, options);
-    PLIM_TRY(plim_pool_create(options, &s.pool, error));
-    plim_status status = keep ? prepare_places(replay, error) : PLIM_OK;
+    plim_status status = begin(&s, options, error);
+    if (status == PLIM_OK && keep) status = prepare_places(replay, error);
     if (status == PLIM_OK) status = run_all(&s, error);
-    plim_pool_get_stats(s.pool, &result->stats);
+    if (s.pool) plim_pool_get_stats(s.pool, &result->stats);
     plim__address_free(&s.places);
     plim__vec_free(&s.addresses);
     plim__vec_free(&s.vacant);
@@ -213,6 +235,11 @@ static plim_status run(plim_replay *replay, const plim_pool_options *options, bo
     return status;
 }
 
+plim_status plim__replay_measure(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
+                                 plim_error *error) {
+    return run(replay, options, false, result, error);
+}
+
 plim_status plim_replay_run(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
                             plim_error *error) {
     plim_pool_options o;
@@ -225,8 +252,8 @@ plim_status plim_replay_run(plim_replay *replay, const plim_pool_options *option
     return run(replay, options, true, result, error);
 }
 
-plim_status plim_replay_least(plim_replay *replay, const plim_pool_options *options, uint64_t *bytes,
-                              plim_error *error) {
+plim_status plim_replay_least_capacity(plim_replay *replay, const plim_pool_options *options, uint64_t *bytes,
+                                       plim_error *error) {
     plim_pool_options tried;
     PLIM__NEED(bytes, error);
     *bytes = 0;

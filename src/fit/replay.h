@@ -21,4 +21,8 @@ struct plim_replay {
     plim_pool *pool;           /* as the last run left it */
 };
 
+/* plim_replay_run without what a page needs: the last run stays as it is. */
+plim_status plim__replay_measure(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
+                                 plim_error *error);
+
 #endif

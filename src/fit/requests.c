@@ -1,13 +1,22 @@
 #include "fit/requests.h"
 
+#include <stdlib.h>
+
 #include "core/address_map.h"
+#include "core/alloc.h"
 #include "core/error.h"
 #include "report/events.h"
 #include "report/report.h"
 
+#define MIB ((uint64_t)1 << 20)
+
 static plim_status no_memory(plim_error *error) { return plim__fail_memory(error, "the requests of a trace", 1); }
 
-void plim__requests_free(plim__requests *requests) { plim__vec_free(&requests->list); }
+void plim__requests_free(plim__requests *requests) {
+    plim__vec_free(&requests->list);
+    plim__vec_free(&requests->sizes);
+    plim__vec_free(&requests->segments);
+}
 
 plim_status plim__requests_from_timeline(const plim__timeline *timeline, plim__requests *requests, plim_error *error) {
     plim__events events;
@@ -60,11 +69,11 @@ static bool add(builder *b, plim__request_type type, const plim__memory_event *e
     return plim__vec_push(&b->requests->list, request);
 }
 
-static bool add_held(builder *b, uint64_t address, uint64_t bytes, int64_t stream) {
+static bool add_held(builder *b, plim__memory_event event, uint64_t size) {
     b->requests->before++;
-    b->requests->held_before += bytes;
-    plim__memory_event event = {.address = address, .bytes = bytes, .stream = stream};
-    return add(b, PLIM__REQUEST_ALLOC, &event);
+    b->requests->held_before += event.bytes;
+    event.tick = 0;
+    return plim__vec_push(&b->requests->sizes, size) && add(b, PLIM__REQUEST_ALLOC, &event);
 }
 
 /* Blocks that are freed without having been allocated were there before. */
@@ -76,7 +85,7 @@ static bool find_freed_before(builder *b) {
         if (event->action == PLIM__ACTION_ALLOC)
             fine = plim__address_put(&b->live, event->address, (uint32_t)(i & UINT32_MAX >> 1));
         else if (event->action == PLIM__ACTION_FREE_REQUESTED && !plim__address_take(&b->live, event->address, &known))
-            fine = add_held(b, event->address, event->bytes, event->stream);
+            fine = add_held(b, *event, 0);
     }
     return fine;
 }
@@ -93,11 +102,81 @@ static bool find_silent(builder *b) {
             uint32_t known;
             bool active = block->state == PLIM__BLOCK_ACTIVE;
             if (active) b->requests->allocated += block->bytes;
-            if (active && !plim__address_find(&b->live, address, &known))
-                fine = add_held(b, address, block->requested, segment->stream);
+            plim__memory_event held = {.address = address, .bytes = block->requested, .stream = segment->stream};
+            if (active && !plim__address_find(&b->live, address, &known)) fine = add_held(b, held, block->bytes);
             address += block->bytes;
         }
     }
+    return fine;
+}
+
+typedef struct held_block {
+    uint64_t address;
+    size_t at; /* in the requests */
+} held_block;
+
+static int by_address(const void *a, const void *b) {
+    const held_block *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/* The last of the held blocks that begins at or below an address; NULL: none does. */
+static held_block *block_below(held_block *blocks, size_t count, uint64_t address) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (blocks[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &blocks[low - 1] : NULL;
+}
+
+/* A block of the large pool may be longer than what was asked for, by up to 1 MiB. What is free behind it is handed out from
+ * its front, so the first block that appears there while it lives tells where it ends. */
+static bool find_sizes(builder *b) {
+    plim__requests *requests = b->requests;
+    size_t count = requests->before;
+    held_block *blocks = plim__alloc_zero(count + 1, sizeof *blocks);
+    bool *gone = plim__alloc_zero(count + 1, sizeof *gone);
+    for (size_t i = 0; blocks && i < count; i++) blocks[i] = (held_block){requests->list.items[i].key, i};
+    if (blocks) qsort(blocks, count, sizeof *blocks, by_address);
+    for (size_t i = 0; blocks && gone && i < b->log->events.count; i++) {
+        const plim__memory_event *event = &b->log->events.items[i];
+        held_block *block = block_below(blocks, count, event->address);
+        if (!block || gone[block->at]) continue;
+        if (event->action == PLIM__ACTION_FREE_REQUESTED && block->address == event->address) gone[block->at] = true;
+        if (event->action != PLIM__ACTION_ALLOC || requests->sizes.items[block->at]) continue;
+        uint64_t length = event->address - block->address, least = requests->list.items[block->at].bytes;
+        if (least > MIB && length >= least && length - least <= MIB) requests->sizes.items[block->at] = length;
+    }
+    bool fine = blocks && gone;
+    plim__free(blocks);
+    plim__free(gone);
+    return fine;
+}
+
+/* Segments that are there at the end and were not taken, or that were given back and not taken before. */
+static bool find_segments_before(builder *b) {
+    plim__address_map taken = {0};
+    bool fine = true;
+    uint32_t known;
+    for (size_t i = 0; fine && i < b->log->events.count; i++) {
+        const plim__memory_event *event = &b->log->events.items[i];
+        plim__segment_before segment = {event->address, event->bytes, event->stream};
+        if (event->action == PLIM__ACTION_SEGMENT_TAKEN)
+            fine = plim__address_put(&taken, event->address, 0);
+        else if (event->action == PLIM__ACTION_SEGMENT_GIVEN && !plim__address_take(&taken, event->address, &known))
+            fine = plim__vec_push(&b->requests->segments, segment);
+    }
+    for (size_t i = 0; fine && i < b->timeline->segments.count; i++) {
+        const plim__timeline_segment *s = &b->timeline->segments.items[i];
+        plim__segment_before segment = {s->address, s->bytes, s->stream};
+        b->requests->expandable = b->requests->expandable || s->expandable;
+        if (!plim__address_find(&taken, s->address, &known)) fine = plim__vec_push(&b->requests->segments, segment);
+    }
+    plim__address_free(&taken);
     return fine;
 }
 
@@ -127,7 +206,7 @@ static bool add_event(builder *b, size_t at) {
 static plim_status from_log(const plim__timeline *timeline, const plim__memory_log *log, plim__requests *requests,
                             plim_error *error) {
     builder b = {.timeline = timeline, .log = log, .requests = requests};
-    bool fine = find_freed_before(&b) && find_silent(&b);
+    bool fine = find_freed_before(&b) && find_silent(&b) && find_sizes(&b) && find_segments_before(&b);
     for (size_t i = 0; fine && i < log->events.count; i++) fine = add_event(&b, i);
     plim__address_free(&b.live);
     requests->recorded = true;

@@ -24,10 +24,18 @@ typedef struct plim__request {
     uint8_t type;
 } plim__request;
 
+/* A segment that the allocator held when the record began. */
+typedef struct plim__segment_before {
+    uint64_t address, bytes;
+    int64_t stream;
+} plim__segment_before;
+
 typedef struct plim__requests {
     PLIM_VEC(plim__request) list;
-    size_t before;                /* the first ones: what was held when the record began */
-    uint64_t held_before;         /* ... and its bytes */
+    size_t before;            /* the first ones: what was held when the record began */
+    uint64_t held_before;     /* ... and its bytes */
+    PLIM_VEC(uint64_t) sizes; /* ... and the bytes of each block; 0: not known */
+    PLIM_VEC(plim__segment_before) segments;
     bool recorded;                /* keys are addresses that PyTorch's allocator gave */
     bool expandable;              /* ... with expandable segments */
     uint64_t reserved, allocated; /* recorded: at the end; 0: not known */

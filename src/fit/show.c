@@ -29,7 +29,8 @@ static void cut(plim_replay *replay) {
 
 /* Simulated addresses rise without holes, except where ranges are longer than what is in them. */
 static void place_lives(plim_replay *replay) {
-    bool sparse = replay->options.expandable_segments || replay->options.kind == PLIM_POOL_CUDA_ASYNC;
+    bool sparse = replay->options.expandable_segments || replay->options.falling_addresses ||
+                  replay->options.kind == PLIM_POOL_CUDA_ASYNC;
     for (size_t i = 0; i < replay->timeline.lives.count; i++) {
         uint64_t at = replay->places.items[i];
         bool known = !sparse && at >= first_address;
@@ -100,7 +101,7 @@ static plim_status prepare(plim_replay *replay, plim_error *error) {
     return plim__timeline_finish(&replay->timeline, error);
 }
 
-plim_status plim_replay_page(plim_replay *replay, const char *path, plim_error *error) {
+plim_status plim_replay_save_page(plim_replay *replay, const char *path, plim_error *error) {
     plim__summary summary = {0};
     PLIM__NEED(replay, error);
     PLIM__NEED(path, error);
@@ -111,7 +112,7 @@ plim_status plim_replay_page(plim_replay *replay, const char *path, plim_error *
     return status;
 }
 
-plim_status plim_replay_chart(plim_replay *replay, int width, bool unicode, char **text, plim_error *error) {
+plim_status plim_replay_print(plim_replay *replay, int width, bool unicode, char **text, plim_error *error) {
     plim__summary summary = {0};
     plim__str out = {0};
     PLIM__NEED(text, error);

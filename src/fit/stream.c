@@ -10,11 +10,11 @@ typedef struct maker {
     const plim__timeline *timeline;
     plim__requests *requests;
     plim__stream_facts *facts;
-    int capability;
-    size_t mark;   /* the next one */
-    uint64_t key;  /* of the next work space */
-    uint64_t work; /* bytes to take and give back after the next births ... */
-    int wait;      /* ... the number of these */
+    const plim__stack *stack;
+    size_t mark;      /* the next one */
+    uint64_t key;     /* of the next work space */
+    uint64_t work[2]; /* bytes to take and give back after the next births of a convolution, one each */
+    int births;       /* ... that there were since it began */
     plim__memory_phase phase;
     bool multiplied[2]; /* the forward and the backward thread have their cuBLAS work space */
 } maker;
@@ -36,22 +36,34 @@ static bool add_transient(maker *m, uint64_t bytes, uint32_t tick) {
 static bool multiply(maker *m, uint32_t tick) {
     int thread = m->phase == PLIM__PHASE_BACKWARD;
     m->facts->gemm = true;
+    if (!add_transient(m, m->stack->gemm_work, tick)) return false;
     if (m->multiplied[thread]) return true;
     m->multiplied[thread] = true;
-    uint64_t bytes = plim__cublas_bytes(m->capability);
+    uint64_t bytes = plim__cublas_bytes(m->stack->capability);
     m->facts->cublas += bytes;
     return add(m, PLIM__REQUEST_ALLOC, m->key++, bytes, tick, PLIM__NEVER);
 }
 
+/* The input's gradient is made before the weight's; each pass takes its work space once its output is there. */
+static void plan_work(maker *m, const plim__convolution *conv) {
+    const plim__stack *stack = m->stack;
+    uint64_t all = plim__conv_all_bytes(conv), weight = plim__conv_weight_bytes(conv, stack->capability);
+    int at = 0;
+    m->births = 0;
+    m->work[0] = m->work[1] = 0;
+    if (!conv->backward && stack->forward_work) m->work[0] = all;
+    if (!conv->backward) return;
+    if (conv->wants_input) m->work[at++] = stack->backward_work ? all : 0;
+    if (conv->wants_weight) m->work[at] = stack->backward_work ? all : weight;
+}
+
 static bool begin_operator(maker *m, const char *text, uint32_t tick) {
     plim__convolution conv;
-    m->wait = 0;
+    m->births = 2;
     if (strncmp(text, "gemm", 4) == 0) return multiply(m, tick);
     if (!plim__convolution_read(text, &conv)) return true;
     m->facts->convolution = true;
-    if (!conv.backward || !conv.wants_weight) return true;
-    m->wait = conv.wants_input ? 2 : 1; /* the weight's gradient is made after the input's */
-    m->work = plim__conv_weight_bytes(&conv, m->capability);
+    plan_work(m, &conv);
     return true;
 }
 
@@ -62,7 +74,7 @@ static bool take_marks(maker *m, uint32_t tick) {
         const plim__timeline_mark *mark = &m->timeline->marks.items[m->mark];
         if (mark->type == PLIM__MARK_STEP) m->facts->steps++;
         if (mark->type == PLIM__MARK_PHASE) m->phase = (plim__memory_phase)mark->value;
-        if (mark->type == PLIM__MARK_OPERATOR && m->capability)
+        if (mark->type == PLIM__MARK_OPERATOR && m->stack->capability)
             fine = begin_operator(m, plim__timeline_get(m->timeline, mark->text), mark->tick);
     }
     return fine;
@@ -74,17 +86,18 @@ static bool take_event(maker *m, uint32_t life, bool death) {
     if (!take_marks(m, tick)) return false;
     if (!add(m, death ? PLIM__REQUEST_FREE : PLIM__REQUEST_ALLOC, (uint64_t)life + 1, l->bytes, tick, life))
         return false;
-    if (death || !m->wait || --m->wait) return true;
-    return add_transient(m, m->work, tick);
+    if (death || m->births >= 2) return true;
+    return add_transient(m, m->work[m->births++], tick);
 }
 
-plim_status plim__stream_make(const plim__timeline *timeline, int capability, plim__requests *requests,
+plim_status plim__stream_make(const plim__timeline *timeline, const plim__stack *stack, plim__requests *requests,
                               plim__stream_facts *facts, plim_error *error) {
     *facts = (plim__stream_facts){0};
     maker m = {.timeline = timeline,
                .requests = requests,
                .facts = facts,
-               .capability = capability,
+               .stack = stack,
+               .births = 2,
                .key = (uint64_t)timeline->lives.count + 2};
     plim__events events;
     PLIM_TRY(plim__events_open(&events, timeline, error));

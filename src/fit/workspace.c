@@ -86,9 +86,12 @@ static bool rearranges(const plim__convolution *c, int capability) {
     return (capability == 80 || capability >= 90) && capability < 120 && window && c->groups == 1 && c->w[1] >= 4;
 }
 
-uint64_t plim__conv_weight_bytes(const plim__convolution *c, int capability) {
-    if (!rearranges(c, capability)) return 0;
+uint64_t plim__conv_all_bytes(const plim__convolution *c) {
     return bytes_of(c, c->x) + bytes_of(c, c->y) + bytes_of(c, c->w);
+}
+
+uint64_t plim__conv_weight_bytes(const plim__convolution *c, int capability) {
+    return rearranges(c, capability) ? plim__conv_all_bytes(c) : 0;
 }
 
 uint64_t plim__cublas_bytes(int capability) { return capability >= 90 ? 33554432 : 8519680; }

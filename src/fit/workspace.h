@@ -17,8 +17,10 @@ typedef struct plim__convolution {
 /* Reads "conv 8x3x86x86 64x3x7x7 s2x2 p3x3 d1x1 g1 t0 e4"; false when the text is no convolution. */
 bool plim__convolution_read(const char *text, plim__convolution *conv);
 
-/* Bytes of the work space for the weight's gradient; the other two passes are modelled without one. */
+/* Bytes of the work space for the weight's gradient as most stacks have it; the other two passes have none there. */
 uint64_t plim__conv_weight_bytes(const plim__convolution *conv, int capability);
+/* Bytes where cuDNN rearranges all three tensors so that channels come last: the most that it is known to take. */
+uint64_t plim__conv_all_bytes(const plim__convolution *conv);
 
 /* One for each thread that multiplies matrices. */
 uint64_t plim__cublas_bytes(int capability);

@@ -40,7 +40,9 @@ plim_status plim__image_open(plim__image *image, plim__image_input *input, const
         return plim__image_open_jpeg(image, input, request, error);
     if (input->have >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
         return plim__image_open_png(image, input, request, error);
-    return plim__fail(error, PLIM_CORRUPT, "image '%s' is neither JPEG nor PNG", input->name);
+    if (input->have >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0)
+        return plim__image_open_webp(image, input, request, error);
+    return plim__fail(error, PLIM_CORRUPT, "image '%s' is neither JPEG, PNG nor WebP", input->name);
 }
 
 plim_status plim__image_start(plim__image *image, void *room, plim_error *error) {

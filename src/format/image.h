@@ -1,6 +1,6 @@
-/* JPEG and PNG files to pixels, row after row from a file that is read piece by piece: neither the file nor its picture
+/* JPEG, PNG and WebP files to pixels, row after row from a file that is read piece by piece: neither the file nor its picture
  * has to lie in memory as a whole. Only files that are stored in passes over the picture (progressive JPEG, interlaced
- * PNG) need room for all of it, and say so before.
+ * PNG) and WebP need room for all of it, and say so before.
  *
  *   open → start → row* → close        open tells the size and what memory the rest needs */
 #ifndef PLIM_FORMAT_IMAGE_H
@@ -64,6 +64,8 @@ plim_status plim__image_open_jpeg(plim__image *image, plim__image_input *input, 
                                   plim_error *error);
 plim_status plim__image_open_png(plim__image *image, plim__image_input *input, const plim__image_request *request,
                                  plim_error *error);
+plim_status plim__image_open_webp(plim__image *image, plim__image_input *input, const plim__image_request *request,
+                                  plim_error *error);
 
 /* The next piece of the file into the buffer; 0 bytes at its end. */
 plim_status plim__image_input_more(plim__image_input *input, plim_error *error);

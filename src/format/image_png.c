@@ -91,6 +91,20 @@ static int convert_to(png_structp png, png_infop info, int channels) {
     return channels == 3 || colour ? 3 : 1;
 }
 
+/* Bits of a pixel at their most, on the way from the file to what convert_to asks for: as libpng reserves its rows. */
+static size_t widest_pixel(png_structp png, png_infop info, int channels) {
+    int kind = png_get_color_type(png, info);
+    bool clear = png_get_valid(png, info, PNG_INFO_tRNS) != 0, grey = !(kind & PNG_COLOR_MASK_COLOR);
+    size_t bits = (size_t)png_get_bit_depth(png, info) * png_get_channels(png, info);
+    if (kind == PNG_COLOR_TYPE_PALETTE) return clear ? 32 : 24;
+    if (kind == PNG_COLOR_TYPE_GRAY && bits < 8) bits = 8;
+    if (kind == PNG_COLOR_TYPE_GRAY && clear) bits *= 2;
+    if (kind == PNG_COLOR_TYPE_RGB && clear) bits += bits / 3;
+    if (channels != 3 || !grey) return bits;
+    if (clear || kind == PNG_COLOR_TYPE_GRAY_ALPHA) return bits <= 16 ? 32 : 64;
+    return bits <= 8 ? 24 : 48;
+}
+
 static plim_status read_head(plim__image *image, decoder *d, plim_error *error) {
     png_structp png = d->png;
     png_infop info = d->info;
@@ -101,15 +115,14 @@ static plim_status read_head(plim__image *image, decoder *d, plim_error *error) 
     png_read_info(png, info);
     size_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
     PLIM_TRY(plim__image_check_size(width, height, d->input->name, error));
-    size_t stored = png_get_rowbytes(png, info);
+    size_t stored = png_get_rowbytes(png, info), row = (width + 8) * widest_pixel(png, info, image->channels) / 8;
     d->pixel_bytes = convert_to(png, info, image->channels);
     d->passes = png_set_interlace_handling(png);
     d->row_bytes = width * (size_t)d->pixel_bytes;
     image->width = (int)width;
     image->height = (int)height;
     image->room_bytes = d->passes > 1 ? d->row_bytes * height : d->pixel_bytes > image->channels ? d->row_bytes : 0;
-    /* The row, the one before, and both as wide as transparency in sixteen bits may make them. */
-    image->library_bytes = LIBRARY_BYTES + 2 * (stored > 8 * width ? stored : 8 * width);
+    image->library_bytes = LIBRARY_BYTES + 2 * (stored > row ? stored : row); /* this row and the one before */
     return PLIM_OK;
 }
 

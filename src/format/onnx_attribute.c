@@ -119,6 +119,17 @@ static plim_status fill(plim__onnx_reader *reader, plim__span span, const Onnx__
     }
 }
 
+static plim_status refer(const plim__onnx_reader *reader, const Onnx__AttributeProto *proto, plim__attribute *attribute,
+                         plim_error *error) {
+    if (!reader->in_function)
+        return plim__fail(error, PLIM_CORRUPT, "the attribute '%s' refers to an attribute of a function", proto->name);
+    attribute->type = PLIM__ATTRIBUTE_REFERENCE;
+    attribute->name = plim__strdup(proto->name);
+    attribute->s = plim__strdup(proto->ref_attr_name);
+    attribute->length = strlen(proto->ref_attr_name);
+    return attribute->name && attribute->s ? PLIM_OK : plim__fail_memory(error, "an attribute", attribute->length);
+}
+
 plim_status plim__onnx_read_attribute(plim__onnx_reader *reader, plim__span span, plim__attribute *attribute,
                                       plim_error *error) {
     *attribute = (plim__attribute){0};
@@ -132,8 +143,7 @@ plim_status plim__onnx_read_attribute(plim__onnx_reader *reader, plim__span span
     if (!proto->name || !*proto->name)
         status = plim__fail(error, PLIM_CORRUPT, "an attribute has no name");
     else if (proto->ref_attr_name && *proto->ref_attr_name)
-        status =
-            plim__fail(error, PLIM_CORRUPT, "the attribute '%s' refers to an attribute of a function", proto->name);
+        status = refer(reader, proto, attribute, error);
     else {
         attribute->name = plim__strdup(proto->name);
         status = attribute->name ? fill(reader, span, proto, &parts, attribute, error)

@@ -13,6 +13,9 @@
 
 #include "core/arguments.h"
 #include "format/onnx_read.h"
+#include "graph/passes/export/restore.h"
+#include "graph/passes/inline.h"
+#include "graph/passes/widen.h"
 #include "onnx/onnx.pb-c.h"
 
 enum {
@@ -29,9 +32,10 @@ typedef struct loader {
     plim_graph *g;
     span_list graphs, nodes, initializers, sparse, inputs, outputs, value_infos, functions;
     plim__map
-        not_tensors; /* values that a graph cannot hold, to what they are: strings, sequences, ... (static text) */
-    plim__map function_names; /* "domain::Name" */
+        not_tensors;     /* values that a graph cannot hold, to what they are: strings, sequences, ... (static text) */
+    plim__functions own; /* functions of the model */
     plim__map output_names;
+    plim__provenance provenance; /* of the model's graph */
     plim_error *error;
 } loader;
 
@@ -154,19 +158,6 @@ static plim_status read_info(loader *l) {
     return status;
 }
 
-static plim_status read_functions(loader *l) {
-    for (size_t i = 0; i < l->functions.count; i++) {
-        Onnx__FunctionProto *proto;
-        PLIM_TRY(plim__wire_decode(&l->reader->wire, l->functions.items[i], PLIM__FIELD(1) | PLIM__FIELD(10),
-                                   &onnx__function_proto__descriptor, &proto, l->error));
-        char name[512];
-        snprintf(name, sizeof name, "%s::%s", proto->domain ? proto->domain : "", proto->name ? proto->name : "");
-        plim__wire_release(proto);
-        if (!plim__map_put(&l->function_names, name, 1)) return plim__fail_memory(l->error, "a function", sizeof name);
-    }
-    return PLIM_OK;
-}
-
 /* --- weights and inputs ---------------------------------------------------------------------------------------------
  */
 
@@ -228,7 +219,9 @@ static plim_status check_weight(loader *l, const plim__onnx_value *declared, con
 static plim_status add_input(loader *l, plim__span span, plim__onnx_value *declared) {
     PLIM_TRY(plim__onnx_read_value(l->reader, span, true, declared, l->error));
     if (!*declared->name) return plim__fail(l->error, PLIM_CORRUPT, "an input has no name");
-    if (declared->other) return put_not_tensor(l, declared->name, declared->other); /* the node that uses it is named */
+    bool list = l->depth && declared->other && strcmp(declared->other, PLIM__ONNX_SEQUENCE) == 0; /* a loop's */
+    if (declared->other && !list) /* the node that uses it is named */
+        return put_not_tensor(l, declared->name, declared->other);
     if (not_tensor(l, declared->name)) return PLIM_OK;
     plim_value known = plim_graph_find(l->g, declared->name);
     if (known != PLIM_NO_VALUE && l->g->values.items[known].tensor)
@@ -263,6 +256,12 @@ static plim_status connect_output(loader *l, int32_t node, const char *name) {
     if (*name) {
         value = plim_graph_find(l->g, name);
         const plim__value *known = value == PLIM_NO_VALUE ? NULL : &l->g->values.items[value];
+        if (known && known->tensor) /* PyTorch's exporter does not check its names without optimizing */
+            return plim__fail(
+                l->error, PLIM_CORRUPT,
+                "its output '%s' is defined twice: a tensor of the module has that name too; rename it in "
+                "the module and export again",
+                name);
         if ((known && (known->kind != PLIM__VALUE_NODE || known->producer >= 0)) || not_tensor(l, name))
             return plim__fail(l->error, PLIM_CORRUPT, "its output '%s' is defined twice", name);
         if (!known) value = plim__graph_add_value(l->g, name, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
@@ -298,16 +297,21 @@ static plim_status read_attributes(loader *l, plim__span span, int32_t node) {
     return PLIM_OK;
 }
 
+/* Only nodes that read weights matter to what is trained. */
+static bool named_by_exporter(const loader *l, int32_t node) {
+    const plim__node *made = &l->g->nodes.items[node];
+    for (size_t i = 0; i < made->inputs.count; i++)
+        if (made->inputs.items[i] >= 0 && l->g->values.items[made->inputs.items[i]].kind == PLIM__VALUE_PARAMETER)
+            return true;
+    return false;
+}
+
 static plim_status add_node(loader *l, plim__span span, const Onnx__NodeProto *proto) {
     const char *domain = proto->domain && strcmp(proto->domain, "ai.onnx") != 0 ? proto->domain : "";
     if (!proto->op_type || !*proto->op_type) return plim__fail(l->error, PLIM_CORRUPT, "it has no operator");
     if (strcmp(domain, PLIM__DOMAIN) == 0) /* they trust those who make them */
         return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s::%.100s, which files do not have",
                           domain, proto->op_type);
-    char function[512];
-    snprintf(function, sizeof function, "%s::%s", domain, proto->op_type);
-    if (plim__map_get(&l->function_names, function, 0))
-        return plim__fail(l->error, PLIM_UNSUPPORTED, "it calls the model's own function '%s'", function);
     int version = plim__graph_opset(l->g, domain);
     if (!version && !*domain)
         return plim__fail(l->error, PLIM_CORRUPT, "the model does not say which opset its operators are of");
@@ -315,6 +319,8 @@ static plim_status add_node(loader *l, plim__span span, const Onnx__NodeProto *p
     PLIM_TRY(plim_graph_status(l->g, l->error));
     for (size_t i = 0; i < proto->n_input; i++) PLIM_TRY(connect_input(l, node, proto->input[i]));
     for (size_t i = 0; i < proto->n_output; i++) PLIM_TRY(connect_output(l, node, proto->output[i]));
+    if (l->depth == 0 && named_by_exporter(l, node))
+        PLIM_TRY(plim__onnx_read_node_origin(l->reader, span, node, &l->provenance, l->error));
     return read_attributes(l, span, node);
 }
 
@@ -340,8 +346,8 @@ static plim_status check_producers(loader *l) {
             const plim__value *value = node->inputs.items[i] < 0 ? NULL : &l->g->values.items[node->inputs.items[i]];
             if (value && value->kind == PLIM__VALUE_NODE && value->producer < 0)
                 return plim__fail(l->error, PLIM_CORRUPT,
-                                  "node '%.200s' (%.100s) uses the value '%.200s', which nothing produces", node->name,
-                                  node->op_name, value->name);
+                                  "node '%.200s' (%.100s) uses the value '%.200s', which nothing produces",
+                                  plim__node_label(l->g, node), node->op_name, value->name);
         }
     }
     return PLIM_OK;
@@ -361,7 +367,8 @@ static plim_status add_output(loader *l, plim__span span, plim__onnx_value *decl
     plim_value value = plim_graph_find(l->g, declared->name);
     if (value == PLIM_NO_VALUE && l->depth && *declared->name) /* a subgraph may hand on what it captures */
         value = plim__graph_add_value(l->g, declared->name, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
-    const char *other = declared->other ? declared->other : not_tensor(l, declared->name);
+    bool list = l->depth && declared->other && strcmp(declared->other, PLIM__ONNX_SEQUENCE) == 0;
+    const char *other = declared->other && !list ? declared->other : not_tensor(l, declared->name);
     int32_t producer = value == PLIM_NO_VALUE ? -1 : l->g->values.items[value].producer;
     if (other)
         return plim__fail(l->error, PLIM_UNSUPPORTED,
@@ -380,7 +387,10 @@ static plim_status add_output(loader *l, plim__span span, plim__onnx_value *decl
 static plim_status add_hint(loader *l, plim__span span, plim__onnx_value *declared) {
     PLIM_TRY(plim__onnx_read_value(l->reader, span, false, declared, l->error));
     plim_value value = plim_graph_find(l->g, declared->name);
-    if (value != PLIM_NO_VALUE && !declared->other) set_hint(&l->g->values.items[value], declared);
+    if (value == PLIM_NO_VALUE || declared->other) return PLIM_OK;
+    set_hint(&l->g->values.items[value], declared);
+    if (l->depth == 0 && l->g->values.items[value].tensor)
+        return plim__onnx_read_value_origin(l->reader, span, declared->name, &l->provenance, l->error);
     return PLIM_OK;
 }
 
@@ -441,7 +451,7 @@ static plim_status read_inside(loader *l, plim__span span, size_t *captured) {
 static plim_status read_subgraph(loader *outer, plim__span span, plim__attribute *attribute) {
     plim__onnx_reader *reader = outer->reader;
     plim_error error = {0};
-    loader l = {.reader = reader, .depth = outer->depth + 1, .function_names = outer->function_names, .error = &error};
+    loader l = {.reader = reader, .depth = outer->depth + 1, .error = &error};
     l.g = attribute->graph = plim_graph_create();
     if (!l.g) return plim__fail_memory(outer->error, "a graph", sizeof *l.g);
     for (size_t i = 0; i < outer->g->info.opsets.count; i++)
@@ -481,6 +491,106 @@ static plim_status read_graph_attribute(loader *l, plim__span span, int32_t node
     return PLIM_OK;
 }
 
+/* --- functions ------------------------------------------------------------------------------------------------ */
+
+/* Domains that the model does not import are of the version that the function wants; the others are the model's, since
+ * the operators of both must be the same. */
+static plim_status take_opsets(loader *l, const loader *outer, const Onnx__FunctionProto *proto) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < outer->g->info.opsets.count; i++)
+        ok = plim__graph_set_opset(l->g, outer->g->info.opsets.items[i].domain, outer->g->info.opsets.items[i].version);
+    for (size_t i = 0; ok && i < proto->n_opset_import; i++) {
+        const char *domain = proto->opset_import[i]->domain ? proto->opset_import[i]->domain : "";
+        int64_t version = proto->opset_import[i]->version;
+        if (version < 1 || version > INT_MAX)
+            return plim__fail(l->error, PLIM_CORRUPT, "the opset of domain '%s' is %" PRId64, domain, version);
+        if (plim__graph_opset(outer->g, domain)) continue;
+        ok = plim__graph_set_opset(l->g, domain, version) && plim__graph_set_opset(outer->g, domain, version);
+    }
+    return ok ? PLIM_OK : plim__fail_memory(l->error, "an opset", sizeof(int64_t));
+}
+
+static plim_status add_ends(loader *l, char *const *names, size_t count, bool outputs) {
+    for (size_t i = 0; i < count; i++) {
+        plim_value v = outputs ? plim_graph_find(l->g, names[i]) : PLIM_NO_VALUE;
+        if (outputs && v < 0) return plim__fail(l->error, PLIM_CORRUPT, "nothing produces its output '%s'", names[i]);
+        if (!outputs)
+            v = plim__graph_add_value(l->g, names[i], PLIM__VALUE_INPUT, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
+        PLIM_TRY(plim_graph_status(l->g, l->error));
+        if (!(outputs ? plim__vec_push(&l->g->outputs, v) : plim__vec_push(&l->g->inputs, v)))
+            return plim__fail_memory(l->error, "a function", sizeof v);
+    }
+    return PLIM_OK;
+}
+
+static plim_status read_defaults(loader *l, plim__span span, plim__function *function) {
+    for (uint64_t at = span.at; at < span.end;) {
+        plim__wire_field field;
+        PLIM_TRY(plim__wire_next(&l->reader->wire, &at, span.end, &field, l->error));
+        if (field.type != PLIM__WIRE_BYTES) continue;
+        if (field.number == 7) PLIM_TRY(add_span(l, &l->nodes, field.body));
+        if (field.number != 11) continue;
+        plim__attribute attribute;
+        plim_status status = plim__onnx_read_attribute(l->reader, field.body, &attribute, l->error);
+        if (status == PLIM_OK && !plim__vec_push(&function->defaults, attribute))
+            status = plim__fail_memory(l->error, "an attribute", sizeof attribute);
+        if (status != PLIM_OK) {
+            plim__attribute_free(&attribute);
+            return status;
+        }
+    }
+    return PLIM_OK;
+}
+
+/* The body of a function: what it uses is an input of it, or made in it. */
+static plim_status read_body(loader *l, plim__span span, const Onnx__FunctionProto *proto, plim__function *function) {
+    PLIM_TRY(read_defaults(l, span, function));
+    PLIM_TRY(add_ends(l, proto->input, proto->n_input, false));
+    l->reader->in_function = true;
+    plim_status status = PLIM_OK;
+    for (size_t i = 0; status == PLIM_OK && i < l->nodes.count; i++) status = read_node(l, l->nodes.items[i], i);
+    l->reader->in_function = false;
+    PLIM_TRY(status);
+    PLIM_TRY(check_producers(l));
+    PLIM_TRY(add_ends(l, proto->output, proto->n_output, true));
+    return plim__graph_sort(l->g, l->error);
+}
+
+static plim_status read_function(loader *outer, plim__span span, const Onnx__FunctionProto *proto) {
+    const char *domain = proto->domain && strcmp(proto->domain, "ai.onnx") != 0 ? proto->domain : "";
+    char key[PLIM__FUNCTION_KEY];
+    plim__function made = {.body = plim_graph_create()};
+    if (!made.body || !plim__vec_push(&outer->own.list, made)) {
+        plim_graph_free(made.body);
+        return plim__fail_memory(outer->error, "a function", sizeof made);
+    }
+    plim__function_key(key, domain, proto->name ? proto->name : "");
+    if (plim__map_get(&outer->own.names, key, -1) >= 0)
+        return plim__fail(outer->error, PLIM_UNSUPPORTED, "unsupported: two functions with the name '%s'", key);
+    if (!plim__map_put(&outer->own.names, key, (int64_t)outer->own.list.count - 1))
+        return plim__fail_memory(outer->error, "a function", sizeof key);
+    loader l = {.reader = outer->reader, .depth = 1, .g = made.body, .error = outer->error};
+    outer->reader->g = l.g;
+    plim_status status = take_opsets(&l, outer, proto);
+    if (status == PLIM_OK) status = read_body(&l, span, proto, &outer->own.list.items[outer->own.list.count - 1]);
+    outer->reader->g = outer->g;
+    free_lists(&l);
+    return status == PLIM_OK ? status : plim__fail_context(outer->error, status, "function '%.200s'", key);
+}
+
+static plim_status read_functions(loader *l) {
+    for (size_t i = 0; i < l->functions.count; i++) {
+        Onnx__FunctionProto *proto;
+        uint64_t plain = PLIM__FIELD(1) | PLIM__FIELD(4) | PLIM__FIELD(5) | PLIM__FIELD(9) | PLIM__FIELD(10);
+        PLIM_TRY(plim__wire_decode(&l->reader->wire, l->functions.items[i], plain, &onnx__function_proto__descriptor,
+                                   &proto, l->error));
+        plim_status status = read_function(l, l->functions.items[i], proto);
+        plim__wire_release(proto);
+        PLIM_TRY(status);
+    }
+    return PLIM_OK;
+}
+
 /* --- all of it ------------------------------------------------------------------------------------------------ */
 
 static plim_status load(loader *l) {
@@ -489,9 +599,14 @@ static plim_status load(loader *l) {
     PLIM_TRY(read_functions(l));
     PLIM_TRY(read_graph(l));
     PLIM_TRY(check_producers(l));
+    PLIM_TRY(plim__functions_inline(l->g, &l->own, l->error));
     PLIM_TRY(each_value(l, &l->outputs, add_output));
     if (l->outputs.count == 0) return plim__fail(l->error, PLIM_CORRUPT, "the graph has no outputs");
     PLIM_TRY(each_value(l, &l->value_infos, add_hint));
+    for (size_t i = 0; i < l->graphs.count; i++)
+        PLIM_TRY(plim__onnx_read_signature(l->reader, l->graphs.items[i], &l->provenance, l->error));
+    PLIM_TRY(plim__export_restore(l->g, &l->provenance, l->error));
+    if (plim__graph_remark_types(l->g) != PLIM_OK) return plim_graph_status(l->g, l->error);
     PLIM_TRY(plim__graph_take_known_branches(l->g, l->error));
     return plim__graph_sort(l->g, l->error);
 }
@@ -502,7 +617,8 @@ static plim_status load_from(plim__onnx_reader *reader, plim_graph **graph, plim
     reader->g = l.g;
     plim_status status = load(&l);
     free_lists(&l);
-    plim__map_free(&l.function_names);
+    plim__functions_free(&l.own);
+    plim__provenance_free(&l.provenance);
     if (status == PLIM_OK)
         *graph = l.g;
     else

@@ -4,6 +4,7 @@
  *   onnx_tensor    TensorProto, SparseTensorProto → plim__tensor      onnx_external   data in other files
  *   onnx_type      ValueInfoProto → dtype and shape                   onnx_attribute  AttributeProto
  *   onnx_load      ModelProto, GraphProto, NodeProto → plim_graph     onnx_peek       weights without a graph
+ *   onnx_metadata  what exporters say about the model
  */
 #ifndef PLIM_FORMAT_ONNX_READ_H
 #define PLIM_FORMAT_ONNX_READ_H
@@ -13,10 +14,11 @@
 #include "format/onnx.h"
 #include "format/onnx_wire.h"
 #include "graph/graph.h"
+#include "graph/passes/export/provenance.h"
 
 enum {
     PLIM__ONNX_INLINE = 4096, /* tensors up to this many bytes are read at once, larger ones stay in the file */
-    PLIM__ONNX_NEWEST_OPSET = 21,
+    PLIM__ONNX_NEWEST_OPSET = 24,
 };
 
 struct plim__onnx_external {
@@ -32,6 +34,7 @@ typedef struct plim__onnx_reader {
     uint64_t dense_allowance; /* bytes that sparse tensors may still grow to: a tiny file must not ask for much */
     plim__map external_names; /* location → index in externals */
     PLIM_VEC(struct plim__onnx_external) externals;
+    bool in_function;       /* attributes may refer to those of a call */
     plim_graph *g;          /* NULL while there is none */
     plim__map symbol_names; /* dim_param → dimension */
 } plim__onnx_reader;
@@ -81,6 +84,8 @@ plim_status plim__onnx_read_external(plim__onnx_reader *reader, const plim__onnx
 
 /* --- values and attributes ------------------------------------------------------------------------------------ */
 
+#define PLIM__ONNX_SEQUENCE "a sequence"
+
 typedef struct plim__onnx_value {
     char *name;
     plim_dtype dtype; /* PLIM_DTYPE_NONE when not told */
@@ -96,5 +101,15 @@ plim_status plim__onnx_read_value(plim__onnx_reader *reader, plim__span span, bo
 /* plim__attribute_free it, also after a failure. */
 plim_status plim__onnx_read_attribute(plim__onnx_reader *reader, plim__span span, plim__attribute *attribute,
                                       plim_error *error);
+
+/* --- what exporters say ------------------------------------------------------------------------------------------- */
+
+plim_status plim__onnx_read_signature(plim__onnx_reader *reader, plim__span graph, plim__provenance *provenance,
+                                      plim_error *error);
+/* Adds nothing for a node or value without metadata. */
+plim_status plim__onnx_read_node_origin(plim__onnx_reader *reader, plim__span span, int32_t node,
+                                        plim__provenance *provenance, plim_error *error);
+plim_status plim__onnx_read_value_origin(plim__onnx_reader *reader, plim__span span, const char *name,
+                                         plim__provenance *provenance, plim_error *error);
 
 #endif

@@ -16,6 +16,7 @@
 #include "format/onnx.h"
 #include "format/onnx_wire.h"
 #include "graph/graph.h"
+#include "graph/passes/export/provenance.h"
 #include "onnx/onnx.pb-c.h"
 #include "plimsoll/version.h"
 
@@ -185,6 +186,10 @@ static void put_strings(sink *out, const plim__attribute *a) {
 
 static void put_attribute(sink *out, const saver *s, const void *what) {
     const plim__attribute *a = what;
+    if (a->rewritten && out->status == PLIM_OK)
+        out->status =
+            plim__fail(out->error, PLIM_UNSUPPORTED,
+                       "the subgraph '%s' had functions of the model in it, and cannot be written back", a->name);
     if (a->type == PLIM__ATTRIBUTE_GRAPH || a->type == PLIM__ATTRIBUTE_OTHER) {
         put(out, a->s, a->length);
         return;
@@ -305,6 +310,14 @@ static void put_value_infos(sink *out, const saver *s) {
 
 static size_t changed_index(const saver *s, size_t value) { return s->indices ? s->indices[value] : PLIM__NO_WEIGHT; }
 
+static void put_property(sink *out, uint32_t number, const char *key, const char *value) {
+    Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT;
+    entry.key = (char *)(uintptr_t)key;
+    entry.value = (char *)(uintptr_t)value;
+    put_header(out, number, onnx__string_string_entry_proto__get_packed_size(&entry));
+    put_plain(out, &entry);
+}
+
 static void put_graph(sink *out, const saver *s, const void *what) {
     const plim_graph *g = what;
     for (size_t n = 0; n < g->nodes.count && out->status == PLIM_OK; n++)
@@ -325,6 +338,7 @@ static void put_graph(sink *out, const saver *s, const void *what) {
     for (size_t i = 0; i < g->outputs.count; i++)
         put_nested(out, 12, put_value, s, &g->values.items[g->outputs.items[i]]);
     put_value_infos(out, s);
+    if (g->info.signature) put_property(out, 16, PLIM__KEY_SIGNATURE, g->info.signature);
 }
 
 static void put_opset(sink *out, const char *domain, int64_t version) {
@@ -364,13 +378,8 @@ static void put_model(sink *out, const saver *s) {
     proto.doc_string = info->doc;
     put_plain(out, &proto);
     put_opsets(out, s->g);
-    for (size_t i = 0; i < info->properties.count; i++) {
-        Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT;
-        entry.key = info->properties.items[i].key;
-        entry.value = info->properties.items[i].value;
-        put_header(out, 14, onnx__string_string_entry_proto__get_packed_size(&entry));
-        put_plain(out, &entry);
-    }
+    for (size_t i = 0; i < info->properties.count; i++)
+        put_property(out, 14, info->properties.items[i].key, info->properties.items[i].value);
     put_nested(out, 7, put_graph, s, s->g);
 }
 

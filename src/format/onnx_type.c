@@ -86,7 +86,7 @@ static plim_status read_type(plim__onnx_reader *reader, plim__span span, bool fr
         case 1:
             if (field.type == PLIM__WIRE_BYTES) tensor = field.body;
             break;
-        case 4: value->other = "a sequence"; break;
+        case 4: value->other = PLIM__ONNX_SEQUENCE; break;
         case 5: value->other = "a map"; break;
         case 7: value->other = "an opaque value"; break;
         case 8: value->other = "a sparse tensor"; break;

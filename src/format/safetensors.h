@@ -66,8 +66,12 @@ plim_status plim__safetensors_save(const plim_graph *g, const plim__weights *cha
 /* --- models in several files ---------------------------------------------------------------------------------- */
 
 /* A model in several files: model.safetensors.index.json names the shard of each tensor. Shards lie beside the
- * index; names that point elsewhere are refused, and so is an index whose tensors are not in their shards.
- * *shards says how many files were read. */
+ * index; names that point elsewhere are refused, and so is an index whose tensors are not in their shards. */
+typedef plim_status (*plim__shard_visit)(void *context, const char *path, const plim__safetensors *file,
+                                         plim_error *error);
+plim_status plim__safetensors_index_each(const char *path, plim__shard_visit visit, void *context, plim_error *error);
+bool plim__safetensors_is_index(const char *path); /* by its name */
+/* The tensors of all of them; *shards says how many files were read. */
 plim_status plim__safetensors_index_list(const char *path, plim__tensor_visit visit, void *context, size_t *shards,
                                          plim_error *error);
 

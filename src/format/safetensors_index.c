@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
@@ -20,19 +21,20 @@ static bool is_plain_name(const char *name) {
     return *name && *name != '.' && !strchr(name, '/') && !strchr(name, '\\');
 }
 
-static plim_status open_beside(const char *index, const char *shard, plim__safetensors *file, plim_error *error) {
-    plim__str path = {0};
+/* The path of a shard, beside the index. */
+static plim_status path_beside(const char *index, const char *shard, plim__str *path, plim_error *error) {
     const char *slash = strrchr(index, '/');
-    if (slash) plim__str_addn(&path, index, (size_t)(slash + 1 - index));
-    plim__str_add(&path, shard);
-    plim_status status = PLIM_OK;
-    if (path.failed) status = plim__fail_memory(error, "a path", strlen(index) + strlen(shard));
-    int fd = status == PLIM_OK ? open(path.data, O_RDONLY | O_CLOEXEC) : -1;
-    if (status == PLIM_OK && fd < 0)
-        status = plim__fail_errno(error, errno, "'%s' names the shard '%.200s': cannot open it", index, shard);
-    if (status == PLIM_OK) status = plim__safetensors_open(file, fd, path.data, error);
-    if (fd >= 0) close(fd);
-    plim__str_free(&path);
+    if (slash) plim__str_addn(path, index, (size_t)(slash + 1 - index));
+    plim__str_add(path, shard);
+    return path->failed ? plim__fail_memory(error, "a path", strlen(index) + strlen(shard)) : PLIM_OK;
+}
+
+static plim_status open_shard(const char *index, const char *shard, const char *path, plim__safetensors *file,
+                              plim_error *error) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return plim__fail_errno(error, errno, "'%s' names the shard '%.200s': cannot open it", index, shard);
+    plim_status status = plim__safetensors_open(file, fd, path, error);
+    close(fd);
     return status;
 }
 
@@ -56,18 +58,22 @@ static plim_status check_shard(const char *path, json_t *weights, const char *sh
     return status;
 }
 
-static plim_status list_shard(const char *path, json_t *weights, const char *shard, plim__tensor_visit visit,
-                              void *context, plim_error *error) {
-    plim__safetensors file;
-    PLIM_TRY(open_beside(path, shard, &file, error));
-    plim_status status = check_shard(path, weights, shard, &file, error);
-    if (status == PLIM_OK) status = plim__safetensors_list(&file, visit, context, error);
-    plim__safetensors_close(&file);
+static plim_status visit_shard(const char *index, json_t *weights, const char *shard, plim__shard_visit visit,
+                               void *context, plim_error *error) {
+    plim__safetensors file = {0};
+    plim__str path = {0};
+    plim_status status = path_beside(index, shard, &path, error);
+    if (status == PLIM_OK) status = open_shard(index, shard, path.data, &file, error);
+    bool open = status == PLIM_OK;
+    if (open) status = check_shard(index, weights, shard, &file, error);
+    if (status == PLIM_OK) status = visit(context, path.data, &file, error);
+    if (open) plim__safetensors_close(&file);
+    plim__str_free(&path);
     return status;
 }
 
-static plim_status list_weights(const char *path, json_t *weights, plim__tensor_visit visit, void *context,
-                                size_t *shards, plim_error *error) {
+static plim_status visit_shards(const char *path, json_t *weights, plim__shard_visit visit, void *context,
+                                plim_error *error) {
     plim__map done = {0};
     plim_status status = PLIM_OK;
     const char *name;
@@ -85,18 +91,21 @@ static plim_status list_weights(const char *path, json_t *weights, plim__tensor_
         if (status != PLIM_OK) break;
         if (plim__map_get(&done, shard, 0)) continue;
         if (!plim__map_put(&done, shard, 1)) status = plim__fail_memory(error, "shard names", strlen(shard));
-        if (status == PLIM_OK) status = list_shard(path, weights, shard, visit, context, error);
-        *shards += status == PLIM_OK;
+        if (status == PLIM_OK) status = visit_shard(path, weights, shard, visit, context, error);
     }
     plim__map_free(&done);
     return status;
 }
 
-plim_status plim__safetensors_index_list(const char *path, plim__tensor_visit visit, void *context, size_t *shards,
-                                         plim_error *error) {
+bool plim__safetensors_is_index(const char *path) {
+    static const char end[] = ".safetensors.index.json";
+    size_t length = strlen(path);
+    return length >= sizeof end - 1 && strcasecmp(path + length - (sizeof end - 1), end) == 0;
+}
+
+plim_status plim__safetensors_index_each(const char *path, plim__shard_visit visit, void *context, plim_error *error) {
     char *text;
     size_t size;
-    *shards = 0;
     PLIM_TRY(plim__file_read(path, MOST_INDEX, &text, &size, error));
     json_error_t problem;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
@@ -106,7 +115,29 @@ plim_status plim__safetensors_index_list(const char *path, plim__tensor_visit vi
     if (!json_is_object(weights))
         status = plim__fail(error, PLIM_CORRUPT, "'%s' is not a safetensors index: it has no weight_map", path);
     else
-        status = list_weights(path, weights, visit, context, shards, error);
+        status = visit_shards(path, weights, visit, context, error);
     json_decref(root);
+    return status;
+}
+
+typedef struct listing {
+    plim__tensor_visit visit;
+    void *context;
+    size_t shards;
+} listing;
+
+static plim_status list_shard(void *context, const char *path, const plim__safetensors *file, plim_error *error) {
+    listing *l = context;
+    (void)path;
+    PLIM_TRY(plim__safetensors_list(file, l->visit, l->context, error));
+    l->shards++;
+    return PLIM_OK;
+}
+
+plim_status plim__safetensors_index_list(const char *path, plim__tensor_visit visit, void *context, size_t *shards,
+                                         plim_error *error) {
+    listing l = {visit, context, 0};
+    plim_status status = plim__safetensors_index_each(path, list_shard, &l, error);
+    *shards = l.shards;
     return status;
 }

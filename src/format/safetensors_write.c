@@ -17,6 +17,7 @@
 #include "core/str.h"
 #include "core/utf8.h"
 #include "format/safetensors.h"
+#include "plimsoll/version.h"
 
 #define SEAL_START  "{\"__metadata__\":{\"checksum\":\""
 #define SEAL_MIDDLE "\",\"bytes\":\""
@@ -252,11 +253,24 @@ plim_status plim__safetensors_write_sealed(const char *path, const plim__weights
 
 plim_status plim__safetensors_save(const plim_graph *g, const plim__weights *changed, const char *path,
                                    plim_error *error) {
-    static const plim__safetensors_note notes[] = {{"format", "pt"}}; /* what loaders of PyTorch models ask for */
+    size_t most = 2 + g->info.properties.count, count = 2;
+    plim__safetensors_note *notes = plim__alloc_array(most, sizeof *notes);
+    if (!notes) return plim__fail_memory(error, "notes of a model", most * sizeof *notes);
+    notes[0] = (plim__safetensors_note){"format", "pt"}; /* what loaders of PyTorch models ask for */
+    notes[1] = (plim__safetensors_note){PLIM__NOTE_WRITER, PLIM_VERSION_STRING};
+    for (size_t i = 0; i < g->info.properties.count; i++) {
+        const struct plim__property *p = &g->info.properties.items[i];
+        if (strncmp(p->key, PLIM__NOTE_PREFIX, strlen(PLIM__NOTE_PREFIX)) == 0 &&
+            strcmp(p->key, PLIM__NOTE_WRITER) != 0)
+            notes[count++] = (plim__safetensors_note){p->key, p->value};
+    }
     plim__graph_weights all;
-    PLIM_TRY(plim__graph_weights_make(&all, g, changed, error));
-    plim_status status = plim__safetensors_write(path, &all.weights, notes, 1, error);
-    plim__graph_weights_free(&all);
+    plim_status status = plim__graph_weights_make(&all, g, changed, error);
+    if (status == PLIM_OK) {
+        status = plim__safetensors_write(path, &all.weights, notes, count, error);
+        plim__graph_weights_free(&all);
+    }
+    plim__free(notes);
     return status;
 }
 

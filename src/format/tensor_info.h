@@ -13,6 +13,8 @@ typedef struct plim__tensor_info {
     uint64_t elements;
     uint64_t bytes; /* that the file keeps for it; 0 for a view of what another tensor already brought */
     bool repeated;  /* the very same data under another name: tied weights */
+    bool placed;    /* PyTorch archives: its elements lie in the file, row-major, from byte `at` on */
+    uint64_t at;
 } plim__tensor_info;
 
 /* Called for each tensor in file order; what it points at is gone after the call. */

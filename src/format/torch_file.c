@@ -94,9 +94,9 @@ static plim_status read_storage(const reader *r, value id, const char *name, sto
     return PLIM_OK;
 }
 
-/* The archive holds each storage as an entry of its own: what the pickle says must be what is there. */
-static plim_status check_stored(const reader *r, const storage *s, const char *name, plim_error *error) {
-    if (!r->zip) return PLIM_OK;
+/* The archive holds each storage as an entry of its own. */
+static plim_status find_entry(const reader *r, const storage *s, const char *name, const plim__zip_entry **found,
+                              plim_error *error) {
     plim__str entry = {0};
     plim__str_addf(&entry, "%s%s", r->prefix, s->key);
     int64_t index = entry.failed ? 0 : plim__map_get(&r->entries, entry.data, 0);
@@ -104,8 +104,16 @@ static plim_status check_stored(const reader *r, const storage *s, const char *n
     plim__str_free(&entry);
     if (failed) return plim__fail_memory(error, "a storage's name", strlen(s->key));
     if (index == 0) return broken(r, name, "lies in a storage that is not in the file", error);
-    if (r->zip->entries[index - 1].bytes != s->bytes)
-        return broken(r, name, "lies in a storage of another size than the file has", error);
+    *found = &r->zip->entries[index - 1];
+    return PLIM_OK;
+}
+
+/* What the pickle says must be what is there. */
+static plim_status check_stored(const reader *r, const storage *s, const char *name, plim_error *error) {
+    const plim__zip_entry *entry;
+    if (!r->zip) return PLIM_OK;
+    PLIM_TRY(find_entry(r, s, name, &entry, error));
+    if (entry->bytes != s->bytes) return broken(r, name, "lies in a storage of another size than the file has", error);
     return PLIM_OK;
 }
 
@@ -176,6 +184,27 @@ static plim_status tell_storage(reader *r, const storage *s, plim__tensor_info *
                : plim__fail_memory(error, "the list of storages", 64);
 }
 
+static bool is_row_major(const view *v) {
+    int64_t step = 1;
+    for (int i = v->rank - 1; i >= 0; i--) {
+        if (v->dims[i] > 1 && v->strides[i] != step) return false;
+        step *= v->dims[i] > 0 ? v->dims[i] : 1; /* elements were counted without overflow */
+    }
+    return true;
+}
+
+/* Where its elements are, for readers of weights: bytes of entries that are stored as they are. */
+static plim_status place(const reader *r, const storage *s, const view *v, plim__tensor_info *info, plim_error *error) {
+    const plim__zip_entry *entry;
+    if (!r->zip || !is_row_major(v) || info->element->bits % 8 != 0) return PLIM_OK;
+    PLIM_TRY(find_entry(r, s, info->name, &entry, error));
+    if (entry->method != 0 || entry->encrypted) return PLIM_OK;
+    PLIM_TRY(plim__zip_find_data(r->zip, entry, &info->at, error));
+    info->at += v->offset * (info->element->bits / 8); /* inside of the storage: that was checked */
+    info->placed = true;
+    return PLIM_OK;
+}
+
 static plim_status tell(reader *r, const char *name, value arguments, bool typed, plim_error *error) {
     storage s;
     view v;
@@ -198,6 +227,7 @@ static plim_status tell(reader *r, const char *name, value arguments, bool typed
     plim__tensor_info info = {.name = name, .element = element, .rank = v.rank, .dims = v.dims, .elements = v.elements};
     PLIM_TRY(is_repeated(r, &s, &v, &info.repeated, error));
     PLIM_TRY(tell_storage(r, &s, &info, error));
+    PLIM_TRY(place(r, &s, &v, &info, error));
     return r->visit(r->context, &info, error);
 }
 

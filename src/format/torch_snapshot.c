@@ -122,14 +122,16 @@ static plim__pickle_verdict fold_block(plim__torch_reader *reader, plim__pickle_
 static plim__pickle_verdict fold_segment(plim__torch_reader *reader, plim__pickle_value dict, int64_t *token,
                                          plim_error *error) {
     plim__pickle_value list = plim__pickle_get(dict, "blocks");
-    int64_t stream = 0, device = 0;
+    int64_t stream = 0, device = 0, expandable = 0;
     plim__pickle_int(plim__pickle_get(dict, "stream"), &stream);
     plim__pickle_int(plim__pickle_get(dict, "device"), &device);
+    plim__pickle_int(plim__pickle_get(dict, "is_expandable"), &expandable);
     plim__timeline_segment segment = {.address = unsigned_at(dict, "address", 0),
                                       .bytes = unsigned_at(dict, "total_size", 0),
                                       .stream = stream,
                                       .device = device >= 0 && device < 4096 ? (int32_t)device : 0,
                                       .offset = PLIM__NO_OFFSET,
+                                      .expandable = expandable != 0,
                                       .first_block = (uint32_t)reader->segment_blocks.count};
     size_t length = 0;
     const char *pool = plim__pickle_text(plim__pickle_get(dict, "segment_type"), &length);
@@ -200,7 +202,9 @@ static bool take_refusal(plim__torch_reader *reader, plim__pickle_value event, u
     char text[96] = "", size[PLIM_BYTES_TEXT];
     uint64_t unused = unsigned_at(event, "device_free", UINT64_MAX);
     if (unused != UINT64_MAX) snprintf(text, sizeof text, "%s free on the device", plim_bytes_format(unused, size));
-    return plim__timeline_add_mark(reader->timeline, PLIM__MARK_OOM, reader->events, bytes, text, error) == PLIM_OK;
+    plim__timeline_refusal refusal = {.unused = unused, .tick = reader->events, .stack = stack_at(reader, event)};
+    return plim__vec_push(&reader->timeline->refusals, refusal) &&
+           plim__timeline_add_mark(reader->timeline, PLIM__MARK_OOM, reader->events, bytes, text, error) == PLIM_OK;
 }
 
 static const struct action_word {

@@ -20,14 +20,27 @@ static plim_status no_memory(const plim__torch_reader *reader, plim_error *error
 
 /* --- names ---------------------------------------------------------------------------------------------------- */
 
-/* How well a frame tells a user where an allocation comes from: his own Python, a library's, anything. */
-static int frame_rank(const char *frame) {
-    if (!strstr(frame, ".py:")) return 1;
-    return strstr(frame, "/torch/") || strstr(frame, "site-packages") || strstr(frame, "dist-packages") ? 2 : 3;
+/* What every allocation passes through on its way. */
+static bool is_machinery(const char *frame) {
+    static const char *const words[] = {"torch::unwind", "CapturedTraceback",     "gather_with_cpp", "CachingAllocator",
+                                        "at::detail::",  "(anonymous namespace)", "at::Tensor",      "c10::"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(frame, words[i])) return true;
+    return false;
 }
 
-/* The frame that names a stack, without its folders. */
-static const char *stack_name(const plim__timeline *timeline, uint32_t stack) {
+/* How well a frame tells a user where an allocation comes from: his own Python, a library's, a step of the backward pass,
+ * any other, the allocator's own. */
+static int frame_rank(const char *frame) {
+    if (strstr(frame, ".py:"))
+        return strstr(frame, "/torch/") || strstr(frame, "site-packages") || strstr(frame, "dist-packages") ? 4 : 5;
+    const char *backward = strstr(frame, "generated::");
+    if (backward && strstr(backward, "Backward") && strstr(backward, "::apply")) return 3;
+    return is_machinery(frame) ? 1 : 2;
+}
+
+/* The frame that names a stack, without its folders; a step of the backward pass without its arguments. */
+static const char *stack_name(const plim__timeline *timeline, uint32_t stack, size_t *length) {
     const char *best = "";
     int rank = 0;
     for (uint32_t at = stack; at; at = timeline->stacks.items[at].parent) {
@@ -36,9 +49,15 @@ static const char *stack_name(const plim__timeline *timeline, uint32_t stack) {
         best = frame;
         rank = frame_rank(frame);
     }
+    if (rank == 3) {
+        const char *own = strstr(best, "generated::") + 11;
+        *length = (size_t)(strstr(own, "::apply") - own);
+        return own;
+    }
     const char *space = strchr(best, ' '), *name = best;
     for (const char *c = best; *c && c != space; c++)
         if (*c == '/') name = c + 1;
+    *length = strlen(name);
     return name;
 }
 
@@ -49,8 +68,9 @@ bool plim__torch_tensor(plim__torch_reader *reader, uint32_t stack, uint64_t byt
     char size[PLIM_BYTES_TEXT], sized[64];
     snprintf(sized, sizeof sized, "%s without a stack", plim_bytes_format(bytes, size));
     plim__text_id text;
-    if (!plim__timeline_text(reader->timeline, stack ? stack_name(reader->timeline, stack) : sized, &text))
-        return false;
+    size_t length = strlen(sized);
+    const char *name = stack ? stack_name(reader->timeline, stack, &length) : sized;
+    if (!plim__timeline_textn(reader->timeline, name, length, &text)) return false;
     /* one tensor for a size: they come in few sizes, and mostly the last one comes again */
     for (size_t i = reader->timeline->tensors.count; !stack && i > 0 && i + 64 > reader->timeline->tensors.count; i--)
         if (reader->timeline->tensors.items[i - 1].name == text) return *tensor = (uint32_t)(i - 1), true;
@@ -124,6 +144,14 @@ static void keep_trace(plim__torch_reader *reader, const plim__torch_trace *trac
         timeline->marks.items[kept++] = mark;
     }
     timeline->marks.count = kept;
+    kept = 0;
+    for (size_t i = 0; i < timeline->refusals.count; i++) {
+        plim__timeline_refusal refusal = timeline->refusals.items[i];
+        if (refusal.tick - first > count) continue;
+        refusal.tick -= first;
+        timeline->refusals.items[kept++] = refusal;
+    }
+    timeline->refusals.count = kept;
     timeline->ticks = count + 1; /* one more for what is held at the end */
     if (!reader->timed || timeline->seconds.count < (size_t)first + count) {
         timeline->seconds.count = 0;

@@ -71,12 +71,12 @@ plim_status plim__gradient_set(plim__gradient *d, size_t i, plim_value gradient)
     if (gradient < 0) {
         PLIM_TRY(plim_graph_status(d->graph, d->error));
         return plim__fail(d->error, PLIM_INTERNAL, "the gradient of node '%s' was not made",
-                          plim__gradient_self(d)->name);
+                          plim__node_label(d->graph, plim__gradient_self(d)));
     }
     if (!plim__shape_equal(&d->graph->values.items[gradient].shape, &d->graph->values.items[v].shape)) {
         char is[PLIM_SHAPE_TEXT], should[PLIM_SHAPE_TEXT];
         return plim__fail(d->error, PLIM_INTERNAL, "the gradient of input %zu of node '%s' (%s) is %s, expected %s", i,
-                          plim__gradient_self(d)->name, plim__gradient_self(d)->op_name,
+                          plim__node_label(d->graph, plim__gradient_self(d)), plim__gradient_self(d)->op_name,
                           plim__shape_text(&d->graph->values.items[gradient].shape, NULL, is),
                           plim__shape_text(&d->graph->values.items[v].shape, NULL, should));
     }
@@ -95,7 +95,7 @@ plim_value plim__gradient_take(plim__gradient *d, size_t i) {
 plim_status plim__gradient_unsupported(plim__gradient *d, const char *why) {
     const plim__node *node = plim__gradient_self(d);
     return plim__fail(d->error, PLIM_UNSUPPORTED, "unsupported: the gradient of operator %s %sin node '%s'",
-                      node->op_name, why, node->name);
+                      node->op_name, why, plim__node_label(d->graph, node));
 }
 
 /* What nodes from `first` on read of a forward node, which had `outputs` outputs before its gradient was built. A value
@@ -125,7 +125,7 @@ static plim_status check_reads(plim__gradient *d, const plim__op *op, size_t out
     if ((reads & ~op->saved) == 0) return PLIM_OK;
     return plim__fail(d->error, PLIM_INTERNAL,
                       "the gradient of operator %s in node '%s' reads values that its row does not list (%x)", op->name,
-                      plim__gradient_self(d)->name, reads & ~op->saved);
+                      plim__node_label(d->graph, plim__gradient_self(d)), reads & ~op->saved);
 }
 
 static plim_status differentiate(plim__gradient *d, int32_t n) {

@@ -15,12 +15,13 @@ static plim_status read_ratio(plim_graph *g, const plim__node *node, double *rat
             return plim__fail(error, PLIM_UNSUPPORTED,
                               "unsupported: operator Dropout whose ratio depends on data in "
                               "node '%s'",
-                              node->name);
+                              plim__node_label(g, node));
         PLIM_TRY(plim__tensor_load(tensor, error));
         *ratio = plim__tensor_at(tensor, 0);
     }
     if (*ratio >= 0 && *ratio <= 1) return PLIM_OK;
-    return plim__fail(error, PLIM_INVALID, "node '%s' (Dropout): the ratio is %g, expected 0 to 1", node->name, *ratio);
+    return plim__fail(error, PLIM_INVALID, "node '%s' (Dropout): the ratio is %g, expected 0 to 1",
+                      plim__node_label(g, node), *ratio);
 }
 
 /* Exporters give every node a mask that nothing reads. */
@@ -67,11 +68,13 @@ plim_status plim__dropouts_to_training_mode(plim_graph *g, uint64_t seed, plim_e
     for (size_t n = 0; n < g->nodes.count; n++) {
         const plim__node *node = &g->nodes.items[n];
         double ratio;
+        if (!node->dead && !*node->domain && node->op && node->op->flags & PLIM__OP_RANDOM)
+            plim_graph_set_int(g, (int32_t)n, "plimsoll.seed", (int64_t)seed); /* where it brings none of its own */
         if (node->dead || *node->domain || strcmp(node->op_name, "Dropout") != 0) continue;
         PLIM_TRY(read_ratio(g, node, &ratio, error));
         PLIM_TRY(to_training(g, (int32_t)n, ratio, seed, counter++, error));
     }
-    return PLIM_OK;
+    return plim_graph_status(g, error);
 }
 
 /* The same elements of the gradient are dropped: the same counters draw the same numbers. */

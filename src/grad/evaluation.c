@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "grad/training.h"
+#include "graph/pass.h"
 
 /* --- evaluation mode ------------------------------------------------------------------------------------------ */
 
@@ -25,8 +26,7 @@ static bool has_one_result(const plim_graph *g, const plim__node *node) {
     return true;
 }
 
-/* The running statistics instead of the batch's; nothing is dropped. */
-static void to_evaluation(plim_graph *g) {
+plim_status plim__evaluation_set(plim_graph *g, plim_error *error) {
     for (size_t n = 0; n < g->nodes.count; n++) {
         plim__node *node = &g->nodes.items[n];
         if (node->dead || *node->domain) continue;
@@ -37,6 +37,10 @@ static void to_evaluation(plim_graph *g) {
         if (dropout && node->inputs.count > 1) node->inputs.count = 1;
         if (norm && plim__node_int(node, "training_mode", 0)) plim_graph_set_int(g, (int32_t)n, "training_mode", 0);
     }
+    bool changed;
+    PLIM_TRY(plim_graph_status(g, error));
+    return plim__pass_drop_path(g, &changed,
+                                error); /* also where weights still change, and passes for inference do not run */
 }
 
 /* --- the loss ------------------------------------------------------------------------------------------------- */
@@ -48,15 +52,40 @@ static plim_status count_elements(plim_graph *g, plim_value loss, plim_error *er
     return plim_graph_status(g, error);
 }
 
-plim_status plim__evaluation_append(plim_graph *g, const plim_loss *loss, plim__evaluated *made, plim_error *error) {
+/* What the loss applies to; PLIM_NO_VALUE where the model has its own. */
+static plim_value find_scores(const plim_graph *g, const plim_loss *loss) {
+    if (loss->kind == PLIM_LOSS_MODEL || g->outputs.count == 0) return PLIM_NO_VALUE;
+    for (size_t i = 0; loss->output && i < g->outputs.count; i++)
+        if (strcmp(g->values.items[g->outputs.items[i]].name, loss->output) == 0) return g->outputs.items[i];
+    return loss->output ? plim_graph_find(g, loss->output) : g->outputs.items[0];
+}
+
+plim_status plim__evaluation_weigh(plim_graph *g, const plim_graph *model, const plim__training_options *options,
+                                   plim__evaluated *made, plim_error *error) {
+    plim__batch_verdict verdict;
+    char *name;
+    PLIM_TRY(plim__training_judge_weight(model, options, &verdict, &name, error));
+    plim_value loss = name ? plim_graph_find(g, name) : PLIM_NO_VALUE, weight;
+    plim__free(name);
+    made->sums = verdict.split != PLIM__SPLIT_NEVER && verdict.combine == PLIM__COMBINE_SUM;
+    if (loss < 0) return PLIM_OK;
+    PLIM_TRY(plim__loss_weight(g, loss, &weight, error));
+    plim_graph_output(g, weight, PLIM__WEIGHT_NAME);
+    made->weighs = true;
+    PLIM_TRY(plim_graph_status(g, error));
+    return plim__graph_sort(g, error);
+}
+
+plim_status plim__evaluation_append(plim_graph *g, const plim_loss *loss, bool scores, plim__evaluated *made,
+                                    plim_error *error) {
     plim__loss_parts parts;
+    plim_value scored = scores ? find_scores(g, loss) : PLIM_NO_VALUE;
     plim_loss own = *loss;
     if (own.kind == PLIM_LOSS_CROSS_ENTROPY && !own.ignores) {
         own.ignores = 1;
         own.ignore_index = INT64_MIN; /* is no class */
     }
-    to_evaluation(g);
-    PLIM_TRY(plim_graph_status(g, error));
+    PLIM_TRY(plim__evaluation_set(g, error));
     PLIM_TRY(plim__loss_append(g, &own, &parts, error));
     *made = (plim__evaluated){.classes = plim__loss_classes(g, parts.target), .ignored = own.ignore_index};
     if (parts.target >= 0 && own.kind != PLIM_LOSS_CROSS_ENTROPY) PLIM_TRY(count_elements(g, parts.loss, error));
@@ -65,7 +94,9 @@ plim_status plim__evaluation_append(plim_graph *g, const plim_loss *loss, plim__
     if (parts.correct >= 0) {
         plim_graph_output(g, parts.weight, PLIM__WEIGHT_NAME);
         plim_graph_output(g, parts.correct, PLIM__CORRECT_NAME);
+        made->weighs = true;
     }
+    if (scored != PLIM_NO_VALUE) plim_graph_output(g, scored, PLIM__SCORES_NAME);
     PLIM_TRY(plim_graph_status(g, error));
     return plim__graph_sort(g, error);
 }

@@ -120,6 +120,10 @@ plim__gradient_function plim__gradient_of_op(const plim__op *op);
 plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_value *targets, size_t count,
                                   plim_value *gradients, plim_error *error);
 
+/* For graphs with a backward pass: where it reads a tensor for one bit of each number, and nothing else in it reads that
+ * tensor, the bits are saved instead. The same gradients. *saved_bytes: how much less is saved. */
+plim_status plim__gradients_encode(plim_graph *g, size_t *saved_bytes, plim_error *error);
+
 /* Models may ask for gradients themselves, with ONNX's operator Gradient: it becomes the nodes that compute them. To be
  * called after plim__infer_graph and before nodes without users are pruned; *expanded (may be NULL) says whether there
  * were any, and types must be inferred again. */
@@ -129,7 +133,8 @@ plim_status plim__gradient_operators_expand(plim_graph *g, bool *expanded, plim_
  * come out as values named "<input>.next" (make them outputs, or write them to the state, to keep them). */
 plim_status plim__batch_norms_to_training_mode(plim_graph *g, plim_error *error);
 /* Every Dropout, also of a model exported in evaluation mode, becomes the operator that drops elements by counters. For
- * graphs after inference (the ratio must be known), before the passes (which remove what drops nothing). */
+ * graphs after inference (the ratio must be known), before the passes (which remove what drops nothing). Other random
+ * operators get the seed. */
 plim_status plim__dropouts_to_training_mode(plim_graph *g, uint64_t seed, plim_error *error);
 /* Batch norms in training mode become the operator that normalises by the batch and gives its statistics out; running
  * statistics that were outputs are computed from them by nodes of their own. plim__gradients_build does it first. */

@@ -45,15 +45,16 @@ static char **names_in(const plim__node *node, const char *attribute, size_t *co
 static plim_status find(const struct request *r, const char *name, plim_value *value) {
     *value = name ? plim_graph_find(r->g, name) : PLIM_NO_VALUE;
     if (*value >= 0) return PLIM_OK;
-    return plim__fail(r->error, PLIM_CORRUPT, "node '%s' (Gradient): the graph has no tensor '%.100s'", self(r)->name,
-                      name ? name : "");
+    return plim__fail(r->error, PLIM_CORRUPT, "node '%s' (Gradient): the graph has no tensor '%.100s'",
+                      plim__node_label(r->g, self(r)), name ? name : "");
 }
 
 static plim_status read_names(struct request *r) {
     size_t targets, others;
     char **xs = names_in(self(r), "xs", &targets), **zs = names_in(self(r), "zs", &others);
     if (targets + others != r->count)
-        return plim__fail(r->error, PLIM_CORRUPT, "node '%s' (Gradient): inputs do not fit xs and zs", self(r)->name);
+        return plim__fail(r->error, PLIM_CORRUPT, "node '%s' (Gradient): inputs do not fit xs and zs",
+                          plim__node_label(r->g, self(r)));
     r->targets = targets;
     for (size_t k = 0; k < r->count; k++) PLIM_TRY(find(r, k < targets ? xs[k] : zs[k - targets], &r->named[k]));
     for (size_t k = 0; k < r->targets; k++) /* what depends on it has been computed already, and is no longer a graph */
@@ -158,7 +159,7 @@ static plim_status copy_part(struct request *r, bool *inside, bool *part, plim_v
             if (is_named(r, plim__node_out(&g->nodes.items[n], i)))
                 return plim__fail(r->error, PLIM_UNSUPPORTED,
                                   "unsupported: operator Gradient at one of two outputs of node '%s'",
-                                  g->nodes.items[n].name);
+                                  plim__node_label(g, &g->nodes.items[n]));
         copy_node(g, (int32_t)n, replaced);
     }
     if (replaced[r->y] >= 0) r->y = replaced[r->y];

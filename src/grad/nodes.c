@@ -20,7 +20,7 @@ int32_t plim__gradient_begin(plim__gradient *d, const char *domain, const char *
                              size_t count, size_t outputs) {
     plim_graph *g = d->graph;
     /* named after the node whose gradient it is part of: reports and messages tell the layer */
-    const char *layer = d->node >= 0 ? plim__gradient_self(d)->name : NULL;
+    const char *layer = d->node >= 0 ? plim__node_label(g, plim__gradient_self(d)) : NULL;
     int32_t node = plim__graph_add_node(g, domain, op, layer, *domain ? 1 : PLIM__GRADIENT_OPSET);
     if (node >= 0) g->nodes.items[node].phase = PLIM__BACKWARD;
     for (size_t i = 0; i < count; i++) plim__node_add_input(g, node, inputs[i]);
@@ -50,8 +50,8 @@ static plim_status infer(plim__gradient *d, int32_t n) {
     plim__infer ctx = {g, node, &detail};
     plim_status status = node->op->infer(&ctx);
     if (status != PLIM_OK)
-        return plim__graph_fail(g, status, "in the gradient of node '%s': %s", plim__gradient_self(d)->name,
-                                detail.message);
+        return plim__graph_fail(g, status, "in the gradient of node '%s': %s",
+                                plim__node_label(g, plim__gradient_self(d)), detail.message);
     drop_if_known(g, n);
     return PLIM_OK;
 }

@@ -259,12 +259,23 @@ plim_status plim__gradient_layer_norm(plim__gradient *d) {
     return three(d, "LayerNormGrad", inputs, 5);
 }
 
+/* Nothing but the input is saved: the root is computed again. */
+plim_status plim__gradient_rms_norm(plim__gradient *d) {
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1)};
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "RmsNormGrad", inputs, 3, 2);
+    plim__gradient_copy_attributes(d, node);
+    plim_value dx = plim__gradient_end(d, node);
+    PLIM_TRY(plim__gradient_set(d, 0, dx));
+    return plim__gradient_set(d, 1, plim_graph_node_output(d->graph, node, 1));
+}
+
 plim_status plim__gradient_channel_norm(plim__gradient *d) {
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1)};
     return three(d, "ChannelNormGrad", inputs, 3);
 }
 
-/* y = x / |x|: dx = (dy - y' · sum(dy · y)) / |x|, y' = y for p = 2 and sign(x) for p = 1. |x| = x / y is computed again. */
+/* y = x / |x|: dx = (dy - y' · sum(dy · y)) / |x|, y' = y for p = 2 and sign(x) for p = 1. |x| = x / y is computed again. Where
+ * it is 0, y is 0 and so is dx: the numerator is multiplied by sign(|x|), and 1 - sign(|x|) is added to what it is divided by. */
 plim_status plim__gradient_lp_normalization(plim__gradient *d) {
     plim_value dy = plim__gradient_of_output(d, 0), x = plim__gradient_input(d, 0), y = plim__gradient_output(d, 0);
     int axis = 0;
@@ -278,7 +289,10 @@ plim_status plim__gradient_lp_normalization(plim__gradient *d) {
              : plim__gradient_one(d, "Sqrt", plim__gradient_sum(d, plim__gradient_two(d, "Mul", x, x), axes, true));
     plim_value direction = ones ? plim__gradient_one(d, "Sign", x) : y;
     plim_value rest = plim__gradient_two(d, "Sub", dy, plim__gradient_two(d, "Mul", direction, along));
-    return plim__gradient_set(d, 0, plim__gradient_two(d, "Div", rest, size));
+    plim_value some = plim__gradient_one(d, "Sign", size), one = plim__gradient_scalar(d, PLIM_F32, 1);
+    plim_value divisor = plim__gradient_two(d, "Add", size, plim__gradient_two(d, "Sub", one, some));
+    rest = plim__gradient_two(d, "Mul", rest, some);
+    return plim__gradient_set(d, 0, plim__gradient_two(d, "Div", rest, divisor));
 }
 
 static plim_value mean_over(plim__gradient *d, plim_value x, const bool *axes, double count) {
@@ -344,7 +358,16 @@ static plim_status attention_mask(plim__gradient *d) {
     int order[PLIM_MAX_RANK], rank = plim__gradient_shape(d, v).rank;
     for (int i = 0; i < rank; i++) order[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
     plim_value dweights = plim__gradient_two(d, "MatMul", dy, plim__gradient_transpose(d, v, order));
-    plim_value inputs[] = {dweights, plim__gradient_one(d, "Softmax", scores)};
+    plim_value weights = plim__gradient_one(d, "Softmax", scores);
+    if (plim__node_int(plim__gradient_self(d), "guarded", 0))
+        weights = plim__gradient_choose(d, plim__gradient_one(d, "IsNaN", weights),
+                                        plim__gradient_scalar(d, PLIM_F32, 0), weights);
+    if (plim__node_attribute(plim__gradient_self(d), "ratio")) { /* what was dropped has no slope */
+        int32_t drop = plim__gradient_begin(d, PLIM__DOMAIN, "DropoutTrain", &dweights, 1, 1);
+        plim__gradient_copy_attributes(d, drop);
+        dweights = plim__gradient_end(d, drop);
+    }
+    plim_value inputs[] = {dweights, weights};
     if (inputs[0] < 0 || inputs[1] < 0) return plim_graph_status(d->graph, d->error);
     int32_t slope = plim__gradient_begin(d, PLIM__DOMAIN, "SoftmaxGrad", inputs, 2, 1);
     plim_graph_set_int(d->graph, slope, "axis", -1);

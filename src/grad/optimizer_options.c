@@ -1,5 +1,6 @@
 /* Optimizers and schedules: names, defaults, and which settings make sense. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -83,6 +84,11 @@ static plim_status check_range(const plim_optimizer *o, const struct range *r, p
                       r->least, r->below ? "to below" : "to", r->most);
 }
 
+bool plim__optimizer_quantizes(const plim_optimizer *o) {
+    return o->kind == PLIM_ADAM || o->kind == PLIM_ADAMW || o->kind == PLIM_RMSPROP || o->kind == PLIM_LION ||
+           (o->kind == PLIM_SGD && o->momentum != 0);
+}
+
 plim_status plim__optimizer_check(const plim_optimizer *o, plim_error *error) {
     if (find(optimizer_names, COUNT(optimizer_names), plim_optimizer_name(o->kind)) < 0)
         return plim__fail(error, PLIM_INVALID, "there is no optimizer %d", (int)o->kind);
@@ -107,6 +113,12 @@ plim_status plim__optimizer_check(const plim_optimizer *o, plim_error *error) {
                   {o->kind == PLIM_ADAGRAD, {"the decay of the learning rate", o->rate_decay, 0, any, false}}};
     for (int i = 0; i < COUNT(checks); i++)
         if (checks[i].known) PLIM_TRY(check_range(o, &checks[i].range, error));
+    if (o->state_bits != 0 && o->state_bits != 8 && o->state_bits != 32)
+        return plim__fail(error, PLIM_INVALID, "optimizer %s: its state has 8 or 32 bits, not %lld",
+                          plim_optimizer_name(o->kind), (long long)o->state_bits);
+    if (o->state_bits == 8 && !plim__optimizer_quantizes(o))
+        return plim__fail(error, PLIM_INVALID, "optimizer %s%s has no state in 8 bits", plim_optimizer_name(o->kind),
+                          sgd ? " without momentum" : "");
     if (sgd && o->nesterov && (o->momentum == 0 || o->dampening != 0))
         return plim__fail(error, PLIM_INVALID, "optimizer sgd: nesterov needs a momentum and no dampening");
     return PLIM_OK;
@@ -114,8 +126,10 @@ plim_status plim__optimizer_check(const plim_optimizer *o, plim_error *error) {
 
 /* --- what a caller gave ----------------------------------------------------------------------------------------- */
 
-static bool has_later_fields(const uint64_t reserved[4]) {
-    return reserved[0] || reserved[1] || reserved[2] || reserved[3];
+static bool has_later_fields(const uint64_t *reserved, int count) {
+    for (int i = 0; i < count; i++)
+        if (reserved[i]) return true;
+    return false;
 }
 
 static plim_status refuse_zero(const plim_optimizer *o, const char *field, plim_error *error) {
@@ -129,7 +143,7 @@ plim_status plim__optimizer_resolve(const plim_optimizer *given, plim_optimizer 
     plim_optimizer *o = optimizer;
     if ((int)o->kind < 0 || (int)o->kind >= COUNT(optimizer_names))
         return plim__fail(error, PLIM_INVALID, "there is no optimizer %d", (int)o->kind);
-    if (has_later_fields(o->reserved))
+    if (has_later_fields(o->reserved, COUNT(o->reserved)))
         return plim__fail(error, PLIM_UNSUPPORTED, "the optimizer sets a field that this version does not have");
     const double numbers[] = {o->rate,    o->momentum,  o->dampening,  o->beta1,        o->beta2,     o->alpha,
                               o->epsilon, o->threshold, o->rate_decay, o->weight_decay, o->clip_norm, o->clip_value};
@@ -137,6 +151,7 @@ plim_status plim__optimizer_resolve(const plim_optimizer *given, plim_optimizer 
     for (int i = 0; i < COUNT(numbers); i++) empty = empty && numbers[i] == 0;
     if (empty) {
         *o = plim_optimizer_default(o->kind);
+        o->state_bits = given->state_bits;
         return PLIM_OK;
     }
     bool betas = o->kind == PLIM_ADAM || o->kind == PLIM_ADAMW || o->kind == PLIM_LION;
@@ -147,10 +162,22 @@ plim_status plim__optimizer_resolve(const plim_optimizer *given, plim_optimizer 
     return PLIM_OK;
 }
 
+plim_status plim__rate_parse(const char *text, size_t *glob, double *factor, plim_error *error) {
+    const char *equals = text ? strrchr(text, '=') : NULL;
+    char *end = NULL;
+    double value = equals ? strtod(equals + 1, &end) : -1;
+    if (!equals || equals == text || end == equals + 1 || *end || !(value >= 0) || !isfinite(value))
+        return plim__fail(error, PLIM_INVALID, "'%.100s' is no factor of a learning rate, as 'layer4.*=0.1'",
+                          text ? text : "");
+    if (glob) *glob = (size_t)(equals - text);
+    if (factor) *factor = value;
+    return PLIM_OK;
+}
+
 plim_status plim__schedule_check(const plim_schedule *s, plim_error *error) {
     if ((int)s->kind < 0 || (int)s->kind >= COUNT(schedule_names))
         return plim__fail(error, PLIM_INVALID, "there is no schedule %d", (int)s->kind);
-    if (has_later_fields(s->reserved))
+    if (has_later_fields(s->reserved, COUNT(s->reserved)))
         return plim__fail(error, PLIM_UNSUPPORTED, "the schedule sets a field that this version does not have");
     if (s->warmup < 0 || s->total < 0 || s->every < 0)
         return plim__fail(error, PLIM_INVALID, "schedule %s: warmup, total and every must not be negative",

@@ -4,12 +4,12 @@
 
 #include "grad/gradient.h"
 
-#define INPUTS 12
+#define INPUTS 13
 /* X, W, R, B, h0, c0 and P among the inputs of the forward node, in the order in which their gradients come out. */
 static const size_t from[] = {0, 1, 2, 3, 5, 6, 7};
 #define GRADIENTS (sizeof from / sizeof *from)
 
-/* Y is all that the backward pass needs: it comes out even when nothing else reads it. */
+/* The backward pass needs Y: it comes out even when nothing else reads it. */
 static plim_value need_y(plim__gradient *d, bool batch_first) {
     plim__shape x = plim__gradient_shape(d, plim__gradient_input(d, 0)),
                 r = plim__gradient_shape(d, plim__gradient_input(d, 2));
@@ -27,7 +27,16 @@ static plim_value turned_y(plim__gradient *d, plim_value y, bool batch_first) {
     return batch_first && y >= 0 ? plim__gradient_transpose(d, y, (int[]){1, 2, 0, 3}) : y;
 }
 
-static plim_status recurrent(plim__gradient *d, const char *op) {
+/* The gates as the activations gave them: the node becomes the operator that gives them out. */
+static plim_value need_gates(plim__gradient *d, const char *training) {
+    if (!training) return PLIM_NO_VALUE;
+    plim_value gates = plim__gradient_need_output(d, 3, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
+    return plim__gradient_become(d, training, 0) == PLIM_OK ? gates : PLIM_NO_VALUE;
+}
+
+/* training is the forward operator that keeps the gates; NULL where Y is enough. */
+static plim_status recurrent(plim__gradient *d, const char *op, const char *training) {
+    size_t inputs_count = training ? INPUTS : INPUTS - 1;
     bool batch_first = plim__node_int(plim__gradient_self(d), "layout", 0) == 1;
     plim_value y = need_y(d, batch_first);
     plim_value inputs[INPUTS] = {turned_y(d, plim__gradient_of_output(d, 0), batch_first),
@@ -35,9 +44,10 @@ static plim_status recurrent(plim__gradient *d, const char *op) {
                                  turned(d, plim__gradient_of_output(d, 2), batch_first)};
     for (size_t i = 0; i < 8; i++)
         inputs[3 + i] = turned(d, plim__gradient_input(d, i), batch_first && (i == 0 || i == 5 || i == 6));
-    inputs[INPUTS - 1] = turned_y(d, y, batch_first);
+    inputs[INPUTS - 2] = turned_y(d, y, batch_first);
+    inputs[INPUTS - 1] = need_gates(d, training);
     PLIM_TRY(plim_graph_status(d->graph, d->error));
-    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, op, inputs, INPUTS, 0);
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, op, inputs, inputs_count, 0);
     plim__gradient_copy_attributes(d, node);
     plim_graph_set_int(d->graph, node, "layout", 0);
     for (size_t i = 0; i < GRADIENTS; i++) {
@@ -47,6 +57,10 @@ static plim_status recurrent(plim__gradient *d, const char *op) {
                    : PLIM_NO_VALUE;
         plim__node_add_output(d->graph, node, made);
     }
+    if (training) /* the gates become their gradients where they are */
+        plim__node_add_output(
+            d->graph, node,
+            plim__graph_add_value(d->graph, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN));
     plim__gradient_end(d, node);
     PLIM_TRY(plim_graph_status(d->graph, d->error));
     for (size_t i = 0; i < GRADIENTS; i++) {
@@ -57,6 +71,6 @@ static plim_status recurrent(plim__gradient *d, const char *op) {
     return PLIM_OK;
 }
 
-plim_status plim__gradient_rnn(plim__gradient *d) { return recurrent(d, "RnnGrad"); }
-plim_status plim__gradient_gru(plim__gradient *d) { return recurrent(d, "GruGrad"); }
-plim_status plim__gradient_lstm(plim__gradient *d) { return recurrent(d, "LstmGrad"); }
+plim_status plim__gradient_rnn(plim__gradient *d) { return recurrent(d, "RnnGrad", NULL); }
+plim_status plim__gradient_gru(plim__gradient *d) { return recurrent(d, "GruGrad", "GruTrain"); }
+plim_status plim__gradient_lstm(plim__gradient *d) { return recurrent(d, "LstmGrad", "LstmTrain"); }

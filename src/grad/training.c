@@ -32,12 +32,32 @@ plim_status plim__bind_sizes(plim_graph *g, const plim_size *sizes, size_t count
 
 /* --- before the loss ------------------------------------------------------------------------------------------ */
 
-/* Initializers without axes are settings (the bounds of a Clip), not weights. */
-static void keep_settings(struct work *w) {
+/* What training leaves as it is: buffers, masks, tables, settings; a number that was built in code is a setting too. */
+static void fix_constants(struct work *w) {
     for (size_t v = 0; v < w->g->values.count; v++) {
         plim__value *value = &w->g->values.items[v];
-        if (value->kind == PLIM__VALUE_PARAMETER && value->shape.rank == 0) value->kind = PLIM__VALUE_CONSTANT;
+        bool setting = value->role == PLIM__ROLE_DECLARED && value->shape.rank == 0;
+        if (value->kind == PLIM__VALUE_PARAMETER && (setting || !plim__role_trained(value->role)))
+            value->kind = PLIM__VALUE_CONSTANT;
     }
+}
+
+/* What the caller wants trained, whatever the file or the rules say. */
+static plim_status choose(struct work *w) {
+    for (size_t k = 0; k < w->options->trainable_count; k++) {
+        size_t found = 0;
+        for (size_t v = 0; v < w->g->values.count; v++) {
+            plim__value *value = &w->g->values.items[v];
+            if (value->kind != PLIM__VALUE_PARAMETER || fnmatch(w->options->trainable[k], value->name, 0) != 0)
+                continue;
+            if (!plim__role_trained(value->role) || value->role == PLIM__ROLE_DECLARED) value->role = PLIM__ROLE_CHOSEN;
+            found++;
+        }
+        if (!found)
+            return plim__fail(w->error, PLIM_NOT_FOUND, "no tensor of floats matches '%s' (--trainable)",
+                              w->options->trainable[k]);
+    }
+    return PLIM_OK;
 }
 
 /* Frozen parameters become constants: no gradient, no state, and nothing saved for them. */
@@ -122,7 +142,9 @@ static plim_status build_forward(struct work *w, const plim_graph *model, int64_
     const plim__training_options *o = w->options;
     w->g = w->made->graph = plim_graph_clone(model);
     if (!w->g) return no_memory(w);
-    keep_settings(w);
+    PLIM_TRY(plim__graph_widen(w->g, w->error));
+    PLIM_TRY(choose(w));
+    fix_constants(w);
     PLIM_TRY(freeze(w));
     PLIM_TRY(prepare_norms(w));
     PLIM_TRY(plim__bind_sizes(w->g, o->sizes, o->size_count, batch, w->error));
@@ -193,7 +215,7 @@ static plim_status count_samples(struct work *w) {
     for (size_t n = 0; n < w->g->nodes.count; n++) {
         const plim__node *node = &w->g->nodes.items[n];
         if (node->dead || !node->op || !(node->op->flags & PLIM__OP_RANDOM)) continue;
-        const plim__value *x = &w->g->values.items[node->inputs.items[0]];
+        const plim__value *x = &w->g->values.items[node->inputs.count ? node->inputs.items[0] : node->outputs.items[0]];
         if (x->batch.kind != PLIM__BATCH_AXIS) continue;
         int64_t counts[] = {plim__shape_product(&x->shape, 0, x->batch.axis) * x->batch.outer, w->options->batch,
                             x->batch.inner * plim__shape_product(&x->shape, x->batch.axis + 1, x->shape.rank)};
@@ -297,7 +319,9 @@ static plim_status add_update(struct work *w) {
         PLIM_TRY(add_sums(w));
     }
     PLIM_TRY(plim_graph_status(w->g, w->error));
-    plim__updates updates = {made->parameters, made->gradients, made->parameter_count, made->update, made->scale};
+    plim__updates updates = {made->parameters,   made->gradients,   made->parameter_count,
+                             made->update,       made->scale,       w->options->state_bits,
+                             &made->state_saved, w->options->rates, w->options->rate_count};
     PLIM_TRY(plim__optimizer_append(w->g, w->options->optimizer, &updates, w->error));
     for (size_t i = 0; i < w->statistics.count; i++) {
         plim_value now = plim_graph_find(w->g, w->statistics.items[i].now),
@@ -307,16 +331,34 @@ static plim_status add_update(struct work *w) {
     return PLIM_OK;
 }
 
+/* Inputs bring one sample for each of the batch: a model for another batch would be planned and run for that one. */
+static plim_status check_batch(struct work *w) {
+    for (size_t i = 0; i < w->g->inputs.count; i++) {
+        const plim__value *input = &w->g->values.items[w->g->inputs.items[i]];
+        if (i + 1 == w->g->inputs.count && w->made->target >= 0) break; /* ours */
+        if (input->shape.rank < 1 || input->shape.dims[0] == w->options->batch) continue;
+        char shape[PLIM_SHAPE_TEXT];
+        return plim__fail(w->error, PLIM_SHAPE,
+                          "the model's input '%.100s' is %s%s: the model is for batches of %lld, not of %lld (a short "
+                          "last batch is left out with --drop-last)",
+                          input->name, plim_dtype_name(input->dtype), plim__shape_text(&input->shape, w->g, shape),
+                          (long long)input->shape.dims[0], (long long)w->options->batch);
+    }
+    return PLIM_OK;
+}
+
 static plim_status build(struct work *w, const plim_graph *model) {
     const plim__training_options *o = w->options;
     PLIM_TRY(plim_graph_status(model, w->error));
     PLIM_TRY(build_forward(w, model, o->batch));
+    PLIM_TRY(check_batch(w));
     PLIM_TRY(judge(w, model));
     PLIM_TRY(count_samples(w));
     PLIM_TRY(weigh_loss(w));
     PLIM_TRY(simplify(w));
     PLIM_TRY(find_parameters(w));
     PLIM_TRY(add_backward(w));
+    if (!o->whole_saved) PLIM_TRY(plim__gradients_encode(w->g, &w->made->bits_saved, w->error));
     PLIM_TRY(add_update(w));
     size_t kept = w->made->correct >= 0 ? 3 : 2; /* statistics are persistent, and no outputs any more */
     if (w->g->outputs.count > kept) w->g->outputs.count = kept;
@@ -345,14 +387,19 @@ void plim__training_free(plim__training *training) {
     plim__free(training);
 }
 
-plim_status plim__training_judge(const plim_graph *model, const plim__training_options *options,
-                                 plim__batch_verdict *verdict, plim_error *error) {
+plim_status plim__training_judge_weight(const plim_graph *model, const plim__training_options *options,
+                                        plim__batch_verdict *verdict, char **weight, plim_error *error) {
     plim__training made = {0};
     plim_error why = {0};
     struct work w = {.options = options, .made = &made, .error = &why};
     *verdict = (plim__batch_verdict){.weight = PLIM_NO_VALUE};
+    *weight = NULL;
     plim_status status = build_forward(&w, model, options->batch);
     if (status == PLIM_OK) status = judge(&w, model);
+    if (status == PLIM_OK && made.split.weight >= 0) {
+        *weight = plim__strdup(w.g->values.items[made.split.weight].name);
+        if (!*weight) status = plim__fail_memory(&why, "a name", 1);
+    }
     if (status == PLIM_OK) {
         *verdict = made.split;
     } else if (status == PLIM_NO_MEMORY) {
@@ -364,5 +411,13 @@ plim_status plim__training_judge(const plim_graph *model, const plim__training_o
     }
     work_end(&w);
     plim_graph_free(made.graph);
+    return status;
+}
+
+plim_status plim__training_judge(const plim_graph *model, const plim__training_options *options,
+                                 plim__batch_verdict *verdict, plim_error *error) {
+    char *weight;
+    plim_status status = plim__training_judge_weight(model, options, verdict, &weight, error);
+    plim__free(weight);
     return status;
 }

@@ -43,8 +43,12 @@ typedef struct plim__updates {
     const plim_value *parameters;
     const plim_value *gradients; /* of each parameter; PLIM_NO_VALUE where the loss does not depend on it */
     size_t count;
-    plim_value update; /* an input {learning rate, number of the update from 1} */
-    plim_value scale;  /* every gradient is multiplied by it first, unless it is PLIM_NO_VALUE */
+    plim_value update;        /* an input {learning rate, number of the update from 1} */
+    plim_value scale;         /* every gradient is multiplied by it first, unless it is PLIM_NO_VALUE */
+    int state_bits;           /* 8: of states that are large enough and not of an embedding; else all are float32 */
+    size_t *saved;            /* out, may be NULL: bytes of state less than in float32 */
+    const char *const *rates; /* "GLOB=FACTOR" */
+    size_t rate_count;
 } plim__updates;
 
 /* Adds the update of each parameter by its gradient, clipping included. */
@@ -60,9 +64,15 @@ typedef struct plim__training_options {
     size_t size_count;
     const char *const *freeze; /* globs on the names of parameters */
     size_t freeze_count;
+    const char *const *rates; /* "GLOB=FACTOR" */
+    size_t rate_count;
+    const char *const *trainable; /* globs on the names of what is trained although its role says otherwise */
+    size_t trainable_count;
     uint64_t seed;
     bool sums;         /* several runs make a batch */
     int64_t loss_rows; /* the last layer and its loss process this many rows of scores at a time; 0: all */
+    int state_bits;    /* of the optimizer: 8, else float32 */
+    bool whole_saved;  /* tensors are saved whole where bits of them would do: for comparison */
     plim__fold fold;   /* computes what is constant */
 } plim__training_options;
 
@@ -75,6 +85,8 @@ typedef struct plim__training {
     plim_value *parameters, *gradients;
     size_t parameter_count;
     size_t frozen_count;
+    size_t state_saved;        /* bytes that the optimizer's state has less than in float32 */
+    size_t bits_saved;         /* bytes that a run saves less since bits stand for tensors */
     int64_t classes;           /* that the scores tell apart; 0 when the target is not a class */
     plim__batch_verdict split; /* whether runs of `batch` samples make an update of the whole batch, and how; for runs
                                 * of a whole batch, what holds for its halves */
@@ -87,6 +99,9 @@ void plim__training_free(plim__training *training);
 /* What `split` would be, without a backward pass. A size that cannot be built is PLIM__SPLIT_NEVER, and no error. */
 plim_status plim__training_judge(const plim_graph *model, const plim__training_options *options,
                                  plim__batch_verdict *verdict, plim_error *error);
+/* The same, and the name of verdict->weight in `*weight` (plim__free it; NULL: none). */
+plim_status plim__training_judge_weight(const plim_graph *model, const plim__training_options *options,
+                                        plim__batch_verdict *verdict, char **weight, plim_error *error);
 
 /* Symbols get their sizes; what is left is the batch. */
 plim_status plim__bind_sizes(plim_graph *g, const plim_size *sizes, size_t count, int64_t batch, plim_error *error);

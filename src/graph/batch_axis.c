@@ -17,7 +17,7 @@ bool plim__batch_reshape(const plim__batch *from, const plim__shape *shape, cons
         if (before % left != 0 || after % right != 0) continue;
         if (to->dims[k] != before / left * samples * (after / right)) continue;
         *batch = *from;
-        batch->axis = (int8_t)k;
+        batch->axis = (int16_t)k;
         batch->outer = before / left;
         batch->inner = after / right;
         return true;

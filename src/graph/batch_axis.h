@@ -24,7 +24,7 @@ typedef enum plim__batch_kind {
 
 typedef struct plim__batch {
     plim__batch_kind kind;
-    int8_t axis, power;
+    int16_t axis, power;  /* not int8_t: that is a character type */
     plim_value weight;    /* of a RATIO */
     int64_t outer, inner; /* of an AXIS */
 } plim__batch;

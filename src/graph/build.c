@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/str.h"
 #include "graph/graph.h"
 
 plim_graph *plim_graph_create(void) {
@@ -46,6 +47,7 @@ static void free_info(plim__model_info *info) {
     plim__free(info->model_domain);
     plim__free(info->doc);
     plim__free(info->graph_name);
+    plim__free(info->signature);
     for (size_t i = 0; i < info->opsets.count; i++) plim__free(info->opsets.items[i].domain);
     plim__vec_free(&info->opsets);
     for (size_t i = 0; i < info->properties.count; i++) {
@@ -57,6 +59,7 @@ static void free_info(plim__model_info *info) {
 
 void plim_graph_free(plim_graph *g) {
     if (!g) return;
+    plim__readers_drop(g);
     for (size_t i = 0; i < g->values.count; i++) {
         plim__free(g->values.items[i].name);
         plim__tensor_release(g->values.items[i].tensor);
@@ -69,6 +72,8 @@ void plim_graph_free(plim_graph *g) {
     plim__vec_free(&g->outputs);
     plim__vec_free(&g->symbols);
     plim__map_free(&g->names);
+    for (size_t i = 0; i < g->remarks.count; i++) plim__free(g->remarks.items[i].text);
+    plim__vec_free(&g->remarks);
     free_info(&g->info);
     plim__free(g);
 }
@@ -88,6 +93,18 @@ plim_status plim__graph_fail(plim_graph *g, plim_status status, const char *form
     va_end(args);
     plim__error_clean(g->failure.message);
     return g->failure.status = status;
+}
+
+plim_status plim__graph_remark(plim_graph *g, plim_remark_kind kind, const char *format, ...) {
+    plim__str text = {0};
+    va_list args;
+    va_start(args, format);
+    plim__str_vaddf(&text, format, args);
+    va_end(args);
+    if (text.data) plim__error_clean(text.data);
+    if (!text.failed && plim__vec_push(&g->remarks, (struct plim__remark){kind, text.data})) return PLIM_OK;
+    plim__str_free(&text);
+    return plim__graph_fail(g, PLIM_NO_MEMORY, "out of memory while reading the exporter's metadata");
 }
 
 static bool broken(const plim_graph *g) { return !g || g->failure.status != PLIM_OK; }
@@ -249,7 +266,9 @@ int32_t plim__graph_add_node(plim_graph *g, const char *domain, const char *op_n
 
 bool plim__node_add_input(plim_graph *g, int32_t node, plim_value value) {
     if (broken(g) || node < 0) return false;
-    return plim__vec_push(&g->nodes.items[node].inputs, value) || no_memory(g);
+    if (!plim__vec_push(&g->nodes.items[node].inputs, value)) return no_memory(g);
+    plim__readers_add(g, node, g->nodes.items[node].inputs.count - 1, value);
+    return true;
 }
 
 bool plim__node_add_output(plim_graph *g, int32_t node, plim_value value) {
@@ -287,13 +306,9 @@ static int32_t add_named_node(plim_graph *g, const char *op, const char *name) {
     return plim__graph_add_node(g, domain, colons + 2, name, plim__graph_opset(g, domain));
 }
 
-int32_t plim_graph_node(plim_graph *g, const char *op, const char *name, const plim_value *inputs, size_t input_count,
-                        size_t output_count) {
+int32_t plim__graph_node(plim_graph *g, const char *op, const char *name, const plim_value *inputs, size_t input_count,
+                         size_t output_count) {
     if (broken(g)) return -1;
-    if (!op) return misused(g, __func__, "op is NULL");
-    if (input_count && !inputs) return misused(g, __func__, "inputs is NULL");
-    if (input_count > MOST_ENDS || output_count > MOST_ENDS)
-        return misused(g, __func__, "more inputs or outputs than any operator has");
     for (size_t i = 0; i < input_count; i++)
         if (inputs[i] < PLIM_NO_VALUE || inputs[i] >= (plim_value)g->values.count) {
             plim__graph_fail(g, PLIM_INVALID, "input %zu of a %s node is not a value of this graph", i, op);
@@ -314,6 +329,22 @@ int32_t plim_graph_node(plim_graph *g, const char *op, const char *name, const p
     return broken(g) ? -1 : node;
 }
 
+int32_t plim_graph_node(plim_graph *g, const char *op, const char *name, const plim_value *inputs, size_t input_count,
+                        size_t output_count) {
+    static const char own[] = PLIM__DOMAIN "::";
+    if (broken(g)) return -1;
+    if (!op) return misused(g, __func__, "op is NULL");
+    if (input_count && !inputs) return misused(g, __func__, "inputs is NULL");
+    if (input_count > MOST_ENDS || output_count > MOST_ENDS)
+        return misused(g, __func__, "more inputs or outputs than any operator has");
+    if (strncmp(op, own, strlen(own)) == 0) { /* they trust those who make them */
+        plim__graph_fail(g, PLIM_UNSUPPORTED, "unsupported: operator %.100s, which only the library adds to graphs",
+                         op);
+        return -1;
+    }
+    return plim__graph_node(g, op, name, inputs, input_count, output_count);
+}
+
 plim_value plim_graph_node_output(const plim_graph *g, int32_t node, size_t index) {
     return broken(g) || node < 0 || (size_t)node >= g->nodes.count ? PLIM_NO_VALUE
                                                                    : plim__node_out(&g->nodes.items[node], index);
@@ -321,6 +352,10 @@ plim_value plim_graph_node_output(const plim_graph *g, int32_t node, size_t inde
 
 plim_value plim_graph_apply(plim_graph *g, const char *op, const plim_value *inputs, size_t count) {
     return plim_graph_node_output(g, plim_graph_node(g, op, NULL, inputs, count, 1), 0);
+}
+
+plim_value plim__graph_apply(plim_graph *g, const char *op, const plim_value *inputs, size_t count) {
+    return plim_graph_node_output(g, plim__graph_node(g, op, NULL, inputs, count, 1), 0);
 }
 
 /* Whether an attribute can be set: the graph, the node and what is said of it are there. */
@@ -332,7 +367,9 @@ static bool can_set(plim_graph *g, int32_t node, const char *name, bool has_valu
         misused(g, "plim_graph_set", "an attribute's name is NULL");
     else if (!has_values)
         plim__graph_fail(g, PLIM_INVALID, "plim_graph_set: the value of attribute '%s' is NULL", name);
-    return !broken(g);
+    else
+        return true;
+    return false;
 }
 
 void plim_graph_set_int(plim_graph *g, int32_t node, const char *name, int64_t value) {

@@ -24,6 +24,28 @@ void plim_graph_get_weights(const plim_graph *g, plim_graph_weights *weights) {
     }
 }
 
+plim_value plim_graph_weight_at(const plim_graph *g, size_t index, plim_graph_weight *weight) {
+    if (weight) *weight = (plim_graph_weight){0};
+    for (size_t v = 0; g && v < g->values.count; v++) {
+        const plim__value *value = &g->values.items[v];
+        if (value->kind != PLIM__VALUE_PARAMETER || !value->tensor || index-- > 0) continue;
+        if (weight)
+            *weight = (plim_graph_weight){value->tensor->bytes, plim__role_trained(value->role),
+                                          plim__role_reason(value->role)};
+        return (plim_value)v;
+    }
+    return PLIM_NO_VALUE;
+}
+
+size_t plim_graph_remark_count(const plim_graph *g) { return g ? g->remarks.count : 0; }
+
+const char *plim_graph_remark_at(const plim_graph *g, size_t index, plim_remark_kind *kind) {
+    if (kind) *kind = PLIM_REMARK_COUNT;
+    if (!g || index >= g->remarks.count) return NULL;
+    if (kind) *kind = g->remarks.items[index].kind;
+    return g->remarks.items[index].text;
+}
+
 plim_value plim_graph_input_at(const plim_graph *g, size_t index) {
     return g && index < g->inputs.count ? g->inputs.items[index] : PLIM_NO_VALUE;
 }

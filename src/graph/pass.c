@@ -30,23 +30,35 @@ static plim_status check_names(const char *list, plim_error *error) {
     return PLIM_OK;
 }
 
-plim_status plim__passes_run(plim_graph *g, const char *without, bool training, plim_error *error) {
-    PLIM_TRY(check_names(without, error));
+static plim_status run_one(const plim__pass *pass, plim_graph *g, bool *changed, plim_error *error) {
+    plim__readers_index(g);
+    plim_status status = pass->run(g, changed, error);
+    PLIM_TRY(plim_graph_status(g, error)); /* what went wrong in the graph itself says more */
+    PLIM_TRY(status);
+    if (!*changed) return PLIM_OK;
+    PLIM_TRY(plim__graph_sort(g, error));
+    return plim__graph_prune(g, error);
+}
+
+static plim_status run_all(plim_graph *g, const char *without, plim_error *error) {
+    plim__pass_where other = g->trains ? PLIM__PASS_INFERENCE : PLIM__PASS_TRAINING;
     for (int round = 0; round < 8; round++) {
         bool any = false;
         for (size_t i = 0; i < plim__pass_count; i++) {
-            plim__pass_where other = training ? PLIM__PASS_INFERENCE : PLIM__PASS_TRAINING;
-            if (plim__passes[i].where == other || plim__pass_listed(without, plim__passes[i].name)) continue;
             bool changed = false;
-            plim_status status = plim__passes[i].run(g, &changed, error);
-            PLIM_TRY(plim_graph_status(g, error)); /* what went wrong in the graph itself says more */
-            PLIM_TRY(status);
-            if (!changed) continue;
-            any = true;
-            PLIM_TRY(plim__graph_sort(g, error));
-            PLIM_TRY(plim__graph_prune(g, error));
+            if (plim__passes[i].where == other || plim__pass_listed(without, plim__passes[i].name)) continue;
+            PLIM_TRY(run_one(&plim__passes[i], g, &changed, error));
+            any |= changed;
         }
         if (!any) break;
     }
     return PLIM_OK;
+}
+
+plim_status plim__passes_run(plim_graph *g, const char *without, bool training, plim_error *error) {
+    PLIM_TRY(check_names(without, error));
+    g->trains = training;
+    plim_status status = run_all(g, without, error);
+    plim__readers_drop(g);
+    return status;
 }

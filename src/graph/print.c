@@ -41,6 +41,7 @@ static void print_attribute(plim__str *out, const plim_graph *g, const plim__att
     case PLIM__ATTRIBUTE_FLOATS:
     case PLIM__ATTRIBUTE_STRINGS: print_list(out, a); break;
     case PLIM__ATTRIBUTE_GRAPH: plim__str_add(out, "graph"); break;
+    case PLIM__ATTRIBUTE_REFERENCE:
     case PLIM__ATTRIBUTE_OTHER: plim__str_add(out, "…"); break;
     }
 }

@@ -15,11 +15,7 @@ plim_status plim__graph_swap_names(plim_graph *g, plim_value from, plim_value to
 }
 
 plim_status plim__graph_replace(plim_graph *g, plim_value from, plim_value to) {
-    for (size_t n = 0; n < g->nodes.count; n++) {
-        plim__node *node = &g->nodes.items[n];
-        for (size_t i = 0; !node->dead && i < node->inputs.count; i++)
-            if (node->inputs.items[i] == from) node->inputs.items[i] = to;
-    }
+    plim__graph_reread(g, from, to);
     bool output = false;
     for (size_t i = 0; i < g->outputs.count; i++)
         if (g->outputs.items[i] == from) {
@@ -45,23 +41,12 @@ int32_t *plim__graph_uses(const plim_graph *g) {
     return uses;
 }
 
-int32_t plim__graph_only_user(const plim_graph *g, plim_value value) {
-    int32_t user = -1;
-    for (size_t i = 0; i < g->outputs.count; i++)
-        if (g->outputs.items[i] == value) return -1;
-    for (size_t n = 0; n < g->nodes.count; n++) {
-        const plim__node *node = &g->nodes.items[n];
-        if (node->dead) continue;
-        for (size_t i = 0; i < node->inputs.count; i++)
-            if (node->inputs.items[i] == value) {
-                if (user >= 0) return -1; /* two users, or one that uses it twice */
-                user = (int32_t)n;
-            }
-    }
-    return user;
+const char *plim__node_label(const plim_graph *g, const plim__node *node) {
+    if (*node->name) return node->name;
+    for (size_t i = 0; i < node->outputs.count; i++)
+        if (node->outputs.items[i] >= 0) return g->values.items[node->outputs.items[i]].name;
+    return node->op_name;
 }
-
-static const char *node_label(const plim__node *node) { return *node->name ? node->name : node->op_name; }
 
 /* What ordering needs of each node. */
 struct visit {
@@ -91,12 +76,12 @@ static plim_status place_node(const plim_graph *g, int32_t first, struct visit *
         plim_value input = node->inputs.items[visits[n].next++];
         int32_t needed = input < 0 ? -1 : g->values.items[input].producer;
         if (needed < 0 && !node->dead && is_orphan(g, input))
-            return plim__fail(error, PLIM_CORRUPT, "node '%s' reads '%s', which nothing makes", node_label(node),
-                              g->values.items[input].name);
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' reads '%s', which nothing makes",
+                              plim__node_label(g, node), g->values.items[input].name);
         if (needed < 0 || visits[needed].state == DONE) continue;
         if (visits[needed].state == OPEN)
             return plim__fail(error, PLIM_CORRUPT, "the graph has a cycle through node '%s'",
-                              node_label(&g->nodes.items[needed]));
+                              plim__node_label(g, &g->nodes.items[needed]));
         visits[needed] = (struct visit){.state = OPEN, .below = n};
         n = needed;
     }
@@ -118,6 +103,7 @@ plim_status plim__graph_sort(plim_graph *g, plim_error *error) {
     for (size_t n = 0; status == PLIM_OK && n < count; n++)
         if (visits[n].state == NEW) status = place_node(g, (int32_t)n, visits, &filled, error);
     if (status == PLIM_OK) {
+        plim__readers_drop(g); /* it knows nodes by their places */
         for (size_t n = 0; n < count; n++) sorted[visits[n].place] = g->nodes.items[n];
         if (count) memcpy(g->nodes.items, sorted, count * sizeof *sorted);
         for (size_t v = 0; v < g->values.count; v++)
@@ -165,10 +151,14 @@ plim_status plim__graph_bind(plim_graph *g, const char *symbol, int64_t size, pl
     return PLIM_OK;
 }
 
-static bool clone_attribute(const plim__attribute *from, plim__attribute *to) {
-    *to = (plim__attribute){
-        .type = from->type, .i = from->i, .f = from->f, .length = from->length, .captured = from->captured};
-    bool ok = (to->name = plim__strdup(from->name)) != NULL;
+bool plim__attribute_clone(const plim__attribute *from, const char *name, plim__attribute *to) {
+    *to = (plim__attribute){.type = from->type,
+                            .i = from->i,
+                            .f = from->f,
+                            .length = from->length,
+                            .captured = from->captured,
+                            .rewritten = from->rewritten};
+    bool ok = (to->name = plim__strdup(name)) != NULL;
     if (from->s) ok &= (to->s = plim__strndup(from->s, from->length)) != NULL;
     if (from->ints && (to->ints = plim__alloc_array(from->length, sizeof *to->ints))) {
         if (from->length) memcpy(to->ints, from->ints, from->length * sizeof *to->ints);
@@ -189,7 +179,8 @@ bool plim__node_copy_attributes(plim_graph *g, int32_t to, const plim__node *fro
     bool ok = true;
     for (size_t i = 0; ok && i < from->attributes.count; i++) {
         plim__attribute copy;
-        ok = clone_attribute(&from->attributes.items[i], &copy) && plim__node_set_attribute(g, to, copy);
+        ok = plim__attribute_clone(&from->attributes.items[i], from->attributes.items[i].name, &copy) &&
+             plim__node_set_attribute(g, to, copy);
     }
     return ok;
 }
@@ -216,7 +207,7 @@ static bool clone_info(plim_graph *g, const plim__model_info *from) {
     bool ok = clone_text(&to->producer_name, from->producer_name) &&
               clone_text(&to->producer_version, from->producer_version) &&
               clone_text(&to->model_domain, from->model_domain) && clone_text(&to->doc, from->doc) &&
-              clone_text(&to->graph_name, from->graph_name);
+              clone_text(&to->graph_name, from->graph_name) && clone_text(&to->signature, from->signature);
     for (size_t i = 0; ok && i < from->opsets.count; i++)
         ok = plim__graph_set_opset(g, from->opsets.items[i].domain, from->opsets.items[i].version);
     for (size_t i = 0; ok && i < from->properties.count; i++) {
@@ -245,8 +236,11 @@ plim_graph *plim_graph_clone(const plim_graph *from) {
         if (!ok) break;
         g->values.items[v].producer = value->producer;
         g->values.items[v].is_gradient = value->is_gradient;
+        g->values.items[v].role = value->role;
         g->values.items[v].tensor = plim__tensor_retain(value->tensor);
     }
+    for (size_t i = 0; ok && i < from->remarks.count; i++)
+        ok = plim__graph_remark(g, from->remarks.items[i].kind, "%s", from->remarks.items[i].text) == PLIM_OK;
     for (size_t n = 0; ok && n < from->nodes.count; n++) ok = clone_node(g, &from->nodes.items[n]);
     for (size_t i = 0; ok && i < from->inputs.count; i++) ok = plim__vec_push(&g->inputs, from->inputs.items[i]);
     for (size_t i = 0; ok && i < from->outputs.count; i++) ok = plim__vec_push(&g->outputs, from->outputs.items[i]);
@@ -268,13 +262,13 @@ bool plim__graph_is_valid(const plim_graph *g, plim_error *error) {
         for (size_t i = 0; i < node->inputs.count; i++)
             if (node->inputs.items[i] >= (plim_value)g->values.count)
                 return plim__fail(error, PLIM_INTERNAL, "node '%s' reads a value that does not exist",
-                                  node_label(node)),
+                                  plim__node_label(g, node)),
                        false;
         for (size_t i = 0; i < node->outputs.count; i++)
             if (node->outputs.items[i] >= 0 && !node->dead &&
                 g->values.items[node->outputs.items[i]].producer != (int32_t)n)
                 return plim__fail(error, PLIM_INTERNAL, "an output of node '%s' has another producer",
-                                  node_label(node)),
+                                  plim__node_label(g, node)),
                        false;
     }
     return true;

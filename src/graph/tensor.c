@@ -11,6 +11,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/half.h"
 #include "core/scalar.h"
 
 plim__source *plim__source_open(const char *path, plim_error *error) {
@@ -103,6 +104,40 @@ plim_status plim__tensor_scaled(plim__tensor *base, const float *factors, plim__
     return PLIM_OK;
 }
 
+plim_status plim__tensor_transposed(plim__tensor *base, plim__tensor **tensor, plim_error *error) {
+    *tensor = NULL;
+    if (base->shape.rank != 2 || plim_dtype_bits(base->dtype) % 8)
+        return plim__fail(error, PLIM_INTERNAL, "only matrices of whole bytes are transposed");
+    plim__shape shape = {.rank = 2, .dims = {base->shape.dims[1], base->shape.dims[0]}};
+    PLIM_TRY(make(base->dtype, &shape, tensor, error));
+    (*tensor)->base = plim__tensor_retain(base);
+    return PLIM_OK;
+}
+
+plim_status plim__tensor_reshaped(plim__tensor *base, const plim__shape *shape, plim__tensor **tensor,
+                                  plim_error *error) {
+    if (!base->data && base->source)
+        return plim__tensor_in_file(base->dtype, shape, base->source, base->offset, tensor, error);
+    PLIM_TRY(plim__tensor_create(base->dtype, shape, tensor, error));
+    plim_status status = (*tensor)->bytes == base->bytes
+                             ? plim__tensor_read(base, (*tensor)->data, error)
+                             : plim__fail(error, PLIM_INTERNAL, "a reshaped tensor has as many elements");
+    if (status == PLIM_OK) return PLIM_OK;
+    plim__tensor_release(*tensor);
+    *tensor = NULL;
+    return status;
+}
+
+plim_status plim__tensor_cast(plim__tensor *base, plim_dtype dtype, plim__tensor **tensor, plim_error *error) {
+    *tensor = NULL;
+    if (!plim__scalar_known(base->dtype) || !plim__scalar_known(dtype))
+        return plim__fail(error, PLIM_INTERNAL, "%s does not become %s", plim_dtype_name(base->dtype),
+                          plim_dtype_name(dtype));
+    PLIM_TRY(make(dtype, &base->shape, tensor, error));
+    (*tensor)->base = plim__tensor_retain(base);
+    return PLIM_OK;
+}
+
 plim__tensor *plim__tensor_retain(plim__tensor *tensor) {
     if (tensor) atomic_fetch_add(&tensor->references, 1);
     return tensor;
@@ -117,11 +152,63 @@ void plim__tensor_release(plim__tensor *tensor) {
     plim__free(tensor);
 }
 
+/* base[r][0..width) to into[0..width)[r]; rows come through a buffer, since the matrix may be large. */
+static plim_status read_transposed(const plim__tensor *tensor, unsigned char *into, plim_error *error) {
+    const plim__tensor *base = tensor->base;
+    size_t rows = (size_t)base->shape.dims[0], width = (size_t)base->shape.dims[1];
+    size_t size = (size_t)plim_dtype_bits(base->dtype) / 8, bytes = width * size;
+    bool streamed = !base->data && base->source;
+    unsigned char *buffer = base->data ? base->data : plim__alloc(streamed ? bytes : base->bytes);
+    if (!buffer) return plim__fail_memory(error, "a row of a weight", bytes);
+    plim_status status = base->data || streamed ? PLIM_OK : plim__tensor_read(base, buffer, error);
+    for (size_t r = 0; r < rows && status == PLIM_OK; r++) {
+        const unsigned char *row = streamed ? buffer : buffer + r * bytes;
+        if (streamed)
+            status = plim__file_read_at(base->source->fd, buffer, bytes, base->offset + r * bytes, base->source->path,
+                                        error);
+        for (size_t c = 0; c < width && status == PLIM_OK; c++)
+            memcpy(into + (c * rows + r) * size, row + c * size, size);
+    }
+    if (buffer != base->data) plim__free(buffer);
+    return status;
+}
+
+/* 16 bits to float32 without a second buffer: read into the end of the room, widened from its beginning. */
+static plim_status read_widened(const plim__tensor *tensor, char *into, plim_error *error) {
+    const plim__tensor *base = tensor->base;
+    char *narrow = into + (tensor->bytes - base->bytes);
+    PLIM_TRY(plim__tensor_read(base, narrow, error));
+    int64_t count = plim__shape_elements(&tensor->shape);
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t half;
+        memcpy(&half, narrow + 2 * i, sizeof half);
+        float value = base->dtype == PLIM_F16 ? plim__half_to_float(half) : plim__bfloat_to_float(half);
+        memcpy(into + 4 * i, &value, sizeof value);
+    }
+    return PLIM_OK;
+}
+
+static plim_status read_cast(const plim__tensor *tensor, void *into, plim_error *error) {
+    const plim__tensor *base = tensor->base;
+    if (tensor->dtype == PLIM_F32 && (base->dtype == PLIM_F16 || base->dtype == PLIM_BF16))
+        return read_widened(tensor, into, error);
+    void *buffer = base->data ? base->data : plim__alloc(base->bytes);
+    if (!buffer) return plim__fail_memory(error, "a weight in another type", base->bytes);
+    plim_status status = base->data ? PLIM_OK : plim__tensor_read(base, buffer, error);
+    int64_t count = plim__shape_elements(&tensor->shape);
+    for (int64_t i = 0; status == PLIM_OK && i < count; i++)
+        plim__scalar_set(tensor->dtype, into, i, plim__scalar_get(base->dtype, buffer, i));
+    if (buffer != base->data) plim__free(buffer);
+    return status;
+}
+
 plim_status plim__tensor_read(const plim__tensor *tensor, void *into, plim_error *error) {
     if (tensor->data) {
         if (tensor->bytes) memcpy(into, tensor->data, tensor->bytes);
         return PLIM_OK;
     }
+    if (tensor->base && tensor->base->dtype != tensor->dtype) return read_cast(tensor, into, error);
+    if (tensor->base && !tensor->factors) return read_transposed(tensor, into, error);
     if (tensor->base) {
         PLIM_TRY(plim__tensor_read(tensor->base, into, error));
         int64_t rows = tensor->shape.dims[0], width = rows ? plim__shape_elements(&tensor->shape) / rows : 0;
@@ -129,6 +216,7 @@ plim_status plim__tensor_read(const plim__tensor *tensor, void *into, plim_error
             for (int64_t i = 0; i < width; i++) ((float *)into)[r * width + i] *= tensor->factors[r];
         return PLIM_OK;
     }
+    if (!tensor->source) return plim__fail(error, PLIM_INTERNAL, "a tensor has neither data nor a file");
     return plim__file_read_at(tensor->source->fd, into, tensor->bytes, tensor->offset, tensor->source->path, error);
 }
 

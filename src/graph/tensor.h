@@ -30,8 +30,8 @@ typedef struct plim__tensor {
     void *data;           /* row-major, little-endian, packed; NULL while it is only in the file */
     plim__source *source; /* where the bytes are when data is NULL */
     uint64_t offset;
-    struct plim__tensor *base; /* or: float32 rows of another tensor, each times its factor */
-    float *factors;
+    struct plim__tensor *base; /* or: made from another tensor */
+    float *factors;            /* ... float32 rows, each times its factor; NULL: a matrix, transposed */
 } plim__tensor;
 
 /* A tensor with room for its data (undefined), from dtype and concrete shape. */
@@ -44,6 +44,13 @@ plim_status plim__tensor_in_file(plim_dtype dtype, const plim__shape *shape, pli
                                  plim__tensor **tensor, plim_error *error);
 /* base[i, ...] · factors[i], computed when it is read, so that folded weights are not held twice. */
 plim_status plim__tensor_scaled(plim__tensor *base, const float *factors, plim__tensor **tensor, plim_error *error);
+/* A matrix the other way round, likewise. */
+plim_status plim__tensor_transposed(plim__tensor *base, plim__tensor **tensor, plim_error *error);
+/* The same data in another shape of as many elements. */
+plim_status plim__tensor_reshaped(plim__tensor *base, const plim__shape *shape, plim__tensor **tensor,
+                                  plim_error *error);
+/* base in another type of numbers, converted when it is read. */
+plim_status plim__tensor_cast(plim__tensor *base, plim_dtype dtype, plim__tensor **tensor, plim_error *error);
 plim__tensor *plim__tensor_retain(plim__tensor *tensor); /* NULL is fine */
 void plim__tensor_release(plim__tensor *tensor);         /* NULL is fine */
 

@@ -128,9 +128,14 @@ bool plim__reorder_same_axes(const plim__arrangement *a, const plim__arrangement
     return x && y && dnnl_memory_desc_equal(x, y);
 }
 
+/* A weight of one channel may be seen with its axes exchanged though its descriptor is the plain one. */
+static bool same_dims(const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b) {
+    return a->ndims == b->ndims && memcmp(a->dims, b->dims, (size_t)a->ndims * sizeof *a->dims) == 0;
+}
+
 bool plim__reorder_is_direct(const plim__arrangement *from, const plim__arrangement *to) {
     const plim__layout *a = &from->layout, *b = &to->layout;
-    if (a->blocked && b->blocked) return plim__md(a)->ndims == plim__md(b)->ndims && plim__reorder_same_axes(from, to);
+    if (a->blocked && b->blocked) return same_dims(plim__md(a), plim__md(b)) && plim__reorder_same_axes(from, to);
     if (a->blocked) return plim__layout_is_dense(b) || !exchanges_axes(seen_by(from));
     if (b->blocked) return plim__layout_is_dense(a) || (!to->turned && a->shape.rank == plim__md(b)->ndims);
     return true;

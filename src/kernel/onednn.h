@@ -64,8 +64,6 @@ plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_p
 /* A kernel that executes the primitive, for steps that do more. Destroys pd. */
 plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
                                    plim__rearrangement *made);
-/* Whether there is room for one more primitive: oneDNN does not always survive that there is none. */
-plim_status plim__processor_check_room(plim_error *error);
 
 /* --- functions of the device (program/device.h) that are oneDNN's ----------------------------------------------- */
 

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "kernel/onednn.h"
 #include "kernel/simd/simd.h"
+#include "mem/reserve.h"
 
 #define MOST_ARGUMENTS 24
 
@@ -54,6 +55,7 @@ static plim_status run_primitive(const plim__call *call) {
         if (dnnl_memory_set_data_handle(p->arguments[i].memory, handle) != dnnl_success) return PLIM_INTERNAL;
         p->handles[i] = handle;
     }
+    if (plim__reserve_is_spent() && plim__reserve_fill(NULL) != PLIM_OK) return PLIM_NO_MEMORY;
     dnnl_status_t status = dnnl_primitive_execute(p->primitive, p->stream, p->count, p->arguments);
     if (status == dnnl_success) status = dnnl_stream_wait(p->stream);
     return status == dnnl_success ? PLIM_OK : status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL;
@@ -78,7 +80,7 @@ static dnnl_status_t add_argument(struct primitive *p, int id, const dnnl_memory
 plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
                                    plim__rearrangement *made) {
     dnnl_engine_t engine = plim__lower_dnnl_engine(l);
-    plim_status room = plim__processor_check_room(plim__lower_error(l));
+    plim_status room = plim__reserve_fill(plim__lower_error(l));
     struct primitive *p = room == PLIM_OK && count < MOST_ARGUMENTS ? plim__alloc_zero(1, sizeof *p) : NULL;
     if (!p) {
         dnnl_primitive_desc_destroy(pd);
@@ -146,6 +148,7 @@ plim_status plim__lower_dnnl(plim__lower *l, dnnl_status_t status, const char *w
 }
 
 plim_status plim__lower_attr(plim__lower *l, dnnl_primitive_attr_t *attr) {
+    PLIM_TRY(plim__reserve_fill(plim__lower_error(l)));
     PLIM_TRY(plim__lower_dnnl(l, dnnl_primitive_attr_create(attr), "attribute"));
     return plim__lower_dnnl(l, dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user), "attribute");
 }

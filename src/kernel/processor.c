@@ -1,8 +1,7 @@
 /* The processor: engines, and what oneDNN and OpenMP take from the process. */
 #include "kernel/processor.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,50 +14,24 @@
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
 #include "kernel/product_heap.h"
+#include "mem/reserve.h"
+#include "mem/threads.h"
 #include "plimsoll/bytes.h"
 #include "program/fold.h"
 
-/* --- before oneDNN and OpenMP are asked, who end the process where they cannot have what they need ------------- */
-
-/* Address space that making a program's kernels may take, and making one. */
+/* Address space that making a program's kernels may take. */
 #define PROGRAM_ROOM ((size_t)16 << 20)
-#define KERNEL_ROOM  ((size_t)4 << 20)
 
-static plim_status check_room(size_t bytes, plim_error *error) {
+static plim_status check_room(plim_error *error) {
     char text[PLIM_BYTES_TEXT];
-    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *room = mmap(NULL, PROGRAM_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room != MAP_FAILED) {
-        munmap(room, bytes);
-        return PLIM_OK;
+        munmap(room, PROGRAM_ROOM);
+        return plim__reserve_fill(error);
     }
     return plim__fail(error, PLIM_NO_MEMORY,
                       "out of memory: making kernels needs %s of address space (see ulimit -v, ulimit -d)",
-                      plim_bytes_format(bytes, text));
-}
-
-plim_status plim__processor_check_room(plim_error *error) { return check_room(KERNEL_ROOM, error); }
-
-static void *wait_for(void *gate) {
-    pthread_mutex_lock(gate);
-    pthread_mutex_unlock(gate);
-    return NULL;
-}
-
-/* As many as OpenMP will start, all at once; their stacks stay with the C library, for OpenMP's. */
-static plim_status try_threads(int threads, plim_error *error) {
-    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-    pthread_t *made = plim__alloc_array((size_t)threads, sizeof *made);
-    int count = 0, result = 0;
-    if (!made) return plim__fail_memory(error, "threads", (size_t)threads * sizeof *made);
-    pthread_mutex_lock(&gate);
-    while (count < threads && (result = pthread_create(&made[count], NULL, wait_for, &gate)) == 0) count++;
-    pthread_mutex_unlock(&gate);
-    for (int i = 0; i < count; i++) pthread_join(made[i], NULL);
-    plim__free(made);
-    if (result == 0) return PLIM_OK;
-    return plim__fail(error, PLIM_NO_MEMORY,
-                      "out of memory: %d of %d threads cannot be started (see --threads, ulimit -v, -s and -u)",
-                      threads - count, threads);
+                      plim_bytes_format(PROGRAM_ROOM, text));
 }
 
 static plim_status check_threads(int threads, plim_error *error) {
@@ -66,18 +39,15 @@ static plim_status check_threads(int threads, plim_error *error) {
         return plim__fail(error, PLIM_INVALID,
                           "%d threads: OpenMP has %d, and plim_host_options.keep_openmp keeps them", threads,
                           omp_get_max_threads());
-    static atomic_int known = 1; /* the most that were there at once */
-    if (threads > atomic_load(&known)) {
-        PLIM_TRY(try_threads(threads - 1, error));
-        atomic_store(&known, threads);
-    }
-    return PLIM_OK;
+    return plim__threads_start(threads, error);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- */
 
-static void enter(const plim__engine *engine) {
+static plim_status enter(const plim__engine *engine, plim_error *error) {
+    PLIM_TRY(plim__threads_check_fork(engine->threads, error));
     if (!plim__host_keeps_openmp()) omp_set_num_threads(engine->threads);
+    return plim__reserve_fill(error);
 }
 
 static void close_engine(plim__engine *engine) {
@@ -91,11 +61,11 @@ static plim_status open_engine(int threads, plim__engine **engine, plim_error *e
     *engine = NULL;
     if (threads < 1) threads = 1;
     PLIM_TRY(check_threads(threads, error));
-    PLIM_TRY(check_room(PROGRAM_ROOM, error));
+    PLIM_TRY(check_room(error));
     plim__engine *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "the compute engine", sizeof *made);
     made->threads = threads;
-    enter(made);
+    if (!plim__host_keeps_openmp()) omp_set_num_threads(threads);
     if (dnnl_engine_create(&made->engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&made->stream, made->engine, dnnl_stream_default_flags) != dnnl_success) {
         close_engine(made);
@@ -135,8 +105,7 @@ const plim__device plim__processor = {.name = "processor",
                                       .close = close_engine,
                                       .enter = enter,
                                       .wait = wait,
-                                      .reserve = plim__arena_reserve,
-                                      .release = plim__arena_release,
+                                      .memory = &plim__host_memory,
                                       .write = copy,
                                       .read = copy,
                                       .clear = clear,
@@ -168,10 +137,12 @@ plim_status plim__processor_warm(int threads, plim_error *error) {
     float c[SIDE * SIDE];
     if (threads < 1) threads = 1;
     PLIM_TRY(check_threads(threads, error));
-    PLIM_TRY(check_room(PROGRAM_ROOM, error));
+    PLIM_TRY(check_room(error));
     if (!plim__host_keeps_openmp()) omp_set_num_threads(threads);
     dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
     dnnl_sgemm('N', 'T', 1, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE); /* a vector has code of its own */
+    volatile double x = 1.5; /* losses and updates compute with these: their tables are resident from now on */
+    x = exp(x) + log(x) + pow(x, x);
     return PLIM_OK;
 }
 

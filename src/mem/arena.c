@@ -1,4 +1,4 @@
-/* The arena: two mappings. */
+/* The arena, and the memory of the process for it. */
 #include "mem/arena.h"
 
 #include <stdbool.h>
@@ -9,21 +9,49 @@
 #include "mem/heap.h"
 #include "mem/spill.h"
 
-static char *map(size_t bytes) {
+/* --- the memory of the process: mappings ------------------------------------------------------------------------- */
+
+static char *take(size_t bytes) {
     void *memory =
         mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void unmap(char *memory, size_t bytes) {
-    if (memory) munmap(memory, bytes ? bytes : 1);
+static void touch(char *memory, size_t from, size_t to) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t at = (from + page - 1) / page * page; at < to; at += page) *(volatile char *)(memory + at) = 0;
 }
 
-plim_status plim__arena_reserve(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes,
-                                plim_error *error) {
-    *arena = (plim__arena){.persistent = map(persistent_bytes), .persistent_bytes = persistent_bytes};
+/* Pages move, they are not copied. */
+static char *grow(char *memory, size_t bytes, size_t wanted) {
+    void *moved = mremap(memory, bytes ? bytes : 1, wanted, MREMAP_MAYMOVE);
+    if (moved == MAP_FAILED) return NULL;
+    touch(moved, bytes, wanted);
+    return moved;
+}
+
+static void discard(char *memory, size_t bytes) {
+    if (bytes) madvise(memory, bytes, MADV_DONTNEED);
+}
+
+static void restore(char *memory, size_t bytes) {
+    plim__heap_trim(); /* what other work has freed meanwhile is not to be resident beside these pages */
+    touch(memory, 0, bytes);
+}
+
+static void give(char *memory, size_t bytes) { munmap(memory, bytes ? bytes : 1); }
+
+const plim__memory plim__host_memory = {
+    .take = take, .grow = grow, .discard = discard, .restore = restore, .give = give};
+
+/* --- the arena: two blocks of it ------------------------------------------------------------------------------- */
+
+plim_status plim__arena_reserve(plim__arena *arena, const plim__memory *memory, size_t persistent_bytes,
+                                size_t transient_bytes, plim_error *error) {
+    *arena = (plim__arena){.memory = memory, .persistent = memory->take(persistent_bytes)};
     if (!arena->persistent) return plim__fail_memory(error, "weights and state", persistent_bytes);
-    arena->transient = map(transient_bytes);
+    arena->persistent_bytes = persistent_bytes;
+    arena->transient = memory->take(transient_bytes);
     arena->transient_bytes = transient_bytes;
     if (arena->transient) return PLIM_OK;
     plim__arena_release(arena);
@@ -34,22 +62,19 @@ plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t byt
     return plim__spill_create(folder, bytes, &arena->spill, error);
 }
 
-/* Pages move, they are not copied: nothing is resident twice, and on failure all is as it was. */
-static bool grow(char **memory, size_t *bytes, size_t wanted) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), old = *bytes;
-    if (wanted <= old) return true;
-    void *moved = mremap(*memory, old ? old : 1, wanted, MREMAP_MAYMOVE);
-    if (moved == MAP_FAILED) return false;
-    *memory = moved;
+static bool grow_block(const plim__memory *memory, char **block, size_t *bytes, size_t wanted) {
+    if (wanted <= *bytes) return true;
+    char *grown = memory->grow(*block, *bytes, wanted);
+    if (!grown) return false;
+    *block = grown;
     *bytes = wanted;
-    for (size_t at = (old + page - 1) / page * page; at < wanted; at += page) *(volatile char *)(*memory + at) = 0;
     return true;
 }
 
 plim_status plim__arena_grow(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error) {
-    if (!grow(&arena->persistent, &arena->persistent_bytes, persistent_bytes))
+    if (!grow_block(arena->memory, &arena->persistent, &arena->persistent_bytes, persistent_bytes))
         return plim__fail_memory(error, "weights and state", persistent_bytes);
-    return grow(&arena->transient, &arena->transient_bytes, transient_bytes)
+    return grow_block(arena->memory, &arena->transient, &arena->transient_bytes, transient_bytes)
                ? PLIM_OK
                : plim__fail_memory(error, "the arena", transient_bytes);
 }
@@ -57,24 +82,22 @@ plim_status plim__arena_grow(plim__arena *arena, size_t persistent_bytes, size_t
 void plim__arena_release_pages(plim__arena *arena) { plim__arena_release_some_pages(arena, arena->transient_bytes); }
 
 void plim__arena_release_some_pages(plim__arena *arena, size_t bytes) {
-    if (bytes > arena->transient_bytes) bytes = arena->transient_bytes;
-    if (bytes) madvise(arena->transient, bytes, MADV_DONTNEED);
+    if (!arena->transient) return;
+    arena->memory->discard(arena->transient, bytes < arena->transient_bytes ? bytes : arena->transient_bytes);
 }
 
 void plim__arena_restore_pages(plim__arena *arena) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    plim__heap_trim(); /* what that work has freed is not to be resident beside the arena */
-    for (size_t at = 0; at < arena->transient_bytes; at += page) *(volatile char *)(arena->transient + at) = 0;
+    if (arena->transient) arena->memory->restore(arena->transient, arena->transient_bytes);
 }
 
 void plim__arena_abandon(plim__arena *arena) {
-    if (arena->persistent_bytes) madvise(arena->persistent, arena->persistent_bytes, MADV_DONTNEED);
+    if (arena->persistent) arena->memory->discard(arena->persistent, arena->persistent_bytes);
     plim__arena_release_pages(arena);
 }
 
 void plim__arena_release(plim__arena *arena) {
-    unmap(arena->persistent, arena->persistent_bytes);
-    unmap(arena->transient, arena->transient_bytes);
+    if (arena->persistent) arena->memory->give(arena->persistent, arena->persistent_bytes);
+    if (arena->transient) arena->memory->give(arena->transient, arena->transient_bytes);
     plim__spill_free(arena->spill);
     *arena = (plim__arena){0};
 }

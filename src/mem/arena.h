@@ -7,18 +7,33 @@
 
 #include "plimsoll/status.h"
 
+/* Where an arena's bytes are. */
+typedef struct plim__memory {
+    /* Zero and touched, so that a step cannot run out of it; nothing has an address, too. NULL: refused. */
+    char *(*take)(size_t bytes);
+    /* Contents stay but may move, and are never there twice. NULL: refused, and nothing has changed. */
+    char *(*grow)(char *memory, size_t bytes, size_t wanted);
+    /* Contents are lost, addresses stay; what was discarded is touched again by restore. */
+    void (*discard)(char *memory, size_t bytes);
+    void (*restore)(char *memory, size_t bytes);
+    void (*give)(char *memory, size_t bytes);
+} plim__memory;
+
+extern const plim__memory plim__host_memory; /* the process's own */
+
 typedef struct plim__arena {
+    const plim__memory *memory;
     char *persistent, *transient;
     size_t persistent_bytes, transient_bytes;
     struct plim__spill *spill; /* a file for optimizer state; NULL: none */
 } plim__arena;
 
 /* Zero bytes are fine. All memory is zero. */
-plim_status plim__arena_reserve(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error);
+plim_status plim__arena_reserve(plim__arena *arena, const plim__memory *memory, size_t persistent_bytes,
+                                size_t transient_bytes, plim_error *error);
 /* Adds the file: space in `folder`, all zero. It ends with the arena. */
 plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, plim_error *error);
-/* To at least these bytes. Contents stay but may move, and are never resident twice. On failure each part is as it was, or
- * has grown. */
+/* To at least these bytes. Contents stay but may move. On failure each part is as it was, or has grown. */
 plim_status plim__arena_grow(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error);
 /* Between steps: releases the pages of transient buffers, all or some bytes of them, for work that needs memory of its
  * own; and restores them. Addresses stay. */

@@ -21,6 +21,12 @@ static const file_names version_names[3] = {
 
 /* --- where it is ---------------------------------------------------------------------------------------------- */
 
+/* What is searched for. */
+typedef struct hierarchy {
+    int version;
+    const char *controller; /* version 1 has a hierarchy of each */
+} hierarchy;
+
 /* Is `word` one of the comma-separated words of `list`, which ends at `end`? */
 static bool lists(const char *list, const char *end, const char *word) {
     size_t length = strlen(word);
@@ -34,13 +40,13 @@ static bool lists(const char *list, const char *end, const char *word) {
 }
 
 /* The path of the process in the hierarchy, from /proc/PID/cgroup: "4:memory:/a/b" (version 1) or "0::/a/b" (2). */
-static bool path_in_hierarchy(char *text, int version, char *path, size_t size) {
+static bool path_in_hierarchy(char *text, const hierarchy *h, char *path, size_t size) {
     for (char *line = text; line && *line;) {
         char *end = strchr(line, '\n'), *next = end ? end + 1 : NULL;
         if (end) *end = 0;
         char *controllers = strchr(line, ':'), *where = controllers ? strchr(controllers + 1, ':') : NULL;
         if (where) {
-            bool match = version == 2 ? strncmp(line, "0::", 3) == 0 : lists(controllers + 1, where, "memory");
+            bool match = h->version == 2 ? strncmp(line, "0::", 3) == 0 : lists(controllers + 1, where, h->controller);
             if (match) snprintf(path, size, "%s", where + 1);
             if (end) *end = '\n';
             if (match) return true;
@@ -67,13 +73,13 @@ static void unescape(char *text) {
 }
 
 /* One line of mountinfo: "35 31 0:32 ROOT MOUNT options ... - TYPE source super-options". */
-static bool is_mount(char *line, int version, char **mount_root, char **mount) {
+static bool is_mount(char *line, const hierarchy *h, char **mount_root, char **mount) {
     char *dash = strstr(line, " - ");
     if (!dash) return false;
     char type[32], super[512];
     if (sscanf(dash + 3, "%31s %*s %511s", type, super) != 2) return false;
-    if (strcmp(type, version == 2 ? "cgroup2" : "cgroup") != 0) return false;
-    if (version == 1 && !lists(super, super + strlen(super), "memory")) return false;
+    if (strcmp(type, h->version == 2 ? "cgroup2" : "cgroup") != 0) return false;
+    if (h->version == 1 && !lists(super, super + strlen(super), h->controller)) return false;
     char *field = line, *fields[5];
     for (int i = 0; i < 5; i++) {
         fields[i] = field;
@@ -117,7 +123,7 @@ static void place(plim__cgroup *group, const char *mount_root, const char *path)
     if (!group->folder[0]) snprintf(group->folder, sizeof group->folder, "%s", group->mount);
 }
 
-static bool find_version(const char *root, const char *path, int version, plim__cgroup *group) {
+static bool find_version(const char *root, const char *path, const hierarchy *h, plim__cgroup *group) {
     char name[PATH_MAX];
     snprintf(name, sizeof name, "%s/proc/self/mountinfo", root);
     FILE *file = fopen(name, "re");
@@ -126,7 +132,7 @@ static bool find_version(const char *root, const char *path, int version, plim__
     bool found = false;
     while (!found && fgets(line, sizeof line, file)) {
         char *mount_root, *mount;
-        if (!is_mount(line, version, &mount_root, &mount)) continue;
+        if (!is_mount(line, h, &mount_root, &mount)) continue;
         int length = snprintf(group->mount, sizeof group->mount, "%s%s", root, mount);
         if (length < 0 || (size_t)length >= sizeof group->mount) continue;
         place(group, mount_root, path);
@@ -136,19 +142,21 @@ static bool find_version(const char *root, const char *path, int version, plim__
     return found;
 }
 
-void plim__cgroup_find(const char *root, pid_t pid, plim__cgroup *group) {
+static void find(const char *root, pid_t pid, const char *controller, plim__cgroup *group) {
     *group = (plim__cgroup){0};
     char self[32] = "self", text[16384], path[PATH_MAX];
     if (pid > 0) snprintf(self, sizeof self, "%ld", (long)pid);
     if (plim__procfs_read(text, sizeof text, "%s/proc/%s/cgroup", root, self) < 0) return;
-    /* hybrid machines mount both: the memory controller is in the one that names it */
-    for (int version = 1; version <= 2; version++)
-        if (path_in_hierarchy(text, version, path, sizeof path) && find_version(root, path, version, group)) {
-            group->version = version;
+    /* hybrid machines mount both: the controller is in the one that names it */
+    for (hierarchy h = {1, controller}; h.version <= 2; h.version++)
+        if (path_in_hierarchy(text, &h, path, sizeof path) && find_version(root, path, &h, group)) {
+            group->version = h.version;
             return;
         }
     *group = (plim__cgroup){0};
 }
+
+void plim__cgroup_find(const char *root, pid_t pid, plim__cgroup *group) { find(root, pid, "memory", group); }
 
 /* --- what it says --------------------------------------------------------------------------------------------- */
 
@@ -232,4 +240,37 @@ bool plim__cgroup_oom_kills(const plim__cgroup *group, uint64_t *kills) {
     return group->version > 0 &&
            plim__procfs_read(text, sizeof text, "%s/%s", group->folder, version_names[group->version].events) > 0 &&
            plim__procfs_field(text, "oom_kill", kills);
+}
+
+/* --- processors ----------------------------------------------------------------------------------------------- */
+
+/* Of one level: microseconds of processor time in each period. */
+static double quota_of(const char *folder, int version) {
+    char text[64];
+    unsigned long long quota = 0, period = 0;
+    if (version == 2) { /* "max 100000", "150000 100000" */
+        if (plim__procfs_read(text, sizeof text, "%s/cpu.max", folder) <= 0) return 0;
+        if (sscanf(text, "%llu %llu", &quota, &period) != 2) return 0;
+    } else { /* -1: none */
+        if (plim__procfs_read(text, sizeof text, "%s/cpu.cfs_quota_us", folder) <= 0 || text[0] == '-') return 0;
+        if (sscanf(text, "%llu", &quota) != 1) return 0;
+        if (plim__procfs_read(text, sizeof text, "%s/cpu.cfs_period_us", folder) <= 0) return 0;
+        if (sscanf(text, "%llu", &period) != 1) return 0;
+    }
+    return period > 0 ? (double)quota / (double)period : 0;
+}
+
+double plim__cgroup_processors(const char *root, pid_t pid) {
+    plim__cgroup group;
+    double least = 0;
+    find(root, pid, "cpu", &group);
+    if (group.version == 0) return 0;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", group.folder);
+    for (; folder[0]; go_up(folder, group.mount)) {
+        double quota = quota_of(folder, group.version);
+        if (quota > 0 && (least == 0 || quota < least)) least = quota;
+        if (strcmp(folder, group.mount) == 0) break;
+    }
+    return least;
 }

@@ -1,4 +1,5 @@
-/* The memory control group of a process, versions 1 and 2: its limits, use, and whether the kernel killed in it.
+/* The control groups of a process, versions 1 and 2: limits of memory, its use, whether the kernel killed for it, and the
+ * quota of processor time.
  *
  * A process is bound by its own group and by every group above it, so limits are read at each level that can be seen
  * from here: in a container the mount shows only a part of the tree. `root` is put before every path: "" is the real
@@ -43,5 +44,9 @@ void plim__cgroup_read(const plim__cgroup *group, plim__cgroup_state *state);
 bool plim__cgroup_usage(const plim__cgroup *group, uint64_t *usage);
 bool plim__cgroup_oom_kills(const plim__cgroup *group, uint64_t *kills);
 bool plim__cgroup_peak(const plim__cgroup *group, uint64_t *peak);
+
+/* How many processors a process (0 for this one) may use all the time, by the tightest quota of its group and those above:
+ * 1.5 of them, say. 0 where nothing limits it. */
+double plim__cgroup_processors(const char *root, pid_t pid);
 
 #endif

@@ -3,7 +3,7 @@
 #define PLIM_MEM_HEAP_H
 
 /* A heap that keeps what was freed grows by what differs from run to run: blocks of 64 KiB and more become mappings
- * of their own, which end when they are freed, and threads share one heap. */
+ * of their own, which end when they are freed, threads share one heap, and the kernel makes no huge pages of it. */
 void plim__heap_prepare(void);
 /* Gives back whatever is free now. */
 void plim__heap_trim(void);

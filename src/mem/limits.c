@@ -145,7 +145,11 @@ uint64_t plim__limits_allowance(const plim__limits *limits, uint64_t resident, c
              excess = soft ? group->soft_excess : group->excess;
     if (name) *name = soft ? "the cgroup's memory.soft_limit_in_bytes" : plim__limiter_name(limits);
     if (left == PLIM_NO_LIMIT) return PLIM_NO_LIMIT;
-    return minus(left + resident, excess);
+    /* pages of libraries may be resident here and charged to the group that read them first: it can go, and then they are
+     * charged to this one */
+    uint64_t most = plim__limits_ceiling(limits, NULL), allowed = minus(left + resident, excess);
+    if (soft && group->soft < most) most = group->soft;
+    return allowed < most ? allowed : most;
 }
 
 uint64_t plim__limits_allowed_now(void) {

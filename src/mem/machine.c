@@ -8,6 +8,7 @@
 #include "mem/limits.h"
 #include "mem/resident.h"
 #include "mem/spill.h"
+#include "mem/threads.h"
 
 /* Address space that a run takes in addition to what becomes resident: stacks, generated code, gaps between mappings. */
 #define ADDRESSES ((uint64_t)16 << 20)
@@ -77,3 +78,5 @@ uint64_t plim_process_resident(void) { return plim__resident_now(); }
 uint64_t plim_process_resident_peak(void) { return plim__resident_peak(); }
 
 const char *plim_spill_default_folder(void) { return plim__spill_default_folder(); }
+
+int plim_machine_threads(void) { return plim__threads_useful(""); }

@@ -53,6 +53,7 @@ void plim__timeline_free(plim__timeline *timeline) {
     plim__vec_free(&timeline->tensors);
     plim__vec_free(&timeline->lives);
     plim__vec_free(&timeline->marks);
+    plim__vec_free(&timeline->refusals);
     plim__vec_free(&timeline->stacks);
     plim__vec_free(&timeline->frontier);
     plim__vec_free(&timeline->comparisons);

@@ -96,6 +96,12 @@ typedef struct plim__timeline_mark {
     uint8_t type;
 } plim__timeline_mark;
 
+/* What is known of a refused allocation in addition to its mark, which has the same tick. */
+typedef struct plim__timeline_refusal {
+    uint64_t unused; /* free on the device; UINT64_MAX: not known */
+    uint32_t tick, stack;
+} plim__timeline_refusal;
+
 /* A point of the frontier: a plan that could be had. */
 typedef struct plim__timeline_plan {
     uint64_t budget, peak;
@@ -152,6 +158,7 @@ typedef struct plim__timeline_segment {
     int32_t device;
     plim__text_id pool;
     uint32_t first_block, block_count;
+    bool expandable; /* it grows page by page */
 } plim__timeline_segment;
 
 typedef enum plim__timeline_source {
@@ -172,7 +179,8 @@ typedef struct plim__timeline {
     PLIM_VEC(plim__timeline_tensor) tensors;
     PLIM_VEC(plim__timeline_life) lives; /* by birth once sorted */
     PLIM_VEC(plim__timeline_mark) marks; /* by tick */
-    PLIM_VEC(plim__stack_frame) stacks;  /* the first is no stack */
+    PLIM_VEC(plim__timeline_refusal) refusals;
+    PLIM_VEC(plim__stack_frame) stacks; /* the first is no stack */
     PLIM_VEC(plim__timeline_plan) frontier;
     PLIM_VEC(plim__timeline_comparison) comparisons;
     PLIM_VEC(plim__timeline_series) series;

@@ -18,8 +18,9 @@
 const plim__function_row plim__functions[PLIM__FUNCTION_COUNT] = {
 #define FUNCTION(id, zero, where, formula)                                                                             \
     [PLIM__FUNCTION_##id].name = #id, [PLIM__FUNCTION_##id].keeps_zero = zero, [PLIM__FUNCTION_##id].in_cells = where,
-#define SLOPE(id, saved, expression) [PLIM__FUNCTION_##id].from_output = saved,
-#define SIDED(id)                    [PLIM__FUNCTION_##id].sided = true,
+#define SLOPE(id, saved, expression)           [PLIM__FUNCTION_##id].from_output = saved,
+#define BITS(id, saved, condition, expression) [PLIM__FUNCTION_##id].bits = true,
+#define SIDED(id)                              [PLIM__FUNCTION_##id].sided = true,
 #define ATTRIBUTES(id, first, first_default, second, second_default)                                                   \
     [PLIM__FUNCTION_##id].a = first, [PLIM__FUNCTION_##id].a_default = first_default,                                  \
     [PLIM__FUNCTION_##id].b = second, [PLIM__FUNCTION_##id].b_default = second_default,
@@ -36,9 +37,14 @@ static plim__function find(const char *name, size_t length) {
 }
 
 plim__function plim__function_of(const plim__node *node) {
+    static const char *const ends[] = {"BitsGrad", "Grad", "Bits"};
     size_t length = strlen(node->op_name);
     bool own = strcmp(node->domain, PLIM__DOMAIN) == 0;
-    if (own && length > 4 && strcmp(node->op_name + length - 4, "Grad") == 0) return find(node->op_name, length - 4);
+    for (size_t i = 0; own && i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (length > end && strcmp(node->op_name + length - end, ends[i]) == 0)
+            return find(node->op_name, length - end);
+    }
     if (!own && *node->domain) return PLIM__FUNCTION_COUNT;
     if (strcmp(node->op_name, "Gelu") != 0) return find(node->op_name, length);
     bool tanh_form = strcmp(plim__node_string(node, "approximate", "none"), "tanh") == 0;

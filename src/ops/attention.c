@@ -1,7 +1,8 @@
 /* Attention, as the fusing pass makes it:  y = softmax(scale · q·k + mask) · v
  *
  *   q (..., Tq, D)   k (..., D, Tk)   v (..., Tk, E)   mask broadcasts to (..., Tq, Tk)   ->   y (..., Tq, E)
- * With `causal`, query i sees keys 0 to i + Tk - Tq. */
+ * With `causal`, query i sees keys 0 to i + Tk - Tq. With `guarded`, a query that sees nothing gives zeros. With `ratio`,
+ * weights are dropped by counters, as DropoutTrain does. */
 #include "ops/op.h"
 
 plim_status plim__infer_attention(plim__infer *ctx) {

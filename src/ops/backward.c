@@ -11,6 +11,17 @@ plim_status plim__infer_shaped(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
 
+plim_status plim__infer_bits(plim__infer *ctx) {
+    plim__shape words = {.rank = 1, .dims = {(plim__shape_elements(plim__infer_shape(ctx, 0)) + 31) / 32}};
+    return plim__infer_output(ctx, 0, PLIM_U32, &words);
+}
+
+/* The third input is not read. */
+void plim__cost_bits_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    plim__cost_pointwise(g, node, cost);
+    cost->bytes -= 4 * (double)plim__shape_elements(&g->values.items[node->inputs.items[2]].shape);
+}
+
 /* (dy, x) → dw of attribute "shape", and dbias with an element a channel of dy. */
 plim_status plim__infer_conv_grad_weight(plim__infer *ctx) {
     plim__shape bias = {.rank = 1, .dims = {plim__infer_shape(ctx, 0)->dims[1]}};
@@ -61,6 +72,11 @@ plim_status plim__infer_norm_grad(plim__infer *ctx) {
     return plim__infer_output(ctx, 2, plim__infer_dtype(ctx, 2), plim__infer_shape(ctx, 2));
 }
 
+plim_status plim__infer_rms_norm_grad(plim__infer *ctx) {
+    PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 1), plim__infer_shape(ctx, 1)));
+    return plim__infer_output(ctx, 1, plim__infer_dtype(ctx, 2), plim__infer_shape(ctx, 2));
+}
+
 plim_status plim__infer_attention_grad(plim__infer *ctx) {
     for (size_t i = 0; i < 3; i++)
         PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, i + 1), plim__infer_shape(ctx, i + 1)));
@@ -78,22 +94,22 @@ void plim__cost_attention_grad(const plim_graph *g, const plim__node *node, plim
     cost->flops = 2 * pairs * (double)(3 * q->dims[r - 1] + 2 * v->dims[r - 1]);
 }
 
-/* dX, dW, dR, dB, dh0, dc0, dP like inputs 3 to 6 and 8 to 10. */
+/* dX, dW, dR, dB, dh0, dc0, dP and those of the gates like inputs 3 to 6, 8 to 10 and 12. */
 plim_status plim__infer_recurrent_grad(plim__infer *ctx) {
-    static const size_t like[] = {3, 4, 5, 6, 8, 9, 10};
+    static const size_t like[] = {3, 4, 5, 6, 8, 9, 10, 12};
     for (size_t i = 0; i < sizeof like / sizeof *like; i++)
         if (plim__infer_has(ctx, like[i]))
             PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, like[i]), plim__infer_shape(ctx, like[i])));
     return PLIM_OK;
 }
 
-/* X·Wᵀ and h·Rᵀ again, and two products of the same size for each of them. */
+/* Two products of the size of X·Wᵀ, two of h·Rᵀ. */
 void plim__cost_recurrent_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
     plim__cost_pointwise(g, node, cost);
     const plim__shape *x = &g->values.items[node->inputs.items[3]].shape,
                       *r = &g->values.items[node->inputs.items[5]].shape;
     double rows = (double)(x->dims[0] * x->dims[1]), units = (double)(r->dims[0] * r->dims[1]);
-    cost->flops = 6 * rows * units * (double)(x->dims[2] + r->dims[2]);
+    cost->flops = 4 * rows * units * (double)(x->dims[2] + r->dims[2]);
 }
 
 /* dx and dgrid like inputs 1 and 2. */

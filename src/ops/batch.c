@@ -51,7 +51,7 @@ plim__infer plim__batch_reading(const plim__batch_rule *r, bool part) {
 
 void plim__batch_move(plim__batch_rule *r, size_t output, int axis) {
     plim__batch batch = *plim__batch_in(r, 0);
-    batch.axis = (int8_t)axis;
+    batch.axis = (int16_t)axis;
     plim__batch_set(r, output, batch);
 }
 
@@ -75,7 +75,7 @@ static plim__batch seed_repeated(const plim__batch_pair *pair, const plim__tenso
     int axis = plim__batch_axis_between(&whole->shape, pair->whole_samples, &part->shape, pair->part_samples);
     if (axis < 0 || plim__shape_elements(&part->shape) < 1) return (plim__batch){0};
     plim__batch batch = {.kind = PLIM__BATCH_AXIS,
-                         .axis = (int8_t)axis,
+                         .axis = (int16_t)axis,
                          .outer = 1,
                          .inner = whole->shape.dims[axis] / pair->whole_samples};
     size_t lines = (size_t)plim__shape_product(&whole->shape, 0, axis);
@@ -125,8 +125,7 @@ static plim__batch seed(const plim__batch_pair *pair, plim_value v) {
 /* --- node by node --------------------------------------------------------------------------------------------- */
 
 static bool attribute_equal(const plim__attribute *a, const plim__attribute *b) {
-    if (a->type != b->type || a->length != b->length || a->i != b->i || memcmp(&a->f, &b->f, sizeof a->f) != 0)
-        return false;
+    if (a->type != b->type || a->length != b->length || a->i != b->i || a->f != b->f) return false;
     if ((a->s != NULL) != (b->s != NULL) || (a->s && memcmp(a->s, b->s, a->length) != 0)) return false;
     if (a->ints && memcmp(a->ints, b->ints, a->length * sizeof *a->ints) != 0) return false;
     if (a->floats && memcmp(a->floats, b->floats, a->length * sizeof *a->floats) != 0) return false;
@@ -223,7 +222,7 @@ static void explain_unknown(const plim__batch_pair *pair, const plim__batch *val
         const plim__node *node = &g->nodes.items[g->values.items[v].producer];
         if (!reads_unknown(pair, node, values, &v)) {
             snprintf(verdict->why, sizeof verdict->why, "node '%.60s' (%.40s) does not treat samples one by one",
-                     node->name, node->op_name);
+                     plim__node_label(g, node), node->op_name);
             return;
         }
     }
@@ -245,8 +244,8 @@ static void judge(const plim__batch_pair *pair, const plim__batch *values, plim_
     if (batch->kind == PLIM__BATCH_RATIO) verdict->weight = batch->weight;
     verdict->split = mixer ? PLIM__SPLIT_LOSSY : PLIM__SPLIT_REORDERED;
     if (mixer)
-        snprintf(verdict->why, sizeof verdict->why, "node '%.60s' (%.40s) mixes the samples of a batch", mixer->name,
-                 mixer->op_name);
+        snprintf(verdict->why, sizeof verdict->why, "node '%.60s' (%.40s) mixes the samples of a batch",
+                 plim__node_label(pair->whole, mixer), mixer->op_name);
 }
 
 void plim__batch_axes_find(const plim__batch_pair *pair, plim_value loss, plim__batch *values,

@@ -13,7 +13,7 @@ void plim__batch_gather(plim__batch_rule *r) {
     if (axis < 0) return;
     if (plim__batch_is_fixed(r, 0) && plim__batch_is_axis(r, 1)) { /* a table that samples read */
         plim__batch batch = *plim__batch_in(r, 1);
-        batch.axis = (int8_t)(batch.axis + axis);
+        batch.axis = (int16_t)(batch.axis + axis);
         plim__batch_set(r, 0, batch);
     } else if (plim__batch_in(r, 0)->kind == PLIM__BATCH_AXIS && plim__batch_is_fixed(r, 1)) {
         int own = plim__batch_in(r, 0)->axis;

@@ -98,7 +98,7 @@ static void repeat(plim__batch_rule *r) {
     if (axis < 0) return;
     plim__batch_set(r, 0,
                     (plim__batch){.kind = PLIM__BATCH_AXIS,
-                                  .axis = (int8_t)axis,
+                                  .axis = (int16_t)axis,
                                   .outer = 1,
                                   .inner = out->dims[axis] / r->pair->whole_samples});
 }

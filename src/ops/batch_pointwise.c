@@ -36,7 +36,7 @@ static bool common_axis(const struct terms *t, plim__batch *axis) {
     for (size_t i = 0; i < t->count; i++) {
         if (t->batches[i]->kind != PLIM__BATCH_AXIS) continue;
         plim__batch here = *t->batches[i];
-        here.axis = (int8_t)(here.axis + t->rank - t->shapes[i]->rank);
+        here.axis = (int16_t)(here.axis + t->rank - t->shapes[i]->rank);
         if (axis->kind == PLIM__BATCH_AXIS && (axis->axis != here.axis || !plim__batch_aligned(axis, &here)))
             return false;
         if (axis->kind != PLIM__BATCH_AXIS) *axis = here;
@@ -162,7 +162,7 @@ static plim__batch multiply_combined(plim__batch_rule *r, const plim__batch_prod
         r->mixes |= statistics;
         return (plim__batch){.kind = statistics ? PLIM__BATCH_NONE : PLIM__BATCH_UNKNOWN};
     }
-    result.power = (int8_t)power;
+    result.power = (int16_t)power;
     return result;
 }
 
@@ -184,13 +184,13 @@ plim__batch plim__batch_multiply(plim__batch_rule *r, const plim__batch_product 
             power += b->power;
     }
     r->mixes |= statistics;
-    axis.power = (int8_t)power;
+    axis.power = (int16_t)power;
     for (int i = 0; i < p->out_rank; i++)
         if (p->out_labels[i] == label) {
-            axis.axis = (int8_t)i;
+            axis.axis = (int16_t)i;
             return axis;
         }
-    return (plim__batch){.kind = PLIM__BATCH_SUM, .power = (int8_t)power};
+    return (plim__batch){.kind = PLIM__BATCH_SUM, .power = (int16_t)power};
 }
 
 /* Elementwise: labels are the axes of the result. */
@@ -227,7 +227,7 @@ void plim__batch_div(plim__batch_rule *r) {
         *divisor = (plim__batch){.kind = PLIM__BATCH_NONE};
     }
     if (divisor->kind == PLIM__BATCH_SUM || divisor->kind == PLIM__BATCH_RATIO) return;
-    divisor->power = (int8_t)-divisor->power;
+    divisor->power = (int16_t)-divisor->power;
     plim__batch_set(r, 0, plim__batch_multiply(r, &p));
 }
 

@@ -36,7 +36,7 @@ static void reduce_to_sum(plim__batch_rule *r, bool linear, int power) {
     } else if (!reduced.over[x->axis]) {
         plim__batch_move(r, 0, place_after(&reduced, x->axis));
     } else {
-        plim__batch_set(r, 0, (plim__batch){.kind = PLIM__BATCH_SUM, .power = (int8_t)(x->power + power)});
+        plim__batch_set(r, 0, (plim__batch){.kind = PLIM__BATCH_SUM, .power = (int16_t)(x->power + power)});
     }
 }
 

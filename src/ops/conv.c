@@ -12,6 +12,7 @@ static plim_status infer(plim__infer *ctx, bool transposed) {
     if (group < 1 || x->dims[1] != channels || w->dims[0] % group != 0)
         return plim__infer_fail(ctx, PLIM_SHAPE, "input %s, weights %s and %lld groups do not fit",
                                 plim__shape_text(x, NULL, a), plim__shape_text(w, NULL, b), (long long)group);
+    if (x->dims[1] == 0) return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: a convolution of no channels");
     plim__window window;
     const char *why;
     plim_status status = transposed ? plim__window_read_transposed(ctx->node, x, w->dims + 2, &window, &why)

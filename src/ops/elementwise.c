@@ -1,5 +1,5 @@
 /* Shapes and types of elementwise operators. */
-#include "ops/op.h"
+#include "ops/expand.h"
 
 #include <string.h>
 
@@ -112,6 +112,14 @@ plim_status plim__infer_cast(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, (plim_dtype)to, plim__infer_shape(ctx, 0));
 }
 
+/* Of a constant it is a Cast, and a constant too: only the type of the other input counts, whatever computes it. */
 plim_status plim__infer_cast_like(plim__infer *ctx) {
+    if (plim__graph_constant_tensor(ctx->graph, plim__node_in(ctx->node, 0))) {
+        plim_value x = plim__node_in(ctx->node, 0);
+        plim_dtype dtype = plim__infer_dtype(ctx, 1);
+        plim__expand e = plim__expand_begin(ctx);
+        plim_value cast = plim__expand_cast(&e, x, dtype);
+        return plim__expand_end(&e, &cast, 1);
+    }
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 1), plim__infer_shape(ctx, 0));
 }

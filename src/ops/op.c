@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/expand.h"
+
 #define IN(i)   PLIM__SAVED_IN(i)
 #define OUT(i)  PLIM__SAVED_OUT(i)
 #define INS     PLIM__SAVED_INS
@@ -77,22 +79,23 @@ const char *plim__op_saved_text(const plim__op *op, char text[PLIM__SAVED_TEXT])
     return text;
 }
 
-static plim_status check_counts(const plim__node *node, plim_error *error) {
+static plim_status check_counts(const plim_graph *g, const plim__node *node, plim_error *error) {
+    const char *label = plim__node_label(g, node);
     const plim__op *op = node->op;
     int in = (int)node->inputs.count, out = (int)node->outputs.count;
     if (in < op->min_in || in > op->max_in)
-        return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d inputs, expected %d to %d", node->name, op->name, in,
+        return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d inputs, expected %d to %d", label, op->name, in,
                           op->min_in, op->max_in);
     if (out < op->min_out || out > op->max_out)
-        return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d outputs, expected %d to %d", node->name, op->name,
-                          out, op->min_out, op->max_out);
+        return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): %d outputs, expected %d to %d", label, op->name, out,
+                          op->min_out, op->max_out);
     for (size_t i = 0; i < node->inputs.count; i++)
         if (node->inputs.items[i] < 0 && plim__op_requires(op, i))
-            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): input %zu is missing", node->name, op->name, i);
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): input %zu is missing", label, op->name, i);
     bool own = strcmp(op->domain, PLIM__DOMAIN) == 0; /* backward passes compute what is asked of them */
     for (int i = 0; !own && i < op->min_out; i++)
         if (node->outputs.items[i] < 0)
-            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): output %d is missing", node->name, op->name, i);
+            return plim__fail(error, PLIM_CORRUPT, "node '%s' (%s): output %d is missing", label, op->name, i);
     return PLIM_OK;
 }
 
@@ -103,8 +106,9 @@ plim_status plim__ops_resolve(plim_graph *g, plim_error *error) {
         if (!node->op) node->op = plim__op_find(node->domain, node->op_name, node->version);
         if (!node->op)
             return plim__fail(error, PLIM_UNSUPPORTED, "unsupported: operator %s%s%s (opset %d) in node '%s'",
-                              node->domain, *node->domain ? "::" : "", node->op_name, node->version, node->name);
-        PLIM_TRY(check_counts(node, error));
+                              node->domain, *node->domain ? "::" : "", node->op_name, node->version,
+                              plim__node_label(g, node));
+        PLIM_TRY(check_counts(g, node, error));
     }
     return PLIM_OK;
 }
@@ -117,7 +121,8 @@ plim_status plim__infer_fail(plim__infer *ctx, plim_status status, const char *f
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return plim__fail(ctx->error, status, "node '%s' (%s): %s", ctx->node->name, ctx->node->op_name, text);
+    return plim__fail(ctx->error, status, "node '%s' (%s): %s", plim__node_label(ctx->graph, ctx->node),
+                      ctx->node->op_name, text);
 }
 
 plim_status plim__infer_output(plim__infer *ctx, size_t i, plim_dtype dtype, const plim__shape *shape) {
@@ -210,9 +215,14 @@ static plim_status check_inputs(const plim_graph *g, const plim__node *node, pli
     for (size_t i = 0; i < node->inputs.count; i++) {
         if (node->inputs.items[i] < 0) continue;
         const plim__value *value = &g->values.items[node->inputs.items[i]];
+        if (plim__sequence_of(g, node->inputs.items[i])) {
+            if (node->op->flags & PLIM__OP_SEQUENCES) continue;
+            return plim__fail(error, PLIM_UNSUPPORTED, "unsupported: operator %s of a sequence in node '%s'",
+                              node->op_name, plim__node_label(g, node));
+        }
         if (value->dtype == PLIM_DTYPE_NONE || !plim__shape_is_concrete(&value->shape))
-            return plim__fail(error, PLIM_SHAPE, "node '%s' (%s): the type of its input '%s' is not known", node->name,
-                              node->op_name, value->name);
+            return plim__fail(error, PLIM_SHAPE, "node '%s' (%s): the type of its input '%s' is not known",
+                              plim__node_label(g, node), node->op_name, value->name);
     }
     return PLIM_OK;
 }
@@ -231,6 +241,7 @@ static plim_status infer_node(plim_graph *g, int32_t n, plim__fold fold, void *c
     node = &g->nodes.items[n];                    /* nodes may have been added */
     if (node->dead) return PLIM_OK;               /* they have taken its place */
     if (node->outputs.count == 0) return PLIM_OK; /* it writes to persistent values */
+    if (plim__sequence_of(g, node->outputs.items[0])) return PLIM_OK;
     bool outputs_known = all_constant(g, node->outputs.items, node->outputs.count);
     if (!outputs_known && fold && !(node->op->flags & PLIM__OP_RANDOM) &&
         all_constant(g, node->inputs.items, node->inputs.count)) {

@@ -38,12 +38,13 @@
 
 /* Each of these decides: what a row does not allow, lowering does not do. */
 enum plim__op_flags {
-    PLIM__OP_VIEW = 1 << 0,    /* outputs may share the memory of an input without moving a byte */
-    PLIM__OP_INPLACE = 1 << 1, /* output 0 may be written over an input that nothing reads any more */
-    PLIM__OP_RANDOM = 1 << 2,  /* draws random numbers: never folded, recomputed with the same counters */
-    PLIM__OP_WRITES = 1 << 3,  /* changes inputs that are parameters or state where they are, has no outputs; stands
+    PLIM__OP_VIEW = 1 << 0,      /* outputs may share the memory of an input without moving a byte */
+    PLIM__OP_INPLACE = 1 << 1,   /* output 0 may be written over an input that nothing reads any more */
+    PLIM__OP_RANDOM = 1 << 2,    /* draws random numbers: never folded, recomputed with the same counters */
+    PLIM__OP_WRITES = 1 << 3,    /* changes inputs that are parameters or state where they are, has no outputs; stands
                                 * after every reader of these. Its phase is never PLIM__FORWARD. */
-    PLIM__OP_PRODUCT = 1 << 4, /* a convolution or matrix product: profiles tell how much of the time these take */
+    PLIM__OP_SEQUENCES = 1 << 5, /* takes sequences, which are resolved while types are inferred */
+    PLIM__OP_PRODUCT = 1 << 4,   /* a convolution or matrix product: profiles tell how much of the time these take */
 };
 #define PLIM__OP_ABSENT(i) (1u << (8 + (i))) /* input i may be left out though it stands before min_in; i < 16 */
 

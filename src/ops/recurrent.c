@@ -3,7 +3,8 @@
  *   T steps, B samples, D directions, G gates, I inputs, H hidden units
  *   X (T, B, I)   W (D, G H, I)   R (D, G H, H)   bias (D, 2 G H)   lengths (B)   h0, c0 (D, B, H)   P (D, 3 H)
  *   Y (T, D, B, H)   Y_h, Y_c (D, B, H)
- *   layout 1 puts B first: X (B, T, I), Y (B, T, D, H), states (B, D, H) */
+ *   layout 1 puts B first: X (B, T, I), Y (B, T, D, H), states (B, D, H)
+ *   training forms: gates (D, T, B, (G + 1) H), with c of an LSTM or what a GRU resets last; time first in any layout */
 #include <string.h>
 
 #include "ops/op.h"
@@ -58,9 +59,23 @@ static plim_status infer(plim__infer *ctx, int64_t gates) {
     return plim__infer_output(ctx, 2, plim__infer_dtype(ctx, 0), &last);
 }
 
+static plim_status infer_train(plim__infer *ctx, int64_t gates) {
+    PLIM_TRY(infer(ctx, gates));
+    const plim__shape *x = plim__infer_shape(ctx, 0), *r = plim__infer_shape(ctx, 2);
+    bool batch_first = plim__node_int(ctx->node, "layout", 0) == 1;
+    int64_t units;
+    if (__builtin_mul_overflow(gates + 1, r->dims[2], &units))
+        return plim__infer_fail(ctx, PLIM_OVERFLOW, "its gates would be more bytes than fit in 63 bits");
+    plim__shape shape = {.rank = 4,
+                         .dims = {r->dims[0], x->dims[batch_first ? 1 : 0], x->dims[batch_first ? 0 : 1], units}};
+    return plim__infer_output(ctx, 3, plim__infer_dtype(ctx, 0), &shape);
+}
+
 plim_status plim__infer_rnn(plim__infer *ctx) { return infer(ctx, 1); }
 plim_status plim__infer_gru(plim__infer *ctx) { return infer(ctx, 3); }
 plim_status plim__infer_lstm(plim__infer *ctx) { return infer(ctx, 4); }
+plim_status plim__infer_gru_train(plim__infer *ctx) { return infer_train(ctx, 3); }
+plim_status plim__infer_lstm_train(plim__infer *ctx) { return infer_train(ctx, 4); }
 
 /* Two products a step and gate; some 30 operations for the activations of a hidden unit. */
 void plim__cost_recurrent(const plim_graph *g, const plim__node *node, plim__cost *cost) {

@@ -43,8 +43,9 @@ plim_status plim__infer_det(plim__infer *ctx) {
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
 
+/* The matrices are the last input, of the gradient too: a gradient of one determinant is a scalar. */
 void plim__cost_det(const plim_graph *g, const plim__node *node, plim__cost *cost) {
-    const plim__shape *x = &g->values.items[node->inputs.items[0]].shape;
+    const plim__shape *x = &g->values.items[node->inputs.items[node->inputs.count - 1]].shape;
     plim__cost_pointwise(g, node, cost);
     cost->flops *= pow((double)x->dims[x->rank - 1], 3) * 2 / 3;
 }

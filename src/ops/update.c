@@ -24,6 +24,11 @@ double plim__update_get(const plim__node *node, const char *name) {
     return there ? plim__tensor_at(attribute->tensor, 0) : 0;
 }
 
+double plim__update_factor(const plim__node *node) {
+    double factor = plim__update_get(node, "rate_factor");
+    return factor != 0 ? factor : 1;
+}
+
 static plim_status check_persistent(plim__infer *ctx, size_t i) {
     plim__value_kind kind = ctx->graph->values.items[plim__node_in(ctx->node, i)].kind;
     if (kind == PLIM__VALUE_PARAMETER || kind == PLIM__VALUE_STATE || kind == PLIM__VALUE_SUM) return PLIM_OK;
@@ -79,6 +84,20 @@ plim_status plim__infer_update(plim__infer *ctx) {
     return PLIM_OK;
 }
 
+plim_status plim__infer_update8(plim__infer *ctx) {
+    PLIM_TRY(check_common(ctx));
+    PLIM_TRY(check_persistent(ctx, PLIM__UPDATE_PARAMETER));
+    PLIM_TRY(check_like(ctx, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
+    int64_t elements = plim__shape_elements(plim__infer_shape(ctx, PLIM__UPDATE_PARAMETER));
+    for (size_t i = PLIM__UPDATE_STATES; i < ctx->node->inputs.count; i += 2) {
+        PLIM_TRY(check_number(ctx, i, PLIM_U8, elements));
+        PLIM_TRY(check_number(ctx, i + 1, PLIM_F32, plim__state8_blocks(elements)));
+        PLIM_TRY(check_persistent(ctx, i));
+        PLIM_TRY(check_persistent(ctx, i + 1));
+    }
+    return PLIM_OK;
+}
+
 static const plim__shape one_number = {.rank = 0};
 
 plim_status plim__infer_gradient_squares(plim__infer *ctx) {
@@ -129,7 +148,7 @@ void plim__cost_update(const plim_graph *g, const plim__node *node, plim__cost *
         const plim__value *value = &g->values.items[node->inputs.items[i]];
         size_t bytes = 0;
         plim__shape_bytes(&value->shape, value->dtype, &bytes, NULL);
-        cost->flops += 4 * (double)plim__shape_elements(&value->shape);
+        cost->flops += (value->dtype == PLIM_U8 ? 16 : 4) * (double)plim__shape_elements(&value->shape);
         if (value->kind == PLIM__VALUE_STATE || value->kind == PLIM__VALUE_PARAMETER || value->kind == PLIM__VALUE_SUM)
             cost->bytes += (double)bytes;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/hash.h"
 #include "core/json.h"
 
 #define STEP 15e-6 /* entering a step, and waking the threads */
@@ -94,6 +95,17 @@ double *plim__costs_of(const plim__costs *costs, const plim__program *program) {
     return seconds;
 }
 
+/* A number that other rates do not have: a file that was damaged or cut off says something else. */
+static bool sum_of(const json_t *root, char sum[20]) {
+    plim__hash hash = PLIM_HASH_START;
+    plim__str text = {0};
+    bool printed = plim__json_print(&text, root, JSON_COMPACT);
+    if (printed) plim__hash_add(&hash, text.data, text.length);
+    snprintf(sum, 20, "%016llx", (unsigned long long)plim__hash_value(&hash));
+    plim__str_free(&text);
+    return printed;
+}
+
 char *plim__costs_write(const plim__costs *costs) {
     json_t *rates = json_array(), *root;
     for (size_t i = 0; i < costs->count; i++)
@@ -102,10 +114,15 @@ char *plim__costs_write(const plim__costs *costs) {
     root = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f}", "rates", rates, "flops", costs->flops, "bytes", costs->bytes,
                      "step", costs->step, "disk", costs->disk, "others", costs->others);
     plim__str text = {0};
-    if (!plim__json_print(&text, root, JSON_INDENT(1))) plim__str_free(&text);
+    char sum[20];
+    bool good = sum_of(root, sum) && json_object_set_new(root, "sum", json_string(sum)) == 0;
+    if (!good || !plim__json_print(&text, root, JSON_INDENT(1))) plim__str_free(&text);
     json_decref(root);
     return text.data;
 }
+
+/* What no processor, memory or disk has: times from such rates would be worth less than those of an average machine. */
+static bool is_rate(double rate) { return rate >= 1e5 && rate <= 1e17; }
 
 static bool read_rate(const json_t *item, plim__rate *rate) {
     const char *label;
@@ -113,16 +130,26 @@ static bool read_rate(const json_t *item, plim__rate *rate) {
                     &rate->bytes) != 0)
         return false;
     snprintf(rate->label, sizeof rate->label, "%s", label);
-    return rate->flops >= 0 && rate->bytes >= 0;
+    return (rate->flops == 0 || is_rate(rate->flops)) && (rate->bytes == 0 || is_rate(rate->bytes));
+}
+
+/* Takes the sum out. */
+static bool has_sum(json_t *root) {
+    char sum[20], said[20] = "";
+    const char *text = json_string_value(json_object_get(root, "sum"));
+    if (text) snprintf(said, sizeof said, "%s", text);
+    json_object_del(root, "sum");
+    return sum_of(root, sum) && strcmp(sum, said) == 0;
 }
 
 bool plim__costs_read(plim__costs *costs, const char *text) {
     json_t *root = json_loads(text, 0, NULL), *rates = root ? json_object_get(root, "rates") : NULL;
     plim__costs read = {0};
-    bool good = root && json_is_array(rates) && json_array_size(rates) <= PLIM__MOST_RATES &&
+    bool good = root && has_sum(root) && json_is_array(rates) && json_array_size(rates) <= PLIM__MOST_RATES &&
                 json_unpack(root, "{s:F, s:F, s:F, s:F, s?F}", "flops", &read.flops, "bytes", &read.bytes, "step",
                             &read.step, "disk", &read.disk, "others", &read.others) == 0 &&
-                read.flops >= 0 && read.bytes >= 0 && read.step >= 0 && read.disk > 0;
+                (read.flops == 0 || is_rate(read.flops)) && (read.bytes == 0 || is_rate(read.bytes)) &&
+                read.step >= 0 && read.step < 1 && is_rate(read.disk) && read.others >= 0;
     for (size_t i = 0; good && i < json_array_size(rates); i++)
         good = read_rate(json_array_get(rates, i), &read.rates[read.count++]);
     json_decref(root);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "grad/evaluation.h"
 #include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
@@ -28,16 +29,33 @@ static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_
     return PLIM_OK;
 }
 
+/* A model of one size, or with inputs that are given once, tells nothing: its batches count by their samples. */
+static plim_status weigh_own_loss(plim__inference *made, const plim_graph *model, const plim_session_options *options,
+                                  plim__fold fold, plim_error *error) {
+    if (options->loss->kind != PLIM_LOSS_MODEL || options->batch < 1 || options->fixed_count) return PLIM_OK;
+    plim__training_options training = {.loss = options->loss,
+                                       .batch = options->batch > 1 ? options->batch : 2,
+                                       .sizes = options->sizes,
+                                       .size_count = options->size_count,
+                                       .fold = fold};
+    return plim__evaluation_weigh(made->graph, model, &training, &made->evaluated, error);
+}
+
 static plim_status prepare(plim__inference *made, const plim_graph *model, const plim_session_options *options,
                            plim__target target, const plim__shared *shared, plim_error *error) {
     PLIM_TRY(plim_graph_status(model, error));
     made->graph = plim_graph_clone(model);
     if (!made->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *made->graph);
+    if (options->loss || shared) PLIM_TRY(plim__graph_widen(made->graph, error)); /* as it is trained */
     for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(made->graph, &options->fixed[i], error));
     PLIM_TRY(plim__bind_sizes(made->graph, options->sizes, options->size_count, options->batch, error));
     plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : target.device->fold;
     PLIM_TRY(plim__infer_graph(made->graph, fold, NULL, error));
-    if (options->loss) PLIM_TRY(plim__evaluation_append(made->graph, options->loss, &made->evaluated, error));
+    if (options->loss) {
+        PLIM_TRY(plim__evaluation_append(made->graph, options->loss, options->scores, &made->evaluated, error));
+        PLIM_TRY(weigh_own_loss(made, model, options, fold, error));
+    }
+    if (options->evaluation && !options->loss) PLIM_TRY(plim__evaluation_set(made->graph, error));
     made->evaluates = options->loss != NULL;
     PLIM_TRY(plim__gradient_operators_expand(made->graph, NULL, error));
     PLIM_TRY(plim__graph_prune(made->graph, error));

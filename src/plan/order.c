@@ -10,7 +10,8 @@
 
 #include "core/error.h"
 
-#define ROUNDS 400 /* moves around the peak, at most */
+#define ROUNDS 400                  /* moves around the peak, at most */
+#define WORK   ((int64_t)100 << 20) /* steps measured or swept over, at most */
 
 struct order {
     const plim__depend *depend;
@@ -24,6 +25,7 @@ struct order {
     bool *done;       /* of each step */
     int64_t peak;     /* of the best */
     double breadth;   /* of the best: the squares of live bytes, summed up */
+    int64_t work;     /* left: steps measured or swept over */
 };
 
 static bool make(struct order *o) {
@@ -47,6 +49,7 @@ static void release(struct order *o) {
 
 /* Keeps the trial when it is lower, or as low and less broad: recomputing will take the peak away and meet the rest. */
 static bool keep_if_better(struct order *o) {
+    o->work -= (int64_t)o->count;
     int64_t peak = plim__meter_run(o->meter, o->trial, o->count);
     if (peak > o->peak) return false;
     double breadth = 0;
@@ -69,6 +72,7 @@ struct sweep {
     struct order *order;
     bool backwards;
     bool ends;     /* only steps that make nothing are hurried (forwards), or that read nothing (backwards) */
+    int depth;     /* of steps that follow each other at once */
     size_t count;  /* steps placed */
     size_t others; /* steps left that are not last (forwards), or that are (backwards) */
 };
@@ -142,19 +146,28 @@ static bool is_eager(const struct sweep *w, int32_t s) {
     return growth(w, s) <= 0;
 }
 
+/* How deep steps follow each other at once: the rest come in their turn. */
+#define DEEPEST 4096
+
 /* After each step: those that have become ready, directly or by a buffer that now has one reader left, and grow
  * nothing, run at once. */
 static void place_eager(struct sweep *w, int32_t s) {
     const plim__depend *d = w->order->depend;
     place_step(w, s);
+    if (w->depth == DEEPEST || w->order->work <= 0) return;
+    w->depth++;
     plim__lists next = needed_by(w);
+    w->order->work -= next.start[s + 1] - next.start[s];
     for (int32_t k = next.start[s]; k < next.start[s + 1]; k++)
         if (is_eager(w, next.items[k])) place_eager(w, next.items[k]);
     for (int32_t k = d->reads.start[s]; k < d->reads.start[s + 1]; k++) {
-        int32_t maker = d->maker[d->reads.items[k]];
-        for (int32_t j = maker < 0 ? 0 : d->after.start[maker]; maker >= 0 && j < d->after.start[maker + 1]; j++)
+        int32_t maker = d->maker[d->reads.items[k]], from = maker < 0 ? 0 : d->after.start[maker],
+                to = maker < 0 ? 0 : d->after.start[maker + 1];
+        w->order->work -= to - from;
+        for (int32_t j = from; j < to; j++)
             if (is_eager(w, d->after.items[j])) place_eager(w, d->after.items[j]);
     }
+    w->depth--;
 }
 
 /* The steps of `from`, in that order where nothing speaks for another. */
@@ -163,11 +176,12 @@ static void sweep(struct order *o, bool backwards, bool ends) {
     begin_sweep(&w);
     while (w.count < o->count) {
         size_t before = w.count;
+        o->work -= (int64_t)o->count;
         for (size_t i = 0; i < o->count; i++) {
             int32_t s = o->from[backwards ? o->count - 1 - i : i];
             if (is_ready(&w, s)) place_eager(&w, s);
         }
-        if (w.count == before) { /* cannot be: the order given is one */
+        if (w.count == before || o->work <= 0) { /* the former cannot be: the order given is one */
             memcpy(o->trial, o->from, o->count * sizeof *o->trial);
             return;
         }
@@ -248,7 +262,7 @@ static bool move_once(struct order *o) {
     plim__meter_run(o->meter, o->best, o->count);
     while (peak < o->count && o->meter->live[peak] < o->peak) peak++;
     for (size_t i = 0; i < o->count; i++) o->place[o->best[i]] = (int32_t)i;
-    for (size_t i = 0; i < o->count; i++) {
+    for (size_t i = 0; i < o->count && o->work > 0; i++) {
         int32_t s = o->best[i];
         bool across = false; /* makes something for after the peak, or reads something from before it */
         if (i < peak) {
@@ -269,7 +283,7 @@ static bool move_once(struct order *o) {
 plim_status plim__order(const plim__depend *depend, plim__order_kind kind, plim__schedule *schedule,
                         plim_error *error) {
     if (schedule->count != depend->step_count || depend->step_count == 0) return PLIM_OK;
-    struct order o = {.depend = depend, .count = schedule->count, .peak = INT64_MAX};
+    struct order o = {.depend = depend, .count = schedule->count, .peak = INT64_MAX, .work = WORK};
     plim_status status = plim__meter_create(depend, &o.meter, error);
     if (status == PLIM_OK && !make(&o)) status = plim__fail_memory(error, "the order of steps", o.count);
     if (status == PLIM_OK) {

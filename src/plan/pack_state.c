@@ -108,8 +108,12 @@ static bool remeasure(plim__pack_state *state, int32_t first, int32_t last) {
         return false;
     }
     for (int32_t section = first; section < last; section++) {
-        state->section_trail[state->section_count++] = (section_change){state->sections[section], section};
-        if (!measure(state, section)) return false;
+        plim__pack_section before = state->sections[section];
+        bool fits = measure(state, section);
+        const plim__pack_section *now = &state->sections[section];
+        if (now->level != before.level || now->spare != before.spare || now->ready != before.ready)
+            state->section_trail[state->section_count++] = (section_change){before, section};
+        if (!fits) return false;
     }
     return true;
 }

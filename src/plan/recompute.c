@@ -66,7 +66,8 @@ struct explorer {
     plim__frontier *frontier;
     double base; /* seconds of all steps, once each */
     int rounds;
-    bool direct; /* to the lowest target, in long steps */
+    bool direct;  /* to the lowest target, in long steps */
+    int64_t work; /* of each search */
     plim_error *error;
 };
 
@@ -123,7 +124,7 @@ static plim_status ascend(struct explorer *x) {
     if (count == 0) return PLIM_OK;
     int64_t target = x->frontier->points.items[count - 1].peak_bytes, most = x->frontier->points.items[0].peak_bytes;
     start_from(x, &x->frontier->points.items[count - 1].schedule);
-    while (target < most) {
+    while (target < most && x->search->work > 0) {
         target = (int64_t)((double)target / STEP_DOWN) + 1;
         plim__search_restore(x->search, target);
         PLIM_TRY(record(x));
@@ -165,6 +166,7 @@ struct side {
 static void explore_side(struct side *side, plim__order_kind kind, int64_t least) {
     struct explorer *x = &side->explorer;
     plim__schedule order = {0};
+    plim__search_restart(x->search, x->work);
     side->status = plim__schedule_create(x->search->depend, &order, &side->error);
     if (side->status == PLIM_OK) side->status = plim__order(x->search->depend, kind, &order, &side->error);
     if (side->status == PLIM_OK) side->status = descend(x, &order, least);
@@ -182,9 +184,22 @@ static plim_status take_points(struct explorer *x, const struct side *side) {
     return status;
 }
 
-/* Both orders at the same time, where there are threads: what is found does not depend on it. */
-static plim_status explore_sides(struct explorer *x, int64_t least, int threads) {
-    static const plim__order_kind kinds[2] = {PLIM__ORDER_NEAR, PLIM__ORDER_LOWEST};
+static const plim__order_kind kinds[2] = {PLIM__ORDER_NEAR, PLIM__ORDER_LOWEST};
+
+/* One order after the other, in the memory of one search. */
+static plim_status explore_in_turn(struct explorer *x, int64_t least) {
+    for (int i = 0; i < 2; i++) {
+        struct side side = {.explorer = *x};
+        side.explorer.error = &side.error;
+        explore_side(&side, kinds[i], least);
+        if (side.status != PLIM_OK && x->error) *x->error = side.error;
+        PLIM_TRY(side.status);
+    }
+    return PLIM_OK;
+}
+
+/* Both orders at the same time: what is found does not depend on it. */
+static plim_status explore_sides(struct explorer *x, int64_t least) {
     struct side sides[2] = {0};
     plim_status status = PLIM_OK;
     for (int i = 0; status == PLIM_OK && i < 2; i++) {
@@ -195,7 +210,7 @@ static plim_status explore_sides(struct explorer *x, int64_t least, int threads)
         status = plim__search_create(x->search->depend, x->search->seconds, &sides[i].explorer.search, x->error);
     }
     if (status == PLIM_OK) {
-#pragma omp parallel for num_threads(2) if (threads > 1) schedule(static, 1)
+#pragma omp parallel for num_threads(2) schedule(static, 1)
         for (int i = 0; i < 2; i++) explore_side(&sides[i], kinds[i], least);
     }
     for (int i = 0; i < 2; i++) {
@@ -206,10 +221,11 @@ static plim_status explore_sides(struct explorer *x, int64_t least, int threads)
     return status;
 }
 
-static plim_status explore(struct explorer *x, int64_t least, int threads) {
+static plim_status explore(struct explorer *x, int64_t least, bool together) {
     const plim__depend *d = x->search->depend;
     plim__schedule order = {0};
-    plim_status status = explore_sides(x, least, threads);
+    plim_status status = together ? explore_sides(x, least) : explore_in_turn(x, least);
+    plim__search_restart(x->search, x->work);
     if (status == PLIM_OK) status = ascend(x);
     for (int kind = 0; status == PLIM_OK && kind < 2; kind++) {
         status = plim__schedule_create(d, &order, x->error);
@@ -247,14 +263,19 @@ static plim_status run(const plim__depend *depend, const plim__recompute_options
     if (depend->step_count == 0) return PLIM_OK;
     double *seconds = make_seconds(depend, options, error);
     if (!seconds) return PLIM_NO_MEMORY;
-    struct explorer x = {.frontier = frontier, .error = error, .rounds = options->effort};
+    struct explorer x = {.frontier = frontier,
+                         .error = error,
+                         .rounds = options->effort,
+                         .work = options->work ? options->work : PLIM__RECOMPUTE_WORK};
     x.direct = options->effort < 0 && options->least > 0;
     if (x.rounds == 0) x.rounds = (int)(IMPROVEMENTS / depend->step_count) + 1;
     if (x.rounds < 0) x.rounds = 0;
     if (x.rounds > 60 && options->effort == 0) x.rounds = 60;
     for (size_t s = 0; s < depend->step_count; s++) x.base += seconds[s];
     plim_status status = plim__search_create(depend, seconds, &x.search, error);
-    if (status == PLIM_OK) status = explore(&x, target < 0 ? options->least : target, options->threads);
+    bool together =
+        options->threads > 1 && (options->memory == 0 || 2 * plim__search_bytes(depend->step_count) <= options->memory);
+    if (status == PLIM_OK) status = explore(&x, target < 0 ? options->least : target, together);
     plim__search_free(x.search);
     plim__free(seconds);
     return status;

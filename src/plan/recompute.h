@@ -13,12 +13,19 @@
 
 #include "plan/schedule.h"
 
+#define PLIM__RECOMPUTE_WORK ((int64_t)400 << 20)
+
 /* Zero means the default. */
 typedef struct plim__recompute_options {
     const double *seconds; /* that each step of the program takes; NULL: an estimate from what it computes and moves */
     int effort;            /* rounds of improvement at each point: more find cheaper schedules; default by size, a
                             * second or two in all for a thousand steps; -1: none */
     int threads;           /* 2 or more: both orders are searched from at the same time, to the same answer */
+    size_t memory;         /* bytes for searching from both orders at the same time: where they need more, one is
+                            * searched from after the other, to the same answer; 0: any */
+    int64_t work;          /* of each search: steps walked over, and the like; when it is used up, what was found is the
+                            * answer. 0: PLIM__RECOMPUTE_WORK, some seconds, which programs of a thousand steps seldom
+                            * need */
     int64_t least;         /* of interest: points below it are not searched for; with an effort of -1 it is the only
                             * one that is */
 } plim__recompute_options;

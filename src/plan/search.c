@@ -48,6 +48,13 @@ static bool make(plim__search *s) {
            make_draft(&s->best, s->capacity) && plim__trials_create(s);
 }
 
+void plim__search_restart(plim__search *search, int64_t work) {
+    search->random = 0;
+    search->work = work;
+    search->noise = false;
+    search->drop_count = 0;
+}
+
 plim_status plim__search_create(const plim__depend *depend, const double *seconds, plim__search **search,
                                 plim_error *error) {
     plim__search *s = *search = plim__alloc_zero(1, sizeof *s);
@@ -59,6 +66,7 @@ plim_status plim__search_create(const plim__depend *depend, const double *second
         s->capacity = s->meter->capacity;
         if (!make(s)) status = plim__fail_memory(error, "the search for a schedule", s->capacity * sizeof(int64_t));
     }
+    s->work = INT64_MAX;
     if (status == PLIM_OK) return PLIM_OK;
     plim__search_free(s);
     *search = NULL;
@@ -74,6 +82,12 @@ void plim__search_free(plim__search *s) {
                    s->best.steps, s->drop_steps, s->block, s->made,  s->removals, s->spent};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) plim__free(all[i]);
     plim__free(s);
+}
+
+#define STEP_BYTES ((size_t)1024)
+
+size_t plim__search_bytes(size_t steps) {
+    return (PLIM__DROPS + 1) * PLIM__DROP_STEPS * sizeof(int32_t) + steps * STEP_BYTES;
 }
 
 double plim__search_cost(const plim__search *search, const plim__draft *draft) {

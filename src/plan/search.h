@@ -77,13 +77,19 @@ typedef struct plim__search {
     size_t drop_count;
     int32_t *drop_steps, *free_drop; /* memory for their steps, and for those of the next one */
     uint64_t random;
-    bool noise; /* estimates are blurred, to find other drops than the last time */
+    int64_t work; /* left: places walked over, and the like; when there is none, searches end with what they have */
+    bool noise;   /* estimates are blurred, to find other drops than the last time */
 } plim__search;
 
 /* seconds must outlive the search. */
 plim_status plim__search_create(const plim__depend *depend, const double *seconds, plim__search **search,
                                 plim_error *error);
 void plim__search_free(plim__search *search);
+/* To be called first, and again before it searches for something else: what it finds does not depend on what it was used
+ * for before. */
+void plim__search_restart(plim__search *search, int64_t work);
+/* About what a search over this many steps takes. */
+size_t plim__search_bytes(size_t steps);
 
 static inline void plim__draft_set(plim__draft *to, const plim__draft *from) {
     for (size_t i = 0; i < from->count; i++) to->steps[i] = from->steps[i];

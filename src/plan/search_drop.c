@@ -42,6 +42,7 @@ static bool lives_on(const plim__search *s, const struct closure *c, int32_t b) 
 
 static bool add_to_closure(plim__search *s, struct closure *c, int32_t step) {
     const plim__depend *d = s->depend;
+    s->work -= 4;
     if (s->stamp[step] == s->stamps) return true;
     s->stamp[step] = s->stamps;
     if (!d->repeatable[step] || d->last[s->now.steps[c->place]] > d->last[step]) return false;
@@ -162,6 +163,6 @@ bool plim__search_drop(plim__search *search, int64_t target) {
     for (;;) {
         plim__search_survey(search, target);
         if (search->area[search->now.count] == 0) return true;
-        if (!drop_one(search, target)) return false;
+        if (search->work <= 0 || !drop_one(search, target)) return false;
     }
 }

@@ -52,7 +52,7 @@ static size_t find_removals(plim__search *s, int64_t target) {
 void plim__search_restore(plim__search *s, int64_t target) {
     bool again = true;
     double dearest = INFINITY; /* what was too much once stays so: every removal leaves less room */
-    while (again) {
+    while (again && s->work > 0) {
         size_t count = find_removals(s, target);
         again = false;
         for (size_t r = 0; r < count && !again; r++) {
@@ -89,7 +89,7 @@ void plim__search_improve(plim__search *s, int64_t target, int rounds) {
     int64_t excess = plim__search_excess(s, &s->now, target);
     plim__draft_set(&s->best, &s->now);
     s->noise = true;
-    for (int round = 0; round < rounds; round++) {
+    for (int round = 0; round < rounds && s->work > 0; round++) {
         size_t repetitions = s->best.count - s->depend->step_count;
         if (repetitions == 0) break;
         plim__draft_set(&s->now, &s->best);

@@ -88,6 +88,7 @@ static void measure(plim__search *s, int64_t target) {
 }
 
 void plim__search_survey(plim__search *s, int64_t target) {
+    s->work -= 4 * (int64_t)s->now.count;
     find_versions(s);
     find_blocks(s);
     measure(s, target);

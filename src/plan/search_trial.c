@@ -384,6 +384,7 @@ static void begin(plim__search *s, int32_t place, const int32_t *into, int32_t a
 }
 
 int64_t plim__search_with(plim__search *s, const struct plim__drop *drop, int64_t target, int64_t enough) {
+    s->work -= (int64_t)s->now.count / 4;
     begin(s, drop->place, drop->steps, drop->count);
     put_in(s);
     clean(s);
@@ -409,6 +410,7 @@ double plim__search_more(const plim__search *s) {
 int64_t plim__search_without(plim__search *s, int32_t place, int64_t target, int64_t enough) {
     const plim__depend *d = s->depend;
     int32_t step = s->now.steps[place], version = s->made[place];
+    s->work -= (int64_t)s->now.count / 4;
     begin(s, place, NULL, 0);
     for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++, version++) { /* the run before serves */
         const plim__version *v = &s->versions[version];

@@ -95,6 +95,10 @@ size_t plim__variant_transient_bytes(const plim__variant *v) {
 
 plim_class plim__split_class(plim__split split) { return split == PLIM__SPLIT_REORDERED ? PLIM_REORDERED : PLIM_LOSSY; }
 
-plim_class plim__variant_class(const plim__variant *v, int64_t batch) {
+plim_class plim__variant_run_class(const plim__variant *v, int64_t batch) {
     return v->samples < batch ? plim__split_class(v->training->split.split) : PLIM_EXACT;
+}
+
+plim_class plim__variant_class(const plim__variant *v, int64_t batch) {
+    return v->training->state_saved ? PLIM_LOSSY : plim__variant_run_class(v, batch);
 }

@@ -37,6 +37,8 @@ void plim__variant_free(plim__variant *variant);
 size_t plim__variant_transient_bytes(const plim__variant *variant);
 /* What it does to the numbers that updates are made of `batch` samples in runs of its own. */
 plim_class plim__variant_class(const plim__variant *variant, int64_t batch);
+/* The same, but for the bits of the optimizer's state. */
+plim_class plim__variant_run_class(const plim__variant *variant, int64_t batch);
 plim_class plim__split_class(plim__split split);
 
 #endif

@@ -25,19 +25,20 @@ struct plim__rearrangement;
 
 typedef struct plim__device {
     const char *name;
-    bool host; /* its memory is the process's own: files are read straight into it, and callers get pointers into it */
+    /* Its memory is the process's own: files are read straight into it, sessions hand out pointers into it, and state may
+     * be spilled from it. A device without is written to and read from, and has neither of the last two. */
+    bool host;
 
     /* --- engines --- */
     plim_status (*open)(int threads, plim__engine **engine, plim_error *error);
     void (*close)(plim__engine *engine);
-    /* Before kernels are created or run by the calling thread. */
-    void (*enter)(const plim__engine *engine);
+    /* Before kernels are run by the calling thread. */
+    plim_status (*enter)(const plim__engine *engine, plim_error *error);
     /* Until all steps that were run have ended; the status of the first that failed. */
     plim_status (*wait)(plim__engine *engine);
 
-    /* --- memory: reserved, zero, and touched, so that a step cannot run out of it --- */
-    plim_status (*reserve)(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error);
-    void (*release)(plim__arena *arena);
+    /* --- memory --- */
+    const plim__memory *memory; /* arenas of its programs are there */
     /* From the host's memory, to it, and zeros. */
     plim_status (*write)(plim__engine *engine, void *to, const void *from, size_t bytes);
     plim_status (*read)(plim__engine *engine, void *to, const void *from, size_t bytes);

@@ -41,13 +41,14 @@ plim_status plim__lower_fail(plim__lower *l, plim_status status, const char *for
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return plim__fail(l->error, status, "node '%s' (%s): %s", l->node ? l->node->name : "",
+    return plim__fail(l->error, status, "node '%s' (%s): %s",
+                      l->node ? plim__node_label(plim__lower_graph(l), l->node) : "",
                       l->node ? l->node->op_name : "reorder", text);
 }
 
 plim_status plim__lower_unsupported(plim__lower *l, const char *why) {
     return plim__fail(l->error, PLIM_UNSUPPORTED, "unsupported: operator %s %s in node '%s'", l->node->op_name, why,
-                      l->node->name);
+                      plim__node_label(plim__lower_graph(l), l->node));
 }
 
 plim_status plim__lower_no_memory(plim__lower *l) {
@@ -83,10 +84,10 @@ plim_status plim__lower_input(plim__lower *l, size_t i, plim__want want, plim__l
     if (v < 0) return push_input(l, (plim__operand){-1, 0});
     PLIM_TRY(plim__place_need(l, v));
     const struct place *place = plim__place_first(l, v);
-    if (want == PLIM__STRIDED && place->as.layout.blocked) /* perhaps another reader has unblocked it already */
+    if (want == PLIM__STRIDED && place->as->layout.blocked) /* perhaps another reader has unblocked it already */
         for (int32_t p = l->first[v]; p >= 0; p = l->places.items[p].next)
-            if (!l->places.items[p].as.layout.blocked) place = &l->places.items[p];
-    const plim__layout *now = &place->as.layout;
+            if (!l->places.items[p].as->layout.blocked) place = &l->places.items[p];
+    const plim__layout *now = &place->as->layout;
     bool fits = want == PLIM__ANY || (want == PLIM__STRIDED && !now->blocked) || plim__layout_is_dense(now);
     if (fits) {
         if (layout) *layout = *now;
@@ -110,8 +111,7 @@ plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j) {
     plim__operand operand = {-1, 0};
     if (v >= 0) {
         PLIM_TRY(plim__place_need(l, model));
-        plim__arrangement home = plim__place_first(l, model)->as; /* adding places may move them */
-        PLIM_TRY(plim__place_get_like(l, v, &home, &operand));
+        PLIM_TRY(plim__place_get_like(l, v, plim__place_first(l, model)->as, &operand));
     }
     return push_input(l, operand);
 }
@@ -123,8 +123,7 @@ plim_status plim__lower_written(plim__lower *l, size_t i, int like) {
     if (l->first[v] < 0 && like >= 0) {
         plim_value model = plim__node_in(l->node, (size_t)like);
         PLIM_TRY(plim__place_need(l, model));
-        plim__arrangement home = plim__place_first(l, model)->as;
-        PLIM_TRY(plim__place_like(l, v, &home));
+        PLIM_TRY(plim__place_like(l, v, plim__place_first(l, model)->as));
     }
     PLIM_TRY(plim__place_need(l, v));
     plim__place_first(l, v)->next = -1; /* copies in other arrangements hold what it was before */
@@ -133,17 +132,22 @@ plim_status plim__lower_written(plim__lower *l, size_t i, int like) {
 
 size_t plim__lower_persistent_bytes(const plim__lower *l, size_t i) {
     const struct place *place = plim__place_first(l, plim__node_in(l->node, i));
-    return place ? plim__layout_bytes(&place->as.layout) : 0;
+    return place ? plim__layout_bytes(&place->as->layout) : 0;
 }
 
 const plim__layout *plim__lower_peek(const plim__lower *l, size_t i) {
     plim_value v = plim__node_in(l->node, i);
     const struct place *place = v < 0 ? NULL : plim__place_first(l, v);
-    if (place) return &place->as.layout;
+    if (place) return &place->as->layout;
     plim__lower *mutable = (plim__lower *)l; /* a weight that is not placed yet will be dense */
     mutable->peeked = (plim__layout){0};
     if (v >= 0) mutable->peeked = plim__layout_dense(plim__lower_value(l, v)->dtype, &plim__lower_value(l, v)->shape);
     return &mutable->peeked;
+}
+
+const plim__arrangement *plim__lower_arrangement(const plim__lower *l, size_t i) {
+    const struct place *place = plim__place_first(l, plim__node_in(l->node, i));
+    return place ? place->as : NULL;
 }
 
 /* --- outputs -------------------------------------------------------------------------------------------------- */

@@ -46,6 +46,8 @@ plim_dtype plim__lower_output_dtype(const plim__lower *l, size_t i);
 plim__tensor *plim__lower_constant(plim__lower *l, size_t i);
 /* The layout that input i has now, without asking for it. */
 const plim__layout *plim__lower_peek(const plim__lower *l, size_t i);
+/* The arrangement of node input i, a parameter or state that has its place. */
+const plim__arrangement *plim__lower_arrangement(const plim__lower *l, size_t i);
 /* "node 'x' (Op): ..." */
 plim_status plim__lower_fail(plim__lower *l, plim_status status, const char *format, ...) PLIM_PRINTF(3, 4);
 #ifdef __clang_analyzer__ /* core/error.h */

@@ -6,14 +6,9 @@
 
 /* One arrangement in which a value can be had. */
 struct place {
-    plim__arrangement as;
+    const plim__arrangement *as; /* the program's */
     plim__operand operand;
     int32_t next; /* next place of the same value, -1 at the end */
-};
-
-/* How a persistent value is arranged, remembered with the program. */
-struct plim__home {
-    plim__arrangement as;
 };
 
 struct plim__lower {
@@ -45,6 +40,7 @@ plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind k
 /* The first place of a value is its own; copies for its readers follow. NULL when it has none yet. */
 struct place *plim__place_first(const plim__lower *l, plim_value v);
 struct place *plim__place_find(const plim__lower *l, plim_value v, const plim__arrangement *as);
+/* `as` is copied, unless the program has one like it. */
 plim_status plim__place_add(plim__lower *l, plim_value v, const plim__arrangement *as, plim__operand operand);
 /* Gives a weight without a place one, dense unless the program is like another; fails for other values without one. */
 plim_status plim__place_need(plim__lower *l, plim_value v);

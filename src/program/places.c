@@ -24,12 +24,37 @@ struct place *plim__place_first(const plim__lower *l, plim_value v) {
 
 struct place *plim__place_find(const plim__lower *l, plim_value v, const plim__arrangement *as) {
     for (int32_t p = l->first[v]; p >= 0; p = l->places.items[p].next)
-        if (same(l, &l->places.items[p].as, as)) return &l->places.items[p];
+        if (same(l, l->places.items[p].as, as)) return &l->places.items[p];
     return NULL;
 }
 
+/* Nothing tells the two apart: not even strides of axes of size 1, which `same` does not compare. */
+static bool alike(const plim__arrangement *a, const plim__arrangement *b) {
+    if (a->turned || b->turned || !plim__layout_equal(&a->layout, &b->layout)) return false;
+    for (int i = 0; !a->layout.blocked && i < a->layout.shape.rank; i++)
+        if (a->layout.strides[i] != b->layout.strides[i]) return false;
+    return true;
+}
+
+/* A deep network has thousands of values in a few arrangements, each of more than a kilobyte: neighbours share them. */
+#define NEIGHBOURS 64
+
+static const plim__arrangement *remember(plim__lower *l, const plim__arrangement *as) {
+    size_t count = l->program->arrangements.count;
+    for (size_t i = count; i > 0 && i + NEIGHBOURS > count; i--)
+        if (alike(l->program->arrangements.items[i - 1], as)) return l->program->arrangements.items[i - 1];
+    plim__arrangement *copy = plim__alloc(sizeof *copy);
+    if (!copy || !plim__vec_push(&l->program->arrangements, copy)) {
+        plim__free(copy);
+        return NULL;
+    }
+    *copy = *as;
+    return copy;
+}
+
 plim_status plim__place_add(plim__lower *l, plim_value v, const plim__arrangement *as, plim__operand operand) {
-    struct place place = {.as = *as, .operand = operand, .next = -1};
+    struct place place = {.as = remember(l, as), .operand = operand, .next = -1};
+    if (!place.as) return plim__lower_no_memory(l);
     if (!plim__vec_push(&l->places, place)) return plim__lower_no_memory(l);
     int32_t index = (int32_t)l->places.count - 1;
     int32_t *link = &l->first[v];
@@ -78,7 +103,7 @@ static plim_status to_plain(plim__lower *l, const plim__arrangement *from, plim_
 /* A buffer for a persistent value, and what fills it. Takes what `load` owns, also on failure. */
 static plim_status place_persistent(plim__lower *l, plim_value v, const plim__arrangement *as, plim__load load) {
     load.value = v;
-    load.home = plim__alloc(sizeof *load.home);
+    load.home = remember(l, as);
     plim_status status = load.home ? PLIM_OK : plim__lower_no_memory(l);
     if (status == PLIM_OK && l->written[v]) status = to_plain(l, as, &load.back);
     if (status == PLIM_OK)
@@ -86,14 +111,12 @@ static plim_status place_persistent(plim__lower *l, plim_value v, const plim__ar
             plim__lower_buffer(l, plim__layout_bytes(&as->layout), kind_of(plim__lower_value(l, v)), v, &load.buffer);
     if (status == PLIM_OK) {
         l->program->buffers.items[load.buffer].persistent = true;
-        load.home->as = *as;
         if (!plim__vec_push(&l->program->loads, load)) status = plim__lower_no_memory(l);
     }
     if (status == PLIM_OK) return plim__place_add(l, v, as, (plim__operand){load.buffer, 0});
     release(&load.in);
     release(&load.back);
     plim__tensor_release(load.tensor);
-    plim__free(load.home);
     return status;
 }
 
@@ -118,7 +141,7 @@ plim_status plim__place_adopt(plim__lower *l, plim_value v) {
         const plim__load *load = &l->like->loads.items[i];
         const plim__value *other = &l->like->graph->values.items[load->value];
         if (strcmp(other->name, value->name) != 0 || other->tensor != value->tensor) continue;
-        return place_persistent(l, v, &load->home->as, (plim__load){.shared = load->buffer});
+        return place_persistent(l, v, load->home, (plim__load){.shared = load->buffer});
     }
     return PLIM_OK;
 }
@@ -167,7 +190,7 @@ static plim_status push_copy(plim__lower *l, plim__rearrangement made, plim__ope
 static plim_status copy(plim__lower *l, plim_value v, const struct place *from, const plim__arrangement *to,
                         plim__operand *operand) {
     plim__rearrangement made;
-    PLIM_TRY(device_of(l)->rearrange(l, &from->as, to, &made));
+    PLIM_TRY(device_of(l)->rearrange(l, from->as, to, &made));
     size_t bytes = plim__layout_bytes(&to->layout);
     *operand = (plim__operand){-1, 0};
     plim_status status = plim__lower_buffer(l, bytes, PLIM__BUFFER_ACTIVATION, v, &operand->buffer);
@@ -175,7 +198,7 @@ static plim_status copy(plim__lower *l, plim_value v, const struct place *from, 
         release(&made);
         return status;
     }
-    PLIM_TRY(push_copy(l, made, from->operand, *operand, (double)(plim__layout_bytes(&from->as.layout) + bytes)));
+    PLIM_TRY(push_copy(l, made, from->operand, *operand, (double)(plim__layout_bytes(&from->as->layout) + bytes)));
     return plim__place_add(l, v, to, *operand);
 }
 
@@ -195,9 +218,10 @@ plim_status plim__place_dense(plim__lower *l, plim_value v, plim__operand *opera
 static plim_status copy_to(plim__lower *l, plim_value v, const plim__arrangement *to, bool directly,
                            plim__operand *operand) {
     struct place from = *plim__place_first(l, v);
-    if (!directly || !device_of(l)->rearranges(&from.as, to)) {
+    plim__arrangement dense = dense_of(l, v);
+    if (!directly || !device_of(l)->rearranges(from.as, to)) {
         PLIM_TRY(plim__place_dense(l, v, &from.operand));
-        from.as = dense_of(l, v);
+        from.as = &dense;
     }
     return copy(l, v, &from, to, operand);
 }
@@ -224,6 +248,6 @@ plim_status plim__place_get_like(plim__lower *l, plim_value v, const plim__arran
         *operand = place->operand;
         return PLIM_OK;
     }
-    const plim__layout *now = &plim__place_first(l, v)->as.layout;
+    const plim__layout *now = &plim__place_first(l, v)->as->layout;
     return copy_to(l, v, home, now->blocked || !home->layout.blocked || plim__layout_is_dense(now), operand);
 }

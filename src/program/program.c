@@ -113,9 +113,10 @@ void plim__program_free(plim__program *program) {
         if (load->in.release) load->in.release(load->in.state);
         if (load->back.release) load->back.release(load->back.state);
         plim__tensor_release(load->tensor);
-        plim__free(load->home);
     }
     plim__vec_free(&program->steps);
+    for (size_t i = 0; i < program->arrangements.count; i++) plim__free(program->arrangements.items[i]);
+    plim__vec_free(&program->arrangements);
     plim__vec_free(&program->loads);
     plim__vec_free(&program->buffers);
     plim__vec_free(&program->products);
@@ -124,11 +125,12 @@ void plim__program_free(plim__program *program) {
     plim__free(program);
 }
 
-/* Of a graph and its steps, as seen with networks of 10 to 400 layers. */
-#define NODE_BYTES ((size_t)2304)
+/* Of a graph and its steps, as seen with networks of 10 to 400 layers; and of every program, kernels of other sizes. */
+#define NODE_BYTES    ((size_t)1280)
+#define PROGRAM_BYTES ((size_t)512 << 10)
 
 size_t plim__program_bytes(const plim__program *program) {
-    return program->graph->nodes.count * NODE_BYTES + program->code_bytes;
+    return PROGRAM_BYTES + program->graph->nodes.count * NODE_BYTES + program->code_bytes;
 }
 
 size_t plim__program_library_bytes(const plim__program *program) { return program->library_bytes; }

@@ -91,7 +91,7 @@ typedef struct plim__load {
     int32_t shared;           /* the same buffer of the program that this one is like, which loads it; -1: its own */
     plim__rearrangement in;   /* from dense row-major */
     plim__rearrangement back; /* to dense row-major; only for what steps change */
-    struct plim__home *home;  /* how it is arranged, for programs that are like this one */
+    const plim__arrangement *home; /* how it is arranged, for programs that are like this one */
 } plim__load;
 
 typedef struct plim__program {
@@ -99,6 +99,7 @@ typedef struct plim__program {
     PLIM_VEC(plim__buffer) buffers;
     PLIM_VEC(plim__step) steps;
     PLIM_VEC(plim__load) loads;
+    PLIM_VEC(plim__arrangement *) arrangements; /* of its values, shared by those that lie alike */
     PLIM_VEC(plim__product) products; /* matrix products that its steps make; of a program that borrows: none */
     plim__operand *values;            /* where each value of the graph is; for inputs and outputs, dense row-major */
     size_t value_count;

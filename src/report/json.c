@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/curves.h"
 #include "report/report.h"
 
 /* jansson keeps the first failure to itself when a NULL is appended; so a set that fails is noted here. */
@@ -27,8 +28,10 @@ static json_t *text_of(const plim__timeline *timeline, plim__text_id id) {
 
 static json_t *frames_of(builder *b, const plim__timeline *timeline, uint32_t stack) {
     json_t *frames = json_array();
-    for (; stack && stack < timeline->stacks.count; stack = timeline->stacks.items[stack].parent)
-        append(b, frames, text_of(timeline, timeline->stacks.items[stack].frame));
+    for (int python = 1; python >= 0; python--) /* a user's own lines come first */
+        for (uint32_t at = stack; at && at < timeline->stacks.count; at = timeline->stacks.items[at].parent)
+            if ((strstr(plim__timeline_get(timeline, timeline->stacks.items[at].frame), ".py:") != NULL) == python)
+                append(b, frames, text_of(timeline, timeline->stacks.items[at].frame));
     return frames;
 }
 
@@ -52,8 +55,21 @@ static json_t *life_json(builder *b, const plim__timeline *timeline, uint32_t in
     return out;
 }
 
+static json_t *holders_json(builder *b, const plim__timeline *timeline, const plim__holders *holders, uint64_t whole) {
+    json_t *out = json_array();
+    for (size_t i = 0; i < holders->count; i++) {
+        const struct plim__holder *holder = &holders->items[i];
+        json_t *row = life_json(b, timeline, holder->life, whole);
+        set(b, row, "count", json_integer(holder->count));
+        set(b, row, "bytes", bytes_of(holder->bytes));
+        set(b, row, "share_of_peak", json_real(whole ? (double)holder->bytes / (double)whole : 0));
+        append(b, out, row);
+    }
+    return out;
+}
+
 static json_t *peak_json(builder *b, const plim__timeline *timeline, const plim__summary *summary) {
-    json_t *out = json_object(), *kinds = json_object(), *holders = json_array();
+    json_t *out = json_object(), *kinds = json_object();
     plim__str place = {0};
     plim__report_place(timeline, summary->peak_tick, &place);
     set(b, out, "bytes", bytes_of(summary->peak));
@@ -65,11 +81,41 @@ static json_t *peak_json(builder *b, const plim__timeline *timeline, const plim_
     for (unsigned k = 0; k < PLIM__KIND_COUNT; k++)
         if (summary->kinds[k]) set(b, kinds, plim__kind_word(k), bytes_of(summary->kinds[k]));
     set(b, out, "kinds", kinds);
-    for (size_t i = 0; i < summary->holder_count; i++)
-        append(b, holders, life_json(b, timeline, summary->holders[i], summary->peak));
-    set(b, out, "holders", holders);
-    set(b, out, "other_buffers", json_integer((json_int_t)(summary->live_at_peak - summary->holder_count)));
-    set(b, out, "other_bytes", bytes_of(summary->peak - summary->holder_bytes));
+    set(b, out, "holders", holders_json(b, timeline, &summary->holders, summary->peak));
+    set(b, out, "other_buffers", json_integer((json_int_t)summary->holders.smaller));
+    set(b, out, "other_bytes", bytes_of(summary->peak - summary->holders.bytes));
+    return out;
+}
+
+static json_t *explanation_json(builder *b, const plim_explanation *x) {
+    json_t *out = json_object(), *evidence = json_array(), *fixes = json_array();
+    for (int i = 0; i < x->evidence_count; i++) append(b, evidence, json_string(x->evidence[i]));
+    for (int i = 0; i < x->fix_count; i++) {
+        json_t *fix = json_object();
+        set(b, fix, "title", json_string(x->fixes[i].title));
+        set(b, fix, "setting", json_string(x->fixes[i].setting));
+        append(b, fixes, fix);
+    }
+    set(b, out, "cause", json_string(plim_cause_name(x->cause)));
+    set(b, out, "headline", json_string(x->headline));
+    set(b, out, "evidence", evidence);
+    set(b, out, "fixes", fixes);
+    return out;
+}
+
+/* The last refusal at its moment, and the answer that `explain` gives to its message. */
+static json_t *refusal_json(builder *b, const plim__timeline *timeline, const plim__summary *summary) {
+    const plim__refusal *refusal = &summary->refusal;
+    if (!refusal->is_set) return json_null();
+    json_t *out = json_object();
+    set(b, out, "tick", json_integer(refusal->tick));
+    set(b, out, "requested_bytes", bytes_of(refusal->requested));
+    set(b, out, "live_bytes", bytes_of(refusal->live));
+    set(b, out, "reserved_bytes", refusal->reserved == UINT64_MAX ? json_null() : bytes_of(refusal->reserved));
+    set(b, out, "free_bytes", refusal->unused == UINT64_MAX ? json_null() : bytes_of(refusal->unused));
+    set(b, out, "holders", holders_json(b, timeline, &refusal->holders, refusal->live));
+    set(b, out, "stack", frames_of(b, timeline, refusal->stack));
+    set(b, out, "explanation", refusal->explanation ? explanation_json(b, refusal->explanation) : json_null());
     return out;
 }
 
@@ -169,6 +215,7 @@ static json_t *series_json(builder *b, const plim__timeline *timeline) {
         set(b, row, "first", isfinite(first) ? json_real(first) : json_null());
         set(b, row, "last", isfinite(last) ? json_real(last) : json_null());
         set(b, row, "most", isfinite(most) ? json_real(most) : json_null());
+        set(b, row, "curve", plim__curve_json(timeline, series));
         append(b, out, row);
     }
     return out;
@@ -210,6 +257,7 @@ json_t *plim__report_json(const plim__timeline *timeline, const plim__summary *s
     set(&b, out, "held_at_end_bytes", bytes_of(summary->held_at_end));
     set(&b, out, "allocator", timeline->segments.count ? allocator_json(&b, timeline, summary) : json_null());
     set(&b, out, "out_of_memory", refused_json(&b, timeline));
+    set(&b, out, "refusal", refusal_json(&b, timeline, summary));
     set(&b, out, "loop", loop_json(&b, timeline, summary));
     set(&b, out, "frontier", frontier_json(&b, timeline));
     set(&b, out, "planned_and_measured", comparisons_json(&b, timeline));

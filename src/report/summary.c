@@ -34,27 +34,58 @@ static plim_status find_totals(const plim__timeline *timeline, plim__summary *su
     return PLIM_OK;
 }
 
-static bool larger(const plim__timeline *timeline, uint32_t a, uint32_t b) {
-    const plim__timeline_life *left = &timeline->lives.items[a], *right = &timeline->lives.items[b];
-    return left->bytes != right->bytes ? left->bytes > right->bytes : a < b;
+/* Adds to the sum of a group; of a recorded run or a plan each life is its own group. */
+typedef struct group {
+    uint64_t bytes;
+    uint32_t count, life;
+} group;
+
+static void insert(plim__holders *holders, const group *g) {
+    size_t at = holders->count;
+    while (at > 0 && (g->bytes > holders->items[at - 1].bytes ||
+                      (g->bytes == holders->items[at - 1].bytes && g->life < holders->items[at - 1].life)))
+        at--;
+    if (at == PLIM__HOLDERS) return;
+    if (holders->count < PLIM__HOLDERS) holders->count++;
+    memmove(holders->items + at + 1, holders->items + at, (holders->count - at - 1) * sizeof *holders->items);
+    holders->items[at] = (struct plim__holder){.life = g->life, .count = g->count, .bytes = g->bytes};
 }
 
-static void find_holders(const plim__timeline *timeline, plim__summary *summary) {
+plim_status plim__holders_find(const plim__timeline *timeline, uint32_t tick, plim__holders *holders,
+                               plim_error *error) {
+    *holders = (plim__holders){0};
+    size_t names = timeline->source == PLIM__SOURCE_TORCH ? timeline->texts.count : 0;
+    group *groups = names ? plim__alloc_zero(names, sizeof *groups) : NULL;
+    if (names && !groups) return plim__fail_memory(error, "the holders of the timeline", names * sizeof *groups);
     for (uint32_t i = 0; i < timeline->lives.count; i++) {
         const plim__timeline_life *life = &timeline->lives.items[i];
-        if (!alive(life, summary->peak_tick)) continue;
-        summary->live_at_peak++;
-        summary->kinds[timeline->tensors.items[life->tensor].kind] += life->bytes;
-        size_t at = summary->holder_count;
-        while (at > 0 && larger(timeline, i, summary->holders[at - 1])) at--;
-        if (at == PLIM__HOLDERS) continue;
-        if (summary->holder_count < PLIM__HOLDERS) summary->holder_count++;
-        memmove(summary->holders + at + 1, summary->holders + at,
-                (summary->holder_count - at - 1) * sizeof *summary->holders);
-        summary->holders[at] = i;
+        if (!alive(life, tick)) continue;
+        holders->live++;
+        if (!names) {
+            insert(holders, &(group){.bytes = life->bytes, .count = 1, .life = i});
+            continue;
+        }
+        group *g = &groups[timeline->tensors.items[life->tensor].name];
+        if (!g->count || life->bytes > timeline->lives.items[g->life].bytes) g->life = i;
+        g->bytes += life->bytes;
+        g->count++;
     }
-    for (size_t i = 0; i < summary->holder_count; i++)
-        summary->holder_bytes += timeline->lives.items[summary->holders[i]].bytes;
+    for (size_t i = 0; i < names; i++)
+        if (groups[i].count) insert(holders, &groups[i]);
+    plim__free(groups);
+    holders->smaller = holders->live;
+    for (size_t i = 0; i < holders->count; i++) {
+        holders->bytes += holders->items[i].bytes;
+        holders->smaller -= holders->items[i].count;
+    }
+    return PLIM_OK;
+}
+
+static void find_kinds(const plim__timeline *timeline, plim__summary *summary) {
+    for (size_t i = 0; i < timeline->lives.count; i++) {
+        const plim__timeline_life *life = &timeline->lives.items[i];
+        if (alive(life, summary->peak_tick)) summary->kinds[timeline->tensors.items[life->tensor].kind] += life->bytes;
+    }
 }
 
 static void find_allocator(const plim__timeline *timeline, plim__allocator_figures *figures) {
@@ -100,12 +131,14 @@ plim_status plim__summary_make(const plim__timeline *timeline, plim__summary *su
     *summary = (plim__summary){0};
     plim_status status = find_totals(timeline, summary, error);
     if (status == PLIM_OK) {
-        find_holders(timeline, summary);
+        find_kinds(timeline, summary);
         find_allocator(timeline, &summary->allocator);
         summary->fragmented = is_fragmented(timeline, &summary->allocator);
         size_t count = timeline->seconds.count;
         if (count) summary->seconds = timeline->seconds.items[count - 1] - timeline->seconds.items[0];
-        status = plim__loop_find(timeline, summary, error);
+        status = plim__holders_find(timeline, summary->peak_tick, &summary->holders, error);
+        if (status == PLIM_OK) status = plim__refusal_find(timeline, summary, error);
+        if (status == PLIM_OK) status = plim__loop_find(timeline, summary, error);
     }
     if (status != PLIM_OK) plim__summary_free(summary);
     return status;
@@ -113,6 +146,7 @@ plim_status plim__summary_make(const plim__timeline *timeline, plim__summary *su
 
 void plim__summary_free(plim__summary *summary) {
     plim__free(summary->totals);
+    plim__free(summary->refusal.explanation);
     plim__vec_free(&summary->loop.leaks);
     *summary = (plim__summary){0};
 }

@@ -3,8 +3,33 @@
 #define PLIM_REPORT_SUMMARY_H
 
 #include "mem/timeline.h"
+#include "plimsoll/diagnose.h"
 
 enum { PLIM__HOLDERS = 10 };
+
+/* The largest that live at one moment. What a snapshot names is a place in the program: all from one place are one. */
+typedef struct plim__holders {
+    struct plim__holder {
+        uint32_t life;  /* the largest of them */
+        uint32_t count; /* lives */
+        uint64_t bytes; /* together */
+    } items[PLIM__HOLDERS];
+    size_t count;   /* of items, largest first */
+    size_t live;    /* buffers that live then */
+    size_t smaller; /* ... and are in no item */
+    uint64_t bytes; /* of the items */
+} plim__holders;
+
+/* The last allocation that was refused, at its moment: what is freed afterwards is still there. */
+typedef struct plim__refusal {
+    bool is_set;
+    uint32_t tick;                 /* the last one before it */
+    uint64_t requested, live;      /* what was asked for; live bytes */
+    uint64_t reserved, unused;     /* what the allocator held, what was free on the device; UINT64_MAX: not known */
+    uint32_t stack;                /* of the request; 0: not known */
+    plim__holders holders;         /* at that moment */
+    plim_explanation *explanation; /* why, and what to change; NULL when only the size is known */
+} plim__refusal;
 
 /* What an allocator's segments say. */
 typedef struct plim__allocator_figures {
@@ -47,9 +72,8 @@ typedef struct plim__summary {
     uint64_t peak;
     uint32_t peak_tick;
     uint64_t kinds[PLIM__KIND_COUNT]; /* at the peak */
-    uint32_t holders[PLIM__HOLDERS];  /* the largest lives at the peak, largest first */
-    size_t holder_count, live_at_peak;
-    uint64_t holder_bytes;
+    plim__holders holders;            /* at the peak */
+    plim__refusal refusal;
     uint64_t extent;      /* the highest address that a life used: what the arena must have; 0: not known */
     uint64_t held_at_end; /* live bytes at the last tick */
     uint64_t events;      /* births and deaths */
@@ -63,6 +87,13 @@ plim_status plim__summary_make(const plim__timeline *timeline, plim__summary *su
 void plim__summary_free(plim__summary *summary);
 /* 1 - largest free run / free bytes; 0 when nothing is free. */
 double plim__fragmentation(const plim__allocator_figures *figures);
+
+/* What lives at a tick. */
+plim_status plim__holders_find(const plim__timeline *timeline, uint32_t tick, plim__holders *holders,
+                               plim_error *error);
+
+/* refusal.c: the last refusal and its explanation. totals are ready. */
+plim_status plim__refusal_find(const plim__timeline *timeline, plim__summary *summary, plim_error *error);
 
 /* loop.c: steps, leaks and fragmentation over them. totals are ready. */
 plim_status plim__loop_find(const plim__timeline *timeline, plim__summary *summary, plim_error *error);

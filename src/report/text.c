@@ -105,26 +105,30 @@ static void add_head(writer *w) {
 }
 
 static void add_holders(writer *w) {
-    const plim__summary *summary = w->summary;
-    if (!summary->holder_count) return;
+    const plim__refusal *refusal = &w->summary->refusal;
+    const plim__holders *holders = refusal->is_set ? &refusal->holders : &w->summary->holders;
+    uint64_t whole = refusal->is_set ? refusal->live : w->summary->peak;
+    if (!holders->count || !whole) return;
     char text[PLIM_BYTES_TEXT];
     end_line(w);
-    plim__str_addf(&w->line, "largest at the peak (%zu buffers)", summary->live_at_peak);
+    plim__str_addf(&w->line, "largest at the %s (%zu buffers)", refusal->is_set ? "refusal" : "peak", holders->live);
     end_line(w);
-    for (size_t i = 0; i < summary->holder_count; i++) {
-        const plim__timeline_life *life = &w->timeline->lives.items[summary->holders[i]];
+    for (size_t i = 0; i < holders->count; i++) {
+        const struct plim__holder *holder = &holders->items[i];
+        const plim__timeline_life *life = &w->timeline->lives.items[holder->life];
         const plim__timeline_tensor *tensor = &w->timeline->tensors.items[life->tensor];
-        plim__str_addf(&w->line, "%11s %5.1f%%  %-10s %s", plim_bytes_format(life->bytes, text),
-                       100 * (double)life->bytes / (double)summary->peak, plim__kind_word(tensor->kind),
+        plim__str_addf(&w->line, "%11s %5.1f%%  %-10s %s", plim_bytes_format(holder->bytes, text),
+                       100 * (double)holder->bytes / (double)whole, plim__kind_word(tensor->kind),
                        plim__timeline_get(w->timeline, tensor->name));
+        if (holder->count > 1) plim__str_addf(&w->line, "  %u times", holder->count);
         if (tensor->shape) plim__str_addf(&w->line, "  %s", plim__timeline_get(w->timeline, tensor->shape));
         if (tensor->dtype) plim__str_addf(&w->line, " %s", plim_dtype_name(tensor->dtype));
         end_line(w);
     }
-    if (summary->live_at_peak == summary->holder_count) return;
-    uint64_t rest = summary->peak - summary->holder_bytes;
+    if (!holders->smaller) return;
+    uint64_t rest = whole - holders->bytes;
     plim__str_addf(&w->line, "%11s %5.1f%%  %zu smaller", plim_bytes_format(rest, text),
-                   100 * (double)rest / (double)summary->peak, summary->live_at_peak - summary->holder_count);
+                   100 * (double)rest / (double)whole, holders->smaller);
     end_line(w);
 }
 
@@ -148,11 +152,30 @@ static void add_allocator(writer *w) {
 }
 
 static void add_refused(writer *w) {
+    enum { SHOWN = 3 };
+    size_t count = 0;
+    for (size_t i = 0; i < w->timeline->marks.count; i++) count += w->timeline->marks.items[i].type == PLIM__MARK_OOM;
+    if (count > SHOWN) {
+        plim__str_addf(&w->line, "%zu earlier refusals", count - SHOWN);
+        end_line(w);
+    }
     for (size_t i = 0; i < w->timeline->marks.count; i++) {
         const plim__timeline_mark *mark = &w->timeline->marks.items[i];
-        if (mark->type != PLIM__MARK_OOM) continue;
+        if (mark->type != PLIM__MARK_OOM || count-- > SHOWN) continue;
         add_bytes(w, "out of memory: refused ", mark->value);
         if (mark->text) plim__str_addf(&w->line, ", %s", plim__timeline_get(w->timeline, mark->text));
+        end_line(w);
+    }
+}
+
+/* The same as `explain` says below its banner. */
+static void add_explanation(writer *w) {
+    const plim_explanation *x = w->summary->refusal.explanation;
+    if (!x) return;
+    plim__str_addf(&w->line, "%s.", x->headline);
+    end_line(w);
+    for (int i = 0; i < x->fix_count; i++) {
+        plim__str_addf(&w->line, "  %d. %s: %s", i + 1, x->fixes[i].title, x->fixes[i].setting);
         end_line(w);
     }
 }
@@ -228,6 +251,7 @@ void plim__report_text(const plim__timeline *timeline, const plim__summary *summ
     add_holders(&w);
     add_allocator(&w);
     add_refused(&w);
+    add_explanation(&w);
     add_comparisons(&w);
     add_loop(&w);
     plim__str_free(&w.line);

@@ -12,12 +12,12 @@
 #include "plimsoll/bytes.h"
 
 struct plim_budget_watch {
-    bool automatic;   /* follows what the machine allows */
-    bool requests;    /* takes requests of other processes */
-    double next;      /* when to inspect limits and requests again */
-    double patience;  /* until when a limit that cannot be met is left alone; requests are heard at once */
-    uint64_t budget;  /* that the trainer has now */
-    char notice[256]; /* what happened last: one line, "" when nothing did */
+    bool automatic;  /* follows what the machine allows */
+    bool requests;   /* takes requests of other processes */
+    double next;     /* when to inspect limits and requests again */
+    double patience; /* until when a limit that cannot be met is left alone; requests are heard at once */
+    uint64_t budget; /* that the trainer has now */
+    char notice[sizeof(plim_error)]; /* what happened last: one line, "" when nothing did */
 };
 
 plim_status plim_budget_watch_create(const plim_budget_watch_options *options, plim_budget_watch **watch,
@@ -58,7 +58,7 @@ static plim_status change(plim_budget_watch *watch, plim_trainer *trainer, uint6
     plim_status status = plim_trainer_set_budget(trainer, budget, &detail);
     plim_trainer_stats stats;
     if (status == PLIM_BUDGET || status == PLIM_NO_MEMORY) {
-        snprintf(watch->notice, sizeof watch->notice, "%s %s, but: %.160s", why, plim_bytes_format(budget, text),
+        snprintf(watch->notice, sizeof watch->notice, "%s %s, but: %s", why, plim_bytes_format(budget, text),
                  detail.message);
         watch->patience = plim__clock_seconds() + 10;
         return PLIM_OK;

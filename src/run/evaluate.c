@@ -3,12 +3,14 @@
  *   kind of loss      a short batch                                      weight of a batch
  *   cross entropy     filled up with labels that are ignored             Σ class weights of what counts
  *   single elements   filled up; the first elements are counted          elements
- *   the model's own   batches are cut into parts of one size             samples */
+ *   the model's own   batches are cut into parts of one size             samples, or Σ weights of targets that count;
+ *                                                                        a sum adds up */
 #include "plimsoll/evaluate.h"
 
 #include <string.h>
 
 #include "core/arguments.h"
+#include "plimsoll/measures.h"
 #include "run/feed.h"
 #include "run/session_parts.h"
 
@@ -28,6 +30,7 @@ int64_t plim_evaluation_batch(const plim_loss *loss, const plim_data *data) {
 
 struct work {
     plim_session *session;
+    const plim_data *data;
     const plim__evaluated *evaluated;
     plim__wants wants;
     plim_feed feed;
@@ -35,6 +38,7 @@ struct work {
     int64_t target_elements;               /* of a sample */
     double loss, weight, correct;          /* sums */
     plim_evaluation *result;
+    plim_measures *measures; /* NULL: none */
     plim_error *error;
 };
 
@@ -81,6 +85,13 @@ static void feed_input(const struct work *w, plim_value input, const void *field
     memset(memory + (size_t)count * sample, 0, (size_t)(w->wants.samples - count) * sample);
 }
 
+static plim_status bad_label(const struct work *w, const plim_data_batch *batch, int64_t at, int64_t label) {
+    char name[400];
+    plim_data_sample_name(w->data, batch->epoch, batch->position + at, name, sizeof name);
+    return plim__fail(w->error, PLIM_INVALID, "label %lld of %s lies outside the model's %lld classes",
+                      (long long)label, name, (long long)w->evaluated->classes);
+}
+
 static plim_status feed_classes(struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
     const int64_t *labels = (const int64_t *)batch->fields[w->feed.target] + from * w->target_elements;
     int64_t *target = plim_session_input(w->session, PLIM__TARGET_NAME), ignored = w->evaluated->ignored,
@@ -89,9 +100,7 @@ static plim_status feed_classes(struct work *w, const plim_data_batch *batch, in
         target[i] = i < places ? labels[i] : ignored;
         if (target[i] == ignored) continue;
         if (target[i] < 0 || target[i] >= w->evaluated->classes)
-            return plim__fail(w->error, PLIM_INVALID, "label %lld of sample %lld lies outside the model's %lld classes",
-                              (long long)target[i], (long long)(batch->position + from + i / w->target_elements),
-                              (long long)w->evaluated->classes);
+            return bad_label(w, batch, from + i / w->target_elements, target[i]);
         w->result->count++;
     }
     return PLIM_OK;
@@ -115,18 +124,34 @@ static double number(const struct work *w, const char *output) {
     return at ? (double)*at : 0;
 }
 
+static plim_status measure(struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
+    const float *scores = plim_session_output(w->session, PLIM__SCORES_NAME);
+    const char *field = w->feed.target >= 0 ? batch->fields[w->feed.target] : NULL;
+    if (!scores || !field)
+        return plim__fail(w->error, PLIM_INVALID, "there are no scores to measure: it was made without .scores");
+    size_t skipped = (size_t)(from * w->target_elements);
+    if (w->evaluated->classes > 0)
+        return plim_measures_add_classes(w->measures, scores, (const int64_t *)(const void *)field + skipped, count,
+                                         w->target_elements, w->error);
+    return plim_measures_add_numbers(w->measures, scores, (const float *)(const void *)field + skipped, count,
+                                     w->error);
+}
+
 static plim_status run_part(struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
     for (size_t i = 0; i < w->wants.count; i++)
         feed_input(w, w->wants.inputs[i], batch->fields[w->feed.inputs[i]], w->sample_bytes[i], from, count);
     PLIM_TRY(feed_target(w, batch, from, count));
     PLIM_TRY(plim_session_run(w->session, w->error));
-    double weight = w->evaluated->classes > 0 ? number(w, PLIM__WEIGHT_NAME)
-                    : w->wants.target >= 0    ? (double)(count * w->target_elements)
-                                              : (double)count;
-    if (weight > 0) w->loss += weight * number(w, PLIM__LOSS_NAME);
+    double weight = w->evaluated->weighs   ? number(w, PLIM__WEIGHT_NAME)
+                    : w->wants.target >= 0 ? (double)(count * w->target_elements)
+                                           : (double)count;
+    if (w->evaluated->sums)
+        w->loss += number(w, PLIM__LOSS_NAME);
+    else if (weight > 0)
+        w->loss += weight * number(w, PLIM__LOSS_NAME);
     w->weight += weight;
     w->correct += number(w, PLIM__CORRECT_NAME);
-    return PLIM_OK;
+    return w->measures ? measure(w, batch, from, count) : PLIM_OK;
 }
 
 /* In pieces as large as the session takes. */
@@ -143,20 +168,37 @@ static plim_status run_batch(struct work *w, const plim_data_batch *batch) {
     return PLIM_OK;
 }
 
-plim_status plim_evaluate(plim_session *session, plim_data *data, plim_evaluation *result, plim_error *error) {
-    struct work w = {.session = session, .result = result, .error = error};
+static plim_status evaluate(plim_session *session, plim_data *data, plim_measures *measures, plim_evaluation *result,
+                            plim_error *error) {
+    struct work w = {.session = session, .data = data, .result = result, .measures = measures, .error = error};
     plim_data_batch batch;
-    PLIM__NEED(result, error);
     *result = (plim_evaluation){0};
-    PLIM__NEED(session, error);
-    PLIM__NEED(data, error);
+    plim_measures_clear(measures);
     PLIM_TRY(prepare(&w, data));
     for (bool last = false; !last; last = batch.last) {
         PLIM_TRY(plim_data_next(data, &batch, error));
         if (batch.count == 0 && !batch.last) break;
         PLIM_TRY(run_batch(&w, &batch));
     }
-    if (w.weight > 0) result->loss = w.loss / w.weight;
+    if (w.weight > 0) result->loss = w.evaluated->sums ? w.loss : w.loss / w.weight;
     if (result->classifies && result->count) result->accuracy = w.correct / (double)result->count;
     return PLIM_OK;
+}
+
+plim_status plim_evaluate(plim_session *session, plim_data *data, plim_evaluation *result, plim_error *error) {
+    PLIM__NEED(result, error);
+    *result = (plim_evaluation){0};
+    PLIM__NEED(session, error);
+    PLIM__NEED(data, error);
+    return evaluate(session, data, NULL, result, error);
+}
+
+plim_status plim_evaluate_measured(plim_session *session, plim_data *data, plim_measures *measures,
+                                   plim_evaluation *result, plim_error *error) {
+    PLIM__NEED(result, error);
+    *result = (plim_evaluation){0};
+    PLIM__NEED(session, error);
+    PLIM__NEED(data, error);
+    PLIM__NEED(measures, error);
+    return evaluate(session, data, measures, result, error);
 }

@@ -10,7 +10,24 @@ void plim__wants_add(plim__wants *wants, plim_value input) {
     wants->count++;
 }
 
-static bool fits(const plim__wants *wants, plim_value v, const plim_data_field *field) {
+/* Axes of one sample, those of size 1 left out. */
+typedef struct axes {
+    int count;
+    int64_t sizes[PLIM_MAX_RANK];
+} axes;
+
+static axes axes_of(int rank, const int64_t *dims) {
+    axes made = {0};
+    for (int i = 0; i < rank && made.count < PLIM_MAX_RANK; i++)
+        if (dims[i] != 1) made.sizes[made.count++] = dims[i];
+    return made;
+}
+
+static bool equals(const axes *a, const axes *b) {
+    return a->count == b->count && memcmp(a->sizes, b->sizes, (size_t)a->count * sizeof *a->sizes) == 0;
+}
+
+static bool fits_by_count(const plim__wants *wants, plim_value v, const plim_data_field *field) {
     const plim__value *value = &wants->graph->values.items[v];
     int64_t elements = 1;
     for (int i = 0; i < field->rank; i++) elements *= field->dims[i];
@@ -18,16 +35,42 @@ static bool fits(const plim__wants *wants, plim_value v, const plim_data_field *
            plim__shape_elements(&value->shape) == wants->samples * elements;
 }
 
+/* The same axes, or one of both is a plain row of numbers: as many elements in another order are not the same thing. */
+static bool fits(const plim__wants *wants, plim_value v, const plim_data_field *field) {
+    if (!fits_by_count(wants, v, field)) return false;
+    const plim__shape *shape = &wants->graph->values.items[v].shape;
+    axes want = axes_of(shape->rank - 1, shape->dims + 1), has = axes_of(field->rank, field->dims);
+    return want.count <= 1 || has.count <= 1 || equals(&want, &has);
+}
+
+/* What would make it fit: channels last are wanted first, or the other way round. */
+static const char *advice(const plim__wants *wants, plim_value v, const plim_data_field *field) {
+    const plim__shape *shape = &wants->graph->values.items[v].shape;
+    if (wants->graph->values.items[v].dtype == PLIM_I32 && field->dtype == PLIM_I64)
+        return ": integers of data are int64; export the model with an input of int64 (keras.Input(..., "
+               "dtype=\"int64\"))";
+    if (!fits_by_count(wants, v, field)) return "";
+    axes want = axes_of(shape->rank - 1, shape->dims + 1), has = axes_of(field->rank, field->dims), moved = has;
+    if (want.count != has.count) return ": only the number of elements is the same";
+    memcpy(moved.sizes + 1, has.sizes, (size_t)(has.count - 1) * sizeof *has.sizes);
+    moved.sizes[0] = has.sizes[has.count - 1];
+    if (equals(&moved, &want)) return ": its channels come last; --layout nhwc (channels_last) puts them first";
+    memcpy(moved.sizes, has.sizes + 1, (size_t)(has.count - 1) * sizeof *has.sizes);
+    moved.sizes[has.count - 1] = has.sizes[0];
+    if (equals(&moved, &want)) return ": the model wants channels last, and the data has them first";
+    return ": only the number of elements is the same; are its axes transposed?";
+}
+
 static plim_status misfit(const plim__wants *wants, plim_value v, const plim_data_field *field, plim_error *error) {
     const plim_graph *g = wants->graph;
     bool target = v == wants->target;
     char shape[PLIM_SHAPE_TEXT], has[PLIM_SHAPE_TEXT];
     plim__shape sample = plim__shape_of(field->rank, field->dims);
-    return plim__fail(error, PLIM_SHAPE, "the data's '%s' (%s%s a sample) does not fit the model's %s%s%s%s (%s%s)",
+    return plim__fail(error, PLIM_SHAPE, "the data's '%s' (%s%s a sample) does not fit the model's %s%s%s%s (%s%s)%s",
                       field->name, plim_dtype_name(field->dtype), plim__shape_text(&sample, NULL, has),
                       target ? "target" : "input", target ? "" : " '", target ? "" : g->values.items[v].name,
                       target ? "" : "'", plim_dtype_name(g->values.items[v].dtype),
-                      plim__shape_text(&g->values.items[v].shape, g, shape));
+                      plim__shape_text(&g->values.items[v].shape, g, shape), advice(wants, v, field));
 }
 
 /* A model with its own loss has its targets among its inputs. */

@@ -5,8 +5,10 @@
  * A checkpoint is written after everything that belongs to its update, so a run that goes on from it repeats nothing and
  * leaves nothing out. */
 #include "run/fit.h"
+#include "run/recording.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +30,55 @@ static void tell(plim__fit *f, plim_fit_event_kind kind) {
     if (f->options->on_event && f->options->on_event(f->options->context, &f->event) != 0) f->stopped = true;
 }
 
+/* "sample 7 of the batch" becomes what that sample is called in its files: its place in a shuffled epoch helps no one. */
+static void name_sample(const plim__fit *f, const plim_data_batch *batch) {
+    static const char end[] = " of the batch";
+    char name[512], rest[512], *from = strstr(f->error->message, "sample "), *to;
+    long long number = from ? strtoll(from + 7, &to, 10) : -1;
+    plim_data_info info;
+    plim_data_get_info(f->data, &info);
+    if (number < 0 || strncmp(to, end, strlen(end)) != 0 || info.skips_bad) return;
+    plim_data_sample_name(f->data, batch->epoch, batch->position + number, name, sizeof name);
+    snprintf(rest, sizeof rest, "%s", to + strlen(end));
+    size_t room = sizeof f->error->message - (size_t)(from - f->error->message);
+    snprintf(from, room, "%s%s", name, rest);
+    plim__error_clean(f->error->message);
+}
+
+/* The first sample of a batch whose class the model has not; -1 for none. */
+static int64_t find_bad_label(const plim__fit *f, const plim_data_batch *batch, int64_t classes) {
+    const plim_data_field *field;
+    const plim_loss *loss = &f->trainer->plan->request.loss;
+    for (int i = 0; (field = plim_data_field_at(f->data, i)); i++) {
+        const int64_t *labels = batch->fields[i];
+        if (!field->target || field->dtype != PLIM_I64 || !labels) continue;
+        int64_t each = (int64_t)(field->bytes / sizeof *labels);
+        for (int64_t k = 0; k < batch->count * each; k++)
+            if ((labels[k] < 0 || labels[k] >= classes) && !(loss->ignores && labels[k] == loss->ignore_index))
+                return k / each;
+    }
+    return -1;
+}
+
+/* "label 7 at position 3 is out of range": the position is that of a piece of a batch; the sample is called as in its files. */
+static void name_label(const plim__fit *f, const plim_data_batch *batch) {
+    char name[512], rest[512], *from = strstr(f->error->message, " at position "), *to;
+    static const char range[] = "is out of range for ";
+    to = from ? strstr(from, range) : NULL;
+    plim_data_info info;
+    plim_data_get_info(f->data, &info);
+    int64_t sample = to && !info.skips_bad ? find_bad_label(f, batch, strtoll(to + strlen(range), NULL, 10)) : -1;
+    if (sample < 0) return;
+    plim_data_sample_name(f->data, batch->epoch, batch->position + sample, name, sizeof name);
+    snprintf(rest, sizeof rest, "%s", to);
+    snprintf(from, sizeof f->error->message - (size_t)(from - f->error->message), " of %s %s", name, rest);
+    plim__error_clean(f->error->message);
+}
+
 /* Which step it was, of what; losses that are not finite come with the number of their update. */
 static plim_status name_batch(const plim__fit *f, const plim_data_batch *batch, plim_status status) {
+    name_sample(f, batch);
+    name_label(f, batch);
     if (strncmp(f->error->message, "update ", 7) != 0)
         plim__fail_context(f->error, status, "update %lld", (long long)f->event.updates + 1);
     return plim__fail_context(f->error, status, "epoch %lld, batch of samples %lld to %lld",
@@ -48,6 +97,27 @@ static void note_seconds(plim__fit *f, float seconds) {
     f->seconds[f->second_count++] = seconds;
 }
 
+void plim__fit_average(plim__fit *f) {
+    f->event.epoch_loss = f->sums.weight > 0 ? f->sums.loss / f->sums.weight : (double)NAN;
+    f->event.epoch_accuracy = f->sums.targets > 0 ? f->sums.correct / f->sums.targets : (double)NAN;
+}
+
+static void add_to_epoch(plim__fit *f) {
+    const plim_step_result *step = &f->event.step;
+    if (f->sums.epoch != f->event.epoch) {
+        memset(&f->sums, 0, sizeof f->sums);
+        f->sums.epoch = f->event.epoch;
+    }
+    double weight = step->weight > 0 ? step->weight : 1;
+    f->sums.loss += step->loss * weight;
+    f->sums.weight += weight;
+    if (step->correct >= 0) {
+        f->sums.correct += step->correct;
+        f->sums.targets += step->targets;
+    }
+    plim__fit_average(f);
+}
+
 static plim_status one_step(plim__fit *f, const plim_data_batch *batch) {
     plim_batch feed = plim_feed_batch(f->trainer, &f->feed, batch);
     plim_status status = plim_trainer_step(f->trainer, &feed, &f->event.step, f->error);
@@ -59,6 +129,7 @@ static plim_status one_step(plim__fit *f, const plim_data_batch *batch) {
     f->event.epoch = batch->epoch;
     f->event.position = batch->position + batch->count;
     f->event.updates = f->event.step.update;
+    add_to_epoch(f);
     f->unvalidated = true;
     note_seconds(f, (float)f->event.step.seconds);
     return PLIM_OK;
@@ -73,10 +144,14 @@ static plim_status validate(plim__fit *f) {
     f->unvalidated = false;
     if (!o->validation) return PLIM_OK;
     PLIM_TRY(plim_data_seek(o->validation, (plim_data_position){0, 0}, f->error));
-    plim_status status = plim_trainer_evaluate(f->trainer, o->validation, &f->event.validation, f->error);
+    double start = plim__clock_seconds();
+    plim_status status =
+        plim_trainer_evaluate_measured(f->trainer, o->validation, o->measures, &f->event.validation, f->error);
+    f->validating += plim__clock_seconds() - start;
     if (status != PLIM_OK) return plim__fail_context(f->error, status, "validation");
     double loss = f->event.validation.loss;
     bool better = isfinite(loss) && (f->best_update == 0 || loss < f->best);
+    plim__recording_validated(f->trainer, &f->event.validation);
     tell(f, PLIM_FIT_VALIDATED);
     if (!better) {
         f->stale++;
@@ -169,7 +244,7 @@ static double recent_metric(const plim__fit *f) {
 }
 
 static void sum_up(plim__fit *f, plim_fit_result *result) {
-    double seconds = plim__clock_seconds() - f->start;
+    double seconds = plim__clock_seconds() - f->start - f->validating;
     plim_data_stats stats;
     plim_data_get_stats(f->data, &stats);
     bool validated = f->event.validation.count > 0;
@@ -178,6 +253,7 @@ static void sum_up(plim__fit *f, plim_fit_result *result) {
         .loss = f->event.step.loss,
         .metric = validated && f->event.validation.classifies ? f->event.validation.accuracy : recent_metric(f),
         .best_loss = f->best_update > 0 ? f->best : (double)NAN,
+        .best_update = f->best_update,
         .seconds_per_step = median_seconds(f),
         .samples_per_second = seconds > 0 ? f->samples / seconds : 0,
         .wait_share = stats.wait_share,
@@ -242,6 +318,7 @@ static plim_status prepare(plim__fit *f) {
     f->event.updates = plim_trainer_progress(f->trainer).updates;
     f->event.epoch = f->position.epoch;
     f->event.position = f->position.sample;
+    plim__fit_average(f);
     tell(f, PLIM_FIT_BEGIN);
     return PLIM_OK;
 }
@@ -253,7 +330,12 @@ static plim_status check_options(const plim_fit_options *o, plim_error *error) {
         return plim__fail(error, PLIM_INVALID, "resume and checkpoint_every need a checkpoint");
     if ((o->best || o->patience) && !o->validation)
         return plim__fail(error, PLIM_INVALID, "best and patience need data for validation");
-    return PLIM_OK;
+    if (!o->checkpoint || o->resume) return PLIM_OK; /* resuming reads it, and refuses what is not a checkpoint */
+    if (plim_output_find(o->checkpoint) == PLIM_OUTPUT_CHECKPOINT)
+        return plim__fail(error, PLIM_INVALID,
+                          "'%s' is a checkpoint already: resume goes on from it; another name starts a new run",
+                          o->checkpoint);
+    return plim_output_check(o->checkpoint, PLIM_OUTPUT_CHECKPOINT, error);
 }
 
 plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_options *options, plim_fit_result *result,

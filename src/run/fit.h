@@ -22,7 +22,7 @@ typedef struct plim__fit {
     size_t second_count;
     int64_t stride, steps; /* steps: of this run */
     double recent_correct[PLIM__FIT_RECENT], recent_targets[PLIM__FIT_RECENT];
-    double samples, start;
+    double samples, start, validating; /* validating: seconds of it */
     bool stopped;
     /* in checkpoints */
     double best;         /* validation loss; read only where best_update > 0 */
@@ -30,8 +30,14 @@ typedef struct plim__fit {
     int64_t stale;       /* validations since then */
     bool unvalidated;    /* updates were made since the last validation */
     int64_t saved;       /* updates in the last checkpoint; -1: there is none */
+    struct {
+        int64_t epoch;
+        double loss, weight, correct, targets; /* over its steps */
+    } sums;
 } plim__fit;
 
+/* Fills in the means of the event. */
+void plim__fit_average(plim__fit *fit);
 /* Writes the checkpoint. */
 plim_status plim__fit_save(plim__fit *fit);
 /* Goes on from the checkpoint, if it is there. */

@@ -13,7 +13,7 @@
 
 #define TEXT 160
 
-enum { LOSS, SCHEDULE, BATCHES, UNVALIDATED, LAST_LOSS, LAST_METRIC, LAST_COUNT, EXTRAS };
+enum { LOSS, SCHEDULE, BATCHES, READING, UNVALIDATED, LAST_LOSS, LAST_METRIC, LAST_COUNT, SUMS, EXTRAS };
 enum { COMPARED = UNVALIDATED }; /* the extras before it must be the same in a run that goes on */
 
 static const struct {
@@ -22,10 +22,12 @@ static const struct {
     [LOSS] = {"loss", "loss"},
     [SCHEDULE] = {"schedule", "schedule"},
     [BATCHES] = {"batches", "batches in an epoch"},
+    [READING] = {"reading", "preprocessing of data"},
     [UNVALIDATED] = {"unvalidated", NULL},
     [LAST_LOSS] = {"last.loss", NULL},
     [LAST_METRIC] = {"last.accuracy", NULL},
     [LAST_COUNT] = {"last.count", NULL},
+    [SUMS] = {"epoch.sums", NULL},
 };
 
 typedef struct notes {
@@ -48,6 +50,16 @@ static void describe_loss(const plim_loss *loss, char text[TEXT]) {
         snprintf(text, TEXT, "%s delta=%g of %.60s", name, loss->kind == PLIM_LOSS_HUBER ? loss->delta : 0, output);
 }
 
+/* How its data was read, as far as the model remembers it: the same file with another mean is other data. */
+static void describe_reading(const plim__fit *f, const char *kind, char text[TEXT]) {
+    static const char *const keys[] = {"plimsoll.job", "plimsoll.classes"};
+    uint64_t hash = 1469598103934665603u;
+    for (int i = 0; i < 2; i++)
+        for (const char *c = plim_graph_get_note(f->trainer->plan->model, keys[i]); c && *c; c++)
+            hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    snprintf(text, TEXT, "%s %016" PRIx64, kind, hash);
+}
+
 /* The total of a schedule is left out: a run may be made longer. */
 static void describe(const plim__fit *f, notes *n) {
     const plim__request *o = &f->trainer->plan->request;
@@ -57,10 +69,13 @@ static void describe(const plim__fit *f, notes *n) {
     snprintf(n->text[SCHEDULE], TEXT, "%d warmup=%" PRId64 " every=%" PRId64 " gamma=%g least=%g",
              (int)o->schedule.kind, o->schedule.warmup, o->schedule.every, o->schedule.gamma, o->schedule.least);
     snprintf(n->text[BATCHES], TEXT, "%" PRId64, info.batches);
+    describe_reading(f, info.kind, n->text[READING]);
     snprintf(n->text[UNVALIDATED], TEXT, "%d", f->unvalidated);
     snprintf(n->text[LAST_LOSS], TEXT, "%.17g", f->event.step.loss);
     snprintf(n->text[LAST_METRIC], TEXT, "%.17g", f->event.validation.accuracy);
     snprintf(n->text[LAST_COUNT], TEXT, "%" PRId64, f->event.validation.classifies ? f->event.validation.count : 0);
+    snprintf(n->text[SUMS], TEXT, "%" PRId64 " %.17g %.17g %.17g %.17g", f->sums.epoch, f->sums.loss, f->sums.weight,
+             f->sums.correct, f->sums.targets);
     for (int i = 0; i < EXTRAS; i++) n->list[i] = (plim__safetensors_note){extras[i].key, n->text[i]};
 }
 
@@ -98,7 +113,8 @@ static plim_status compare_settings(const plim__fit *f, const plim__checkpoint_f
     snprintf(there, sizeof there, "%s", file->meta.settings);
     char *x = strtok_r(here, " ", &a), *y = strtok_r(there, " ", &b);
     for (; x && y; x = strtok_r(NULL, " ", &a), y = strtok_r(NULL, " ", &b))
-        if (strcmp(x, y) != 0 && strncmp(x, "accumulate=", 11) != 0)
+        if (strcmp(x, y) != 0 && strncmp(x, "accumulate=", 11) != 0 &&
+            !(f->options->new_rate && strncmp(x, "rate=", 5) == 0))
             return plim__fail(f->error, PLIM_INVALID, "'%s' is a checkpoint of a run with %.60s; here it is %.60s",
                               file->path, y, x);
     return x || y ? plim__fail(f->error, PLIM_CORRUPT, "the checkpoint '%s' has strange settings", file->path)
@@ -120,6 +136,13 @@ static plim_status compare_extras(const plim__fit *f, const plim__checkpoint_fil
 static const char *extra_text(const plim__checkpoint_file *file, int which) {
     const char *text = plim__checkpoint_extra(file, extras[which].key);
     return text ? text : "0";
+}
+
+static void take_sums(plim__fit *f, const char *text) {
+    char *at;
+    f->sums.epoch = strtoll(text, &at, 10);
+    double *const sums[] = {&f->sums.loss, &f->sums.weight, &f->sums.correct, &f->sums.targets};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) *sums[i] = strtod(at, &at);
 }
 
 static plim_status take_over(plim__fit *f, const plim__checkpoint_file *file) {
@@ -144,6 +167,7 @@ static plim_status take_over(plim__fit *f, const plim__checkpoint_file *file) {
     f->event.validation.accuracy = strtod(extra_text(file, LAST_METRIC), NULL);
     f->event.validation.count = strtoll(extra_text(file, LAST_COUNT), NULL, 10);
     f->event.validation.classifies = f->event.validation.count > 0;
+    take_sums(f, extra_text(file, SUMS));
     return plim_data_seek(f->data, f->position, f->error);
 }
 

@@ -15,7 +15,12 @@ typedef struct plim__instance {
 plim_status plim__instance_start(plim__instance *instance, const plim__variant *variant, plim__arena *arena,
                                  plim_error *error);
 void plim__instance_stop(plim__instance *instance);
-/* A value of the graph while the runner's memory holds it; NULL for PLIM_NO_VALUE. */
+/* Where a value of the graph is while the runner's memory holds it, an address of the device; NULL for PLIM_NO_VALUE. */
 void *plim__instance_at(const plim__instance *instance, plim_value value);
+/* From the host's memory to a value, and back; nothing for a value that the program does not hold. */
+plim_status plim__instance_write(const plim__instance *instance, plim_value value, const void *data, size_t bytes,
+                                 plim_error *error);
+plim_status plim__instance_read(const plim__instance *instance, plim_value value, void *data, size_t bytes,
+                                plim_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/arguments.h"
 #include "kernel/processor.h"
@@ -142,13 +143,27 @@ plim_status plim_machine_get_costs(int threads, plim_machine_costs *costs, plim_
     return PLIM_OK;
 }
 
+/* Not while others have the processors, nor where it would have to be done again each time. */
+#define WAITING_NANOSECONDS 200000000
+
+static bool is_worth_it(int threads) {
+    plim__cpu_load load = plim__cpu_load_begin();
+    if (!plim__costs_storable(threads)) return false;
+    (void)nanosleep(&(struct timespec){.tv_nsec = WAITING_NANOSECONDS}, NULL);
+    return plim__cpu_load_others(&load) <= PLIM__BUSY;
+}
+
 plim_status plim_machine_measure(int threads, int again, plim_machine_costs *costs, plim_error *error) {
     plim__costs known;
     if (costs) memset(costs, 0, sizeof *costs);
     PLIM_TRY(plim__threads_check(threads, error));
     if (threads < 1) threads = 1;
-    if (again || !plim__costs_known(threads, &known)) PLIM_TRY(plim__costs_renew(threads, &known, error));
-    if (costs) publish(&known, true, costs);
+    bool measured = !again && plim__costs_known(threads, &known);
+    if (again || (!measured && is_worth_it(threads))) {
+        PLIM_TRY(plim__costs_renew(threads, &known, error));
+        measured = true;
+    }
+    if (costs) publish(&known, measured, costs);
     return PLIM_OK;
 }
 

@@ -24,10 +24,13 @@ struct plim__recording {
     plim__trace *trace;
     int64_t every, updates; /* updates: since the recording began */
     uint64_t events;
-    uint32_t resident, loss; /* series */
-    uint32_t program;        /* buffer: the process without the arena */
-    bool held;               /* these and persistent buffers were born */
-    int late;                /* variants that were defined between updates */
+    uint32_t resident, loss;                  /* series */
+    uint32_t budgets;                         /* series: the budget, where it changes */
+    uint64_t budget;                          /* the last of them */
+    uint32_t validated, validation, accuracy; /* series: the update that was validated, its loss, its accuracy */
+    uint32_t program;                         /* buffer: the process without the arena */
+    bool held;                                /* these and persistent buffers were born */
+    int late;                                 /* variants that were defined between updates */
     PLIM_VEC(struct scripted) variants;
 };
 
@@ -58,7 +61,20 @@ static plim_status write_head(const plim_trainer *t, struct plim__recording *r, 
     plim__timeline_free(&head);
     PLIM_TRY(status);
     PLIM_TRY(plim__trace_define_series(r->trace, "resident memory", &r->resident, error));
-    return plim__trace_define_numbers(r->trace, "loss", &r->loss, error);
+    PLIM_TRY(plim__trace_define_numbers(r->trace, "loss", &r->loss, error));
+    if (t->plan->bounds.budget) PLIM_TRY(plim__trace_define_series(r->trace, "budget", &r->budgets, error));
+    if (t->plan->request.evaluates <= 0) return PLIM_OK;
+    PLIM_TRY(plim__trace_define_numbers(r->trace, "validated update", &r->validated, error));
+    PLIM_TRY(plim__trace_define_numbers(r->trace, "validation loss", &r->validation, error));
+    return plim__trace_define_numbers(r->trace, "validation accuracy", &r->accuracy, error);
+}
+
+void plim__recording_validated(plim_trainer *t, const plim_evaluation *evaluation) {
+    const struct plim__recording *r = t->recording;
+    if (!r || !r->held || !r->validated) return;
+    plim__trace_sample_number(r->trace, r->validated, (double)t->progress.updates);
+    plim__trace_sample_number(r->trace, r->validation, evaluation->loss);
+    if (evaluation->classifies) plim__trace_sample_number(r->trace, r->accuracy, evaluation->accuracy);
 }
 
 plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *title, const char *command,
@@ -248,7 +264,12 @@ void plim__recording_updated(plim_trainer *t, const plim_step_result *result) {
     struct plim__recording *r = t->recording;
     int64_t number = ++r->updates, stride = number / ALL_SAMPLED + 1;
     arm(r, false);
-    if (!r->held || number % stride != 0) return;
+    if (!r->held) return;
+    if (r->budgets && r->budget != t->plan->bounds.budget) {
+        r->budget = t->plan->bounds.budget;
+        plim__trace_sample(r->trace, r->budgets, r->budget);
+    }
+    if (number % stride != 0) return;
     plim__trace_sample(r->trace, r->resident, plim__resident_now());
     plim__trace_sample_number(r->trace, r->loss, result->loss);
 }

@@ -25,6 +25,8 @@ plim_status plim__recording_prepare(plim_trainer *trainer, plim_error *error);
 plim_status plim__recording_begin(plim_trainer *trainer, int64_t count, plim_error *error);
 /* After it. */
 void plim__recording_updated(plim_trainer *trainer, const plim_step_result *result);
+/* After a validation; without a recording it does nothing. */
+void plim__recording_validated(plim_trainer *trainer, const plim_evaluation *evaluation);
 /* Instead of that: the update ends where it is. What it holds is given back, and the rest is not recorded. */
 void plim__recording_broke(plim_trainer *trainer);
 /* ... and this is why. */

@@ -19,7 +19,9 @@ void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
 
 static const plim__device *device_of(const plim__runner *runner) { return runner->program->target.device; }
 
-static void enter(const plim__runner *runner) { device_of(runner)->enter(runner->program->engine); }
+static plim_status enter(const plim__runner *runner, plim_error *error) {
+    return device_of(runner)->enter(runner->program->engine, error);
+}
 
 /* --- persistent buffers --------------------------------------------------------------------------------------- */
 
@@ -91,7 +93,7 @@ static plim_status load_one(plim__runner *runner, const plim__load *load, plim_e
 }
 
 plim_status plim__runner_load(plim__runner *runner, plim_error *error) {
-    enter(runner);
+    PLIM_TRY(enter(runner, error));
     for (size_t i = 0; i < runner->program->loads.count; i++)
         if (runner->program->loads.items[i].shared < 0)
             PLIM_TRY(load_one(runner, &runner->program->loads.items[i], error));
@@ -142,7 +144,7 @@ static plim_status move_staged(plim__runner *runner, const plim__load *load, voi
 
 plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
     char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    enter(runner);
+    PLIM_TRY(enter(runner, error));
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, dense, true, error);
     if (load->back.run && !device_of(runner)->host) return move_staged(runner, load, dense, true, error);
     if (load->back.run) return rearrange(runner, &load->back, (struct in_use){0, dense}, source, dense, error);
@@ -152,7 +154,7 @@ plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *loa
 plim_status plim__runner_write_tensor(plim__runner *runner, const plim__load *load, const void *dense,
                                       plim_error *error) {
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    enter(runner);
+    PLIM_TRY(enter(runner, error));
     void *from = (void *)(uintptr_t)dense;
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, from, false, error);
     if (load->in.run && !device_of(runner)->host) return move_staged(runner, load, from, false, error);
@@ -202,8 +204,8 @@ static plim_status make(plim__runner *runner, plim__arena *shared, plim_error *e
     runner->arena = shared ? shared : &runner->own;
     const plim__plan *plan = runner->plan;
     if (!shared) {
-        PLIM_TRY(device_of(runner)->reserve(&runner->own, plan->persistent_bytes,
-                                            plan->arena_bytes - plan->persistent_bytes, error));
+        PLIM_TRY(plim__arena_reserve(&runner->own, device_of(runner)->memory, plan->persistent_bytes,
+                                     plan->arena_bytes - plan->persistent_bytes, error));
         PLIM_TRY(plim__runner_load(runner, error));
     }
     plim__runner_resolve(runner);
@@ -226,7 +228,7 @@ plim_status plim__runner_create(const plim__program *program, const plim__plan *
 
 void plim__runner_free(plim__runner *runner) {
     if (!runner) return;
-    device_of(runner)->release(&runner->own);
+    plim__arena_release(&runner->own);
     plim__free(runner->pointers);
     plim__free(runner->operands);
     plim__free(runner->places);
@@ -242,6 +244,24 @@ plim_status plim__runner_measure(plim__runner *runner, plim_error *error) {
 
 /* --- running -------------------------------------------------------------------------------------------------- */
 
+/* Through a small block of the host's memory: the numbers may be in a device's. */
+bool plim__runner_find_nonfinite(const plim__runner *runner, const float *x, size_t count, float *found, size_t *at) {
+    float block[4096];
+    const size_t most = sizeof block / sizeof *block;
+    for (size_t from = 0; from < count; from += most) {
+        size_t here = count - from < most ? count - from : most;
+        if (device_of(runner)->read(runner->program->engine, block, x + from, here * sizeof *block) != PLIM_OK)
+            return false;
+        for (size_t i = 0; i < here; i++) {
+            if (isfinite(block[i])) continue;
+            *found = block[i];
+            *at = from + i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The first number in a step's outputs that is not finite. Padding of blocked layouts is zero. */
 static plim_status check_finite(const plim__runner *runner, const plim__step *step, void *const *out,
                                 plim_error *error) {
@@ -251,10 +271,11 @@ static plim_status check_finite(const plim__runner *runner, const plim__step *st
         const plim__buffer *buffer = &runner->program->buffers.items[operand.buffer];
         const plim__value *value = buffer->value < 0 ? NULL : &runner->program->graph->values.items[buffer->value];
         if (!value || value->dtype != PLIM_F32) continue;
-        const float *x = out[i]; /* NULL: in a file */
-        for (size_t k = 0; x && k < buffer->bytes / sizeof *x; k++)
-            if (!isfinite(x[k]))
-                return plim__fail(error, PLIM_NUMERIC, "it makes %s in '%s'", isnan(x[k]) ? "NaN" : "Inf", value->name);
+        float found;
+        size_t at;
+        if (out[i] && /* else it is in a file */
+            plim__runner_find_nonfinite(runner, out[i], buffer->bytes / sizeof found, &found, &at))
+            return plim__fail(error, PLIM_NUMERIC, "it makes %s in '%s'", isnan(found) ? "NaN" : "Inf", value->name);
     }
     return PLIM_OK;
 }
@@ -282,8 +303,8 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
     if (status == PLIM_OK && runner->check) status = check_finite(runner, step, call.out, &detail);
     if (status == PLIM_OK) return PLIM_OK;
     const plim__node *node = step->node >= 0 ? &runner->program->graph->nodes.items[step->node] : NULL;
-    return plim__fail(error, status, "node '%s' (%s) failed: %s", node ? node->name : "",
-                      node ? node->op_name : step->label,
+    return plim__fail(error, status, "node '%s' (%s) failed: %s",
+                      node ? plim__node_label(runner->program->graph, node) : "", node ? node->op_name : step->label,
                       *detail.message ? detail.message : plim_status_sentence(status));
 }
 
@@ -293,7 +314,7 @@ static void play(plim__runner *runner, uint32_t tick) {
 }
 
 plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error) {
-    enter(runner);
+    PLIM_TRY(enter(runner, error));
     for (size_t s = from; s < to; s++) {
         if (runner->script) play(runner, (uint32_t)s);
         if (!(runner->no_update && runner->program->steps.items[s].phase == PLIM__UPDATE))

@@ -39,6 +39,8 @@ plim_status plim__runner_run(plim__runner *runner, plim_error *error);
 plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error);
 /* Where an operand is. */
 void *plim__runner_at(const plim__runner *runner, plim__operand operand);
+/* The first of these numbers in the arena that is NaN or infinite; false when all are finite. */
+bool plim__runner_find_nonfinite(const plim__runner *runner, const float *x, size_t count, float *found, size_t *at);
 /* From now on runs measure each step. */
 plim_status plim__runner_measure(plim__runner *runner, plim_error *error);
 

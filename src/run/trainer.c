@@ -8,6 +8,7 @@
 #include "core/arguments.h"
 #include "core/clock.h"
 #include "run/recording.h"
+#include "run/room.h"
 #include "run/session_parts.h"
 
 /* --- making --------------------------------------------------------------------------------------------------- */
@@ -48,9 +49,12 @@ static plim_status start_times(plim_trainer *t, plim_error *error) {
 }
 
 plim_status plim__trainer_start(plim_trainer *t, plim_error *error) {
-    const plim__training_plan *plan = t->plan;
+    plim__training_plan *plan = t->plan;
+    plan->request.optimizer.state_bits =
+        plan->choice.levers.state_bits == 8 ? 8 : 32; /* also when it is planned again */
     PLIM_TRY(list_tensors(t, error));
-    PLIM_TRY(plim__arena_reserve(&t->arena, plan->persistent_bytes, plan->transient_bytes, error));
+    PLIM_TRY(plim__arena_reserve(&t->arena, plim__bounds_target(&plan->bounds).device->memory, plan->persistent_bytes,
+                                 plan->transient_bytes, error));
     if (plan->main->plan->window >= 0)
         PLIM_TRY(plim__arena_spill(&t->arena, plim__bounds_spill_folder(&plan->bounds),
                                    plim__spill_file_bytes(plan->main->program), error));
@@ -78,6 +82,13 @@ plim_status plim__trainer_check(const plim_trainer *t, plim_error *error) {
     return t->main.runner ? PLIM_OK : plim__fail(error, PLIM_INVALID, "this trainer has no memory to run in");
 }
 
+/* A plan with a budget has been made for what there is. */
+static plim_status check_room(const plim__training_plan *plan, plim_error *error) {
+    if (plan->bounds.budget) return PLIM_OK;
+    uint64_t data = plim__training_plan_data_bytes(plan), held = plan->request.data_held_bytes;
+    return plim__room_check(plan->persistent_bytes + plan->transient_bytes + (data > held ? data - held : 0), error);
+}
+
 plim_status plim__trainer_create(plim__training_plan *plan, plim_trainer **trainer, plim_error *error) {
     plim_trainer *t = *trainer = plim__alloc_zero(1, sizeof *t);
     if (!t) {
@@ -85,7 +96,8 @@ plim_status plim__trainer_create(plim__training_plan *plan, plim_trainer **train
         return plim__fail_memory(error, "a trainer", sizeof *t);
     }
     t->plan = plan;
-    plim_status status = plim__trainer_start(t, error);
+    plim_status status = check_room(plan, error);
+    if (status == PLIM_OK) status = plim__trainer_start(t, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim_trainer_free(t);
     *trainer = NULL;
@@ -138,42 +150,43 @@ struct sums {
     bool sum; /* the loss is one: its parts add up */
 };
 
-/* Copies floats and tells whether all were finite. Rectifiers swallow NaN, so the loss would not always show it. */
-static bool copy_finite(float *to, const float *from, size_t count) {
+/* Rectifiers swallow NaN, so the loss would not always show it. */
+static bool all_finite(const float *x, size_t count) {
     uint32_t most = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
-        memcpy(&bits, from + i, sizeof bits);
+        memcpy(&bits, x + i, sizeof bits);
         bits &= 0x7f800000;
         most = bits > most ? bits : most;
-        to[i] = from[i];
     }
     return most < 0x7f800000;
 }
 
-bool plim__trainer_feed(const plim__instance *instance, const plim_batch *batch, int64_t from) {
+plim_status plim__trainer_feed(const plim__instance *instance, const plim_batch *batch, int64_t from, bool *finite,
+                               plim_error *error) {
     const plim__variant *v = instance->variant;
     const plim_graph *g = v->training->graph;
-    bool finite = true;
+    *finite = true;
     for (size_t i = 0, given = 0; i < g->inputs.count; i++) {
         plim_value value = g->inputs.items[i];
         if (value == v->training->update || value == v->training->scale) continue;
         const char *source = value == v->training->target ? batch->target : batch->inputs[given++];
-        void *target = plim__instance_at(instance, value);
         const plim__value *type = &g->values.items[value];
         size_t bytes = (size_t)plim__shape_elements(&type->shape) * (size_t)plim_dtype_bits(type->dtype) / 8;
+        if (!plim__instance_at(instance, value)) continue;
         source += bytes / (size_t)v->samples * (size_t)from;
-        if (target && type->dtype == PLIM_F32)
-            finite &= copy_finite(target, (const float *)source, bytes / sizeof(float));
-        else if (target)
-            memcpy(target, source, bytes);
+        if (type->dtype == PLIM_F32) *finite &= all_finite((const float *)source, bytes / sizeof(float));
+        PLIM_TRY(plim__instance_write(instance, value, source, bytes, error));
     }
-    return finite;
+    return PLIM_OK;
 }
 
-static double scalar(const plim__instance *instance, plim_value value, double missing) {
-    const float *at = plim__instance_at(instance, value);
-    return at ? (double)*at : missing;
+static plim_status scalar(const plim__instance *instance, plim_value value, double missing, double *scalar,
+                          plim_error *error) {
+    float number = (float)missing;
+    PLIM_TRY(plim__instance_read(instance, value, &number, sizeof number, error));
+    *scalar = (double)number;
+    return PLIM_OK;
 }
 
 /* Class numbers that count. Without weights of classes, that is what their weights add up to. */
@@ -199,24 +212,14 @@ struct part {
     double rate; /* of learning */
 };
 
-static plim_status run_micro(plim_trainer *t, const plim__instance *instance, const struct part *part,
-                             struct sums *sums, plim_error *error) {
+/* Adds what a micro-batch has computed before its gradients. */
+static plim_status add_sums(plim_trainer *t, const plim__instance *instance, const struct part *part, struct sums *sums,
+                            plim_error *error) {
     const plim__training *training = instance->variant->training;
-    size_t after_loss = instance->variant->after_loss, end = instance->variant->program->steps.count;
-    plim__runner *runner = instance->runner;
-    runner->first = part->from == 0;
-    runner->no_update = !part->last;
-    runner->tick = (uint64_t)t->progress.updates;
-    runner->sample = part->from;
-    if (!plim__trainer_feed(instance, part->batch, part->from))
-        return plim__trainer_report_nonfinite(t, instance, part->batch, part->from, NAN, error);
-    double *update = plim__instance_at(instance, training->update);
-    if (update) {
-        update[0] = part->rate;
-        update[1] = (double)(t->progress.updates + 1);
-    }
-    PLIM_TRY(plim__runner_run_part(runner, 0, after_loss, error));
-    double loss = scalar(instance, training->loss, 0), weight = scalar(instance, training->weight, 1);
+    double loss, weight, correct;
+    PLIM_TRY(scalar(instance, training->loss, 0, &loss, error));
+    PLIM_TRY(scalar(instance, training->weight, 1, &weight, error));
+    PLIM_TRY(scalar(instance, training->correct, 0, &correct, error));
     if (!isfinite(loss) && weight > 0)
         return plim__trainer_report_nonfinite(t, instance, part->batch, part->from, loss, error);
     bool weighted = training->correct >= 0 && t->plan->request.loss.class_weights;
@@ -224,10 +227,29 @@ static plim_status run_micro(plim_trainer *t, const plim__instance *instance, co
     sums->targets += weighted ? count_targets(t, instance->variant, part->batch, part->from) : weight;
     sums->sum = training->split.combine == PLIM__COMBINE_SUM;
     sums->loss += sums->sum ? loss : weight > 0 ? loss * weight : 0;
-    sums->correct += scalar(instance, training->correct, 0);
+    sums->correct += correct;
     sums->classifies = training->correct >= 0;
-    float *scale = part->last ? plim__instance_at(instance, training->scale) : NULL;
-    if (scale) *scale = sums->sum ? 1 : sums->weight > 0 ? (float)(1 / sums->weight) : 0;
+    return PLIM_OK;
+}
+
+static plim_status run_micro(plim_trainer *t, const plim__instance *instance, const struct part *part,
+                             struct sums *sums, plim_error *error) {
+    const plim__training *training = instance->variant->training;
+    size_t after_loss = instance->variant->after_loss, end = instance->variant->program->steps.count;
+    plim__runner *runner = instance->runner;
+    bool finite;
+    runner->first = part->from == 0;
+    runner->no_update = !part->last;
+    runner->tick = (uint64_t)t->progress.updates;
+    runner->sample = part->from;
+    PLIM_TRY(plim__trainer_feed(instance, part->batch, part->from, &finite, error));
+    if (!finite) return plim__trainer_report_nonfinite(t, instance, part->batch, part->from, NAN, error);
+    double update[2] = {part->rate, (double)(t->progress.updates + 1)};
+    PLIM_TRY(plim__instance_write(instance, training->update, update, sizeof update, error));
+    PLIM_TRY(plim__runner_run_part(runner, 0, after_loss, error));
+    PLIM_TRY(add_sums(t, instance, part, sums, error));
+    float scale = sums->sum ? 1 : sums->weight > 0 ? (float)(1 / sums->weight) : 0;
+    if (part->last) PLIM_TRY(plim__instance_write(instance, training->scale, &scale, sizeof scale, error));
     PLIM_TRY(plim__runner_run_part(runner, after_loss, end, error));
     if (t->times && instance == &t->main) add_times(t, part->last);
     return PLIM_OK;

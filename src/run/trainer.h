@@ -50,7 +50,9 @@ plim_status plim__trainer_report_nonfinite(plim_trainer *t, const plim__instance
                                            int64_t from, double loss, plim_error *error);
 /* Whether a batch has as many samples as the trainer takes, and data for every input and the target. */
 plim_status plim__trainer_check_batch(const plim_trainer *trainer, const plim_batch *batch, plim_error *error);
-/* Copies the instance's samples of the batch, from `from` on, to its inputs; false when floats among them are not finite. */
-bool plim__trainer_feed(const plim__instance *instance, const plim_batch *batch, int64_t from);
+/* Copies the instance's samples of the batch, from `from` on, to its inputs; *finite: whether floats among
+ * them all are. */
+plim_status plim__trainer_feed(const plim__instance *instance, const plim_batch *batch, int64_t from, bool *finite,
+                               plim_error *error);
 
 #endif

@@ -7,15 +7,6 @@
 #include "run/recording.h"
 #include "run/trainer.h"
 
-static bool find_bad(const float *x, size_t count, size_t *at) {
-    for (size_t k = 0; k < count; k++)
-        if (!isfinite(x[k])) {
-            *at = k;
-            return true;
-        }
-    return false;
-}
-
 static const char *word(float x) { return isnan(x) ? "NaN" : "Inf"; }
 
 static plim_status check_inputs(const plim__instance *instance, int64_t from, plim_error *error) {
@@ -25,9 +16,11 @@ static plim_status check_inputs(const plim__instance *instance, int64_t from, pl
         const plim__value *value = &g->values.items[g->inputs.items[i]];
         const float *x = plim__instance_at(instance, g->inputs.items[i]);
         size_t count = (size_t)plim__shape_elements(&value->shape), at;
-        if (value->dtype != PLIM_F32 || !x || g->inputs.items[i] == v->training->scale || !find_bad(x, count, &at))
+        float found;
+        if (value->dtype != PLIM_F32 || !x || g->inputs.items[i] == v->training->scale ||
+            !plim__runner_find_nonfinite(instance->runner, x, count, &found, &at))
             continue;
-        return plim__fail(error, PLIM_INVALID, "the data holds %s in '%s', sample %lld of the batch", word(x[at]),
+        return plim__fail(error, PLIM_INVALID, "the data holds %s in '%s', sample %lld of the batch", word(found),
                           g->inputs.items[i] == v->training->target ? "the target" : value->name,
                           (long long)from + (long long)(at / (count / (size_t)v->samples)));
     }
@@ -41,13 +34,15 @@ static plim_status check_parameters(const plim__instance *instance, plim_error *
         const plim__value *value = &v->program->graph->values.items[load->value];
         const float *x = plim__runner_at(instance->runner, (plim__operand){load->buffer, 0});
         size_t at;
+        float found;
         if (value->dtype != PLIM_F32 || !x || value->kind == PLIM__VALUE_SUM ||
-            !find_bad(x, v->program->buffers.items[load->buffer].bytes / sizeof *x, &at))
+            !plim__runner_find_nonfinite(instance->runner, x, v->program->buffers.items[load->buffer].bytes / sizeof *x,
+                                         &found, &at))
             continue;
         return plim__fail(error, PLIM_NUMERIC,
                           "'%s' holds %s already: the update before went too far (a smaller learning rate or "
                           "gradient clipping helps)",
-                          value->name, word(x[at]));
+                          value->name, word(found));
     }
     return PLIM_OK;
 }
@@ -57,7 +52,8 @@ plim_status plim__trainer_report_nonfinite(plim_trainer *t, const plim__instance
     plim_error why = {0};
     long long update = (long long)t->progress.updates + 1;
     if (t->recording) plim__recording_broke(t); /* what is run again to find out is no part of the run */
-    plim__trainer_feed(instance, batch, from);
+    bool finite;
+    PLIM_TRY(plim__trainer_feed(instance, batch, from, &finite, error));
     if (check_inputs(instance, from, &why) != PLIM_OK)
         return plim__fail(error, PLIM_INVALID, "update %lld: %s", update, why.message);
     plim_status status = check_parameters(instance, &why);

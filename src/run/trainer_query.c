@@ -3,6 +3,9 @@
 
 #include "core/arguments.h"
 #include "kernel/processor.h"
+#include "mem/resident.h"
+#include "plimsoll/bytes.h"
+#include "plimsoll/measures.h"
 #include "run/trainer.h"
 
 /* --- sizes ---------------------------------------------------------------------------------------------------- */
@@ -104,8 +107,9 @@ static plim_status show_gradients(const plim__instance *instance,
                                   void (*show)(void *, const char *, int, const int64_t *, const float *),
                                   void *context, plim_error *error) {
     const plim__variant *v = instance->variant;
-    const float *weight = plim__instance_at(instance, v->training->weight);
-    float scale = weight && *weight > 0 ? 1 / *weight : 0;
+    float weight = 0;
+    PLIM_TRY(plim__instance_read(instance, v->training->weight, &weight, sizeof weight, error));
+    float scale = weight > 0 ? 1 / weight : 0;
     if (v->training->split.combine == PLIM__COMBINE_SUM) scale = 1;
     for (size_t i = 0; i < v->program->loads.count; i++) {
         const plim__load *load = &v->program->loads.items[i];
@@ -132,26 +136,52 @@ static plim_status run_without_update(plim_trainer *t, const plim__instance *ins
     instance->runner->no_update = true;
     instance->runner->tick = (uint64_t)t->progress.updates;
     instance->runner->sample = 0;
-    plim__trainer_feed(instance, batch, 0);
+    bool finite; /* gradients of other numbers are shown, too */
+    PLIM_TRY(plim__trainer_feed(instance, batch, 0, &finite, error));
     return plim__runner_run(instance->runner, error);
 }
 
-plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
-                                   void (*show)(void *context, const char *name, int rank, const int64_t *dims,
-                                                const float *values),
-                                   void *context, plim_error *error) {
-    PLIM_TRY(plim__trainer_check(t, error));
-    PLIM_TRY(plim__trainer_check_batch(t, batch, error));
-    PLIM__NEED(show, error);
+/* Before they are taken: whether a budget has room for these bytes beside what is there. */
+static plim_status check_room(const plim_trainer *t, size_t bytes, plim_error *error) {
+    uint64_t budget = t->plan->bounds.budget, now = plim__resident_now();
+    char needed[PLIM_BYTES_TEXT], text[PLIM_BYTES_TEXT];
+    if (!budget || now + bytes <= budget) return PLIM_OK;
+    return plim__fail(
+        error, PLIM_BUDGET,
+        "gradients of a whole batch take memory of their own: %s in all, more than the budget of %s; read "
+        "them without a budget",
+        plim_bytes_format(now + bytes, needed), plim_bytes_format(budget, text));
+}
+
+/* The arena, one gradient as it is shown, and a copy of all that whoever asked may hold. */
+static size_t gradient_bytes(const plim__variant *v) {
+    size_t all = 0, most = 0;
+    for (size_t i = 0; i < v->training->parameter_count; i++) {
+        const plim__value *value = &v->training->graph->values.items[v->training->parameters[i]];
+        size_t bytes = (size_t)plim__shape_elements(&value->shape) * sizeof(float);
+        all += bytes;
+        if (bytes > most) most = bytes;
+    }
+    return v->plan->arena_bytes + all + most;
+}
+
+/* The step as it comes, in an arena of its own, without its update. */
+static plim_status compute_gradients(plim_trainer *t, const plim_batch *batch,
+                                     void (*show)(void *, const char *, int, const int64_t *, const float *),
+                                     void *context, plim_error *error) {
     const plim__training_plan *plan = t->plan;
     plim__training_options training = plim__request_training(&plan->request, batch->count, true);
     plim__variant *v;
     plim__instance instance = {0};
     plim__arena arena = {0};
-    PLIM_TRY(plim__variant_create(plan->model, &training, plim__on_processor(plan->bounds.threads), NULL, &v, error));
+    plim__target target = plim__bounds_target(&plan->bounds);
+    PLIM_TRY(check_room(t, plim__process_second_program(plan), error));
+    PLIM_TRY(plim__variant_create(plan->model, &training, target, NULL, &v, error));
     plim_status status = plim__variant_pack(v, NULL, 0, NULL, error);
+    if (status == PLIM_OK) status = check_room(t, gradient_bytes(v), error);
     if (status == PLIM_OK)
-        status = plim__arena_reserve(&arena, v->plan->persistent_bytes, plim__variant_transient_bytes(v), error);
+        status = plim__arena_reserve(&arena, target.device->memory, v->plan->persistent_bytes,
+                                     plim__variant_transient_bytes(v), error);
     if (status == PLIM_OK) status = plim__instance_start(&instance, v, &arena, error);
     if (status == PLIM_OK) status = run_without_update(t, &instance, batch, error);
     if (status == PLIM_OK) status = show_gradients(&instance, show, context, error);
@@ -161,13 +191,33 @@ plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
     return status;
 }
 
+plim_status plim_trainer_gradients(plim_trainer *t, const plim_batch *batch,
+                                   void (*show)(void *context, const char *name, int rank, const int64_t *dims,
+                                                const float *values),
+                                   void *context, plim_error *error) {
+    PLIM_TRY(plim__trainer_check(t, error));
+    PLIM_TRY(plim__trainer_check_batch(t, batch, error));
+    PLIM__NEED(show, error);
+    bool bounded = t->plan->bounds.budget > 0; /* then they get what the step does not need meanwhile */
+    if (bounded) plim__arena_release_pages(&t->arena);
+    plim_status status = compute_gradients(t, batch, show, context, error);
+    if (bounded) plim__arena_restore_pages(&t->arena);
+    return status;
+}
+
 /* --- evaluation ----------------------------------------------------------------------------------------------- */
 
-plim_status plim_trainer_evaluate(plim_trainer *t, plim_data *data, plim_evaluation *result, plim_error *error) {
+plim_status plim_trainer_evaluate_measured(plim_trainer *t, plim_data *data, plim_measures *measures,
+                                           plim_evaluation *result, plim_error *error) {
     PLIM__NEED(result, error);
     *result = (plim_evaluation){0};
     PLIM_TRY(plim__trainer_check(t, error));
     PLIM__NEED(data, error);
     PLIM_TRY(plim__trainer_need_evaluation(t, plim_evaluation_batch(&t->plan->request.loss, data), error));
-    return plim_evaluate(t->evaluation, data, result, error);
+    return measures ? plim_evaluate_measured(t->evaluation, data, measures, result, error)
+                    : plim_evaluate(t->evaluation, data, result, error);
+}
+
+plim_status plim_trainer_evaluate(plim_trainer *t, plim_data *data, plim_evaluation *result, plim_error *error) {
+    return plim_trainer_evaluate_measured(t, data, NULL, result, error);
 }

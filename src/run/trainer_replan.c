@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "mem/resident.h"
 #include "run/recording.h"
 #include "run/trainer.h"
 
@@ -85,14 +86,22 @@ static plim_status restore(plim_trainer *t, const struct aside *aside, plim_erro
     return PLIM_OK;
 }
 
-/* Whether the budget can be met, before anything is given up. Transient pages are not needed meanwhile: planning has them. */
-static plim_status try_plan(plim_trainer *t, const plim__request *wanted, uint64_t budget, plim_error *error) {
+/* Whether the budget can be met, before anything is given up. Transient pages are not needed meanwhile: planning has them. Where
+ * the budget of now has no room for a second plan, only giving up the first one tells. */
+static plim_status try_plan(plim_trainer *t, const plim__request *given, uint64_t budget, plim_error *error) {
     plim__bounds bounds = t->plan->bounds;
-    bounds.budget =
-        budget ? budget + t->arena.persistent_bytes : 0; /* the weights are still there; no budget stays none */
+    plim__request wanted = *given;
+    wanted.purpose = PLIM__PLAN_TO_TRY;
     plim__training_plan *trial;
     plim__arena_release_pages(&t->arena);
-    plim_status status = plim__training_plan_create(t->plan->model, wanted, &bounds, &trial, error);
+    if (bounds.budget && plim__resident_now() + plim__process_second_plan(t->plan) > bounds.budget) return PLIM_OK;
+    /* weights and programs are still there; no budget stays none */
+    bounds.budget = budget ? budget + t->arena.persistent_bytes + t->plan->choice.program_bytes : 0;
+    plim_status status = plim__training_plan_create(t->plan->model, &wanted, &bounds, &trial, error);
+    if (status == PLIM_BUDGET) { /* by a quick search: a whole one may find more, and names what would do */
+        plim__training_plan_free(trial);
+        status = plim__training_plan_create(t->plan->model, given, &bounds, &trial, error);
+    }
     plim__training_plan_free(trial);
     if (status != PLIM_OK) plim__arena_restore_pages(&t->arena);
     return status;

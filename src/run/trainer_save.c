@@ -8,14 +8,37 @@
 #include <unistd.h>
 
 #include "core/arguments.h"
+#include "core/scalar.h"
 #include "format/onnx.h"
 #include "kernel/processor.h"
 #include "ops/op.h"
+#include "plimsoll/version.h"
 #include "run/trainer.h"
 
 static plim_status read_weight(void *context, size_t index, void *dense, plim_error *error) {
     const plim__trainer_weights *made = context;
-    return plim_trainer_read(made->trainer, made->indices[index], dense, error);
+    plim_trainer_tensor tensor;
+    plim_trainer_get_tensor(made->trainer, made->indices[index], &tensor);
+    if (tensor.dtype == made->items[index].dtype)
+        return plim_trainer_read(made->trainer, made->indices[index], dense, error);
+    int64_t count = plim__shape_elements(&made->items[index].shape);
+    float *wide = plim__alloc_array((size_t)count, sizeof *wide);
+    if (!wide) return plim__fail_memory(error, "a weight in the file's type", (size_t)count * sizeof *wide);
+    plim_status status = plim_trainer_read(made->trainer, made->indices[index], wide, error);
+    for (int64_t i = 0; status == PLIM_OK && i < count; i++)
+        plim__scalar_set(made->items[index].dtype, dense, i, (double)wide[i]);
+    plim__free(wide);
+    return status;
+}
+
+/* A model in another type than float32 is written in its own. */
+static void take_types(plim__trainer_weights *made, const plim_graph *model) {
+    for (size_t i = 0; i < made->weights.count; i++) {
+        plim_value v = plim_graph_find(model, made->items[i].name);
+        const plim__tensor *tensor = v < 0 ? NULL : model->values.items[v].tensor;
+        bool other = tensor && (tensor->dtype == PLIM_F16 || tensor->dtype == PLIM_BF16 || tensor->dtype == PLIM_F64);
+        if (other && made->items[i].dtype == PLIM_F32) made->items[i].dtype = tensor->dtype;
+    }
 }
 
 plim_status plim__trainer_weights_make(plim__trainer_weights *made, plim_trainer *t, plim__checkpoint_part part,
@@ -70,9 +93,17 @@ static plim_status save_onnx(const plim_graph *model, const plim__weights *now, 
     plim_graph *copy = plim_graph_clone(model);
     if (!copy) return plim__fail_memory(error, "a copy of a graph", sizeof(void *));
     plim_status status = plim__infer_outputs(copy, plim__processor_fold, error);
+    if (status == PLIM_OK) status = plim_graph_set_note(copy, PLIM__NOTE_WRITER, PLIM_VERSION_STRING, error);
     if (status == PLIM_OK) status = plim__onnx_save_changed(copy, now, path, error);
     plim_graph_free(copy);
     return status;
+}
+
+plim_status plim__trainer_save_graph(const plim_graph *g, const plim__weights *now, const char *path,
+                                     plim_error *error) {
+    bool safetensors;
+    PLIM_TRY(find_format(path, &safetensors, error));
+    return safetensors ? plim__safetensors_save(g, now, path, error) : save_onnx(g, now, path, error);
 }
 
 plim_status plim_trainer_save(plim_trainer *trainer, const char *path, plim_error *error) {
@@ -83,11 +114,11 @@ plim_status plim_trainer_save(plim_trainer *trainer, const char *path, plim_erro
     PLIM_TRY(find_format(path, &safetensors, error));
     plim__trainer_weights now;
     PLIM_TRY(plim__trainer_weights_make(&now, t, PLIM__CHECKPOINT_MODEL, error));
-    if (t->plan->bounds.budget)
-        plim__arena_release_pages(&t->arena); /* a weight is rearranged on its way to the file */
-    plim_status status = safetensors ? plim__safetensors_save(t->plan->model, &now.weights, path, error)
-                                     : save_onnx(t->plan->model, &now.weights, path, error);
-    if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
+    take_types(&now, t->plan->model);
+    plim__arena_release_pages(
+        &t->arena); /* a weight is rearranged on its way to the file: in memory that training had */
+    plim_status status = plim__trainer_save_graph(t->plan->model, &now.weights, path, error);
+    plim__arena_restore_pages(&t->arena);
     plim__trainer_weights_free(&now);
     return status;
 }
@@ -135,9 +166,9 @@ plim_status plim__trainer_write_checkpoint(plim_trainer *t, const char *path, pl
     char settings[PLIM__SETTINGS_TEXT];
     PLIM_TRY(identify(t, meta, &now, error));
     now.meta.settings = plim__trainer_settings(t, settings);
-    if (t->plan->bounds.budget) plim__arena_release_pages(&t->arena);
+    plim__arena_release_pages(&t->arena);
     plim_status status = plim__checkpoint_write(path, &now.meta, &now.model.weights, &now.state.weights, error);
-    if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
+    plim__arena_restore_pages(&t->arena);
     free_identity(&now);
     return status;
 }
@@ -171,10 +202,9 @@ plim_status plim__trainer_read_checkpoint(plim_trainer *t, const plim__checkpoin
     if (status == PLIM_OK && file->meta.seed != here.meta.seed)
         status = plim__fail(error, PLIM_INVALID, "'%s' is a checkpoint of a run with the seed %llu, not %llu",
                             file->path, (unsigned long long)file->meta.seed, (unsigned long long)here.meta.seed);
-    if (t->plan->bounds.budget)
-        plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
+    plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
     if (status == PLIM_OK) status = load_all(file, &here, error);
-    if (t->plan->bounds.budget) plim__arena_restore_pages(&t->arena);
+    plim__arena_restore_pages(&t->arena);
     if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){file->meta.update});
     free_identity(&here);
     return status;

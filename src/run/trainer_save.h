@@ -18,6 +18,10 @@ plim_status plim__trainer_weights_make(plim__trainer_weights *made, plim_trainer
                                        plim_error *error);
 void plim__trainer_weights_free(plim__trainer_weights *made);
 
+/* A model with these weights in place of its own, by the ending of the path. */
+plim_status plim__trainer_save_graph(const plim_graph *g, const plim__weights *now, const char *path,
+                                     plim_error *error);
+
 /* Writes a checkpoint of the trainer as it is between two updates. Of `meta` it sets model, optimizer, settings, update,
  * and seed itself; the caller gives the rest. */
 plim_status plim__trainer_write_checkpoint(plim_trainer *trainer, const char *path, plim__checkpoint meta,

@@ -5,9 +5,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <omp.h>
+
 #include "core/alloc.h"
 #include "core/random.h"
 #include "graph/graph.h"
+#include "mem/threads.h"
+
+/* Weights are the same with any number. */
+static int threads_for(int64_t count) {
+    int threads = count > 65536 ? omp_get_max_threads() : 1;
+    return plim__threads_start(threads, NULL) == PLIM_OK ? threads : 1;
+}
 
 static void fill(plim__maker *m, float *data, int64_t count, plim__init init) {
     double scale = init.scale;
@@ -22,7 +31,7 @@ static void fill(plim__maker *m, float *data, int64_t count, plim__init init) {
             data[i] = (float)((2 * (double)plim__random_uniform(m->seed, stream, (uint64_t)i) - 1) * scale);
         break;
     case PLIM__NORMAL:
-#pragma omp parallel for if (count > 65536)
+#pragma omp parallel for num_threads(threads_for(count))
         for (int64_t i = 0; i < count; i++)
             data[i] = (float)((double)plim__random_normal(m->seed, stream, (uint64_t)i) * scale);
         break;
@@ -150,6 +159,12 @@ plim_value plim__make_projection(plim__maker *m, plim_value x, const char *name,
     return plim__make_add(m, plim__make_apply(m, "MatMul", x, w), b);
 }
 
+plim_value plim__make_dense(plim__maker *m, plim_value x, const char *name, plim__dense d) {
+    plim_value w = plim__make_weight(m, name, "weight", 2, (int64_t[]){d.out, d.in}, PLIM__INIT_NORMAL(d.deviation));
+    plim_value y = plim__make_apply(m, "MatMul", x, plim__make_transpose(m, w, 2, (int64_t[]){1, 0}));
+    return d.bias ? plim__make_add(m, y, plim__make_weight(m, name, "bias", 1, &d.out, PLIM__INIT_ZERO)) : y;
+}
+
 plim_value plim__make_layer_norm(plim__maker *m, plim_value x, const char *name, int64_t width, float epsilon) {
     plim_value w = plim__make_weight(m, name, "weight", 1, &width, PLIM__INIT_ONE),
                b = plim__make_weight(m, name, "bias", 1, &width, PLIM__INIT_ZERO);
@@ -175,28 +190,47 @@ plim_value plim__make_gelu(plim__maker *m, plim_value x, int tanh_form) {
     return plim__make_apply(m, "Mul", plim__make_apply(m, "Mul", x, plim__make_scalar(m, 0.5f)), gate);
 }
 
-plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, const plim__transformer *t) {
-    char part[256];
-    int64_t seq = t->seq, width = t->width, heads = t->heads, size = width / heads;
-    snprintf(part, sizeof part, "%s.qkv", name);
-    plim_value qkv = plim__make_projection(m, x, part, width, 3 * width, 0.02), split[3];
-    int32_t node = plim_graph_node(m->g, "Split", NULL,
-                                   (plim_value[]){qkv, plim__make_ints(m, (int64_t[]){width, width, width}, 3)}, 2, 3);
-    plim_graph_set_int(m->g, node, "axis", 2);
+plim_value plim__make_causal_mask(plim__maker *m, int64_t seq) {
+    uint8_t *mask = seq > 0 ? plim__alloc_array((size_t)seq, (size_t)seq) : NULL;
+    if (!mask) {
+        plim__graph_fail(m->g, PLIM_NO_MEMORY, "out of memory: the causal mask");
+        return PLIM_NO_VALUE;
+    }
+    for (int64_t i = 0; i < seq * seq; i++) mask[i] = i % seq <= i / seq;
+    plim_value v = plim_graph_constant(m->g, "causal_mask", PLIM_BOOL, 4, (int64_t[]){1, 1, seq, seq}, mask);
+    plim__free(mask);
+    return v;
+}
+
+plim_value plim__make_heads(plim__maker *m, const plim_value parts[3], const plim__transformer *t) {
+    plim_value split[3];
     for (size_t i = 0; i < 3; i++) /* (N, heads, T, size); keys (N, heads, size, T) */
-        split[i] = plim__make_transpose(
-            m, plim__make_reshape(m, plim_graph_node_output(m->g, node, i), 4, (int64_t[]){0, seq, heads, size}), 4,
-            i == 1 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 1, 3});
+        split[i] = plim__make_transpose(m, parts[i], 4, i == 1 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 1, 3});
     plim_value scores = plim__make_apply(m, "MatMul", split[0], split[1]);
-    scores = plim__make_apply(m, "Mul", scores, plim__make_scalar(m, (float)(1 / sqrt((double)size))));
-    if (t->causal != PLIM_NO_VALUE)
-        scores =
-            plim_graph_apply(m->g, "Where", (plim_value[]){t->causal, scores, plim__make_scalar(m, -3.4028235e38f)}, 3);
+    int64_t size = t->width / t->heads;
+    float scale = (float)(1 / sqrt((double)size));
+    scores = plim__make_apply(m, "Mul", scores, plim__make_scalar(m, scale));
+    if (t->visible != PLIM_NO_VALUE)
+        scores = plim_graph_apply(m->g, "Where",
+                                  (plim_value[]){t->visible, scores, plim__make_scalar(m, -3.4028235e38f)}, 3);
     int32_t softmax = plim_graph_node(m->g, "Softmax", NULL, &scores, 1, 1);
     plim_graph_set_int(m->g, softmax, "axis", -1);
     plim_value mixed = plim__make_apply(m, "MatMul", plim_graph_node_output(m->g, softmax, 0), split[2]);
-    mixed = plim__make_reshape(m, plim__make_transpose(m, mixed, 4, (int64_t[]){0, 2, 1, 3}), 3,
-                               (int64_t[]){0, seq, width});
+    return plim__make_reshape(m, plim__make_transpose(m, mixed, 4, (int64_t[]){0, 2, 1, 3}), 3,
+                              (int64_t[]){0, t->seq, t->width});
+}
+
+plim_value plim__make_attention(plim__maker *m, plim_value x, const char *name, const plim__transformer *t) {
+    char part[256];
+    int64_t width = t->width;
+    snprintf(part, sizeof part, "%s.qkv", name);
+    plim_value qkv = plim__make_projection(m, x, part, width, 3 * width, 0.02), parts[3];
+    int32_t node = plim_graph_node(m->g, "Split", NULL,
+                                   (plim_value[]){qkv, plim__make_ints(m, (int64_t[]){width, width, width}, 3)}, 2, 3);
+    plim_graph_set_int(m->g, node, "axis", 2);
+    for (size_t i = 0; i < 3; i++)
+        parts[i] = plim__make_reshape(m, plim_graph_node_output(m->g, node, i), 4,
+                                      (int64_t[]){0, t->seq, t->heads, width / t->heads});
     snprintf(part, sizeof part, "%s.proj", name);
-    return plim__make_projection(m, mixed, part, width, width, t->out_deviation);
+    return plim__make_projection(m, plim__make_heads(m, parts, t), part, width, width, t->out_deviation);
 }

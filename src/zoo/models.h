@@ -16,5 +16,9 @@ void plim__zoo_gpt2_tiny(plim__maker *m);
 void plim__zoo_vit_tiny(plim__maker *m);
 void plim__zoo_vit_b16(plim__maker *m);
 void plim__zoo_lstm(plim__maker *m);
+void plim__zoo_gru(plim__maker *m);
+void plim__zoo_tabular(plim__maker *m);
+void plim__zoo_llama(plim__maker *m);
+void plim__zoo_bert(plim__maker *m);
 
 #endif

@@ -1,26 +1,10 @@
-/* Networks for sequences and patches: gpt2, vision transformers, an lstm. */
+/* Networks for sequences and patches: gpt2, vision transformers, an lstm and a gru. */
 #include <math.h>
 #include <stdio.h>
 
-#include "core/alloc.h"
 #include "graph/graph.h"
 #include "zoo/layers.h"
 #include "zoo/models.h"
-
-static int64_t or_default(int64_t given, int64_t standard) { return given ? given : standard; }
-
-/* (1, 1, T, T): true where a token attends. */
-static plim_value causal_mask(plim__maker *m, int64_t seq) {
-    uint8_t *mask = seq > 0 ? plim__alloc_array((size_t)seq, (size_t)seq) : NULL;
-    if (!mask) {
-        plim__graph_fail(m->g, PLIM_NO_MEMORY, "out of memory: the causal mask");
-        return PLIM_NO_VALUE;
-    }
-    for (int64_t i = 0; i < seq * seq; i++) mask[i] = i % seq <= i / seq;
-    plim_value v = plim_graph_constant(m->g, "causal_mask", PLIM_BOOL, 4, (int64_t[]){1, 1, seq, seq}, mask);
-    plim__free(mask);
-    return v;
-}
 
 static plim_value block(plim__maker *m, plim_value x, const char *prefix, const plim__transformer *t) {
     int64_t width = t->width;
@@ -39,13 +23,13 @@ static plim_value block(plim__maker *m, plim_value x, const char *prefix, const 
 
 /* What was asked for, and the model's own sizes for the rest. */
 static plim_zoo_options with_defaults(const plim__maker *m, plim_zoo_options sizes) {
-    return (plim_zoo_options){.classes = or_default(m->o.classes, sizes.classes),
-                              .image = or_default(m->o.image, sizes.image),
-                              .channels = or_default(m->o.channels, sizes.channels),
-                              .seq = or_default(m->o.seq, sizes.seq),
-                              .width = or_default(m->o.width, sizes.width),
-                              .layers = or_default(m->o.layers, sizes.layers),
-                              .heads = or_default(m->o.heads, sizes.heads)};
+    return (plim_zoo_options){.classes = plim__size_or(m->o.classes, sizes.classes),
+                              .image = plim__size_or(m->o.image, sizes.image),
+                              .channels = plim__size_or(m->o.channels, sizes.channels),
+                              .seq = plim__size_or(m->o.seq, sizes.seq),
+                              .width = plim__size_or(m->o.width, sizes.width),
+                              .layers = plim__size_or(m->o.layers, sizes.layers),
+                              .heads = plim__size_or(m->o.heads, sizes.heads)};
 }
 
 static void gpt(plim__maker *m, int64_t context, plim_zoo_options sizes) {
@@ -66,7 +50,7 @@ static void gpt(plim__maker *m, int64_t context, plim_zoo_options sizes) {
     const plim__transformer t = {.seq = o.seq,
                                  .width = o.width,
                                  .heads = o.heads,
-                                 .causal = causal_mask(m, o.seq),
+                                 .visible = plim__make_causal_mask(m, o.seq),
                                  .tanh_gelu = 1,
                                  .epsilon = 1e-5f,
                                  .out_deviation = 0.02 / sqrt(2 * (double)o.layers)};
@@ -119,7 +103,7 @@ static void vit(plim__maker *m, int64_t patch, plim_zoo_options sizes) {
     x = plim__make_add(m, plim_graph_node_output(m->g, joined, 0),
                        plim__make_weight(m, "pos", "embed", 3, (int64_t[]){1, seq, width}, PLIM__INIT_NORMAL(0.02)));
     const plim__transformer t = {
-        .seq = seq, .width = width, .heads = heads, .causal = PLIM_NO_VALUE, .epsilon = 1e-6f, .out_deviation = 0.02};
+        .seq = seq, .width = width, .heads = heads, .visible = PLIM_NO_VALUE, .epsilon = 1e-6f, .out_deviation = 0.02};
     for (int64_t i = 0; i < o.layers; i++) {
         char prefix[32];
         snprintf(prefix, sizeof prefix, "blocks.%lld", (long long)i);
@@ -143,28 +127,40 @@ void plim__zoo_vit_b16(plim__maker *m) {
         (plim_zoo_options){.image = 224, .channels = 3, .width = 768, .layers = 12, .heads = 12, .classes = 1000});
 }
 
-/* tokens (N, T) → embedding → layers of LSTM → logits (N, T, classes). */
-void plim__zoo_lstm(plim__maker *m) {
-    int64_t vocabulary = or_default(m->o.classes, 256), seq = or_default(m->o.seq, 64),
-            width = or_default(m->o.width, 256), layers = or_default(m->o.layers, 2);
+/* A kind of recurrent layer; prefix names its weights. */
+struct recurrent {
+    const char *op, *prefix;
+    int64_t gates;
+};
+
+static plim_value recurrent_layer(plim__maker *m, plim_value x, const struct recurrent *kind, int64_t i,
+                                  int64_t width) {
+    double bound = 1 / sqrt((double)width);
+    int64_t units = kind->gates * width;
+    char name[32];
+    snprintf(name, sizeof name, "%s.%lld", kind->prefix, (long long)i);
+    plim_value w = plim__make_weight(m, name, "weight_ih", 3, (int64_t[]){1, units, width}, PLIM__INIT_UNIFORM(bound));
+    plim_value r = plim__make_weight(m, name, "weight_hh", 3, (int64_t[]){1, units, width}, PLIM__INIT_UNIFORM(bound));
+    plim_value b = plim__make_weight(m, name, "bias", 2, (int64_t[]){1, 2 * units}, PLIM__INIT_UNIFORM(bound));
+    int32_t node = plim_graph_node(m->g, kind->op, name, (plim_value[]){x, w, r, b}, 4, 1);
+    plim_graph_set_int(m->g, node, "hidden_size", width);
+    if (kind->gates == 3) plim_graph_set_int(m->g, node, "linear_before_reset", 1); /* as PyTorch's GRU */
+    return plim__make_apply(m, "Squeeze", plim_graph_node_output(m->g, node, 0), plim__make_ints(m, (int64_t[]){1}, 1));
+}
+
+/* tokens (N, T) → embedding → recurrent layers → logits (N, T, classes). */
+static void recurrent(plim__maker *m, const struct recurrent *kind) {
+    int64_t vocabulary = plim__size_or(m->o.classes, 256), seq = plim__size_or(m->o.seq, 64),
+            width = plim__size_or(m->o.width, 256), layers = plim__size_or(m->o.layers, 2);
     double bound = 1 / sqrt((double)width);
     plim_value tokens = plim_graph_input(m->g, "tokens", PLIM_I64, 2, (int64_t[]){plim_graph_symbol(m->g, "N"), seq});
     plim_value table =
         plim__make_weight(m, "embedding", "weight", 2, (int64_t[]){vocabulary, width}, PLIM__INIT_NORMAL(1));
     plim_value x = plim__make_transpose(m, plim__make_apply(m, "Gather", table, tokens), 3, (int64_t[]){1, 0, 2});
-    for (int64_t i = 0; i < layers; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "lstm.%lld", (long long)i);
-        plim_value w =
-            plim__make_weight(m, name, "weight_ih", 3, (int64_t[]){1, 4 * width, width}, PLIM__INIT_UNIFORM(bound));
-        plim_value r =
-            plim__make_weight(m, name, "weight_hh", 3, (int64_t[]){1, 4 * width, width}, PLIM__INIT_UNIFORM(bound));
-        plim_value b = plim__make_weight(m, name, "bias", 2, (int64_t[]){1, 8 * width}, PLIM__INIT_UNIFORM(bound));
-        int32_t node = plim_graph_node(m->g, "LSTM", name, (plim_value[]){x, w, r, b}, 4, 1);
-        plim_graph_set_int(m->g, node, "hidden_size", width);
-        x = plim__make_apply(m, "Squeeze", plim_graph_node_output(m->g, node, 0),
-                             plim__make_ints(m, (int64_t[]){1}, 1));
-    }
+    for (int64_t i = 0; i < layers; i++) x = recurrent_layer(m, x, kind, i, width);
     x = plim__make_transpose(m, x, 3, (int64_t[]){1, 0, 2});
     plim_graph_output(m->g, plim__make_projection(m, x, "head", width, vocabulary, bound / sqrt(3)), "logits");
 }
+
+void plim__zoo_lstm(plim__maker *m) { recurrent(m, &(struct recurrent){"LSTM", "lstm", 4}); }
+void plim__zoo_gru(plim__maker *m) { recurrent(m, &(struct recurrent){"GRU", "gru", 3}); }

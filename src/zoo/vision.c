@@ -1,35 +1,53 @@
-/* Networks for images: lenet, residual nets, mobilenet_v2, unet. Images are (N, channels, size, size). */
+/* Networks for images and tables: lenet, residual nets, mobilenet_v2, unet, tabular. Images are (N, channels, size, size). */
 #include <stdio.h>
 
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
-static int64_t or_default(int64_t given, int64_t standard) { return given ? given : standard; }
-
 static plim_value image_input(plim__maker *m, int64_t channels, int64_t size) {
-    channels = or_default(m->o.channels, channels);
-    size = or_default(m->o.image, size);
+    channels = plim__size_or(m->o.channels, channels);
+    size = plim__size_or(m->o.image, size);
     return plim_graph_input(m->g, "image", PLIM_F32, 4,
                             (int64_t[]){plim_graph_symbol(m->g, "N"), channels, size, size});
 }
 
-void plim__zoo_mlp(plim__maker *m) {
-    int64_t size = or_default(m->o.image, 28), channels = or_default(m->o.channels, 1),
-            width = or_default(m->o.width, 512), layers = or_default(m->o.layers, 2);
-    plim_value x = plim__make_flatten(m, image_input(m, 1, 28));
-    int64_t in = channels * size * size;
-    for (int64_t i = 0; i < layers; i++) {
+/* Hidden layers on (N, in), and a head. */
+static void make_perceptron(plim__maker *m, plim_value x, int64_t in, int64_t width, int64_t classes) {
+    for (int64_t i = 0; i < plim__size_or(m->o.layers, 2); i++) {
         char name[32];
         snprintf(name, sizeof name, "layers.%lld", (long long)i);
         x = plim__make_relu(m, plim__make_linear(m, x, name, in, width));
         in = width;
     }
-    plim_graph_output(m->g, plim__make_linear(m, x, "head", in, or_default(m->o.classes, 10)), "logits");
+    plim_graph_output(m->g, plim__make_linear(m, x, "head", in, classes), "logits");
+}
+
+void plim__zoo_mlp(plim__maker *m) {
+    int64_t size = plim__size_or(m->o.image, 28), channels = plim__size_or(m->o.channels, 1);
+    plim_value x = plim__make_flatten(m, image_input(m, 1, 28));
+    make_perceptron(m, x, channels * size * size, plim__size_or(m->o.width, 512), plim__size_or(m->o.classes, 10));
+}
+
+void plim__zoo_tabular(plim__maker *m) {
+    int64_t features = plim__size_or(m->o.features, 8);
+    int64_t batch = plim_graph_symbol(m->g, "N"), columns = m->o.seq, size = plim__size_or(m->o.hidden, 8);
+    plim_value x = plim_graph_input(m->g, "x", PLIM_F32, 2, (int64_t[]){batch, features});
+    if (m->o.vocab > 0 && columns > 0) { /* rows of an embedding for the categories, beside the numbers */
+        plim_value rows = plim_graph_input(m->g, "categories", PLIM_I64, 2, (int64_t[]){batch, columns});
+        plim_value table =
+            plim__make_weight(m, "embedding", "weight", 2, (int64_t[]){m->o.vocab, size}, PLIM__INIT_NORMAL(1));
+        plim_value found = plim__make_flatten(m, plim__make_apply(m, "Gather", table, rows));
+        int32_t joined = plim_graph_node(m->g, "Concat", NULL, (plim_value[]){x, found}, 2, 1);
+        plim_graph_set_int(m->g, joined, "axis", 1);
+        x = plim_graph_node_output(m->g, joined, 0);
+        features += columns * size;
+    }
+    make_perceptron(m, x, features, plim__size_or(m->o.width, 64), plim__size_or(m->o.classes, 2));
 }
 
 void plim__zoo_lenet(plim__maker *m) {
-    int64_t size = or_default(m->o.image, 28), width = or_default(m->o.width, 32),
-            channels = or_default(m->o.channels, 1);
+    int64_t size = plim__size_or(m->o.image, 28), width = plim__size_or(m->o.width, 32),
+            channels = plim__size_or(m->o.channels, 1);
     plim_value x = image_input(m, 1, 28);
     x = plim__make_relu(
         m,
@@ -41,7 +59,7 @@ void plim__zoo_lenet(plim__maker *m) {
     x = plim__make_flatten(m, plim__make_max_pool(m, x, 2, 2, 0));
     int64_t cells = size / 2 / 2 * (size / 2 / 2);
     x = plim__make_relu(m, plim__make_linear(m, x, "fc1", 2 * width * cells, 8 * width));
-    plim_graph_output(m->g, plim__make_linear(m, x, "fc2", 8 * width, or_default(m->o.classes, 10)), "logits");
+    plim_graph_output(m->g, plim__make_linear(m, x, "fc2", 8 * width, plim__size_or(m->o.classes, 10)), "logits");
 }
 
 /* --- residual nets, as in torchvision ------------------------------------------------------------------------- */
@@ -84,12 +102,12 @@ static plim_value residual_block(plim__maker *m, plim_value x, const char *prefi
 }
 
 static void residual_net(plim__maker *m, const int blocks[4], int64_t expansion) {
-    int64_t width = or_default(m->o.width, 64), in = width;
+    int64_t width = plim__size_or(m->o.width, 64), in = width;
     plim_value x = image_input(m, 3, 224);
     x = plim__make_relu(
-        m,
-        conv_norm(m, x, "", "1",
-                  (plim__conv){.in = or_default(m->o.channels, 3), .out = width, .kernel = 7, .stride = 2, .pad = 3}));
+        m, conv_norm(
+               m, x, "", "1",
+               (plim__conv){.in = plim__size_or(m->o.channels, 3), .out = width, .kernel = 7, .stride = 2, .pad = 3}));
     x = plim__make_max_pool(m, x, 3, 2, 1);
     for (int stage = 0; stage < 4; stage++)
         for (int b = 0; b < blocks[stage]; b++) {
@@ -99,7 +117,7 @@ static void residual_net(plim__maker *m, const int blocks[4], int64_t expansion)
             in = (width << stage) * expansion;
         }
     x = plim__make_flatten(m, plim__make_apply(m, "GlobalAveragePool", x, PLIM_NO_VALUE));
-    plim_graph_output(m->g, plim__make_linear(m, x, "fc", in, or_default(m->o.classes, 1000)), "logits");
+    plim_graph_output(m->g, plim__make_linear(m, x, "fc", in, plim__size_or(m->o.classes, 1000)), "logits");
 }
 
 void plim__zoo_resnet18(plim__maker *m) { residual_net(m, (int[]){2, 2, 2, 2}, 1); }
@@ -135,10 +153,10 @@ static plim_value inverted_residual(plim__maker *m, plim_value x, int number, st
 void plim__zoo_mobilenet_v2(plim__maker *m) {
     static const int table[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                    {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}; /* expand, out, count, stride */
-    int64_t base = or_default(m->o.width, 32), in = base;
+    int64_t base = plim__size_or(m->o.width, 32), in = base;
     plim_value x = mobile_layer(
         m, image_input(m, 3, 224), "features.", 0,
-        (plim__conv){.in = or_default(m->o.channels, 3), .out = base, .kernel = 3, .stride = 2, .pad = 1}, 1);
+        (plim__conv){.in = plim__size_or(m->o.channels, 3), .out = base, .kernel = 3, .stride = 2, .pad = 1}, 1);
     int number = 1;
     for (size_t r = 0; r < sizeof table / sizeof *table; r++)
         for (int i = 0; i < table[r][2]; i++) {
@@ -149,7 +167,7 @@ void plim__zoo_mobilenet_v2(plim__maker *m) {
     int64_t last = base > 32 ? 1280 * base / 32 : 1280;
     x = mobile_layer(m, x, "features.", 18, (plim__conv){.in = in, .out = last, .kernel = 1}, 1);
     x = plim__make_flatten(m, plim__make_apply(m, "GlobalAveragePool", x, PLIM_NO_VALUE));
-    plim_graph_output(m->g, plim__make_linear(m, x, "classifier", last, or_default(m->o.classes, 1000)), "logits");
+    plim_graph_output(m->g, plim__make_linear(m, x, "classifier", last, plim__size_or(m->o.classes, 1000)), "logits");
 }
 
 /* --- unet ----------------------------------------------------------------------------------------------------- */
@@ -166,10 +184,10 @@ static plim_value double_conv(plim__maker *m, plim_value x, const char *name, in
 }
 
 void plim__zoo_unet(plim__maker *m) {
-    int64_t width = or_default(m->o.width, 64);
+    int64_t width = plim__size_or(m->o.width, 64);
     plim_value x = image_input(m, 3, 256), skips[4];
     char name[64];
-    int64_t in = or_default(m->o.channels, 3);
+    int64_t in = plim__size_or(m->o.channels, 3);
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "down%d", i + 1);
         skips[i] = double_conv(m, x, name, in, width << i);
@@ -187,6 +205,6 @@ void plim__zoo_unet(plim__maker *m) {
         x = double_conv(m, plim_graph_node_output(m->g, joined, 0), name, width << (i + 1), width << i);
     }
     x = plim__make_conv(m, x, "head",
-                        (plim__conv){.in = width, .out = or_default(m->o.classes, 2), .kernel = 1, .bias = 1});
+                        (plim__conv){.in = width, .out = plim__size_or(m->o.classes, 2), .kernel = 1, .bias = 1});
     plim_graph_output(m->g, x, "logits");
 }

@@ -1,35 +1,5 @@
 /* Best fit with coalescing: what TensorFlow's own allocator test and onnxruntime's documentation state. */
-#include "plim_test.h"
-#include "plimsoll/alloc.h"
-
-#define KIB ((uint64_t)1 << 10)
-#define MIB ((uint64_t)1 << 20)
-
-static plim_pool *make(const char *text, uint64_t capacity) {
-    plim_pool_options options = {.capacity = capacity};
-    plim_pool *pool = NULL;
-    assert_int_equal(plim_pool_parse(text, &options, NULL), PLIM_OK);
-    assert_int_equal(plim_pool_create(&options, &pool, NULL), PLIM_OK);
-    return pool;
-}
-
-static uint64_t take(plim_pool *pool, uint64_t bytes) {
-    uint64_t address = 0;
-    plim_status status = plim_pool_alloc(pool, &(plim_pool_request){.bytes = bytes}, &address, NULL);
-    assert_true(plim_pool_is_valid(pool));
-    return status == PLIM_OK ? address : 0;
-}
-
-static void give(plim_pool *pool, uint64_t address) {
-    assert_int_equal(plim_pool_release(pool, address, NULL), PLIM_OK);
-    assert_true(plim_pool_is_valid(pool));
-}
-
-static plim_pool_stats stats_of(const plim_pool *pool) {
-    plim_pool_stats stats;
-    plim_pool_get_stats(pool, &stats);
-    return stats;
-}
+#include "pool.h"
 
 static void four_bytes_take_256(void **state) {
     (void)state;

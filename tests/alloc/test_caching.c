@@ -1,39 +1,7 @@
 /* PyTorch's caching allocator: sizes, pools, splitting, streams, limits; facts of its documentation and source. */
 #include <string.h>
 
-#include "plim_test.h"
-#include "plimsoll/alloc.h"
-
-#define MIB ((uint64_t)1 << 20)
-
-static plim_pool *make(const char *text, uint64_t capacity) {
-    plim_pool_options options = {.capacity = capacity};
-    plim_error error;
-    plim_pool *pool = NULL;
-    assert_int_equal(plim_pool_parse(text, &options, &error), PLIM_OK);
-    assert_int_equal(plim_pool_create(&options, &pool, &error), PLIM_OK);
-    return pool;
-}
-
-static uint64_t take(plim_pool *pool, uint64_t bytes) {
-    uint64_t address = 0;
-    plim_error error;
-    plim_status status = plim_pool_alloc(pool, &(plim_pool_request){.bytes = bytes}, &address, &error);
-    assert_true(status == PLIM_OK || status == PLIM_NO_MEMORY);
-    assert_true(plim_pool_is_valid(pool));
-    return status == PLIM_OK ? address : 0;
-}
-
-static void give(plim_pool *pool, uint64_t address) {
-    assert_int_equal(plim_pool_release(pool, address, NULL), PLIM_OK);
-    assert_true(plim_pool_is_valid(pool));
-}
-
-static plim_pool_stats stats_of(const plim_pool *pool) {
-    plim_pool_stats stats;
-    plim_pool_get_stats(pool, &stats);
-    return stats;
-}
+#include "pool.h"
 
 static void sizes_are_rounded_and_segments_have_the_documented_sizes(void **state) {
     (void)state;

@@ -41,6 +41,10 @@ struct objects {
     plim_trainer *trainer_out;
     plim_plan *plan_out;
     plim_data *data_out;
+    plim_job *job;
+    plim_table *read_table;
+    const char *kind;
+    plim_measures *measures;
     plim_report *report_out;
     plim_budget_watch *watch_out;
     plim_watch *command_out;

@@ -103,7 +103,7 @@ static void an_optimizer_has_its_defaults_or_all_of_its_settings(void **state) {
     o.beta2 = 0;
     assert_int_equal(train_with(o, &error), PLIM_INVALID);
     o = plim_optimizer_default(PLIM_SGD);
-    o.reserved[3] = 1;
+    o.reserved[2] = 1;
     assert_int_equal(train_with(o, &error), PLIM_UNSUPPORTED);
 }
 

@@ -119,6 +119,33 @@ def external(name, dims, location):
     return tensor(name, dims, None, 1, field(13, entry) + field(14, 1))
 
 
+def number(name, value):
+    return tensor(name, [], struct.pack('<q', value), 7)
+
+
+def axis(value):
+    return field(5, field(1, 'axis') + field(3, value) + field(20, 2))
+
+
+def loop(count):
+    """A weight is added `count` times."""
+    body = field(1, node('Add', ['s', 'w'], ['s2'])) + field(1, node('Identity', ['c'], ['c2'])) + field(2, 'body')
+    body += field(11, typed('i', 7, [])) + field(11, typed('c', 9, [])) + field(11, typed('s', 1, [2, 3]))
+    body += field(12, typed('c2', 9, [])) + field(12, typed('s2', 1, [2, 3]))
+    made = node('Loop', ['n', 't', 'x'], ['y'], 'around', attributes=field(5, field(1, 'body') + field(6, body) + field(20, 5)))
+    return model([made], initializers=[number('n', count), tensor('t', [], b'\1', 9), tensor('w', [2, 3], struct.pack('<6f', *range(6)))])
+
+
+def part(position):
+    pair = node('SequenceConstruct', ['x', 'x'], ['q'])
+    return model([pair, node('SequenceAt', ['q', 'k'], ['y'], 'at')], initializers=[number('k', position)])
+
+
+def parts(size, of=1):
+    split = node('SplitToSequence', ['x', 'k'], ['q'], 'cut', attributes=axis(of))
+    return model([split, node('SequenceAt', ['q', 'z'], ['y'])], initializers=[number('k', size), number('z', 0)])
+
+
 # --- promises -----------------------------------------------------------------------------------------------------------
 
 def usage_errors_are_two():
@@ -155,6 +182,16 @@ def hostile_models_are_refused_and_named():
         'not_utf8': (model([node(b'Frob\xffnicate', ['x'], ['y'], 'odd')]), ['unsupported: operator Frob?nicate']),
         'unknown_domain': (model([node('Relu', ['x'], ['y'], 'odd', 'com.example')]), ['unsupported', 'odd']),
         'opset_999': (model([relu], opset=999), ['opset', '999']),
+        'opset_25': (model([relu], opset=25), ['opset 25 is not supported; the newest is 24']),
+        'loop_of_many': (loop(1 << 62), ['around', 'Loop that becomes more than']),
+        'loop_of_a_million': (loop(10 ** 6), ['around', 'Loop that becomes more than']),
+        'position_after_the_end': (part(7), ['at', 'position 7 in a sequence of 2']),
+        'position_far_before': (part(-1 << 63), ['at', 'in a sequence of 2']),
+        'parts_of_nothing': (parts(0), ['cut', 'parts of 0 elements']),
+        'parts_of_no_axis': (parts(1, 9), ['cut', 'out of range']),
+        'empty_sequence': (model([node('SequenceEmpty', [], ['q']), node('ConcatFromSequence', ['q'], ['y'], 'join', attributes=axis(0))]), ['join', 'empty']),
+        'weight_made_again': (model([node('Add', ['x', 'w'], ['w'], 'adder'), node('Relu', ['w'], ['y'])], initializers=[tensor('w', [2, 3], weights)]),
+                              ["'w' is defined twice", 'rename it in the module']),
         'opset_0': (model([relu], opset=0), ['opset']),
         'opset_negative': (model([relu], opset=-5), ['opset']),
         'unknown_dtype': (model([relu], [typed('x', 77, [2, 3])]), ['x']),
@@ -188,6 +225,9 @@ def hostile_models_are_refused_and_named():
         is_refused(run('inspect', file), f'inspect {name}', 1, file, *words)
         is_refused(run('infer', file, '--zeros', '--output', 'y=' + name + '.npy'), f'infer {name}', 1, file)
         check(not os.path.exists(path(name + '.npy')), f'infer {name} leaves no output')
+    for count in (0, -5, 3):  # no counts at all are no error in ONNX
+        good = run('infer', write('loop_%d.onnx' % count, loop(count)), '--zeros')
+        check(good.returncode == 0, 'a loop of %d' % count, good)
     good = run('infer', write('inside/external_good.onnx', model([add], initializers=[external('w', [2, 3], 'data.bin')])), '--zeros', '--json')
     check(good.returncode == 0, 'external data beside the model is fine', good)
 
@@ -243,6 +283,13 @@ def arrays_that_do_not_fit_are_refused():
     is_refused(run('infer', 'small.onnx', '--output', 'y=never.npy'), 'a missing input', 1, "'x'")
     is_refused(run('infer', 'small.onnx', '--input', 'x=' + good, '--output', 'y=no/such/folder/y.npy'), 'no folder for the output', 1, 'no/such/folder')
     check(not os.path.exists(path('never.npy')), 'no output file of a failed run')
+
+
+def integers_of_another_size_are_refused_with_the_remedy():
+    weights = [tensor('w', [5, 3], struct.pack('<15f', *range(15)))]
+    file = write('tokens.onnx', model([node('Gather', ['w', 'x'], ['y'])], [typed('x', 6, ['N'])], [typed('y', 1, ['N', 3])], weights))
+    npy('tokens.npy', '<i8', (4,), struct.pack('<4q', 0, 1, 2, 3))
+    is_refused(run('infer', file, '--data', 'tokens.npy', '--output', 'y.npy'), 'int64 for int32', 1, 'export the model with an input of int64')
 
 
 def outputs_are_all_or_none():
@@ -325,6 +372,7 @@ def main():
     flipped_bits_never_crash(data, limited)
     random_files_are_refused()
     arrays_that_do_not_fit_are_refused()
+    integers_of_another_size_are_refused_with_the_remedy()
     outputs_are_all_or_none()
     a_full_disk_leaves_nothing()
     json_has_the_fields_that_scripts_use()

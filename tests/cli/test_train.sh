@@ -5,7 +5,7 @@ data=/usr/share/datasets/fashion-mnist
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY=passive XDG_CACHE_HOME=$work/cache
 fail() { echo "FAILED: $*"; exit 1; }
 field() { grep -o "\"$1\": [^,}]*" "$2" | tail -1 | sed 's/.*: //'; }
 above() { awk "BEGIN { exit !($1 > $2) }"; }
@@ -37,6 +37,20 @@ awk "BEGIN { d = $(field validation_loss result.json) - $(field loss evaluated.j
 "$program" train $settings --steps 1 --optimizer adam --alpha 0.9 >/dev/null 2>errors && fail "adam has no alpha"
 grep -q -- "--alpha is for rmsprop" errors || fail "whose is --alpha? $(cat errors)"
 [ -s trained.safetensors ] || fail "no safetensors"
+
+# The training loss of an epoch is the mean over it; the best epoch and its file are named; the log has the measures.
+"$program" train lenet.onnx --data $data --batch 500 --validation 0.995 --epochs 2 --best best2.onnx --log epochs.jsonl >ends ||
+    fail "epochs: $(cat ends)"
+python3 - <<'PY' || fail "the epoch's loss is not the mean over it: $(grep validation epochs.jsonl)"
+import json
+lines = [json.loads(line) for line in open("epochs.jsonl")]
+for epoch in 1, 2:
+    steps = [(x["loss"], 300 / 1) for x in lines if x["epoch"] == epoch and "loss" in x]
+    said = [x for x in lines if x["epoch"] == epoch and "training_loss" in x][0]
+    assert abs(said["training_loss"] - sum(l for l, _ in steps) / len(steps)) < 1e-6, (said, steps)
+    assert 0 < said["validation_f1"] < 1 and 0 < said["validation_top5"] <= 1, said
+PY
+grep -q "^best: epoch [12], step [12], .*in best2.onnx" ends || fail "the best epoch is not named: $(tail -3 ends)"
 
 # Lines, when there is no terminal; nothing with --quiet but the end.
 train --steps 40 >lines 2>&1 || fail "lines"

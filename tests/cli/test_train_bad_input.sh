@@ -48,7 +48,8 @@ refused() {
     [ $code = 1 ] && [ "$(wc -l <errors)" = 1 ] && [ ! -e out.onnx ] && [ ! -s out ] ||
         { echo "FAILED: $*: exit $code: $(cat errors)"; failed=1; }
 }
-refused 'label 10|update|epoch 1|batch of samples' --data label.npz
+refused 'label 10 of sample 17 |update|epoch 1|batch of samples' --data label.npz
+refused 'label 10 of sample 17 ' --data label.npz --accumulate 4 --seed 3
 refused 'NaN|update|sample' --data nan.npz
 refused 'Inf|update|sample' --data inf.npz
 refused 'does not fit' --data shape.npz

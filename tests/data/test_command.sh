@@ -10,7 +10,7 @@ said=$("$program" data "$folder/t.csv" --target kind --json) || fail "csv: exit 
 for part in '"kind": "csv"' '"samples": 3' '"classes": 2' '"samples_per_second"' '"buffer_bytes"'; do
     case $said in *"$part"*) ;; *) fail "no $part in: $said" ;; esac
 done
-"$program" data "$folder/t.csv" --target kind | grep -q 'classes: x, y' || fail "no names of classes"
+grep -q 'classes: x, y' <("$program" data "$folder/t.csv" --target kind) || fail "no names of classes"
 
 expect() { # CODE WORDS ARGS...
     code=$1 words=$2

@@ -1,3 +1,4 @@
+#include <math.h>
 /* Each kind of file: what its samples are, and what is said when it is broken. */
 #include <zlib.h>
 
@@ -246,6 +247,85 @@ static void csv_targets_with_fractions_are_floats(void **state) {
     plim_data_free(data);
 }
 
+static void classes_are_numbered_by_name_whatever_the_order_of_rows(void **state) {
+    fixture *f = *state;
+    const char *path = write_text(f, "c.csv", "a,kind\n1,wolf\n2,ant\n3,bear\n4,ant\n");
+    plim_data *data = open_it(path, (plim_data_options){.target = "kind", .in_order = 1, .batch = 4});
+    const int64_t by_name[] = {2, 0, 1, 0}, given[] = {0, 2, 3, 2};
+    assert_memory_equal(next(data).fields[1], by_name, sizeof by_name);
+    assert_string_equal(plim_data_class_name(data, 0), "ant");
+    plim_data_free(data);
+    const char *names[] = {"wolf", "cow", "ant", "bear"};
+    data = open_it(
+        path, (plim_data_options){.target = "kind", .in_order = 1, .batch = 4, .classes = names, .class_count = 4});
+    assert_memory_equal(next(data).fields[1], given, sizeof given);
+    assert_int_equal(plim_data_field_at(data, 1)->classes, 4);
+    plim_data_free(data);
+    refuses(path, (plim_data_options){.target = "kind", .classes = names, .class_count = 3}, PLIM_CORRUPT,
+            "line 4 column 2 (kind): class 'bear' is unknown; the model's 3 classes are wolf, cow, ant");
+}
+
+static void tables_have_categories_gaps_and_means_of_the_train_split(void **state) {
+    fixture *f = *state;
+    const char *path = write_text(f, "t.csv", "id,size,town,y\n7,1,Rome,0\n8,,Bonn,1\n9,3,,1\n5,5,Rome,0\n");
+    plim_data_options o = {.target = "y", .drop = "id", .missing = "mean", .in_order = 1, .batch = 4};
+    plim_data *data = open_it(path, o);
+    const float plain[] = {1, 0, 1, 3, 1, 0, 3, 0, 0, 5, 0, 1}; /* size, Bonn, Rome; the mean of 1, 3 and 5 */
+    assert_memory_equal(next(data).fields[0], plain, sizeof plain);
+    char table[1024];
+    snprintf(table, sizeof table, "%s", plim_data_table(data));
+    plim_data_free(data);
+    o.normalise = 1;
+    data = open_it(path, o);
+    const float *x = next(data).fields[0];
+    assert_float_equal(x[0], -2 / sqrtf(8.0f / 3), 1e-6f); /* deviation of 1, 3, 5 */
+    assert_float_equal(x[3], 0, 1e-6f);
+    plim_data_free(data);
+    /* another file of the same job: columns elsewhere, nothing of its own is learned */
+    path = write_text(f, "u.csv", "town,more,size\nBonn,1,100\n?,2,NA\n");
+    data = open_it(path, (plim_data_options){.table = table, .target = "y", .no_target = 1, .in_order = 1, .batch = 2});
+    const float other[] = {100, 1, 0, 3, 0, 0};
+    assert_memory_equal(next(data).fields[0], other, sizeof other);
+    assert_null(plim_data_field_at(data, 1));
+    plim_data_free(data);
+    refuses(write_text(f, "v.csv", "town,size\nOslo,1\n"), (plim_data_options){.table = table}, PLIM_CORRUPT,
+            "line 2 column 1 (town): 'Oslo' is none of the 2 categories");
+    refuses(write_text(f, "w.csv", "size\n1\n"), (plim_data_options){.table = table}, PLIM_NOT_FOUND,
+            "no column 'town', which the model was trained with");
+}
+
+static void table_options_that_name_nothing_or_mix_are_refused(void **state) {
+    fixture *f = *state;
+    const char *path = write_text(f, "m.csv", "a,b,y\n1,2,0\nx,4,1\n");
+    refuses(path, (plim_data_options){.target = "y", .drop = "c"}, PLIM_NOT_FOUND, "no column 'c'");
+    refuses(path, (plim_data_options){.target = "y", .columns = "b,z"}, PLIM_NOT_FOUND, "no column 'z'");
+    refuses(path, (plim_data_options){.target = "y", .missing = "median"}, PLIM_INVALID, "not 'median'");
+    refuses(path, (plim_data_options){.target = "y"}, PLIM_CORRUPT, "line 3 column 1 (a): 'x' is not a finite number");
+    plim_data *data = open_it(path, (plim_data_options){.target = "y", .categories = "a", .in_order = 1, .batch = 2});
+    assert_int_equal(plim_data_field_at(data, 0)->dims[0], 3); /* "1", "x", b */
+    plim_data_free(data);
+    data = open_it(path, (plim_data_options){.target = "b,y", .columns = "b", .drop = "a", .batch = 2, .in_order = 1});
+    const float both[] = {2, 0, 4, 1};
+    assert_memory_equal(next(data).fields[0], both, sizeof both);
+    assert_int_equal(plim_data_field_at(data, 0)->target, 1);
+    plim_data_free(data);
+}
+
+static void channels_last_are_put_first(void **state) {
+    (void)state;
+    const int64_t dims[] = {2, 1, 2, 3}; /* two samples of 1 x 2 pixels with 3 channels */
+    const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, moved[] = {1, 4, 2, 5, 3, 6, 7, 10, 8, 11, 9, 12};
+    plim_data_array array = {"x", PLIM_F32, 4, dims, x, 0};
+    plim_data *data;
+    plim_data_options o = {.channels_last = 1, .in_order = 1, .batch = 2};
+    assert_int_equal(plim_data_create_arrays(&array, 1, &o, &data, NULL), PLIM_OK);
+    assert_int_equal(plim_data_field_at(data, 0)->dims[0], 3);
+    assert_memory_equal(next(data).fields[0], moved, sizeof moved);
+    plim_data_free(data);
+    assert_int_equal(plim_data_create_arrays(&(plim_data_array){"x", PLIM_F32, 2, dims, x, 0}, 1, &o, &data, NULL),
+                     PLIM_INVALID);
+}
+
 static void csv_faults_are_named_with_line_and_column(void **state) {
     fixture *f = *state;
     plim_data_options plain = {0}, target = {.target = "b"};
@@ -373,6 +453,10 @@ int main(void) {
         WITH_FIXTURE(csv_target_by_name_and_by_number),
         WITH_FIXTURE(csv_without_header_and_with_names_of_classes),
         WITH_FIXTURE(csv_targets_with_fractions_are_floats),
+        WITH_FIXTURE(classes_are_numbered_by_name_whatever_the_order_of_rows),
+        WITH_FIXTURE(tables_have_categories_gaps_and_means_of_the_train_split),
+        WITH_FIXTURE(table_options_that_name_nothing_or_mix_are_refused),
+        WITH_FIXTURE(channels_last_are_put_first),
         WITH_FIXTURE(csv_faults_are_named_with_line_and_column),
         WITH_FIXTURE(text_windows_hold_tokens_and_the_ones_after),
         WITH_FIXTURE(token_files_have_two_or_four_bytes_a_token),

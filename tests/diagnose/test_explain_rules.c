@@ -107,12 +107,70 @@ static const rule rules[] = {
      "host_memory", 3.2 * GIB, NULL, NULL},
     {"Node", "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", "node", "limit",
      ABSENT, "max-old-space-size", NULL},
+    {"a watermark that was lifted",
+     "export PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0\nRuntimeError: MPS backend out of memory (MPS allocated: 8.00 GB, "
+     "other allocations: 1.00 GB, max allowed: 9.07 GB). Tried to allocate 512.00 MB on private pool. Use "
+     "PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations (may cause system failure).",
+     "pytorch", "limit", 0.5 * GIB, "empty_cache", "WATERMARK_RATIO=0.0"},
+    {"an engine of old", "FATAL ERROR: JS Allocation failed - process out of memory", "node", "limit", ABSENT,
+     "max-old-space-size", NULL},
+    {"Android",
+     "java.lang.OutOfMemoryError: Failed to allocate a 4096 byte allocation with 1024 free bytes and 1024B until OOM, "
+     "max allowed footprint 134217728, growth limit 134217728",
+     "java", "limit", 4096.0, "largeHeap", "-Xmx"},
+    {"weights that do not fit",
+     "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 150000.00 MiB on device 0: cudaMalloc failed: out of "
+     "memory\nalloc_tensor_range: failed to allocate CUDA0 buffer of size 157286400000\nllama_model_load: error "
+     "loading model: unable to allocate CUDA0 buffer",
+     "llama.cpp", "too_big", 157286400000.0, "fewer layers", "-c 4096"},
+    {"the driver's own word", "I restarted and get RuntimeError: CUDA error: out of memory at the start", "pytorch",
+     "full", ABSENT, "nvidia-smi", NULL},
+    {"typed from a screen",
+     "RuntimeError: CUDA out of the memory. Tried to allocate 2.00GiB(GPU 0; 10.00GiB total capacity; 5.00GiB already "
+     "allocated; 1.50GiB free; 8.00GiB reservd in total by Pytorch)",
+     "pytorch", "fragmented", 2 * GIB, NULL, "nvidia-smi; then kill"},
+    {"a cache as large as the others",
+     "RuntimeError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 4.00 GiB total capacity; 0.90 GiB already "
+     "allocated; 1.00 MiB free; 2.50 GiB reserved in total by PyTorch)",
+     "pytorch", "fragmented", 2.0 * 1024 * 1024, NULL, NULL},
     {"Java", "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", "java", "limit", ABSENT,
      "-Xmx", NULL},
     {"R", "Error: cannot allocate vector of size 1.5 Gb", "r", "host_memory", 1.5 * GIB, NULL, NULL},
     {"Go", "runtime: out of memory: cannot allocate 8589934592-byte block (7864320 in use)", "go", "host_memory",
      8589934592.0, NULL, NULL},
     {"Rust", "memory allocation of 51539607552 bytes failed", "rust", "host_memory", 51539607552.0, NULL, NULL},
+
+    {"ComfyUI's log", "12:01:02 - ERROR - !!! Exception during processing !!! Allocation on device \n", "pytorch",
+     "full", ABSENT, NULL, NULL},
+    {"Ollama's older word", "Error: llama runner exited, you may not have enough available memory to run this model",
+     "ollama", "host_memory", ABSENT, "smaller model", NULL},
+    {"Node's stack alone", " 1: 0xb7a940 node::OOMErrorHandler(char const*, v8::OOMDetails const&) [node]\n", "node",
+     "limit", ABSENT, "max-old-space-size", NULL},
+    {"semaphores without room",
+     "  File \"/usr/lib/python3.10/multiprocessing/synchronize.py\", line 57, in __init__\n    sl = self._semlock = "
+     "_multiprocessing.SemLock(\nOSError: [Errno 28] No space left on device\n",
+     "pytorch", "host_memory", ABSENT, "shm", NULL},
+    {"TensorFlow, typed by hand", "OOM when allocating tensor of shape [4096,1024] and type float", "tensorflow",
+     "full", 16 * MIB, NULL, NULL},
+    {"R's limit on Windows",
+     "Error: cannot allocate vector of size 1.5 Gb\nIn addition: Warning message:\n  Reached total allocation of "
+     "4007Mb: "
+     "see help(memory.size)",
+     "r", "limit", 1.5 * GIB, "8014", NULL},
+
+    {"LightGBM on the host", "lightgbm.basic.LightGBMError: Out of Host Memory", "lightgbm", "host_memory", ABSENT,
+     "max_bin", NULL},
+    {"LightGBM on OpenCL",
+     "import lightgbm as lgb\nterminate called after throwing an instance of 'boost::compute::opencl_error'\n  what(): "
+     " "
+     "Memory Object Allocation Failure\n",
+     "lightgbm", "per_allocation_limit", ABSENT, "cuda", NULL},
+    {"RMM of old", "RMMError: RMM_ERROR_OUT_OF_MEMORY", "rapids", "full", ABSENT, NULL, NULL},
+    {"Metal", "Error Domain=MTLCommandBufferErrorDomain Code=8 \"Insufficient Memory (IOAF code 8)\"", "metal", "full",
+     ABSENT, NULL, "nvidia-smi"},
+    {"Colab, told in words", "my session keeps crashing since it 'used all available RAM'", "colab", "host_memory",
+     ABSENT, "Load less", NULL},
+    {"LMDeploy's fatal line", "[TM][FATAL] allocator.cc(57) out of memory", "lmdeploy", "full", ABSENT, NULL, NULL},
 
     /* the request against free, cached and live */
     {"TensorFlow's statistics carry units",
@@ -177,6 +235,19 @@ static const rule rules[] = {
     {"a TPU under PyTorch",
      "import torch_xla\nRESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.",
      "pytorch", "too_big", 21.95 * GIB, NULL, "nvidia-smi"},
+    {"outputs are no TPU",
+     "    return [f(x) for x in zip(handlers, outputs)]\nRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying "
+     "to "
+     "allocate 14000000000 bytes.",
+     "jax", "full", 14000000000.0, "smaller input", "per core"},
+    {"an Intel GPU that is hardly used",
+     "RuntimeError: XPU out of memory. Tried to allocate 1.00 GiB (GPU 0; 15.50 GiB total capacity; 900.00 MiB already "
+     "allocated; 900.00 MiB reserved in total by PyTorch)",
+     "pytorch", "other_process", GIB, "xpu-smi", "CUDA_VISIBLE_DEVICES"},
+    {"an NPU that is packed",
+     "NPU out of memory. Tried to allocate 32.00 MiB (NPU 0; 60.00 GiB total capacity; 59.40 GiB already allocated; "
+     "59.40 GiB current active; 12.00 MiB free; 59.80 GiB reserved in total by PyTorch)",
+     "pytorch", "full", 32 * MIB, "autocast('npu'", "'cuda'"},
     {"AMD",
      "HIP out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 15.98 GiB of which 0 bytes is free. "
      "Of the "
@@ -209,6 +280,92 @@ static const rule rules[] = {
      "9.70 GiB "
      "already allocated; 2.00 MiB free; 5.00 MiB cached)\n",
      "pytorch", "full", 20 * MIB, NULL, "use_reentrant"},
+    {"a card that was taken when TensorFlow 1 started",
+     "2017-03-04 05:06:07.123456: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1030] Found device "
+     "0:\ntotalMemory: "
+     "3.94GiB freeMemory: 180.00MiB\n2017-03-04 05:06:08.123456: E tensorflow/stream_executor/cuda/cuda_blas.cc:366] "
+     "failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED\n",
+     "tensorflow", "other_process", ABSENT, "allow_growth = True", "tf.config"},
+    {"a share that is set",
+     "__C.GPU_MEMORY_FRACTION = 0.05\nOOM when allocating tensor with shape[1,64,288,800] and type float on "
+     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+     "tensorflow", "full", ABSENT, "share of the card", NULL},
+    {"a checkpoint that is saved",
+     "I cannot save a checkpoint: CUDA out of memory. Tried to allocate 44.00 MiB (GPU 0; 10.75 GiB total capacity; "
+     "9.40 "
+     "GiB already allocated; 38.62 MiB free; 9.43 GiB reserved in total by PyTorch)",
+     "pytorch", "full", 44 * MIB, ".cpu()", NULL},
+    {"darknet, told in words",
+     "I get cuda out of memory with darknet yolov4, subdivisions=64 is set. CUDA out of memory", "darknet", "full",
+     ABSENT, "network size", "subdivisions=64"},
+    {"the advice that darknet prints is no setting",
+     " Try to set subdivisions=64 in your cfg-file.\nCUDA Error: out of memory\n", "darknet", "full", ABSENT,
+     "subdivisions", NULL},
+    {"no loader processes, told in words",
+     "The num-workers is set to 0 here.\nRuntimeError: DataLoader worker (pid 2637) is killed by signal: Killed.",
+     "pytorch", "host_memory", ABSENT, NULL, "fewer loader"},
+    {"PyTorch of the first days",
+     "    loss.backward()\nRuntimeError: cuda runtime error (2) : out of memory at "
+     "/pytorch/torch/lib/THC/generic/THCStorage.cu:58",
+     "pytorch", "full", ABSENT, NULL, "checkpoint"},
+    {"an image that is upscaled",
+     "with hires fix: CUDA out of memory. Tried to allocate 13.98 GiB (GPU 0; 24.00 GiB total capacity; 16.17 GiB "
+     "already "
+     "allocated; 5.39 GiB free; 16.19 GiB reserved in total by PyTorch)",
+     "pytorch", "too_big", 13.98 * GIB, "smaller upscale", "x.split"},
+    {"another AMD card",
+     "HIP out of memory. Tried to allocate 4.50 GiB. GPU 0 has a total capacity of 15.98 GiB of which 1.40 GiB is "
+     "free. "
+     "Of the allocated memory 1.26 GiB is allocated by PyTorch, and 152.50 MiB is reserved by PyTorch but unallocated.",
+     "pytorch", "other_process", 4.5 * GIB, "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"},
+    {"memory that grows, told in words",
+     "I see the GPU memory increasing with iterations, and then RuntimeError: CUDA error: out of memory in train.py",
+     "pytorch", "full", ABSENT, "loss.item()", NULL},
+    {"loading, told in words",
+     "It fails while loading: model = LlamaForCausalLM.from_pretrained(x)\nRuntimeError: CUDA error: out of "
+     "memory\nCUDA "
+     "kernel errors might be asynchronously reported",
+     "pytorch", "full", ABSENT, "16 bits", "half the batch"},
+    {"splatting",
+     "  File \"/x/diff_gaussian_rasterization/__init__.py\", line 84, in forward\n    out = "
+     "_C.rasterize_gaussians(*args)\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 15.11 GiB (GPU 0; 23.69 GiB total capacity; "
+     "5.81 "
+     "GiB already allocated; 14.26 GiB free; 7.06 GiB reserved in total by PyTorch)",
+     "pytorch", "too_big", 15.11 * GIB, "Gaussians", NULL},
+    {"weights that fill the card under vLLM",
+     "  File \"/x/site-packages/vllm/layers.py\", line 272, in __init__\n    self.weight = Parameter(torch.empty(n))\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 160.00 MiB (GPU 0; 79.35 GiB total capacity; "
+     "78.58 GiB already allocated; 145.19 MiB free; 78.58 GiB reserved in total by PyTorch)",
+     "pytorch", "full", 160 * MIB, "tensor-parallel-size", "memory-utilization 0.80"},
+    {"a size that overflowed", "RuntimeError: Storage size calculation overflowed with sizes=[-2139761793]", "pytorch",
+     "bad_size", ABSENT, NULL, NULL},
+    {"a warning, and then it was killed",
+     "I train with 2000 images and the program get killed.\n11:22:12.1: W tensorflow/core/framework/allocator.cc:101] "
+     "Allocation of 9782001216 exceeds 10% of system memory.",
+     "tensorflow", "host_memory", 9782001216.0, "pieces", NULL},
+    {"more than nearly every card has",
+     "AlphaFold: Allocator (GPU_0_bfc) ran out of memory trying to allocate 163.17GiB (rounded to "
+     "175203296000)requested "
+     "by op",
+     "jax", "too_big", 175203296000.0, "UNIFIED", NULL},
+    {"cached crumbs beside a full card",
+     "python3 train.py --batch-size 16\nRuntimeError: CUDA out of memory. Tried to allocate 16.00 MiB (GPU 0; 7.79 GiB "
+     "total capacity; 6.12 GiB already allocated; 12.31 MiB free; 6.17 GiB reserved in total by PyTorch)",
+     "pytorch", "full", 16 * MIB, "batch_size=8", NULL},
+    {"evaluation, told in words",
+     "I only run the eval code with batch_size 1 and get torch.OutOfMemoryError: CUDA out of memory", "pytorch", "full",
+     ABSENT, "no_grad", "accumulat"},
+    {"Snakemake's limit",
+     "resources: mem_mb=12000, disk_mb=1000\nslurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the "
+     "step tasks have been OOM Killed.",
+     "slurm", "limit", ABSENT, "--mem=24G", NULL},
+    {"a limit that is not told", "Reason: OOMKilled\nExit Code: 137\n", "kubernetes", "limit", ABSENT,
+     "twice what it has now", "64G"},
+    {"a heap as full as the collector says",
+     "[1:0x5] 900 ms: Mark-Compact 2040.1 (2080.5) -> 2040.0 (2081.0) MB, 3.00 / 0.01 ms allocation failure\nFATAL "
+     "ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
+     "node", "limit", ABSENT, "4080", NULL},
     {"a limit that is set already",
      "#SBATCH --mem=64G\nslurmstepd: error: Detected 1 oom-kill event(s) in StepId=5.batch cgroup.", "slurm", "limit",
      ABSENT, "--mem=128G", "--mem=64G"},
@@ -232,6 +389,117 @@ static const rule rules[] = {
      "memory\nretrying "
      "with less\nmain: model loaded\n",
      "llama.cpp", "warning", ABSENT, NULL, NULL},
+    /* what is set or tried already is not advised */
+    {"a batch of one in words", "Even with batch size 1 I get RuntimeError: CUDA out of memory. in training", "pytorch",
+     "full", ABSENT, "the batch is 1 already", "batch_size=N"},
+    {"a batch that was reduced", "I reduced the batch size, it trains no longer: RuntimeError: CUDA out of memory.",
+     "pytorch", "full", ABSENT, "the batch was reduced already", "batch_size=N"},
+    {"a smaller batch works", "training works with batch size 1, with batch_size=8: RuntimeError: CUDA out of memory.",
+     "pytorch", "full", ABSENT, "batch_size=", "already"},
+    {"a batch of one by its shape",
+     "OOM when allocating tensor with shape[1,3000,2000,3] and type float on "
+     "/job:localhost/replica:0/task:0/device:GPU:0",
+     "tensorflow", "full", ABSENT, "smaller images", "batch_size=N"},
+    {"checkpointing by its name",
+     "my training with gradient checkpointing: torch.cuda.OutOfMemoryError: CUDA out of memory.", "pytorch", "full",
+     ABSENT, NULL, "Recompute"},
+    {"checkpointing as a wish", "in training, should I use gradient checkpointing? RuntimeError: CUDA out of memory.",
+     "pytorch", "full", ABSENT, "Recompute", NULL},
+    {"adapters in four bits", "QLoRA of llama, per_device_train_batch_size=1, RuntimeError: CUDA out of memory.",
+     "pytorch", "full", ABSENT, "max_seq_length", "load_in_4bit"},
+    {"a server's flags",
+     "vllm serve m --max-model-len=512 --dtype=float --enforce-eager\ntorch.cuda.OutOfMemoryError: CUDA out of memory. "
+     "Tried "
+     "to allocate 518.00 MiB. GPU 0 has a total capacity of 21.67 GiB of which 4.06 MiB is free. Of the allocated "
+     "memory "
+     "21.32 GiB is allocated by PyTorch, and 1.00 MiB is reserved by PyTorch but unallocated.",
+     "pytorch", "full", 518.0 * MIB, "--dtype half", "--max-model-len 4096"},
+    {"a server's logger",
+     "ERROR 03-13 09:00:43 [core.py:330] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 "
+     "has a "
+     "total capacity of 7.75 GiB of which 0.17 GiB is free. Of the allocated memory 6.81 GiB is allocated by PyTorch, "
+     "and "
+     "18.97 MiB is reserved by PyTorch but unallocated.",
+     "pytorch", "full", 1.16 * GIB, "--gpu-memory-utilization", NULL},
+    {"a server's own prefill",
+     "vllm: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 74.16 GiB. GPU 0 has a total capacity of "
+     "44.40 GiB "
+     "of which 29.89 GiB is free.",
+     "pytorch", "too_big", 74.16 * GIB, "--max-num-batched-tokens", NULL},
+    {"flags of a web UI that double the weights",
+     "launch.py --xformers --opt-split-attention --precision full --no-half\nRuntimeError: CUDA out of memory.",
+     "pytorch", "full", ABSENT, "without --no-half", NULL},
+    {"several models in one process",
+     "I train several models in a for loop with keras: OOM when allocating tensor with "
+     "shape[64,512] and type float on /job:localhost/replica:0/task:0/device:GPU:0",
+     "tensorflow", "full", ABSENT, "clear_session", NULL},
+    {"a tensor of the data set",
+     "ResourceExhaustedError: OOM when allocating tensor with shape[160000,64,64,1] and type double on "
+     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:GatherV2]\nmodel.fit(x, y, batch_size=8)",
+     "tensorflow", "full", 160000.0 * 64 * 64 * 8, "from_tensor_slices", NULL},
+    {"weights with their state",
+     "OOM when allocating tensor with shape[123008,500] and type float on "
+     "/job:localhost/replica:0/task:0/device:GPU:0\n\t "
+     "[[{{node training/Adam/mul_23}}]]",
+     "tensorflow", "full", ABSENT, "GlobalAveragePooling2D", NULL},
+    {"a simulation", "LAMMPS, 20000000 atoms\nERROR: CUDA_ERROR_OUT_OF_MEMORY", "cuda", "full", ABSENT, "MPI ranks",
+     NULL},
+    {"radiance fields", "nerf training: RuntimeError: CUDA out of memory.", "pytorch", "full", ABSENT, "--netchunk",
+     NULL},
+    {"the card is free of others",
+     "There is no other process on the card. F1 net.cpp:8] Check failed: error == cudaSuccess (2 vs. "
+     "0)  out of memory",
+     "caffe", "full", ABSENT, NULL, "nvidia-smi"},
+    {"detection with a batch of one", "yolo train --batch-size 1 --img 640: RuntimeError: CUDA out of memory.",
+     "pytorch", "full", ABSENT, "--imgsz", "torch.utils.checkpoint"},
+    {"the end of one word and the start of the next",
+     "I fine-tune the model with LoRA, RuntimeError: CUDA out of memory.", "pytorch", "full", ABSENT, "batch",
+     "enable_attention_slicing"},
+    {"a C++ program", "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n",
+     "cpp", "host_memory", ABSENT, "pieces", "chunksize"},
+    {"killed while offloading", "ZeRO-3 with offload on my server: it was killed, the host's memory is full",
+     "deepspeed", "host_memory", ABSENT, "NVMe", NULL},
+
+    /* what is said to be set already */
+    {"a batch that was already 1",
+     "the batch size was already 1, and still: RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB\n",
+     "pytorch", "full", ABSENT, NULL, "half the batch"},
+    {"a batch that was set to 1",
+     "python train.py --batch-size 16\nRuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB\nI have tried to "
+     "set batch to 1 and it is the same\n",
+     "pytorch", "full", ABSENT, NULL, "batch=8"},
+    {"a checkpoint that is saved",
+     "  File \"/opt/lib/bitsandbytes/nn/modules.py\", line 336, in _save_to_state_dict\n    x = undo(y)\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory.\n",
+     "pytorch", "full", ABSENT, "Save from host memory", NULL},
+    {"a pool that is full behind another error",
+     "2020-01-02 03:04:05.6: I tensorflow/core/common_runtime/bfc_allocator.cc:824] Stats:\nLimit: 15753943450\nInUse: "
+     "15753943296\nMaxInUse: 15753943296\nNumAllocs: 39\nMaxAllocSize: 1262254080\n\nInternalError: Dst tensor is not "
+     "initialized.\n",
+     "tensorflow", "full", ABSENT, NULL, "memory_growth"},
+
+    /* who speaks, and about what */
+    {"TensorFlow's runtime inside jaxlib",
+     "2021-10-15 15:02:17.5: E external/org_tensorflow/tensorflow/stream_executor/cuda/cuda_driver.cc:794] failed to "
+     "alloc 67108864 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n",
+     "jax", "host_memory", 64 * MIB, NULL, "dataset.shuffle"},
+    {"Java's permanent generation",
+     "val conf = new SparkConf()\nException in thread \"main\" java.lang.OutOfMemoryError: PermGen space\n", "java",
+     "limit", ABSENT, "MaxPermSize", "-Xmx"},
+    {"quantized weights in a web UI",
+     "  File \"C:\\text-generation-webui\\modules\\models.py\", line 389, in ExLlamav2_HF_loader\n    go()\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory.\n",
+     "pytorch", "full", ABSENT, "smaller model", "load_in_4bit"},
+    {"a planner of its own", "$ nnUNetv2_train 1 3d_fullres 0\ntorch.cuda.OutOfMemoryError: CUDA out of memory.\n",
+     "pytorch", "full", ABSENT, "gpu_memory_target", NULL},
+    {"TPU of TensorFlow",
+     "ERROR:tensorflow:Error recorded from training_loop: Compilation failure: Ran out of memory in memory space hbm. "
+     "Used 12.34G of 8.00G hbm. Exceeded hbm capacity by 4.34G.\n",
+     "tensorflow", "too_big", 12.34 * GIB, "per core", "NamedSharding"},
+    {"a comma instead of a point",
+     "I got `cuda out of memory, tried to allocate 50MiB(GPU 0; 1.96GiB totalcapacity;1.33GiB already allocated; "
+     "43.5MiB free;1.36 GiB reserved in total by Pytorch)`\n",
+     "pytorch", "full", 50 * MIB, NULL, NULL},
 };
 
 static plim_explanation explain(const char *text) {
@@ -278,8 +546,9 @@ static void every_rule_holds(void **state) {
 
 static void conditions_of_fixes_are_known_words(void **state) {
     (void)state;
-    for (size_t i = 0; i < plim__fix_row_count; i++)
-        if (!plim__conditions_known(plim__fix_rows[i].when)) fail_msg("unknown word in '%s'", plim__fix_rows[i].when);
+    for (size_t i = 0; i < plim__fix_row_count(); i++)
+        if (!plim__conditions_known(plim__fix_row_at(i)->when))
+            fail_msg("unknown word in '%s'", plim__fix_row_at(i)->when);
 }
 
 static void every_message_has_a_trigger(void **state) {
@@ -318,6 +587,14 @@ static void the_users_own_line_is_found(void **state) {
     assert_int_equal(x.place.step, 120);
     assert_int_equal(x.place.step_count, 500);
     assert_true(x.recurrence[0]);
+    /* paths that somebody has shortened */
+    x = explain(
+        "Traceback (most recent call last):\n  File \"train.py\", line 212, in <module>\n    loss.backward()\n  "
+        "File \"torch/_tensor.py\", line 525, in backward\n    torch.autograd.backward(\n  File "
+        "\".../torch/autograd/__init__.py\", line 90, in backward\n    run()\ntorch.OutOfMemoryError: CUDA out of "
+        "memory. Tried to allocate 3.06 GiB.");
+    assert_string_equal(x.place.file, "train.py");
+    assert_int_equal(x.place.line, 212);
 }
 
 static void figures_that_are_cut_or_garbled_are_not_guessed(void **state) {
@@ -329,8 +606,28 @@ static void figures_that_are_cut_or_garbled_are_not_guessed(void **state) {
                 "GiB already "
                 "allocated; 0.50 GiB free; 9.10 GiB reserved in total by PyTorch)");
     assert_true(x.found && !x.requested.known && x.unread[0]);
+    x = explain("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB. GPU 7 has a total capacity "
+                "of 95.00");
+    assert_true(x.found && x.requested.known && !x.capacity.known && strstr(x.unread, "cut off"));
     x = explain("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4194");
     assert_true(x.found && !x.requested.known && x.unread[0]);
+}
+
+/* At any width: a size needs a unit, dimensions need commas, bytes their word. */
+static void numbers_that_a_wrap_cut_are_one_number(void **state) {
+    (void)state;
+    plim_explanation x = explain("RuntimeError: CUDA out of memory. Tried to allocate 2\n0.00 MiB (GPU 0; 10.\n75 GiB "
+                                 "total capacity; 9.50 G\niB already allocated; 16.38 MiB free; 9.6\n2 GiB reserved "
+                                 "in total by PyTorch)\n");
+    assert_int_equal(x.requested.bytes, 20 << 20);
+    assert_int_equal(x.capacity.bytes, (uint64_t)(10.75 * (double)GIB));
+    assert_int_equal(x.allocated.bytes, (uint64_t)(9.5 * (double)GIB));
+    assert_true(x.reserved.known && x.reserved.bytes > x.allocated.bytes);
+    x = explain("OOM when allocating tensor with shape[64,102\n4,512] and type float on "
+                "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n");
+    assert_int_equal(x.requested.bytes, (uint64_t)64 * 1024 * 512 * 4);
+    x = explain("DefaultCPUAllocator: can't allocate memory: you tried to allocate 2097\n1520 bytes. Error code 12\n");
+    assert_int_equal(x.requested.bytes, 20971520);
 }
 
 static bool has_control(const char *text) {
@@ -385,6 +682,7 @@ int main(void) {
         cmocka_unit_test(control_characters_do_not_come_through),
         cmocka_unit_test(a_line_of_megabytes_is_read_to_its_end),
         cmocka_unit_test(pages_and_mails_are_read),
+        cmocka_unit_test(numbers_that_a_wrap_cut_are_one_number),
         cmocka_unit_test(figures_that_are_cut_or_garbled_are_not_guessed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,10 +63,14 @@ static void leaks_are_found_with_their_rate(void **state) {
     }
 }
 
+static double leak_in_a_shell(double t, double s) { return t < s - 0.5 ? 30 * mib * t : 6 * mib + 0.1 * mib * noise(); }
+
 static void a_short_leak_is_found(void **state) {
     (void)state;
     program(3, 10 * mib, steady);
     assert_leak(3);
+    program(6, 10 * mib, leak_in_a_shell);
+    assert_leak(30);
 }
 
 static double flat(double t, double s) { return (void)t, (void)s, 0; }

@@ -14,7 +14,7 @@ done
 grep -c "GPUs are left out" out | grep -qx 1 || grep -q "^GPU 0" out || fail "GPUs are neither shown nor excused once"
 "$program" top > out 2> err || fail "without a terminal it prints once"
 [ "$("$program" top --once --rows 3 --sort pid | grep -c '^ *[0-9]\+ ')" -eq 3 ] || fail "--rows"
-"$program" top --once --sort pid --rows 1 | grep -q '^ *1 ' || fail "--sort pid"
+grep -q '^ *1 ' <("$program" top --once --sort pid --rows 1) || fail "--sort pid"
 
 for bad in '--sort nonsense' '--rows 0' '--rows x' '--interval 0' '--interval nan' 'extra'; do
     "$program" top --once $bad > out 2> err

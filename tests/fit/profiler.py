@@ -1,6 +1,6 @@
 """The tensors of captured steps beside those that PyTorch's own profiler records when the same steps run for real.
 
-    profiler.py FOLDER-OF-THE-PACKAGE
+    profiler.py FOLDER-OF-THE-PACKAGE [--record captured.txt]
 
 For each model: every captured tensor is there, with its size, in its order, and so is its end; the peak of these tensors
 is the same. What is left over are numbers that the processor wraps into tensors and what its kernels take while they run;
@@ -174,8 +174,20 @@ def predicted(make, steps):
     return [size for size, _ in sort_outputs(list_, lambda e: e[1], lambda e: e[0])]
 
 
+def write(file, name, sizes, peak):
+    """The captured stream and the profiler's peak, for the test that has no PyTorch: "a" asked for, "f" given back (the
+    oldest live one of that size), "peak" the profiler's."""
+    file.write("model %s\n" % name)
+    for size in sizes:
+        file.write("%s %d\n" % ("a" if size > 0 else "f", abs(size)))
+    file.write("peak %d\n" % peak)
+
+
 def main():
     failed = 0
+    record_to = open(sys.argv[3], "w") if len(sys.argv) > 3 and sys.argv[2] == "--record" else None
+    if record_to:
+        record_to.write("# made by profiler.py with PyTorch %s\n" % torch.__version__)
     for name, (build, optimizer) in MODELS.items():
         make = program(build, optimizer)
         real = recorded(make, 2)
@@ -185,6 +197,8 @@ def main():
         peaks = peak_of(sizes), peak_of(tensors or []), peak_of([e[1] for e in real])
         good = tensors is not None and abs(peaks[0] / max(peaks[1], 1) - 1) <= 0.01
         failed += not good
+        if record_to and good:
+            write(record_to, name, sizes, peaks[1])
         order = "births and ends the same" if same else "births the same" if tensors else "DIFFERS"
         print("%-16s %4d tensors, %s; peak %d of %d (%+.2f %%), %d with kernels' own%s" % (
             name, sum(s > 0 for s in sizes), order, peaks[0], peaks[1], 100 * (peaks[0] / max(peaks[1], 1) - 1), peaks[2],

@@ -27,5 +27,5 @@ sed 's/model(torch/torch.relu if (torch.ones(9000, device="cuda") > 0).all() els
   "$folder/fits.py" > "$folder/depends.py"
 "$python" "$source/python/plimsoll/capture.py" "$folder/depends.py" -o "$folder/cut.trace" 2> "$folder/said" || exit 1
 grep -q 'depends.py:7' "$folder/said" || { echo "the line is not named:"; cat "$folder/said"; exit 1; }
-"$program" fit "$folder/cut.trace" | grep -q 'depends.py:7' || { echo "the prediction does not say that it is cut"; exit 1; }
+grep -q 'depends.py:7' <("$program" fit "$folder/cut.trace") || { echo "the prediction does not say that it is cut"; exit 1; }
 exit 0

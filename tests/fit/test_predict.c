@@ -20,7 +20,7 @@ static plim_prediction_result predict(const plim_graph *graph, plim_model_option
     plim_gpu gpu;
     plim_error error;
     if (card) assert_int_equal(plim_gpu_find(card, &gpu, &error), PLIM_OK);
-    assert_int_equal(plim_prediction_from_model(graph, &options, &prediction, &error), PLIM_OK);
+    assert_int_equal(plim_prediction_create(graph, &options, &prediction, &error), PLIM_OK);
     assert_int_equal(plim_prediction_run(prediction, card ? &gpu : NULL, &pool, &result, &error), PLIM_OK);
     plim_prediction_free(prediction);
     return result;
@@ -79,6 +79,66 @@ static void networks_need_what_pytorch_asks_for(void **state) {
         assert_true(error > -0.005 && error < 0.005);
         plim_graph_free(graph);
     }
+}
+
+static void the_limit_holds_for_every_stack(void **state) {
+    (void)state;
+    const char *names[] = {"resnet18", "mobilenet_v2", "gpt2-tiny"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        plim_graph *graph = zoo(names[i]);
+        plim_model_options options = {.batch = 32, .optimizer = PLIM_MODEL_ADAMW};
+        plim_pool_options pool = {0};
+        plim_prediction *prediction = NULL;
+        plim_prediction_result result;
+        plim_prediction_range range;
+        plim_gpu gpu;
+        assert_int_equal(plim_gpu_find("RTX 3060", &gpu, NULL), PLIM_OK);
+        assert_int_equal(plim_prediction_create(graph, &options, &prediction, NULL), PLIM_OK);
+        assert_int_equal(plim_prediction_find_range(prediction, &gpu, &pool, &range, NULL), PLIM_OK);
+        assert_int_equal(plim_prediction_run(prediction, &gpu, &pool, &result, NULL), PLIM_OK);
+        uint64_t reserved = result.replay.stats.reserved_peak;
+        assert_true(range.stacks >= 4 && range.fitting == range.stacks);
+        assert_true(range.least <= reserved && reserved <= range.most && range.least < range.most);
+        assert_int_equal(range.limit, range.most + result.libraries);
+        /* The same figures as without the range: the run does not depend on what was asked before. */
+        assert_int_equal(reserved, predict(graph, options, "RTX 3060").replay.stats.reserved_peak);
+        plim_prediction_free(prediction);
+        plim_graph_free(graph);
+    }
+}
+
+/* A card between the least and the most that the stacks need: some fit, not all. */
+static void a_card_in_the_range_fits_some_stacks_only(void **state) {
+    (void)state;
+    plim_graph *graph = zoo("mobilenet_v2");
+    plim_model_options options = {.batch = 32, .optimizer = PLIM_MODEL_ADAMW};
+    plim_pool_options pool = {0};
+    plim_prediction *prediction = NULL;
+    plim_prediction_range range;
+    plim_gpu gpu = {.name = "a card", .memory = 64 * 1024 * MIB, .capability = 86};
+    assert_int_equal(plim_prediction_create(graph, &options, &prediction, NULL), PLIM_OK);
+    size_t between = 0;
+    for (uint64_t memory = 2300; memory <= 3300; memory += 50) {
+        gpu.memory = memory * MIB;
+        assert_int_equal(plim_prediction_find_range(prediction, &gpu, &pool, &range, NULL), PLIM_OK);
+        assert_true(range.limit <= gpu.memory);
+        between += range.fitting > 0 && range.fitting < range.stacks;
+    }
+    assert_true(between > 0);
+    plim_prediction_free(prediction);
+    plim_graph_free(graph);
+}
+
+static void operators_without_a_row_are_named_once(void **state) {
+    (void)state;
+    plim_graph *graph = plim_graph_create();
+    plim_value x = plim_graph_input(graph, "x", PLIM_F32, 2, (const int64_t[]){4, 64});
+    const char *const ops[] = {"Softsign", "Celu", "Softsign", "Sign", "Relu"};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) x = plim_graph_apply(graph, ops[i], &x, 1);
+    plim_graph_output(graph, x, "y");
+    plim_prediction_result result = predict(graph, (plim_model_options){.batch = 4}, NULL);
+    assert_string_equal(result.notes, "operators that count as saving their inputs: Softsign, Celu, Sign");
+    plim_graph_free(graph);
 }
 
 static void every_cure_that_applies_is_simulated(void **state) {
@@ -159,6 +219,9 @@ int main(void) {
         cmocka_unit_test(weights_gradients_and_state_of_a_perceptron_are_exact),
         cmocka_unit_test(more_samples_need_more),
         cmocka_unit_test(networks_need_what_pytorch_asks_for),
+        cmocka_unit_test(the_limit_holds_for_every_stack),
+        cmocka_unit_test(a_card_in_the_range_fits_some_stacks_only),
+        cmocka_unit_test(operators_without_a_row_are_named_once),
         cmocka_unit_test(every_cure_that_applies_is_simulated),
         cmocka_unit_test(the_largest_batch_fits_and_a_larger_one_does_not),
         cmocka_unit_test(cards_are_found_by_every_spelling),

@@ -108,7 +108,7 @@ static void the_least_capacity_is_enough_and_one_less_is_not(void **state) {
         plim_pool_options options = {0};
         uint64_t least = 0;
         assert_int_equal(plim_pool_parse(setting->text, &options, NULL), PLIM_OK);
-        assert_int_equal(plim_replay_least(replay, &options, &least, NULL), PLIM_OK);
+        assert_int_equal(plim_replay_least_capacity(replay, &options, &least, NULL), PLIM_OK);
         assert_false(run(replay, setting->text, least).failed);
         assert_true(run(replay, setting->text, least - MIB).failed);
     }

@@ -63,11 +63,9 @@ static inline bytes tensor_head(const char *name, int dtype, int rank, const int
 }
 
 /* An initializer with raw data. */
-static inline void add_raw_tensor(bytes *graph, const char *name, int dtype, int rank, const int64_t *dims,
-                                  const void *data, size_t size) {
-    bytes t = tensor_head(name, dtype, rank, dims);
-    add_block(&t, 9, data, size);
-    add_message(graph, 5, &t);
+static inline void add_raw_tensor(bytes *graph, bytes head, const void *data, size_t size) {
+    add_block(&head, 9, data, size);
+    add_message(graph, 5, &head);
 }
 
 /* An input (11), output (12) or value info (13); a dimension of -1 is symbol "N", -2 is not told. */
@@ -121,7 +119,7 @@ static inline bytes small_model(int ir_version, int opset) {
     float w[2] = {1.5f, -2};
     add_node(&graph, "Add", "x", "w", "y");
     add_text(&graph, 2, "small");
-    add_raw_tensor(&graph, "w", 1, 1, (int64_t[]){2}, w, sizeof w);
+    add_raw_tensor(&graph, tensor_head("w", 1, 1, (int64_t[]){2}), w, sizeof w);
     add_value(&graph, 11, "x", 1, 2, (int64_t[]){-1, 2});
     add_value(&graph, 12, "y", 1, 2, (int64_t[]){-1, 2});
     return model_of(&graph, ir_version, opset);

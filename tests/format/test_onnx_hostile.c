@@ -35,7 +35,7 @@ static bytes rich_model(void) {
     add_node(&graph, "Reshape", "z", "c", "y");
     add_text(&graph, 2, "g");
     float numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    add_raw_tensor(&graph, "w", 1, 4, (int64_t[]){2, 1, 2, 2}, numbers, sizeof numbers);
+    add_raw_tensor(&graph, tensor_head("w", 1, 4, (int64_t[]){2, 1, 2, 2}), numbers, sizeof numbers);
     bytes values = tensor_head("s", 1, 1, (int64_t[]){1}), indices = tensor_head("", 7, 1, (int64_t[]){1});
     add_block(&values, 4, numbers, 4);
     add_block(&indices, 7, "\1", 1);

@@ -67,7 +67,7 @@ static void a_weight_listed_as_an_input_is_a_weight(void **state) {
     bytes graph = {0};
     float w[2] = {0};
     add_node(&graph, "Add", "x", "w", "y");
-    add_raw_tensor(&graph, "w", 1, 1, (int64_t[]){2}, w, sizeof w);
+    add_raw_tensor(&graph, tensor_head("w", 1, 1, (int64_t[]){2}), w, sizeof w);
     add_value(&graph, 11, "w", 1, 1, (int64_t[]){2});
     add_value(&graph, 11, "x", 1, 1, (int64_t[]){2});
     add_value(&graph, 12, "y", 1, 1, (int64_t[]){2});
@@ -331,14 +331,14 @@ static void broken_graphs_are_refused_by_name(void **state) {
 
 static void opsets_outside_the_range_are_refused(void **state) {
     (void)state;
-    bytes newer = small_model(10, 22), zero = small_model(8, 0), fine = small_model(10, 21), old = small_model(3, 6);
-    must_refuse(&newer, PLIM_UNSUPPORTED, "opset 22", "21");
+    bytes newer = small_model(10, 25), zero = small_model(8, 0), fine = small_model(10, 24), old = small_model(3, 6);
+    must_refuse(&newer, PLIM_UNSUPPORTED, "opset 25", "24");
     must_refuse(&zero, PLIM_CORRUPT, "opset", NULL);
     plim_graph_free(must_load(&fine));
     plim_graph_free(must_load(&old));
 }
 
-static void sequences_strings_and_functions_are_refused_by_name(void **state) {
+static void sequences_and_strings_are_refused_by_name(void **state) {
     (void)state;
     bytes graph = {0}, type = {0}, value_info = {0}, nothing = {0};
     add_message(&type, 4, &nothing);
@@ -354,11 +354,61 @@ static void sequences_strings_and_functions_are_refused_by_name(void **state) {
     add_text(&words, 6, "word");
     bytes strings = model_with(&words);
     must_refuse(&strings, PLIM_UNSUPPORTED, "node 'y' (Identity)", "'w' is a tensor of strings");
+}
 
-    bytes model = small_model(8, 17), function = {0};
-    add_text(&function, 1, "Add");
+/* --- functions ------------------------------------------------------------------------------------------------- */
+
+/* A function own::F of one input "a" and one output "b", and a model that is y = F(x); the function's node is `op` from
+ * one value to another. */
+static bytes model_with_function(const char *op, const char *domain, const char *from, const char *to) {
+    bytes graph = {0}, function = {0}, node = node_of(op, from, NULL, to), import = {0},
+          call = node_of("F", "x", NULL, "y");
+    if (domain) add_text(&node, 7, domain);
+    add_text(&call, 7, "own");
+    add_message(&graph, 1, &call);
+    add_value(&graph, 11, "x", 1, 1, (int64_t[]){3});
+    add_value(&graph, 12, "y", 1, 1, (int64_t[]){3});
+    add_text(&function, 1, "F");
+    add_text(&function, 4, "a");
+    add_text(&function, 5, "b");
+    add_message(&function, 7, &node);
+    add_text(&function, 10, "own");
+    bytes model = model_of(&graph, 8, 17);
+    add_text(&import, 1, "own");
+    add_int(&import, 2, 1);
+    add_message(&model, 8, &import);
     add_message(&model, 25, &function);
-    must_refuse(&model, PLIM_UNSUPPORTED, "node 'y' (Add)", "function '::Add'");
+    return model;
+}
+
+static void a_call_of_a_function_becomes_its_body(void **state) {
+    (void)state;
+    bytes model = model_with_function("Neg", NULL, "a", "b");
+    plim_graph *g = must_load(&model);
+    size_t found = 0;
+    for (size_t n = 0; n < g->nodes.count; n++)
+        found += !g->nodes.items[n].dead && strcmp(g->nodes.items[n].op_name, "Neg") == 0;
+    assert_int_equal(found, 1);
+    plim_graph_free(g);
+}
+
+static void functions_that_are_wrong_are_refused_by_name(void **state) {
+    (void)state;
+    bytes itself = model_with_function("F", "own", "a", "b");
+    must_refuse(&itself, PLIM_UNSUPPORTED, "do they call themselves?", "(F)");
+    bytes nothing = model_with_function("Neg", NULL, "c", "b");
+    must_refuse(&nothing, PLIM_CORRUPT, "function 'own::F'", "'c', which nothing produces");
+    bytes unmade = model_with_function("Neg", NULL, "a", "c");
+    must_refuse(&unmade, PLIM_CORRUPT, "function 'own::F'", "nothing produces its output 'b'");
+    bytes twice = model_with_function("Neg", NULL, "a", "b"), function = {0};
+    add_text(&function, 1, "F");
+    add_text(&function, 10, "own");
+    add_message(&twice, 25, &function);
+    must_refuse(&twice, PLIM_UNSUPPORTED, "two functions with the name 'own::F'", NULL);
+    bytes counts = small_model(8, 17), empty = {0};
+    add_text(&empty, 1, "Add");
+    add_message(&counts, 25, &empty);
+    must_refuse(&counts, PLIM_CORRUPT, "node 'y' (Add)", "takes 0 inputs");
 }
 
 static void an_unused_string_is_no_obstacle(void **state) {
@@ -377,7 +427,7 @@ static void an_input_that_contradicts_its_weight_is_refused(void **state) {
     (void)state;
     bytes graph = {0};
     add_node(&graph, "Neg", "w", NULL, "y");
-    add_raw_tensor(&graph, "w", 1, 1, (int64_t[]){1}, "abcd", 4);
+    add_raw_tensor(&graph, tensor_head("w", 1, 1, (int64_t[]){1}), "abcd", 4);
     add_value(&graph, 11, "w", 1, 1, (int64_t[]){2});
     add_value(&graph, 12, "y", 1, 1, (int64_t[]){2});
     bytes model = model_of(&graph, 3, 9);
@@ -473,7 +523,7 @@ static void weights_are_listed_from_their_headers(void **state) {
     add_text(&entry, 2, "not-there.bin");
     add_message(&outside, 13, &entry);
     add_int(&outside, 14, 1);
-    add_raw_tensor(&graph, "near", 1, 1, (int64_t[]){1}, "abcd", 4);
+    add_raw_tensor(&graph, tensor_head("near", 1, 1, (int64_t[]){1}), "abcd", 4);
     add_message(&graph, 5, &outside);
     bytes model = model_of(&graph, 8, 17);
     char path[] = "/tmp/plimsoll-onnx-XXXXXX";
@@ -530,7 +580,9 @@ int main(void) {
         cmocka_unit_test(impossible_shapes_are_refused),
         cmocka_unit_test(broken_graphs_are_refused_by_name),
         cmocka_unit_test(opsets_outside_the_range_are_refused),
-        cmocka_unit_test(sequences_strings_and_functions_are_refused_by_name),
+        cmocka_unit_test(a_call_of_a_function_becomes_its_body),
+        cmocka_unit_test(functions_that_are_wrong_are_refused_by_name),
+        cmocka_unit_test(sequences_and_strings_are_refused_by_name),
         cmocka_unit_test(an_unused_string_is_no_obstacle),
         cmocka_unit_test(an_input_that_contradicts_its_weight_is_refused),
         cmocka_unit_test(weights_stay_in_the_file_until_they_are_wanted),

@@ -91,7 +91,7 @@ static void a_zip_bomb_is_refused_in_bounded_memory(void **state) {
     assert_int_equal(size_of(&made), PLIM_CORRUPT);
     /* Many entries, one piece of data. */
     zip_add(&made, "a.npy", "abcdefgh", 8, 0, 0);
-    for (int i = 0; i < 1000; i++) zip_row(&made, "b.npy", 0, 0, 8, 8, 0);
+    for (int i = 0; i < 1000; i++) zip_row(&made, "b.npy", (struct zip_entry){0, 0, 8, 8, 0});
     zip_finish(&made);
     assert_int_equal(size_of(&made), PLIM_CORRUPT);
     assert_non_null(strstr(error.message, "overlap"));

@@ -18,19 +18,24 @@ static inline void put_number(plim__str *into, uint64_t number, int bytes) {
     for (int i = 0; i < bytes; i++) plim__str_addc(into, (char)(i < 8 ? number >> (8 * i) & 255 : 0));
 }
 
+struct zip_entry {
+    int method;
+    uint32_t crc;
+    uint64_t stored, size, offset;
+};
+
 /* One row of the directory for data that is already there. */
-static inline void zip_row(zip_made *zip, const char *name, int method, uint32_t crc, uint64_t stored, uint64_t size,
-                           uint64_t offset) {
+static inline void zip_row(zip_made *zip, const char *name, struct zip_entry e) {
     plim__str *d = &zip->directory;
     plim__str_addn(d, "PK\1\2\x14\0\x14\0\0\0", 10);
-    put_number(d, (uint64_t)method, 2);
+    put_number(d, (uint64_t)e.method, 2);
     put_number(d, 0, 4);
-    put_number(d, crc, 4);
-    put_number(d, stored, 4);
-    put_number(d, size, 4);
+    put_number(d, e.crc, 4);
+    put_number(d, e.stored, 4);
+    put_number(d, e.size, 4);
     put_number(d, strlen(name), 2);
     put_number(d, 0, 12);
-    put_number(d, offset, 4);
+    put_number(d, e.offset, 4);
     plim__str_add(d, name);
     zip->count++;
 }
@@ -54,7 +59,7 @@ static inline void zip_add(zip_made *zip, const char *name, const void *data, si
         stored = size;
     }
     uint32_t crc = (uint32_t)crc32(0, data, (uInt)size);
-    zip_row(zip, name, method, crc, stored, claim ? claim : size, zip->bytes.length);
+    zip_row(zip, name, (struct zip_entry){method, crc, stored, claim ? claim : size, zip->bytes.length});
     plim__str *b = &zip->bytes;
     plim__str_addn(b, "PK\3\4\x14\0\0\0", 8);
     put_number(b, (uint64_t)method, 2);

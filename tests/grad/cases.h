@@ -30,7 +30,7 @@ static plim_value plain(plim_graph *g, const char *name, enum kind kind) {
 static plim_value one_input(plim_graph *g, const char *op, enum kind kind, int variant) {
     (void)variant;
     plim_value x = plain(g, "x", kind);
-    return x < 0 ? x : plim_graph_apply(g, op, &x, 1);
+    return x < 0 ? x : plim__graph_apply(g, op, &x, 1);
 }
 
 /* Two shapes that broadcast, or do not. */
@@ -45,7 +45,7 @@ static void pair(plim_graph *g, enum kind kind, int variant, plim_value *a, plim
 static plim_value two_inputs(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value in[2];
     pair(g, kind, variant, &in[0], &in[1]);
-    int32_t n = plim_graph_node(g, op, NULL, in, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 2, 1);
     if (strcmp(op, "Mod") == 0) plim_graph_set_int(g, n, "fmod", 1);
     return plim_graph_node_output(g, n, 0);
 }
@@ -54,7 +54,7 @@ static plim_value three_inputs(plim_graph *g, const char *op, enum kind kind, in
     plim_value in[3];
     pair(g, kind, variant, &in[0], &in[1]);
     in[2] = kind == WIDE ? real_input(g, "c", DIMS(3, 5)) : plim_graph_apply(g, "Cos", &in[0], 1);
-    return plim_graph_apply(g, op, in, 3);
+    return plim__graph_apply(g, op, in, 3);
 }
 
 static plim_value slopes(plim_graph *g, const char *op, enum kind kind, int variant) { /* PRelu broadcasts one way */
@@ -64,7 +64,7 @@ static plim_value slopes(plim_graph *g, const char *op, enum kind kind, int vari
                        : kind == IRREGULAR ? real_input(g, "s", DIMS(17, 23, 31))
                        : kind == EMPTY     ? real_input(g, "s", DIMS(1, 1, 7))
                                            : real_input(g, "s", DIMS(3, 5, 7))};
-    return plim_graph_apply(g, op, in, 2);
+    return plim__graph_apply(g, op, in, 2);
 }
 
 /* Bounds that are constants (variant 0) or computed. */
@@ -78,7 +78,7 @@ static plim_value clip(plim_graph *g, const char *op, enum kind kind, int varian
         in[1] = plim_graph_parameter(g, "low", PLIM_F32, 0, NULL, &low);
         in[2] = plim_graph_parameter(g, "high", PLIM_F32, 0, NULL, &high);
     }
-    return plim_graph_apply(g, op, in, variant == 2 ? 2 : 3);
+    return plim__graph_apply(g, op, in, variant == 2 ? 2 : 3);
 }
 
 static plim_value choice(plim_graph *g, const char *op, enum kind kind, int variant) {
@@ -87,7 +87,7 @@ static plim_value choice(plim_graph *g, const char *op, enum kind kind, int vari
     pair(g, kind, variant, &a, &b);
     zero = plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &number);
     plim_value condition = plim_graph_apply(g, "Greater", (plim_value[]){a, zero}, 2);
-    return plim_graph_apply(g, op, (plim_value[]){condition, a, b}, 3);
+    return plim__graph_apply(g, op, (plim_value[]){condition, a, b}, 3);
 }
 
 static plim_value casts(plim_graph *g, const char *op, enum kind kind, int variant) {
@@ -96,7 +96,7 @@ static plim_value casts(plim_graph *g, const char *op, enum kind kind, int varia
     if (x < 0) return x;
     bool like = strcmp(op, "CastLike") == 0;
     plim_value in[] = {x, plim_graph_constant(g, NULL, PLIM_F64, 0, NULL, &number)};
-    int32_t wide = plim_graph_node(g, op, NULL, in, like ? 2 : 1, 1);
+    int32_t wide = plim__graph_node(g, op, NULL, in, like ? 2 : 1, 1);
     if (!like) plim_graph_set_int(g, wide, "to", PLIM_F64);
     plim_value y = plim_graph_node_output(g, wide, 0);
     int32_t back = plim_graph_node(g, "Cast", NULL, &y, 1, 1);
@@ -108,7 +108,7 @@ static plim_value casts(plim_graph *g, const char *op, enum kind kind, int varia
 static plim_value gelu(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, 1);
     if (variant) plim_graph_set_string(g, n, "approximate", "tanh");
     return plim_graph_node_output(g, n, 0);
 }
@@ -116,7 +116,7 @@ static plim_value gelu(plim_graph *g, const char *op, enum kind kind, int varian
 static plim_value sloped(plim_graph *g, const char *op, enum kind kind, int variant) { /* alpha above and below zero */
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, 1);
     plim_graph_set_float(g, n, "alpha", variant ? -0.3f : 0.7f);
     return plim_graph_node_output(g, n, 0);
 }
@@ -129,7 +129,7 @@ static plim_value reduction(plim_graph *g, const char *op, enum kind kind, int v
     if (x < 0 || (kind == EMPTY && strcmp(op, "ReduceSum") != 0 && strcmp(op, "ReduceL1") != 0)) return PLIM_NO_VALUE;
     if (kind == IRREGULAR && variant == 0) return PLIM_NO_VALUE;
     plim_value in[] = {x, list(g, variant == 0 ? 2 : 1, axes[variant])};
-    int32_t n = plim_graph_node(g, op, NULL, in, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 2, 1);
     plim_graph_set_int(g, n, "keepdims", variant & 1);
     return plim_graph_node_output(g, n, 0);
 }
@@ -137,7 +137,7 @@ static plim_value reduction(plim_graph *g, const char *op, enum kind kind, int v
 static plim_value along_axis(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, 1);
     plim_graph_set_int(g, n, "axis", variant);
     return plim_graph_node_output(g, n, 0);
 }
@@ -145,7 +145,7 @@ static plim_value along_axis(plim_graph *g, const char *op, enum kind kind, int 
 static plim_value norm_of_axis(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, 1);
     plim_graph_set_int(g, n, "axis", variant & 1);
     plim_graph_set_int(g, n, "p", 1 + variant / 2);
     return plim_graph_node_output(g, n, 0);
@@ -155,7 +155,7 @@ static plim_value cumulative(plim_graph *g, const char *op, enum kind kind, int 
     int64_t axis = 1;
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, ints(g, 0, NULL, &axis)}, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, ints(g, 0, NULL, &axis)}, 2, 1);
     plim_graph_set_int(g, n, "exclusive", variant & 1);
     plim_graph_set_int(g, n, "reverse", variant >> 1);
     return plim_graph_node_output(g, n, 0);
@@ -186,14 +186,14 @@ static plim_value movement(plim_graph *g, const char *op, enum kind kind, int va
         how = list(g, 1, (int64_t[]){1});
     }
     if (strcmp(op, "CenterCropPad") == 0) how = list(g, 3, (int64_t[]){a ? a + 3 : 0, b - 1, c});
-    return plim_graph_apply(g, op, (plim_value[]){x, how}, how < 0 ? 1 : 2);
+    return plim__graph_apply(g, op, (plim_value[]){x, how}, how < 0 ? 1 : 2);
 }
 
 static plim_value transpose(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const int64_t orders[][3] = {{2, 0, 1}, {1, 0, 2}};
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, 1);
     plim_graph_set_ints(g, n, "perm", orders[variant], 3);
     return plim_graph_node_output(g, n, 0);
 }
@@ -204,7 +204,7 @@ static plim_value slice(plim_graph *g, const char *op, enum kind kind, int varia
     if (x < 0) return x;
     plim_value in[] = {x, list(g, 1, &steps[variant][0]), list(g, 1, &steps[variant][1]),
                        list(g, 1, (int64_t[]){kind == EMPTY ? 2 : 1}), list(g, 1, &steps[variant][2])};
-    return plim_graph_apply(g, op, in, 5);
+    return plim__graph_apply(g, op, in, 5);
 }
 
 static plim_value split(plim_graph *g, const char *op, enum kind kind, int variant) {
@@ -212,7 +212,7 @@ static plim_value split(plim_graph *g, const char *op, enum kind kind, int varia
     int64_t last = of_kind(kind, 4, 28);
     plim_value x = kind == IRREGULAR ? real_input(g, "x", DIMS(17, 31)) : real_input(g, "x", DIMS(3, 3 + last));
     (void)variant;
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, list(g, 3, (int64_t[]){2, 1, last})}, 2, 3);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, list(g, 3, (int64_t[]){2, 1, last})}, 2, 3);
     plim_graph_set_int(g, n, "axis", 1);
     plim_value parts[] = {plim_graph_node_output(g, n, 0), plim_graph_node_output(g, n, 2)};
     int32_t joined = plim_graph_node(g, "Concat", NULL, (plim_value[]){parts[1], x, parts[0]}, 3, 1);
@@ -223,7 +223,7 @@ static plim_value split(plim_graph *g, const char *op, enum kind kind, int varia
 static plim_value concat(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value in[] = {plain(g, "x", kind), plain(g, "y", kind)};
     if (in[0] < 0) return PLIM_NO_VALUE;
-    int32_t n = plim_graph_node(g, op, NULL, in, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 2, 1);
     plim_graph_set_int(g, n, "axis", variant);
     return plim_graph_node_output(g, n, 0);
 }
@@ -235,7 +235,7 @@ static plim_value pad(plim_graph *g, const char *op, enum kind kind, int variant
     if (x < 0 || (kind == EMPTY && variant != 0)) return PLIM_NO_VALUE;
     plim_value in[] = {x, list(g, 6, (int64_t[]){0, 2, 1, 0, 3, variant ? 2 : -1}),
                        plim_graph_parameter(g, "fill", PLIM_F32, 0, NULL, &fill)};
-    int32_t n = plim_graph_node(g, op, NULL, in, variant == 3 ? 3 : 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, variant == 3 ? 3 : 2, 1);
     plim_graph_set_string(g, n, "mode", modes[variant]);
     return plim_graph_node_output(g, n, 0);
 }
@@ -252,7 +252,7 @@ static plim_value resize(plim_graph *g, const char *op, enum kind kind, int vari
     plim_value x = kind == IRREGULAR ? real_input(g, "x", DIMS(1, 17, 23, 31)) : real_input(g, "x", DIMS(2, 3, 5, 6)),
                s = plim_graph_constant(g, NULL, PLIM_F32, DIMS(4), scales);
     plim_value in[] = {x, old ? s : PLIM_NO_VALUE, s};
-    int32_t n = plim_graph_node(g, op, NULL, in, old ? 2 : 3, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, old ? 2 : 3, 1);
     plim_graph_set_string(g, n, "mode", old ? modes[variant] : modes[variant / 4]);
     if (!old) plim_graph_set_string(g, n, "coordinate_transformation_mode", how[variant % 4]);
     if (!old && variant == 5) plim_graph_set_int(g, n, "antialias", 1);
@@ -266,7 +266,7 @@ static plim_value space(plim_graph *g, const char *op, enum kind kind, int varia
     plim_value x = !irregular ? real_input(g, "x", DIMS(batch, 8, 4, 6))
                    : deep     ? real_input(g, "x", DIMS(1, 9 * 17, 23, 3))
                               : real_input(g, "x", DIMS(1, 17, 9, 33));
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, 1);
     plim_graph_set_int(g, n, "blocksize", irregular ? 3 : 2);
     if (deep && variant) plim_graph_set_string(g, n, "mode", "CRD");
     return plim_graph_node_output(g, n, 0);
@@ -279,7 +279,7 @@ static plim_value reversed(plim_graph *g, const char *op, enum kind kind, int va
     (void)variant;
     plim_value x =
         kind == IRREGULAR ? real_input(g, "x", DIMS(17, 23, 31)) : real_input(g, "x", DIMS(3, 5, kind ? 0 : 2));
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, list(g, kind == IRREGULAR ? 23 : 5, lengths)}, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, list(g, kind == IRREGULAR ? 23 : 5, lengths)}, 2, 1);
     plim_graph_set_int(g, n, "time_axis", 0);
     plim_graph_set_int(g, n, "batch_axis", 1);
     return plim_graph_node_output(g, n, 0);
@@ -299,7 +299,7 @@ static plim_value einsum(plim_graph *g, const char *op, enum kind kind, int vari
     if (variant == 4) a = real_input(g, "c", DIMS(7, 7));
     if (variant == 6) a = real_input(g, "c", DIMS(6, 6)), count = 1;
     if (variant == 7) a = real_input(g, "c", DIMS(4, 4, 3)), count = 1;
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){a, b}, count, 1);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){a, b}, count, 1);
     plim_graph_set_string(g, n, "equation", equations[variant]);
     return plim_graph_node_output(g, n, 0);
 }
@@ -314,7 +314,7 @@ static plim_value gather(plim_graph *g, const char *op, enum kind kind, int vari
     plim_value at = elements ? ints(g, DIMS(3, rows, 2), (int64_t[]){0, 2, 2, 1, -1, 1, 0, 2, 2, 1, 0, 1})
                              : ints(g, DIMS(2, 3), (int64_t[]){0, 2, 2, -1, 1, 0});
     int axis = kind == EMPTY ? 2 : variant;
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, at}, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, at}, 2, 1);
     plim_graph_set_int(g, n, "axis", axis);
     return plim_graph_node_output(g, n, 0);
 }
@@ -325,7 +325,7 @@ static plim_value gather_nd(plim_graph *g, const char *op, enum kind kind, int v
     plim_value x = real_input(g, "x", DIMS(3, 5, c));
     plim_value at = variant ? ints(g, DIMS(3, 2, 1), (int64_t[]){0, 4, 1, 1, -1, 2})
                             : ints(g, DIMS(3, 2), (int64_t[]){2, 2, 0, 4, 2, 2});
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, at}, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, at}, 2, 1);
     plim_graph_set_int(g, n, "batch_dims", variant);
     return plim_graph_node_output(g, n, 0);
 }
@@ -345,7 +345,7 @@ static plim_value scatter(plim_graph *g, const char *op, enum kind kind, int var
         in[1] = ints(g, DIMS(2, width), (int64_t[]){0, 2, twice ? 0 : 1, twice ? 2 : 3});
         in[2] = real_input(g, "u", DIMS(2, width));
     }
-    int32_t n = plim_graph_node(g, op, NULL, in, 3, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 3, 1);
     if (variant) plim_graph_set_string(g, n, "reduction", reductions[variant]);
     return plim_graph_node_output(g, n, 0);
 }
@@ -353,7 +353,7 @@ static plim_value scatter(plim_graph *g, const char *op, enum kind kind, int var
 static plim_value top_k(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, list(g, 1, (int64_t[]){3})}, 2, variant ? 1 : 2);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, list(g, 1, (int64_t[]){3})}, 2, variant ? 1 : 2);
     plim_graph_set_int(g, n, "axis", 2);
     return plim_graph_node_output(g, n, 0);
 }
@@ -368,7 +368,7 @@ static plim_value one_hot(plim_graph *g, const char *op, enum kind kind, int var
                                               : 6,
                             classes),
                        ints(g, 0, NULL, &depth), real_input(g, "values", DIMS(2))};
-    int32_t n = plim_graph_node(g, op, NULL, in, 3, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 3, 1);
     plim_graph_set_int(g, n, "axis", -variant);
     return plim_graph_node_output(g, n, 0);
 }
@@ -378,7 +378,7 @@ static plim_value compress(plim_graph *g, const char *op, enum kind kind, int va
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
     plim_value condition = plim_graph_constant(g, NULL, PLIM_BOOL, DIMS(5), kept);
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, condition}, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, condition}, 2, 1);
     if (variant) plim_graph_set_int(g, n, "axis", variant == 2 ? -1 : 1);
     return plim_graph_node_output(g, n, 0);
 }

@@ -30,7 +30,7 @@ static plim_value conv(plim_graph *g, const char *op, enum kind kind, int varian
     int64_t out = variant == 1 ? c : 6;
     plim_value w =
         turned ? real_input(g, "w", DIMS(c, out / group, 3, 3)) : real_input(g, "w", DIMS(out, c / group, 3, 3));
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, w, real_input(g, "b", DIMS(out))}, 3, 1);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, w, real_input(g, "b", DIMS(out))}, 3, 1);
     set_window(g, n, 0, variant == 2 ? 2 : 1, 1, variant == 2 ? 0 : 1);
     plim_graph_set_int(g, n, "group", group);
     return plim_graph_node_output(g, n, 0);
@@ -40,7 +40,7 @@ static plim_value pool(plim_graph *g, const char *op, enum kind kind, int varian
     plim_value x = image(g, kind, 3);
     if (x < 0) return x;
     bool maximum = strcmp(op, "MaxPool") == 0, norm = strcmp(op, "LpPool") == 0;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, maximum && variant == 2 ? 2 : 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, maximum && variant == 2 ? 2 : 1);
     set_window(g, n, 3, 2, variant == 1, 1);
     if (!maximum && !norm && variant == 1) plim_graph_set_int(g, n, "count_include_pad", 1);
     if (norm) plim_graph_set_int(g, n, "p", 1 + variant);
@@ -59,7 +59,7 @@ static plim_value pool(plim_graph *g, const char *op, enum kind kind, int varian
 static plim_value global_pool(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = image(g, kind, 3);
     (void)variant;
-    return x < 0 ? x : plim_graph_apply(g, op, &x, 1);
+    return x < 0 ? x : plim__graph_apply(g, op, &x, 1);
 }
 
 /* The second variant has an output larger than what was pooled, the third a smaller one. */
@@ -72,7 +72,7 @@ static plim_value unpool(plim_graph *g, const char *op, enum kind kind, int vari
         kind == IRREGULAR ? real_input(g, "x", DIMS(1, 1, 17, 23)) : real_input(g, "x", DIMS(1, 1, 2, 2)),
         kind == IRREGULAR ? ints(g, DIMS(1, 1, 17, 23), places) : ints(g, DIMS(1, 1, 2, 2), (int64_t[]){5, 2, 8, 15}),
         list(g, 4, sizes[variant])};
-    int32_t n = plim_graph_node(g, op, NULL, in, variant ? 3 : 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, variant ? 3 : 2, 1);
     set_window(g, n, 2, 2, 0, 0);
     return plim_graph_node_output(g, n, 0);
 }
@@ -91,7 +91,7 @@ static plim_value batch_norm(plim_graph *g, const char *op, enum kind kind, int 
                                     : plim_graph_constant(g, NULL, PLIM_F32, 1, &c, mean),
                        variant == 1 ? plim_graph_parameter(g, "variance", PLIM_F32, 1, &c, variance)
                                     : plim_graph_constant(g, NULL, PLIM_F32, 1, &c, variance)};
-    int32_t n = plim_graph_node(g, op, NULL, in, 5, variant > 1 ? 3 : 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 5, variant > 1 ? 3 : 1);
     plim_graph_set_int(g, n, "training_mode", variant > 1);
     plim_value y = plim_graph_node_output(g, n, 0);
     return plim_graph_apply(g, variant == 3 ? "Relu" : "Tanh", &y, 1);
@@ -103,7 +103,7 @@ static plim_value batch_norm_train(plim_graph *g, const char *op, enum kind kind
     int64_t c = channels_of(kind, 5);
     if (x < 0 || kind == EMPTY) return PLIM_NO_VALUE;
     plim_value in[] = {x, real_input(g, "scale", 1, &c), real_input(g, "bias", 1, &c)};
-    int32_t n = plim_graph_node(g, op, NULL, in, 3, 3);
+    int32_t n = plim__graph_node(g, op, NULL, in, 3, 3);
     return plim_graph_apply(g, "Tanh", (plim_value[]){plim_graph_node_output(g, n, 0)}, 1);
 }
 
@@ -113,8 +113,8 @@ static plim_value layer_norm(plim_graph *g, const char *op, enum kind kind, int 
     int64_t width = kind == IRREGULAR ? 31 : 7;
     if (x < 0) return x;
     int32_t n =
-        plim_graph_node(g, op, NULL, (plim_value[]){x, real_input(g, "s", 1, &width), real_input(g, "b", 1, &width)},
-                        variant ? 3 : 2, variant == 2 ? 3 : 1);
+        plim__graph_node(g, op, NULL, (plim_value[]){x, real_input(g, "s", 1, &width), real_input(g, "b", 1, &width)},
+                         variant ? 3 : 2, variant == 2 ? 3 : 1);
     plim_value y = plim_graph_node_output(g, n, 0);
     if (variant == 0) y = plim_graph_apply(g, "Add", (plim_value[]){y, real_input(g, "r", 1, &width)}, 2);
     for (size_t i = 1; variant == 2 && i < 3; i++)
@@ -130,7 +130,7 @@ static plim_value channel_norm(plim_graph *g, const char *op, enum kind kind, in
     if (x < 0) return x;
     if (groups) c = kind == IRREGULAR ? 17 : 3; /* until opset 21, a scale a group */
     plim_value in[] = {x, real_input(g, "s", 1, &c), real_input(g, "b", 1, &c)};
-    int32_t n = plim_graph_node(g, op, NULL, in, 3, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 3, 1);
     if (groups) plim_graph_set_int(g, n, "num_groups", c);
     return plim_graph_node_output(g, n, 0);
 }
@@ -138,7 +138,7 @@ static plim_value channel_norm(plim_graph *g, const char *op, enum kind kind, in
 static plim_value local_response(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = image(g, kind, 7);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, 1);
     plim_graph_set_int(g, n, "size", 3 + variant);
     plim_graph_set_float(g, n, "alpha", 0.5f);
     return plim_graph_node_output(g, n, 0);
@@ -147,7 +147,7 @@ static plim_value local_response(plim_graph *g, const char *op, enum kind kind, 
 static plim_value mean_variance(plim_graph *g, const char *op, enum kind kind, int variant) {
     plim_value x = image(g, kind == EMPTY ? WIDE : kind, 3);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, &x, 1, 1);
+    int32_t n = plim__graph_node(g, op, NULL, &x, 1, 1);
     if (variant) plim_graph_set_ints(g, n, "axes", (int64_t[]){2, 3}, 2);
     return plim_graph_node_output(g, n, 0);
 }
@@ -172,7 +172,7 @@ static plim_value matmul(plim_graph *g, const char *op, enum kind kind, int vari
         a = real_input(g, "a", wide[variant].a_rank, wide[variant].a);
         b = real_input(g, "b", wide[variant].b_rank, wide[variant].b);
     }
-    return plim_graph_apply(g, op, (plim_value[]){a, b}, 2);
+    return plim__graph_apply(g, op, (plim_value[]){a, b}, 2);
 }
 
 static plim_value gemm(plim_graph *g, const char *op, enum kind kind, int variant) {
@@ -186,7 +186,7 @@ static plim_value gemm(plim_graph *g, const char *op, enum kind kind, int varian
     plim_value c = kind == WIDE && ta ? real_input(g, "c", DIMS(m, 1))
                    : kind == WIDE     ? real_input(g, "c", DIMS(n))
                                       : real_input(g, "c", DIMS(m, n));
-    int32_t node = plim_graph_node(g, op, NULL, (plim_value[]){a, b, c}, 3, 1);
+    int32_t node = plim__graph_node(g, op, NULL, (plim_value[]){a, b, c}, 3, 1);
     plim_graph_set_int(g, node, "transA", ta);
     plim_graph_set_int(g, node, "transB", tb);
     plim_graph_set_float(g, node, "alpha", 0.5f);
@@ -205,10 +205,22 @@ static plim_value fused(plim_graph *g, const char *op, enum kind kind, int varia
             k = kind == IRREGULAR ? 23 : 5, width = kind == IRREGULAR ? 31 : 4;
     plim_value in[] = {real_input(g, "x", DIMS(rows, k)), real_input(g, "w", DIMS(k, width)),
                        real_input(g, "b", DIMS(width)), real_input(g, "r", DIMS(rows, width))};
-    int32_t n = plim_graph_node(g, op, NULL, in, product ? 3 : 4, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, product ? 3 : 4, 1);
     if (activations[variant]) plim_graph_set_string(g, n, "activation", activations[variant]);
     plim_graph_set_float(g, n, "activation_alpha", variant == 7 ? -0.5f : variant == 1 ? 0 : 1);
     plim_graph_set_float(g, n, "activation_beta", 0.5f);
+    return plim_graph_node_output(g, n, 0);
+}
+
+/* Over the last axis, or the last two. */
+static plim_value rms_norm(plim_graph *g, const char *op, enum kind kind, int variant) {
+    int64_t rows = kind == IRREGULAR ? 17 : kind == EMPTY ? 0 : 5, width = kind == IRREGULAR ? 23 : 4;
+    if (kind == WIDE) return PLIM_NO_VALUE;
+    plim_value x = real_input(g, "x", DIMS(rows, 3, width)),
+               scale = variant ? real_input(g, "scale", DIMS(3, width)) : real_input(g, "scale", DIMS(width));
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, scale}, 2, 1);
+    plim_graph_set_int(g, n, "axis", variant ? 1 : -1);
+    plim_graph_set_float(g, n, "epsilon", 1e-3f);
     return plim_graph_node_output(g, n, 0);
 }
 
@@ -225,7 +237,7 @@ static plim_value attention(plim_graph *g, const char *op, enum kind kind, int v
     plim_value in[] = {real_input(g, "q", DIMS(batch, heads, queries, 4)),
                        real_input(g, "k", DIMS(batch, heads, 4, keys)), real_input(g, "v", DIMS(batch, heads, keys, 7)),
                        mask};
-    int32_t n = plim_graph_node(g, op, NULL, in, mask < 0 ? 3 : 4, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, mask < 0 ? 3 : 4, 1);
     plim_graph_set_float(g, n, "scale", 0.5f);
     plim_graph_set_int(g, n, "causal", variant == 1 || (variant == 3 && kind == WIDE));
     return plim_graph_node_output(g, n, 0);
@@ -246,7 +258,7 @@ static plim_value class_loss(plim_graph *g, const char *op, enum kind kind, int 
     for (int i = 0; i < 23; i++) weights[i] = 0.25f + 0.1f * (float)(i % 4);
     plim_value in[] = {real_input(g, "x", DIMS(rows, classes)), ints(g, DIMS(rows), labels),
                        plim_graph_constant(g, NULL, PLIM_F32, DIMS(classes), weights)};
-    int32_t n = plim_graph_node(g, op, NULL, in, 3, own ? 3 : variant == 3 ? 2 : 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 3, own ? 3 : variant == 3 ? 2 : 1);
     if (!own) plim_graph_set_string(g, n, "reduction", reductions[variant]);
     plim_graph_set_int(g, n, "ignore_index", -100);
     plim_value y = plim_graph_node_output(g, n, 0);
@@ -262,7 +274,7 @@ static plim_value linear_loss(plim_graph *g, const char *op, enum kind kind, int
     plim_value in[] = {real_input(g, "x", DIMS(rows, k)),
                        variant ? real_input(g, "w", DIMS(classes, k)) : real_input(g, "w", DIMS(k, classes)),
                        ints(g, DIMS(rows), labels), real_input(g, "b", DIMS(classes))};
-    int32_t n = plim_graph_node(g, op, NULL, in, 4, 3);
+    int32_t n = plim__graph_node(g, op, NULL, in, 4, 3);
     plim_graph_set_int(g, n, "transB", variant);
     plim_graph_set_int(g, n, "ignore_index", -100);
     return plim_graph_node_output(g, n, 0);
@@ -276,7 +288,7 @@ static plim_value element_loss(plim_graph *g, const char *op, enum kind kind, in
     for (int i = 0; i < 17 * 23; i++) targets[i] = (float)(i * 7 % 11) / 11;
     plim_value in[] = {real_input(g, "x", 3, shapes[kind]),
                        plim_graph_constant(g, NULL, PLIM_F32, 3, shapes[kind], targets)};
-    int32_t n = plim_graph_node(g, op, NULL, in, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, in, 2, 1);
     plim_graph_set_string(g, n, "kind", kinds[variant]);
     plim_graph_set_float(g, n, "delta", 0.3f);
     return plim_graph_node_output(g, n, 0);
@@ -316,7 +328,7 @@ static plim_value recurrent(plim_graph *g, const char *op, enum kind kind, int v
                        PLIM_NO_VALUE};
     if (lstm) in[6] = first ? real_input(g, "c", DIMS(b, d, h)) : real_input(g, "c", DIMS(d, b, h));
     if (lstm && variant == 7) in[7] = real_input(g, "p", DIMS(d, 3 * h));
-    int32_t n = plim_graph_node(g, op, NULL, in, lstm ? 8 : 6, lstm ? 3 : 2);
+    int32_t n = plim__graph_node(g, op, NULL, in, lstm ? 8 : 6, lstm ? 3 : 2);
     plim_graph_set_int(g, n, "hidden_size", h);
     plim_graph_set_string(g, n, "direction", direction);
     if (first) plim_graph_set_int(g, n, "layout", 1);
@@ -335,7 +347,7 @@ static plim_value triangle(plim_graph *g, const char *op, enum kind kind, int va
     int64_t above = 1;
     plim_value x = plain(g, "x", kind);
     if (x < 0) return x;
-    int32_t n = plim_graph_node(g, op, NULL, (plim_value[]){x, ints(g, 0, NULL, &above)}, 2, 1);
+    int32_t n = plim__graph_node(g, op, NULL, (plim_value[]){x, ints(g, 0, NULL, &above)}, 2, 1);
     plim_graph_set_int(g, n, "upper", variant);
     return plim_graph_node_output(g, n, 0);
 }
@@ -347,14 +359,14 @@ static plim_value determinant(plim_graph *g, const char *op, enum kind kind, int
                    : kind == IRREGULAR ? real_input(g, "x", DIMS(17, 5, 5))
                    : kind == EMPTY     ? real_input(g, "x", DIMS(0, 3, 3))
                                        : real_input(g, "x", DIMS(2, 4, 4));
-    return plim_graph_apply(g, op, &x, 1);
+    return plim__graph_apply(g, op, &x, 1);
 }
 
 static plim_value ones_like(plim_graph *g, const char *op, enum kind kind, int variant) {
     (void)variant;
     if (kind == WIDE) return PLIM_NO_VALUE;
     plim_value x = kind == IRREGULAR ? real_input(g, "x", DIMS(17, 23)) : real_input(g, "x", DIMS(kind ? 0 : 3, 4));
-    return plim_graph_apply(g, "Add", (plim_value[]){plim_graph_apply(g, op, &x, 1), x}, 2);
+    return plim_graph_apply(g, "Add", (plim_value[]){plim__graph_apply(g, op, &x, 1), x}, 2);
 }
 
 /* Modes × paddings × corners; the grid reaches beyond the image. */
@@ -370,7 +382,7 @@ static plim_value grid_sample(plim_graph *g, const char *op, enum kind kind, int
         in[0] = real_input(g, "y", DIMS(n, 2, 3, 4, 5));
         in[1] = real_input(g, "places", DIMS(n, 2, 3, 2, 3));
     }
-    int32_t node = plim_graph_node(g, op, NULL, in, 2, 1);
+    int32_t node = plim__graph_node(g, op, NULL, in, 2, 1);
     plim_graph_set_string(g, node, "mode", variant == 18 ? "linear" : modes[variant / 6]);
     plim_graph_set_string(g, node, "padding_mode", paddings[variant / 2 % 3]);
     plim_graph_set_int(g, node, "align_corners", variant & 1);
@@ -383,7 +395,7 @@ static plim_value affine_grid(plim_graph *g, const char *op, enum kind kind, int
     int64_t n = kind == EMPTY ? 0 : 2,
             size[] = {n, 1, kind == IRREGULAR ? 17 : 3, kind == IRREGULAR ? 23 : 4, kind == IRREGULAR ? 31 : 2};
     plim_value theta = deep ? real_input(g, "theta", DIMS(n, 3, 4)) : real_input(g, "theta", DIMS(n, 2, 3));
-    int32_t node = plim_graph_node(g, op, NULL, (plim_value[]){theta, list(g, deep ? 5 : 4, size)}, 2, 1);
+    int32_t node = plim__graph_node(g, op, NULL, (plim_value[]){theta, list(g, deep ? 5 : 4, size)}, 2, 1);
     plim_graph_set_int(g, node, "align_corners", variant & 1);
     return plim_graph_node_output(g, node, 0);
 }
@@ -396,7 +408,7 @@ static plim_value col2im(plim_graph *g, const char *op, enum kind kind, int vari
             columns = (wide + 2 * pad - 3) / stride + 1;
     plim_value x = real_input(g, "x", DIMS(n, 2 * 6, rows * columns));
     plim_value in[] = {x, list(g, 2, (int64_t[]){high, wide}), list(g, 2, (int64_t[]){2, 3})};
-    int32_t node = plim_graph_node(g, op, NULL, in, 3, 1);
+    int32_t node = plim__graph_node(g, op, NULL, in, 3, 1);
     plim_graph_set_ints(g, node, "strides", (int64_t[]){stride, stride}, 2);
     plim_graph_set_ints(g, node, "pads", (int64_t[]){pad, pad, pad, pad}, 4);
     return plim_graph_node_output(g, node, 0);

@@ -69,6 +69,7 @@ static const struct gradient_case cases[] = {
     {"MatMul", matmul, 5, -1, 1, 0, 1e-3},
     {"Gemm", gemm, 4, -1, 1, 0, 1e-3},
     {"plimsoll::Linear plimsoll::FusedGemm", fused, 8, -1, 1, 2e-3, 3e-3},
+    {"plimsoll::RmsNorm", rms_norm, 2, -1, 1, 0, 2e-3},
     {"plimsoll::Attention", attention, 4, -1, 1, 0, 2e-3},
     {"SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss plimsoll::CrossEntropy", class_loss, 4, -1, 1, 0, 2e-3},
     {"plimsoll::ElementLoss", element_loss, 4, -1, 1, 0.03, 3e-3},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/graph.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
 

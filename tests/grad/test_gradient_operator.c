@@ -35,13 +35,17 @@ static void set_names(plim_graph *g, int32_t node, const char *attribute, const 
     plim__node_set_attribute(g, node, a);
 }
 
-/* xs and zs separated by blanks; outputs are named d0, d1, ... and are the graph's. */
-static int32_t gradient(plim_graph *g, const char *xs, const char *zs, const char *y, const plim_value *inputs,
-                        size_t count, size_t outputs) {
+/* Names; those of xs and zs separated by blanks. */
+struct asked {
+    const char *xs, *zs, *y;
+};
+
+/* Outputs are named d0, d1, ... and are the graph's. */
+static int32_t gradient(plim_graph *g, struct asked asked, const plim_value *inputs, size_t count, size_t outputs) {
     int32_t node = plim_graph_node(g, DOMAIN "::Gradient", "the request", inputs, count, outputs);
-    set_names(g, node, "xs", xs);
-    if (*zs) set_names(g, node, "zs", zs);
-    plim_graph_set_string(g, node, "y", y);
+    set_names(g, node, "xs", asked.xs);
+    if (*asked.zs) set_names(g, node, "zs", asked.zs);
+    plim_graph_set_string(g, node, "y", asked.y);
     static const char *const names[] = {"d0", "d1", "d2"};
     for (size_t i = 0; i < outputs; i++) plim_graph_output(g, plim_graph_node_output(g, node, i), names[i]);
     return node;
@@ -81,7 +85,7 @@ static void y_need_not_be_an_output_nor_one_number(void **state) {
     plim_graph *g = new_graph();
     plim_value a = input(g, "a", 3), b = input(g, "b", 3);
     two(g, "Mul", a, b, "y");
-    gradient(g, "a b", "", "y", (plim_value[]){a, b}, 2, 2);
+    gradient(g, (struct asked){"a b", "", "y"}, (plim_value[]){a, b}, 2, 2);
     plim_session *s = session(g);
     feed(s, "a", a3, 3);
     feed(s, "b", b3, 3);
@@ -97,7 +101,7 @@ static void derivatives_can_be_taken_at_another_point(void **state) {
     plim_graph *g = new_graph();
     plim_value a = input(g, "a", 3), b = input(g, "b", 3), p = input(g, "p", 3), h = two(g, "Mul", a, b, "h");
     plim_graph_output(g, two(g, "Mul", h, h, "y"), NULL);
-    gradient(g, "h", "", "y", &h, 1, 1);
+    gradient(g, (struct asked){"h", "", "y"}, &h, 1, 1);
     int32_t other = plim_graph_node(g, DOMAIN "::Gradient", NULL, &p, 1, 1);
     set_names(g, other, "xs", "h");
     plim_graph_set_string(g, other, "y", "y");
@@ -119,7 +123,7 @@ static void what_is_named_in_zs_is_held_fixed(void **state) {
     plim_graph *g = new_graph();
     plim_value a = input(g, "a", 3), b = input(g, "b", 3), z = two(g, "Mul", a, b, "z");
     two(g, "Mul", a, z, "y");
-    gradient(g, "a", "z", "y", (plim_value[]){a, z}, 2, 1);
+    gradient(g, (struct asked){"a", "z", "y"}, (plim_value[]){a, z}, 2, 1);
     plim_session *s = session(g);
     feed(s, "a", a3, 3);
     feed(s, "b", b3, 3);
@@ -134,13 +138,13 @@ static void derivatives_of_second_order(void **state) {
     for (int order = 0; order < 2; order++) {
         plim_graph *g = new_graph();
         plim_value a = input(g, "a", 3), square = two(g, "Mul", a, a, NULL);
-        if (order) gradient(g, "a", "", "d1st", &a, 1, 1);
+        if (order) gradient(g, (struct asked){"a", "", "d1st"}, &a, 1, 1);
         two(g, "Mul", square, a, "y");
         int32_t first = plim_graph_node(g, DOMAIN "::Gradient", NULL, &a, 1, 1);
         set_names(g, first, "xs", "a");
         plim_graph_set_string(g, first, "y", "y");
         plim_graph_set_value_name(g, plim_graph_node_output(g, first, 0), "d1st");
-        if (!order) gradient(g, "a", "", "d1st", &a, 1, 1);
+        if (!order) gradient(g, (struct asked){"a", "", "d1st"}, &a, 1, 1);
         plim_graph_output(g, plim_graph_node_output(g, first, 0), NULL);
         plim_session *s = session(g);
         feed(s, "a", a3, 3);
@@ -156,7 +160,7 @@ static void an_x_that_does_not_matter_has_zeros(void **state) {
     plim_graph *g = new_graph();
     plim_value a = input(g, "a", 3), b = input(g, "b", 2);
     two(g, "Mul", a, a, "y");
-    gradient(g, "a b", "", "y", (plim_value[]){a, b}, 2, 2);
+    gradient(g, (struct asked){"a b", "", "y"}, (plim_value[]){a, b}, 2, 2);
     plim_session *s = session(g);
     feed(s, "a", a3, 3);
     feed(s, "b", b3, 2);
@@ -180,22 +184,22 @@ static void bad_requests_are_named(void **state) {
     plim_graph *g = new_graph();
     plim_value a = input(g, "a", 3);
     two(g, "Mul", a, a, "y");
-    gradient(g, "a", "", "nothing", &a, 1, 1);
+    gradient(g, (struct asked){"a", "", "nothing"}, &a, 1, 1);
     expect_refusal(g, PLIM_CORRUPT, "no tensor 'nothing'");
     g = new_graph();
     a = input(g, "a", 3);
     two(g, "Mul", a, a, "y");
-    gradient(g, "a b", "", "y", &a, 1, 1);
+    gradient(g, (struct asked){"a b", "", "y"}, &a, 1, 1);
     expect_refusal(g, PLIM_CORRUPT, "2 xs and 0 zs");
     g = new_graph();
     a = input(g, "a", 3);
     two(g, "Mul", a, a, "y");
-    int32_t node = gradient(g, "a", "", "y", &a, 1, 1);
+    int32_t node = gradient(g, (struct asked){"a", "", "y"}, &a, 1, 1);
     plim_graph_set_ints(g, node, "zs", (int64_t[]){1, 2}, 2); /* names that are none */
     plim_session_free(session(g));
     g = new_graph();
     a = input(g, "a", 3);
-    gradient(g, "a", "", "d0", &a, 1, 1); /* its own output */
+    gradient(g, (struct asked){"a", "", "d0"}, &a, 1, 1); /* its own output */
     expect_refusal(g, PLIM_CORRUPT, "depend on each other");
 }
 
@@ -208,7 +212,7 @@ static void failed_allocations_are_told(void **state) {
         plim_session *s = NULL;
         plim_value a = input(g, "a", 3), p = input(g, "p", 3), h = two(g, "Mul", a, a, "h");
         two(g, "Mul", h, a, "y");
-        gradient(g, "a", "h", "y", (plim_value[]){p, h}, 2, 1);
+        gradient(g, (struct asked){"a", "h", "y"}, (plim_value[]){p, h}, 2, 1);
         size_t before = plim__alloc_count();
         plim__alloc_fail_at(n);
         plim_status status = plim_session_create(g, NULL, &s, &error);

@@ -5,7 +5,7 @@
 
 /* A node with a list of integers as its second input. */
 static plim_value with_list(plim_graph *g, const char *op, plim_value x, int64_t count, const int64_t *values) {
-    return plim_graph_apply(g, op, (plim_value[]){x, list(g, count, values)}, 2);
+    return plim__graph_apply(g, op, (plim_value[]){x, list(g, count, values)}, 2);
 }
 
 static void reductions_over_any_axes(void **state) {
@@ -19,9 +19,9 @@ static void reductions_over_any_axes(void **state) {
             plim_value x = real_input(g, "x", DIMS(4, 5, 3));
             bool listed = strcmp(ops[i], "ReduceSum") == 0; /* the others have attributes in this opset */
             size_t count = a == 0 ? 2 : 1;
-            int32_t n = listed && a < 3 ? plim_graph_node(g, ops[i], NULL,
-                                                          (plim_value[]){x, list(g, (int64_t)count, axes[a])}, 2, 1)
-                                        : plim_graph_node(g, ops[i], NULL, &x, 1, 1);
+            int32_t n = listed && a < 3 ? plim__graph_node(g, ops[i], NULL,
+                                                           (plim_value[]){x, list(g, (int64_t)count, axes[a])}, 2, 1)
+                                        : plim__graph_node(g, ops[i], NULL, &x, 1, 1);
             if (!listed && a < 3) plim_graph_set_ints(g, n, "axes", axes[a], count);
             plim_graph_set_int(g, n, "keepdims", a & 1);
             expect_right(ops[i], g, plim_graph_node_output(g, n, 0),
@@ -47,7 +47,7 @@ static void empty_axes_have_empty_gradients(void **state) {
         plim_graph *g = plim_graph_create();
         plim_value x = real_input(g, "x", DIMS(3, 0, 4)), w = real_input(g, "w", DIMS(4));
         plim_value y =
-            plim_graph_apply(g, ops[i], (plim_value[]){plim_graph_apply(g, "Mul", (plim_value[]){x, w}, 2)}, 1);
+            plim__graph_apply(g, ops[i], (plim_value[]){plim_graph_apply(g, "Mul", (plim_value[]){x, w}, 2)}, 1);
         expect_right(ops[i], g, y, NULL, TOLERANCE);
     }
     plim_graph *g = plim_graph_create();
@@ -62,7 +62,7 @@ static void softmax_along_any_axis(void **state) {
         for (int axis = 0; axis < 3; axis++) {
             plim_graph *g = plim_graph_create();
             plim_value x = real_input(g, "x", DIMS(5, 7, 3));
-            int32_t n = plim_graph_node(g, ops[i], NULL, &x, 1, 1);
+            int32_t n = plim__graph_node(g, ops[i], NULL, &x, 1, 1);
             plim_graph_set_int(g, n, "axis", axis);
             expect_right(ops[i], g, plim_graph_node_output(g, n, 0), NULL, TOLERANCE);
         }
@@ -244,8 +244,8 @@ static void fused_products(void **state) {
             plim_value x = gemm ? real_input(g, "x", DIMS(6, 5)) : real_input(g, "x", DIMS(2, 3, 5)),
                        w = real_input(g, "w", DIMS(5, 4)), b = real_input(g, "b", DIMS(4));
             plim_value r = gemm ? PLIM_NO_VALUE : real_input(g, "r", DIMS(2, 3, 4));
-            int32_t n = plim_graph_node(g, gemm ? "plimsoll::FusedGemm" : "plimsoll::Linear", NULL,
-                                        (plim_value[]){x, w, b, r}, gemm ? 3 : 4, 1);
+            int32_t n = plim__graph_node(g, gemm ? "plimsoll::FusedGemm" : "plimsoll::Linear", NULL,
+                                         (plim_value[]){x, w, b, r}, gemm ? 3 : 4, 1);
             if (activations[i]) plim_graph_set_string(g, n, "activation", activations[i]);
             plim_graph_set_float(g, n, "activation_alpha", i == 7 ? -0.5f : i == 1 ? 0 : 1);
             plim_graph_set_float(g, n, "activation_beta", 0.5f);

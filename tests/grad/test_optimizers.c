@@ -98,7 +98,11 @@ struct training {
 static void finish(struct training *t, const plim_optimizer *o, int threads) {
     plim_error error = {0};
     plim_value update = plim_graph_input(t->g, "plimsoll.update", PLIM_F64, 1, (int64_t[]){2});
-    plim__updates updates = {t->parameters, t->gradients, t->count, update, PLIM_NO_VALUE};
+    plim__updates updates = {.parameters = t->parameters,
+                             .gradients = t->gradients,
+                             .count = t->count,
+                             .update = update,
+                             .scale = PLIM_NO_VALUE};
     must(plim__optimizer_append(t->g, o, &updates, &error), &error);
     for (size_t i = 0; i < t->count; i++) plim_graph_output(t->g, t->parameters[i], NULL);
     must(plim__graph_sort(t->g, &error), &error);
@@ -220,12 +224,17 @@ static plim_value weight(struct training *t, const char *name, int rank, const i
     return parameter(t, name, rank, dims, salt, 0.3);
 }
 
-static plim_value conv(struct training *t, const char *op, plim_value x, plim_value w, plim_value b, int64_t stride,
-                       int64_t pad, int64_t group) {
+struct window {
+    int64_t stride, pad, group;
+};
+
+static plim_value conv(struct training *t, const char *op, plim_value x, plim_value w, plim_value b,
+                       struct window window) {
+    int64_t stride = window.stride, pad = window.pad;
     int32_t n = plim_graph_node(t->g, op, NULL, (plim_value[]){x, w, b}, b < 0 ? 2 : 3, 1);
     plim_graph_set_ints(t->g, n, "strides", (int64_t[]){stride, stride}, 2);
     plim_graph_set_ints(t->g, n, "pads", (int64_t[]){pad, pad, pad, pad}, 4);
-    plim_graph_set_int(t->g, n, "group", group);
+    plim_graph_set_int(t->g, n, "group", window.group);
     return plim_graph_node_output(t->g, n, 0);
 }
 
@@ -234,13 +243,16 @@ static struct training train_network(const struct test *test, int threads) {
     plim_error error = {0};
     plim_value y = plim_graph_input(t.g, "x", PLIM_F32, 4, (int64_t[]){4, 3, 8, 8});
     plim_value w = weight(&t, "conv1.weight", 4, (int64_t[]){5, 3, 3, 3});
-    y = conv(&t, "Conv", y, w, weight(&t, "conv1.bias", 1, (int64_t[]){5}), 1, 1, 1);
+    y = conv(&t, "Conv", y, w, weight(&t, "conv1.bias", 1, (int64_t[]){5}), (struct window){1, 1, 1});
     y = plim_graph_apply(t.g, "Tanh", &y, 1);
-    y = conv(&t, "Conv", y, weight(&t, "conv2.weight", 4, (int64_t[]){6, 5, 3, 3}), PLIM_NO_VALUE, 2, 1, 1);
+    y = conv(&t, "Conv", y, weight(&t, "conv2.weight", 4, (int64_t[]){6, 5, 3, 3}), PLIM_NO_VALUE,
+             (struct window){2, 1, 1});
     y = plim_graph_apply(t.g, "Tanh", &y, 1);
-    y = conv(&t, "ConvTranspose", y, weight(&t, "up.weight", 4, (int64_t[]){6, 6, 2, 2}), PLIM_NO_VALUE, 2, 0, 1);
+    y = conv(&t, "ConvTranspose", y, weight(&t, "up.weight", 4, (int64_t[]){6, 6, 2, 2}), PLIM_NO_VALUE,
+             (struct window){2, 0, 1});
     y = plim_graph_apply(t.g, "Tanh", &y, 1);
-    y = conv(&t, "Conv", y, weight(&t, "group.weight", 4, (int64_t[]){8, 3, 1, 1}), PLIM_NO_VALUE, 1, 0, 2);
+    y = conv(&t, "Conv", y, weight(&t, "group.weight", 4, (int64_t[]){8, 3, 1, 1}), PLIM_NO_VALUE,
+             (struct window){1, 0, 2});
     y = plim_graph_apply(t.g, "GlobalAveragePool", &y, 1);
     y = plim_graph_apply(t.g, "Flatten", &y, 1);
     w = weight(&t, "fc.weight", 2, (int64_t[]){17, 8});

@@ -88,8 +88,23 @@ static void compare(const plim_session *s, const plim_graph *g, const plim_value
     }
 }
 
-static void expect_torch(plim_graph *g, plim_value loss, int64_t batch, int threads, const void *input, size_t bytes,
-                         const char *input_name, double right_loss, const struct numbers *right, size_t count) {
+/* An input. */
+struct fed {
+    const char *name;
+    const void *data;
+    size_t bytes;
+};
+
+/* What PyTorch computes. */
+struct expected {
+    double loss;
+    const struct numbers *gradients;
+    size_t count;
+};
+
+static void expect_torch(plim_graph *g, plim_value loss, int64_t batch, int threads, struct fed input,
+                         struct expected right) {
+    size_t count = right.count;
     plim_error error = {0};
     plim_value targets[MOST], gradients[MOST];
     assert_true(count <= MOST);
@@ -102,8 +117,8 @@ static void expect_torch(plim_graph *g, plim_value loss, int64_t batch, int thre
     must(plim__passes_run(g, NULL, true, &error), &error);
     must(plim__infer_graph(g, plim__processor_fold, NULL, &error), &error);
     for (size_t i = 0; i < count; i++) {
-        targets[i] = plim_graph_find(g, right[i].name);
-        if (targets[i] < 0) fail_msg("there is no weight '%s'", right[i].name);
+        targets[i] = plim_graph_find(g, right.gradients[i].name);
+        if (targets[i] < 0) fail_msg("there is no weight '%s'", right.gradients[i].name);
     }
     must(plim__gradients_build(g, plim_graph_find(g, "loss"), targets, count, gradients, &error), &error);
     for (size_t i = 0; i < count; i++) plim_graph_output(g, gradients[i], NULL);
@@ -111,12 +126,12 @@ static void expect_torch(plim_graph *g, plim_value loss, int64_t batch, int thre
     must(plim_session_create(g, &(plim_session_options){.threads = threads}, &s, &error), &error);
     float *before[MOST] = {0};
     for (int round = 0; round < 2; round++) {
-        memcpy(plim_session_input(s, input_name), input, bytes);
+        memcpy(plim_session_input(s, input.name), input.data, input.bytes);
         must(plim_session_run(s, &error), &error);
         double found = (double)*(const float *)plim_session_output(s, "loss");
-        if (!(fabs(found - right_loss) < 1e-5 * fabs(right_loss)))
-            fail_msg("the loss is %.9g, PyTorch has %.9g", found, right_loss);
-        compare(s, g, gradients, right, count);
+        if (!(fabs(found - right.loss) < 1e-5 * fabs(right.loss)))
+            fail_msg("the loss is %.9g, PyTorch has %.9g", found, right.loss);
+        compare(s, g, gradients, right.gradients, count);
         for (size_t i = 0; i < count; i++) {
             size_t size = (size_t)plim__shape_elements(&g->values.items[gradients[i]].shape) * sizeof(float);
             const float *now = plim_session_output(s, g->values.items[gradients[i]].name);
@@ -141,8 +156,8 @@ static void lenet(void **state) {
         set_weights(g);
         fill(image, 3 * 28 * 28, 3, 1, 0);
         plim_value loss = add_loss(g, plim_graph_output_at(g, 0), 3, 10);
-        expect_torch(g, loss, 3, threads, image, sizeof image, "image", lenet_loss, lenet_numbers,
-                     sizeof lenet_numbers / sizeof *lenet_numbers);
+        expect_torch(g, loss, 3, threads, (struct fed){"image", image, sizeof image},
+                     (struct expected){lenet_loss, lenet_numbers, sizeof lenet_numbers / sizeof *lenet_numbers});
     }
 }
 
@@ -188,8 +203,9 @@ static void a_residual_block_with_batch_norm(void **state) {
         set_weights(g);
         fill(image, 4 * 16 * 81, 3, 1, 0);
         plim_value loss = add_loss(g, plim_graph_node_output(g, n, 0), 4, 5);
-        expect_torch(g, loss, 1, threads, image, sizeof image, "x", residual_loss, residual_numbers,
-                     sizeof residual_numbers / sizeof *residual_numbers);
+        expect_torch(
+            g, loss, 1, threads, (struct fed){"x", image, sizeof image},
+            (struct expected){residual_loss, residual_numbers, sizeof residual_numbers / sizeof *residual_numbers});
     }
 }
 
@@ -206,8 +222,8 @@ static void a_transformer(void **state) {
         set_weights(g);
         for (int64_t k = 0; k < 24; k++) tokens[k] = (k * 7 + 3) % 40;
         plim_value loss = add_loss(g, plim_graph_output_at(g, 0), 24, 40);
-        expect_torch(g, loss, 2, threads, tokens, sizeof tokens, "tokens", gpt_loss, gpt_numbers,
-                     sizeof gpt_numbers / sizeof *gpt_numbers);
+        expect_torch(g, loss, 2, threads, (struct fed){"tokens", tokens, sizeof tokens},
+                     (struct expected){gpt_loss, gpt_numbers, sizeof gpt_numbers / sizeof *gpt_numbers});
     }
 }
 
@@ -230,10 +246,11 @@ static void resnet18_and_unet(void **state) {
             scores = plim_graph_node_output(g, n, 0);
         }
         plim_value loss = add_loss(g, scores, segment ? 2 * 32 * 32 : 8, segment ? 3 : 10);
-        expect_torch(g, loss, batch, 1 + i / 2, image, (size_t)batch * 3 * 32 * 32 * sizeof *image, "image",
-                     segment ? unet_loss : resnet18_loss, segment ? unet_numbers : resnet18_numbers,
-                     segment ? sizeof unet_numbers / sizeof *unet_numbers
-                             : sizeof resnet18_numbers / sizeof *resnet18_numbers);
+        expect_torch(g, loss, batch, 1 + i / 2,
+                     (struct fed){"image", image, (size_t)batch * 3 * 32 * 32 * sizeof *image},
+                     (struct expected){segment ? unet_loss : resnet18_loss, segment ? unet_numbers : resnet18_numbers,
+                                       segment ? sizeof unet_numbers / sizeof *unet_numbers
+                                               : sizeof resnet18_numbers / sizeof *resnet18_numbers});
     }
 }
 
@@ -249,8 +266,8 @@ static void lstm(void **state) {
         set_weights(g);
         for (int64_t k = 0; k < 18; k++) tokens[k] = (k * 7 + 3) % 20;
         plim_value loss = add_loss(g, plim_graph_output_at(g, 0), 18, 20);
-        expect_torch(g, loss, 3, threads, tokens, sizeof tokens, "tokens", lstm_loss, lstm_numbers,
-                     sizeof lstm_numbers / sizeof *lstm_numbers);
+        expect_torch(g, loss, 3, threads, (struct fed){"tokens", tokens, sizeof tokens},
+                     (struct expected){lstm_loss, lstm_numbers, sizeof lstm_numbers / sizeof *lstm_numbers});
     }
 }
 

@@ -67,7 +67,12 @@ static struct machine updated(const plim_optimizer *o, int64_t count, const floa
     plim_value gradient = plim_graph_input(m.g, "g", PLIM_F32, 1, &count);
     plim_value update = plim_graph_input(m.g, "update", PLIM_F64, 1, (int64_t[]){2});
     plim_value scale = scaled ? plim_graph_input(m.g, "scale", PLIM_F32, 0, NULL) : PLIM_NO_VALUE;
-    must(plim__optimizer_append(m.g, o, &(plim__updates){&parameter, &gradient, 1, update, scale}, &error), &error);
+    must(plim__optimizer_append(
+             m.g, o,
+             &(plim__updates){
+                 .parameters = &parameter, .gradients = &gradient, .count = 1, .update = update, .scale = scale},
+             &error),
+         &error);
     plim_graph_output(m.g, parameter, NULL);
     start(&m, 2);
     return m;
@@ -180,7 +185,11 @@ static void states_are_named_after_parameters_and_only_as_many_as_needed(void **
                           plim_graph_parameter(g, "frozen", PLIM_F32, 2, dims, NULL)};
         plim_value d[] = {plim_graph_input(g, "g", PLIM_F32, 2, dims), PLIM_NO_VALUE};
         plim_value u = plim_graph_input(g, "u", PLIM_F64, 1, (int64_t[]){2});
-        must(plim__optimizer_append(g, &o, &(plim__updates){w, d, 2, u, PLIM_NO_VALUE}, &error), &error);
+        must(plim__optimizer_append(
+                 g, &o,
+                 &(plim__updates){.parameters = w, .gradients = d, .count = 2, .update = u, .scale = PLIM_NO_VALUE},
+                 &error),
+             &error);
         if (cases[i].has) assert_true(plim_graph_find(g, cases[i].has) >= 0);
         if (cases[i].has_not) assert_true(plim_graph_find(g, cases[i].has_not) < 0);
         for (size_t v = 0; v < g->values.count; v++)
@@ -199,7 +208,11 @@ static void a_name_that_is_taken_does_not_hinder(void **state) {
     plim_value w = plim_graph_parameter(g, "w", PLIM_F32, 1, &five, NULL),
                d = plim_graph_input(g, "w.m", PLIM_F32, 1, &five);
     plim_value u = plim_graph_input(g, "u", PLIM_F64, 1, (int64_t[]){2});
-    must(plim__optimizer_append(g, &o, &(plim__updates){&w, &d, 1, u, PLIM_NO_VALUE}, &error), &error);
+    must(plim__optimizer_append(
+             g, &o,
+             &(plim__updates){.parameters = &w, .gradients = &d, .count = 1, .update = u, .scale = PLIM_NO_VALUE},
+             &error),
+         &error);
     assert_true(plim_graph_find(g, "w.m_") >= 0);
     plim_graph_free(g);
 }
@@ -339,7 +352,9 @@ static size_t append_failing(plim_optimizer_kind kind, size_t n) {
     plim_value u = plim_graph_input(g, "u", PLIM_F64, 1, (int64_t[]){2});
     size_t before = plim__alloc_count();
     plim__alloc_fail_at(n);
-    plim_status status = plim__optimizer_append(g, &o, &(plim__updates){&w, &d, 1, u, PLIM_NO_VALUE}, &error);
+    plim_status status = plim__optimizer_append(
+        g, &o, &(plim__updates){.parameters = &w, .gradients = &d, .count = 1, .update = u, .scale = PLIM_NO_VALUE},
+        &error);
     plim__alloc_fail_at(0);
     size_t count = plim__alloc_count() - before;
     if (status != (n ? PLIM_NO_MEMORY : PLIM_OK) || (n && !*error.message))

@@ -46,7 +46,7 @@ static bytes model_around(bytes *graph) {
 }
 
 static void add_condition(bytes *graph, const char *name, bool is) {
-    add_raw_tensor(graph, name, 9, 0, NULL, is ? "\1" : "\0", 1);
+    add_raw_tensor(graph, tensor_head(name, 9, 0, NULL), is ? "\1" : "\0", 1);
 }
 
 /* y = condition ? -x : |x| */
@@ -151,7 +151,7 @@ static void weights_of_a_branch_are_weights_of_the_model(void **state) {
     (void)state;
     bytes graph = {0}, then = {0}, otherwise = branch_of("Abs", "x", "t");
     add_node(&then, "Mul", "x", "w", "t");
-    add_raw_tensor(&then, "w", 1, 1, (int64_t[]){3}, (float[]){2, 2, 2}, 12);
+    add_raw_tensor(&then, tensor_head("w", 1, 1, (int64_t[]){3}), (float[]){2, 2, 2}, 12);
     add_value(&then, 12, "t", 1, 1, (int64_t[]){3});
     add_condition(&graph, "c", true);
     add_if(&graph, "c", &then, &otherwise, "y");
@@ -170,7 +170,7 @@ static bytes choice_by_size(void) {
     add_node(&graph, "Equal", "s", "one", "c");
     add_if(&graph, "c", &then, &otherwise, "u");
     add_node(&graph, "Identity", "u", NULL, "y");
-    add_raw_tensor(&graph, "one", 7, 1, (int64_t[]){1}, (int64_t[]){1}, 8);
+    add_raw_tensor(&graph, tensor_head("one", 7, 1, (int64_t[]){1}), (int64_t[]){1}, 8);
     add_value(&graph, 11, "x", 1, 1, (int64_t[]){-1});
     add_value(&graph, 12, "y", 1, 1, (int64_t[]){-1});
     return model_of(&graph, 8, 17);
@@ -285,13 +285,13 @@ static void a_cycle_through_a_branch_is_refused(void **state) {
 static void a_condition_that_is_not_one_bool_is_refused(void **state) {
     (void)state;
     bytes graph = {0}, then = branch_of("Neg", "x", "t"), otherwise = branch_of("Abs", "x", "t");
-    add_raw_tensor(&graph, "c", 9, 1, (int64_t[]){2}, "\1\1", 2);
+    add_raw_tensor(&graph, tensor_head("c", 9, 1, (int64_t[]){2}), "\1\1", 2);
     add_if(&graph, "c", &then, &otherwise, "y");
     bytes model = model_around(&graph);
     must_refuse(&model, PLIM_DTYPE, "node 'y' (If)", "bool with 2 elements, not one bool");
 
     then = branch_of("Neg", "x", "t"), otherwise = branch_of("Abs", "x", "t");
-    add_raw_tensor(&graph, "c", 7, 0, NULL, (int64_t[]){1}, 8);
+    add_raw_tensor(&graph, tensor_head("c", 7, 0, NULL), (int64_t[]){1}, 8);
     add_if(&graph, "c", &then, &otherwise, "y");
     model = model_around(&graph);
     must_refuse(&model, PLIM_DTYPE, "node 'y' (If)", "int64 with 1 elements, not one bool");

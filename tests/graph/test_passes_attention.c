@@ -152,7 +152,7 @@ static void a_triangular_mask_becomes_causal(void **state) {
 static void a_row_of_a_mask_is_not_causal(void **state) {
     (void)state;
     check_pass(build_zero_row, "fuse-attention", "Attention", 1, is_not_causal);
-    check_pass(build_where_row, "fuse-attention", "Softmax", 1, NULL);
+    check_pass(build_where_row, "fuse-attention", "Attention", 1, has_mask);
 }
 
 static void what_is_almost_attention_is_left_alone(void **state) {

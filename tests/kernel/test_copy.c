@@ -21,17 +21,24 @@ static int64_t product(const int64_t *dims, int rank) {
     return n;
 }
 
+struct copy {
+    const int64_t *dims, *to, *from; /* strides, in elements */
+    int64_t first, source;           /* of the source: the first element that is read, and how many it has */
+    int rank;
+    size_t size; /* of an element */
+    int threads;
+};
+
 /* Element by element, by index arithmetic alone. */
-static void reference(char *dst, const int64_t *dst_strides, const char *src, const int64_t *src_strides,
-                      const int64_t *dims, int rank, size_t size) {
-    for (int64_t i = 0, n = product(dims, rank); i < n; i++) {
+static void reference(char *dst, const char *src, const struct copy *c) {
+    for (int64_t i = 0, n = product(c->dims, c->rank); i < n; i++) {
         int64_t to = 0, from = 0, rest = i;
-        for (int a = rank - 1; a >= 0; a--) {
-            to += rest % dims[a] * dst_strides[a];
-            from += rest % dims[a] * src_strides[a];
-            rest /= dims[a];
+        for (int a = c->rank - 1; a >= 0; a--) {
+            to += rest % c->dims[a] * c->to[a];
+            from += rest % c->dims[a] * c->from[a];
+            rest /= c->dims[a];
         }
-        memcpy(dst + to * (int64_t)size, src + from * (int64_t)size, size);
+        memcpy(dst + to * (int64_t)c->size, src + from * (int64_t)c->size, c->size);
     }
 }
 
@@ -43,15 +50,15 @@ static void permuted(const int64_t *dims, const int *order, int rank, int64_t *s
     }
 }
 
-static void check(const int64_t *dims, const int64_t *to, const int64_t *from, int64_t first, int64_t source, int rank,
-                  size_t size, int threads) {
-    size_t bytes = (size_t)product(dims, rank) * size, source_bytes = (size_t)source * size;
+static void check(struct copy c) {
+    size_t bytes = (size_t)product(c.dims, c.rank) * c.size, source_bytes = (size_t)c.source * c.size;
     char *src = malloc(source_bytes + 1), *dst = malloc(bytes + 1), *expected = malloc(bytes + 1);
     for (size_t i = 0; i < source_bytes; i++) src[i] = (char)random_below(256);
     memset(dst, 0x5a, bytes + 1);
     memset(expected, 0x5a, bytes + 1);
-    plim__copy_strided(dst, src + first * (int64_t)size, &(plim__strided){rank, dims, to, from, size}, threads);
-    reference(expected, to, src + first * (int64_t)size, from, dims, rank, size);
+    const char *first = src + c.first * (int64_t)c.size;
+    plim__copy_strided(dst, first, &(plim__strided){c.rank, c.dims, c.to, c.from, c.size}, c.threads);
+    reference(expected, first, &c);
     assert_memory_equal(dst, expected, bytes + 1);
     free(src), free(dst), free(expected);
 }
@@ -77,29 +84,29 @@ static void any_permutation_of_any_odd_shape_is_copied_exactly(void **state) {
             else if (random_below(6) == 0)
                 first += (dims[i] - 1) * from[i], from[i] = -from[i]; /* reversed */
         }
-        check(dims, to, from, first, source, rank, sizes[random_below(5)], 1);
+        check((struct copy){dims, to, from, first, source, rank, sizes[random_below(5)], 1});
     }
 }
 
 static void threads_split_large_copies_without_gaps(void **state) {
     (void)state;
-    check((int64_t[]){100003}, (int64_t[]){1}, (int64_t[]){1}, 0, 100003, 1, 4, 2);
-    check((int64_t[]){100003}, (int64_t[]){1}, (int64_t[]){0}, 0, 1, 1, 8, 3);
-    check((int64_t[]){401, 307}, (int64_t[]){307, 1}, (int64_t[]){1, 401}, 0, 401 * 307, 2, 4, 2);
-    check((int64_t[]){401, 307}, (int64_t[]){307, 1}, (int64_t[]){1, 401}, 0, 401 * 307, 2, 2, 2);
-    check((int64_t[]){17, 33, 129}, (int64_t[]){33 * 129, 129, 1}, (int64_t[]){1, 17, 17 * 33}, 0, 17 * 33 * 129, 3, 4,
-          2);
-    check((int64_t[]){3, 5000, 7}, (int64_t[]){35000, 7, 1}, (int64_t[]){7, 21, 1}, 0, 105000, 3, 4, 2);
-    check((int64_t[]){2, 8, 8, 1024}, (int64_t[]){65536, 8192, 1024, 1}, (int64_t[]){65536, 1024, 8192, 1}, 0, 131072,
-          4, 4, 2);
+    check((struct copy){(int64_t[]){100003}, (int64_t[]){1}, (int64_t[]){1}, 0, 100003, 1, 4, 2});
+    check((struct copy){(int64_t[]){100003}, (int64_t[]){1}, (int64_t[]){0}, 0, 1, 1, 8, 3});
+    check((struct copy){(int64_t[]){401, 307}, (int64_t[]){307, 1}, (int64_t[]){1, 401}, 0, 401 * 307, 2, 4, 2});
+    check((struct copy){(int64_t[]){401, 307}, (int64_t[]){307, 1}, (int64_t[]){1, 401}, 0, 401 * 307, 2, 2, 2});
+    check((struct copy){(int64_t[]){17, 33, 129}, (int64_t[]){33 * 129, 129, 1}, (int64_t[]){1, 17, 17 * 33}, 0,
+                        17 * 33 * 129, 3, 4, 2});
+    check((struct copy){(int64_t[]){3, 5000, 7}, (int64_t[]){35000, 7, 1}, (int64_t[]){7, 21, 1}, 0, 105000, 3, 4, 2});
+    check((struct copy){(int64_t[]){2, 8, 8, 1024}, (int64_t[]){65536, 8192, 1024, 1},
+                        (int64_t[]){65536, 1024, 8192, 1}, 0, 131072, 4, 4, 2});
 }
 
 static void holes_of_the_source_are_skipped(void **state) {
     (void)state;
     /* the middle columns 2..5 of an 8 × 9 matrix */
-    check((int64_t[]){8, 4}, (int64_t[]){4, 1}, (int64_t[]){9, 1}, 2, 72, 2, 4, 1);
+    check((struct copy){(int64_t[]){8, 4}, (int64_t[]){4, 1}, (int64_t[]){9, 1}, 2, 72, 2, 4, 1});
     /* every third element */
-    check((int64_t[]){5, 3}, (int64_t[]){3, 1}, (int64_t[]){9, 3}, 0, 45, 2, 8, 1);
+    check((struct copy){(int64_t[]){5, 3}, (int64_t[]){3, 1}, (int64_t[]){9, 3}, 0, 45, 2, 8, 1});
 }
 
 static void mapped_copies_look_up_every_axis_and_fill_outside(void **state) {

@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
+#include "mem/cgroup.h"
 #include "mem/limits.h"
+#include "mem/threads.h"
 
 #define MIB (1024ULL * 1024)
 
@@ -165,6 +167,20 @@ static void a_limit_that_fell_below_what_is_used_leaves_less(void **state) {
     plim__limits limits = read_limits();
     assert_true(limits.available == 0);
     assert_true(plim__limits_allowance(&limits, 1100 * MIB, NULL) == (1100 - 166) * MIB);
+}
+
+/* What another group has read first is charged to that one, and resident here all the same. */
+static void pages_that_others_pay_for_do_not_raise_a_limit(void **state) {
+    (void)state;
+    mount_v2("/", "/sys/fs/cgroup");
+    put("/proc/self/cgroup", "0::/jobs\n");
+    group_v2("/jobs", "max", "209715200", 2 * MIB);
+    plim__limits limits = read_limits();
+    assert_true(limits.available > 190 * MIB);
+    assert_true(plim__limits_allowance(&limits, 30 * MIB, NULL) == 200 * MIB);
+    group_v2("/jobs", "125829120", "209715200", 2 * MIB);
+    limits = read_limits();
+    assert_true(plim__limits_allowance(&limits, 30 * MIB, NULL) == 120 * MIB);
 }
 
 static void v1_parent_binds_before_its_child(void **state) {
@@ -343,6 +359,37 @@ static void this_machine_agrees_with_setrlimit(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_machine, remove_machine)
 
+/* The tightest quota of processor time, of the own group or one above; whole threads, at least one. */
+static void quotas_of_processor_time_limit_threads(void **state) {
+    (void)state;
+    assert_true(plim__cgroup_processors(root, 0) == 0);
+    mount_v2("/", "/sys/fs/cgroup");
+    put("/proc/self/cgroup", "0::/jobs/one\n");
+    put("/sys/fs/cgroup/jobs/one/cpu.max", "max 100000\n");
+    assert_true(plim__cgroup_processors(root, 0) == 0);
+    int all = plim__threads_useful(root);
+    put("/sys/fs/cgroup/jobs/cpu.max", "50000 100000\n");
+    assert_true(plim__cgroup_processors(root, 0) == 0.5);
+    assert_int_equal(plim__threads_useful(root), 1);
+    put("/sys/fs/cgroup/jobs/cpu.max", "100000000 100000\n");
+    assert_int_equal(plim__threads_useful(root), all);
+    put("/sys/fs/cgroup/jobs/one/cpu.max", "140000 100000\n");
+    assert_int_equal(plim__threads_useful(root), 1);
+}
+
+static void quotas_of_version_1_have_their_own_hierarchy(void **state) {
+    (void)state;
+    mount_v1("/");
+    put("/proc/self/cgroup", "7:memory:/other\n4:cpu,cpuacct:/jobs\n");
+    put("/sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us", "-1\n");
+    put("/sys/fs/cgroup/cpu/jobs/cpu.cfs_period_us", "100000\n");
+    assert_true(plim__cgroup_processors(root, 0) == 0);
+    put("/sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us", "75000\n");
+    assert_true(plim__cgroup_processors(root, 0) == 0.75);
+    put("/sys/fs/cgroup/cpu/jobs/cpu.cfs_period_us", "0\n");
+    assert_true(plim__cgroup_processors(root, 0) == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(without_a_cgroup_available_memory_binds),
@@ -355,6 +402,7 @@ int main(void) {
         TEST(v2_high_binds_before_max),
         TEST(v1_soft_limit_is_a_wish),
         TEST(a_limit_that_fell_below_what_is_used_leaves_less),
+        TEST(pages_that_others_pay_for_do_not_raise_a_limit),
         TEST(v2_namespace_root_is_the_mount),
         TEST(v2_without_limits_is_none),
         TEST(hybrid_takes_the_hierarchy_that_has_memory),
@@ -365,6 +413,8 @@ int main(void) {
         TEST(garbage_is_no_limit),
         TEST(no_proc_is_an_error),
         TEST(this_machine_agrees_with_setrlimit),
+        TEST(quotas_of_processor_time_limit_threads),
+        TEST(quotas_of_version_1_have_their_own_hierarchy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,19 @@
 /* A second device: the processor's kernels on memory that only the device may touch. It is locked (PROT_NONE) except while
  * a kernel or a function of the device runs, so whoever else reads or writes it ends the test. */
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "grad/training.h"
+#include "budget/training_plan.h"
 #include "kernel/processor.h"
-#include "plan/variant.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
-#include "run/runner.h"
+#include "program/lower_state.h"
+#include "run/trainer.h"
 
 #define BATCH 4
 #define RUNS  3
+#define IMAGE (28 * 28)
 
 static void must(plim_status status, const plim_error *error) {
     if (status != PLIM_OK) fail_msg("%s", error->message);
@@ -19,36 +21,68 @@ static void must(plim_status status, const plim_error *error) {
 
 /* --- the device ------------------------------------------------------------------------------------------------ */
 
-static plim__arena *locked; /* the arena that is locked; NULL: none yet */
-static size_t reserves, releases, writes, reads, clears, waits, kernels;
+static struct {
+    char *memory;
+    size_t bytes;
+} blocks[8]; /* all that was taken and not given back */
+static size_t taken, grown, given, writes, reads, clears, waits, kernels;
 
 static void lock(bool closed) {
-    if (!locked) return;
-    int access = closed ? PROT_NONE : PROT_READ | PROT_WRITE;
-    assert_int_equal(mprotect(locked->persistent, locked->persistent_bytes, access), 0);
-    assert_int_equal(mprotect(locked->transient, locked->transient_bytes, access), 0);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (blocks[i].memory)
+            assert_int_equal(mprotect(blocks[i].memory, blocks[i].bytes, closed ? PROT_NONE : PROT_READ | PROT_WRITE),
+                             0);
 }
 
 static bool inside(const void *at, size_t bytes) {
     const char *p = at;
-    return (p >= locked->persistent && p + bytes <= locked->persistent + locked->persistent_bytes) ||
-           (p >= locked->transient && p + bytes <= locked->transient + locked->transient_bytes);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (blocks[i].memory && p >= blocks[i].memory && p + bytes <= blocks[i].memory + blocks[i].bytes) return true;
+    return false;
 }
 
-static plim_status reserve(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error) {
-    reserves++;
-    plim_status status = plim__processor.reserve(arena, persistent_bytes, transient_bytes, error);
-    locked = status == PLIM_OK ? arena : NULL;
+static void set_block(const char *old, char *memory, size_t bytes) {
+    size_t i = 0;
+    while (blocks[i].memory != old) i++;
+    blocks[i].memory = memory;
+    blocks[i].bytes = bytes;
+}
+
+static char *take(size_t bytes) {
+    char *memory = plim__host_memory.take(bytes);
+    assert_non_null(memory);
+    taken++;
+    set_block(NULL, memory, bytes ? bytes : 1);
     lock(true);
-    return status;
+    return memory;
 }
 
-static void release(plim__arena *arena) {
-    releases++;
+static char *grow(char *memory, size_t bytes, size_t wanted) {
     lock(false);
-    locked = NULL;
-    plim__processor.release(arena);
+    char *moved = plim__host_memory.grow(memory, bytes, wanted);
+    assert_non_null(moved);
+    grown++;
+    set_block(memory, moved, wanted);
+    lock(true);
+    return moved;
 }
+
+static void discard(char *memory, size_t bytes) { plim__host_memory.discard(memory, bytes); }
+
+static void restore(char *memory, size_t bytes) {
+    lock(false);
+    plim__host_memory.restore(memory, bytes);
+    lock(true);
+}
+
+static void give(char *memory, size_t bytes) {
+    given++;
+    set_block(memory, NULL, 0);
+    plim__host_memory.give(memory, bytes);
+}
+
+static const plim__memory locked_memory = {
+    .take = take, .grow = grow, .discard = discard, .restore = restore, .give = give};
 
 static plim_status copy_in(plim__engine *engine, void *to, const void *from, size_t bytes) {
     writes++;
@@ -115,113 +149,131 @@ static void wrap(plim__kernel *run, void **state, void (**release_it)(void *)) {
     *release_it = release_wrapped;
 }
 
+/* What the processor has lowered a node to, wrapped. */
+static plim_status lower(plim__lower *l) {
+    size_t before = l->program->steps.count;
+    PLIM_TRY(plim__processor.lower(l));
+    for (size_t s = before; s < l->program->steps.count; s++) {
+        plim__step *step = &l->program->steps.items[s];
+        if (step->run != run_wrapped) wrap(&step->run, &step->state, &step->release);
+    }
+    return PLIM_OK;
+}
+
+static plim_status rearrange(plim__lower *l, const plim__arrangement *from, const plim__arrangement *to,
+                             plim__rearrangement *made) {
+    PLIM_TRY(plim__processor.rearrange(l, from, to, made));
+    if (made->run) wrap(&made->run, &made->state, &made->release);
+    return PLIM_OK;
+}
+
+static plim__device far_device(void) {
+    plim__device far = plim__processor;
+    far.name = "locked memory";
+    far.host = false;
+    far.memory = &locked_memory;
+    far.write = copy_in;
+    far.read = copy_out;
+    far.clear = clear;
+    far.wait = wait;
+    far.lower = lower;
+    far.rearrange = rearrange;
+    return far;
+}
+
 /* --- training on a device --------------------------------------------------------------------------------------- */
 
 struct trained {
-    float losses[RUNS];
-    float *weights; /* of all parameters, one after the other */
+    double losses[RUNS];
+    float *weights; /* of all tensors of the trainer, one after the other */
     size_t count;
+    double gradients; /* the sum of their magnitudes */
 };
 
-static void feed(plim__runner *runner, plim_value v, const void *data) {
-    const plim__value *value = &runner->program->graph->values.items[v];
-    size_t bytes;
-    plim_error error = {0};
-    must(plim__shape_bytes(&value->shape, value->dtype, &bytes, &error), &error);
-    const plim__device *device = runner->program->target.device;
-    must(device->write(runner->program->engine, plim__runner_at(runner, runner->program->values[v]), data, bytes),
-         &error);
+static void add_gradients(void *context, const char *name, int rank, const int64_t *dims, const float *values) {
+    struct trained *result = context;
+    size_t count = 1;
+    (void)name;
+    for (int i = 0; i < rank; i++) count *= (size_t)dims[i];
+    for (size_t i = 0; i < count; i++) result->gradients += fabs((double)values[i]);
 }
 
-static void feed_all(plim__runner *runner, const plim__training *training, int run) {
-    const plim_graph *g = runner->program->graph;
-    for (size_t i = 0; i < g->inputs.count; i++) {
-        plim_value v = g->inputs.items[i];
-        double update[2] = {0.05, run + 1.0};
-        int64_t elements = plim__shape_elements(&g->values.items[v].shape), labels[BATCH];
-        float *x = plim__alloc_array((size_t)elements, sizeof *x);
-        assert_non_null(x);
-        for (int64_t k = 0; k < elements; k++) x[k] = (float)((k * 37 + run * 11) % 101) / 50 - 1;
-        for (int k = 0; k < BATCH; k++) labels[k] = (k * 3 + run) % 10;
-        feed(runner, v, v == training->update ? (void *)update : v == training->target ? (void *)labels : (void *)x);
-        plim__free(x);
-    }
-}
-
-static void read_weights(plim__runner *runner, struct trained *to) {
-    const plim__program *program = runner->program;
+static void read_weights(plim_trainer *trainer, struct trained *to) {
     plim_error error = {0};
-    for (size_t i = 0; i < program->loads.count; i++) {
-        const plim__value *value = &program->graph->values.items[program->loads.items[i].value];
-        if (value->kind != PLIM__VALUE_PARAMETER) continue;
-        size_t count = (size_t)plim__shape_elements(&value->shape);
+    for (size_t i = 0; i < plim_trainer_tensor_count(trainer); i++) {
+        plim_trainer_tensor tensor;
+        plim_trainer_get_tensor(trainer, i, &tensor);
+        size_t count = tensor.bytes / sizeof *to->weights;
         to->weights = plim__realloc(to->weights, to->count + count, sizeof *to->weights);
         assert_non_null(to->weights);
-        must(plim__runner_read_tensor(runner, &program->loads.items[i], to->weights + to->count, &error), &error);
-        /* and back again, as a checkpoint would */
-        must(plim__runner_write_tensor(runner, &program->loads.items[i], to->weights + to->count, &error), &error);
+        must(plim_trainer_read(trainer, i, to->weights + to->count, &error), &error);
+        must(plim_trainer_write(trainer, i, to->weights + to->count, &error), &error); /* as a checkpoint would */
         to->count += count;
     }
 }
 
+static plim_trainer *create(const plim__device *device, const plim_graph *model) {
+    plim_error error = {0};
+    plim_trainer_options options;
+    plim__request request;
+    plim__bounds bounds;
+    plim__training_plan *plan;
+    plim_trainer *trainer;
+    plim_optimizer optimizer = plim_optimizer_default(PLIM_SGD);
+    optimizer.momentum = 0.9;
+    plim_trainer_options o = {.size = sizeof o, .optimizer = optimizer, .batch = BATCH, .accumulate = 2, .threads = 2};
+    must(plim__trainer_options_read(&o, &options, &error), &error);
+    plim__request_read(&options, &request, &bounds);
+    bounds.device = device;
+    must(plim__training_plan_create(model, &request, &bounds, &plan, &error), &error);
+    must(plim__trainer_create(plan, &trainer, &error), &error);
+    return trainer;
+}
+
+/* Whole batches, one whose last micro-batch is another program's (the arena grows for it), and gradients. */
 static struct trained train(const plim__device *device) {
     plim_error error = {0};
     plim_graph *model;
-    plim__variant *v;
-    plim__runner *runner;
     struct trained result = {0};
-    plim_loss loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY);
-    plim_optimizer optimizer = plim_optimizer_default(PLIM_SGD);
-    optimizer.momentum = 0.9;
-    must(plim_zoo_create("lenet", &(plim_zoo_options){.width = 16}, &model, &error), &error);
-    plim__training_options options = {.loss = &loss, .optimizer = &optimizer, .batch = BATCH};
-    must(plim__variant_create(model, &options, (plim__target){device, 2}, NULL, &v, &error), &error);
-    if (device != &plim__processor) {
-        for (size_t s = 0; s < v->lowered->steps.count; s++) {
-            plim__step *step = &v->lowered->steps.items[s];
-            wrap(&step->run, &step->state, &step->release);
-        }
-        for (size_t i = 0; i < v->lowered->loads.count; i++) {
-            plim__rearrangement *in = &v->lowered->loads.items[i].in, *back = &v->lowered->loads.items[i].back;
-            if (in->run) wrap(&in->run, &in->state, &in->release);
-            if (back->run) wrap(&back->run, &back->state, &back->release);
-        }
-    }
-    must(plim__variant_pack(v, NULL, 0, NULL, &error), &error);
-    must(plim__runner_create(v->program, v->plan, NULL, &runner, &error), &error);
+    must(plim_zoo_create("lenet", &(plim_zoo_options){.size = sizeof(plim_zoo_options), .width = 16}, &model, &error),
+         &error);
+    plim_trainer *trainer = create(device, model);
+    float *images = plim__alloc_array(BATCH * IMAGE, sizeof *images);
+    assert_non_null(images);
+    int64_t labels[BATCH];
+    plim_batch batch = {.inputs = {images}, .target = labels};
     for (int run = 0; run < RUNS; run++) {
-        feed_all(runner, v->training, run);
-        must(plim__runner_run(runner, &error), &error);
-        must(device->read(v->program->engine, &result.losses[run],
-                          plim__runner_at(runner, v->program->values[v->training->loss]), sizeof(float)),
-             &error);
+        plim_step_result step;
+        for (int k = 0; k < BATCH * IMAGE; k++) images[k] = (float)((k * 37 + run * 11) % 101) / 50 - 1;
+        for (int k = 0; k < BATCH; k++) labels[k] = (k * 3 + run) % 10;
+        batch.count = run == 1 ? BATCH - 1 : BATCH;
+        must(plim_trainer_step(trainer, &batch, &step, &error), &error);
+        result.losses[run] = step.loss;
+        if (run == RUNS - 1) must(plim_trainer_gradients(trainer, &batch, add_gradients, &result, &error), &error);
     }
-    read_weights(runner, &result);
-    plim__runner_free(runner);
-    plim__variant_free(v);
+    read_weights(trainer, &result);
+    images[7] = NAN;
+    assert_int_equal(plim_trainer_step(trainer, &batch, NULL, &error), PLIM_INVALID);
+    assert_non_null(strstr(error.message, "the data holds NaN"));
+    plim__free(images);
+    plim_trainer_free(trainer);
     plim_graph_free(model);
     return result;
 }
 
 static void another_device_trains_to_the_same_bits_and_only_it_touches_its_memory(void **state) {
     (void)state;
-    plim__device far = plim__processor;
-    far.name = "locked memory";
-    far.host = false;
-    far.reserve = reserve;
-    far.release = release;
-    far.write = copy_in;
-    far.read = copy_out;
-    far.clear = clear;
-    far.wait = wait;
+    plim__device far = far_device();
     struct trained near = train(&plim__processor), away = train(&far);
     assert_true(near.count > 1000);
     assert_int_equal(near.count, away.count);
     assert_memory_equal(near.losses, away.losses, sizeof near.losses);
     assert_memory_equal(near.weights, away.weights, near.count * sizeof *near.weights);
     assert_true(near.losses[0] != near.losses[RUNS - 1]); /* it did train */
-    assert_int_equal(reserves, 1);
-    assert_int_equal(releases, 1);
+    assert_true(near.gradients > 0 && near.gradients == away.gradients);
+    assert_int_equal(taken, 4); /* the trainer's arena, and that of the gradients */
+    assert_int_equal(given, taken);
+    assert_true(grown > 0);
     assert_true(waits >= RUNS && writes > RUNS * 2 && reads > RUNS && clears > 0 && kernels > RUNS * 10);
     plim__free(near.weights);
     plim__free(away.weights);
@@ -231,10 +283,10 @@ static void a_device_that_cannot_reserve_leaves_nothing_behind(void **state) {
     (void)state;
     plim_error error = {0};
     plim__arena arena = {0};
-    assert_int_equal(plim__processor.reserve(&arena, (size_t)1 << 60, 64, &error), PLIM_NO_MEMORY);
+    assert_int_equal(plim__arena_reserve(&arena, &plim__host_memory, (size_t)1 << 60, 64, &error), PLIM_NO_MEMORY);
     assert_true(*error.message);
     assert_null(arena.persistent);
-    plim__processor.release(&arena);
+    plim__arena_release(&arena);
 }
 
 int main(void) {

@@ -160,6 +160,10 @@ class Page(unittest.TestCase):
         self.assertGreater(wide, 150, "on a phone the words have room")
         self.assertLessEqual(needed, there, "and nothing is cut")
         b.resize(1440, 1000)
+        b.open(page, "#axis=time")
+        gaps = b.value("plimsoll.model.gaps.length")
+        self.assertGreater(gaps, 0, "of seven updates not all are recorded")
+        self.assertEqual(b.value("plimsoll.chart.hatched"), gaps)
         points = told["frontier"]
         self.assertEqual([(p["budget_bytes"], p["peak_bytes"]) for p in points if p["chosen"]], [(1 << 30, train["planned_process_bytes"])])
         self.assertGreater(len(points), 2)
@@ -168,6 +172,102 @@ class Page(unittest.TestCase):
         self.assertIn("The chosen plan", panel)
         self.assertIn(f"plimsoll train {model} --data synthetic --steps 7 --batch 16 --budget 1024MiB", panel)
         self.assert_calm()
+
+    def recorded_run(self):
+        """A small run with validation: its page, and what report --json says of it."""
+        model, page, trace, table = (os.path.join(out, n) for n in ("tabular.onnx", "validated.html", "validated.trace", "validated.csv"))
+        if not hasattr(Page, "validated"):
+            with open(table, "w") as file:
+                file.write("a,b,c,kind\n" + "".join(f"{i % 7},{i % 11},{i % 3},{'xy'[i % 2]}\n" for i in range(200)))
+            subprocess.run([program, "zoo", "tabular", "--features", "3", "--classes", "2", "-o", model], check=True, capture_output=True)
+            subprocess.run([program, "train", model, "--data", table, "--target", "kind", "--batch", "16", "--validation", "0.2", "--epochs", "6", "--budget", "200MiB",
+                            "--threads", "1", "--report", page, "--trace", trace, "--out", os.path.join(out, "validated.onnx"), "--quiet"], check=True, capture_output=True,
+                           env=dict(os.environ, PLIMSOLL_COSTS="default"))
+            Page.validated = json.loads(report(trace, "--json"))
+        return page, Page.validated
+
+    def test_a_run_begins_with_its_loss_beside_its_memory(self):
+        page, told = self.recorded_run()
+        curves = {s["name"]: s["curve"] for s in told["series"]}
+        self.assertEqual(curves["loss"]["updates"], list(range(1, 61)))
+        self.assertEqual(curves["validation loss"]["updates"], [10, 20, 30, 40, 50, 60])
+        self.assertEqual(len(curves["validation accuracy"]["values"]), 6)
+        process = [r for r in told["planned_and_measured"] if r["what"].startswith("process")][0]
+        for width, height in ((1440, 1600), (390, 2600)):
+            for dark in (False, True):
+                self.browser.resize(width, height)
+                self.browser.emulate(dark)
+                b = self.show(page)
+                top = b.value("document.getElementById('decisions').getBoundingClientRect().top")
+                self.assertLess(top, b.value("document.getElementById('figures').getBoundingClientRect().top"))
+                titles = b.run("return [...document.querySelectorAll('.curve h2')].map((h) => h.textContent)")
+                self.assertEqual(titles, ["Loss", "Accuracy of validation, %", "Memory of the process"])
+                keys = b.run("return [...document.querySelectorAll('.curve')].map((c) => [...c.querySelectorAll('.keys li')].map((l) => l.firstChild.nextSibling.textContent))")
+                self.assertEqual(keys, [["training loss", "validation loss"], ["validation accuracy"], ["measured", "planned, at its highest", "budget"]])
+                units = b.run("return [...document.querySelectorAll('.curve')].map((c) => [...c.querySelectorAll('.unit')].map((u) => u.textContent)[0])")
+                self.assertEqual(units, ["update"] * 3)
+                labels = b.run("return [...document.querySelectorAll('.curve:last-child text')].map((t) => t.textContent)")
+                self.assertTrue(any(label.endswith("MiB") for label in labels), labels)
+                self.assertLessEqual(b.value("document.documentElement.scrollWidth"), width)
+                b.screenshot(os.path.join(out, f"run-{width}-{'dark' if dark else 'light'}.png"))
+                self.assert_calm()
+        figures = b.value("document.getElementById('figures').innerText")
+        self.assertIn(f"planned {process['planned_bytes'] / 2 ** 20:.1f} MiB", figures)
+        self.assertIn("Time of an update", figures)
+        self.assertNotIn("Events", figures)
+
+    def test_a_plan_begins_with_its_budgets_and_their_commands(self):
+        page, plan = self.training_plan()
+        for width, height in ((1440, 1640), (390, 2600)):
+            for dark in (False, True):
+                self.browser.resize(width, height)
+                self.browser.emulate(dark)
+                b = self.show(page)
+                rows = b.run("return [...document.querySelectorAll('.budgets tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+                self.assertEqual(len(rows), len(b.value("plimsoll.summary.frontier")))
+                self.assertEqual([r[3].endswith("(chosen)") for r in rows].count(True), 1)
+                self.assertIn("--budget 700MiB", b.value("document.querySelector('.budgets .command').innerText"))
+                b.run("[...document.querySelectorAll('.budgets tbody tr')].at(-1).click()")
+                b.frame()
+                least = b.value("Math.min(...plimsoll.summary.frontier.map((p) => p.budget_bytes))")
+                self.assertEqual(b.value("plimsoll.state.alternative"), least, "its line is in the chart")
+                self.assertNotIn("--budget 700MiB", b.value("document.querySelector('.budgets .command').innerText"))
+                self.assertLessEqual(b.value("document.documentElement.scrollWidth"), width)
+                self.assert_calm()
+        if plan["recomputed"]:
+            self.assertIn("recomputed stretch", b.value("document.getElementById('legend').innerText"))
+        self.assertIn("Time of an update", b.value("document.getElementById('figures').innerText"))
+
+    def test_a_changed_budget_moves_its_line(self):
+        trace, page = os.path.join(out, "budgets.trace"), os.path.join(out, "budgets.html")
+        t = samples.Trace(trace)
+        t.named(8, "model.onnx")
+        t.number(1, 64 << 20)
+        t.named(7, "budget")
+        for i, budget in enumerate((64, 48, 56)):
+            for k in range(10):
+                b = t.buffer(f"tensor {i} {k}", (k + 1,), "layer", "Conv", "activation", "forward", 1 << 20, (10 * i + k) << 20)
+                t.event(16, b)
+                t.now += 1000
+            t.event(22, 0, values=(budget << 20,))
+        t.close()
+        report(trace, "-o", page)
+        b = self.show(page)
+        drawn = b.run("""const levels = [], own = {measureText: () => ({width: 10}), lineTo: (x, y) => levels.push(y)};
+            const g = new Proxy(own, {get: (o, k) => (k in o ? o[k] : () => {}), set: () => true});
+            return [plimsoll.chart.drawBudgets(g), new Set(levels).size]""")
+        self.assertEqual(drawn, [True, 3])
+        self.assertEqual(b.value("plimsoll.model.series.length"), 0, "it is no memory of the process")
+        self.assert_calm()
+
+    def test_long_names_are_elided_in_the_middle(self):
+        trace, page = os.path.join(out, "long.trace"), os.path.join(out, "long.html")
+        samples.write_hostile(trace)
+        report(trace, "-o", page)
+        b = self.show(page)
+        shown = b.run("return [...document.querySelectorAll('.holders .n')].map((n) => n.textContent)")
+        self.assertTrue(all(len(n) <= 26 for n in shown), shown)
+        self.assertIn("a" * 13 + "…" + "a" * 12, shown)
 
     def test_page_json_and_text_show_the_same_numbers(self):
         b = self.show(self.page)
@@ -398,6 +498,48 @@ class Page(unittest.TestCase):
         b = self.show(page)
         self.assertIn("cut off", b.value("document.getElementById('notices').innerText"))
         self.assertGreater(b.value("plimsoll.model.peak"), 0)
+        self.assert_calm()
+
+    def test_a_refusal_shows_its_moment_and_the_answer_of_explain(self):
+        pickled, page, log = (os.path.join(out, n) for n in ("refused.pickle", "refused.html", "refused.log"))
+        samples.write_refusal(pickled)
+        report(pickled, "-o", page)
+        told = json.loads(report(pickled, "--json"))
+        moment = told["refusal"]
+        self.assertEqual((moment["requested_bytes"], moment["live_bytes"], moment["free_bytes"]), (96 << 20, 150 << 20, 20 << 20))
+        self.assertLess(told["held_at_end_bytes"], moment["live_bytes"], "much is freed afterwards")
+        b = self.show(page)
+        self.assertEqual(b.value("document.getElementById('detail-title').textContent"), "At the refusal")
+        self.assertEqual(b.value("plimsoll.model.totals[plimsoll.model.moment]"), moment["live_bytes"])
+        self.assertEqual(b.value("document.querySelector('#detail .big').textContent"), "150.0 MiB")
+        figures = b.value("document.getElementById('figures').innerText")
+        self.assertIn("50.0 MiB\nat the refusal", figures)
+        self.assertNotIn("170.0 MiB", figures, "what was cached when all was over")
+        holders = b.run("return [...document.querySelectorAll('.holders li')].map((n) => n.innerText.split('\\n').slice(0, 2).join(' '))")
+        self.assertEqual(holders[0], "net.py:7 forward 120.0 MiB in 12", "what comes from one place is one holder")
+        self.assertEqual([h["name"] for h in moment["holders"]], ["net.py:7 forward", "ReluBackward0"])
+        # PyTorch's own words for the same refusal, read by explain
+        with open(log, "w") as file:
+            file.write('Traceback (most recent call last):\n  File "/home/me/train.py", line 30, in main\n  File "/home/me/net.py", line 9, in forward\n'
+                       "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB. GPU 0 of which 20.00 MiB is free. Of the allocated memory "
+                       "150.00 MiB is allocated by PyTorch, and 50.00 MiB is reserved by PyTorch but unallocated.\n")
+        said = json.loads(subprocess.run([program, "explain", log, "--json"], check=False, capture_output=True, text=True).stdout)
+        answer = moment["explanation"]
+        self.assertEqual((answer["cause"], answer["headline"]), (said["cause"], said["headline"]))
+        self.assertEqual([f["title"] for f in answer["fixes"]], [f["title"] for f in said["fixes"]])
+        shown = b.value("document.getElementById('answer').innerText")
+        for text in [answer["headline"], *answer["evidence"], *(f["title"] for f in answer["fixes"]), *(f["setting"] for f in answer["fixes"])]:
+            self.assertIn(text, shown)
+        b.click(".holders li:nth-child(2) button")
+        frames = b.run("return [...document.querySelectorAll('#detail .stack li')].map((n) => n.textContent)")
+        b.screenshot(os.path.join(out, "refused.png"))
+        self.assertGreater(len(frames), 2)
+        b.run("plimsoll.state.marker = null")
+        b.click("#unpin")
+        b.click(".holders li:first-child button")
+        frames = b.run("return [...document.querySelectorAll('#detail .stack li')].map((n) => n.textContent)")
+        self.assertEqual([".py:" in f for f in frames], sorted([".py:" in f for f in frames], reverse=True), "Python comes first")
+        self.assertIn("c10::cuda::CUDACachingAllocator::malloc()", frames[-1])
         self.assert_calm()
 
     def test_a_leaking_snapshot_shows_leak_segments_and_stacks(self):

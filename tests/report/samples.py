@@ -364,6 +364,38 @@ def write_snapshot(path, protocol, loop, traces, old, oom):
         pickle.dump(memory.snapshot(old), out, protocol=protocol)
 
 
+def write_refusal(path):
+    """Twelve blocks from one line and one of the backward pass; 96 MiB more are refused, then most is freed."""
+    def frame(text, line, name):
+        return {"filename": text, "line": line, "name": name}
+
+    machinery = [frame("??", 0, "torch::unwind::unwind()"), frame("", 0, "c10::cuda::CUDACachingAllocator::malloc()")]
+    own = machinery + [frame("/home/me/net.py", 7, "forward"), frame("/home/me/train.py", 30, "main")]
+    backward = machinery + [frame("??", 0, "torch::autograd::generated::ReluBackward0::apply(std::vector<at::Tensor>&&)")]
+    refused = machinery + [frame("/home/me/net.py", 9, "forward"), frame("/home/me/train.py", 30, "main")]
+    base, mib, events, time = 0x7F0000000000, 1 << 20, [], 1_700_000_000_000_000
+
+    def event(action, address, size, frames, **more):
+        nonlocal time
+        time += 50
+        events.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": time, "frames": frames, **more})
+
+    event("segment_alloc", base, 200 * mib, own)
+    for i in range(12):
+        event("alloc", base + i * 10 * mib, 10 * mib, own)
+    event("alloc", base + 120 * mib, 30 * mib, backward)
+    event("oom", 0, 96 * mib, refused, device_free=20 * mib)
+    for i in range(12):
+        event("free_requested", base + i * 10 * mib, 10 * mib, own)
+        event("free_completed", base + i * 10 * mib, 10 * mib, own)
+    blocks = [{"size": 120 * mib, "requested_size": 0, "state": "inactive", "frames": []},
+              {"size": 30 * mib, "requested_size": 30 * mib, "state": "active_allocated", "frames": backward},
+              {"size": 50 * mib, "requested_size": 0, "state": "inactive", "frames": []}]
+    segment = {"address": base, "total_size": 200 * mib, "stream": 0, "segment_type": "large", "device": 0, "blocks": blocks}
+    with open(path, "wb") as out:
+        pickle.dump({"segments": [segment], "device_traces": [events]}, out, protocol=4)
+
+
 def write_big_snapshot(path, size):
     """A gigabyte of Python dicts would take many gigabytes, so one batch of events is pickled and repeated: MEMOIZE
     gives every repetition its own memo numbers, and what is shared (keys, stacks) has the numbers of the head."""

@@ -13,10 +13,21 @@ typedef struct fixture {
     plim_error error;
 } fixture;
 
-static void add(fixture *f, const char *name, plim__memory_kind kind, uint64_t bytes, uint64_t offset, uint32_t born,
-                uint32_t died) {
-    plim__timeline_buffer buffer = {
-        .name = name, .kind = kind, .bytes = bytes, .offset = offset, .born = born, .died = died};
+/* A buffer, where it is and when. */
+struct life {
+    const char *name;
+    plim__memory_kind kind;
+    uint64_t bytes, offset;
+    uint32_t born, died;
+};
+
+static void add(fixture *f, struct life life) {
+    plim__timeline_buffer buffer = {.name = life.name,
+                                    .kind = life.kind,
+                                    .bytes = life.bytes,
+                                    .offset = life.offset,
+                                    .born = life.born,
+                                    .died = life.died};
     assert_int_equal(plim__timeline_add(&f->timeline, &buffer, &f->error), PLIM_OK);
 }
 
@@ -41,32 +52,32 @@ static int tear_down(void **state) {
 
 static void the_peak_is_the_highest_sum_to_the_byte(void **state) {
     fixture *f = *state;
-    add(f, "weight", PLIM__KIND_WEIGHT, 1001, 0, 0, PLIM__NEVER);
-    add(f, "early", PLIM__KIND_ACTIVATION, 500, 1024, 0, 2);
-    add(f, "late", PLIM__KIND_ACTIVATION, 600, 1024, 2, 4); /* born where early dies: never together */
-    add(f, "small", PLIM__KIND_WORKSPACE, 7, 2048, 3, 4);
+    add(f, (struct life){"weight", PLIM__KIND_WEIGHT, 1001, 0, 0, PLIM__NEVER});
+    add(f, (struct life){"early", PLIM__KIND_ACTIVATION, 500, 1024, 0, 2});
+    add(f, (struct life){"late", PLIM__KIND_ACTIVATION, 600, 1024, 2, 4}); /* born where early dies: never together */
+    add(f, (struct life){"small", PLIM__KIND_WORKSPACE, 7, 2048, 3, 4});
     summarize(f);
     assert_int_equal(f->summary.peak, 1001 + 600 + 7);
     assert_int_equal(f->summary.peak_tick, 3);
     assert_int_equal(f->summary.kinds[PLIM__KIND_ACTIVATION], 600);
     assert_int_equal(f->summary.extent, 2055);
-    assert_int_equal(f->summary.live_at_peak, 3);
-    assert_int_equal(f->timeline.lives.items[f->summary.holders[0]].bytes, 1001);
-    assert_int_equal(f->timeline.lives.items[f->summary.holders[2]].bytes, 7);
+    assert_int_equal(f->summary.holders.live, 3);
+    assert_int_equal(f->timeline.lives.items[f->summary.holders.items[0].life].bytes, 1001);
+    assert_int_equal(f->timeline.lives.items[f->summary.holders.items[2].life].bytes, 7);
     assert_int_equal(f->summary.loop.steps, 0);
 }
 
 static void lives_that_make_no_sense_are_refused(void **state) {
     fixture *f = *state;
-    add(f, "backwards", PLIM__KIND_OTHER, 1, 0, 5, 5);
+    add(f, (struct life){"backwards", PLIM__KIND_OTHER, 1, 0, 5, 5});
     assert_int_equal(plim__timeline_finish(&f->timeline, &f->error), PLIM_CORRUPT);
     assert_non_null(strstr(f->error.message, "backwards"));
 }
 
 static void a_plan_overflowing_63_bits_is_refused(void **state) {
     fixture *f = *state;
-    add(f, "a", PLIM__KIND_OTHER, INT64_MAX, PLIM__NO_OFFSET, 0, 1);
-    add(f, "b", PLIM__KIND_OTHER, 1, PLIM__NO_OFFSET, 0, 1);
+    add(f, (struct life){"a", PLIM__KIND_OTHER, INT64_MAX, PLIM__NO_OFFSET, 0, 1});
+    add(f, (struct life){"b", PLIM__KIND_OTHER, 1, PLIM__NO_OFFSET, 0, 1});
     assert_int_equal(plim__timeline_finish(&f->timeline, &f->error), PLIM_OK);
     assert_int_equal(plim__summary_make(&f->timeline, &f->summary, &f->error), PLIM_OVERFLOW);
 }
@@ -75,11 +86,11 @@ enum { STEPS = 12, TICKS = 10 };
 
 /* Steps of ten ticks with an activation each; what else happens is the test's. */
 static void add_steps(fixture *f) {
-    add(f, "weight", PLIM__KIND_WEIGHT, 100000, 0, 0, PLIM__NEVER);
+    add(f, (struct life){"weight", PLIM__KIND_WEIGHT, 100000, 0, 0, PLIM__NEVER});
     for (uint32_t s = 0; s < STEPS; s++) {
         assert_int_equal(plim__timeline_add_mark(&f->timeline, PLIM__MARK_STEP, s * TICKS, s + 1, NULL, &f->error),
                          PLIM_OK);
-        add(f, "activation", PLIM__KIND_ACTIVATION, 50000, 100000, s * TICKS + 1, s * TICKS + 8);
+        add(f, (struct life){"activation", PLIM__KIND_ACTIVATION, 50000, 100000, s * TICKS + 1, s * TICKS + 8});
     }
     f->timeline.ticks = STEPS * TICKS;
 }
@@ -89,10 +100,11 @@ static void a_healthy_loop_is_not_accused(void **state) {
     add_steps(f);
     /* kept over the end of its step, and replaced in the next: not growing */
     for (uint32_t s = 0; s < STEPS; s++)
-        add(f, "loss", PLIM__KIND_OTHER, 64, 200000, s * TICKS + 5, s + 1 < STEPS ? (s + 1) * TICKS + 4 : PLIM__NEVER);
+        add(f, (struct life){"loss", PLIM__KIND_OTHER, 64, 200000, s * TICKS + 5,
+                             s + 1 < STEPS ? (s + 1) * TICKS + 4 : PLIM__NEVER});
     /* a cache that fills in the first steps and stays */
     for (uint32_t s = 0; s < 4; s++)
-        add(f, "cache", PLIM__KIND_OTHER, 4096, 300000 + s * 4096, s * TICKS + 2, PLIM__NEVER);
+        add(f, (struct life){"cache", PLIM__KIND_OTHER, 4096, 300000 + s * 4096, s * TICKS + 2, PLIM__NEVER});
     summarize(f);
     assert_int_equal(f->summary.loop.steps, STEPS);
     assert_int_equal(f->summary.loop.leaks.count, 0);
@@ -104,7 +116,7 @@ static void a_leak_is_named_with_its_rate_and_its_end(void **state) {
     fixture *f = *state;
     add_steps(f);
     for (uint32_t s = 0; s < STEPS; s++)
-        add(f, "history", PLIM__KIND_OTHER, 1000, 400000 + s * 1024, s * TICKS + 6, PLIM__NEVER);
+        add(f, (struct life){"history", PLIM__KIND_OTHER, 1000, 400000 + s * 1024, s * TICKS + 6, PLIM__NEVER});
     f->timeline.budget = 200000;
     summarize(f);
     const plim__loop_figures *loop = &f->summary.loop;
@@ -124,7 +136,7 @@ static void a_slow_leak_is_found(void **state) {
     fixture *f = *state;
     add_steps(f);
     for (uint32_t s = 0; s < STEPS; s += 3)
-        add(f, "history", PLIM__KIND_OTHER, 1000, 400000 + s * 1024, s * TICKS + 6, PLIM__NEVER);
+        add(f, (struct life){"history", PLIM__KIND_OTHER, 1000, 400000 + s * 1024, s * TICKS + 6, PLIM__NEVER});
     summarize(f);
     assert_int_equal(f->summary.loop.leaks.count, 1);
 }
@@ -134,7 +146,7 @@ static void a_fragmenting_loop_is_named_as_such(void **state) {
     add_steps(f);
     /* the same bytes each step, but every time at a higher address */
     for (uint32_t s = 0; s < STEPS; s++)
-        add(f, "long", PLIM__KIND_ACTIVATION, 20000, 150000 + s * 24000, s * TICKS + 3, s * TICKS + 7);
+        add(f, (struct life){"long", PLIM__KIND_ACTIVATION, 20000, 150000 + s * 24000, s * TICKS + 3, s * TICKS + 7});
     summarize(f);
     assert_true(f->summary.loop.fragmenting);
     assert_int_equal(f->summary.loop.leaks.count, 0);
@@ -146,7 +158,7 @@ static void a_growing_model_is_not_called_fragmenting(void **state) {
     fixture *f = *state;
     add_steps(f);
     for (uint32_t s = 0; s < STEPS; s++)
-        add(f, "longer", PLIM__KIND_ACTIVATION, 20000 + s * 24000, 150000, s * TICKS + 3, s * TICKS + 7);
+        add(f, (struct life){"longer", PLIM__KIND_ACTIVATION, 20000 + s * 24000, 150000, s * TICKS + 3, s * TICKS + 7});
     summarize(f);
     assert_false(f->summary.loop.fragmenting);
 }
@@ -170,7 +182,8 @@ static void text_of(fixture *f, int width, bool colour, bool unicode, plim__str 
 static void the_chart_fits_the_width_and_has_colour_only_when_asked(void **state) {
     fixture *f = *state;
     add_steps(f);
-    for (uint32_t i = 0; i < 20; i++) add(f, "t", PLIM__KIND_GRADIENT, 1000 + i, PLIM__NO_OFFSET, 0, PLIM__NEVER);
+    for (uint32_t i = 0; i < 20; i++)
+        add(f, (struct life){"t", PLIM__KIND_GRADIENT, 1000 + i, PLIM__NO_OFFSET, 0, PLIM__NEVER});
     f->timeline.budget = 200000;
     summarize(f);
     plim__str out = {0};
@@ -190,10 +203,9 @@ static void the_chart_fits_the_width_and_has_colour_only_when_asked(void **state
 
 static void names_cannot_command_the_terminal(void **state) {
     fixture *f = *state;
-    add(f,
-        "\033[2Jred\nline\xC2\x9B"
-        "31m",
-        PLIM__KIND_GRADIENT, 1000, 0, 0, PLIM__NEVER);
+    add(f, (struct life){"\033[2Jred\nline\xC2\x9B"
+                         "31m",
+                         PLIM__KIND_GRADIENT, 1000, 0, 0, PLIM__NEVER});
     summarize(f);
     plim__str out = {0};
     text_of(f, 100, false, true, &out);
@@ -207,7 +219,7 @@ static void the_text_lists_the_ten_largest_holders(void **state) {
     for (uint32_t i = 0; i < 14; i++) {
         char name[16];
         snprintf(name, sizeof name, "tensor%02u.", i);
-        add(f, name, PLIM__KIND_GRADIENT, 1000 + i, PLIM__NO_OFFSET, 0, PLIM__NEVER);
+        add(f, (struct life){name, PLIM__KIND_GRADIENT, 1000 + i, PLIM__NO_OFFSET, 0, PLIM__NEVER});
     }
     summarize(f);
     plim__str out = {0};

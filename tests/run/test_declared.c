@@ -224,6 +224,38 @@ static void evaluation_in_pieces_is_that_of_the_whole(void **state) {
     plim_graph_free(model);
 }
 
+/* Rows go through in pairs: an epoch of 43 samples ends with a batch that cannot be built. */
+static void an_end_of_an_epoch_that_cannot_be_built_is_refused_with_advice(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    int64_t dims[] = {plim_graph_symbol(g, "N"), 4}, pairs[] = {-1, 2, 4}, rows[] = {-1, 4};
+    float *weights = calloc(16, sizeof *weights);
+    plim_value x = plim_graph_input(g, "x", PLIM_F32, 2, dims);
+    plim_value w = plim_graph_parameter_take(g, "w", PLIM_F32, 2, (const int64_t[]){4, 4}, weights);
+    plim_value in_pairs = plim_graph_constant(g, "pairs", PLIM_I64, 1, (const int64_t[]){3}, pairs);
+    plim_value in_rows = plim_graph_constant(g, "rows", PLIM_I64, 1, (const int64_t[]){2}, rows);
+    plim_value y = plim_graph_apply(g, "Reshape", (plim_value[]){x, in_pairs}, 2);
+    y = plim_graph_apply(g, "MatMul", (plim_value[]){y, w}, 2);
+    plim_graph_output(g, plim_graph_apply(g, "Reshape", (plim_value[]){y, in_rows}, 2), "y");
+    must(plim_graph_status(g, &error), &error);
+    plim_trainer_options o = options_of();
+    plim_trainer *t;
+    o.loss = plim_loss_default(PLIM_LOSS_MSE);
+    for (int budget = 0; budget < 2; budget++) {
+        o.budget = budget ? (uint64_t)1 << 30 : 0;
+        o.samples = 40 + 4;
+        must(plim_trainer_create(g, &o, &t, &error), &error);
+        plim_trainer_free(t);
+        o.samples = 40 + 3;
+        assert_int_not_equal(plim_trainer_create(g, &o, &t, &error), PLIM_OK);
+        assert_null(t);
+        assert_non_null(strstr(error.message, "3 of 10 samples"));
+        assert_non_null(strstr(error.message, "--drop-last"));
+    }
+    plim_graph_free(g);
+}
+
 static int fill(void **state) {
     (void)state;
     setenv("PLIMSOLL_COSTS", "default", 1);
@@ -240,6 +272,7 @@ int main(void) {
         cmocka_unit_test(after_another_budget_nothing_is_made_late),
         cmocka_unit_test(sizes_that_nobody_announced_work),
         cmocka_unit_test(evaluation_in_pieces_is_that_of_the_whole),
+        cmocka_unit_test(an_end_of_an_epoch_that_cannot_be_built_is_refused_with_advice),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -51,15 +51,34 @@ static int make_all(void **state) {
     return 0;
 }
 
-/* scores = BatchNormalization(Dropout(left)) a + right b, both in training mode; with its own loss, their mean distance
- * from a third input. */
-static plim_graph *make_model(bool own_loss) {
+typedef enum own { NO_LOSS, MEAN_DISTANCE, SUM_OF_DISTANCES, CLASSES_BUT_IGNORED } own;
+
+#define IGNORED 3
+
+/* The model's own loss: the distance of scores from a third input, or cross entropy with the labels that count. */
+static plim_value own_loss(plim_graph *g, plim_value scores, own kind, int64_t n) {
+    int64_t out_dims[] = {n, OUT};
+    if (kind == CLASSES_BUT_IGNORED) {
+        plim_value classes[] = {scores, plim_graph_input(g, "label", PLIM_I64, 1, &n)};
+        int32_t node = plim_graph_node(g, "SoftmaxCrossEntropyLoss", NULL, classes, 2, 1);
+        plim_graph_set_int(g, node, "ignore_index", IGNORED);
+        return plim_graph_node_output(g, node, 0);
+    }
+    plim_value pair[] = {scores, plim_graph_input(g, "wanted", PLIM_F32, 2, out_dims)};
+    plim_value off = plim_graph_apply(g, "Sub", pair, 2), size = plim_graph_apply(g, "Abs", &off, 1);
+    int32_t all_of = plim_graph_node(g, kind == SUM_OF_DISTANCES ? "ReduceSum" : "ReduceMean", NULL, &size, 1, 1);
+    plim_graph_set_int(g, all_of, "keepdims", 0);
+    return plim_graph_node_output(g, all_of, 0);
+}
+
+/* scores = BatchNormalization(Dropout(left)) a + right b, both in training mode. */
+static plim_graph *make_model(own kind) {
     static const float ones[LEFT] = {1, 1, 1}, zeros[LEFT] = {0}, half = 0.5f;
     static const uint8_t yes = 1;
     plim_graph *g = plim_graph_create();
     plim_error error = {0};
-    int64_t n = plim_graph_symbol(g, "N"), left_dims[] = {n, LEFT}, right_dims[] = {n, RIGHT}, out_dims[] = {n, OUT},
-            a_dims[] = {LEFT, OUT}, b_dims[] = {RIGHT, OUT}, norm_dims[] = {LEFT};
+    int64_t n = plim_graph_symbol(g, "N"), left_dims[] = {n, LEFT}, right_dims[] = {n, RIGHT}, a_dims[] = {LEFT, OUT},
+            b_dims[] = {RIGHT, OUT}, norm_dims[] = {LEFT};
     plim_value left = plim_graph_input(g, "left", PLIM_F32, 2, left_dims),
                right = plim_graph_input(g, "right", PLIM_F32, 2, right_dims);
     plim_value drop[] = {left, plim_graph_constant(g, NULL, PLIM_F32, 0, norm_dims, &half),
@@ -76,12 +95,8 @@ static plim_graph *make_model(bool own_loss) {
                b[] = {right, plim_graph_parameter(g, "b", PLIM_F32, 2, b_dims, all.b)};
     plim_value sum[] = {plim_graph_apply(g, "MatMul", a, 2), plim_graph_apply(g, "MatMul", b, 2)};
     plim_value scores = plim_graph_apply(g, "Add", sum, 2);
-    if (own_loss) {
-        plim_value pair[] = {scores, plim_graph_input(g, "wanted", PLIM_F32, 2, out_dims)};
-        plim_value off = plim_graph_apply(g, "Sub", pair, 2), size = plim_graph_apply(g, "Abs", &off, 1);
-        int32_t mean = plim_graph_node(g, "ReduceMean", NULL, &size, 1, 1);
-        plim_graph_set_int(g, mean, "keepdims", 0);
-        plim_graph_output(g, plim_graph_node_output(g, mean, 0), "loss");
+    if (kind) {
+        plim_graph_output(g, own_loss(g, scores, kind, n), "loss");
     } else {
         plim_graph_output(g, scores, "scores");
     }
@@ -105,9 +120,9 @@ static plim_data *open_data(bool classes) {
 }
 
 /* By a session of its own, and by a trainer in its memory: both say the same. */
-static plim_evaluation evaluate(const plim_loss *loss) {
-    plim_graph *model = make_model(loss->kind == PLIM_LOSS_MODEL);
-    plim_data *data = open_data(loss->kind == PLIM_LOSS_CROSS_ENTROPY);
+static plim_evaluation evaluate_own(const plim_loss *loss, own kind) {
+    plim_graph *model = make_model(kind);
+    plim_data *data = open_data(loss->kind == PLIM_LOSS_CROSS_ENTROPY || kind == CLASSES_BUT_IGNORED);
     plim_error error = {0};
     plim_session *session;
     plim_evaluation alone, training;
@@ -129,6 +144,8 @@ static plim_evaluation evaluate(const plim_loss *loss) {
     assert_int_equal(alone.samples, SAMPLES);
     return alone;
 }
+
+static plim_evaluation evaluate(const plim_loss *loss) { return evaluate_own(loss, NO_LOSS); }
 
 static void assert_near(double got, double expected) {
     if (!(fabs(got - expected) <= 1e-6 * fabs(expected))) fail_msg("%.9g instead of %.9g", got, expected);
@@ -169,9 +186,27 @@ static void a_loss_in_the_model_is_weighted_by_samples(void **state) {
     double sum = 0;
     for (int n = 0; n < SAMPLES; n++)
         for (int c = 0; c < OUT; c++) sum += fabs(all.scores[n][c] - (double)all.wanted[n * OUT + c]);
-    plim_evaluation e = evaluate(&loss);
+    plim_evaluation e = evaluate_own(&loss, MEAN_DISTANCE);
     assert_near(e.loss, sum / (SAMPLES * OUT));
     assert_int_equal(e.count, SAMPLES);
+    e = evaluate_own(&loss, SUM_OF_DISTANCES);
+    assert_near(e.loss, sum);
+}
+
+static void a_loss_in_the_model_is_weighted_by_the_targets_that_count(void **state) {
+    (void)state;
+    plim_loss loss = plim_loss_default(PLIM_LOSS_MODEL);
+    double sum = 0;
+    int count = 0;
+    for (int n = 0; n < SAMPLES; n++) {
+        double total = 0;
+        for (int c = 0; c < OUT; c++) total += exp(all.scores[n][c]);
+        if (all.labels[n] == IGNORED) continue;
+        sum += log(total) - all.scores[n][all.labels[n]];
+        count++;
+    }
+    assert_true(count < SAMPLES);
+    assert_near(evaluate_own(&loss, CLASSES_BUT_IGNORED).loss, sum / count);
 }
 
 /* --- classes -------------------------------------------------------------------------------------------------- */
@@ -258,6 +293,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_of_numbers_are_means_over_the_whole_set),
         cmocka_unit_test(a_loss_in_the_model_is_weighted_by_samples),
+        cmocka_unit_test(a_loss_in_the_model_is_weighted_by_the_targets_that_count),
         cmocka_unit_test(cross_entropy_knows_weights_smoothing_and_what_is_ignored),
         cmocka_unit_test(labels_that_are_no_class_are_named),
         cmocka_unit_test(a_session_without_a_loss_is_refused),

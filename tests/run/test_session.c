@@ -25,6 +25,33 @@ static void matmul_of_a_graph_built_in_code_is_right(void **state) {
     plim_graph_free(g);
 }
 
+/* A model as exporters write it for training: batch norm that counts the batch, dropout that drops half. */
+static void a_model_that_trains_is_set_to_evaluation(void **state) {
+    (void)state;
+    plim_graph *g = plim_graph_create();
+    plim_value in[5] = {plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){4, 1})};
+    in[1] = plim_graph_parameter(g, "scale", PLIM_F32, 1, (int64_t[]){1}, (float[]){2});
+    in[2] = plim_graph_parameter(g, "shift", PLIM_F32, 1, (int64_t[]){1}, (float[]){1});
+    in[3] = plim_graph_constant(g, "mean", PLIM_F32, 1, (int64_t[]){1}, (float[]){3});
+    in[4] = plim_graph_constant(g, "variance", PLIM_F32, 1, (int64_t[]){1}, (float[]){4});
+    int32_t norm = plim_graph_node(g, "BatchNormalization", "norm", in, 5, 3);
+    plim_graph_set_int(g, norm, "training_mode", 1);
+    plim_graph_set_float(g, norm, "epsilon", 0);
+    plim_value half = plim_graph_constant(g, "half", PLIM_F32, 0, NULL, (float[]){0.5f});
+    plim_value yes = plim_graph_constant(g, "yes", PLIM_BOOL, 0, NULL, (unsigned char[]){1});
+    plim_value drops[] = {plim_graph_node_output(g, norm, 0), half, yes};
+    plim_graph_output(g, plim_graph_apply(g, "Dropout", drops, 3), "y");
+    plim_error error;
+    plim_session *s = NULL;
+    assert_int_equal(plim_session_create(g, &(plim_session_options){.evaluation = 1}, &s, &error), PLIM_OK);
+    memcpy(plim_session_input(s, "x"), (float[]){3, 5, 7, 1}, 4 * sizeof(float));
+    assert_int_equal(plim_session_run(s, &error), PLIM_OK);
+    static const float right[] = {1, 3, 5, -1}; /* 2 (x - 3) / 2 + 1 */
+    for (int i = 0; i < 4; i++) assert_true(fabsf(((const float *)plim_session_output(s, "y"))[i] - right[i]) < 1e-5f);
+    plim_session_free(s);
+    plim_graph_free(g);
+}
+
 static void an_unknown_operator_is_named(void **state) {
     (void)state;
     plim_graph *g = plim_graph_create();
@@ -191,6 +218,7 @@ static void a_model_may_hand_its_input_and_its_weights_through(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul_of_a_graph_built_in_code_is_right),
+        cmocka_unit_test(a_model_that_trains_is_set_to_evaluation),
         cmocka_unit_test(an_unknown_operator_is_named),
         cmocka_unit_test(a_session_outlives_its_graph_and_repeats_itself_to_the_bit),
         cmocka_unit_test(sessions_of_one_graph_do_not_disturb_each_other),

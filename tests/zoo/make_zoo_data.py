@@ -16,7 +16,9 @@ MODELS = {  # name: options; the same as in test_zoo.c
     'resnet50': '--image 32 --width 8 --classes 10', 'mobilenet_v2': '--image 32 --width 8 --classes 10', 'unet': '--image 16 --width 4',
     'gpt2': '--seq 8 --width 16 --layers 2 --heads 2 --classes 40', 'gpt2-tiny': '--seq 8 --width 16 --layers 2 --heads 2 --classes 40',
     'vit-tiny': '--image 16 --width 24 --layers 2 --heads 3', 'vit-b16': '--image 32 --width 24 --layers 2 --heads 3 --classes 10',
-    'lstm': '--seq 6 --width 8 --classes 20',
+    'lstm': '--seq 6 --width 8 --classes 20', 'gru': '--seq 6 --width 8 --classes 20', 'tabular': '--features 5 --width 8',
+    'llama': '--seq 8 --width 32 --layers 2 --heads 4 --kv-heads 2 --classes 40',
+    'bert': '--seq 8 --width 16 --layers 2 --heads 2 --vocab 40',
 }
 here = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data')
 os.makedirs(here, exist_ok=True)

@@ -12,8 +12,16 @@
 #define MOST 400
 #endif
 
-static const plim_zoo_options small = {
-    .image = 32, .seq = 8, .width = 8, .layers = 1, .heads = 2, .classes = 10, .channels = 1};
+static const plim_zoo_options small = {.image = 32,
+                                       .seq = 8,
+                                       .width = 8,
+                                       .layers = 1,
+                                       .heads = 2,
+                                       .classes = 10,
+                                       .channels = 1,
+                                       .features = 4,
+                                       .hidden = 8,
+                                       .vocab = 16};
 
 static plim_status create(void *name, plim_error *error) {
     plim_graph *graph = NULL;

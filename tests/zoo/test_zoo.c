@@ -31,6 +31,10 @@ static const struct small {
     {"vit-tiny", {.image = 16, .width = 24, .layers = 2, .heads = 3}},
     {"vit-b16", {.image = 32, .width = 24, .layers = 2, .heads = 3, .classes = 10}},
     {"lstm", {.seq = 6, .width = 8, .classes = 20}},
+    {"gru", {.seq = 6, .width = 8, .classes = 20}},
+    {"tabular", {.features = 5, .width = 8}},
+    {"llama", {.seq = 8, .width = 32, .layers = 2, .heads = 4, .kv_heads = 2, .classes = 40}},
+    {"bert", {.seq = 8, .width = 16, .layers = 2, .heads = 2, .vocab = 40}},
 };
 #define SMALL (sizeof small / sizeof *small)
 
@@ -80,33 +84,90 @@ static void the_list_and_the_small_ones_here_are_the_same(void **state) {
     for (size_t i = 0; i < count; i++) assert_string_equal(entries[i].name, small[i].name);
 }
 
+/* The first output with 1 and 2 threads, beside what another program computed with the same numbers. */
+static void compare(const char *name, const plim_graph *g, const char *reference_file) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/zoo/data/%s", PLIM_SOURCE_DIR, reference_file);
+    plim__npy_header header;
+    void *right;
+    plim_error error = {0};
+    if (plim__npy_read(path, &header, &right, &error) != PLIM_OK) fail_msg("%s", error.message);
+    for (int threads = 1; threads <= 2; threads++) {
+        plim_session *s = session_of(name, g, &(plim_session_options){.batch = 2, .threads = threads});
+        size_t bytes;
+        const float *y = run(name, s, &bytes), *reference = right;
+        assert_int_equal(bytes, header.bytes);
+        double largest = 0, difference = 0;
+        for (size_t k = 0; k < bytes / sizeof *y; k++) {
+            largest = fmax(largest, fabs((double)reference[k]));
+            difference = fmax(difference, isfinite(y[k]) ? fabs((double)y[k] - (double)reference[k]) : INFINITY);
+        }
+        if (difference > 1e-5 * largest)
+            fail_msg("%s, %d threads: differs by %g of a largest %g", name, threads, difference, largest);
+        plim_session_free(s);
+    }
+    plim__free(right);
+}
+
 static void every_model_agrees_with_onnxruntime(void **state) {
     (void)state;
     for (size_t i = 0; i < SMALL; i++) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/tests/zoo/data/%s.npy", PLIM_SOURCE_DIR, small[i].name);
-        plim__npy_header header;
-        void *right;
-        plim_error error = {0};
-        if (plim__npy_read(path, &header, &right, &error) != PLIM_OK) fail_msg("%s", error.message);
+        char file[64];
+        snprintf(file, sizeof file, "%s.npy", small[i].name);
         plim_graph *g = make(small[i].name, &small[i].options);
-        for (int threads = 1; threads <= 2; threads++) {
-            plim_session *s = session_of(small[i].name, g, &(plim_session_options){.batch = 2, .threads = threads});
-            size_t bytes;
-            const float *y = run(small[i].name, s, &bytes), *reference = right;
-            assert_int_equal(bytes, header.bytes);
-            double largest = 0, difference = 0;
-            for (size_t k = 0; k < bytes / sizeof *y; k++) {
-                largest = fmax(largest, fabs((double)reference[k]));
-                difference = fmax(difference, isfinite(y[k]) ? fabs((double)y[k] - (double)reference[k]) : INFINITY);
-            }
-            if (difference > 1e-5 * largest)
-                fail_msg("%s, %d threads: differs by %g of a largest %g", small[i].name, threads, difference, largest);
-            plim_session_free(s);
-        }
+        compare(small[i].name, g, file);
         plim_graph_free(g);
-        plim__free(right);
     }
+}
+
+/* Files of transformers (make_public_data.py): bfloat16 in shards, and names that end in gamma and beta. */
+static void public_checkpoints_load_by_name_and_agree_with_transformers(void **state) {
+    (void)state;
+    static const struct {
+        struct small model;
+        const char *weights, *logits;
+        size_t tensors;
+    } public[] = {
+        {{"llama",
+          {.seq = 12, .width = 16, .layers = 2, .heads = 4, .kv_heads = 2, .hidden = 44, .classes = 40, .seed = 5}},
+         "llama/model.safetensors.index.json",
+         "llama/logits.npy",
+         21},
+        {{"bert", {.seq = 12, .width = 16, .layers = 2, .heads = 4, .vocab = 40, .classes = 3, .seed = 5}},
+         "bert/model.safetensors",
+         "bert/logits.npy",
+         41}};
+    for (size_t i = 0; i < sizeof public / sizeof *public; i++) {
+        plim_graph *g = make(public[i].model.name, &public[i].model.options), *file = NULL;
+        char path[512], onnx[] = "/tmp/plim_zoo_XXXXXX";
+        plim_error error = {0};
+        plim_weights_loaded loaded;
+        int fd = mkstemp(onnx);
+        assert_true(fd >= 0);
+        close(fd);
+        if (plim_graph_save(g, onnx, &error) != PLIM_OK || plim_graph_load(onnx, &file, &error) != PLIM_OK)
+            fail_msg("%s", error.message);
+        snprintf(path, sizeof path, "%s/tests/zoo/data/%s", PLIM_SOURCE_DIR, public[i].weights);
+        for (int k = 0; k < 2; k++) { /* the zoo's own graph, and the one from a file, whose tables are initializers */
+            plim_graph *model = k ? file : g;
+            if (plim_graph_load_weights(model, path, &loaded, &error) != PLIM_OK) fail_msg("%s", error.message);
+            assert_int_equal(loaded.loaded, public[i].tensors);
+            assert_int_equal(loaded.replaced + loaded.unused, 0);
+            compare(public[i].model.name, model, public[i].logits);
+            plim_graph_free(model);
+        }
+        unlink(onnx);
+    }
+}
+
+static void a_checkpoint_of_another_size_is_refused_by_name(void **state) {
+    (void)state;
+    plim_graph *g = make("bert", &(plim_zoo_options){.seq = 12, .width = 16, .layers = 2, .heads = 4, .vocab = 41});
+    plim_error error = {0};
+    assert_int_equal(plim_graph_load_weights(g, PLIM_SOURCE_DIR "/tests/zoo/data/bert/model.safetensors", NULL, &error),
+                     PLIM_SHAPE);
+    assert_non_null(strstr(error.message, "word_embeddings"));
+    plim_graph_free(g);
 }
 
 /* The session's own way to a plan, with the plan in hand. */
@@ -212,6 +273,9 @@ static void an_unknown_model_is_not_found(void **state) {
 static void sizes_that_do_not_fit_are_refused(void **state) {
     (void)state;
     static const struct small bad[] = {{"gpt2-tiny", {.width = 30, .heads = 4}},
+                                       {"llama", {.width = 24, .heads = 4, .kv_heads = 3}},
+                                       {"llama", {.width = 8, .heads = 4}},
+                                       {"bert", {.width = 30, .heads = 4}},
                                        {"vit-tiny", {.image = 7}},
                                        {"unet", {.image = 10}},
                                        {"resnet18", {.image = 4, .width = 8}},
@@ -225,7 +289,7 @@ static void sizes_that_do_not_fit_are_refused(void **state) {
         if (status == PLIM_OK) status = plim_session_run(s, &error);
         if (status != PLIM_OK && !*error.message)
             fail_msg("%s: %s without a message", bad[i].name, plim_status_name(status));
-        if (i == 0) assert_int_not_equal(status, PLIM_OK); /* 30 channels do not divide into 4 heads */
+        if (i < 4) assert_int_not_equal(status, PLIM_OK); /* 30 channels do not divide into 4 heads, for one */
         plim_session_free(s);
         plim_graph_free(g);
     }
@@ -235,6 +299,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_and_the_small_ones_here_are_the_same),
         cmocka_unit_test(every_model_agrees_with_onnxruntime),
+        cmocka_unit_test(public_checkpoints_load_by_name_and_agree_with_transformers),
+        cmocka_unit_test(a_checkpoint_of_another_size_is_refused_by_name),
         cmocka_unit_test(every_plan_is_valid_and_tight),
         cmocka_unit_test(the_models_of_the_benchmark_have_tight_plans),
         cmocka_unit_test(writing_and_reading_changes_no_bit_of_the_answer),

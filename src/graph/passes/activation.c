@@ -19,19 +19,16 @@ static bool clip_bounds(const plim_graph *g, const plim__node *node, plim__activ
 
 /* x · sigmoid(x): two users of x, the sigmoid and the product. */
 static bool swish(const plim_graph *g, plim_value value, plim__activation *a) {
-    for (size_t n = 0; n < g->nodes.count; n++) {
-        const plim__node *sigmoid = &g->nodes.items[n];
-        if (!plim__match_op(sigmoid, "Sigmoid") || sigmoid->inputs.items[0] != value) continue;
+    int32_t readers[3];
+    if (plim__graph_is_output(g, value) || plim__graph_readers(g, value, readers, 3) != 2) return false;
+    for (int i = 0; i < 2; i++) {
+        const plim__node *sigmoid = &g->nodes.items[readers[i]];
+        if (!plim__match_op(sigmoid, "Sigmoid")) continue;
         const plim__node *product = plim__match_user(g, sigmoid->outputs.items[0], "Mul");
         if (!product || plim__match_other(product, sigmoid->outputs.items[0]) != value) return false;
-        int users = 0;
-        for (size_t k = 0; k < g->nodes.count; k++)
-            for (size_t i = 0; !g->nodes.items[k].dead && i < g->nodes.items[k].inputs.count; i++)
-                users += g->nodes.items[k].inputs.items[i] == value;
-        for (size_t i = 0; i < g->outputs.count; i++) users += g->outputs.items[i] == value;
         *a = (plim__activation){
             .name = plim__functions[PLIM__FUNCTION_Swish].fused, .alpha = 1, .output = product->outputs.items[0]};
-        return users == 2;
+        return true;
     }
     return false;
 }

@@ -57,9 +57,9 @@ static plim_status fold(plim_graph *g, plim__node *conv, const plim__node *norm,
     if (w < 0 || b < 0) return plim_graph_status(g, error);
     conv = &g->nodes.items[index];
     if (plim__graph_swap_names(g, conv->inputs.items[1], w) != PLIM_OK) return plim_graph_status(g, error);
-    conv->inputs.items[1] = w;
+    plim__node_set_input(g, index, 1, w);
     if (conv->inputs.count > 2)
-        conv->inputs.items[2] = b;
+        plim__node_set_input(g, index, 2, b);
     else
         plim__node_add_input(g, index, b);
     int32_t dead = g->values.items[out].producer;

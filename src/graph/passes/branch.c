@@ -25,13 +25,6 @@ struct copying {
 
 static plim_value outside(const struct copying *c, plim_value inner) { return inner < 0 ? inner : c->outside[inner]; }
 
-/* The captured inputs of the branch are those of the node that come after its own and after those of other branches. */
-static void map_captured(const struct copying *c, const plim__node *node, const plim__attribute *branch) {
-    size_t at = node->inputs.count - plim__node_captured(node);
-    for (const plim__attribute *a = node->attributes.items; a < branch; a++) at += a->captured;
-    for (size_t i = 0; i < branch->captured; i++) c->outside[c->from->inputs.items[i]] = node->inputs.items[at + i];
-}
-
 static void copy_value(const struct copying *c, plim_value inner) {
     const plim__value *value = &c->from->values.items[inner];
     const char *name = plim__map_get(&c->g->names, value->name, -1) < 0 ? value->name : NULL;
@@ -49,33 +42,57 @@ static void copy_node(const struct copying *c, const plim__node *from) {
     for (size_t i = 0; i < from->outputs.count; i++)
         plim__node_add_output(c->g, node, outside(c, from->outputs.items[i]));
     if (node >= 0 && !plim__node_copy_attributes(c->g, node, from))
-        plim__graph_fail(c->g, PLIM_NO_MEMORY, "out of memory while copying a branch");
+        plim__graph_fail(c->g, PLIM_NO_MEMORY, "out of memory while copying a subgraph");
 }
 
-/* What the branch makes becomes what the node made. */
-static void connect_outputs(const struct copying *c, int32_t node) {
-    for (size_t i = 0; i < c->from->outputs.count; i++) {
-        plim_value made = c->g->nodes.items[node].outputs.items[i];
-        if (made < 0) continue;
-        int32_t identity = plim__graph_add_node(c->g, "", "Identity", "", plim__graph_opset(c->g, ""));
-        plim__node_add_input(c->g, identity, outside(c, c->from->outputs.items[i]));
-        plim__node_add_output(c->g, identity, made);
-    }
-}
-
-static plim_status take(plim_graph *g, int32_t n, const plim__attribute *branch, bool fixed, plim_error *error) {
-    struct copying c = {g, branch->graph, plim__alloc_array(branch->graph->values.count, sizeof *c.outside), fixed};
-    if (!c.outside) return plim__fail_memory(error, "a branch", c.from->values.count * sizeof *c.outside);
+plim_status plim__graph_copy_into(plim_graph *g, const plim_graph *from, const plim__splice *ends, plim_error *error) {
+    struct copying c = {g, from, plim__alloc_array(from->values.count, sizeof *c.outside), ends->fixed};
+    if (!c.outside) return plim__fail_memory(error, "a subgraph", c.from->values.count * sizeof *c.outside);
     for (size_t v = 0; v < c.from->values.count; v++) c.outside[v] = PLIM_NO_VALUE;
-    map_captured(&c, &g->nodes.items[n], branch);
+    for (size_t i = 0; i < from->inputs.count; i++) c.outside[from->inputs.items[i]] = ends->inputs[i];
     for (size_t v = 0; v < c.from->values.count; v++)
         if (c.from->values.items[v].kind != PLIM__VALUE_INPUT) copy_value(&c, (plim_value)v);
     for (size_t i = 0; i < c.from->nodes.count; i++)
         if (!c.from->nodes.items[i].dead) copy_node(&c, &c.from->nodes.items[i]);
-    connect_outputs(&c, n);
-    g->nodes.items[n].dead = true;
+    for (size_t i = 0; i < c.from->outputs.count; i++) ends->outputs[i] = outside(&c, c.from->outputs.items[i]);
     plim__free(c.outside);
     return plim_graph_status(g, error);
+}
+
+/* The captured inputs of the subgraph come after its own; they are those of the node that come after its own and after
+ * those of its other subgraphs. */
+plim_status plim__graph_splice(plim_graph *g, int32_t n, const char *name, const plim__splice *ends,
+                               plim_error *error) {
+    const plim__node *node = &g->nodes.items[n];
+    const plim__attribute *sub = plim__node_attribute(node, name);
+    size_t count = sub->graph->inputs.count, own = count - sub->captured;
+    size_t at = node->inputs.count - plim__node_captured(node);
+    for (const plim__attribute *a = node->attributes.items; a < sub; a++) at += a->captured;
+    plim_value *inputs = plim__alloc_array(count, sizeof *inputs);
+    if (!inputs) return plim__fail_memory(error, "a subgraph", count * sizeof *inputs);
+    for (size_t i = 0; i < count; i++) inputs[i] = i < own ? ends->inputs[i] : node->inputs.items[at + i - own];
+    plim_status status =
+        plim__graph_copy_into(g, sub->graph, &(plim__splice){inputs, ends->outputs, ends->fixed}, error);
+    plim__free(inputs);
+    return status;
+}
+
+/* What the branch makes becomes what the node made. */
+static plim_status take(plim_graph *g, int32_t n, const plim__attribute *branch, bool fixed, plim_error *error) {
+    size_t count = branch->graph->outputs.count;
+    plim_value *made = plim__alloc_array(count, sizeof *made);
+    if (!made) return plim__fail_memory(error, "a branch", count * sizeof *made);
+    plim_status status = plim__graph_splice(g, n, branch->name, &(plim__splice){NULL, made, fixed}, error);
+    for (size_t i = 0; status == PLIM_OK && i < count; i++) {
+        plim_value out = g->nodes.items[n].outputs.items[i];
+        if (out < 0) continue;
+        int32_t identity = plim__graph_add_node(g, "", "Identity", "", plim__graph_opset(g, ""));
+        plim__node_add_input(g, identity, made[i]);
+        plim__node_add_output(g, identity, out);
+    }
+    g->nodes.items[n].dead = true;
+    plim__free(made);
+    return status == PLIM_OK ? plim_graph_status(g, error) : status;
 }
 
 static plim_status choose(plim_graph *g, int32_t n, plim__tensor *condition, bool fixed, plim_error *error) {
@@ -100,24 +117,28 @@ static plim_status choose(plim_graph *g, int32_t n, plim__tensor *condition, boo
 plim_status plim__graph_take_branch(plim_graph *g, int32_t node, plim__tensor *condition, bool fixed,
                                     plim_error *error) {
     plim_status status = choose(g, node, condition, fixed, error);
-    if (status != PLIM_OK) plim__fail_context(error, status, "node '%.200s' (If)", g->nodes.items[node].name);
+    if (status != PLIM_OK)
+        plim__fail_context(error, status, "node '%.200s' (If)", plim__node_label(g, &g->nodes.items[node]));
     return status;
 }
 
-/* The tensor of a value that the graph tells: a constant, or what a Constant node holds. */
-static plim__tensor *told(const plim_graph *g, plim_value value) {
-    int32_t producer = value < 0 ? -1 : g->values.items[value].producer;
-    if (producer < 0) return value < 0 ? NULL : plim__graph_constant_tensor(g, value);
-    const plim__node *node = &g->nodes.items[producer];
-    const plim__attribute *a = plim__node_attribute(node, "value");
-    return plim__match_op(node, "Constant") && a ? a->tensor : NULL;
+plim__tensor *plim__graph_told(const plim_graph *g, plim_value value) {
+    for (int steps = 0; value >= 0 && steps < 64; steps++) { /* a graph that was just read may have cycles */
+        int32_t producer = g->values.items[value].producer;
+        if (producer < 0) return plim__graph_constant_tensor(g, value);
+        const plim__node *node = &g->nodes.items[producer];
+        const plim__attribute *a = plim__node_attribute(node, "value");
+        if (plim__match_op(node, "Constant")) return a ? a->tensor : NULL;
+        value = plim__match_op(node, "Identity") ? plim__node_in(node, 0) : PLIM_NO_VALUE;
+    }
+    return NULL;
 }
 
 /* Nodes of a branch come at the end, so those in it are inspected too. */
 plim_status plim__graph_take_known_branches(plim_graph *g, plim_error *error) {
     for (size_t n = 0; n < g->nodes.count; n++) {
         const plim__node *node = &g->nodes.items[n];
-        plim__tensor *condition = plim__match_op(node, "If") ? told(g, plim__node_in(node, 0)) : NULL;
+        plim__tensor *condition = plim__match_op(node, "If") ? plim__graph_told(g, plim__node_in(node, 0)) : NULL;
         if (condition) PLIM_TRY(plim__graph_take_branch(g, (int32_t)n, condition, false, error));
     }
     return PLIM_OK;

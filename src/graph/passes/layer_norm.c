@@ -7,8 +7,7 @@
 #include "graph/pass.h"
 #include "graph/passes/match.h"
 
-/* ReduceMean over axes k..rank-1, keeping them; *axis is k. */
-static bool is_mean(const plim_graph *g, const plim__node *node, int *axis) {
+bool plim__match_mean(const plim_graph *g, const plim__node *node, int *axis) {
     if (!plim__match_op(node, "ReduceMean") || !plim__node_int(node, "keepdims", 1)) return false;
     int64_t axes[PLIM_MAX_RANK];
     size_t count;
@@ -40,7 +39,8 @@ static bool is_deviation(const plim_graph *g, plim_value v, plim_value d, int ax
         return false;
     int32_t producer = g->values.items[variance].producer;
     int variance_axis;
-    if (producer < 0 || !is_mean(g, &g->nodes.items[producer], &variance_axis) || variance_axis != axis) return false;
+    if (producer < 0 || !plim__match_mean(g, &g->nodes.items[producer], &variance_axis) || variance_axis != axis)
+        return false;
     plim_value square = g->nodes.items[producer].inputs.items[0];
     plim__node *product = plim__match_producer(g, square, "Mul");
     if (product) return product->inputs.items[0] == d && product->inputs.items[1] == d;
@@ -64,7 +64,7 @@ static plim_status fuse(plim_graph *g, const plim__node *division, bool *changed
     int32_t mean = g->values.items[difference->inputs.items[1]].producer;
     int axis;
     double epsilon;
-    if (mean < 0 || !is_mean(g, &g->nodes.items[mean], &axis) || g->nodes.items[mean].inputs.items[0] != x)
+    if (mean < 0 || !plim__match_mean(g, &g->nodes.items[mean], &axis) || g->nodes.items[mean].inputs.items[0] != x)
         return PLIM_OK;
     if (!is_deviation(g, division->inputs.items[1], d, axis, &epsilon)) return PLIM_OK;
     plim__node *scaled = plim__match_user(g, out, "Mul");

@@ -29,7 +29,7 @@ bool plim__match_load(const plim_graph *g, plim__tensor *tensor) {
 }
 
 bool plim__match_scalar(const plim_graph *g, plim_value value, double *number) {
-    plim__tensor *tensor = plim__graph_tensor(g, value);
+    plim__tensor *tensor = g->trains ? plim__graph_constant_tensor(g, value) : plim__graph_tensor(g, value);
     if (!tensor || plim__shape_elements(&tensor->shape) != 1 || !plim__match_load(g, tensor)) return false;
     *number = plim__tensor_at(tensor, 0);
     return true;
@@ -62,6 +62,31 @@ plim_value plim__match_other(const plim__node *node, plim_value one) {
                                           : PLIM_NO_VALUE;
 }
 
+static bool in_order(const plim__node *node) {
+    size_t count;
+    const int64_t *order = plim__node_ints(node, "perm", &count);
+    for (size_t i = 0; order && i < count; i++)
+        if (order[i] != (int64_t)i) return false;
+    return order != NULL;
+}
+
+/* Shapes that stay the same tell that nothing was moved, but for a Transpose of equal sizes; a Slice may go backwards. */
+plim_value plim__match_through(const plim_graph *g, plim_value value) {
+    static const char *const ops[] = {"Cast", "Expand", "Reshape", "Identity", "Unsqueeze", "Squeeze", "Transpose"};
+    while (value >= 0 && g->values.items[value].producer >= 0) {
+        const plim__node *node = &g->nodes.items[g->values.items[value].producer];
+        const plim__value *in = &g->values.items[node->inputs.count ? node->inputs.items[0] : value],
+                          *out = &g->values.items[value];
+        bool moves = true;
+        for (size_t i = 0; moves && i < sizeof ops / sizeof *ops; i++) moves = !plim__match_op(node, ops[i]);
+        if (moves || in->dtype != out->dtype || !plim__shape_equal(&in->shape, &out->shape) ||
+            (plim__match_op(node, "Transpose") && !in_order(node)))
+            return value;
+        value = node->inputs.items[0];
+    }
+    return value;
+}
+
 int32_t plim__match_build(plim_graph *g, plim__made made, const char *name, const plim_value *inputs, size_t count,
                           plim_value like) {
     char label[256]; /* nodes may move in memory while we add one */
@@ -75,15 +100,6 @@ int32_t plim__match_build(plim_graph *g, plim__made made, const char *name, cons
     return g->failure.status == PLIM_OK ? node : -1;
 }
 
-static bool is_used(const plim_graph *g, plim_value value) {
-    for (size_t i = 0; i < g->outputs.count; i++)
-        if (g->outputs.items[i] == value) return true;
-    for (size_t n = 0; n < g->nodes.count; n++)
-        for (size_t i = 0; !g->nodes.items[n].dead && i < g->nodes.items[n].inputs.count; i++)
-            if (g->nodes.items[n].inputs.items[i] == value) return true;
-    return false;
-}
-
 /* The node that makes the value dies when nothing uses any of its outputs, and then what only it used. A
  * zombie would otherwise count as a user and keep the next pattern from matching. */
 static void bury(plim_graph *g, plim_value value) {
@@ -91,7 +107,7 @@ static void bury(plim_graph *g, plim_value value) {
     if (producer < 0 || g->nodes.items[producer].dead) return;
     plim__node *node = &g->nodes.items[producer];
     for (size_t i = 0; i < node->outputs.count; i++)
-        if (node->outputs.items[i] >= 0 && is_used(g, node->outputs.items[i])) return;
+        if (node->outputs.items[i] >= 0 && plim__graph_is_used(g, node->outputs.items[i])) return;
     node->dead = true;
     for (size_t i = 0; i < node->inputs.count; i++) bury(g, node->inputs.items[i]);
 }
@@ -99,8 +115,7 @@ static void bury(plim_graph *g, plim_value value) {
 plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node) {
     if (node < 0) return g->failure.status;
     plim_value made = g->nodes.items[node].outputs.items[0];
-    bool output = false; /* replacing an output has carried its name over already */
-    for (size_t i = 0; i < g->outputs.count; i++) output |= g->outputs.items[i] == old;
+    bool output = plim__graph_is_output(g, old); /* replacing it carries its name over */
     PLIM_TRY(plim__graph_replace(g, old, made));
     if (!output) PLIM_TRY(plim__graph_swap_names(g, old, made)); /* reports speak of the names that people know */
     bury(g, old);

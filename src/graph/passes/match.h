@@ -13,7 +13,7 @@ plim__node *plim__match_user(const plim_graph *g, plim_value value, const char *
 /* Loads a tensor that a pattern has to read. A failure sticks to the graph and ends the pass: memory that is
  * short must not change silently what gets fused. */
 bool plim__match_load(const plim_graph *g, plim__tensor *tensor);
-/* The value is a constant (or parameter) with one element; *number is it. */
+/* The value is a constant (or a parameter that is not trained) with one element; *number is it. */
 bool plim__match_scalar(const plim_graph *g, plim_value value, double *number);
 /* A two-input node one of whose inputs is a scalar near `number` (any scalar when it is NaN): the other
  * input goes to *other, the scalar to *found (may be NULL). The scalar must be the second input for Sub, Div, Pow. */
@@ -21,7 +21,12 @@ bool plim__match_with_scalar(const plim_graph *g, const plim__node *node, double
                              double *found);
 /* The input of a two-input node that is not `one`; PLIM_NO_VALUE when neither is. */
 plim_value plim__match_other(const plim__node *node, plim_value one);
+/* The value behind nodes that hand their input through as it is: casts to the same type, moves to the same shape. */
+plim_value plim__match_through(const plim_graph *g, plim_value value);
 bool plim__match_near(double a, double b); /* within 1e-3 relative: constants in files are rounded */
+
+/* ReduceMean over axes k to rank - 1, which stay; *axis is k. */
+bool plim__match_mean(const plim_graph *g, const plim__node *node, int *axis);
 
 /* A new node with one output of the given value's type; the caller then replaces that value. Returns the
  * node's index, -1 after a failure (g->failure tells). */

@@ -3,6 +3,8 @@
  *
  *   dS = scale · P∘(dP - D)     dq = dS·kᵀ     dk += qᵀ·dS     dv += Pᵀ·dy
  *
+ * Where weights are dropped, those of dv and dP are, in the same places.
+ *
  *   scratch:  | thread 0: P, ROWS × Tk | dS, ROWS × Tk | thread 1 | ...
  *
  * Blocks of a head follow each other in a fixed order, so that the sums are the same every time. */
@@ -32,7 +34,7 @@ static void clear_rows(float *to, int64_t rows, int64_t step, int64_t width) {
     for (int64_t i = 0; i < rows; i++) memset(to + i * step, 0, (size_t)width * sizeof *to);
 }
 
-static void one_head(const struct backward *b, const plim__call *call, int64_t head, float *p, float *ds) {
+static int one_head(const struct backward *b, const plim__call *call, int64_t head, float *p, float *ds) {
     const plim__attention *s = &b->forward;
     const float *dy = (const float *)call->in[0] + plim__matrices_offset(s, &b->dy, head);
     const float *q = (const float *)call->in[1] + plim__matrices_offset(s, &s->q, head);
@@ -43,31 +45,40 @@ static void one_head(const struct backward *b, const plim__call *call, int64_t h
     float *dk = (float *)call->out[1] + plim__matrices_offset(s, &b->dk, head);
     float *dv = (float *)call->out[2] + plim__matrices_offset(s, &b->dv, head);
     bool transposed = s->k.column != 1; /* keys stored row by row */
+    int failed = 0;
     clear_rows(dk, s->keys, b->dk.row, s->depth);
     clear_rows(dv, s->keys, b->dv.row, s->width);
     for (int64_t first = 0; first < s->queries; first += PLIM__ATTENTION_ROWS) {
         int64_t rows = s->queries - first < PLIM__ATTENTION_ROWS ? s->queries - first : PLIM__ATTENTION_ROWS;
         int64_t visible = plim__attention_visible(s, first, rows);
         const float *dy_rows = dy + first * b->dy.row;
-        plim__attention_weights(s, &(plim__queries){q, k, mask, first, rows, visible}, p);
-        dnnl_sgemm('T', 'N', visible, s->width, rows, 1, p, visible, dy_rows, b->dy.row, 1, dv, b->dv.row);
-        dnnl_sgemm('N', 'T', rows, visible, s->width, 1, dy_rows, b->dy.row, v, s->v.row, 0, ds, visible);
+        plim__queries block = {q, k, mask, first, rows, visible};
+        failed |= plim__attention_weights(s, &block, p);
+        if (s->drops) plim__attention_drop(s, call, head, &block, p, ds); /* ds holds nothing yet */
+        failed |= (int)dnnl_sgemm('T', 'N', visible, s->width, rows, 1, s->drops ? ds : p, visible, dy_rows, b->dy.row,
+                                  1, dv, b->dv.row);
+        failed |=
+            (int)dnnl_sgemm('N', 'T', rows, visible, s->width, 1, dy_rows, b->dy.row, v, s->v.row, 0, ds, visible);
+        if (s->drops) plim__attention_drop(s, call, head, &block, ds, ds);
         scores_gradient(p, ds, rows, visible, s->scale);
-        dnnl_sgemm('N', transposed ? 'N' : 'T', rows, s->depth, visible, 1, ds, visible, k,
-                   transposed ? s->k.column : s->k.row, 0, dq + first * b->dq.row, b->dq.row);
-        dnnl_sgemm('T', 'N', visible, s->depth, rows, 1, ds, visible, q + first * s->q.row, s->q.row, 1, dk, b->dk.row);
+        failed |= (int)dnnl_sgemm('N', transposed ? 'N' : 'T', rows, s->depth, visible, 1, ds, visible, k,
+                                  transposed ? s->k.column : s->k.row, 0, dq + first * b->dq.row, b->dq.row);
+        failed |= (int)dnnl_sgemm('T', 'N', visible, s->depth, rows, 1, ds, visible, q + first * s->q.row, s->q.row, 1,
+                                  dk, b->dk.row);
     }
+    return failed;
 }
 
 static plim_status run_backward(const plim__call *call) {
     const struct backward *b = call->state;
     size_t half = b->forward.scratch;
-#pragma omp parallel for schedule(dynamic) num_threads(b->forward.threads)
+    int failed = 0;
+#pragma omp parallel for schedule(dynamic) num_threads(b->forward.threads) reduction(| : failed)
     for (int64_t head = 0; head < b->forward.heads; head++) {
         float *mine = (float *)call->scratch + (size_t)omp_get_thread_num() * 2 * half;
-        one_head(b, call, head, mine, mine + half);
+        failed |= one_head(b, call, head, mine, mine + half);
     }
-    return PLIM_OK;
+    return plim__attention_status(call, failed);
 }
 
 /* Output i with heads side by side in memory. */

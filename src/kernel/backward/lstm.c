@@ -1,4 +1,4 @@
-/* Backward of LSTM. A walk forward in time gives the cells again.
+/* Backward of LSTM.
  *
  *   i, o, f = f(...)    g = g(...)    c' = f ⊙ c + i ⊙ g    h' = o ⊙ h(c')
  *   peepholes: i and f see c, o sees c'; input_forget: f = 1 - i
@@ -13,54 +13,8 @@
 /* c before step k of sample b; NULL for zeros. */
 static const float *cell_before(const plim__backward_pass *p, int64_t k, int64_t b) {
     const plim__recurrent *f = &p->s->forward;
-    if (k) return p->part + (plim__backward_time(p, k - 1) * f->batch + b) * f->hidden;
+    if (k) return p->part + (plim__backward_time(p, k - 1) * f->batch + b) * f->row;
     return p->c0 ? p->c0 + b * f->hidden : NULL;
-}
-
-static void peep(float *gate, const float *weights, const float *c, int64_t n) {
-    for (int64_t u = 0; weights && c && u < n; u++) gate[u] += weights[u] * c[u];
-}
-
-/* One sample at one step: activations, and the new cell. */
-static void cell_forward(const plim__backward_pass *p, float *gate, const float *last, float *c) {
-    const plim__recurrent *f = &p->s->forward;
-    int64_t h = f->hidden;
-    float *in = gate, *out = gate + h, *forget = gate + 2 * h, *fresh = gate + 3 * h;
-    peep(in, p->peepholes, last, h);
-    plim__backward_activate(p, 0, in, h);
-    if (f->input_forget) {
-        for (int64_t u = 0; u < h; u++) forget[u] = 1 - in[u];
-    } else {
-        peep(forget, p->peepholes ? p->peepholes + 2 * h : NULL, last, h);
-        plim__backward_activate(p, 0, forget, h);
-    }
-    plim__backward_activate(p, 1, fresh, h);
-    for (int64_t u = 0; u < h; u++) c[u] = forget[u] * (last ? last[u] : 0) + in[u] * fresh[u];
-    peep(out, p->peepholes ? p->peepholes + h : NULL, c, h);
-    plim__backward_activate(p, 0, out, h);
-}
-
-static dnnl_status_t again(const plim__backward_pass *p) {
-    const plim__recurrent *f = &p->s->forward;
-    int64_t h = f->hidden, rows = f->steps * f->batch;
-    dnnl_status_t status = plim__backward_input_gates(p, 4 * h);
-    if (status == dnnl_success)
-        status =
-            plim__backward_product(&(plim__gemm){'N', 'T', rows, 4 * h, h, p->before, h, p->r, h, 1, p->gates, 4 * h});
-#pragma omp parallel for if (rows * h > 8192)
-    for (int64_t b = 0; b < f->batch; b++)
-        for (int64_t k = 0; k < f->steps; k++) {
-            int64_t t = plim__backward_time(p, k), row = t * f->batch + b;
-            const float *last = cell_before(p, k, b);
-            float *c = p->part + row * h;
-            if (plim__backward_runs(p, t, b))
-                cell_forward(p, p->gates + row * 4 * h, last, c);
-            else if (k || p->c0)
-                memcpy(c, last, (size_t)h * sizeof *c);
-            else
-                memset(c, 0, (size_t)h * sizeof *c);
-        }
-    return status;
 }
 
 /* Units at a time, so that h(c') fits on the stack. */
@@ -98,26 +52,49 @@ static void cell_backward(const plim__backward_pass *p, const struct row *row, i
     }
 }
 
-static dnnl_status_t step(const plim__backward_pass *p, int64_t k) {
+/* Sample b of step k, n units from `from` on. */
+static void row_backward(const plim__backward_pass *p, int64_t k, int64_t b, int64_t from, int64_t n) {
     const plim__recurrent *f = &p->s->forward;
-    int64_t h = f->hidden, t = plim__backward_time(p, k);
-    float *gates = p->gates + t * f->batch * 4 * h;
-#pragma omp parallel for if (f->batch * h > 4096)
-    for (int64_t b = 0; b < f->batch; b++) {
-        const float *dy = p->dy ? p->dy + plim__backward_row(p, t, b) : NULL;
-        if (!plim__backward_runs(p, t, b)) {
-            memset(gates + b * 4 * h, 0, (size_t)(4 * h) * sizeof *gates);
-            continue;
-        }
-        struct row row = {.c = p->part + (t * f->batch + b) * h,
-                          .last = cell_before(p, k, b),
-                          .dy = dy,
-                          .gate = gates + b * 4 * h,
-                          .dh = p->dh + b * h,
-                          .dc = p->other + b * h};
-        for (int64_t u = 0; u < h; u += BLOCK) cell_backward(p, &row, u, u + BLOCK < h ? u + BLOCK : h);
+    int64_t h = f->hidden, t = plim__backward_time(p, k), to = from + n;
+    float *gate = p->gates + (t * f->batch + b) * f->row;
+    const float *c = p->part + (t * f->batch + b) * f->row, *last = cell_before(p, k, b);
+    if (!plim__backward_runs(p, t, b)) {
+        for (int g = 0; g < 4; g++) memset(gate + g * h + from, 0, (size_t)n * sizeof *gate);
+        return;
     }
-    return plim__backward_product(&(plim__gemm){'N', 'N', f->batch, h, 4 * h, gates, 4 * h, p->r, h, 1, p->dh, h});
+    if (f->standard) {
+        plim__simd_recurrent_table()->lstm_grad(n, &(plim__lstm_grad){.i = gate + from,
+                                                                      .o = gate + h + from,
+                                                                      .f = gate + 2 * h + from,
+                                                                      .g = gate + 3 * h + from,
+                                                                      .c = c + from,
+                                                                      .last = last ? last + from : p->zeros,
+                                                                      .dy = plim__backward_dy(p, t, b, from),
+                                                                      .dh = p->dh + b * h + from,
+                                                                      .dc = p->other + b * h + from});
+        return;
+    }
+    struct row row = {.c = c,
+                      .last = last,
+                      .dy = p->dy ? p->dy + plim__backward_row(p, t, b) : NULL,
+                      .gate = gate,
+                      .dh = p->dh + b * h,
+                      .dc = p->other + b * h};
+    for (int64_t u = from; u < to; u += BLOCK) cell_backward(p, &row, u, u + BLOCK < to ? u + BLOCK : to);
+}
+
+static void step(const plim__backward_pass *p, int64_t k, struct plim__units units) {
+    const plim__recurrent *f = &p->s->forward;
+    for (int64_t b = 0; b < f->batch; b++) row_backward(p, k, b, units.from, units.to - units.from);
+#pragma omp barrier
+    if (k == 0 && !p->wants_dh0) return;
+    plim__backward_recur(p,
+                         &(struct plim__recurrence){.x = p->gates + plim__backward_time(p, k) * f->batch * f->row,
+                                                    .x_step = f->row,
+                                                    .gates = 4,
+                                                    .y = p->dh,
+                                                    .add = true},
+                         units);
 }
 
 /* Peepholes, in the order i, o, f: i and f saw the cell before the step, o the one after it. */
@@ -130,7 +107,7 @@ static dnnl_status_t finish(const plim__backward_pass *p, float *dr, float *db, 
     for (int64_t k = 0; k < f->steps; k++)
         for (int64_t b = 0; b < f->batch; b++) {
             int64_t row = plim__backward_time(p, k) * f->batch + b;
-            const float *gate = p->gates + row * 4 * h, *c = p->part + row * h, *last = cell_before(p, k, b);
+            const float *gate = p->gates + row * f->row, *c = p->part + row * f->row, *last = cell_before(p, k, b);
             for (int64_t u = 0; u < h; u++) {
                 dpeepholes[u] += last ? gate[u] * last[u] : 0;
                 dpeepholes[h + u] += gate[h + u] * c[u];
@@ -141,6 +118,6 @@ static dnnl_status_t finish(const plim__backward_pass *p, float *dr, float *db, 
 }
 
 plim_status plim__lower_lstm_grad(plim__lower *l) {
-    static const plim__cell_backward cell = {again, step, finish, true};
+    static const plim__cell_backward cell = {step, finish, true};
     return plim__lower_recurrent_grad(l, PLIM__CELL_LSTM, &cell);
 }

@@ -139,6 +139,7 @@ plim_status plim__lower_max_pool_train(plim__lower *l) {
     const plim__shape *out = plim__lower_output_shape(l, 0);
     dnnl_memory_desc_t source, target;
     dnnl_primitive_desc_t pd;
+    if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     PLIM_TRY(read_window(l, plim__lower_input_shape(l, 0), &w));
     bool usual = plim__backward_layout_like(&x, dnnl_f32, out, &target);
     PLIM_TRY(plim__lower_input(l, 0, usual ? PLIM__ANY : PLIM__DENSE, &x));

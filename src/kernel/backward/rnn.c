@@ -5,29 +5,28 @@
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
 
-static dnnl_status_t again(const plim__backward_pass *p) {
-    (void)p;
-    return dnnl_success;
-}
-
-static dnnl_status_t step(const plim__backward_pass *p, int64_t k) {
+static void step(const plim__backward_pass *p, int64_t k, struct plim__units units) {
     const plim__recurrent *f = &p->s->forward;
-    int64_t h = f->hidden, t = plim__backward_time(p, k);
+    int64_t h = f->hidden, t = plim__backward_time(p, k), n = units.to - units.from;
     float *gates = p->gates + t * f->batch * h;
     for (int64_t b = 0; b < f->batch; b++) {
-        const float *y = p->y + plim__backward_row(p, t, b), *dy = p->dy ? p->dy + plim__backward_row(p, t, b) : NULL;
-        float *gate = gates + b * h, *dh = p->dh + b * h;
+        int64_t from = units.from;
+        const float *y = p->y + plim__backward_row(p, t, b) + from, *dy = plim__backward_dy(p, t, b, from);
+        float *gate = gates + b * h + from, *dh = p->dh + b * h + from;
         if (!plim__backward_runs(p, t, b)) {
-            memset(gate, 0, (size_t)h * sizeof *gate);
+            memset(gate, 0, (size_t)n * sizeof *gate);
             continue;
         }
-        for (int64_t u = 0; u < h; u++) gate[u] = (dh[u] + (dy ? dy[u] : 0)) * plim__cell_slope(p, 0, y[u]);
-        memset(dh, 0, (size_t)h * sizeof *dh);
+        for (int64_t u = 0; u < n; u++) gate[u] = (dh[u] + dy[u]) * plim__cell_slope(p, 0, y[u]);
+        memset(dh, 0, (size_t)n * sizeof *dh);
     }
-    return plim__backward_product(&(plim__gemm){'N', 'N', f->batch, h, h, gates, h, p->r, h, 1, p->dh, h});
+#pragma omp barrier
+    if (k == 0 && !p->wants_dh0) return;
+    plim__backward_recur(p, &(struct plim__recurrence){.x = gates, .x_step = h, .gates = 1, .y = p->dh, .add = true},
+                         units);
 }
 
 plim_status plim__lower_rnn_grad(plim__lower *l) {
-    static const plim__cell_backward cell = {again, step, NULL, false};
+    static const plim__cell_backward cell = {step, NULL, false};
     return plim__lower_recurrent_grad(l, PLIM__CELL_RNN, &cell);
 }

@@ -5,9 +5,11 @@
  *   scratch:  | thread 0: PLIM__ATTENTION_ROWS × Tk scores | thread 1 | ...
  *
  * The output is laid out (batch, T, head, E), so that putting the heads side by side again moves nothing. */
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
+#include "core/error.h"
 #include "kernel/forward/attention.h"
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
@@ -33,22 +35,39 @@ int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t
     return s->causal && last < s->keys ? last : s->keys;
 }
 
-void plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights) {
+int plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights) {
     int64_t shift = s->keys - s->queries, first = b->first, rows = b->rows, visible = b->visible;
     bool transposed = s->k.column != 1; /* keys stored row by row */
-    dnnl_sgemm('N', transposed ? 'T' : 'N', rows, visible, s->depth, s->scale, b->q + first * s->q.row, s->q.row, b->k,
-               transposed ? s->k.column : s->k.row, 0, weights, visible);
+    int failed =
+        (int)dnnl_sgemm('N', transposed ? 'T' : 'N', rows, visible, s->depth, s->scale, b->q + first * s->q.row,
+                        s->q.row, b->k, transposed ? s->k.column : s->k.row, 0, weights, visible);
     if (s->has_mask) add_mask(s, b, weights);
     for (int64_t i = 0; i < rows; i++) {
         int64_t seen = s->causal && first + i + 1 + shift < visible ? first + i + 1 + shift : visible;
         float *row = weights + i * visible;
         plim__simd_reduce_table()->softmax(row, row, seen);
+        if (s->guarded && seen > 0 && isnan(row[0])) memset(row, 0, (size_t)seen * sizeof *row);
         memset(row + seen, 0, (size_t)(visible - seen) * sizeof *row);
+    }
+    return failed;
+}
+
+void plim__attention_drop(const plim__attention *s, const plim__call *call, int64_t head, const plim__queries *b,
+                          const float *from, float *to) {
+    if (s->dropout.all) {
+        memset(to, 0, (size_t)(b->rows * b->visible) * sizeof *to);
+        return;
+    }
+    plim__dropout_draw draw = plim__dropout_key(&s->dropout, call);
+    int64_t sample = s->dropout.batch ? call->sample : 0;
+    for (int64_t i = 0; i < b->rows; i++) {
+        int64_t n = plim__dropout_number(&s->dropout, (head * s->queries + b->first + i) * s->keys, sample);
+        plim__dropout_run(&draw, from + i * b->visible, to + i * b->visible, n, n + b->visible);
     }
 }
 
 /* One block of queries. Row-major products: C = A·B with leading dimensions. */
-static void attend(const plim__attention *s, const plim__call *call, int64_t head, int64_t first, float *scores) {
+static int attend(const plim__attention *s, const plim__call *call, int64_t head, int64_t first, float *scores) {
     int64_t rows = s->queries - first < PLIM__ATTENTION_ROWS ? s->queries - first : PLIM__ATTENTION_ROWS,
             visible = plim__attention_visible(s, first, rows);
     const float *q = (const float *)call->in[0] + plim__matrices_offset(s, &s->q, head);
@@ -56,19 +75,26 @@ static void attend(const plim__attention *s, const plim__call *call, int64_t hea
                 *v = (const float *)call->in[2] + plim__matrices_offset(s, &s->v, head);
     const float *mask = s->has_mask ? (const float *)call->in[3] + plim__matrices_offset(s, &s->mask, head) : NULL;
     float *y = (float *)call->out[0] + plim__matrices_offset(s, &s->y, head) + first * s->y.row;
-    plim__attention_weights(s, &(plim__queries){q, k, mask, first, rows, visible}, scores);
-    dnnl_sgemm('N', 'N', rows, s->width, visible, 1, scores, visible, v, s->v.row, 0, y, s->y.row);
+    plim__queries block = {q, k, mask, first, rows, visible};
+    int failed = plim__attention_weights(s, &block, scores);
+    if (s->drops) plim__attention_drop(s, call, head, &block, scores, scores);
+    return failed | (int)dnnl_sgemm('N', 'N', rows, s->width, visible, 1, scores, visible, v, s->v.row, 0, y, s->y.row);
+}
+
+plim_status plim__attention_status(const plim__call *call, int failed) {
+    return failed ? plim__fail(call->error, PLIM_NO_MEMORY, "out of memory in oneDNN (a matrix product)") : PLIM_OK;
 }
 
 static plim_status run_attention(const plim__call *call) {
     const plim__attention *s = call->state;
     int64_t blocks = (s->queries + PLIM__ATTENTION_ROWS - 1) / PLIM__ATTENTION_ROWS;
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(s->threads)
+    int failed = 0;
+#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(s->threads) reduction(| : failed)
     for (int64_t head = 0; head < s->heads; head++)
         for (int64_t block = blocks - 1; block >= 0; block--) /* long ones first */
-            attend(s, call, head, block * PLIM__ATTENTION_ROWS,
-                   (float *)call->scratch + (size_t)omp_get_thread_num() * s->scratch);
-    return PLIM_OK;
+            failed |= attend(s, call, head, block * PLIM__ATTENTION_ROWS,
+                             (float *)call->scratch + (size_t)omp_get_thread_num() * s->scratch);
+    return plim__attention_status(call, failed);
 }
 
 plim__matrices plim__matrices_of(const plim__layout *layout) {
@@ -135,7 +161,10 @@ plim_status plim__attention_read(plim__lower *l, size_t first, plim__attention *
                            .scale = plim__node_float(node, "scale", 1),
                            .causal = plim__node_int(node, "causal", 0) != 0,
                            .has_mask = plim__lower_has_input(l, first + 3),
+                           .guarded = plim__node_int(node, "guarded", 0) != 0,
+                           .drops = plim__node_attribute(node, "ratio") != NULL,
                            .threads = plim__lower_threads(l)};
+    s->dropout = plim__dropout_of(node, s->heads * s->queries * s->keys);
     for (int i = 0; i < r - 2; i++) s->dims[i] = q->dims[i];
     if (plim__lower_input_dtype(l, first) != PLIM_F32)
         return plim__lower_unsupported(l, "with another type than float32");

@@ -2,6 +2,7 @@
 #ifndef PLIM_KERNEL_FORWARD_ATTENTION_H
 #define PLIM_KERNEL_FORWARD_ATTENTION_H
 
+#include "kernel/forward/dropout.h"
 #include "program/lower.h"
 
 #define PLIM__ATTENTION_ROWS 64 /* queries at a time */
@@ -19,6 +20,9 @@ typedef struct plim__attention {
     int64_t queries, keys, depth, width;
     plim__matrices q, k, v, y, mask;
     bool has_mask, causal;
+    bool guarded; /* a row of weights that are not numbers, since nothing is visible, is zeros */
+    bool drops;   /* weights, as DropoutTrain does on (..., Tq, Tk) */
+    plim__dropout dropout;
     float scale;
     size_t scratch; /* floats of one thread */
     int threads;
@@ -39,7 +43,12 @@ typedef struct plim__queries {
     const float *q, *k, *mask;
     int64_t first, rows, visible;
 } plim__queries;
-/* softmax(scale · q·k + mask) into weights (rows × visible). */
-void plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights);
+/* Weights (rows × visible) of one head, or their gradients, with those dropped that the run drops; to may be from. */
+void plim__attention_drop(const plim__attention *s, const plim__call *call, int64_t head, const plim__queries *b,
+                          const float *from, float *to);
+/* softmax(scale · q·k + mask) into weights (rows × visible). Not 0: oneDNN failed. */
+int plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights);
+/* What a kernel returns after products of which some may have failed. */
+plim_status plim__attention_status(const plim__call *call, int failed);
 
 #endif

@@ -220,6 +220,8 @@ plim_status plim__lower_lrn(plim__lower *l) {
     int64_t size = plim__node_int(node, "size", 5);
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     if (size < 1) return plim__lower_fail(l, PLIM_CORRUPT, "size is %lld", (long long)size);
+    if (plim__lower_input_shape(l, 0)->rank < 2)
+        return plim__lower_fail(l, PLIM_SHAPE, "the input needs a batch axis and a channel axis");
     if (size % 2 == 0) return lower_even_lrn(l, size);
     plim__layout x = *plim__lower_peek(l, 0);
     PLIM_TRY(plim__lower_input(l, 0, x.blocked ? PLIM__ANY : PLIM__DENSE, &x));
@@ -253,6 +255,7 @@ static plim_status run_lp(const plim__call *call) {
             for (int64_t k = 0; k < s->size; k++)
                 sum += s->p == 1 ? fabs((double)x[k * s->inner]) : (double)x[k * s->inner] * (double)x[k * s->inner];
             double norm = s->p == 1 ? sum : sqrt(sum);
+            if (norm == 0) norm = 1; /* zeros stay zeros */
             for (int64_t k = 0; k < s->size; k++) y[k * s->inner] = (float)((double)x[k * s->inner] / norm);
         }
     return PLIM_OK;

@@ -76,34 +76,46 @@ struct cell {
     int64_t at; /* of the maximum inside the plane, -1 for none */
 };
 
-/* One output cell of one plane. */
+/* Taps of a window: the first that lies at `low` or behind it. */
+static int64_t first_tap(int64_t start, int64_t dilation, int64_t low, int64_t taps) {
+    int64_t first = start >= low ? 0 : (low - start + dilation - 1) / dilation;
+    return first < taps ? first : taps;
+}
+
+/* One output cell of one plane. Only taps inside of the plane are visited: a file may ask for any window. */
 static struct cell pool_cell(const struct plain *s, const void *data, int64_t plane, const int64_t *o) {
     const plim__window *w = &s->window;
-    int64_t k[PLIM__MAX_SPATIAL] = {0}, count = 0, covered = 0;
+    int64_t k[PLIM__MAX_SPATIAL] = {0}, from[PLIM__MAX_SPATIAL] = {0}, to[PLIM__MAX_SPATIAL] = {0},
+            start[PLIM__MAX_SPATIAL] = {0}, count = 0;
+    double covered = 1; /* ceil_mode may reach past the padding; that does not count */
+    bool any = true;
     struct cell cell = {.result = s->kind == POOL_MAX ? -DBL_MAX : 0, .at = -1};
-    for (;;) {
+    for (int i = 0; i < w->axes; i++) {
+        int64_t taps = w->kernel[i], dilation = w->dilation[i];
+        start[i] = o[i] * w->stride[i] - w->before[i];
+        k[i] = from[i] = first_tap(start[i], dilation, 0, taps);
+        to[i] = first_tap(start[i], dilation, w->in[i], taps);
+        covered *= (double)(first_tap(start[i], dilation, w->in[i] + w->after[i], taps) -
+                            first_tap(start[i], dilation, -w->before[i], taps));
+        any &= from[i] < to[i];
+    }
+    while (any) {
         int64_t at = 0;
-        bool inside = true, in_padding = true;
-        for (int i = 0; i < w->axes; i++) {
-            int64_t x = o[i] * w->stride[i] + k[i] * w->dilation[i] - w->before[i];
-            inside &= x >= 0 && x < w->in[i];
-            in_padding &= x >= -w->before[i] && x < w->in[i] + w->after[i];
-            at = at * w->in[i] + x;
-        }
-        covered += in_padding; /* ceil_mode may reach past the padding; that does not count */
-        if (inside) {
-            double x = plim__scalar_get(s->dtype, data, plane * s->in_size + at);
-            count++;
-            if (s->kind == POOL_MAX && (cell.at < 0 || x > cell.result || isnan(x))) cell = (struct cell){x, at};
-            if (s->kind == POOL_AVERAGE || s->kind == POOL_AVERAGE_PADDED) cell.result += x;
-            if (s->kind == POOL_LP) cell.result += pow(fabs(x), s->p);
-        }
+        for (int i = 0; i < w->axes; i++) at = at * w->in[i] + start[i] + k[i] * w->dilation[i];
+        double x = plim__scalar_get(s->dtype, data, plane * s->in_size + at);
+        count++;
+        if (s->kind == POOL_MAX && (cell.at < 0 || x > cell.result || isnan(x))) cell = (struct cell){x, at};
+        if (s->kind == POOL_AVERAGE || s->kind == POOL_AVERAGE_PADDED) cell.result += x;
+        if (s->kind == POOL_LP) cell.result += pow(fabs(x), s->p);
         int axis = w->axes - 1;
-        while (axis >= 0 && ++k[axis] == w->kernel[axis]) k[axis--] = 0;
-        if (axis < 0) break;
+        while (axis >= 0 && ++k[axis] == to[axis]) {
+            k[axis] = from[axis];
+            axis--;
+        }
+        any = axis >= 0;
     }
     if (s->kind == POOL_AVERAGE) cell.result /= (double)(count ? count : 1);
-    if (s->kind == POOL_AVERAGE_PADDED) cell.result /= (double)(covered ? covered : 1);
+    if (s->kind == POOL_AVERAGE_PADDED) cell.result /= covered > 0 ? covered : 1;
     if (s->kind == POOL_LP) cell.result = pow(cell.result, 1 / s->p);
     return cell;
 }

@@ -14,7 +14,7 @@
 /* --- activations ---------------------------------------------------------------------------------------------- */
 
 /* alpha and beta are lists; each function that has one takes the next. */
-static plim_status read_functions(plim__lower *l, plim__recurrent *s) {
+static plim_status read_functions(plim__lower *l, size_t first, plim__recurrent *s) {
     static const plim__function standard[3][3] = {
         [PLIM__CELL_RNN] = {PLIM__FUNCTION_Tanh},
         [PLIM__CELL_GRU] = {PLIM__FUNCTION_Sigmoid, PLIM__FUNCTION_Tanh},
@@ -27,7 +27,7 @@ static plim_status read_functions(plim__lower *l, plim__recurrent *s) {
     float clip = plim__node_float(node, "clip", 0);
     if (names && (names->type != PLIM__ATTRIBUTE_STRINGS || names->length != each * (size_t)s->directions))
         return plim__lower_fail(l, PLIM_CORRUPT, "%zu activations are needed", each * (size_t)s->directions);
-    s->standard = !(clip > 0) && !plim__lower_has_input(l, 7) && !s->input_forget;
+    s->standard = !(clip > 0) && !plim__lower_has_input(l, first + 7) && !s->input_forget;
     for (size_t i = 0; i < each * (size_t)s->directions; i++) {
         plim__cell_function *f = &s->functions[i / each][i % each];
         *f = (plim__cell_function){.kind = standard[s->cell][i % each], .clip = clip > 0 ? clip : INFINITY};
@@ -82,10 +82,10 @@ static plim_status plan_scratch(plim__lower *l, plim__recurrent *s) {
     int64_t rows = s->chunk * s->batch;
     bool straight =
         s->x_input == 1 && s->x_sample >= s->inputs && (s->chunk == 1 || s->x_step == s->batch * s->x_sample);
-    const int64_t parts[] = {rows * s->gates * s->hidden,
+    const int64_t parts[] = {s->saves ? 0 : rows * s->row,
                              2 * state,
                              s->cell == PLIM__CELL_LSTM ? state : 0,
-                             s->cell == PLIM__CELL_GRU ? state : 0,
+                             s->cell == PLIM__CELL_GRU && !s->saves ? state : 0,
                              (s->gates + 1) * s->hidden,
                              straight ? 0 : rows * s->inputs};
     size_t *starts[] = {NULL, &s->h, &s->c, &s->reset, &s->bias, &s->rows}, at = 0;
@@ -108,6 +108,7 @@ plim_status plim__recurrent_read(plim__lower *l, plim__cell cell, size_t first, 
     const plim__node *node = plim__lower_node(l);
     const plim__shape *x = plim__lower_input_shape(l, first);
     const char *direction = plim__node_string(node, "direction", "forward");
+    int width = plim__simd_recurrent_table()->width;
     s->cell = cell;
     s->gates = cell == PLIM__CELL_LSTM ? 4 : cell == PLIM__CELL_GRU ? 3 : 1;
     s->directions = direction[0] == 'b' ? 2 : 1;
@@ -120,36 +121,41 @@ plim_status plim__recurrent_read(plim__lower *l, plim__cell cell, size_t first, 
     s->batch = x->dims[s->batch_first ? 0 : 1];
     s->inputs = x->dims[2];
     s->hidden = plim__lower_input_shape(l, first + 2)->dims[2];
-    return read_functions(l, s);
-}
-
-static plim_status fill(plim__lower *l, plim__cell cell, plim__recurrent *s) {
-    int width = plim__simd_recurrent_table()->width;
-    PLIM_TRY(plim__recurrent_read(l, cell, 0, s));
     s->padded = (s->hidden + width - 1) / width * width;
     s->threads = threads_for(l, s, width);
+    return read_functions(l, first, s);
+}
+
+static plim_status fill(plim__lower *l, plim__cell cell, bool saves, plim__recurrent *s) {
+    int width = plim__simd_recurrent_table()->width;
+    PLIM_TRY(plim__recurrent_read(l, cell, 0, s));
+    s->saves = saves;
+    s->row = (s->gates + saves) * s->hidden;
+    s->through_y = plim__lower_has_output(l, 0) && !s->batch_first && !plim__lower_has_input(l, 4);
     PLIM_TRY(input_rows(l, s));
     PLIM_TRY(plim__lower_input(l, 1, PLIM__DENSE, NULL));
     PLIM_TRY(packed_input(l, s, width));
     for (size_t i = 3; i < 8; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
-    for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
+    for (size_t i = 0; i < (saves ? 4 : 3); i++) PLIM_TRY(plim__lower_output(l, i, NULL));
     int64_t units = s->gates * s->hidden;
     PLIM_TRY(plan_scratch(l, s));
     return plim__lower_product(l, (plim__product){'N', 'T', false, s->chunk * s->batch, units, s->inputs,
-                                                  s->rows > 0 ? s->inputs : s->x_sample, s->inputs, units});
+                                                  s->rows > 0 ? s->inputs : s->x_sample, s->inputs, s->row});
 }
 
-static plim_status lower_recurrent(plim__lower *l, plim__cell cell) {
+static plim_status lower_recurrent(plim__lower *l, plim__cell cell, bool saves) {
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     plim__recurrent *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
-    plim_status status = fill(l, cell, s);
+    plim_status status = fill(l, cell, saves, s);
     if (status == PLIM_OK)
         return plim__lower_emit(l, plim__lower_node(l)->op->name, plim__run_recurrent, s, plim__free);
     plim__free(s);
     return status;
 }
 
-plim_status plim__lower_rnn(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_RNN); }
-plim_status plim__lower_gru(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_GRU); }
-plim_status plim__lower_lstm(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_LSTM); }
+plim_status plim__lower_rnn(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_RNN, false); }
+plim_status plim__lower_gru(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_GRU, false); }
+plim_status plim__lower_lstm(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_LSTM, false); }
+plim_status plim__lower_gru_train(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_GRU, true); }
+plim_status plim__lower_lstm_train(plim__lower *l) { return lower_recurrent(l, PLIM__CELL_LSTM, true); }

@@ -6,7 +6,8 @@
  *
  *   scratch:  gates (chunk, B, G H)  |  h (2, B, H)  |  c (B, H)  |  reset (B, H)  |  bias (G + 1, H)  |  rows (chunk, B, I)
  *
- * chunk is some of the T steps. reset is r ⊙ h of a GRU, or h·Rhᵀ + Rbh where it resets after the product; bias is
+ * chunk is some of the T steps. For training the gates of all steps come out as they were activated, (D, T, B, (G + 1) H):
+ * the last H of a row are c of an LSTM, or reset of a GRU. Scratch has no gates then. reset is r ⊙ h of a GRU, or h·Rhᵀ + Rbh where it resets after the product; bias is
  * Wb + Rb, its last row what such a GRU adds from Wb alone. rows are X's where they do not lie one after the other. */
 #ifndef PLIM_KERNEL_FORWARD_RECURRENT_H
 #define PLIM_KERNEL_FORWARD_RECURRENT_H
@@ -17,7 +18,7 @@
 
 typedef enum plim__cell { PLIM__CELL_RNN, PLIM__CELL_GRU, PLIM__CELL_LSTM } plim__cell;
 
-/* In operands: X, W, R packed, bias, lengths, h0, c0, peepholes. Out operands: Y, Y_h, Y_c. */
+/* In operands: X, W, R packed, bias, lengths, h0, c0, peepholes. Out operands: Y, Y_h, Y_c, gates. */
 typedef struct plim__recurrent {
     plim__cell cell;
     int gates, directions, threads;
@@ -27,6 +28,9 @@ typedef struct plim__recurrent {
     plim__cell_function functions[2][3];  /* f, g, h of each direction */
     int64_t steps, batch, inputs, hidden; /* T, B, I, H */
     int64_t padded;                       /* H in whole blocks, as R is packed */
+    bool saves;                           /* the gates come out */
+    bool through_y;                       /* Y of a step is h of the next one */
+    int64_t row;                          /* of gates, from sample to sample */
     int64_t x_step, x_sample, x_input;    /* strides of X */
     int64_t chunk;                        /* time steps at once */
     size_t h, c, reset, bias, rows;       /* where parts of the scratch begin, in floats */
@@ -37,6 +41,7 @@ typedef struct plim__recurrent_pass {
     const plim__recurrent *s;
     const plim__simd_recurrent *loops;
     int direction;
+    int64_t first;                       /* time step of the first gates */
     const float *x, *packed, *peepholes; /* peepholes may be NULL */
     const int32_t *lengths;              /* may be NULL */
     float *y;                            /* may be NULL */
@@ -46,9 +51,17 @@ typedef struct plim__recurrent_pass {
 
 /* Attributes, sizes and activations of a node whose inputs from `first` on are X, W and R. */
 plim_status plim__recurrent_read(plim__lower *l, plim__cell cell, size_t first, plim__recurrent *s);
-/* Hidden units [from, to) of time step t, whose gates hold X·Wᵀ: h[turn] → h[!turn] and Y. All threads call it. */
-void plim__recurrent_step(const plim__recurrent_pass *pass, int64_t t, float *gates, int turn, int64_t from,
-                          int64_t to);
+/* Time step t, whose gates hold X·Wᵀ. h and c before it, and after it; the latter may be where the former are, as may h in
+ * Y. c has c_step floats from sample to sample. */
+typedef struct plim__recurrent_moment {
+    int64_t t;
+    float *gates;
+    const float *h, *c;
+    float *next_h, *next_c;
+    int64_t c_step, next_c_step;
+} plim__recurrent_moment;
+/* For hidden units [from, to). All threads call it. */
+void plim__recurrent_step(const plim__recurrent_pass *pass, const plim__recurrent_moment *m, int64_t from, int64_t to);
 plim_status plim__run_recurrent(const plim__call *call);
 
 #endif

@@ -17,21 +17,28 @@ struct units {
     int64_t from, to;
 };
 
-/* Gates `first` and on of x·Rᵀ + bias, added to X·Wᵀ; that of a GRU that resets after it goes to pass->reset. */
+/* What a GRU resets, and how far it is from sample to sample: beside the gates where they are saved. */
+static int64_t reset_step(const plim__recurrent *s) { return s->saves ? s->row : s->hidden; }
+static float *reset_of(const plim__recurrent_pass *pass, float *gates) {
+    const plim__recurrent *s = pass->s;
+    return s->saves ? gates + s->gates * s->hidden : pass->reset;
+}
+
+/* Gates `first` and on of x·Rᵀ + bias, added to X·Wᵀ; that of a GRU that resets after it goes to where reset is. */
 static void product(const plim__recurrent_pass *pass, const float *x, int first, int count, float *gates,
                     struct units units) {
     const plim__recurrent *s = pass->s;
     plim__cell_product p = {.rows = s->batch,
                             .depth = s->hidden,
                             .x = x,
+                            .x_step = first > 0 ? reset_step(s) : s->hidden,
                             .packed = pass->packed,
                             .all_gates = s->gates,
                             .first_gate = first,
                             .gates = count,
                             .bias = pass->bias + first * s->hidden};
-    for (int g = 0; g < count; g++)
-        p.to[g] = (plim__cell_target){gates + (first + g) * s->hidden, s->gates * s->hidden, true};
-    if (s->reset_after) p.to[2] = (plim__cell_target){pass->reset, s->hidden, false};
+    for (int g = 0; g < count; g++) p.to[g] = (plim__cell_target){gates + (first + g) * s->hidden, s->row, true};
+    if (s->reset_after) p.to[2] = (plim__cell_target){reset_of(pass, gates), reset_step(s), false};
     pass->loops->product(&p, units.from, units.to);
 }
 
@@ -42,11 +49,11 @@ static void rnn_row(const plim__recurrent_pass *pass, float *gates, float *h, in
     memcpy(h, gates, (size_t)n * sizeof *h);
 }
 
-/* r, and what it resets: into `a` where that comes after the product, else into pass->reset for the product to come. */
-static void gru_reset(const plim__recurrent_pass *pass, float *gates, int64_t b, const float *h, int64_t from,
+/* r, and what it resets: into `a` where that comes after the product, else into reset for the product to come. */
+static void gru_reset(const plim__recurrent_pass *pass, float *gates, float *reset, const float *h, int64_t from,
                       int64_t n) {
     const plim__recurrent *s = pass->s;
-    float *r = gates + s->hidden + from, *a = gates + 2 * s->hidden + from, *reset = pass->reset + b * s->hidden + from;
+    float *r = gates + s->hidden + from, *a = gates + 2 * s->hidden + from;
     const float *bias = pass->bias + s->gates * s->hidden + from;
     pass->loops->activate(&s->functions[pass->direction][0], r, n);
     if (s->reset_after) {
@@ -60,7 +67,7 @@ static void gru_row(const plim__recurrent_pass *pass, float *gates, const float 
     const plim__recurrent *s = pass->s;
     float *z = gates, *a = gates + 2 * s->hidden;
     if (s->standard) {
-        pass->loops->gru(n, z, a, before, h);
+        pass->loops->gru(n, z, a, before, h, s->saves);
         return;
     }
     pass->loops->activate(&s->functions[pass->direction][0], z, n);
@@ -72,26 +79,34 @@ static void peep(float *gate, const float *weights, const float *c, int64_t n) {
     for (int64_t k = 0; weights && k < n; k++) gate[k] += weights[k] * c[k];
 }
 
-static void lstm_row(const plim__recurrent_pass *pass, float *gates, float *c, float *h, int64_t from, int64_t n) {
+/* c before a step and after it, and h. */
+struct lstm_state {
+    const float *last;
+    float *c, *h;
+};
+
+static void lstm_row(const plim__recurrent_pass *pass, float *gates, struct lstm_state state, int64_t from, int64_t n) {
+    const float *last = state.last;
+    float *c = state.c, *h = state.h;
     const plim__recurrent *s = pass->s;
     const plim__cell_function *f = s->functions[pass->direction];
     int64_t units = s->hidden;
     float *in = gates, *out = gates + units, *forget = gates + 2 * units, *fresh = gates + 3 * units;
     if (s->standard) {
-        pass->loops->lstm(n, (plim__lstm_gates){in, out, forget, fresh}, c, h);
+        pass->loops->lstm(n, (plim__lstm_gates){in, out, forget, fresh}, last, c, h, s->saves);
         return;
     }
     const float *p = pass->peepholes ? pass->peepholes + from : NULL;
-    peep(in, p, c, n);
+    peep(in, p, last, n);
     pass->loops->activate(&f[0], in, n);
     if (s->input_forget) {
         for (int64_t k = 0; k < n; k++) forget[k] = 1 - in[k];
     } else {
-        peep(forget, p ? p + 2 * units : NULL, c, n);
+        peep(forget, p ? p + 2 * units : NULL, last, n);
         pass->loops->activate(&f[0], forget, n);
     }
     pass->loops->activate(&f[1], fresh, n);
-    for (int64_t k = 0; k < n; k++) h[k] = c[k] = forget[k] * c[k] + in[k] * fresh[k];
+    for (int64_t k = 0; k < n; k++) h[k] = c[k] = forget[k] * last[k] + in[k] * fresh[k];
     peep(out, p ? p + units : NULL, c, n);
     pass->loops->activate(&f[0], out, n);
     pass->loops->activate(&f[2], h, n);
@@ -100,18 +115,20 @@ static void lstm_row(const plim__recurrent_pass *pass, float *gates, float *c, f
 
 /* --- a step --------------------------------------------------------------------------------------------------- */
 
-static void products(const plim__recurrent_pass *pass, int64_t t, float *gates, const float *before, int64_t from,
-                     int64_t to) {
+static void products(const plim__recurrent_pass *pass, const plim__recurrent_moment *m, struct units units) {
     const plim__recurrent *s = pass->s;
-    int64_t row = s->gates * s->hidden;
+    float *reset = reset_of(pass, m->gates);
+    int64_t from = units.from, n = units.to - from;
     bool twice = s->cell == PLIM__CELL_GRU && !s->reset_after;
-    product(pass, before, 0, twice ? 2 : s->gates, gates, (struct units){from, to});
+    product(pass, m->h, 0, twice ? 2 : s->gates, m->gates, units);
     if (s->cell != PLIM__CELL_GRU) return;
-    for (int64_t b = 0; b < s->batch && from < to; b++)
-        if (runs(pass, t, b)) gru_reset(pass, gates + b * row, b, before + b * s->hidden + from, from, to - from);
+    for (int64_t b = 0; b < s->batch && n > 0; b++)
+        if (runs(pass, m->t, b))
+            gru_reset(pass, m->gates + b * s->row, reset + b * reset_step(s) + from, m->h + b * s->hidden + from, from,
+                      n);
     if (!twice) return;
 #pragma omp barrier
-    product(pass, pass->reset, 2, 1, gates, (struct units){from, to});
+    product(pass, reset, 2, 1, m->gates, units);
 }
 
 static void write_y(const plim__recurrent_pass *pass, int64_t t, int64_t b, const float *h, int64_t from, int64_t n) {
@@ -126,25 +143,37 @@ static void write_y(const plim__recurrent_pass *pass, int64_t t, int64_t b, cons
         memset(y, 0, (size_t)n * sizeof *y);
 }
 
-void plim__recurrent_step(const plim__recurrent_pass *pass, int64_t t, float *gates, int turn, int64_t from,
-                          int64_t to) {
+/* After its end, or, in reverse, before its start: states go on as they were. */
+static void skip_row(const plim__recurrent_pass *pass, const plim__recurrent_moment *m, int64_t b, int64_t from,
+                     int64_t n) {
     const plim__recurrent *s = pass->s;
-    const float *before = pass->h[turn];
+    int64_t at = b * s->hidden + from;
+    memcpy(m->next_h + at, m->h + at, (size_t)n * sizeof *m->h);
+    write_y(pass, m->t, b, NULL, from, n);
+    if (s->cell == PLIM__CELL_LSTM && m->c != m->next_c)
+        memcpy(m->next_c + b * m->next_c_step + from, m->c + b * m->c_step + from, (size_t)n * sizeof *m->c);
+}
+
+void plim__recurrent_step(const plim__recurrent_pass *pass, const plim__recurrent_moment *m, int64_t from, int64_t to) {
+    const plim__recurrent *s = pass->s;
     int64_t n = to - from;
-    products(pass, t, gates, before, from, to);
+    products(pass, m, (struct units){from, to});
     for (int64_t b = 0; b < s->batch && n > 0; b++) {
         int64_t at = b * s->hidden + from;
-        float *mine = gates + b * s->gates * s->hidden + from, *h = pass->h[!turn] + at;
-        if (!runs(pass, t, b)) { /* after its end, or, in reverse, before its start */
-            memcpy(h, before + at, (size_t)n * sizeof *h);
-            write_y(pass, t, b, NULL, from, n);
+        float *gates = m->gates + b * s->row + from, *h = m->next_h + at;
+        if (!runs(pass, m->t, b)) {
+            skip_row(pass, m, b, from, n);
             continue;
         }
         switch (s->cell) {
-        case PLIM__CELL_RNN: rnn_row(pass, mine, h, n); break;
-        case PLIM__CELL_GRU: gru_row(pass, mine, before + at, h, n); break;
-        case PLIM__CELL_LSTM: lstm_row(pass, mine, pass->c + at, h, from, n); break;
+        case PLIM__CELL_RNN: rnn_row(pass, gates, h, n); break;
+        case PLIM__CELL_GRU: gru_row(pass, gates, m->h + at, h, n); break;
+        case PLIM__CELL_LSTM:
+            lstm_row(pass, gates,
+                     (struct lstm_state){m->c + b * m->c_step + from, m->next_c + b * m->next_c_step + from, h}, from,
+                     n);
+            break;
         }
-        write_y(pass, t, b, h, from, n);
+        if (!s->through_y) write_y(pass, m->t, b, h, from, n);
     }
 }

@@ -44,9 +44,9 @@ static void read_state(const plim__recurrent *s, int direction, const float *giv
     }
 }
 
-static void write_state(const plim__recurrent *s, int direction, float *out, const float *state) {
+static void write_state(const plim__recurrent *s, int direction, float *out, const float *state, int64_t step) {
     for (int64_t b = 0; out && b < s->batch; b++)
-        memcpy(out + state_at(s, direction, b), state + b * s->hidden, (size_t)s->hidden * sizeof *state);
+        memcpy(out + state_at(s, direction, b), state + b * step, (size_t)s->hidden * sizeof *state);
 }
 
 /* X's rows one after the other. */
@@ -64,7 +64,7 @@ static plim_status input_product(const plim__call *call, const plim__recurrent_p
     const float *x = pass->x + t * s->x_step;
     int64_t units = s->gates * s->hidden, step = s->x_sample;
     if (s->inputs == 0) {
-        memset(pass->gates, 0, (size_t)(n * s->batch * units) * sizeof(float));
+        memset(pass->gates, 0, (size_t)(n * s->batch * s->row) * sizeof(float));
         return PLIM_OK;
     }
     if (s->rows > 0) {
@@ -74,18 +74,31 @@ static plim_status input_product(const plim__call *call, const plim__recurrent_p
     }
     const float *w = (const float *)call->in[1] + pass->direction * units * s->inputs;
     dnnl_status_t status =
-        dnnl_sgemm('N', 'T', n * s->batch, units, s->inputs, 1, x, step, w, s->inputs, 0, pass->gates, units);
+        dnnl_sgemm('N', 'T', n * s->batch, units, s->inputs, 1, x, step, w, s->inputs, 0, pass->gates, s->row);
     if (status == dnnl_success) return PLIM_OK;
     return plim__fail(call->error, status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL,
                       "oneDNN failed in a matrix product of %lld × %lld × %lld", (long long)(n * s->batch),
                       (long long)units, (long long)s->inputs);
 }
 
-/* n time steps from t on, in order or backwards; returns which of the two h is the last. */
-static int run_steps(const plim__recurrent_pass *pass, int64_t t, int64_t n, int turn) {
+/* The moment after `last`, i-th of a chunk that begins at time t. */
+static plim__recurrent_moment moment_after(const plim__recurrent_pass *pass, plim__recurrent_moment last, int64_t t) {
+    const plim__recurrent *s = pass->s;
+    plim__recurrent_moment m = {.t = t, .h = last.next_h, .c = last.next_c, .c_step = last.next_c_step};
+    m.gates = pass->gates + (t - pass->first) * s->batch * s->row;
+    m.next_h = s->through_y ? pass->y + (t * s->directions + pass->direction) * s->batch * s->hidden
+                            : pass->h[m.h == pass->h[0]];
+    m.next_c = s->saves ? m.gates + s->gates * s->hidden : pass->c;
+    m.next_c_step = s->saves ? s->row : s->hidden;
+    return m;
+}
+
+/* n time steps from pass->first on, in order or backwards; *last is the moment before and becomes the last one. */
+static void run_steps(const plim__recurrent_pass *pass, int64_t n, plim__recurrent_moment *last) {
     const plim__recurrent *s = pass->s;
     int64_t blocks = s->padded / pass->loops->width;
     bool backwards = s->reverse[pass->direction];
+    plim__recurrent_moment before = *last;
 #pragma omp parallel num_threads(s->threads) if (s->threads > 1)
     {
         int64_t from, to;
@@ -94,14 +107,14 @@ static int run_steps(const plim__recurrent_pass *pass, int64_t t, int64_t n, int
         to *= pass->loops->width;
         if (from > s->hidden) from = s->hidden;
         if (to > s->hidden) to = s->hidden;
+        plim__recurrent_moment m = before;
         for (int64_t i = 0; i < n; i++) {
-            int64_t k = backwards ? n - 1 - i : i;
-            plim__recurrent_step(pass, t + k, pass->gates + k * s->batch * s->gates * s->hidden, (int)((turn + i) & 1),
-                                 from, to);
+            m = moment_after(pass, m, pass->first + (backwards ? n - 1 - i : i));
+            plim__recurrent_step(pass, &m, from, to);
 #pragma omp barrier
         }
+        if (omp_get_thread_num() == 0) *last = m;
     }
-    return (int)((turn + n) & 1);
 }
 
 static plim_status run_direction(const plim__call *call, const plim__recurrent *s, int direction) {
@@ -123,18 +136,20 @@ static plim_status run_direction(const plim__call *call, const plim__recurrent *
                                  .reset = scratch + s->reset,
                                  .rows = scratch + s->rows,
                                  .bias = bias};
-    int turn = 0;
+    plim__recurrent_moment last = {.next_h = pass.h[0], .next_c = pass.c, .next_c_step = s->hidden};
     read_state(s, direction, call->in[5], pass.h[0]);
     if (s->cell == PLIM__CELL_LSTM) read_state(s, direction, call->in[6], pass.c);
     for (int64_t done = 0; done < s->steps && s->batch > 0;) {
         int64_t n = s->steps - done < s->chunk ? s->steps - done : s->chunk;
         int64_t first = s->reverse[direction] ? s->steps - done - n : done;
+        if (s->saves) pass.gates = (float *)call->out[3] + (direction * s->steps + first) * s->batch * s->row;
         PLIM_TRY(input_product(call, &pass, first, n));
-        turn = run_steps(&pass, first, n, turn);
+        pass.first = first;
+        run_steps(&pass, n, &last);
         done += n;
     }
-    write_state(s, direction, call->out[1], pass.h[turn]);
-    if (s->cell == PLIM__CELL_LSTM) write_state(s, direction, call->out[2], pass.c);
+    write_state(s, direction, call->out[1], last.next_h, s->hidden);
+    if (s->cell == PLIM__CELL_LSTM) write_state(s, direction, call->out[2], last.next_c, last.next_c_step);
     return PLIM_OK;
 }
 

@@ -49,6 +49,11 @@
 #undef REAL
 #undef F
 
+/* What a double is as a whole number, the nearest where there is none. */
+static inline int64_t whole(double x) {
+    return x != x ? 0 : x <= -0x1p63 ? INT64_MIN : x >= 0x1p63 ? INT64_MAX : (int64_t)x;
+}
+
 /* Whole numbers: the few functions that ONNX defines on them. Unsigned arithmetic wraps. */
 #define WHOLE_LOOPS(dtype, T, W)                                                                                       \
     LOOP(Abs_##dtype, T, T, PLIM__AS_IS, (T), (x < 0 ? (W)0 - (W)x : (W)x))                                            \
@@ -56,7 +61,7 @@
     LOOP(Sign_##dtype, T, T, PLIM__AS_IS, (T), (x > 0) - (x < 0))                                                      \
     LOOP(Relu_##dtype, T, T, PLIM__AS_IS, (T), (x < 0 ? 0 : x))                                                        \
     LOOP(Square_##dtype, T, T, PLIM__AS_IS, (T), (W)x *(W)x)                                                           \
-    LOOP(Shrink_##dtype, T, double, (double), (T), (x < -a ? x + b : x > a ? x - b : 0))
+    LOOP(Shrink_##dtype, T, double, (double), (T)whole, (x < -a ? x + b : x > a ? x - b : 0))
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtype-limits" /* x < 0 of unsigned types */
 PLIM__WHOLES(WHOLE_LOOPS)

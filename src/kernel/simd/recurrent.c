@@ -46,7 +46,7 @@ static inline __attribute__((always_inline)) void tile(const plim__cell_product 
     const float *w = p->packed + unit * p->depth * p->all_gates + p->first_gate * WIDTH;
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++) {
-        x[r] = p->x + (row + r) * p->depth;
+        x[r] = p->x + (row + r) * p->x_step;
 #pragma GCC unroll 4
         for (int g = 0; g < gates; g++) sums[r][g] = (lanes){0};
     }
@@ -148,24 +148,113 @@ static void activate(const plim__cell_function *f, float *v, int64_t n) {
 #define SIGMOID(x) cell_Sigmoid(x, 0, 0)
 #define TANH(x)    cell_Tanh(x, 0, 0)
 
-static void lstm(int64_t n, plim__lstm_gates gates, float *restrict c, float *restrict h) {
-    const float *restrict i = gates.i, *restrict o = gates.o, *restrict f = gates.f, *restrict g = gates.g;
+/* keep is a constant where this is called. */
+static inline __attribute__((always_inline)) void lstm_units(int64_t n, plim__lstm_gates gates, const float *last,
+                                                             float *c, float *restrict h, bool keep) {
+    float *restrict i = gates.i, *restrict o = gates.o, *restrict f = gates.f, *restrict g = gates.g;
 #pragma omp simd
     for (int64_t k = 0; k < n; k++) {
-        float cell = SIGMOID(f[k]) * c[k] + SIGMOID(i[k]) * TANH(g[k]);
+        float in = SIGMOID(i[k]), out = SIGMOID(o[k]), forget = SIGMOID(f[k]), fresh = TANH(g[k]);
+        float cell = forget * last[k] + in * fresh;
         c[k] = cell;
-        h[k] = SIGMOID(o[k]) * TANH(cell);
+        h[k] = out * TANH(cell);
+        if (keep) i[k] = in, o[k] = out, f[k] = forget, g[k] = fresh;
     }
 }
 
-static void gru(int64_t n, const float *restrict z, const float *restrict a, const float *restrict h,
-                float *restrict y) {
+static void lstm(int64_t n, plim__lstm_gates gates, const float *last, float *c, float *h, bool keep) {
+    if (keep)
+        lstm_units(n, gates, last, c, h, true);
+    else
+        lstm_units(n, gates, last, c, h, false);
+}
+
+static inline __attribute__((always_inline)) void gru_units(int64_t n, float *restrict z, float *restrict a,
+                                                            const float *restrict h, float *restrict y, bool keep) {
 #pragma omp simd
     for (int64_t k = 0; k < n; k++) {
-        float fresh = TANH(a[k]), keep = SIGMOID(z[k]);
-        y[k] = fresh + keep * (h[k] - fresh);
+        float fresh = TANH(a[k]), stays = SIGMOID(z[k]);
+        y[k] = fresh + stays * (h[k] - fresh);
+        if (keep) a[k] = fresh, z[k] = stays;
     }
 }
 
-const plim__simd_recurrent PLIM__ISA(plim__simd_recurrent_table) = {
-    .width = WIDTH, .product = product, .activate = activate, .lstm = lstm, .gru = gru};
+static void gru(int64_t n, float *z, float *a, const float *h, float *y, bool keep) {
+    if (keep)
+        gru_units(n, z, a, h, y, true);
+    else
+        gru_units(n, z, a, h, y, false);
+}
+
+static void lstm_grad(int64_t n, const plim__lstm_grad *row) {
+    float *restrict i = row->i, *restrict o = row->o, *restrict f = row->f, *restrict g = row->g,
+                    *restrict dh = row->dh, *restrict dc = row->dc;
+    const float *restrict c = row->c, *last = row->last, *dy = row->dy; /* both may be the same zeros */
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        float in = i[k], out = o[k], forget = f[k], fresh = g[k], seen = TANH(c[k]), d = dh[k] + dy[k];
+        float e = dc[k] + d * out * (1 - seen * seen);
+        i[k] = e * fresh * (in * (1 - in));
+        o[k] = d * seen * (out * (1 - out));
+        f[k] = e * last[k] * (forget * (1 - forget));
+        g[k] = e * in * (1 - fresh * fresh);
+        dc[k] = e * forget;
+        dh[k] = 0;
+    }
+}
+
+static void gru_blend_grad(int64_t n, float *restrict z, float *restrict g, const float *restrict before,
+                           const float *restrict dy, float *restrict dh) {
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        float keep = z[k], fresh = g[k], d = dh[k] + dy[k];
+        g[k] = d * (1 - keep) * (1 - fresh * fresh);
+        z[k] = d * (before[k] - fresh) * (keep * (1 - keep));
+        dh[k] = d * keep;
+    }
+}
+
+/* passed may be the factor itself */
+static void gru_reset_grad(int64_t n, float *restrict r, const float *restrict d, const float *factor, float *passed,
+                           bool add) {
+    if (add) {
+#pragma omp simd
+        for (int64_t k = 0; k < n; k++) {
+            passed[k] += d[k] * r[k];
+            r[k] = d[k] * factor[k] * (r[k] * (1 - r[k]));
+        }
+        return;
+    }
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+        float is = factor[k], reset = r[k];
+        passed[k] = d[k] * reset;
+        r[k] = d[k] * is * (reset * (1 - reset));
+    }
+}
+
+static void sum_rows(const float *x, int64_t rows, int64_t step, int64_t n, double *restrict sums) {
+    typedef double wide_lanes __attribute__((vector_size(WIDTH * 8)));
+    int64_t u = 0;
+    for (; u + WIDTH <= n; u += WIDTH) {
+        wide_lanes sum = {0};
+        for (int64_t r = 0; r < rows; r++)
+            sum += __builtin_convertvector(*(const loose_lanes *)(x + r * step + u), wide_lanes);
+        for (int i = 0; i < WIDTH; i++) sums[u + i] += sum[i];
+    }
+    for (; u < n; u++) {
+        double sum = 0;
+        for (int64_t r = 0; r < rows; r++) sum += (double)x[r * step + u];
+        sums[u] += sum;
+    }
+}
+
+const plim__simd_recurrent PLIM__ISA(plim__simd_recurrent_table) = {.width = WIDTH,
+                                                                    .product = product,
+                                                                    .activate = activate,
+                                                                    .lstm = lstm,
+                                                                    .gru = gru,
+                                                                    .lstm_grad = lstm_grad,
+                                                                    .gru_blend_grad = gru_blend_grad,
+                                                                    .gru_reset_grad = gru_reset_grad,
+                                                                    .sum_rows = sum_rows};

@@ -30,7 +30,8 @@ typedef struct plim__cell_target {
  * a multiple of width. */
 typedef struct plim__cell_product {
     int64_t rows, depth;
-    const float *x; /* (rows, depth), dense */
+    const float *x; /* (rows, depth) */
+    int64_t x_step; /* from row to row */
     const float *packed;
     int all_gates, first_gate, gates; /* of R; those of this product */
     const float *bias;                /* (gates, depth) */
@@ -38,18 +39,34 @@ typedef struct plim__cell_product {
 } plim__cell_product;
 
 typedef struct plim__lstm_gates {
-    const float *i, *o, *f, *g;
+    float *i, *o, *f, *g;
 } plim__lstm_gates;
+
+/* Of one sample at one step; gates as they were activated, in, and their gradients, out. */
+typedef struct plim__lstm_grad {
+    float *i, *o, *f, *g;
+    const float *c, *last, *dy; /* the cell after the step, and before it */
+    float *dh, *dc;             /* dh becomes 0, dc that of the cell before the step */
+} plim__lstm_grad;
 
 typedef struct plim__simd_recurrent {
     int width;
     void (*product)(const plim__cell_product *p, int64_t from, int64_t to);
     /* x = f(x) of n neighbours */
     void (*activate)(const plim__cell_function *f, float *x, int64_t n);
-    /* The standard LSTM: sigmoid, tanh, tanh. c and h are read and written. */
-    void (*lstm)(int64_t n, plim__lstm_gates gates, float *c, float *h);
-    /* The standard GRU after its reset: y = (1 - z) tanh(a) + z h, where z is not activated yet */
-    void (*gru)(int64_t n, const float *z, const float *a, const float *h, float *y);
+    /* The standard LSTM: sigmoid, tanh, tanh. c may be last; with `keep` the gates become activated. */
+    void (*lstm)(int64_t n, plim__lstm_gates gates, const float *last, float *c, float *h, bool keep);
+    /* The standard GRU after its reset: y = (1 - z) tanh(a) + z h, where z is not activated yet; with `keep` z and a become
+     * activated. */
+    void (*gru)(int64_t n, float *z, float *a, const float *h, float *y, bool keep);
+    /* Backward of the standard LSTM. */
+    void (*lstm_grad)(int64_t n, const plim__lstm_grad *row);
+    /* Backward of the standard GRU's last line: z and g become their gradients, dh what h' passes on directly. */
+    void (*gru_blend_grad)(int64_t n, float *z, float *g, const float *before, const float *dy, float *dh);
+    /* Backward of r ⊙ factor, whose gradient is d: r becomes its gradient, d ⊙ r is stored in passed or added to it. */
+    void (*gru_reset_grad)(int64_t n, float *r, const float *d, const float *factor, float *passed, bool add);
+    /* sums[u] += sum over rows of x(row, u) */
+    void (*sum_rows)(const float *x, int64_t rows, int64_t step, int64_t n, double *sums);
 } plim__simd_recurrent;
 
 PLIM__SIMD_TABLE(plim__simd_recurrent, plim__simd_recurrent_table)

@@ -44,6 +44,36 @@ static inline float swish_slope(float x, float a) {
     }
 #include "ops/activation.def"
 
+#define BITS(name, saved, condition, expression)                                                                       \
+    static void pack_##name(const float *context, int64_t n, const float *restrict from, uint32_t *restrict bits) {    \
+        float a = context[0], b = context[1];                                                                          \
+        (void)a, (void)b;                                                                                              \
+        for (int64_t w = 0; w * 32 < n; w++) {                                                                         \
+            uint32_t word = 0, most = n - w * 32 < 32 ? (uint32_t)(n - w * 32) : 32;                                   \
+            const float *at = from + w * 32;                                                                           \
+            _Pragma("omp simd reduction(| : word)") for (uint32_t k = 0; k < most; k++) {                              \
+                float saved = at[k];                                                                                   \
+                word |= (uint32_t)(condition) << k;                                                                    \
+            }                                                                                                          \
+            bits[w] = word;                                                                                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void unpack_##name(const float *context, int64_t n, const uint32_t *bits, const float *dy, float *dx) {     \
+        float a = context[0], b = context[1];                                                                          \
+        (void)a, (void)b;                                                                                              \
+        for (int64_t w = 0; w * 32 < n; w++) {                                                                         \
+            uint32_t word = bits[w], most = n - w * 32 < 32 ? (uint32_t)(n - w * 32) : 32;                             \
+            const float *from = dy + w * 32;                                                                           \
+            float *to = dx + w * 32;                                                                                   \
+            _Pragma("omp simd") for (uint32_t k = 0; k < most; k++) {                                                  \
+                float g = from[k];                                                                                     \
+                uint32_t bit = word >> k & 1;                                                                          \
+                to[k] = (expression);                                                                                  \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+#include "ops/activation.def"
+
 #define SLOPE2(name, expression)                                                                                       \
     static void two_##name(const void *context, int64_t n, char *const *at, const int64_t *steps) {                    \
         float *out = (float *)(void *)at[0];                                                                           \
@@ -62,6 +92,9 @@ static inline float swish_slope(float x, float a) {
 
 const plim__simd_slope PLIM__ISA(plim__slopes) = {
 #define SLOPE(name, saved, expression) .one[PLIM__FUNCTION_##name] = one_##name,
+#include "ops/activation.def"
+#define BITS(name, saved, condition, expression)                                                                       \
+    .pack[PLIM__FUNCTION_##name] = pack_##name, .unpack[PLIM__FUNCTION_##name] = unpack_##name,
 #include "ops/activation.def"
 #define SLOPE2(name, expression) .two[PLIM__SLOPE2_##name] = two_##name,
 #include "ops/slope2.def"

@@ -141,12 +141,13 @@ plim_status plim__lower_adafactor_direction(plim__lower *l) {
 struct step {
     int64_t elements, padded; /* without and with padding */
     double decay, epsilon, threshold;
+    double factor; /* of the rate */
 };
 
 /* in: update, sum of squares, direction     out: parameter */
 static plim_status run_step(const plim__call *call) {
     const struct step *s = call->state;
-    double rate = ((const double *)call->in[0])[0], t = ((const double *)call->in[0])[1];
+    double rate = ((const double *)call->in[0])[0] * s->factor, t = ((const double *)call->in[0])[1];
     double root = sqrt((double)s->elements), length = sqrt(*(const double *)call->in[1]);
     const float *d = call->in[2];
     float *x = call->out[0];
@@ -179,6 +180,7 @@ plim_status plim__lower_adafactor_update(plim__lower *l) {
                        .padded = padded,
                        .decay = plim__update_get(node, "weight_decay"),
                        .epsilon = plim__update_get(node, "epsilon"),
-                       .threshold = plim__update_get(node, "threshold")};
+                       .threshold = plim__update_get(node, "threshold"),
+                       .factor = plim__update_factor(node)};
     return plim__lower_emit(l, "AdafactorUpdate", run_step, s, plim__free);
 }

@@ -66,14 +66,7 @@ plim_status plim__lower_accumulate(plim__lower *l) {
 
 /* --- rules ----------------------------------------------------------------------------------------------------- */
 
-struct update {
-    plim__update_rule rule;
-    int64_t elements;
-    bool decoupled;
-    double clip, decay, momentum, dampening, beta1, beta2, alpha, epsilon, rate_decay;
-};
-
-static void numbers_of_rule(const struct update *s, double rate, double t, plim__update_numbers *u) {
+static void numbers_of_rule(const plim__update *s, double rate, double t, plim__update_numbers *u) {
     switch (s->rule) {
     case PLIM__RULE_MOMENTUM:
     case PLIM__RULE_NESTEROV:
@@ -104,6 +97,36 @@ static void numbers_of_rule(const struct update *s, double rate, double t, plim_
     }
 }
 
+plim__update_numbers plim__update_now(const plim__update *s, const plim__call *call) {
+    double rate = ((const double *)call->in[0])[0] * s->factor, t = ((const double *)call->in[0])[1];
+    plim__update_numbers u = plim__update_numbers_of(call->in[1], s->clip);
+    u.decay = s->decoupled ? 0 : (float)s->decay;
+    u.keep = s->decoupled ? (float)(1 - rate * s->decay) : 1;
+    u.rate = (float)rate;
+    u.epsilon = (float)s->epsilon;
+    numbers_of_rule(s, rate, t, &u);
+    return u;
+}
+
+plim__update plim__update_of(const plim__node *node, plim__update_rule rule) {
+    bool only_v = rule == PLIM__RULE_RMSPROP || rule == PLIM__RULE_ADAGRAD;
+    bool both = rule == PLIM__RULE_ADAM || rule == PLIM__RULE_RMSPROP_MOMENTUM;
+    return (plim__update){.rule = rule,
+                          .has_m = both || (rule != PLIM__RULE_SGD && !only_v),
+                          .has_v = both || only_v,
+                          .decoupled = plim__node_int(node, "decoupled", 0) != 0,
+                          .clip = plim__update_get(node, "clip_value"),
+                          .decay = plim__update_get(node, "weight_decay"),
+                          .momentum = plim__update_get(node, "momentum"),
+                          .dampening = plim__update_get(node, "dampening"),
+                          .beta1 = plim__update_get(node, "beta1"),
+                          .beta2 = plim__update_get(node, "beta2"),
+                          .alpha = plim__update_get(node, "alpha"),
+                          .epsilon = plim__update_get(node, "epsilon"),
+                          .rate_decay = plim__update_get(node, "rate_decay"),
+                          .factor = plim__update_factor(node)};
+}
+
 /* --- state in a file ------------------------------------------------------------------------------------------- */
 
 #define CHUNK       (8 * BLOCK) /* elements that a thread takes at a time: whole blocks, so that the numbers are the same */
@@ -116,7 +139,7 @@ static size_t window_bytes(const plim__lower *l) { return (size_t)plim__lower_th
 /* Elements from `at` on. `room` is where states that are in the file are worked on. */
 static plim_status update_chunk(const plim__call *call, const plim__update_numbers *u, int64_t at, float *room,
                                 plim_error *error) {
-    const struct update *s = call->state;
+    const plim__update *s = call->state;
     int64_t count = s->elements - at < CHUNK ? s->elements - at : CHUNK;
     size_t bytes = (size_t)count * sizeof(float);
     float *x = (float *)call->out[0] + at, *state[STATES];
@@ -139,7 +162,7 @@ static plim_status update_chunk(const plim__call *call, const plim__update_numbe
 
 /* Threads read, compute and write on their own, so that one computes while another waits for the disk. */
 static plim_status update_spilled(const plim__call *call, const plim__update_numbers *u) {
-    const struct update *s = call->state;
+    const plim__update *s = call->state;
     plim_status failed = PLIM_OK;
     plim_error why = {0};
     int threads = plim__loop_threads(s->elements);
@@ -161,14 +184,8 @@ static plim_status update_spilled(const plim__call *call, const plim__update_num
 
 /* in: update, scale, gradient     out: parameter, m, v */
 static plim_status run_update(const plim__call *call) {
-    const struct update *s = call->state;
-    double rate = ((const double *)call->in[0])[0], t = ((const double *)call->in[0])[1];
-    plim__update_numbers u = plim__update_numbers_of(call->in[1], s->clip);
-    u.decay = s->decoupled ? 0 : (float)s->decay;
-    u.keep = s->decoupled ? (float)(1 - rate * s->decay) : 1;
-    u.rate = (float)rate;
-    u.epsilon = (float)s->epsilon;
-    numbers_of_rule(s, rate, t, &u);
+    const plim__update *s = call->state;
+    plim__update_numbers u = plim__update_now(s, call);
     if (call->places && (call->places[1] >= 0 || call->places[2] >= 0)) return update_spilled(call, &u);
     float *x = call->out[0], *m = call->out[1], *v = call->out[2];
     const float *g = call->in[2];
@@ -184,47 +201,44 @@ static plim_status run_update(const plim__call *call) {
 }
 
 /* States of the node in the order m, v; a rule without one of them gets NULL in its place. */
-static plim_status lower_update(plim__lower *l, plim__update_rule rule, bool has_m, bool has_v) {
+static plim_status lower_update(plim__lower *l, plim__update_rule rule) {
     const plim__node *node = plim__lower_node(l);
+    plim__update u = plim__update_of(node, rule), *s;
     size_t next = PLIM__UPDATE_STATES;
-    if (node->inputs.count != next + has_m + has_v)
+    if (node->inputs.count != next + u.has_m + u.has_v)
         return plim__lower_fail(l, PLIM_INTERNAL, "%zu inputs do not fit its settings", node->inputs.count);
     PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_RATE, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_SCALE, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_written(l, PLIM__UPDATE_PARAMETER, -1));
     PLIM_TRY(plim__lower_input_like(l, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
-    PLIM_TRY(plim__lower_written(l, has_m ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
-    if (has_m) plim__lower_may_spill(l, window_bytes(l));
-    PLIM_TRY(plim__lower_written(l, has_v ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
-    if (has_v) plim__lower_may_spill(l, window_bytes(l));
-    struct update *s;
+    PLIM_TRY(plim__lower_written(l, u.has_m ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
+    if (u.has_m) plim__lower_may_spill(l, window_bytes(l));
+    PLIM_TRY(plim__lower_written(l, u.has_v ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
+    if (u.has_v) plim__lower_may_spill(l, window_bytes(l));
+    u.elements = (int64_t)(plim__lower_persistent_bytes(l, PLIM__UPDATE_PARAMETER) / sizeof(float));
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
-    *s = (struct update){.rule = rule,
-                         .elements = (int64_t)(plim__lower_persistent_bytes(l, PLIM__UPDATE_PARAMETER) / sizeof(float)),
-                         .decoupled = plim__node_int(node, "decoupled", 0) != 0,
-                         .clip = plim__update_get(node, "clip_value"),
-                         .decay = plim__update_get(node, "weight_decay"),
-                         .momentum = plim__update_get(node, "momentum"),
-                         .dampening = plim__update_get(node, "dampening"),
-                         .beta1 = plim__update_get(node, "beta1"),
-                         .beta2 = plim__update_get(node, "beta2"),
-                         .alpha = plim__update_get(node, "alpha"),
-                         .epsilon = plim__update_get(node, "epsilon"),
-                         .rate_decay = plim__update_get(node, "rate_decay")};
+    *s = u;
     return plim__lower_emit(l, node->op->name, run_update, s, plim__free);
 }
 
-static bool has_momentum(plim__lower *l) { return plim__update_get(plim__lower_node(l), "momentum") != 0; }
+static plim__update_rule sgd_rule(const plim__node *node) {
+    if (plim__update_get(node, "momentum") == 0) return PLIM__RULE_SGD;
+    return plim__node_int(node, "nesterov", 0) ? PLIM__RULE_NESTEROV : PLIM__RULE_MOMENTUM;
+}
 
-plim_status plim__lower_sgd_update(plim__lower *l) {
-    if (!has_momentum(l)) return lower_update(l, PLIM__RULE_SGD, false, false);
-    bool nesterov = plim__node_int(plim__lower_node(l), "nesterov", 0) != 0;
-    return lower_update(l, nesterov ? PLIM__RULE_NESTEROV : PLIM__RULE_MOMENTUM, true, false);
+static plim__update_rule rmsprop_rule(const plim__node *node) {
+    return plim__update_get(node, "momentum") != 0 ? PLIM__RULE_RMSPROP_MOMENTUM : PLIM__RULE_RMSPROP;
 }
-plim_status plim__lower_adam_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAM, true, true); }
-plim_status plim__lower_rmsprop_update(plim__lower *l) {
-    bool momentum = has_momentum(l);
-    return lower_update(l, momentum ? PLIM__RULE_RMSPROP_MOMENTUM : PLIM__RULE_RMSPROP, momentum, true);
+
+plim_status plim__lower_sgd_update(plim__lower *l) { return lower_update(l, sgd_rule(plim__lower_node(l))); }
+plim_status plim__lower_adam_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAM); }
+plim_status plim__lower_rmsprop_update(plim__lower *l) { return lower_update(l, rmsprop_rule(plim__lower_node(l))); }
+plim_status plim__lower_adagrad_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAGRAD); }
+plim_status plim__lower_lion_update(plim__lower *l) { return lower_update(l, PLIM__RULE_LION); }
+
+plim_status plim__lower_sgd_update8(plim__lower *l) { return plim__lower_update8(l, sgd_rule(plim__lower_node(l))); }
+plim_status plim__lower_adam_update8(plim__lower *l) { return plim__lower_update8(l, PLIM__RULE_ADAM); }
+plim_status plim__lower_rmsprop_update8(plim__lower *l) {
+    return plim__lower_update8(l, rmsprop_rule(plim__lower_node(l)));
 }
-plim_status plim__lower_adagrad_update(plim__lower *l) { return lower_update(l, PLIM__RULE_ADAGRAD, false, true); }
-plim_status plim__lower_lion_update(plim__lower *l) { return lower_update(l, PLIM__RULE_LION, true, false); }
+plim_status plim__lower_lion_update8(plim__lower *l) { return plim__lower_update8(l, PLIM__RULE_LION); }

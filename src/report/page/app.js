@@ -98,6 +98,7 @@ function start(model) {
     state.marker = number('at') >= 0 && number('at') < model.ticks ? number('at') : null;
     state.point = number('point') < summary.frontier.length ? number('point') : -1;
     state.alternative = state.point >= 0 && !frontierPoints[state.point].chosen ? frontierPoints[state.point].budget_bytes : 0;
+    if (state.point >= 0) showDecision(frontierPoints[state.point]);
     showPoint?.(state.point);
     map.low = 0;
     map.high = Math.max(1, model.extent);
@@ -243,7 +244,13 @@ function start(model) {
         state.changed();
       }}, make('span', {class: 'swatch', style: `background:${kindColour(k)}`}), KIND_TITLES[k], make('small', {text: formatBytes(bytes)})));
     }));
+    if (recomputes) byId('legend').append(make('li', {class: 'key'}, make('span', {class: 'swatch again'}), 'recomputed stretch, below the chart'));
+    byId('legend').hidden &&= !recomputes;
   }
+  const recomputes = (() => {
+    for (let i = 0; i < model.mark.type.length; i++) if (model.mark.type[i] === MARK.phase && PHASES[model.mark.value[i]] === 'recompute') return true;
+    return false;
+  })();
 
   // --- views ---
   const holds = {table: true, frontier: summary.frontier.length > 0, compare: summary.planned_and_measured.length > 0, segments: summary.allocator != null, leaks: summary.loop.steps > 0 || summary.source === 'torch-snapshot'};
@@ -267,8 +274,13 @@ function start(model) {
     event.stopPropagation();
   });
   // An alternative's budget is a line in the chart too.
+  const showDecision = buildDecisions(byId('decisions'), (i) => {
+    if (showPoint) showPoint(i);
+    else choosePoint(frontierPoints[i].chosen ? -1 : i, frontierPoints[i]);
+  });
   function choosePoint(index, point) {
     state.point = index;
+    showDecision(point);
     state.alternative = index < 0 ? 0 : point.budget_bytes;
     schedule('all');
     state.changed();
@@ -396,23 +408,38 @@ function fillHead(model) {
   figure('Peak', formatBytes(peak), [exactBytes(peak), summary.peak.place].filter(Boolean).join(', '));
   if (budget) figure('Budget', formatBytes(budget), budget >= peak ? `${formatBytes(budget - peak)} to spare` : `${formatBytes(peak - budget)} over`, peak > budget);
   else if (summary.capacity_bytes) figure('Capacity', formatBytes(summary.capacity_bytes), exactBytes(summary.capacity_bytes));
-  if (summary.allocator) {
+  const refusal = summary.refusal;
+  if (refusal?.reserved_bytes != null) { // what the segments show is freed afterwards
+    figure('Reserved at the refusal', formatBytes(refusal.reserved_bytes), `${formatBytes(refusal.live_bytes)} live${refusal.free_bytes == null ? '' : `, ${formatBytes(refusal.free_bytes)} free on the device`}`);
+    figure('Cached, unused', formatBytes(Math.max(0, refusal.reserved_bytes - refusal.live_bytes)), 'at the refusal');
+  } else if (summary.allocator) {
     const a = summary.allocator;
     figure('Reserved', formatBytes(a.reserved_bytes), `${plural(a.segments, 'segment')}, ${plural(a.blocks, 'block')}`);
     figure('Cached, unused', formatBytes(a.unused_bytes), `${percent(a.fragmentation)} fragmented, largest run ${formatBytes(a.largest_free_bytes)}`, a.fragmented);
   } else if (summary.arena_bytes) {
     figure('Arena', formatBytes(summary.arena_bytes), `packed to ${percent(model.placedAtPeak() / summary.arena_bytes)}`);
   }
-  for (const s of summary.series.filter((x) => x.unit === 'number' && x.samples)) figure(s.name[0].toUpperCase() + s.name.slice(1), s.last === null ? 'not finite' : s.last.toPrecision(4), `${s.first === null ? 'not finite' : s.first.toPrecision(4)} at first, ${plural(s.samples, 'update')}`);
-  figure('Events', groupDigits(summary.events), [plural(summary.tensors, 'tensor'), summary.loop.steps ? plural(summary.loop.steps, 'step') : '', summary.seconds ? formatSeconds(summary.seconds) : ''].filter(Boolean).join(', '));
+  const own = summary.series.find((s) => s.name === 'loss' && s.curve)?.curve.updates, updates = own?.length ? own.at(-1) - own[0] + 1 : 0;
+  if (chosenPlan) figure('Time of an update', formatSeconds(chosenPlan.seconds), `expected, ${slower(chosenPlan).replace(/^\+(.*)/, '$1 more than without this budget')}`);
+  if (summary.source === 'run' && updates > 1 && summary.seconds) figure('Measured time', formatSeconds(summary.seconds / updates), `an update, all that lies between included; ${plural(updates, 'update')} in ${formatSeconds(summary.seconds)}`);
+  const process = summary.planned_and_measured.find((r) => r.what.startsWith('process'));
+  if (process) figure('Measured memory', formatBytes(process.measured_bytes), `planned ${formatBytes(process.planned_bytes)}, the whole process at its highest`, summary.budget_bytes > 0 && process.measured_bytes > summary.budget_bytes);
+  for (const s of summary.series.filter((x) => x.name === 'loss' && x.samples)) figure(s.name[0].toUpperCase() + s.name.slice(1), s.last === null ? 'not finite' : s.last.toPrecision(4), `${s.first === null ? 'not finite' : s.first.toPrecision(4)} at first, ${plural(s.samples, 'update')}`);
+  if (summary.source !== 'plan' && summary.source !== 'run' && summary.seconds) figure('Recorded', formatSeconds(summary.seconds), summary.loop.steps ? plural(summary.loop.steps, 'step') : 'from the first event to the last');
   byId('map-hint').textContent = summary.arena_bytes ? `${formatBytes(model.extent)} of addresses; every rectangle is a buffer, from birth to death` : '';
   const notice = (text, bad) => byId('notices').append(make('p', {class: `notice${bad ? ' bad' : ''}`, role: 'status', text}));
   if (summary.cut) notice(summary.cut[0].toUpperCase() + summary.cut.slice(1) + '.', true);
   for (const oom of summary.out_of_memory.slice(-3)) notice(`Out of memory: ${formatBytes(oom.requested_bytes)} were refused${oom.text ? ` (${oom.text})` : ''}.`, true);
   if (summary.loop.leaking) notice(`This loop leaks ${formatBytes(summary.loop.leaked_bytes_per_step)} a step${summary.loop.runs_out_at_step ? `; memory runs out in step ${groupDigits(summary.loop.runs_out_at_step)}` : ''}.`, true);
   if (summary.loop.fragmenting) notice(`This loop fragments: the allocator takes ${formatBytes(summary.loop.footprint_bytes_per_step)} more each step for the same live bytes.`, true);
+  const answer = refusal?.explanation;
+  if (answer) {
+    byId('notices').append(make('section', {class: 'notice answer', id: 'answer', 'aria-label': 'Why, and what to change'}, make('p', {class: 'headline', text: `${answer.headline}.`}),
+      make('ul', {class: 'evidence'}, ...answer.evidence.map((e) => make('li', {text: e}))),
+      make('ol', {class: 'fixes'}, ...answer.fixes.map((f) => make('li', {}, make('b', {text: f.title}), make('code', {text: f.setting}))))));
+  }
   byId('notices').hidden = !byId('notices').childElementCount;
-  byId('foot').textContent = `Made by Plimsoll ${meta.version}. This file holds all of its data and asks nothing of any server.`;
+  byId('foot').textContent = `${plural(summary.events, 'event')} of ${plural(summary.tensors, 'tensor')}. Made by Plimsoll ${meta.version}. This file holds all of its data and asks nothing of any server.`;
 }
 
 setTheme(matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');

@@ -31,7 +31,7 @@ class Chart extends Plot {
     const budget = this.budget();
     return Math.max(this.model.peak, budget && budget < this.model.peak * 2.2 ? budget : 0, this.highestSample()) * 1.07;
   }
-  budget() { return summary.budget_bytes || summary.capacity_bytes || 0; }
+  budget() { return this.model.budgets ? Math.max(...this.model.budgets.bytes) : summary.budget_bytes || summary.capacity_bytes || 0; }
   highestSample() {
     if (this.highest == null) {
       this.highest = 0;
@@ -54,6 +54,7 @@ class Chart extends Plot {
     this.drawSeries(g);
     this.drawBudget(g);
     this.drawAlternative(g);
+    this.drawGaps(g);
     this.drawPeak(g);
     this.drawRefused(g);
     this.nameAllSeries(g);
@@ -152,7 +153,30 @@ class Chart extends Plot {
 
   y(bytes) { return MARGIN.top + this.plotHeight * (1 - bytes / this.top); }
 
+  // A budget that was changed while the run went on: its line moves where that happened. False: it stayed.
+  drawBudgets(g) {
+    const {budgets} = this.model;
+    if (!budgets || budgets.bytes.length < 2) return false;
+    g.strokeStyle = g.fillStyle = palette.danger;
+    g.lineWidth = 1.5;
+    g.setLineDash([6, 4]);
+    g.beginPath();
+    for (let i = 0; i < budgets.bytes.length; i++) {
+      const clamp = (x) => Math.min(Math.max(x, this.left), this.left + this.plotWidth);
+      const from = clamp(i ? this.x(this.axis.position(budgets.tick[i])) : this.left), to = i + 1 < budgets.bytes.length ? clamp(this.x(this.axis.position(budgets.tick[i + 1]))) : this.left + this.plotWidth;
+      const y = Math.round(this.y(Math.min(budgets.bytes[i], this.top))) + 0.5;
+      i ? g.lineTo(from, y) : g.moveTo(from, y);
+      g.lineTo(to, y);
+      if (to - from > 60) this.tag(g, `budget ${formatBytes(budgets.bytes[i])}`, palette.danger, [[to - 8, y - 12, 1], [to - 8, y + 12, 1]]);
+    }
+    g.stroke();
+    g.setLineDash([]);
+    g.lineWidth = 1;
+    return true;
+  }
+
   drawBudget(g) {
+    if (this.drawBudgets(g)) return;
     const budget = this.budget();
     if (!budget || budget > this.top) return;
     const y = Math.round(this.y(budget)) + 0.5, right = this.left + this.plotWidth;
@@ -295,6 +319,34 @@ class Chart extends Plot {
       g.stroke();
       g.setLineDash([]);
       g.globalAlpha = 1;
+    }
+  }
+
+  // What was not recorded is hatched: between two recorded steps nothing is known.
+  drawGaps(g) {
+    const base = MARGIN.top + this.plotHeight, right = this.left + this.plotWidth;
+    this.hatched = 0;
+    for (const [before, after] of this.model.gaps) {
+      const from = Math.max(this.left, this.x(this.axis.position(before))), to = Math.min(right, this.x(this.axis.position(after)));
+      if (to - from < 1) continue;
+      this.hatched++;
+      g.save();
+      g.beginPath();
+      g.rect(from, MARGIN.top, to - from, this.plotHeight);
+      g.clip();
+      g.globalAlpha = 0.8;
+      g.fillStyle = palette.card;
+      g.fillRect(from, MARGIN.top, to - from, this.plotHeight);
+      g.globalAlpha = 0.5;
+      g.strokeStyle = palette.soft;
+      g.beginPath();
+      for (let x = from - this.plotHeight; x < to; x += 8) {
+        g.moveTo(x, base);
+        g.lineTo(x + this.plotHeight, MARGIN.top);
+      }
+      g.stroke();
+      g.restore();
+      if (to - from > 90) this.tag(g, 'not recorded', palette.soft, [[(from + to) / 2, base - 14, 0.5]], false);
     }
   }
 

@@ -2,16 +2,17 @@
 
 function buildDetail(element, model, state, pin) {
   const holders = (tick) => {
-    const list = model.largestAt(tick, 10), total = model.totals[tick] || 0, at = tick === model.peakTick;
+    const list = model.holdersAt(tick, 10), total = model.totals[tick] || 0;
+    const title = summary.refusal && tick === model.moment ? 'At the refusal' : tick === model.peakTick ? 'At the peak' : `At event ${groupDigits(tick)}`;
     const place = model.place(tick);
-    const head = make('div', {}, make('h2', {id: 'detail-title', text: at ? 'At the peak' : `At event ${groupDigits(tick)}`}), make('p', {class: 'sub', text: place}),
+    const head = make('div', {}, make('h2', {id: 'detail-title', text: title}), make('p', {class: 'sub', text: place}),
       make('p', {class: 'big', text: formatBytes(total), title: exactBytes(total)}), make('p', {class: 'sub', text: exactBytes(total)}));
-    const most = list.length ? model.size[list[0]] : 1;
-    const items = list.map((i) => {
-      const tensor = model.owner[i], colour = css(tensorColour(model, tensor));
-      return make('li', {}, make('button', {type: 'button', title: model.tensorName(tensor), onclick: () => pin(tensor, i)},
-        make('span', {class: 'n', text: model.tensorName(tensor)}), make('span', {text: formatBytes(model.size[i])}),
-        make('span', {class: 'track'}, make('span', {class: 'fill', style: `display:block;width:${100 * model.size[i] / most}%;background:${colour}`}))));
+    const most = list.length ? list[0].bytes : 1;
+    const items = list.map(({life, count, bytes}) => {
+      const tensor = model.owner[life], colour = css(tensorColour(model, tensor)), times = count > 1 ? ` × ${count}` : '';
+      return make('li', {}, make('button', {type: 'button', title: model.tensorName(tensor) + times, onclick: () => pin(tensor, life)},
+        make('span', {class: 'n', text: elide(model.tensorName(tensor))}), make('span', {text: formatBytes(bytes) + (count > 1 ? ` in ${groupDigits(count)}` : '')}),
+        make('span', {class: 'track'}, make('span', {class: 'fill', style: `display:block;width:${100 * bytes / most}%;background:${colour}`}))));
     });
     return [head, make('h3', {text: items.length ? 'Largest holders' : ''}), make('ol', {class: 'holders'}, ...items)];
   };
@@ -36,7 +37,7 @@ function buildDetail(element, model, state, pin) {
   return () => {
     const inside = element.contains(document.activeElement);
     if (!model.count) element.replaceChildren(make('h2', {id: 'detail-title', text: 'Nothing was recorded'}));
-    else element.replaceChildren(...(state.pin != null ? pinned(state.pin) : holders(state.marker ?? model.peakTick)));
+    else element.replaceChildren(...(state.pin != null ? pinned(state.pin) : holders(state.marker ?? model.moment)));
     if (inside) element.querySelector('button')?.focus({preventScroll: true}); // the button that was used is gone
   };
 }

@@ -19,6 +19,8 @@ function upperBound(array, value, from = 0, to = array.length) {
 class Model {
   constructor(d) {
     Object.assign(this, d);
+    this.budgets = d.series.find((s) => s.name === 'budget' && s.bytes.length);
+    this.series = d.series.filter((s) => s.name !== 'budget');
     this.ticks = meta.layout.ticks;
     this.count = d.born.length;
     this.indexEvents();
@@ -155,6 +157,22 @@ class Model {
     return best;
   }
 
+  // The same, where all from one place of a program are one: {life, count, bytes}. Only a snapshot names places.
+  holdersAt(tick, most) {
+    if (summary.source !== 'torch-snapshot') return this.largestAt(tick, most).map((life) => ({life, count: 1, bytes: this.size[life]}));
+    const groups = new Map();
+    this.eachAlive(tick, (i) => {
+      const name = this.tensor.name[this.owner[i]], group = groups.get(name);
+      if (!group) groups.set(name, {life: i, count: 1, bytes: this.size[i]});
+      else {
+        if (this.size[i] > this.size[group.life]) group.life = i;
+        group.count++;
+        group.bytes += this.size[i];
+      }
+    });
+    return [...groups.values()].sort((a, b) => b.bytes - a.bytes || a.life - b.life).slice(0, most);
+  }
+
   lifeAt(tick, address) {
     let found = -1;
     this.eachAlive(tick, (i) => {
@@ -181,7 +199,20 @@ class Model {
   frames(stack) {
     const frames = [];
     for (; stack; stack = this.stack.parent[stack]) frames.push(this.texts[this.stack.frame[stack]]);
-    return frames;
+    const python = (f) => f.includes('.py:'); // a user's own lines come first
+    return [...frames.filter(python), ...frames.filter((f) => !python(f))];
+  }
+
+  // The moment that is shown first: the last refusal, or the peak.
+  get moment() { return summary.refusal ? summary.refusal.tick : this.peakTick; }
+
+  // Stretches between recorded steps: [last tick before, first tick after].
+  get gaps() {
+    if (this.stretches) return this.stretches;
+    this.stretches = [];
+    const {index, tick} = this.marksOf[MARK.step];
+    for (let i = 1; i < index.length; i++) if (this.mark.value[index[i]] > this.mark.value[index[i - 1]] + 1 && tick[i] > 0) this.stretches.push([tick[i] - 1, tick[i]]);
+    return this.stretches;
   }
 
   tensorName(tensor) { return this.texts[this.tensor.name[tensor]] || 'unnamed'; }

@@ -116,6 +116,8 @@ class Plot {
       const text = time ? (p === 0 ? '0 s' : formatSeconds(p)) : groupDigits(p), half = g.measureText(text).width / 2;
       g.fillText(text, Math.min(Math.max(x, this.left + half - 4), this.width - half - 2), base + 8);
     }
+    g.textAlign = 'right';
+    g.fillText(time ? 'time' : 'event', this.left - 10, base + 8);
   }
   drawBytesAxis(g, from, to) {
     const step = byteStep((to - from) / Math.max(2, this.plotHeight / 52));

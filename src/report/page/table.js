@@ -148,7 +148,7 @@ class Table {
       else if (c.key === 'bytes') Object.assign(td, {textContent: formatBytes(row.bytes), title: exactBytes(row.bytes)});
       else if (c.key === 'lives') td.textContent = groupDigits(row.lives);
       else if (c.key === 'share') td.append(make('span', {class: 'share'}, make('i', {'aria-hidden': 'true'}, make('b', {style: `width:${this.mostShare ? 100 * row.share / this.mostShare : 0}%`})), percent(row.share)));
-      else Object.assign(td, {textContent: row[c.key], title: row[c.key]});
+      else Object.assign(td, {textContent: elide(row[c.key], {name: 36, layer: 19, operation: 16}[c.key] || 40), title: row[c.key]});
       return td;
     };
     const open = () => {

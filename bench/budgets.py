@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Random budgets: does the process stay within them, from the first byte?
+
+usage: budgets.py PROGRAM [--count N] [--seed N] [--busy N] [--threads N] [--out OUT.json]
+
+A third of the runs are deep networks of thin layers at the least budget that `plan` names, a third learn from images of up to
+200 megapixels, the rest are networks of the zoo at budgets between the least and what they take without one. Each run is a
+process of its own in a memory cgroup whose limit is the budget (where one can be made; else only its peak is read), beside
+--busy processes that do nothing but compute. Told are:
+
+    above      runs whose resident peak was above the budget
+    killed     runs that a signal ended
+    refused    runs that ended otherwise, though `plan` named the budget
+    beyond     runs whose peak differs from the prediction of `train` by more than 1 %
+    not least  networks that train within a megabyte less than the least budget that was named
+
+Needs nothing but the program and Python. The same seed gives the same runs.
+"""
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+MIB = 1 << 20
+DEEP = [("vit-tiny", ["--layers", (8, 28), "--width", (8, 24, 4), "--heads", "1"], (8, 64)),
+        ("gpt2-tiny", ["--layers", (8, 28), "--width", (8, 32, 8), "--heads", "1", "--seq", (8, 32)], (8, 64)),
+        ("resnet18", ["--width", (8, 16, 8), "--image", (32, 40), "--classes", "10"], (16, 64)),
+        ("mobilenet_v2", ["--image", "32", "--classes", "10"], (8, 32))]
+ZOO = [("lenet", ["--width", (16, 64)], (32, 256)), ("gpt2-tiny", ["--layers", (1, 4)], (4, 16)), ("vit-tiny", ["--layers", (1, 4)], (8, 32)),
+       ("unet", ["--image", "64", "--width", (4, 16, 4)], (2, 8)), ("lstm", ["--width", (32, 128, 32)], (8, 32)),
+       ("resnet18", ["--image", (48, 96), "--width", (16, 32, 8), "--classes", "10"], (8, 24))]
+OPTIMIZERS = ["sgd", "adamw", "lion", "adafactor"]
+
+
+def draw(options):
+    """Ranges (least, most[, step]) become numbers."""
+    return [str(random.randrange(o[0], o[1] + 1, *o[2:])) if isinstance(o, tuple) else o for o in options]
+
+
+def write_png(path, width, height, interlaced):
+    """Grey, each row like the one before it: any size in little time and memory."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    passes = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)) if interlaced else ((0, 0, 1, 1),)
+    pack, line, parts = zlib.compressobj(1), random.randbytes(256) * (width // 256 + 1), []
+    for x, y, dx, dy in passes:
+        row = b"\0" + line[x:width:dx]
+        for _ in range(y, height, dy):
+            if len(row) > 1:
+                parts.append(pack.compress(row))
+    parts.append(pack.flush())
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, int(interlaced))) +
+                   chunk(b"IDAT", b"".join(parts)) + chunk(b"IEND", b""))
+
+
+def write_images(folder):
+    """A few small ones and a large one, in two classes."""
+    shutil.rmtree(folder, ignore_errors=True)
+    megapixels = random.uniform(0.5, 14) ** 2
+    width = int((megapixels * 1e6) ** 0.5 * random.uniform(0.5, 2))
+    sizes = [(random.randrange(40, 400), random.randrange(40, 400)) for _ in range(7)] + [(width, int(megapixels * 1e6 / width))]
+    for i, size in enumerate(sizes):
+        os.makedirs(f"{folder}/{i % 2}", exist_ok=True)
+        write_png(f"{folder}/{i % 2}/{i}.png", *size, interlaced=random.random() < 0.3 and megapixels < 50)
+    return "%.0f megapixels" % megapixels
+
+
+class Group:
+    """A memory cgroup, where one can be made."""
+    def __init__(self):
+        self.path = None
+        for root, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+            if os.access(f"{root}/{limit}" if limit != "memory.max" else f"{root}/cgroup.procs", os.W_OK):
+                try:
+                    path = f"{root}/plimsoll-budgets-{os.getpid()}"
+                    os.mkdir(path)
+                    if os.path.exists(f"{path}/{limit}"):
+                        self.path, self.limit = path, limit
+                        return
+                    os.rmdir(path)
+                except OSError:
+                    pass
+
+    def run(self, budget, command):
+        if self.path:
+            with open(f"{self.path}/{self.limit}", "w") as file:
+                file.write(str(budget))
+        def enter():
+            if self.path:
+                with open(f"{self.path}/cgroup.procs", "w") as file:
+                    file.write(str(os.getpid()))
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=enter)
+
+    def remove(self):
+        if self.path:
+            os.rmdir(self.path)
+
+
+def answer_of(done):
+    return json.loads(done.stdout) if done.returncode == 0 else {"error": (done.stderr.strip().splitlines() or ["exit %d" % done.returncode])[-1]}
+
+
+def one(program, kind, threads, group):
+    name, options, batches = random.choice(DEEP if kind == "deep" else ZOO if kind == "zoo" else [("resnet18", ["--width", "8", "--image", "48", "--classes", "2", "--channels", "1"], (2, 6))])
+    options, batch = draw(options), random.randint(*batches)
+    case = {"kind": kind, "model": " ".join([name, *options]), "batch": batch}
+    subprocess.run([program, "zoo", name, *options, "-o", "model.onnx"], stdout=subprocess.DEVNULL, check=True)
+    if kind == "images":
+        case["images"] = write_images("photos")
+    common = ["model.onnx", "--batch", str(batch), "--optimizer", random.choice(OPTIMIZERS), "--threads", str(threads), "--json",
+              "--data", "photos" if kind == "images" else "synthetic", "--steps", "2", "--allow", random.choice(["exact", "reordered", "lossy"])]
+    case["options"] = " ".join(common[1:])
+    plan = answer_of(subprocess.run([program, "plan", *common], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False))
+    if "error" in plan:
+        return {**case, "verdict": "plan: " + plan["error"]}
+    least, most = plan["minimum_budget_bytes"], plan["unconstrained"]["process_bytes"]
+    budget = least if kind == "deep" else random.randint(least, max(least, int(most * 1.05)))
+    case.update(least=least, unconstrained=most, budget=budget)
+    done = group.run(budget, [program, "train", *common, "--budget", str(budget)])
+    run = answer_of(done)
+    if "error" in run:
+        case["verdict"] = "killed" if done.returncode < 0 else "refused"
+        case["error"] = run["error"]
+        return case
+    case.update(peak=run["peak_resident_bytes"], planned=run["planned_process_bytes"], micro_batch=run["micro_batch"], recomputed=run["recomputed"])
+    case["off"] = (case["planned"] - case["peak"]) / case["peak"]
+    case["verdict"] = "above" if case["peak"] > budget else "beyond" if abs(case["off"]) > 0.01 else "held"
+    if kind == "deep":
+        less = least - MIB
+        case["works_below"] = answer_of(subprocess.run([program, "train", *common, "--budget", str(less)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)).get("peak_resident_bytes", 0) > 0
+    return case
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("program")
+    p.add_argument("--count", type=int, default=200)
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--busy", type=int, default=2)
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--out")
+    o = p.parse_args()
+    program, out = os.path.realpath(o.program), os.path.realpath(o.out) if o.out else None
+    os.environ.update(PLIMSOLL_COSTS="default", OMP_WAIT_POLICY="passive")
+    group, cases = Group(), []
+    print("in a memory cgroup" if group.path else "no memory cgroup can be made here: runs are not held inside one")
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(o.busy)]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            for i in range(o.count):
+                random.seed(f"{o.seed} {i}")
+                case = one(program, ("deep", "images", "zoo")[i % 3], o.threads, group)
+                cases.append(case)
+                print("%3d %-8s %-60s %s" % (i, case["verdict"], f"{case['model']} b{case['batch']} {case.get('images', '')}",
+                      "budget %.1f MiB, peak %.1f, planned %.1f (%+.2f %%)%s" % (case["budget"] / MIB, case["peak"] / MIB, case["planned"] / MIB, 100 * case["off"],
+                      ", works with less" if case.get("works_below") else "") if "peak" in case else case.get("error", "")), flush=True)
+            os.chdir("/")
+    finally:
+        for process in busy:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+        group.remove()
+    ran = [c for c in cases if "peak" in c]
+    told = {"runs": len(cases), "above": sum(c["verdict"] == "above" for c in cases), "killed": sum(c["verdict"] == "killed" for c in cases),
+            "refused": sum(c["verdict"].startswith(("refused", "plan")) for c in cases), "beyond": sum(abs(c["off"]) > 0.01 for c in ran),
+            "worst": max((abs(c["off"]) for c in ran), default=0), "not_least": sum(bool(c.get("works_below")) for c in ran)}
+    print("%(runs)d runs: %(above)d above, %(killed)d killed, %(refused)d refused, %(beyond)d beyond 1 %% (worst " % told + "%.2f %%), %d not least" % (100 * told["worst"], told["not_least"]))
+    if out:
+        with open(out, "w") as file:
+            json.dump({**told, "cases": cases}, file, indent=1)
+    return int(bool(told["above"] or told["killed"] or told["refused"] or told["beyond"] or told["not_least"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

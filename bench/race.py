@@ -1,0 +1,149 @@
+"""The time of a training step beside the fastest form of PyTorch: quiet, and beside one and two busy processes.
+
+usage: race.py PLIMSOLL OUT.json [--threads N] [--rounds N] [--only MODEL[,MODEL...]] [--loads 0,1,2] [--steps N]
+
+Each model runs in fresh processes that take turns, the first of each pair changing. PyTorch is tried in the first round as
+eager, with channels_last (images), with its fused optimizer, and with torch.compile; the fastest is what the rounds are
+against. Warm-up steps, compilation among them, are not counted. A busy process does arithmetic without end at normal
+priority. A time is the median of the steps of a run, then the best of the rounds where nothing else runs, and their median
+beside busy processes. float32 on both sides, no budget.
+"""
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import measure
+
+# model of bench/models.py, the zoo's name and options (None: exported), batch, optimizer
+CASES = [
+    ("lenet", ["lenet"], 256, "sgd"),
+    ("resnet18", ["resnet18"], 16, "sgd"),
+    ("resnet50", ["resnet50"], 8, "sgd"),
+    ("mobilenet_v2", ["mobilenet_v2"], 16, "sgd"),
+    ("unet", ["unet"], 1, "sgd"),
+    ("densenet121", None, 8, "sgd"),
+    ("vit-tiny", ["vit-tiny"], 32, "adamw"),
+    ("vit-b16", ["vit-b16"], 2, "adamw"),
+    ("gpt2-tiny", ["gpt2-tiny"], 16, "adamw"),
+    ("gpt2", ["gpt2"], 1, "adamw"),
+    ("bert-small", ["bert", "--width", "512", "--layers", "4", "--heads", "8", "--hidden", "2048"], 8, "adamw"),
+    ("lstm", ["lstm"], 32, "adamw"),
+    ("gru", ["gru"], 32, "adamw"),
+]
+FORMS = {"eager": [], "channels_last": ["--channels-last"], "fused optimizer": ["--fused"], "compiled": ["--fused", "--compile"],
+         "compiled, channels_last": ["--fused", "--compile", "--channels-last"]}
+
+
+class Busy:
+    """Processes that do arithmetic while the block runs."""
+
+    def __init__(self, count):
+        self.count, self.running = count, []
+
+    def __enter__(self):
+        self.running = [subprocess.Popen([sys.executable, "-c", "x = 0\nwhile True: x = (x * 5 + 1) % 1000003"]) for _ in range(self.count)]
+
+    def __exit__(self, *failure):
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+
+def export(name, path):
+    """A model that the zoo does not have, as docs/exports.md recommends; in a process of its own."""
+    script = ("import sys, torch, models\n"
+              "model = models.MAKERS[sys.argv[1]]().train()\n"
+              "x = torch.zeros((2,) + models.SHAPES[sys.argv[1]])\n"
+              "torch.onnx.export(model, (x,), sys.argv[2], dynamic_shapes=({0: torch.export.Dim('batch')},), dynamo=True, optimize=False, external_data=False, verbose=False)\n")
+    subprocess.run([sys.executable, "-c", script, name, path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": measure.HERE})
+
+
+def forms_of(name):
+    image = len(measure_shape(name)) == 3
+    return [f for f in FORMS if image or "channels_last" not in f]
+
+
+def measure_shape(name):
+    sys.path.insert(0, measure.HERE)
+    import models
+    return models.SHAPES[name]
+
+
+def fastest_form(args, name, batch, optimizer):
+    tried, failed = {}, {}
+    for form in forms_of(name):
+        try:
+            tried[form] = measure.pytorch(name, batch, args.steps, optimizer, args.threads, *FORMS[form])["seconds_per_step"]
+        except (subprocess.CalledProcessError, ValueError, IndexError) as failure:
+            failed[form] = str(failure)
+    return min(tried, key=tried.get), tried, failed
+
+
+def pair(args, path, name, batch, optimizer, form, ours_first):
+    """Seconds of a step of both, one after the other."""
+    ours = theirs = None
+    for own in (ours_first, not ours_first):
+        if own:
+            answer, why = measure.plimsoll(args.plimsoll, path, batch, args.steps, optimizer, args.threads)
+            if not answer:
+                raise RuntimeError(why)
+            ours = answer["seconds_per_step"]
+        else:
+            theirs = measure.pytorch(name, batch, args.steps, optimizer, args.threads, *FORMS[form])["seconds_per_step"]
+    return ours, theirs
+
+
+def race(args, name, batch, optimizer, path):
+    form, tried, failed = fastest_form(args, name, batch, optimizer)
+    row = {"model": name, "batch": batch, "optimizer": optimizer, "form": form, "tried": tried, "failed_forms": failed, "loads": {}}
+    for load in args.loads:
+        runs = []
+        with Busy(load):
+            for turn in range(args.rounds):
+                runs.append(pair(args, path, name, batch, optimizer, form, turn % 2 == 0))
+        best = min if load == 0 else statistics.median
+        ours, theirs = best(o for o, _ in runs), best(t for _, t in runs)
+        row["loads"][str(load)] = {"plimsoll": ours, "pytorch": theirs, "ratio": ours / theirs, "runs": runs}
+    return row
+
+
+def describe(row):
+    text = "%-13s beside %-24s" % (row["model"], row["form"])
+    if "failed" in row:
+        return text + row["failed"]
+    for load, seen in row["loads"].items():
+        text += "  %s busy: %7.1f / %7.1f ms = %.2f" % (load, seen["plimsoll"] * 1e3, seen["pytorch"] * 1e3, seen["ratio"])
+    return text
+
+
+def mean_ratio(rows, load):
+    ratios = [r["loads"][load]["ratio"] for r in rows if load in r.get("loads", {})]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+
+
+def main():
+    args = measure.arguments(__doc__, rounds=3, loads={"default": "0,1,2"}, steps={"type": int, "default": measure.SKIPPED + 5})
+    args.loads = [int(n) for n in args.loads.split(",")]
+    only = args.only.split(",") if args.only else [case[0] for case in CASES]
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, zoo, batch, optimizer in CASES:
+            if name not in only:
+                continue
+            path = os.path.join(folder, name + ".onnx")
+            try:
+                measure.make_model(args.plimsoll, zoo[0], path, *zoo[1:]) if zoo else export(name, path)
+                rows.append(race(args, name, batch, optimizer, path))
+            except (RuntimeError, subprocess.CalledProcessError) as failure:
+                rows.append({"model": name, "batch": batch, "form": "", "failed": str(failure)})
+            print(describe(rows[-1]), flush=True)
+            measure.write(args.out, {"threads": args.threads, "rounds": args.rounds, "rows": rows, "means": {str(n): mean_ratio(rows, str(n)) for n in args.loads}})
+            if os.path.exists(path):
+                os.remove(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Hooks for exceptions that no handler catches: Python's, those of threads, IPython's. They cost nothing until one comes."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+_previous: dict = {}
+
+
+def _answer(error):
+    """The explanation of an out-of-memory error, None for others. Never raises: a hook must not hide the error."""
+    try:
+        from ._explain import explain, is_memory_error
+        if error is None or not is_memory_error(error):
+            return None
+        answer = explain(error)
+        return answer if answer.found else None
+    except Exception:  # pylint: disable=broad-except
+        return None
+
+
+def _width():
+    import shutil
+    return max(60, min(100, shutil.get_terminal_size((100, 24)).columns))
+
+
+def _can_show(stream):
+    """(colours, blocks): what the command asks of its terminal too."""
+    import os
+    terminal = getattr(stream, "isatty", lambda: False)() and os.environ.get("TERM", "dumb") != "dumb"
+    return terminal and not os.environ.get("NO_COLOR"), "utf" in (getattr(stream, "encoding", None) or "").lower()
+
+
+def _show(error, stream=None):
+    answer = _answer(error)
+    if answer is None:
+        return
+    try:
+        stream = stream or sys.stderr
+        stream.write("\n-- Plimsoll " + "-" * 48 + "\n%s\n" % answer.text(_width(), *_can_show(stream)))
+        stream.flush()
+    except Exception:  # pylint: disable=broad-except
+        pass
+
+
+def _excepthook(kind, error, trace):
+    _previous.get("sys", sys.__excepthook__)(kind, error, trace)
+    if error is not None and error.__traceback__ is None:
+        error = error.with_traceback(trace)
+    _show(error)
+
+
+def _threadhook(args):
+    _previous.get("threading", threading.__excepthook__)(args)
+    _show(args.exc_value)
+
+
+def _shell():
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+
+
+def _watch_shell(shell):
+    """IPython shows tracebacks by a method of its own; in a notebook the answer is rendered below."""
+    show = shell.showtraceback
+    if getattr(show, "_plimsoll", False):
+        return
+
+    def showtraceback(*args, **kwargs):
+        show(*args, **kwargs)
+        given = args[0] if args else kwargs.get("exc_tuple")
+        error = (given or sys.exc_info())[1]
+        answer = _answer(error)
+        if answer is None:
+            return
+        try:
+            if shell.__class__.__name__ == "TerminalInteractiveShell":
+                print("\n" + answer.text(_width(), *_can_show(sys.stdout)))
+            else:
+                from IPython.display import display
+                display(answer)
+        except Exception:  # pylint: disable=broad-except
+            pass
+
+    showtraceback._plimsoll = True
+    _previous["shell"] = (shell, show)
+    shell.showtraceback = showtraceback
+
+
+def watch() -> None:
+    """From now on an out-of-memory exception of PyTorch, TensorFlow, JAX, CuPy, NumPy or Python ends with Plimsoll's answer
+    under the traceback. Calling it again changes nothing; plimsoll.unwatch() ends it."""
+    if sys.excepthook is not _excepthook:
+        _previous["sys"] = sys.excepthook
+        sys.excepthook = _excepthook
+    if threading.excepthook is not _threadhook:
+        _previous["threading"] = threading.excepthook
+        threading.excepthook = _threadhook
+    shell = _shell()
+    if shell is not None:
+        _watch_shell(shell)
+
+
+def unwatch() -> None:
+    """Puts back the hooks that were there before watch()."""
+    if sys.excepthook is _excepthook:
+        sys.excepthook = _previous.pop("sys")
+    if threading.excepthook is _threadhook:
+        threading.excepthook = _previous.pop("threading")
+    if "shell" in _previous:
+        shell, show = _previous.pop("shell")
+        shell.showtraceback = show

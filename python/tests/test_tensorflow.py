@@ -1,0 +1,197 @@
+"""TensorFlow that runs out of memory for real, in its own allocator, and Keras models."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = pytest.mark.frameworks
+
+PROGRAM = """
+    import plimsoll.hook
+    import tensorflow as tf
+    images = tf.random.normal((64, 64, 64, 3))
+    kernel = tf.random.normal((3, 3, 3, 256))
+    def step(x):
+        return tf.nn.conv2d(x, kernel, 1, "SAME")
+    step(images)
+"""
+
+
+def test_tensorflow_out_of_memory_names_shape_shortfall_line_and_fix(tmp_path):
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    file = tmp_path / "train.py"
+    file.write_text(textwrap.dedent(PROGRAM))
+    environment = dict(os.environ, TF_CPU_ALLOCATOR_USE_BFC="true", TF_CPU_BFC_MEM_LIMIT_IN_MB="200",
+                       TF_ENABLE_ONEDNN_OPTS="0")
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=300, env=environment,
+                          check=False)
+    assert done.returncode == 1 and "ResourceExhaustedError" in done.stderr, done.stderr[-2000:]
+    answer = done.stderr[done.stderr.index("-- Plimsoll"):]
+    assert "64 x 64 x 64 x 256 float32" in answer and "missing    56.00 MiB" in answer
+    assert "train.py line 7" in answer and 'tf.nn.conv2d(x, kernel, 1, "SAME")' in answer
+    assert "Where the memory is: 200.00 MiB" in answer and "images" in answer and "1. " in answer
+
+
+# --- Keras ---------------------------------------------------------------------------------------------------------------
+
+@pytest.fixture(name="keras")
+def _keras():
+    keras = pytest.importorskip("keras", reason="Keras is not installed")
+    keras.utils.set_random_seed(0)
+    return keras
+
+
+def convolutional(keras):
+    layers = keras.layers
+    image = keras.Input((16, 16, 3))
+    stem = layers.Activation("relu")(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same")(image)))
+    x = layers.Add()([layers.DepthwiseConv2D(3, padding="same", activation="relu")(stem), stem])
+    x = layers.Concatenate()([layers.MaxPooling2D(2)(x), layers.AveragePooling2D(2)(stem)])
+    return keras.Model(image, layers.Dense(10, activation="softmax")(layers.Flatten()(x)))
+
+
+def words(keras):
+    layers = keras.layers
+    return keras.Sequential([keras.Input((12,), dtype="int32"), layers.Embedding(40, 8), layers.LayerNormalization(),
+                             layers.Dense(16, activation="gelu"), layers.GlobalAveragePooling1D(),
+                             layers.Dense(10, activation="softmax")])
+
+
+def recurrent(keras, *parts):
+    return keras.Sequential([keras.Input((12,), dtype="int32"), keras.layers.Embedding(40, 8), *parts,
+                             keras.layers.Dense(10, activation="softmax")])
+
+
+def lstm(keras):
+    return recurrent(keras, keras.layers.LSTM(6, return_sequences=True), keras.layers.LSTM(5))
+
+
+def gru(keras):
+    return recurrent(keras, keras.layers.GRU(6, return_sequences=True), keras.layers.GRU(5, reset_after=False),
+                     keras.layers.RepeatVector(3), keras.layers.SimpleRNN(7, go_backwards=True))
+
+
+def both_directions(keras):
+    layers = keras.layers
+    return recurrent(keras, layers.Bidirectional(layers.LSTM(6, return_sequences=True)),
+                     layers.TimeDistributed(layers.Dense(7, activation="relu")),
+                     layers.Bidirectional(layers.GRU(5), merge_mode="ave"))
+
+
+def encoder_decoder(keras):
+    layers = keras.layers
+    tokens = keras.Input((12,), dtype="int32")
+    embedded = layers.Embedding(40, 8)(tokens)
+    _, hidden, cell = layers.LSTM(6, return_state=True)(embedded)
+    decoded = layers.LSTM(6, return_sequences=True)(embedded, initial_state=[hidden, cell])
+    return keras.Model(tokens, layers.Dense(10, activation="softmax")(layers.GlobalMaxPooling1D()(decoded)))
+
+
+def transformer(keras):
+    layers = keras.layers
+    tokens = keras.Input((12,), dtype="int32")
+    x = layers.Embedding(40, 8)(tokens)
+    for causal in (True, False):
+        mixed = layers.MultiHeadAttention(2, 4, value_dim=3)(x, x, use_causal_mask=causal)
+        x = layers.LayerNormalization()(layers.Add()([x, mixed]))
+        x = x + layers.Dense(8)(layers.Dense(16, activation="gelu")(x))
+    return keras.Model(tokens, layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling1D()(x)))
+
+
+def separable(keras):
+    layers = keras.layers
+    image = keras.Input((16, 16, 3))
+    x = layers.SeparableConv2D(8, 3, strides=2, padding="same", activation="relu")(layers.Normalization(
+        mean=[0.1, 0.2, 0.3], variance=[1.0, 2.0, 0.5])(image))
+    x = layers.Average()([layers.ELU()(x), layers.Maximum()([x, layers.Conv2D(8, 1)(x)])])
+    return keras.Model(image, layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling2D()(x)))
+
+
+MODELS = [convolutional, separable, words, lstm, gru, both_directions, encoder_decoder, transformer]
+
+
+@pytest.mark.parametrize("make", MODELS)
+def test_training_is_that_of_keras_and_the_weights_come_back(keras, make):
+    import numpy as np
+    import plimsoll
+    model = make(keras)
+    generator = np.random.default_rng(0)
+    images = make in (convolutional, separable)
+    x = generator.normal(size=(32, 16, 16, 3)).astype("f4") if images else generator.integers(0, 40, (32, 12))
+    y = generator.integers(0, 10, 32)
+    model.compile(keras.optimizers.SGD(0.01), "sparse_categorical_crossentropy")
+    before = model.get_weights()
+    trainer = plimsoll.Trainer(model, loss="sparse_categorical_crossentropy", optimizer=keras.optimizers.SGD(0.01), batch=8)
+    np.testing.assert_allclose(trainer.predict(x), model.predict(x, verbose=0), atol=1e-5)
+    mine = trainer.fit((x, y), epochs=2, shuffle=False, verbose=0)
+    trained = model.get_weights()
+    model.set_weights(before)
+    theirs = model.fit(x, y, epochs=2, shuffle=False, batch_size=8, verbose=0)
+    np.testing.assert_allclose(mine.history["loss"], theirs.history["loss"], rtol=1e-4)
+    for variable, one, two, start in zip(model.weights, trained, model.get_weights(), before):
+        if "moving_variance" in variable.path:  # Keras divides by the count, others by one less
+            np.testing.assert_allclose(one, two, rtol=1e-2)
+        else:
+            np.testing.assert_allclose(one, two, atol=1e-3 * np.abs(two - start).max() + 1e-6, err_msg=variable.path)
+
+
+def test_callbacks_of_keras_itself_work(keras, tmp_path):
+    import numpy as np
+    import plimsoll
+    x, y = np.random.randn(32, 12).astype("f4"), np.random.randint(0, 3, 32)
+    trainer = plimsoll.Trainer("mlp", width=4, batch=16, optimizer="sgd", learning_rate=1e-30)
+    shape = trainer._need_graph().inputs()[0][2]
+    x = np.random.randn(*[32] + shape[1:]).astype("f4")
+    early = keras.callbacks.EarlyStopping(monitor="val_loss", patience=1)
+    log = keras.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    history = trainer.fit((x, y), epochs=10, validation=(x, y), callbacks=[early, log], verbose=0)
+    assert len(history.epoch) == 2 and (tmp_path / "log.csv").read_text().count("\n") == 3
+
+
+def test_frozen_layers_stay_and_other_layers_are_named(keras):
+    import numpy as np
+    import plimsoll
+    layers = keras.layers
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(8), layers.BatchNormalization(), layers.Dense(1)])
+    model.layers[0].trainable = model.layers[1].trainable = False
+    before = [np.array(w) for w in model.get_weights()]
+    plimsoll.Trainer(model, loss="mse", optimizer="sgd", batch=8).fit(
+        (np.random.randn(16, 4).astype("f4"), np.random.randn(16).astype("f4")), verbose=0)
+    after = model.get_weights()
+    assert all(np.array_equal(a, b) for a, b in zip(before[:6], after[:6])) and not np.array_equal(before[6], after[6])
+    for part, words_of in ((layers.ConvLSTM1D(3, 2), "ConvLSTM1D"), (layers.LSTM(3, stateful=True), "stateful"),
+                           (layers.LSTM(3, activation="relu"), "relu")):
+        shape = (4, 4, 1) if words_of == "ConvLSTM1D" else (4, 4)
+        with pytest.raises(plimsoll.UnsupportedError, match=words_of):
+            plimsoll.Trainer(keras.Sequential([keras.Input(shape, batch_size=8), part]))
+    with pytest.raises(plimsoll.UnsupportedError, match="mask_zero"):
+        plimsoll.Trainer(keras.Sequential([keras.Input((4,), dtype="int32"), layers.Embedding(9, 3, mask_zero=True),
+                                           layers.LSTM(3)]))
+
+
+def test_a_keras_model_is_put_to_a_card(keras):
+    import plimsoll
+    answer = plimsoll.fit(convolutional(keras), batch=64, gpu="8GiB")
+    assert answer.fits and not answer.exact and answer.largest_batch() > 64
+
+
+def test_tf_data_feeds_it():
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    import numpy as np
+    import plimsoll
+    trainer = plimsoll.Trainer("mlp", width=4, batch=16)
+    shape = trainer._need_graph().inputs()[0][2]
+    data = tf.data.Dataset.from_tensor_slices((np.random.randn(*[40] + shape[1:]).astype("f4"),
+                                               np.random.randint(0, 10, 40).astype("i4"))).batch(16)
+    trainer.fit(data, epochs=2, validation=data, verbose=0)
+    assert trainer.updates == 6
+    by_name = data.map(lambda image, label: {"image": image, "label": label}).shuffle(3)
+    trainer.fit(by_name, epochs=1, verbose=0)
+    trainer.fit(data.map(lambda image, label: ((image,), label)), epochs=1, verbose=0)
+    assert trainer.updates == 12 and 0 <= trainer.evaluate(data)["accuracy"] <= 1
+    one = data.unbatch()  # samples, not batches
+    with pytest.raises(ValueError, match="batch"):
+        trainer.fit(one, verbose=0)

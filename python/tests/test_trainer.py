@@ -1,0 +1,556 @@
+"""Training from Python with nothing but NumPy: arrays, files, batches; budgets; what is refused; processes and threads."""
+
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import plimsoll
+from plimsoll import _native
+
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
+
+
+def digits(count=96, seed=0):
+    """Images that a small network can learn."""
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(0, 10, count)
+    x = generator.normal(size=(count, 784)).astype("f4") * 0.1
+    x[np.arange(count), labels * 70] += 3
+    return x, labels
+
+
+def small(**options):
+    return plimsoll.Trainer("mlp", **dict(dict(batch=16, width=16, threads=2, learning_rate=1e-2), **options))
+
+
+def test_arrays_train_evaluate_and_predict():
+    x, y = digits()
+    trainer = small()
+    history = trainer.fit((x, y), epochs=5, validation=digits(32, 1), verbose=0)
+    assert history.epoch == list(range(5)) and len(history.history["val_accuracy"]) == 5
+    assert history.history["loss"][-1] < history.history["loss"][0]
+    scores = trainer.predict(x)
+    assert scores.shape == (96, 10)
+    measured = trainer.evaluate((x, y))
+    assert measured["accuracy"] == pytest.approx((scores.argmax(1) == y).mean())
+    shifted = scores - scores.max(1, keepdims=True)
+    losses = np.log(np.exp(shifted).sum(1)) - shifted[np.arange(96), y]
+    assert measured["loss"] == pytest.approx(losses.mean(), rel=1e-4)
+
+
+def test_a_batch_of_python_is_the_same_step():
+    x, y = digits(64)
+    one, two = small(seed=3), small(seed=3)
+    one.fit((x, y), shuffle=False, verbose=0)
+    two.fit([(x[i:i + 16], y[i:i + 16]) for i in range(0, 64, 16)], verbose=0)
+    for name, value in one.state_dict().items():
+        assert np.array_equal(value, two.state_dict()[name]), name
+
+
+def test_arrays_are_read_where_they_are():
+    x, y = digits(64)
+    x[:] = 0
+    trainer = small(optimizer="sgd", learning_rate=1e-30)
+    source = _native.Data.arrays([("image", x, False), ("target", y, True)], batch=16, epochs=1, in_order=1)
+    trainer.fit([(x[:16], y[:16])], verbose=0)
+    before = trainer._native.evaluate(source)["loss"]
+    x[:] = 5  # no copy was made: the library sees it
+    source.seek(0, 0)
+    assert trainer._native.evaluate(source)["loss"] != before
+
+
+class Tensor:
+    """An array of another library: nothing but DLPack."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_and_buffers_cross_without_a_copy():
+    from plimsoll._arrays import for_field, to_numpy
+    x, y = digits(32)
+    field = ("image", "float32", (1, 28, 28), False, 0)
+    assert np.shares_memory(for_field(x[:16], field), x)
+    assert np.shares_memory(to_numpy(memoryview(x)), x)
+    if hasattr(np, "from_dlpack"):
+        assert np.shares_memory(to_numpy(Tensor(x)), x)
+        trainer = small()
+        trainer.fit((Tensor(x), Tensor(y)), verbose=0)
+        assert trainer.updates == 2
+
+
+@pytest.mark.parametrize("kind", ["list", "generator", "callable", "dict", "sequence", "memoryview", "float64"])
+def test_data_of_every_kind(kind):
+    x, y = digits(40)
+    batches = [(x[i:i + 16], y[i:i + 16]) for i in range(0, 40, 16)]
+
+    class Samples:
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, index):
+            return x[index], y[index]
+    data = {"list": lambda: batches, "generator": lambda: iter(batches), "callable": lambda: (lambda: iter(batches)),
+            "dict": lambda: {"image": x, "label": y}, "sequence": Samples,
+            "memoryview": lambda: (memoryview(x), memoryview(y)),
+            "float64": lambda: (x.astype("f8"), y.astype("i4"))}[kind]()
+    trainer = small()
+    trainer.fit(data, epochs=1, verbose=0)
+    assert trainer.updates == 3
+
+
+def test_a_short_batch_may_come_first():
+    x, y = digits(40)
+    sizes = [(0, 8), (8, 24), (24, 40)]
+    one, two = small(seed=1), small(seed=1)
+    one.fit([(x[a:b], y[a:b]) for a, b in sizes], verbose=0)
+    two._make(16, {"irregular_batches": 1})
+    two.fit([(x[a:b], y[a:b]) for a, b in sizes], verbose=0)
+    assert one.updates == two.updates == 3
+    for mine, right in zip(one.get_weights(), two.get_weights()):
+        np.testing.assert_allclose(mine, right, atol=1e-6)
+
+
+def test_what_was_trained_survives_a_batch_that_does_not_fit():
+    trainer = small(width=64, threads=1)
+    trainer.fit(digits(32), verbose=0)
+    weights, updates = trainer.get_weights(), trainer.updates
+    trainer._options["budget"] = 1 << 20
+    with pytest.raises(plimsoll.BudgetError):
+        trainer.fit(digits(32), batch=32, verbose=0)
+    assert trainer.updates == updates
+    assert all(np.array_equal(a, b) for a, b in zip(weights, trainer.get_weights()))
+
+
+def test_a_file_and_its_share_for_validation(tmp_path):
+    x, y = digits(80)
+    np.savez(tmp_path / "data.npz", image=x, label=y)
+    trainer = small()
+    history = trainer.fit(tmp_path / "data.npz", epochs=2, validation=0.25, verbose=0)
+    assert trainer.updates == 2 * 4 and "val_loss" in history.history
+
+
+EXPORTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "run", "exports")
+
+
+def test_what_an_exporter_lost_is_a_warning_at_the_users_line():
+    with pytest.warns(UserWarning, match="norms_trained.onnx") as seen:
+        plimsoll.Trainer(os.path.join(EXPORTS, "norms_trained.onnx"))
+    assert seen[0].filename == __file__
+
+
+def test_a_batch_that_is_part_of_a_file_is_opened():
+    trainer = plimsoll.Trainer(os.path.join(EXPORTS, "baked.onnx"), loss="mse", optimizer="sgd", batch=6)
+    x = np.random.default_rng(0).normal(size=(18, 1, 4, 4)).astype("f4")
+    y = np.zeros((18,) + trainer.predict(x).shape[1:], "f4")
+    trainer.fit((x, y), verbose=0)
+    assert trainer.updates == 3
+
+
+def test_an_onnx_file_goes_in_and_out(tmp_path):
+    _native.Graph.zoo("lenet").save(tmp_path / "lenet.onnx")
+    trainer = plimsoll.Trainer(tmp_path / "lenet.onnx", batch=4, optimizer="sgd")
+    name, _, shape = trainer._need_graph().inputs()[0]
+    x = np.random.default_rng(0).normal(size=[8] + shape[1:]).astype("f4")
+    trainer.fit({name: x, "label": np.arange(8) % 10}, verbose=0)
+    trainer.save(tmp_path / "trained.onnx")
+    trainer.save(tmp_path / "trained.safetensors")
+    again = plimsoll.Trainer(str(tmp_path / "trained.onnx"), batch=4)
+    np.testing.assert_allclose(again.predict(x), trainer.predict(x), atol=1e-6)
+
+
+def test_the_budget_holds_and_names_what_does_not_fit(tmp_path):
+    code = """
+        import numpy as np, plimsoll
+        from plimsoll import _native
+        _native.prepare(2)
+        budget = _native.resident()[0] + (90 << 20)
+        trainer = plimsoll.Trainer("mlp", batch=256, width=64, budget=budget, threads=2, optimizer="sgd")
+        shape = trainer._need_graph().inputs()[0][2]
+        x = np.zeros([512] + shape[1:], np.uint8)
+        trainer.fit((x, np.zeros(512, np.int64)), verbose=0, validation=(x[:64], np.zeros(64, np.int64)))
+        print(budget, _native.resident()[1], trainer.stats["process_bytes"])
+        try:
+            plimsoll.Trainer("mlp", budget=20 << 20).fit((x, np.zeros(512, np.int64)), verbose=0)
+        except plimsoll.BudgetError as error:
+            assert isinstance(error, MemoryError) and "smallest budget" in str(error) and "NumPy" in str(error), error
+            print("refused")
+    """
+    if SANITIZED:
+        pytest.skip("the sanitizer's own memory is not the budget's")
+    file = tmp_path / "budget.py"
+    file.write_text(textwrap.dedent(code))
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.split("\n")
+    budget, peak, planned = map(int, lines[0].split())
+    assert peak <= budget and planned <= budget and lines[1] == "refused"
+
+
+def test_a_plan_prints_and_shows():
+    trainer = small()
+    plan = trainer.plan()
+    assert plan.fits and plan.process_bytes > plan.arena_bytes > 0
+    assert "resident before training" in str(plan) and "NumPy" in str(plan)
+    assert "<iframe" in plan._repr_html_()
+    assert not small(budget="1MiB").plan(page=False).fits
+
+
+# --- callbacks, progress, interruption --------------------------------------------------------------------------------
+
+def test_callbacks_are_called_as_by_keras():
+    seen = []
+
+    class Callback:
+        def __getattr__(self, name):
+            if not name.startswith("on_"):
+                raise AttributeError(name)
+            return lambda *args: seen.append((name, args[0] if args else None))
+
+        def set_model(self, model):
+            self.trainer = model
+
+        def on_train_batch_end(self, batch, logs):
+            assert "loss" in logs
+            seen.append(("on_train_batch_end", batch))
+
+        def on_epoch_end(self, epoch, logs):
+            seen.append(("on_epoch_end", epoch))
+            self.trainer.state_dict()  # the trainer can be used between epochs
+            self.trainer.stop_training = epoch == 1
+    x, y = digits(32)
+    trainer = small()
+    history = trainer.fit((x, y), epochs=5, callbacks=[Callback()], verbose=0)
+    assert history.epoch == [0, 1]
+    names = [name for name, _ in seen]
+    assert names[0] == "on_train_begin" and names[-1] == "on_train_end"
+    assert names.count("on_train_batch_end") == 4 and names.count("on_epoch_begin") == 2
+
+
+def test_an_exception_of_a_callback_comes_out():
+    def fail(_epoch, _logs):
+        raise ZeroDivisionError("mine")
+    trainer = small()
+    with pytest.raises(ZeroDivisionError):
+        trainer.fit(digits(), callbacks=fail, verbose=0)
+    trainer.fit(digits(), verbose=0)  # and it can go on
+    with pytest.raises(TypeError):
+        trainer.fit(digits(), callbacks=[3], verbose=0)
+
+
+def test_patience_ends_and_the_best_is_saved(tmp_path):
+    x, y = digits()
+    trainer = small(optimizer="sgd", learning_rate=1e-30)
+    history = trainer.fit((x, y), epochs=20, validation=(x, y), patience=2, best=tmp_path / "best.onnx", verbose=0)
+    assert len(history.epoch) == 3 and (tmp_path / "best.onnx").exists()
+
+
+def test_progress_is_a_line_an_epoch_elsewhere(capsys):
+    small().fit(digits(), epochs=2)
+    lines = capsys.readouterr().out.strip().split("\n")
+    assert len(lines) == 2 and lines[1].startswith("epoch 2/2") and "loss" in lines[1]
+
+
+@pytest.mark.parametrize("kind", ["arrays", "batches"])
+def test_ctrl_c_is_keyboard_interrupt_with_everything_saved(kind, tmp_path):
+    code = """
+        import numpy as np, os, plimsoll, sys
+        x, y = np.zeros((4096, 784), "f4"), np.zeros(4096, "i8")
+        trainer = plimsoll.Trainer("mlp", batch=16, threads=1)
+        data = (x, y) if sys.argv[1] == "arrays" else [(x[:16], y[:16])] * 256
+        class Ready:
+            def on_train_batch_end(self, batch, logs):
+                if batch == 3 and not os.path.exists("ready"):
+                    open("ready", "w").close()
+            def on_epoch_end(self, epoch, logs):
+                pass
+        try:
+            trainer.fit(data, epochs=10000, checkpoint="run.checkpoint", verbose=0, callbacks=Ready())
+        except KeyboardInterrupt:
+            print("interrupted", trainer.updates, os.path.getsize("run.checkpoint") > 0)
+            again = plimsoll.Trainer("mlp", batch=16, threads=1)
+            again.fit(data, epochs=1, steps=trainer.updates, checkpoint="run.checkpoint", resume=True, verbose=0)
+            same = all(np.array_equal(a, b) for a, b in zip(trainer.get_weights(), again.get_weights()))
+            print(same)
+    """
+    file = tmp_path / "program.py"
+    file.write_text(textwrap.dedent(code))
+    child = subprocess.Popen([sys.executable, str(file), kind], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             cwd=tmp_path)
+    for _ in range(600):
+        if (tmp_path / "ready").exists() or child.poll() is not None:
+            break
+        time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=120)
+    assert out.startswith("interrupted") and "True" in out.split("\n")[0], out + err
+    if kind == "arrays":
+        assert out.split("\n")[1] == "True", out + err
+
+
+def test_a_checkpoint_of_batches_goes_on_exactly(tmp_path):
+    x, y = digits(64)
+    batches = [(x[i:i + 16], y[i:i + 16]) for i in range(0, 64, 16)]
+    whole = small()
+    whole.fit(batches, epochs=4, verbose=0)
+    small().fit(batches, epochs=2, checkpoint=tmp_path / "c.npz", verbose=0)
+    rest = small()
+    rest.fit(batches, epochs=4, checkpoint=tmp_path / "c.npz", resume=True, verbose=0)
+    assert rest.updates == 16
+    for one, two in zip(whole.get_weights(), rest.get_weights()):
+        assert np.array_equal(one, two)
+    with pytest.raises(ValueError, match="another model"):
+        small(optimizer="sgd").fit(batches, checkpoint=tmp_path / "c.npz", resume=True, verbose=0)
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------------
+
+class ForeignDevice:
+    shape, dtype = (16, 784), np.dtype("f4")
+
+    def __dlpack__(self, **_):
+        raise AssertionError("its memory must not be read")
+
+    def __dlpack_device__(self):
+        return (2, 0)  # CUDA
+
+
+def wrong(kind):
+    x, y = digits(32)
+    return {"shape": (x[:, :100].copy(), y), "dtype": (x.astype("c8"), y), "objects": (x.astype(object), y),
+            "texts": (np.array(["a"] * 32), y), "not contiguous": (np.asfortranarray(x), y),
+            "strided": (np.zeros((64, 784), "f4")[::2], y), "empty": (x[:0], y[:0]), "number": (np.float32(3), y),
+            "lengths": (x, y[:20]), "float labels": [(x[:16], y[:16].astype("f4"))], "labels": (x, y + 100),
+            "one": (x,), "three": [(x, x, y)], "foreign": (ForeignDevice(), y), "nan": (x * np.nan, y),
+            "nothing": [], "object": object(), "batch lengths": [(x[:16], y[:8])],
+            "path": "there/is/nothing.npz"}[kind]
+
+
+@pytest.mark.parametrize("kind,error,words", [
+    ("shape", ValueError, "28"), ("dtype", TypeError, "complex|kind"), ("objects", TypeError, "object"),
+    ("texts", TypeError, "numbers"), ("not contiguous", ValueError, "contiguous"), ("strided", ValueError, "contiguous"),
+    ("empty", ValueError, "empty"), ("number", ValueError, "single number"), ("lengths", ValueError, "32"),
+    ("float labels", TypeError, "int64"), ("labels", ValueError, "class|label"), ("one", ValueError, "targets"),
+    ("three", ValueError, "2 arrays"), ("foreign", ValueError, "another device"), ("nan", ValueError, "finite|nan"),
+    ("nothing", ValueError, "empty"), ("object", TypeError, "cannot train"), ("batch lengths", ValueError, "samples"),
+    ("path", (OSError, LookupError), "nothing")])
+def test_bad_data_is_an_exception_of_the_right_class(kind, error, words):
+    trainer = small()
+    with pytest.raises(error, match="(?i)" + words):
+        trainer.fit(wrong(kind), verbose=0)
+    trainer.fit(digits(32), verbose=0)  # the trainer is as good as before
+
+
+def test_read_only_arrays_are_fine_and_outputs_need_memory_that_can_be_written():
+    x, y = digits(32)
+    x.flags.writeable = y.flags.writeable = False
+    trainer = small()
+    trainer.fit((x, y), verbose=0)
+    trainer.fit([(x[:16], y[:16])], verbose=0)
+    index = 0
+    array = np.empty(trainer._native.tensors()[index][3], "f4")
+    array.flags.writeable = False
+    with pytest.raises(ValueError, match="written"):
+        trainer._native.read(index, array)
+
+
+@pytest.mark.parametrize("budget,error", [("lots", ValueError), ("", ValueError), (-5, ValueError), (0, ValueError),
+                                          (2.5, TypeError), (True, TypeError), ([1], TypeError),
+                                          ("99999999999999TiB", (ValueError, OverflowError))])
+def test_a_budget_that_is_none_is_refused(budget, error):
+    with pytest.raises(error):
+        plimsoll.Trainer("mlp", budget=budget)
+
+
+@pytest.mark.parametrize("options,error", [
+    ({"loss": "perceptual"}, ValueError), ({"optimizer": "magic"}, ValueError), ({"optimizer": 3}, TypeError),
+    ({"batch": 0}, ValueError), ({"batch": True}, ValueError), ({"batch": 1.5}, ValueError), ({"allow": "all"}, ValueError),
+    ({"unknown_option": 3}, TypeError), ({"threads": -1}, ValueError), ({"learning_rate": float("nan")}, ValueError),
+    ({"freeze": ["nothing.*"]}, LookupError)])
+def test_options_that_make_no_sense_are_refused(options, error):
+    with pytest.raises(error):
+        small(**options).fit(digits(32), verbose=0)
+
+
+@pytest.mark.parametrize("model,error", [("no-such-network", FileNotFoundError), ("none.onnx", (OSError, LookupError)),
+                                         (3, TypeError), (None, TypeError), (np.zeros(3), TypeError)])
+def test_what_is_no_model_is_refused(model, error):
+    with pytest.raises(error):
+        plimsoll.Trainer(model)
+
+
+def test_a_file_that_is_no_model_is_corrupt(tmp_path):
+    (tmp_path / "bad.onnx").write_bytes(b"\xff" * 300)
+    with pytest.raises(plimsoll.CorruptError):
+        plimsoll.Trainer(tmp_path / "bad.onnx")
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 1.5, True])
+def test_epochs_are_whole_numbers(epochs):
+    with pytest.raises(ValueError):
+        small().fit(digits(32), epochs=epochs)
+
+
+def test_saving_where_nothing_can_be_written_is_refused(tmp_path):
+    trainer = small()
+    trainer.fit(digits(32), verbose=0)
+    with pytest.raises((OSError, ValueError, LookupError)):
+        trainer.save(tmp_path / "no" / "such" / "folder.onnx")
+    with pytest.raises((OSError, ValueError, LookupError)):
+        trainer.fit(digits(32), validation=0.5, best=tmp_path / "no" / "best.onnx")
+
+
+def test_a_closed_trainer_says_so():
+    trainer = small()
+    trainer.fit(digits(32), verbose=0)
+    native = trainer._native
+    trainer.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        native.stats()
+    trainer.close()
+
+
+# --- many objects, threads, processes ------------------------------------------------------------------------------------
+
+def test_ten_thousand_objects_are_freed():
+    graph = _native.Graph.zoo("mlp", width=4)
+    x, y = digits(8)
+
+    def cycle(count):
+        for _ in range(count):
+            _native.Data.arrays([("image", x, False), ("target", y, True)], batch=4)
+            g = _native.Graph()
+            g.constant("c", x)
+            with pytest.raises(ValueError):
+                _native.bytes_parse("lots")
+        for _ in range(count // 100):
+            _native.Explanation(b"CUDA out of memory. Tried to allocate 2.00 GiB")
+            _native.Trainer(graph, batch=4, threads=1)
+        gc.collect()
+    cycle(500)
+    before = _native.resident()[0]
+    cycle(10000 if not SANITIZED else 1000)
+    grown = _native.resident()[0] - before
+    assert grown < (24 << 20 if not SANITIZED else 400 << 20), grown
+
+
+def test_arrays_are_released_with_their_data():
+    x, y = digits(8)
+    before = sys.getrefcount(x)
+    data = _native.Data.arrays([("image", x, False), ("target", y, True)], batch=4)
+    assert sys.getrefcount(x) > before
+    del data
+    gc.collect()
+    assert sys.getrefcount(x) == before
+
+
+def test_threads_train_beside_each_other_and_the_interpreter_goes_on():
+    results, ticks = {}, []
+
+    def work(number):
+        trainer = small(seed=7, threads=1)
+        trainer.fit(digits(), epochs=3, verbose=0)
+        results[number] = trainer.get_weights()
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(t.is_alive() for t in threads):
+        ticks.append(time.monotonic())
+        time.sleep(0.001)
+    for thread in threads:
+        thread.join()
+    for one in results.values():
+        assert all(np.array_equal(a, b) for a, b in zip(one, results[0]))
+    assert len(results) == 3 and len(ticks) > 3
+
+
+def test_one_trainer_in_two_threads_is_refused_not_broken():
+    trainer = small(width=256, threads=1)
+    x, y = digits(512)
+    trainer.fit((x, y), verbose=0)
+    failures = []
+    started = threading.Event()
+
+    class Started:
+        def on_train_batch_end(self, _batch, _logs):
+            started.set()
+
+        def on_epoch_end(self, _epoch, _logs):
+            pass
+    thread = threading.Thread(target=lambda: trainer.fit((x, y), epochs=30, verbose=0, callbacks=Started()))
+    thread.start()
+    started.wait(60)
+    for _ in range(50):
+        try:
+            trainer._native.stats()
+        except RuntimeError as error:
+            failures.append(str(error))
+        time.sleep(0.0005)
+    thread.join()
+    assert any("another thread" in f for f in failures)
+
+
+def _child(queue, inherited):
+    try:
+        if inherited is not None:
+            try:
+                inherited.stats()
+                queue.put("an object of the parent was used")
+                return
+            except RuntimeError as error:
+                assert "another process" in str(error)
+            with pytest.raises(RuntimeError, match="spawn"):
+                small(threads=2)
+        trainer = plimsoll.Trainer("mlp", batch=16, width=16)
+        trainer.fit(digits(32), verbose=0)
+        queue.put(trainer.updates)
+    except BaseException as error:  # pylint: disable=broad-except
+        queue.put(repr(error))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_made_both_ways_train(method):
+    trainer = small(threads=2)
+    trainer.fit(digits(32), verbose=0)
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    child = context.Process(target=_child, args=(queue, trainer._native if method == "fork" else None))
+    child.start()
+    assert queue.get(timeout=120) == 2
+    child.join(30)
+    assert child.exitcode == 0
+    assert trainer.updates == 2
+
+
+def test_an_interpreter_that_ends_during_training_ends(tmp_path):
+    code = """
+        import threading, numpy as np, plimsoll, time
+        x, y = np.zeros((4096, 784), "f4"), np.zeros(4096, "i8")
+        def work():
+            plimsoll.Trainer("mlp", batch=16, threads=1).fit((x, y), epochs=100000, verbose=0)
+        def steps():
+            plimsoll.Trainer("mlp", batch=16, threads=1).fit([(x[:16], y[:16])] * 10**6, epochs=100000, verbose=0)
+        for target in (work, steps):
+            threading.Thread(target=target, daemon=True).start()
+        time.sleep(2)
+        print("end")
+    """
+    file = tmp_path / "program.py"
+    file.write_text(textwrap.dedent(code))
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and done.stdout.strip() == "end", done.stderr

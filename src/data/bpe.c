@@ -1,0 +1,332 @@
+/* Vocabulary, merges, and merging: a list of symbols linked to their neighbours, and a heap of pairs that could be merged.
+ * Pairs of symbols that changed since stay in the heap and are passed over. */
+#include "data/bpe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/utf8.h"
+
+struct plim__bpe_pair {
+    uint32_t left, right, rank, made; /* rank from 1; 0: the slot is empty */
+};
+
+struct plim__bpe_symbol {
+    uint32_t token;
+    int32_t before, after; /* -1: none */
+    bool gone;
+};
+
+struct plim__bpe_merge {
+    uint32_t rank, made;
+    int32_t at;
+};
+
+typedef struct plim__bpe_pair pair;
+typedef struct plim__bpe_symbol symbol;
+typedef struct plim__bpe_merge merge;
+
+/* --- bytes as characters -------------------------------------------------------------------------------------- */
+
+static bool is_printable(int byte) {
+    return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+}
+
+/* Printable bytes are themselves; the others, in their order, are the characters from 256 on. */
+static unsigned byte_code(unsigned char byte) {
+    unsigned code = 256;
+    if (is_printable(byte)) return byte;
+    for (int i = 0; i < byte; i++) code += !is_printable(i);
+    return code;
+}
+
+size_t plim__bpe_byte_text(unsigned char byte, char text[3]) {
+    unsigned code = byte_code(byte);
+    text[0] = (char)(code < 0x80 ? code : 0xc0 | code >> 6);
+    text[1] = (char)(code < 0x80 ? 0 : 0x80 | (code & 0x3f));
+    text[2] = 0;
+    return code < 0x80 ? 1 : 2;
+}
+
+int plim__bpe_text_byte(unsigned code) {
+    if (code < 256) return is_printable((int)code) ? (int)code : -1;
+    for (int byte = 0; byte < 256; byte++)
+        if (byte_code((unsigned char)byte) == code) return byte;
+    return -1;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------- */
+
+void plim__bpe_free(plim__bpe *bpe) {
+    for (size_t i = 0; i < bpe->texts.count; i++) plim__free(bpe->texts.items[i]);
+    plim__vec_free(&bpe->texts);
+    plim__map_free(&bpe->numbers);
+    plim__free(bpe->pairs);
+    *bpe = (plim__bpe){0};
+}
+
+uint64_t plim__bpe_memory(const plim__bpe *bpe) {
+    uint64_t sum = bpe->texts.capacity * sizeof *bpe->texts.items + bpe->pair_capacity * sizeof *bpe->pairs;
+    for (size_t i = 0; i < bpe->texts.count; i++)
+        if (bpe->texts.items[i]) sum += 2 * strlen(bpe->texts.items[i]) + 96; /* and in the map */
+    return sum;
+}
+
+plim_status plim__bpe_add(plim__bpe *bpe, const char *text, int64_t number, plim_error *error) {
+    if (number < 0 || number >= PLIM__BPE_MOST_TOKENS)
+        return plim__fail(error, PLIM_CORRUPT, "token '%.40s' has the number %lld", text, (long long)number);
+    size_t at = (size_t)number;
+    if (!plim__vec_reserve(&bpe->texts, at + 1))
+        return plim__fail_memory(error, "a vocabulary", (at + 1) * sizeof text);
+    while (bpe->texts.count <= at) bpe->texts.items[bpe->texts.count++] = NULL;
+    if (bpe->texts.items[at] && strcmp(bpe->texts.items[at], text) == 0) return PLIM_OK;
+    if (bpe->texts.items[at])
+        return plim__fail(error, PLIM_CORRUPT, "tokens '%.40s' and '%.40s' have the same number", text,
+                          bpe->texts.items[at]);
+    if (!(bpe->texts.items[at] = plim__strdup(text)) || !plim__map_put(&bpe->numbers, text, number))
+        return plim__fail_memory(error, "a vocabulary", strlen(text));
+    return PLIM_OK;
+}
+
+static plim_status read_vocabulary(plim__bpe *bpe, const json_t *vocabulary, plim_error *error) {
+    const char *text;
+    const json_t *number;
+    if (!json_is_object(vocabulary) || json_object_size(vocabulary) == 0)
+        return plim__fail(error, PLIM_CORRUPT, "the model has no vocabulary");
+    json_object_foreach((json_t *)vocabulary, text, number) {
+        if (!json_is_integer(number)) return plim__fail(error, PLIM_CORRUPT, "token '%.40s' has no number", text);
+        PLIM_TRY(plim__bpe_add(bpe, text, json_integer_value(number), error));
+    }
+    return PLIM_OK;
+}
+
+static pair *find_pair(const plim__bpe *bpe, uint32_t left, uint32_t right) {
+    size_t mask = bpe->pair_capacity - 1, at = (size_t)plim__random_mix((uint64_t)left << 32 | right) & mask;
+    while (bpe->pairs[at].rank && (bpe->pairs[at].left != left || bpe->pairs[at].right != right)) at = (at + 1) & mask;
+    return &bpe->pairs[at];
+}
+
+/* "a b", or ["a", "b"]; *left becomes the first, *right the second. */
+static bool split_merge(const json_t *from, plim__str *left, const char **right) {
+    const char *text = json_string_value(json_is_array(from) ? json_array_get(from, 0) : from);
+    *right = json_is_array(from) ? json_string_value(json_array_get(from, 1)) : NULL;
+    if (!text || (json_is_array(from) && (!*right || json_array_size(from) != 2))) return false;
+    const char *space = *right ? NULL : strchr(text, ' ');
+    if (!*right && !space) return false;
+    plim__str_clear(left);
+    plim__str_addn(left, text, *right ? strlen(text) : (size_t)(space - text));
+    if (!*right) *right = space + 1;
+    return true;
+}
+
+static plim_status read_merge(plim__bpe *bpe, const json_t *from, size_t rank, plim__str *text, plim_error *error) {
+    const char *right;
+    if (!split_merge(from, text, &right)) return plim__fail(error, PLIM_CORRUPT, "merge %zu is no pair", rank);
+    int64_t a = plim__map_get(&bpe->numbers, plim__str_text(text), -1), b = plim__map_get(&bpe->numbers, right, -1);
+    plim__str_add(text, right);
+    if (text->failed) return plim__fail_memory(error, "a merge", strlen(right));
+    int64_t made = plim__map_get(&bpe->numbers, plim__str_text(text), -1);
+    if (a < 0 || b < 0 || made < 0)
+        return plim__fail(error, PLIM_CORRUPT, "merge %zu makes '%.60s', and that or its parts are no tokens", rank,
+                          plim__str_text(text));
+    pair *slot = find_pair(bpe, (uint32_t)a, (uint32_t)b);
+    *slot = (pair){(uint32_t)a, (uint32_t)b, (uint32_t)rank + 1, (uint32_t)made}; /* of two the later counts */
+    return PLIM_OK;
+}
+
+static plim_status read_merges(plim__bpe *bpe, const json_t *merges, plim_error *error) {
+    size_t count = json_array_size(merges);
+    if (!json_is_array(merges)) return plim__fail(error, PLIM_CORRUPT, "the model has no merges");
+    if (count >= PLIM__BPE_MOST_TOKENS) return plim__fail(error, PLIM_UNSUPPORTED, "%zu merges are too many", count);
+    bpe->pair_capacity = 16;
+    while (bpe->pair_capacity < 2 * count) bpe->pair_capacity *= 2;
+    bpe->pairs = plim__alloc_zero(bpe->pair_capacity, sizeof *bpe->pairs);
+    if (!bpe->pairs) return plim__fail_memory(error, "merges", bpe->pair_capacity * sizeof *bpe->pairs);
+    plim__str text = {0};
+    plim_status status = PLIM_OK;
+    for (size_t i = 0; i < count && status == PLIM_OK; i++)
+        status = read_merge(bpe, json_array_get(merges, i), i, &text, error);
+    plim__str_free(&text);
+    return status;
+}
+
+static void find_bytes(plim__bpe *bpe) {
+    for (int i = 0; i < 256; i++) {
+        char text[8];
+        if (bpe->byte_level)
+            plim__bpe_byte_text((unsigned char)i, text);
+        else
+            snprintf(text, sizeof text, "<0x%02X>", (unsigned)i);
+        bpe->bytes[i] = (int32_t)plim__map_get(&bpe->numbers, text, -1);
+    }
+}
+
+static bool is_empty(const json_t *text) { return !text || json_is_null(text) || !*json_string_value(text); }
+
+static plim_status check_model(const json_t *model, plim_error *error) {
+    const json_t *type = json_object_get(model, "type"), *dropout = json_object_get(model, "dropout");
+    if (!json_is_object(model)) return plim__fail(error, PLIM_CORRUPT, "there is no model in it");
+    if (type && (!json_is_string(type) || strcmp(json_string_value(type), "BPE") != 0))
+        return plim__fail(error, PLIM_UNSUPPORTED, "its model is %.40s; byte pairs (BPE) are read",
+                          json_is_string(type) ? json_string_value(type) : "strange");
+    if (dropout && !json_is_null(dropout) && json_number_value(dropout) != 0)
+        return plim__fail(error, PLIM_UNSUPPORTED, "its model drops merges by chance (dropout)");
+    static const char *const affixes[] = {"continuing_subword_prefix", "end_of_word_suffix"};
+    for (int i = 0; i < 2; i++) {
+        const json_t *affix = json_object_get(model, affixes[i]);
+        if (!is_empty(json_is_string(affix) || json_is_null(affix) ? affix : NULL))
+            return plim__fail(error, PLIM_UNSUPPORTED, "its model has a %s", affixes[i]);
+    }
+    return PLIM_OK;
+}
+
+plim_status plim__bpe_read(plim__bpe *bpe, const json_t *model, bool byte_level, plim_error *error) {
+    PLIM_TRY(check_model(model, error));
+    PLIM_TRY(read_vocabulary(bpe, json_object_get(model, "vocab"), error));
+    PLIM_TRY(read_merges(bpe, json_object_get(model, "merges"), error));
+    const char *unknown = json_string_value(json_object_get(model, "unk_token"));
+    bpe->byte_level = byte_level;
+    bpe->unknown = unknown ? (int32_t)plim__map_get(&bpe->numbers, unknown, -1) : -1;
+    bpe->fuse_unknown = json_is_true(json_object_get(model, "fuse_unk"));
+    bpe->byte_fallback = json_is_true(json_object_get(model, "byte_fallback"));
+    bpe->whole_words = json_is_true(json_object_get(model, "ignore_merges"));
+    if (unknown && bpe->unknown < 0)
+        return plim__fail(error, PLIM_CORRUPT, "its unknown token '%.40s' is not in the vocabulary", unknown);
+    find_bytes(bpe);
+    return PLIM_OK;
+}
+
+/* --- encoding ------------------------------------------------------------------------------------------------- */
+
+void plim__bpe_work_free(plim__bpe_work *work) {
+    plim__vec_free(&work->symbols);
+    plim__vec_free(&work->heap);
+    plim__str_free(&work->text);
+}
+
+static bool is_before(const merge *a, const merge *b) { return a->rank != b->rank ? a->rank < b->rank : a->at < b->at; }
+
+static bool push_merge(plim__bpe_work *work, merge made) {
+    if (!plim__vec_push(&work->heap, made)) return false;
+    merge *heap = work->heap.items;
+    for (size_t i = work->heap.count - 1; i > 0 && is_before(&heap[i], &heap[(i - 1) / 2]); i = (i - 1) / 2) {
+        merge keep = heap[i];
+        heap[i] = heap[(i - 1) / 2];
+        heap[(i - 1) / 2] = keep;
+    }
+    return true;
+}
+
+static merge pop_merge(plim__bpe_work *work) {
+    merge *heap = work->heap.items, top = heap[0];
+    size_t count = --work->heap.count;
+    heap[0] = heap[count];
+    for (size_t i = 0;;) {
+        size_t least = i;
+        for (size_t k = 2 * i + 1; k <= 2 * i + 2; k++)
+            if (k < count && is_before(&heap[k], &heap[least])) least = k;
+        if (least == i) return top;
+        merge keep = heap[i];
+        heap[i] = heap[least];
+        heap[least] = keep;
+        i = least;
+    }
+}
+
+/* The pair that begins at `at` joins the heap, where it can be merged. False when memory is short. */
+static bool consider(const plim__bpe *bpe, plim__bpe_work *work, int32_t at) {
+    if (at < 0 || work->symbols.items[at].after < 0) return true;
+    const symbol *left = &work->symbols.items[at], *right = &work->symbols.items[left->after];
+    const pair *found = find_pair(bpe, left->token, right->token);
+    return !found->rank || push_merge(work, (merge){found->rank, found->made, at});
+}
+
+static bool merge_all(const plim__bpe *bpe, plim__bpe_work *work) {
+    work->heap.count = 0;
+    for (size_t i = 0; i < work->symbols.count; i++)
+        if (!consider(bpe, work, (int32_t)i)) return false;
+    while (work->heap.count > 0) {
+        merge top = pop_merge(work);
+        symbol *s = work->symbols.items, *left = &s[top.at];
+        if (left->gone || left->after < 0) continue;
+        symbol *right = &s[left->after];
+        const pair *now = find_pair(bpe, left->token, right->token);
+        if (!now->rank || now->made != top.made || now->rank != top.rank) continue; /* one of them changed */
+        left->token = top.made;
+        right->gone = true;
+        left->after = right->after;
+        if (left->after >= 0) s[left->after].before = top.at;
+        if (!consider(bpe, work, left->before) || !consider(bpe, work, top.at)) return false;
+    }
+    return true;
+}
+
+static bool add_symbol(plim__bpe_work *work, int32_t token) {
+    int32_t at = (int32_t)work->symbols.count;
+    if (at > 0) work->symbols.items[at - 1].after = at;
+    return plim__vec_push(&work->symbols, (symbol){(uint32_t)token, at - 1, -1, false});
+}
+
+static bool add_unknown(const plim__bpe *bpe, plim__bpe_work *work, bool *follows) {
+    bool fused = *follows && bpe->fuse_unknown;
+    *follows = true;
+    return bpe->unknown < 0 || fused || add_symbol(work, bpe->unknown);
+}
+
+/* A character that is no token: its bytes where all of them are, else unknown. */
+static bool add_bytes(const plim__bpe *bpe, plim__bpe_work *work, const char *text, size_t length, bool *unknown) {
+    bool all = bpe->byte_fallback;
+    for (size_t i = 0; i < length; i++) all &= bpe->bytes[(unsigned char)text[i]] >= 0;
+    if (!all) return add_unknown(bpe, work, unknown);
+    *unknown = false;
+    for (size_t i = 0; i < length; i++)
+        if (!add_symbol(work, bpe->bytes[(unsigned char)text[i]])) return false;
+    return true;
+}
+
+static bool add_symbols(const plim__bpe *bpe, plim__bpe_work *work, const char *piece, size_t length) {
+    bool unknown = false;
+    work->symbols.count = 0;
+    for (size_t i = 0, step; i < length; i += step) {
+        char text[5] = {0};
+        unsigned lead = (unsigned char)piece[i];
+        step = bpe->byte_level || lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+        if (step > length - i) step = length - i;
+        memcpy(text, piece + i, step);
+        int32_t token = bpe->byte_level ? bpe->bytes[lead] : (int32_t)plim__map_get(&bpe->numbers, text, -1);
+        bool good = token >= 0        ? add_symbol(work, token)
+                    : bpe->byte_level ? add_unknown(bpe, work, &unknown)
+                                      : add_bytes(bpe, work, text, step, &unknown);
+        if (!good) return false;
+        if (token >= 0) unknown = false;
+    }
+    return true;
+}
+
+/* The number of the piece as one token; -1: it is none. -2: memory is short. */
+static int32_t find_whole(const plim__bpe *bpe, plim__bpe_work *work, const char *piece, size_t length) {
+    plim__str_clear(&work->text);
+    if (length > 1024) return -1; /* no token is as long */
+    for (size_t i = 0; i < length && bpe->byte_level; i++) {
+        char text[3];
+        plim__bpe_byte_text((unsigned char)piece[i], text);
+        plim__str_add(&work->text, text);
+    }
+    if (!bpe->byte_level) plim__str_addn(&work->text, piece, length);
+    if (work->text.failed) return -2;
+    return (int32_t)plim__map_get(&bpe->numbers, plim__str_text(&work->text), -1);
+}
+
+plim_status plim__bpe_encode(const plim__bpe *bpe, plim__bpe_work *work, const char *piece, size_t length,
+                             plim__token_list *tokens, plim_error *error) {
+    if (length > INT32_MAX / 2) return plim__fail(error, PLIM_OVERFLOW, "a piece of %zu bytes of text", length);
+    int32_t whole = bpe->whole_words ? find_whole(bpe, work, piece, length) : -1;
+    bool good = whole != -2;
+    if (whole >= 0) return plim__vec_push(tokens, (uint32_t)whole) ? PLIM_OK : plim__fail_memory(error, "tokens", 4);
+    good = good && add_symbols(bpe, work, piece, length) && merge_all(bpe, work);
+    for (size_t i = 0; good && i < work->symbols.count; i++)
+        if (!work->symbols.items[i].gone) good = plim__vec_push(tokens, work->symbols.items[i].token);
+    return good ? PLIM_OK : plim__fail_memory(error, "tokens of a text", length * sizeof(symbol));
+}

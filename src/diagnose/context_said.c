@@ -1,0 +1,266 @@
+/* What is said to be on, off or tried already: such advice is not repeated. */
+#include <string.h>
+
+#include "diagnose/context_words.h"
+#include "diagnose/talk.h"
+
+/* The last `reach` characters of the line before a word. */
+static plim__text line_before(plim__text before, size_t reach) {
+    plim__text t = {before.end, before.end};
+    while (t.at > before.at && t.at[-1] != '\n' && (size_t)(t.end - t.at) < reach) t.at--;
+    return t;
+}
+
+static bool says_it_works(plim__text before) {
+    static const char *const words[] = {"work", "fits", "fine", " ok", "succe", "only with", "only if", "try "};
+    return plim__has_any(line_before(before, 48), words, sizeof words / sizeof *words);
+}
+
+/* Advice, a wish or a denial in front of a word: it is not so in this run. */
+static bool is_wish(plim__text before) {
+    static const char *const words[] = {
+        "try ",  "trying ", "should", "you can", "could",   "can i",    "can we",   "recommend", "suggest",  "consider",
+        "pleas", "if you",  "need ",  "without", "disable", "not us",   "n't use",  "how to",    "want",     "would",
+        "may ",  "might ",  "must",   "instead", "support", "is there", "turn off", "--no-",     "possible", "add",
+        "does ", "will ",   "to use", " no ",    "not set", "such as",  "e.g.",     "either"};
+    return plim__has_any(line_before(before, 56), words, sizeof words / sizeof *words);
+}
+
+/* "=False", ": none", "is off" behind a word. */
+static bool is_off(plim__text after) {
+    after = plim__value_of(after);
+    static const char *const words[] = {"false", "off", "none", "no ", "no,", "0", "null", "disabled", "not "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (plim__take(&(plim__text){after.at, after.end}, words[i])) return true;
+    return false;
+}
+
+/* Said to be on: neither a wish nor switched off. */
+static void read_on(plim__context *context, plim__word_place at) {
+    if (!is_wish(at.before) && !is_off(at.after)) plim__context_set(context, at.means);
+}
+
+/* A name that is set to something: only "=False" speaks against it. */
+static void read_set(plim__context *context, plim__word_place at) {
+    if (!is_off(at.after)) plim__context_set(context, at.means);
+}
+
+/* "4-bit" weights; "8-bit Adam" is an optimizer, "64-bit" a system. */
+static void read_bits(plim__context *context, plim__word_place at) {
+    plim__text before = at.before, after = at.after;
+    while (before.end > before.at && before.end[-1] != '4' && before.end[-1] != '8') before.end--;
+    if (before.end - before.at > 1 && before.end[-2] >= '0' && before.end[-2] <= '9') return;
+    if (is_wish(at.before) || is_off(at.after)) return;
+    bool optimizer = plim__has(after, 24, "adam") || plim__has(after, 24, "optim") ||
+                     plim__has(line_before(at.before, 16), 16, "adam");
+    plim__context_set(context, optimizer ? PLIM_CONTEXT_OPTIMIZER8 : at.means);
+}
+
+/* "the batch size was reduced", "no matter which batch size": no use to say it again. */
+static void read_tried(plim__context *context, plim__word_place at) {
+    static const char *const words[] = {"try ",     "should", "you can", "could", "recommend", "suggest",
+                                        "consider", "pleas",  "if you",  "need ", "how to",    "want",
+                                        "would",    "may ",   "might ",  "must"};
+    plim__text after = {at.after.at, at.after.end - at.after.at > 70 ? at.after.at + 70 : at.after.end};
+    static const char *const cured[] = {"works", "worked", "solve", "fine", "helped"}; /* it was the batch, then */
+    if (plim__has_any(after, cured, sizeof cured / sizeof *cured)) return;
+    if (!plim__has_any(line_before(at.before, 40), words, sizeof words / sizeof *words))
+        plim__context_set(context, at.means);
+}
+
+/* "batch sizes 16, 32 and 64 did not help" */
+static void read_no_help(plim__context *context, plim__word_place at) {
+    if (plim__has(line_before(at.before, 160), 160, "batch")) plim__context_set(context, at.means);
+}
+
+/* "I tried ... a smaller batch": the verb stands anywhere before in the line. */
+static void read_after_tried(plim__context *context, plim__word_place at) {
+    static const char *const words[] = {"tried", "i try", "already"};
+    if (plim__has_any(line_before(at.before, 200), words, sizeof words / sizeof *words))
+        plim__context_set(context, at.means);
+}
+
+static void read_lowvram(plim__context *context, plim__word_place at) {
+    plim__context_set(context, PLIM_CONTEXT_WEBUI);
+    read_on(context, at);
+}
+
+static void read_batch(plim__context *context, plim__word_place at) {
+    plim__text after = at.after;
+    int64_t size;
+    after = plim__value_of(after);
+    if (!plim__take(&after, "%i", &size) || size < 1 || size > 1 << 20) return;
+    bool fraction = after.end - after.at > 1 && *after.at == '.' && after.at[1] >= '0' && after.at[1] <= '9';
+    if (fraction || (after.at < after.end && *after.at == '%')) return;
+    if (context->batch < 0) context->batch = size;
+    if (size > context->batch_most) context->batch_most = size;
+    /* "even with batch size 1" beside a larger one: it was tried; "it works with 1" is another matter */
+    if (size == 1 && !says_it_works(at.before)) plim__context_set(context, PLIM_CONTEXT_BATCH_ONE);
+}
+
+const plim__word plim__said_words[] = {
+    {"batchto", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"despitefixingthebatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"despitereducing", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"evenafterreducing", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"evenafterlowering", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"despiteasmallbatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"smallerbatch", PLIM_CONTEXT_BATCH_TRIED, read_after_tried, true},
+    {"reducebatch", PLIM_CONTEXT_BATCH_TRIED, read_after_tried, true},
+    {"lowerbatch", PLIM_CONTEXT_BATCH_TRIED, read_after_tried, true},
+    {"reducethebatch", PLIM_CONTEXT_BATCH_TRIED, read_after_tried, true},
+    {"lowerthebatch", PLIM_CONTEXT_BATCH_TRIED, read_after_tried, true},
+    {"decreasebatch", PLIM_CONTEXT_BATCH_TRIED, read_after_tried, true},
+    {"decreasethebatch", PLIM_CONTEXT_BATCH_TRIED, read_after_tried, true},
+    {"\xE4\xB9\x9F\xE4\xB8\x8D\xE8\xA1\x8C", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
+    {"fp8", PLIM_CONTEXT_HALF, read_on, true},
+    {"besideschangingthebatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"besidesreducingthebatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"otherthanreducing", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"otherthanbatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"apartfromreducing", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"asidefromreducing", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"otherthanthebatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"\xE6\x94\xB9\xE5\xB0\x8F\xE4\xBA\x86", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"\xE5\x87\x8F\xE5\xB0\x8F\xE4\xBA\x86", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"\xE8\xB0\x83\xE5\xB0\x8F\xE4\xBA\x86", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"\xE9\x99\x8D\xE4\xBD\x8E\xE4\xBA\x86", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batchsizeperdevice", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"batchsizepergpu", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"batch_size_per_device", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"batch_size_per_gpu", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"train_batch_size", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"icropped", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"croppedthesize", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"croppedtheimage", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"resizedtheimage", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"iresized", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"reducedtheimage", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"reducedimagesize", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"reducedtheresolution", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"reducedresolution", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"reducedthesequence", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"reducedmax", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"reducingtheimage", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"smallerimages,but", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"smallerresolution,but", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"loweredtheresolution", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"decreasedtheimage", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"decreasingthoseparameters", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"decreasetheimagesize,but", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"decreasingtheimage", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"bydecreasingtheimage", PLIM_CONTEXT_INPUT_TRIED, read_tried, true},
+    {"minimumof", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
+    {"gradientcheckpoint", PLIM_CONTEXT_CHECKPOINTING, read_on, true},
+    {"gradient-checkpoint", PLIM_CONTEXT_CHECKPOINTING, read_on, true},
+    {"activationcheckpoint", PLIM_CONTEXT_CHECKPOINTING, read_on, true},
+    {"gradient_checkpointing_enable", PLIM_CONTEXT_CHECKPOINTING, read_on, true},
+    {"memorysavinggradients", PLIM_CONTEXT_CHECKPOINTING, read_on, true},
+    {"memory_saving_gradients", PLIM_CONTEXT_CHECKPOINTING, read_set, true},
+    {"mixedprecision", PLIM_CONTEXT_HALF, read_on, true},
+    {"half-precision", PLIM_CONTEXT_HALF, read_on, true},
+    {"halfprecision", PLIM_CONTEXT_HALF, read_on, true},
+    {"fp16", PLIM_CONTEXT_HALF, read_on, true},
+    {"bf16", PLIM_CONTEXT_HALF, read_on, true},
+    {"4-bit", PLIM_CONTEXT_QUANTIZED, read_bits, true},
+    {"8-bit", PLIM_CONTEXT_QUANTIZED, read_bits, true},
+    {"4bit", PLIM_CONTEXT_QUANTIZED, read_bits, true},
+    {"8bit", PLIM_CONTEXT_QUANTIZED, read_bits, true},
+    {"int8", PLIM_CONTEXT_QUANTIZED, read_bits, true},
+    {"int4", PLIM_CONTEXT_QUANTIZED, read_bits, true},
+    {"quantized", PLIM_CONTEXT_QUANTIZED, read_on, true},
+    {"quantised", PLIM_CONTEXT_QUANTIZED, read_on, true},
+    {"reducedbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"reducedthebatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"reducedmybatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"reducingbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"reducingthebatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"reducebatch_size,but", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"reducethebatchsize,but", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"reducethebatchsizebut", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedtoreduce", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedreducing", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedsmaller", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedasmaller", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedlower", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedtolower", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"trieddecreas", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedtodecrease", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedchangingthebatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"triedchangingbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"trieddifferentbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"loweredbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"loweredthebatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"loweringthebatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"loweringbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"decreasedbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"decreasedthebatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"decreasingthebatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"smallestbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"minimumbatch", PLIM_CONTEXT_BATCH_TRIED, read_tried, true},
+    {"didnothelp", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
+    {"didn'thelp", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
+    {"doesn'thelp", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
+    {"doesnothelp", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
+    {"enforce-eager", PLIM_CONTEXT_EAGER, read_set, true},
+    {"enforce_eager", PLIM_CONTEXT_EAGER, read_set, true},
+    {"batch=", PLIM_CONTEXT_COUNT, read_batch, false},
+    {"per_device_train_batch_size", PLIM_CONTEXT_TRAINER, read_batch, false},
+    {"--gradient_checkpointing", PLIM_CONTEXT_CHECKPOINTING, read_set, true},
+    {"--fp16", PLIM_CONTEXT_HALF, read_set, true},
+    {"--bf16", PLIM_CONTEXT_HALF, read_set, true},
+    {"load_in_4bit", PLIM_CONTEXT_QUANTIZED, read_set, true},
+    {"load_in_8bit", PLIM_CONTEXT_QUANTIZED, read_set, true},
+    {"cpu_offload", PLIM_CONTEXT_OFFLOAD, read_set, true},
+    {"offload", PLIM_CONTEXT_OFFLOAD, read_on, true},
+    {"offload_param", PLIM_CONTEXT_OFFLOAD, read_set, true},
+    {"--lowvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},
+    {"--medvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},
+    {"batch_size", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"batchsize", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"--batch-size", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"--batch", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"ims_per_batch", PLIM_CONTEXT_TRAINING, read_batch, false},
+    {"samples_per_gpu", PLIM_CONTEXT_TRAINING, read_batch, false},
+    {"samplepergpu", PLIM_CONTEXT_TRAINING, read_batch, false},
+    {"samplespergpu", PLIM_CONTEXT_TRAINING, read_batch, false},
+    {"\xE8\xAE\xBE\xE7\xBD\xAE\xE4\xB8\xBA"
+     "1",
+     PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"decreasethebatchsize,the", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"evenwithsmallbatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"evenwithasmallbatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"evenwithsmallerbatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"evenafterreducing", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"nomatterwhatbatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"nomatterhowsmall", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"anybatchsize", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"regardlessofbatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"regardlessofthebatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"increaseordecreasethebatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batchsizedoesn", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batch_sizedoesn", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batchsizedidn", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batchsizedoesnot", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batchsizedidnot", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"\xE9\x99\x8D\xE4\xBD\x8E\xE8\x87\xB3"
+     "1",
+     PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"\xE6\x94\xB9\xE4\xB8\xBA"
+     "1",
+     PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"\xE6\x94\xB9\xE6\x88\x90"
+     "1",
+     PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"\xE8\xAE\xBE\xE4\xB8\xBA"
+     "1",
+     PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"\xE8\xB0\x83\xE6\x88\x90"
+     "1",
+     PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"\xE8\xB0\x83\xE5\x88\xB0"
+     "1",
+     PLIM_CONTEXT_BATCH_ONE, NULL, false},
+};
+
+const size_t plim__said_count = sizeof plim__said_words / sizeof *plim__said_words;

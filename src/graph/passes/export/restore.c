@@ -1,0 +1,267 @@
+/* What the exporter lists becomes the role of each value; what it lists and no node reads any more is lost, unless it can
+ * be put back. */
+#include "graph/passes/export/restore.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/str.h"
+#include "graph/passes/export/names.h"
+
+int64_t plim__restoring_target(const plim__restoring *r, const char *name) {
+    return plim__map_get(&r->signature.targets, name, -1);
+}
+
+int64_t plim__restoring_placeholder(const plim__restoring *r, const char *name) {
+    return plim__map_get(&r->signature.placeholders, name, -1);
+}
+
+plim_value plim__restoring_add(plim__restoring *r, int64_t listed, plim__role role, plim__tensor *tensor) {
+    plim_value v = plim__graph_add_tensor(r->g, r->signature.items.items[listed].target, PLIM__VALUE_PARAMETER, tensor);
+    if (v < 0) return v;
+    bool buffer = role == PLIM__ROLE_SPLIT && r->signature.items.items[listed].kind != PLIM__LISTED_PARAMETER;
+    r->g->values.items[v].role = buffer ? PLIM__ROLE_BUFFER : role;
+    r->fates[listed] = PLIM__FATE_FOUND;
+    return v;
+}
+
+/* --- roles ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether what a value was folded from holds a parameter. */
+static bool from_parameter(const plim__restoring *r, const plim__value_origin *origin) {
+    char name[PLIM__NAME_SIZE];
+    for (const char *at = origin->folded; at && plim__quoted_next(&at, name);) {
+        int64_t listed = plim__restoring_target(r, name);
+        if (listed >= 0 && r->signature.items.items[listed].kind == PLIM__LISTED_PARAMETER) return true;
+    }
+    return false;
+}
+
+/* The exporter's words about a value itself, where the signature is gone. */
+static plim__role role_of_kind(const char *kind) {
+    if (kind && strcmp(kind, "PARAMETER") == 0) return PLIM__ROLE_PARAMETER;
+    if (kind && strcmp(kind, "BUFFER") == 0) return PLIM__ROLE_BUFFER;
+    return PLIM__ROLE_UNLISTED;
+}
+
+static plim_status set_role(plim__restoring *r, plim__value *value) {
+    int64_t listed = plim__restoring_target(r, value->name), at = plim__map_get(&r->folded, value->name, -1);
+    const plim__value_origin *origin = at >= 0 ? &r->provenance->values.items[at] : NULL;
+    value->role = role_of_kind(origin ? origin->kind : NULL);
+    if (origin && origin->folded && from_parameter(r, origin)) value->role = PLIM__ROLE_FOLDED;
+    if (listed < 0) return PLIM_OK;
+    r->fates[listed] = PLIM__FATE_FOUND;
+    plim__role own = r->signature.items.items[listed].kind == PLIM__LISTED_PARAMETER ? PLIM__ROLE_PARAMETER
+                     : r->signature.items.items[listed].kind == PLIM__LISTED_BUFFER  ? PLIM__ROLE_BUFFER
+                                                                                     : PLIM__ROLE_UNLISTED;
+    bool differs = origin && origin->kind && role_of_kind(origin->kind) != own;
+    value->role = differs ? PLIM__ROLE_CONTRADICTED : own;
+    if (!differs) return PLIM_OK;
+    return plim__graph_remark(r->g, PLIM_REMARK_DOUBT,
+                              "'%.200s' is a %s in the exporter's list and a %.40s where the value is declared; it is "
+                              "not trained (--trainable '%.200s' would)",
+                              value->name, own == PLIM__ROLE_PARAMETER ? "parameter" : "buffer", origin->kind,
+                              value->name);
+}
+
+/* Modules have tables of positions as parameters that need no gradient, which the exporter does not say. */
+static plim_status fix_table(plim__restoring *r, plim__value *value) {
+    bool angles;
+    if (value->role != PLIM__ROLE_PARAMETER || value->shape.rank != 2) return PLIM_OK;
+    PLIM_TRY(plim__tensor_is_angles(value->tensor, &angles, r->error));
+    if (!angles) return PLIM_OK;
+    value->role = PLIM__ROLE_POSITIONS;
+    return plim__graph_remark(
+        r->g, PLIM_REMARK_DOUBT,
+        "'%.200s' is a table of sines and cosines, and is not trained (--trainable '%.200s' would)", value->name,
+        value->name);
+}
+
+static plim_status set_roles(plim__restoring *r) {
+    for (size_t v = 0; v < r->g->values.count; v++) {
+        if (r->g->values.items[v].kind != PLIM__VALUE_PARAMETER) continue;
+        PLIM_TRY(set_role(r, &r->g->values.items[v]));
+        PLIM_TRY(fix_table(r, &r->g->values.items[v]));
+    }
+    return PLIM_OK;
+}
+
+/* Parameters that are no float: a list that lies, or a type that cannot be trained. */
+static plim_status check_types(plim__restoring *r) {
+    for (size_t i = 0; i < r->signature.items.count; i++) {
+        const plim__listed *one = &r->signature.items.items[i];
+        plim_value v = plim_graph_find(r->g, one->target);
+        const plim__value *value = v < 0 ? NULL : &r->g->values.items[v];
+        if (!value || one->kind != PLIM__LISTED_PARAMETER || value->kind == PLIM__VALUE_PARAMETER) continue;
+        r->fates[i] = PLIM__FATE_SAID;
+        PLIM_TRY(plim__graph_remark(
+            r->g, PLIM_REMARK_DOUBT, "the exporter lists '%.200s' as a parameter, but it is %s; it is not trained",
+            one->target, value->kind == PLIM__VALUE_CONSTANT ? "no tensor of floats" : "no initializer"));
+    }
+    return PLIM_OK;
+}
+
+/* Values that a parameter has taken the place of. */
+static plim_status drop_folded(plim__restoring *r) {
+    int32_t *uses = plim__graph_uses(r->g);
+    if (!uses) return plim__fail_memory(r->error, "the uses of values", r->g->values.count * sizeof *uses);
+    for (size_t v = 0; v < r->g->values.count; v++) {
+        plim__value *value = &r->g->values.items[v];
+        if (value->role != PLIM__ROLE_FOLDED || uses[v]) continue;
+        plim__tensor_release(value->tensor);
+        value->tensor = NULL;
+        value->kind = PLIM__VALUE_CONSTANT;
+    }
+    plim__free(uses);
+    return PLIM_OK;
+}
+
+/* --- what is lost --------------------------------------------------------------------------------------------------- */
+
+/* Parameters that a call names or a value was computed from, and that are not there. */
+static void find_lost(plim__restoring *r) {
+    char name[PLIM__NAME_SIZE];
+    for (size_t i = 0; i < r->provenance->nodes.count; i++)
+        for (const char *at = r->provenance->nodes.items[i].call; at && plim__placeholder_next(&at, name);) {
+            int64_t listed = plim__restoring_placeholder(r, name);
+            if (listed >= 0 && r->fates[listed] == PLIM__FATE_UNUSED) r->fates[listed] = PLIM__FATE_LOST;
+        }
+    for (size_t i = 0; i < r->provenance->values.count; i++)
+        for (const char *at = r->provenance->values.items[i].folded; at && plim__quoted_next(&at, name);) {
+            int64_t listed = plim__restoring_target(r, name);
+            if (listed >= 0 && r->fates[listed] == PLIM__FATE_UNUSED) r->fates[listed] = PLIM__FATE_LOST;
+        }
+}
+
+/* Whether the exporter has rewritten anything. */
+static bool is_optimized(const plim__provenance *p) {
+    for (size_t i = 0; i < p->nodes.count; i++)
+        if (p->nodes.items[i].rules) return true;
+    for (size_t i = 0; i < p->values.count; i++)
+        if (p->values.items[i].folded) return true;
+    return false;
+}
+
+/* Nodes that are gone leave nothing that tells a parameter which they read from one that no node ever did. */
+static plim_status note_absent(plim__restoring *r, plim__name_list *absent) {
+    if (absent->count == 0 || !is_optimized(r->provenance)) return PLIM_OK;
+    const char *them = absent->count == 1 ? "it" : "them";
+    return plim__graph_remark(
+        r->g, PLIM_REMARK_DOUBT,
+        "%zu parameter%s of the module %s not in the file: the module does not use %s, or ties %s "
+        "to others, or the exporter computed %s away: %s; " PLIM__KEEP,
+        absent->count, absent->count == 1 ? "" : "s", absent->count == 1 ? "is" : "are", them, them, them,
+        plim__name_list_text(absent));
+}
+
+static plim_status note_lost(plim__restoring *r) {
+    plim__name_list lost = {0}, absent = {0};
+    bool stripped = r->provenance->nodes.count == 0; /* nothing says what is used: whatever is missing may be */
+    for (size_t i = 0; i < r->signature.items.count; i++) {
+        bool unused = r->fates[i] == PLIM__FATE_UNUSED;
+        if (r->signature.items.items[i].kind != PLIM__LISTED_PARAMETER || (!unused && r->fates[i] != PLIM__FATE_LOST))
+            continue;
+        plim__name_list_add(unused && !stripped ? &absent : &lost, r->signature.items.items[i].target);
+    }
+    plim_status status = PLIM_OK;
+    if (lost.count)
+        status =
+            plim__graph_remark(r->g, PLIM_REMARK_LOST,
+                               "the exporter computed %zu parameter%s away, which cannot be trained: %s; " PLIM__KEEP,
+                               lost.count, lost.count == 1 ? "" : "s", plim__name_list_text(&lost));
+    if (status == PLIM_OK) status = note_absent(r, &absent);
+    plim__name_list_free(&lost);
+    plim__name_list_free(&absent);
+    return status;
+}
+
+/* Dropout of a module in evaluation mode leaves nothing in a file. A file that was not optimized was exported for training, one
+ * with something random or with batch norms in training mode in that mode. */
+static plim_status note_mode(plim__restoring *r) {
+    static const char *const random[] = {"Dropout", "RandomUniformLike", "RandomUniform", "Bernoulli"};
+    if (!is_optimized(r->provenance)) return PLIM_OK;
+    for (size_t n = 0; n < r->g->nodes.count; n++) {
+        const plim__node *node = &r->g->nodes.items[n];
+        if (node->dead || *node->domain) continue;
+        for (size_t i = 0; i < sizeof random / sizeof *random; i++)
+            if (strcmp(node->op_name, random[i]) == 0) return PLIM_OK;
+        if (strcmp(node->op_name, "BatchNormalization") == 0 && plim__node_int(node, "training_mode", 0))
+            return PLIM_OK;
+    }
+    return plim__graph_remark(r->g, PLIM_REMARK_DOUBT,
+                              "the file drops nothing at random: if the module has dropout or stochastic depth, it was "
+                              "exported in evaluation mode, which leaves them out; torch.onnx.export(model.train(), "
+                              "args, path, dynamo=True, optimize=False) keeps them");
+}
+
+static plim_status note_restored(plim__restoring *r) {
+    if (r->padded)
+        PLIM_TRY(plim__graph_remark(r->g, PLIM_REMARK_RESTORED,
+                                    "%zu embedding%s a row for padding, which stays as it is", r->padded,
+                                    r->padded == 1 ? " has" : "s have"));
+    if (!r->split && !r->biases && !r->views) return PLIM_OK;
+    return plim__graph_remark(r->g, PLIM_REMARK_RESTORED,
+                              "parameters are as in the module again: %zu had been merged with equal ones, %zu biases "
+                              "of zeros removed, %zu transposed or reshaped",
+                              r->split, r->biases, r->views);
+}
+
+/* The list as it is to be written: without what no node reads, so that a reader does not take it for lost. */
+static plim_status keep_signature(plim__restoring *r) {
+    static const char *const kinds[] = {"PARAMETER", "BUFFER", "CONSTANT_TENSOR"};
+    plim__str text = {0};
+    plim__str_add(&text, "\n# inputs\n");
+    for (size_t i = 0; i < r->signature.items.count; i++) {
+        const plim__listed *one = &r->signature.items.items[i];
+        if (r->fates[i] == PLIM__FATE_UNUSED) continue;
+        plim__str_addf(&text, "%s: %s target='%s'\n", one->placeholder, kinds[one->kind], one->target);
+    }
+    plim__str_add(&text, "\n# outputs\n");
+    if (text.failed) {
+        plim__str_free(&text);
+        return plim__fail_memory(r->error, "the exporter's list of parameters", text.length);
+    }
+    plim__free(r->g->info.signature);
+    r->g->info.signature = text.data;
+    return PLIM_OK;
+}
+
+/* --- all of it ------------------------------------------------------------------------------------------------------ */
+
+static plim_status restore(plim__restoring *r) {
+    const plim__provenance *p = r->provenance;
+    r->fates = plim__alloc_zero(r->signature.items.count, sizeof *r->fates);
+    if (!r->fates) return plim__fail_memory(r->error, "the exporter's list of parameters", r->signature.items.count);
+    for (size_t i = 0; i < p->values.count; i++)
+        if (!plim__map_put(&r->folded, p->values.items[i].name, (int64_t)i))
+            return plim__fail_memory(r->error, "the exporter's list of values", p->values.count);
+    PLIM_TRY(set_roles(r));
+    PLIM_TRY(check_types(r));
+    PLIM_TRY(plim__restore_parameters(r));
+    PLIM_TRY(plim__restore_recurrent(r));
+    PLIM_TRY(plim__restore_norms(r));
+    PLIM_TRY(plim__restore_embeddings(r));
+    PLIM_TRY(drop_folded(r));
+    find_lost(r);
+    PLIM_TRY(note_restored(r));
+    PLIM_TRY(note_lost(r));
+    PLIM_TRY(note_mode(r));
+    PLIM_TRY(plim_graph_status(r->g, r->error));
+    return r->signature.items.count ? keep_signature(r) : PLIM_OK;
+}
+
+plim_status plim__export_restore(plim_graph *g, const plim__provenance *provenance, plim_error *error) {
+    plim__restoring r = {.g = g, .provenance = provenance, .error = error};
+    bool kinds = false;
+    for (size_t i = 0; i < provenance->values.count; i++) kinds |= provenance->values.items[i].kind != NULL;
+    plim_status status = plim__signature_read(provenance->signature, &r.signature, error);
+    bool said = r.signature.items.count || kinds;
+    if (status == PLIM_OK) status = said ? restore(&r) : plim__graph_find_roles(g, error);
+    if (status == PLIM_OK && !said) status = plim__export_note_unsaid(g, error);
+    if (status == PLIM_OK) status = plim_graph_status(g, error);
+    plim__signature_free(&r.signature);
+    plim__map_free(&r.folded);
+    plim__free(r.fates);
+    return status;
+}

@@ -1,0 +1,45 @@
+# What is new in reading data is part of the plan: WebP files, augmentation, oversampling and dates stay within a budget; the same
+# numbers with micro-batches, and after an interruption.
+program=$1 source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+fail() { echo "FAILED: $*"; exit 1; }
+field() { grep -o "\"$1\": [^,}]*" "$2" | tail -1 | sed 's/.*: //'; }
+mkdir -p photos/a photos/b photos/rare
+for i in $(seq 12); do
+    cp "$source/tests/format/webp/lossy.webp" photos/a/$i.webp
+    cp "$source/tests/format/webp/alpha-lossless.webp" photos/b/$i.webp
+done
+cp "$source/tests/format/webp/lossless.webp" photos/rare/1.webp
+"$program" zoo mlp --image 8 --channels 3 --width 8 --classes 3 -o m.onnx >/dev/null || fail "zoo"
+common="m.onnx --data photos --augment crop=0.3,flip,vflip,pad=2,rotate=15,color=0.2,erase=0.25,mixup=0.4 --oversample --batch 12
+    --optimizer sgd --lr 0.05 --epochs 4 --seed 5 --quiet --json"
+train() { out=$1 && shift && "$program" train $common "$@" --out $out.safetensors >$out.json 2>errors || fail "train $*: $(cat errors)"; }
+train whole
+if ! grep -q __asan_init "$program"; then # sanitizers have memory of their own
+    train bounded --budget 40MB
+    peak=$(field peak_resident_bytes bounded.json) planned=$(field planned_process_bytes bounded.json)
+    [ "$peak" -le 40000000 ] || fail "$peak bytes are more than the budget"
+    awk "BEGIN { exit !($peak <= 1.01 * $planned) }" || fail "$peak bytes were used, $planned were planned"
+fi
+
+# Four micro-batches, and a run that was interrupted between two batches, see the same samples, changed in the same way.
+train micro --accumulate 4
+train first --steps 7 --checkpoint run.ckpt
+train resumed --checkpoint run.ckpt --resume
+cmp -s whole.safetensors resumed.safetensors || fail "another result after an interruption"
+python3 - <<'PY' || fail "micro-batches give other numbers"
+import json, struct
+def load(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    return {k: struct.unpack(f"<{(v['data_offsets'][1] - v['data_offsets'][0]) // 4}f", data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
+            for k, v in json.loads(data[8:8 + n]).items() if k != "__metadata__"}
+a, b = load("whole.safetensors"), load("micro.safetensors")
+for name in a:
+    for x, y in zip(a[name], b[name]): assert abs(x - y) < 1e-4 * max(1, abs(x)), (name, x, y)
+PY
+echo "all well"

@@ -1,0 +1,49 @@
+# The scripts of examples/, as a newcomer runs them: from data to predictions that are right. Each has at most ten lines.
+program=$1 source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+fail() { echo "FAILED: $*"; exit 1; }
+mkdir bin && ln -s "$program" bin/plimsoll && PATH=$work/bin:$PATH
+python3 "$source/tests/cli/make_job_data.py" . || fail "data"
+python3 - <<'PY' || fail "data"
+import random
+random.seed(3)
+with open("people.csv", "w") as file, open("strangers.csv", "w") as strangers:
+    print("name,age,city,owner,drinks", file=file)
+    print("age,owner,city,name", file=strangers)
+    for i in range(160):
+        age, city, owner = random.randint(18, 80), random.choice(["Bonn", "Rome", "Oslo", "São Paulo"]), random.choice(["yes", "no"])
+        drinks = "tea" if age > 50 or city == "Bonn" else "coffee"
+        print(f'"Person {i}, the {i}th"', age if i % 11 else "", city, owner if i % 17 else "NA", drinks, sep=",", file=file)
+    for age, city in (70, "Rome"), (25, "Oslo"), (30, "Bonn"): print(age, "no", city, "N. N.", sep=",", file=strangers)
+print("the cat sat on the mat. " * 300, file=open("story.txt", "w"))
+PY
+plimsoll zoo resnet18 --image 32 --width 8 --classes 10 --seed 4 -o ten.onnx >/dev/null &&
+    plimsoll train ten.onnx --data synthetic --steps 2 --batch 4 --quiet --out resnet18.safetensors >/dev/null || fail "weights"
+for script in images table arrays text fine_tune; do
+    [ "$(wc -l <"$source/examples/$script.sh")" -le 10 ] || fail "$script.sh has more than ten lines"
+    sh "$source/examples/$script.sh" >$script.out 2>$script.err || fail "$script.sh: $(tail -3 $script.err)"
+done
+tail -1 images.out | grep -q "2.png *sea" || fail "images: $(tail -1 images.out)"
+[ "$(tail -3 table.out | cut -d, -f2 | tr '\n' ' ')" = "tea coffee tea " ] || fail "table: $(tail -4 table.out)"
+[ "$(grep -c '"class":"' arrays-predictions.jsonl)" = 90 ] || fail "arrays: $(head -2 arrays-predictions.jsonl)"
+python3 -c '
+import json
+rows = [json.loads(line) for line in open("arrays-predictions.jsonl")]
+right = sum(int(r["class"]) == i % 3 for i, r in enumerate(rows))
+assert right >= 88, right' || fail "arrays: wrong classes"
+tail -1 text.out | grep -q "the cat sat on the mat" || fail "text: $(tail -1 text.out)"
+grep -q "last layer is new" fine_tune.err || fail "fine_tune: $(cat fine_tune.err)"
+tail -2 fine_tune.out | grep -q "0.png *apple" && tail -1 fine_tune.out | grep -q "2.png *sea" || fail "fine_tune: $(tail -2 fine_tune.out)"
+# Where onnxruntime is, it agrees with the predictions (PLIMSOLL_PYTHON names a Python that has it).
+python=${PLIMSOLL_PYTHON:-python3}
+if "$python" -c "import numpy, onnxruntime" 2>/dev/null; then
+    "$python" "$source/tests/cli/journeys_onnxruntime.py" || fail "onnxruntime does not agree"
+fi
+# What data proposes is what works.
+plimsoll data people.csv | sed -n '/^next:/,$p' | grep plimsoll | sed 's/people.onnx/p.onnx/; s/20 --out/2 --out/' >proposed.sh
+sh -e proposed.sh >out 2>&1 && [ -s people-trained.onnx ] || fail "the proposed commands: $(cat proposed.sh; tail -3 out)"
+echo "all well"

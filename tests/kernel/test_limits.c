@@ -1,0 +1,101 @@
+/* Inputs at the limits of operators: empty tensors compute nothing, what has no kernel is refused with a status that says so,
+ * and numbers stay numbers. What the fuzzer of graphs (fuzz/fuzz_grammar.c) found is here. */
+#include "run_op.h"
+
+static plim_status try(plim_graph *g, plim_error *error) {
+    plim_session *s = NULL;
+    plim_status status = plim_session_create(g, NULL, &s, error);
+    if (status == PLIM_OK) status = plim_session_run(s, error);
+    plim_session_free(s);
+    plim_graph_free(g);
+    return status;
+}
+
+/* A node on an input x and weights w of these shapes; w_rank -1: without weights. */
+static plim_graph *graph_of(const char *op, int rank, const int64_t *dims, int w_rank, const int64_t *w_dims) {
+    plim_graph *g = plim_graph_create();
+    plim_value in[2] = {plim_graph_input(g, "x", PLIM_F32, rank, dims), PLIM_NO_VALUE};
+    if (w_rank >= 0) in[1] = plim_graph_parameter(g, "w", PLIM_F32, w_rank, w_dims, NULL);
+    int32_t node = plim_graph_node(g, op, NULL, in, w_rank >= 0 ? 2 : 1, 1);
+    if (strstr(op, "Pool") && !strstr(op, "Global")) plim_graph_set_ints(g, node, "kernel_shape", (int64_t[]){2, 2}, 2);
+    if (strcmp(op, "LRN") == 0) plim_graph_set_int(g, node, "size", 3);
+    plim_graph_output(g, plim_graph_node_output(g, node, 0), "y");
+    return g;
+}
+
+static void empty_tensors_compute_nothing(void **state) {
+    (void)state;
+    static const char *const ops[] = {"MaxPool", "AveragePool", "LRN", "Softmax", "GlobalAveragePool", "Relu"};
+    const int64_t x[] = {0, 3, 4, 4}, w[] = {2, 3, 3, 3}, nothing[] = {0, 3, 3, 3};
+    plim_error error = {0};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        plim_graph *g = graph_of(ops[i], 4, x, -1, NULL);
+        plim_status status = try(g, &error);
+        if (status != PLIM_OK) fail_msg("%s: %s", ops[i], error.message);
+    }
+    if (try(graph_of("Conv", 4, x, 4, w), &error) != PLIM_OK) fail_msg("Conv: %s", error.message);
+    if (try(graph_of("Conv", 4, (int64_t[]){2, 3, 4, 4}, 4, nothing), &error) != PLIM_OK)
+        fail_msg("Conv to no channels: %s", error.message);
+}
+
+static void what_has_no_kernel_is_refused(void **state) {
+    (void)state;
+    plim_error error = {0};
+    const int64_t none[] = {2, 0, 4, 4}, filters[] = {2, 0, 3, 3};
+    assert_int_equal(try(graph_of("Conv", 4, none, 4, filters), &error), PLIM_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "no channels"));
+    assert_int_equal(try(graph_of("LRN", 1, (int64_t[]){4}, -1, NULL), &error), PLIM_SHAPE);
+    assert_int_equal(try(graph_of("LRN", 3, (int64_t[]){2, 3, 4}, -1, NULL), &error), PLIM_OK);
+}
+
+/* Its backward pass has float32 only. */
+static void a_maximum_of_doubles_is_trained_in_float32(void **state) {
+    (void)state;
+    plim_graph *g = plim_graph_create();
+    plim_error error = {0};
+    plim_trainer *trainer = NULL;
+    plim_trainer_options o = {.batch = 2, .loss = plim_loss_default(PLIM_LOSS_MODEL)};
+    plim_value x = plim_graph_parameter(g, "w", PLIM_F32, 4, (int64_t[]){1, 1, 4, 4}, NULL);
+    int32_t wide = plim_graph_node(g, "Cast", NULL, &x, 1, 1);
+    plim_graph_set_int(g, wide, "to", 11);
+    plim_value y = plim_graph_node_output(g, wide, 0);
+    int32_t pool = plim_graph_node(g, "MaxPool", NULL, &y, 1, 1);
+    plim_graph_set_ints(g, pool, "kernel_shape", (int64_t[]){2, 2}, 2);
+    y = plim_graph_node_output(g, pool, 0);
+    int32_t narrow = plim_graph_node(g, "Cast", NULL, &y, 1, 1);
+    plim_graph_set_int(g, narrow, "to", 1);
+    y = plim_graph_node_output(g, narrow, 0);
+    plim_value in[] = {y, plim_graph_input(g, "x", PLIM_F32, 1, (int64_t[]){plim_graph_symbol(g, "N")})};
+    int32_t mean = plim_graph_node(g, "ReduceMean", NULL, &in[1], 1, 1);
+    in[1] = plim_graph_node_output(g, mean, 0);
+    y = plim_graph_apply(g, "Mul", in, 2);
+    mean = plim_graph_node(g, "ReduceMean", NULL, &y, 1, 1);
+    plim_graph_set_int(g, mean, "keepdims", 0);
+    plim_graph_output(g, plim_graph_node_output(g, mean, 0), "loss");
+    if (plim_trainer_create(g, &o, &trainer, &error) != PLIM_OK) fail_msg("%s", error.message);
+    plim_trainer_free(trainer);
+    plim_graph_free(g);
+}
+
+static void whole_numbers_at_their_limits_stay_whole(void **state) {
+    (void)state;
+    const int64_t values[] = {INT64_MAX, INT64_MIN, 0, 3}, right[] = {INT64_MAX, INT64_MIN, 0, 3}, count = 4;
+    plim_graph *g = plim_graph_create();
+    plim_value x = plim_graph_input(g, "x", PLIM_I64, 1, &count);
+    plim_graph_output(g, plim_graph_apply(g, "Shrink", &x, 1), "y");
+    plim_session *s = session_of(g);
+    feed(s, "x", values, sizeof values);
+    run(s);
+    assert_memory_equal(plim_session_output(s, "y"), right, sizeof right);
+    plim_session_free(s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty_tensors_compute_nothing),
+        cmocka_unit_test(what_has_no_kernel_is_refused),
+        cmocka_unit_test(a_maximum_of_doubles_is_trained_in_float32),
+        cmocka_unit_test(whole_numbers_at_their_limits_stay_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,261 @@
+"""Small files that PyTorch exported, and what PyTorch computes with the modules: tests/run/exports/*.
+
+usage: make_exports.py [NAME...]        needs torch 2.13, onnx, onnxscript, safetensors; without names all of them
+
+NAME.onnx is the exported module (without the stack traces of its nodes, which are most of such a file), NAME.safetensors its
+data (x, y: three batches of four samples), its state after three updates (after:NAME) by SGD, rate 0.05, mean square error, and
+what it computes from x before them in evaluation mode (eval).
+"""
+import os
+import re
+import sys
+import warnings
+
+import numpy as np
+import onnx
+import torch
+from safetensors.numpy import save_file
+from torch import nn
+from torch.nn import functional as F
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "exports")
+BATCH, STEPS, RATE = 4, 3, 0.05
+
+
+class Merged(nn.Module):
+    """Equal parameters, zero biases, a weight without a bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.n, self.b, self.m, self.c = nn.Linear(6, 6), nn.LayerNorm(6), nn.Linear(6, 6, bias=False), nn.LayerNorm(6), nn.Linear(6, 3)
+        nn.init.zeros_(self.a.bias), nn.init.zeros_(self.c.bias)
+
+    def forward(self, x):
+        return self.c(self.m(torch.tanh(self.b(self.n(self.a(x))))))
+
+
+class Norms(nn.Module):
+    def __init__(self, trained):
+        super().__init__()
+        self.a, self.n, self.b, self.m, self.f = nn.Conv2d(2, 4, 3, bias=False), nn.BatchNorm2d(4), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.Linear(4, 3)
+        for norm in (self.n, self.m) if trained else ():
+            nn.init.uniform_(norm.weight, 0.5, 1.5), nn.init.normal_(norm.bias), nn.init.normal_(norm.running_mean), nn.init.uniform_(norm.running_var, 0.5, 1.5)
+
+    def forward(self, x):
+        return self.f(torch.sigmoid(self.m(self.b(torch.tanh(self.n(self.a(x)))))).mean((2, 3)))
+
+
+class Views(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.g, self.p, self.n, self.f = nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.PReLU(4), nn.BatchNorm2d(4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.f(self.n(self.p(self.g(self.a(x)))).mean((2, 3)))
+
+
+class Padded(nn.Module):
+    """A row for padding, tied weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.e, self.p, self.h, self.out = nn.Embedding(7, 4), nn.Embedding(7, 4, padding_idx=2), nn.Linear(4, 4), nn.Linear(4, 7, bias=False)
+        nn.init.normal_(self.p.weight)  # the row too
+        self.out.weight = self.e.weight
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.h(self.e(x) + self.p(x))))
+
+
+class Buffers(nn.Module):
+    """A mask, a mean, a scalar parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.scale = nn.Linear(4, 12), nn.Parameter(torch.tensor(0.7))
+        self.register_buffer("centre", torch.randn(4)), self.register_buffer("mask", torch.full((3, 3), -3e38).triu(1))
+
+    def forward(self, x):
+        q, k, v = self.qkv(x - self.centre).split(4, -1)
+        return torch.softmax(q @ k.transpose(1, 2) * self.scale + self.mask, -1) @ v
+
+
+class Flat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.f = nn.Conv2d(1, 2, 3), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.f(torch.tanh(self.a(x)).reshape(x.shape[0], 8))
+
+
+class Stochastic(nn.Module):
+    """Stochastic depth in the spellings of torchvision and timm, and of transformers; dropout of elements and of channels."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c, self.f = (nn.Linear(6, 6) for _ in range(4))
+        self.drop, self.drop_rows = nn.Dropout(0.5), nn.Dropout1d(0.3)
+
+    def branch(self, x):
+        keep = 0.7
+        return x * x.new_empty((x.shape[0], 1, 1)).bernoulli_(keep).div_(keep) if self.training else x
+
+    def floored(self, x):
+        keep = 0.6
+        return x.div(keep) * (keep + torch.rand((x.shape[0], 1, 1))).floor() if self.training else x
+
+    def forward(self, x):
+        x = x + self.branch(torch.tanh(self.a(x)))
+        x = x + self.floored(torch.tanh(self.b(x)))
+        return self.f(self.drop_rows(self.drop(torch.tanh(self.c(x)))))
+
+
+class Open(nn.Module):
+    """Sequences of any length."""
+
+    def __init__(self):
+        super().__init__()
+        self.e, self.h, self.f = nn.Embedding(11, 6), nn.Linear(6, 6), nn.Linear(6, 11)
+
+    def forward(self, x):
+        h = torch.tanh(self.h(self.e(x)))
+        return self.f(h - h.mean(1, keepdim=True))
+
+
+class Recurrent(nn.Module):
+    """Two layers, two directions; without biases, used twice; one gate."""
+
+    def __init__(self):
+        super().__init__()
+        self.l, self.g, self.r, self.f = nn.LSTM(3, 2, 2, batch_first=True, bidirectional=True), nn.GRU(4, 4, bias=False, batch_first=True), nn.RNN(4, 3, batch_first=True), nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.f(self.r(self.g(self.g(self.l(x)[0])[0])[0])[0][:, -1])
+
+
+class Computed(nn.Module):
+    """A layer of a table that does not change: its product is computed, its bias merged with an equal one."""
+
+    def __init__(self):
+        super().__init__()
+        self.b, self.a, self.f = nn.Linear(3, 129), nn.Linear(2, 129), nn.Linear(129, 2)
+        nn.init.zeros_(self.a.bias), nn.init.zeros_(self.b.bias)
+        self.register_buffer("table", torch.randn(1, 64, 2))  # large enough that the exporter does not compute the sum
+
+    def forward(self, x):
+        return self.f(torch.tanh(self.b(x)) + torch.tanh(self.a(self.table)))
+
+
+class Slow(nn.Module):
+    """Batch norms that follow the data slowly, with an epsilon of their own."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.n, self.b, self.m, self.f = nn.Conv2d(2, 4, 3, bias=False), nn.BatchNorm2d(4, 1e-3, 0.0003), nn.Conv2d(4, 4, 3, bias=False), nn.BatchNorm2d(4, 1e-2, 0.03), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.f(torch.sigmoid(self.m(self.b(torch.tanh(self.n(self.a(x)))))).mean((2, 3)))
+
+
+class Twice(nn.Module):
+    """Buffers with the names that the exporter gives to results."""
+
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Linear(4, 4)
+        self.register_buffer("mean", torch.randn(4)), self.register_buffer("sub", torch.rand(4) + 0.5)
+
+    def forward(self, x):
+        x = (x - self.mean) / self.sub
+        return self.f(x.mean(1)) - self.mean * x.mean(1)
+
+
+def run(module, x, y):
+    module.train()
+    optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
+    for s in range(STEPS):
+        rows = slice(s * BATCH, (s + 1) * BATCH)
+        optimizer.zero_grad()
+        F.mse_loss(module(x[rows]), y[rows]).backward()
+        optimizer.step()
+    return {k: v for k, v in module.state_dict().items() if v.is_floating_point()}
+
+
+def strip(model, everything=False):
+    """Without stack traces; with `everything` without all that the exporter says."""
+    parts = [model.graph] + list(model.graph.node) + list(model.graph.value_info) + list(model.graph.input) + list(model.graph.output)
+    for part in parts:
+        keep = [p for p in part.metadata_props if not everything and re.search("signature|fx_node|rule_name|folded_from", p.key)]
+        del part.metadata_props[:]
+        part.metadata_props.extend(keep)
+    return model
+
+
+def make(name, module, x, baked=False, **options):
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        expected = module.eval()(x)
+    y = torch.randn(expected.shape, generator=generator)
+    path = os.path.join(HERE, name + ".onnx")
+    if not baked and "dynamic_shapes" not in options:
+        options["dynamic_shapes"] = ({0: torch.export.Dim("batch")},)
+    module.train(options.get("optimize") is False)
+    torch.onnx.export(module, (x[:2] if baked else x,), path, dynamo=True, external_data=False, verbose=False, **options)
+    onnx.save(strip(onnx.load(path)), path)
+    tensors = {"after:" + k: v.numpy().copy() for k, v in run(module, x, y).items()}
+    save_file({"x": x.numpy().copy(), "y": y.numpy().copy(), "eval": expected.numpy(), **tensors}, os.path.join(HERE, name + ".safetensors"))
+
+
+def lie():
+    """A parameter that is a buffer elsewhere, one that is not there although a node's call names it, one that is no float."""
+    model = onnx.load(os.path.join(HERE, "merged.onnx"))
+    for part in model.graph.metadata_props:
+        if part.key.endswith("graph_signature"):
+            part.value = part.value.replace("# outputs", "p_ghost: PARAMETER target='ghost'\np_whole: PARAMETER target='whole'\n# outputs")
+    for value in model.graph.value_info:
+        for part in value.metadata_props:
+            if value.name == "n.weight" and part.key.endswith("InputSpec.kind"):
+                part.value = "BUFFER"
+    for part in model.graph.node[0].metadata_props:
+        if part.key.endswith("fx_node"):
+            part.value = part.value.replace("(args = (", "(args = (%p_ghost, ")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(3, np.int64), "whole"))
+    onnx.save(model, os.path.join(HERE, "lies.onnx"))
+
+
+def cases():
+    """name: a function that makes the arguments of make()"""
+    count = BATCH * STEPS
+    return {
+        "merged": lambda: make("merged", Merged(), torch.randn(count, 6)),
+        "norms_new": lambda: make("norms_new", Norms(False), torch.randn(count, 2, 6, 6)),
+        "norms_trained": lambda: make("norms_trained", Norms(True), torch.randn(count, 2, 6, 6)),
+        "norms_slow": lambda: make("norms_slow", Slow(), 2 * torch.randn(count, 2, 6, 6)),
+        "norms_slow_kept": lambda: make("norms_slow_kept", Slow(), 2 * torch.randn(count, 2, 6, 6), optimize=False),
+        "views": lambda: make("views", Views(), torch.randn(count, 2, 5, 5)),
+        "padded": lambda: make("padded", Padded(), torch.randint(0, 7, (count, 5))),
+        "buffers": lambda: make("buffers", Buffers(), torch.randn(count, 3, 4), optimize=False),
+        "baked": lambda: make("baked", Flat(), torch.randn(count, 1, 4, 4), baked=True),
+        "open": lambda: make("open", Open(), torch.randint(0, 11, (count, 7)), dynamic_shapes=({0: torch.export.Dim("batch"), 1: torch.export.Dim("seq")},)),
+        "recurrent": lambda: make("recurrent", Recurrent(), torch.randn(count, 4, 3)),
+        "computed": lambda: make("computed", Computed(), torch.randn(count, 64, 3)),
+        "stochastic": lambda: make("stochastic", Stochastic(), torch.randn(count, 3, 6), optimize=False),
+        "twice": lambda: make("twice", Twice(), torch.randn(count, 3, 4), optimize=False),
+    }
+
+
+def main():
+    warnings.filterwarnings("ignore")
+    os.makedirs(HERE, exist_ok=True)
+    for name, build in cases().items():
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
+        torch.manual_seed(0)
+        build()
+    lie()
+    onnx.save(strip(onnx.load(os.path.join(HERE, "buffers.onnx")), True), os.path.join(HERE, "stripped.onnx"))
+
+
+if __name__ == "__main__":
+    main()
