@@ -179,7 +179,13 @@ static plim_status fill(machine *m, size_t start, plim__pickle_type type, plim_e
     plim__pickle_object *into;
     if (start == 0 || start <= floor_of(m)) return underflow(m, error);
     PLIM_TRY(target(m, start - 1, type, &into, error));
-    return type == PLIM__PICKLE_DICT ? move_pairs(m, start, into, error) : move_items(m, start, into, error);
+    /* The extra part of a call belongs to the call alone, and a visitor may fold the call while it is filled: a
+     * call that is among its own items. */
+    if (into) into->refs++;
+    plim_status status =
+        type == PLIM__PICKLE_DICT ? move_pairs(m, start, into, error) : move_items(m, start, into, error);
+    plim__pickle_release(&m->pool, (value){(uintptr_t)into});
+    return status;
 }
 
 static plim_status fill_from_mark(machine *m, plim__pickle_type type, plim_error *error) {

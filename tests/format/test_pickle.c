@@ -210,6 +210,25 @@ static void a_visitor_sees_each_container_once_and_folds_it(void **state) {
     }
 }
 
+static plim__pickle_verdict fold(void *context, value key, value container, int64_t *token, plim_error *problem) {
+    (void)context, (void)key, (void)container, (void)problem;
+    *token = 7;
+    return PLIM__PICKLE_FOLD;
+}
+
+/* The container that is being filled belongs to the call, and the call is folded while it is filled. */
+static void a_call_among_its_own_items_may_be_folded(void **state) {
+    (void)state;
+    static const char pairs[] = "cmodule\nname\n)Rq\0(K\1h\0K\2h\0K\3h\0u.";
+    static const char items[] = "cmodule\nname\n)Rq\0(h\0h\0h\0e.";
+    plim__pickle_options options = {.visitor = {NULL, fold, NULL}};
+    plim__pickle *pickle;
+    assert_int_equal(plim__pickle_read_memory(pairs, sizeof pairs - 1, &options, &pickle, &error), PLIM_OK);
+    plim__pickle_free(pickle);
+    assert_int_equal(plim__pickle_read_memory(items, sizeof items - 1, &options, &pickle, &error), PLIM_OK);
+    plim__pickle_free(pickle);
+}
+
 static plim_status feed(void *context, void *buffer, size_t capacity, size_t *got, plim_error *problem) {
     (void)problem;
     *got = fread(buffer, 1, capacity < 7 ? capacity : 7, context); /* a slow pipe */
@@ -374,6 +393,7 @@ int main(void) {
         cmocka_unit_test(nothing_is_executed),
         cmocka_unit_test(what_contains_itself_is_read_and_freed),
         cmocka_unit_test(a_visitor_sees_each_container_once_and_folds_it),
+        cmocka_unit_test(a_call_among_its_own_items_may_be_folded),
         cmocka_unit_test(a_source_that_cannot_rewind_gives_the_same),
         cmocka_unit_test(a_long_list_of_dropped_events_takes_no_memory),
         cmocka_unit_test(malformed_pickles_are_refused),
