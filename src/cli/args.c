@@ -13,6 +13,7 @@
 #include "cli/config.h"
 #include "cli/effects.h"
 #include "cli/terminal.h"
+#include "cli/threads_auto.h"
 #include "core/error.h"
 #include "core/vec.h"
 
@@ -26,11 +27,13 @@ struct plim__args {
         size_t count, capacity;
     } given;
     plim__config config; /* of --config: what it gave is in it */
+    int threads;         /* that --threads auto has found; 0: it was not asked */
 };
 
 static const plim__option common[] = {
     {"json", 0, NULL, "print one JSON object on standard output and nothing else"},
-    {"threads", 0, "N", "use N threads; the default is the cores this process may use"},
+    {"threads", 0, "N|auto",
+     "use N threads; the default is the cores this process may use; auto (train, plan): what pays, measured"},
     {"help", 'h', NULL, "show this help"},
 };
 
@@ -199,17 +202,28 @@ static int save_config(const plim__args *args) {
     return plim__config_save(args, &error) == PLIM_OK ? PLIM_EXIT_OK : plim__say_error(args, &error);
 }
 
+/* A number, or for what trains `auto`. */
+static bool check_threads(plim__args *args) {
+    int64_t threads = 1;
+    const char *name = args->command->name;
+    if (!plim__threads_are_auto(args)) return plim__args_int(args, "threads", 1, 4096, &threads);
+    bool trains = strcmp(name, "train") == 0 || strcmp(name, "plan") == 0;
+    if (!trains) plim__say_usage(args, "--threads auto: only train and plan measure it; give a number");
+    /* a saved plan has its number of threads, and adapters are not what is measured */
+    const char *other = plim__args_has(args, "lora") ? "lora" : plim__args_has(args, "plan") ? "plan" : NULL;
+    if (trains && other) plim__say_usage(args, "--threads auto: not with --%s; give a number", other);
+    return trains && !other;
+}
+
 int plim__args_run(const plim__command *command, int argc, char **argv) {
     plim__args args = {.command = command};
-    int64_t threads = 1;
     int code = parse(&args, argc, argv);
     if (code == PLIM_EXIT_OK && !command->passthrough) code = take_config(&args);
     bool helps = plim__args_has(&args, "help");
     if (code == PLIM_EXIT_OK && helps) plim__help_command(command);
-    if (code == PLIM_EXIT_OK && !helps &&
-        !(plim__args_int(&args, "threads", 1, 4096, &threads) && plim__effects_check(&args)))
-        code = PLIM_EXIT_USAGE;
+    if (code == PLIM_EXIT_OK && !helps && !(check_threads(&args) && plim__effects_check(&args))) code = PLIM_EXIT_USAGE;
     if (code == PLIM_EXIT_OK && !helps && !command->passthrough) code = save_config(&args);
+    if (code == PLIM_EXIT_OK && !helps && plim__threads_are_auto(&args)) args.threads = plim__threads_measure(&args);
     if (code == PLIM_EXIT_OK && !helps) code = command->run(&args);
     plim__vec_free(&args.positional);
     plim__vec_free(&args.given);
@@ -291,6 +305,7 @@ bool plim__args_bytes(plim__args *args, const char *name, uint64_t *value) {
 
 int plim__args_threads(const plim__args *args) {
     const char *text = plim__args_get(args, "threads");
+    if (args->threads) return args->threads;
     if (text) return atoi(text);
     return plim_machine_threads();
 }

@@ -21,6 +21,7 @@ struct search {
     double least, most;
     int64_t steps;
     bool diverged;
+    plim_fit_result result;
 };
 
 /* The loss is smoothed as it comes; four times the best one is the end. */
@@ -60,7 +61,7 @@ static plim_status make(struct search *s, const char *path, plim_error *error) {
 /* A loss that is not finite is an end as good as any. */
 static plim_status search(struct search *s, plim_error *error) {
     plim_fit_options fit = {.steps = s->steps, .on_event = see_step, .context = s};
-    plim_status status = plim_fit(s->trainer, s->data.data, &fit, NULL, error);
+    plim_status status = plim_fit(s->trainer, s->data.data, &fit, &s->result, error);
     if (status == PLIM_NUMERIC && s->curve.count > 0) s->diverged = true;
     if (status == PLIM_INTERRUPTED || (status == PLIM_NUMERIC && s->curve.count > 0)) return PLIM_OK;
     return status;
@@ -78,8 +79,9 @@ static int say(const struct search *s, double found) {
     const char *plot = plim__args_get(s->args, "plot");
     if (plim__args_json(s->args))
         return plim__say_json(
-            s->args, json_pack("{s:o, s:I, s:b, s:o}", "rate", found > 0 ? json_real(found) : json_null(), "steps",
-                               (json_int_t)s->curve.count, "diverged", s->diverged, "curve", curve_json(&s->curve)));
+            s->args, json_pack("{s:o, s:I, s:f, s:b, s:o}", "rate", found > 0 ? json_real(found) : json_null(), "steps",
+                               (json_int_t)s->curve.count, "seconds_per_step", s->result.seconds_per_step, "diverged",
+                               s->diverged, "curve", curve_json(&s->curve)));
     plim__lr_curve_print(&s->curve, found);
     if (found > 0)
         printf("learning rate %.1e: the loss falls fastest there; begin with --lr %.1e\n", found, found);

@@ -173,6 +173,7 @@ static int say_json(struct train *t, const plim_fit_result *r) {
                   r->seconds_per_step, "samples_per_second", r->samples_per_second, "arena_bytes",
                   (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)plim_process_resident_peak(),
                   "idle_resident_bytes", (json_int_t)t->idle_bytes, "data_wait_share", r->wait_share);
+    json_object_set_new(object, "threads", json_integer(t->settings.options.threads));
     json_object_set_new(object, "validation_loss",
                         isfinite(r->best_loss) && r->validation.samples > 0 ? json_real(r->validation.loss)
                                                                             : json_null());

@@ -25,7 +25,7 @@ sum=$(cksum <m.onnx)
 data="--data t.csv --target kind --batch 32 --optimizer sgd"
 "$program" find-lr m.onnx $data --json --plot p.svg >a.json 2>errors || fail "$(cat errors)"
 "$program" find-lr m.onnx $data --json >b.json 2>errors || fail "$(cat errors)"
-cmp -s a.json b.json || fail "two searches differ"
+[ "$(grep -v seconds_per_step a.json)" = "$(grep -v seconds_per_step b.json)" ] || fail "two searches differ"
 [ "$sum" = "$(cksum <m.onnx)" ] || fail "the model was changed"
 python3 - <<'PY' || fail "the losses or the plot"
 import json, math, xml.dom.minidom
