@@ -155,7 +155,7 @@ static void say(const plim__args *args, const trial *trials, int count, int best
 
 int plim__threads_measure(const plim__args *args) {
     enum { MOST = 16 };
-    trial trials[MOST];
+    trial trials[MOST] = {{0}};
     int all = plim_machine_threads(), count = 0, best = -1;
     if (all == 1 || !plim__args_at(args, 0)) return all;
     for (int threads = all; threads >= 1 && count < MOST; threads /= 2) {
