@@ -7,6 +7,20 @@ import json
 import torch
 from torch import nn
 
+def need_torchvision():
+    """Its wheel may be built for another torch (transformers imports it too): models need the names of its compiled operators
+    only."""
+    try:
+        torch.ops.torchvision.nms
+    except (AttributeError, RuntimeError):
+        need_torchvision.library = torch.library.Library("torchvision", "DEF")
+        for name in ("nms", "qnms"):
+            need_torchvision.library.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    import torchvision
+
+    return torchvision.models
+
+
 LANGUAGE_MODELS = {  # public configurations: (class, fields)
     "openai-community/gpt2": ("GPT2", {}),
     "distilbert/distilgpt2": ("GPT2", dict(n_layer=6)),
@@ -86,6 +100,7 @@ def images(build, shape, batch, classes, optimizer, zero_grad):
 
 def language(name, batch, lengths, optimizer, zero_grad, attention=None):
     """`lengths`: of the lines in each step, padded to the longest of the batch; the last one goes on."""
+    need_torchvision()
     import transformers
 
     family, fields = LANGUAGE_MODELS[name]
@@ -114,24 +129,22 @@ def language(name, batch, lengths, optimizer, zero_grad, attention=None):
 
 
 def vision(model):
-    import torchvision
-
+    models = need_torchvision()
     name = model.split(" ")[0]
     if name == "MNASNet":
-        return lambda: torchvision.models.mnasnet1_0(num_classes=10)
+        return lambda: models.mnasnet1_0(num_classes=10)
     if name == "MobileNetV3":
-        return lambda: torchvision.models.mobilenet_v3_small(num_classes=10)
-    return lambda: getattr(torchvision.models, name)()
+        return lambda: models.mobilenet_v3_small(num_classes=10)
+    return lambda: getattr(models, name)()
 
 
 def library(name):
     """A model of torchvision where it has one, else of timm. Inception without its second head, as the script says."""
-    import torchvision
-
+    models = need_torchvision()
     if name == "inception_v3":
-        return lambda: torchvision.models.inception_v3(aux_logits=False, init_weights=False)
-    if hasattr(torchvision.models, name):
-        return lambda: getattr(torchvision.models, name)()
+        return lambda: models.inception_v3(aux_logits=False, init_weights=False)
+    if hasattr(models, name):
+        return lambda: getattr(models, name)()
     import timm
 
     return lambda: timm.create_model(name)
@@ -139,6 +152,7 @@ def library(name):
 
 def timm_job(name, batch, optimizer="Adam"):
     """timm's default image size; optimizer and precision are not published: Adam and float32 are assumed."""
+    need_torchvision()
     import timm
 
     if name not in timm.list_models():

@@ -19,6 +19,7 @@ that PyTorch creates is written down when it appears and when the last reference
 
 import argparse
 import contextlib
+import functools
 import gc
 import importlib.util
 import os
@@ -31,8 +32,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 try:
+    from plimsoll._capture_cuda import Autocast, answers
     from plimsoll._trace import PHASES, Writer
 except ImportError:  # run as a script, without the package
+    from _capture_cuda import Autocast, answers
     from _trace import PHASES, Writer
 
 DTYPES = {torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7,
@@ -61,6 +64,7 @@ class Events:
         self.live = {}  # the storage's address in this process -> Birth
         self.host = set()  # storages that stand for memory of the processor: not recorded
         self.making_host = 0
+        self.zeros = []  # tensors whose one number is known to be 0
         self.layer, self.phase, self.operator = "", "load", ""
         self.paused = 0
         self.cut = None
@@ -241,6 +245,8 @@ READERS = ("item", "__bool__", "__float__", "__int__", "tolist")
 
 def value_of(events, tensor, assume):
     """A number that only a run knows. What is logged may be anything; what decides may not."""
+    if any(tensor is zero for zero in events.zeros):
+        return 0.0
     if tensor.dtype.is_floating_point:
         events.notes.append("a value was read (loss.item() or the like): 1 was given")
         return 1.0
@@ -272,6 +278,7 @@ class LikeCuda(TorchFunctionMode):
     def __init__(self, events, capability, assume):
         super().__init__()
         self.events, self.capability, self.assume = events, capability, assume
+        self.autocast = Autocast()
 
     def move(self, name, args, kwargs):
         if "device" in kwargs and is_gpu(kwargs["device"]):
@@ -309,7 +316,12 @@ class LikeCuda(TorchFunctionMode):
             return value_of(self.events, args[0], self.assume)
         if name == "cpu" and meta:
             return args[0]
-        if name == "dropout" and meta and type(func).__name__ == "builtin_function_or_method":
+        if name == "_amp_foreach_non_finite_check_and_unscale_":  # a gradient scaler's: no gradient is infinite
+            self.events.zeros = [args[1]]
+            return None
+        if name == "_amp_update_scale_":
+            return args[0]
+        if name == "dropout" and meta:
             x, p, train = (list(args) + [None] * 3)[:3]
             p = kwargs.get("p", p)
             train = kwargs.get("train", kwargs.get("training", train))
@@ -317,7 +329,9 @@ class LikeCuda(TorchFunctionMode):
                 return func(*args, **kwargs)
             return torch.native_dropout(x, p, train)[0]
         if name == "scaled_dot_product_attention" and meta:
-            return attention(self.capability, *args, **kwargs)
+            func = functools.partial(attention, self.capability)
+        if torch.is_autocast_enabled("cuda"):
+            return self.autocast(func, name, args, kwargs)
         return func(*args, **kwargs)
 
 
@@ -420,6 +434,38 @@ def watched_program(events, like):
                 hook.remove()
 
 
+@contextlib.contextmanager
+def present_card(events, mode, capability):
+    """Programs ask whether there is a card. Functions of torch that are written in Python run as they are, so that what they
+    call is seen."""
+    import torch._dynamo  # makes a table of torch's functions when it is first used: before they are replaced
+    import torch.utils.checkpoint
+
+    def straight(*args):
+        return False
+
+    def live():
+        return sum(birth.bytes for birth in events.live.values())
+
+    def clear():
+        mode.autocast.clear()
+        forget()
+
+    forget = torch.clear_autocast_cache
+    with contextlib.ExitStack() as changes:
+        for name, answer in answers(live, capability).items():
+            if hasattr(torch.cuda, name):
+                changes.enter_context(replaced(torch.cuda, name, answer))
+        for owner in (torch.nn.functional, torch.functional, torch._tensor, torch.autograd):
+            for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
+                if hasattr(owner, name):
+                    changes.enter_context(replaced(owner, name, straight))
+        changes.enter_context(replaced(torch, "clear_autocast_cache", clear))
+        if hasattr(torch.utils.checkpoint, "_infer_device_type"):
+            changes.enter_context(replaced(torch.utils.checkpoint, "_infer_device_type", lambda *args: "cuda"))
+        yield
+
+
 def name_kinds(events, optimizers, modules):
     """Weights, gradients and optimizer state, by who holds them at the end of a step."""
     def give(tensor, kind, name):
@@ -463,7 +509,9 @@ def record(make, steps=2, like="cuda", capability=80, assume=None):
         optimizers = stack.enter_context(watched_program(events, like))
         stack.enter_context(replaced(torch.nn.Module, "__call__", call))
         if like == "cuda":
-            stack.enter_context(LikeCuda(events, capability, assume))
+            mode = LikeCuda(events, capability, assume)
+            stack.enter_context(present_card(events, mode, capability))
+            stack.enter_context(mode)
         else:
             stack.enter_context(LikeCpu(events, assume))
             stack.enter_context(torch.device("meta"))

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/format.h"
 #include "cli/model.h"
+#include "cli/open_axes.h"
 #include "cli/terminal.h"
 
 enum { MOST_CURES = 16 };
@@ -225,7 +226,9 @@ static bool read_training(job *j) {
 static plim_status open_file(job *j, const char *path) {
     const char *dot = strrchr(path, '.');
     if (!dot || strcmp(dot, ".onnx") != 0) return plim_prediction_load(path, &j->prediction, &j->error);
+    plim__sizes sizes = {j->sizes.sizes, &j->sizes.session.size_count};
     plim_status status = plim_graph_load(path, &j->graph, &j->error);
+    if (status == PLIM_OK) status = plim__open_axes_check(j->graph, &sizes, &j->error);
     if (status == PLIM_OK) status = plim_prediction_create(j->graph, &j->model, &j->prediction, &j->error);
     return status;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/format.h"
-#include "cli/model.h"
+#include "cli/open_axes.h"
 
 typedef struct work {
     plim__args *args;
@@ -99,7 +99,9 @@ int plim__explain_model(plim__args *args, uint64_t capacity, json_t *object) {
     if (!read_options(&w, capacity)) return PLIM_EXIT_USAGE;
     if (plim_graph_load(plim__args_get(args, "model"), &w.graph, &w.error) != PLIM_OK)
         return plim__say_error(args, &w.error);
-    int code = tell(&w, object);
+    plim__sizes sizes = {w.sizes.sizes, &w.sizes.session.size_count};
+    bool named = plim__open_axes_check(w.graph, &sizes, &w.error) == PLIM_OK;
+    int code = named ? tell(&w, object) : plim__say_error(args, &w.error);
     plim_graph_free(w.graph);
     return code;
 }

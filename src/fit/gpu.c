@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/error.h"
@@ -70,6 +71,27 @@ static plim_status refuse(const char *text, const char *simple, plim_error *erro
                       table[which[0]].name, table[which[1]].name, table[which[2]].name);
 }
 
+/* "RTX306012GB": a card and its memory as it stands on the box. Some cards were sold with several: then it is what counts, less
+ * the share that programs do not get. */
+static bool find_with_memory(const char *simple, plim_gpu *gpu) {
+    size_t longest = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        char name[64], *end = NULL;
+        simplify(table[i].name, name, sizeof name);
+        size_t length = strlen(name);
+        if (length <= longest || strncmp(simple, name, length) != 0) continue;
+        if (simple[length] < '1' || simple[length] > '9') continue;
+        unsigned long long gibibytes = strtoull(simple + length, &end, 10);
+        bool memory = strcmp(end, "GB") == 0 || strcmp(end, "GIB") == 0 || strcmp(end, "G") == 0;
+        if (!memory || gibibytes > 1024) continue;
+        uint64_t usable = gibibytes * 1024 * MIB / 100 * 98;
+        longest = length;
+        *gpu = table[i];
+        if (usable < gpu->memory / 10 * 9 || usable > gpu->memory / 10 * 11) gpu->memory = usable;
+    }
+    return longest > 0;
+}
+
 plim_status plim_gpu_find(const char *text, plim_gpu *gpu, plim_error *error) {
     if (!text || !gpu) return plim__fail(error, PLIM_INVALID, "a card needs a name and a place");
     char simple[64], name[64];
@@ -89,7 +111,7 @@ plim_status plim_gpu_find(const char *text, plim_gpu *gpu, plim_error *error) {
         bool memory_follows = strncmp(name, simple, length) == 0 && length >= 2 && strstr(name + length, "GB");
         if (memory_follows) return *gpu = table[i], PLIM_OK;
     }
-    return refuse(text, simple, error);
+    return find_with_memory(simple, gpu) ? PLIM_OK : refuse(text, simple, error);
 }
 
 /* From published figures. A100, CUDA 12, kernels loaded on demand: the smallest networks hold 505 MiB beside their

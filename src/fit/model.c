@@ -1,5 +1,6 @@
 #include "fit/model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/arguments.h"
@@ -54,8 +55,37 @@ static plim_status check_sizes(const plim_graph *g, plim_error *error) {
     return PLIM_OK;
 }
 
+static bool is_batch(const plim_graph *g, const char *symbol) {
+    for (size_t i = 0; i < g->inputs.count; i++) {
+        const plim__shape *shape = &g->values.items[g->inputs.items[i]].shape;
+        const char *first = shape->rank > 0 ? plim_graph_symbol_name(g, shape->dims[0]) : NULL;
+        if (first && strcmp(first, symbol) == 0) return true;
+    }
+    return false;
+}
+
+/* An open axis that is not the batch's must not get the size of the batch unsaid: a length of 8 where it is 1024 would promise
+ * that anything fits. */
+static plim_status check_open_axes(const plim_graph *g, const plim_model_options *o, plim_error *error) {
+    for (size_t i = 0; i < g->inputs.count; i++) {
+        const plim__value *input = &g->values.items[g->inputs.items[i]];
+        for (int k = 1; k < input->shape.rank; k++) {
+            const char *symbol = plim_graph_symbol_name(g, input->shape.dims[k]);
+            bool known = !symbol || is_batch(g, symbol);
+            for (size_t j = 0; !known && j < o->size_count; j++) known = strcmp(o->sizes[j].symbol, symbol) == 0;
+            if (known) continue;
+            char place[160];
+            snprintf(place, sizeof place, "%.140s.%d", input->name, k);
+            return plim__fail(error, PLIM_SHAPE, "axis %d of the model's input '%.200s' is open: give --size %s=N", k,
+                              input->name, *symbol == '?' ? place : symbol);
+        }
+    }
+    return PLIM_OK;
+}
+
 static plim_status prepare(plim_graph *g, const plim_model_options *o, plim_error *error) {
     int64_t batch = o->micro > 0 ? o->micro : o->batch > 0 ? o->batch : 1;
+    PLIM_TRY(check_open_axes(g, o, error));
     PLIM_TRY(plim__batch_norms_to_training_mode(g, error));
     PLIM_TRY(plim__bind_sizes(g, o->sizes, o->size_count, batch, error));
     PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));

@@ -203,6 +203,38 @@ static void cards_are_found_by_every_spelling(void **state) {
     plim_gpu gpu;
     assert_int_equal(plim_gpu_find("12GiB", &gpu, NULL), PLIM_OK);
     assert_int_equal(gpu.memory, 12 * 1024 * MIB);
+    assert_int_equal(plim_gpu_find("RTX 3060 12GB", &gpu, NULL), PLIM_OK); /* the number on the box */
+    assert_string_equal(gpu.name, "RTX 3060");
+    assert_int_equal(gpu.memory, 12037 * MIB);
+    assert_int_equal(plim_gpu_find("RTX 3060 8 GB", &gpu, NULL), PLIM_OK); /* sold with less too */
+    assert_true(gpu.memory < 8 * 1024 * MIB && gpu.memory > 7 * 1024 * MIB);
+    assert_int_equal(plim_gpu_find("T4 16GB", &gpu, NULL), PLIM_OK);
+    assert_int_equal(gpu.memory, 15102 * MIB);
+    assert_int_equal(plim_gpu_find("L40 48GB", &gpu, NULL), PLIM_OK);
+    assert_string_equal(gpu.name, "L40");
+}
+
+/* A length must not be taken for the batch: what is unsaid is refused. */
+static void an_open_axis_that_is_not_the_batch_needs_its_size(void **state) {
+    (void)state;
+    plim_graph *graph = plim_graph_create();
+    int64_t n = plim_graph_symbol(graph, "N"), length = plim_graph_symbol(graph, "length");
+    plim_value x = plim_graph_input(graph, "x", PLIM_F32, 3, (const int64_t[]){n, length, 64});
+    plim_graph_output(graph, plim_graph_apply(graph, "Relu", &x, 1), "y");
+    plim_prediction *prediction = NULL;
+    plim_error error;
+    plim_model_options options = {.batch = 8};
+    assert_int_equal(plim_prediction_create(graph, &options, &prediction, &error), PLIM_SHAPE);
+    assert_non_null(strstr(error.message, "--size length=N"));
+    uint64_t asked[2];
+    for (int i = 0; i < 2; i++) {
+        plim_size size = {"length", i ? 1024 : 512};
+        options.sizes = &size;
+        options.size_count = 1;
+        asked[i] = predict(graph, options, NULL).requested;
+    }
+    assert_true(asked[0] >= (uint64_t)8 * 512 * 64 * 4 && asked[1] == 2 * asked[0] - 4); /* the loss is one number */
+    plim_graph_free(graph);
 }
 
 static void an_unknown_card_is_refused_with_those_that_are_near(void **state) {
@@ -225,6 +257,7 @@ int main(void) {
         cmocka_unit_test(every_cure_that_applies_is_simulated),
         cmocka_unit_test(the_largest_batch_fits_and_a_larger_one_does_not),
         cmocka_unit_test(cards_are_found_by_every_spelling),
+        cmocka_unit_test(an_open_axis_that_is_not_the_batch_needs_its_size),
         cmocka_unit_test(an_unknown_card_is_refused_with_those_that_are_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
