@@ -1,12 +1,7 @@
 # What is new in reading data is part of the plan: WebP files, augmentation, oversampling and dates stay within a budget; the same
 # numbers with micro-batches, and after an interruption.
-program=$1 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
+. "$(dirname "$0")/begin.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-fail() { echo "FAILED: $*"; exit 1; }
 field() { grep -o "\"$1\": [^,}]*" "$2" | tail -1 | sed 's/.*: //'; }
 mkdir -p photos/a photos/b photos/rare
 for i in $(seq 12); do

@@ -1,16 +1,6 @@
 # Options from a file: the same run as from the command line, which counts first; mistakes named by line; files that are written
 # give the same run.
-program=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
-fail() { echo "FAILED: $*"; exit 1; }
-refuses() { # WORDS COMMAND...
-    words=$1 && shift
-    "$program" "$@" >out 2>errors && fail "not refused: $*"
-    grep -q -- "$words" errors || fail "$* does not say '$words': $(cat errors)"
-}
+. "$(dirname "$0")/begin.sh"
 train() { "$program" train "$@" >out 2>errors || fail "train $*: $(cat errors)"; }
 "$program" zoo mlp --image 4 --channels 1 --width 4 --classes 3 -o m.onnx >/dev/null || fail "zoo"
 {

@@ -1,10 +1,5 @@
 # Options without effect are refused before anything is read or written, by every command; typing mistakes get a suggestion.
-program=$1 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive XDG_CACHE_HOME=$work/cache PLIMSOLL_COSTS=default
-fail() { echo "FAILED: $*"; exit 1; }
+. "$(dirname "$0")/begin.sh"
 python3 "$source/tests/cli/make_job_data.py" . || fail "data"
 printf 'a,b,kind\n1,2,x\n2,1,y\n3,4,x\n4,3,y\n' >t.csv
 printf 'to be or not to be, that is the question' >t.txt

@@ -1,19 +1,9 @@
 # Exports of PyTorch: open axes other than the batch have the size that --size names or that the data has, never that of the batch
 # unsaid; a batch that is fixed takes any number of samples; stochastic depth is not part of evaluation.
-program=$1 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
+. "$(dirname "$0")/begin.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-fail() { echo "FAILED: $*"; exit 1; }
 model=$source/tests/run/exports/open.onnx
 python3 "$source/tests/cli/make_export_data.py" "$source/tests/run/exports" || fail "data"
-refuses() { # WORDS COMMAND...
-    words=$1 && shift
-    "$program" "$@" >out 2>errors && fail "not refused: $*"
-    grep -q -- "$words" errors || fail "$* does not say '$words': $(cat errors)"
-}
 says() { # WORDS COMMAND...
     words=$1 && shift
     "$program" "$@" >out 2>errors || fail "$*: $(cat errors)"

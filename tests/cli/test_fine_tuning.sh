@@ -1,17 +1,7 @@
 # Weights of another file by name, a last layer of another size, another learning rate after an interruption; mistakes in typing
 # get a suggestion, and bad samples are called what they are called in their files.
-program=$1 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
+. "$(dirname "$0")/begin.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-fail() { echo "FAILED: $*"; exit 1; }
-refuses() { # WORDS COMMAND...
-    words=$1 && shift
-    "$program" "$@" >out 2>errors && fail "not refused: $*"
-    grep -q -- "$words" errors || fail "$* does not say '$words': $(cat errors)"
-}
 train() { "$program" train "$@" --quiet >out 2>errors || fail "train $*: $(cat errors)"; }
 python3 "$source/tests/cli/make_job_data.py" . || fail "data"
 zoo() { "$program" zoo "$@" >/dev/null || fail "zoo $*"; }

@@ -1,22 +1,12 @@
 # What a model was trained for travels with it: classes by name, columns by name, preprocessing, layout. What does not match is
 # refused by name, before anything runs.
-program=$1 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
+. "$(dirname "$0")/begin.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-fail() { echo "FAILED: $*"; exit 1; }
 field() { grep -o "\"$1\": [^,}]*" "$2" | tail -1 | sed 's/.*: //'; }
 above() { awk "BEGIN { exit !($1 > $2) }"; }
 python3 "$source/tests/cli/make_job_data.py" . || fail "data"
 learn() { "$program" train "$@" --quiet --json >trained.json 2>errors || fail "train $*: $(cat errors)"; }
 accuracy() { "$program" evaluate "$@" --json >evaluated.json 2>errors || fail "evaluate $*: $(cat errors)"; field accuracy evaluated.json; }
-refuses() { # WORDS COMMAND...
-    words=$1 && shift
-    "$program" "$@" >out 2>errors && fail "not refused: $*"
-    grep -q -- "$words" errors || fail "$* does not say '$words': $(cat errors)"
-}
 
 # A table: the same rows in another order, columns elsewhere, one more column.
 "$program" zoo tabular --features 4 --classes 3 -o table.onnx >/dev/null || fail "zoo"

@@ -1,11 +1,6 @@
 # The scripts of examples/, as a newcomer runs them: from data to predictions that are right. Each has at most ten lines.
-program=$1 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
+. "$(dirname "$0")/begin.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-fail() { echo "FAILED: $*"; exit 1; }
 mkdir bin && ln -s "$program" bin/plimsoll && PATH=$work/bin:$PATH
 python3 "$source/tests/cli/make_job_data.py" . || fail "data"
 python3 - <<'PY' || fail "data"

@@ -1,11 +1,6 @@
 # Logs of training: lines of JSON, tables and TensorBoard's events say the same; resuming leaves no step out and none twice;
 # the end names every file; what cannot be written is named before the first step.
-program=$1 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive XDG_CACHE_HOME=$work/cache PLIMSOLL_COSTS=default
-fail() { echo "FAILED: $*"; exit 1; }
+. "$(dirname "$0")/begin.sh"
 python3 "$source/tests/cli/make_job_data.py" . || fail "data"
 "$program" zoo lenet --width 4 --image 8 --channels 3 --classes 3 -o small.onnx >/dev/null || fail "zoo"
 train() { "$program" train small.onnx --data first.npz --batch 16 --threads 1 "$@"; }

@@ -1,17 +1,7 @@
 # predict: classes by name with probabilities, numbers, generated tokens; as onnxruntime has them, in every format, of every kind of
 # data, without targets.
-program=$1 source=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
+. "$(dirname "$0")/begin.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-fail() { echo "FAILED: $*"; exit 1; }
-refuses() { # WORDS COMMAND...
-    words=$1 && shift
-    "$program" "$@" >out 2>errors && fail "not refused: $*"
-    grep -q -- "$words" errors || fail "$* does not say '$words': $(cat errors)"
-}
 predict() { "$program" predict "$@" 2>errors || fail "predict $*: $(cat errors)"; }
 learn() { "$program" train "$@" --quiet >/dev/null 2>errors || fail "train $*: $(cat errors)"; }
 python3 "$source/tests/cli/make_job_data.py" . || fail "data"

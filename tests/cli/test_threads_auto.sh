@@ -1,16 +1,6 @@
 # --threads auto: a number that was measured is used and said, the weights are those of that number, and where nothing can be
 # measured the command says why itself.
-program=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-export OMP_WAIT_POLICY=passive PLIMSOLL_COSTS=default XDG_CACHE_HOME=$work/cache
-fail() { echo "FAILED: $*"; exit 1; }
-refuses() { # WORDS COMMAND...
-    words=$1 && shift
-    "$program" "$@" >out 2>errors && fail "not refused: $*"
-    grep -q -- "$words" errors || fail "$* does not say '$words': $(cat errors)"
-}
+. "$(dirname "$0")/begin.sh"
 "$program" zoo mlp --seed 3 -o m.onnx >/dev/null || fail "zoo"
 job="m.onnx --data synthetic --batch 16 --steps 3 --optimizer sgd"
 
