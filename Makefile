@@ -96,9 +96,10 @@ wheel: setup
 	@scripts/setup.sh python3-dev python3-venv
 	@scripts/wheel.sh $(BUILD)
 
-# The package's tests with PyTorch, TensorFlow, Keras and a notebook, in a virtual environment of their own.
-test-python: wheel
-	@scripts/test-python.sh $(BUILD)
+# The wheel's tests with PyTorch, TensorFlow, Keras and a notebook, in a virtual environment of their own.
+test-python: setup
+	@scripts/setup.sh python3-dev python3-venv
+	@scripts/test-python.sh $(BUILD) $(PYTEST_ARGS)
 
 docs: setup
 	@scripts/setup.sh doxygen

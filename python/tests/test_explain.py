@@ -16,7 +16,7 @@ TORCH = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB
          "allocated memory 12.10 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.")
 
 
-def run(code, *arguments, limit=None, name="program.py", tmp_path=None):
+def run(code, *arguments, limit=None, name="program.py", tmp_path=None, **environment):
     """A program of its own, because hooks and limits are of the whole process."""
     file = pathlib.Path(tmp_path) / name
     lines = textwrap.dedent(code)
@@ -24,7 +24,7 @@ def run(code, *arguments, limit=None, name="program.py", tmp_path=None):
         lines = "import resource; resource.setrlimit(resource.RLIMIT_AS, (%d, %d))\n" % (limit, limit) + lines
     file.write_text(lines)
     return subprocess.run([sys.executable, *arguments, str(file)], capture_output=True, text=True, timeout=120,
-                          cwd=tmp_path, check=False)
+                          cwd=tmp_path, check=False, env=dict(os.environ, **environment))
 
 
 def test_text_becomes_cause_numbers_and_fixes():
@@ -168,8 +168,9 @@ def test_watching_can_be_undone():
 
 
 def test_importing_takes_nothing(tmp_path):
+    """Without site, which imports some of these itself where packages are installed."""
     done = run("import sys, plimsoll.hook\nprint([m for m in ('numpy', 'torch', 'typing', 're') if m in sys.modules])",
-               "-S", tmp_path=tmp_path)
+               "-S", tmp_path=tmp_path, PYTHONPATH=str(pathlib.Path(plimsoll.__file__).parents[1]))
     assert done.stdout.strip() == "[]", done.stderr
 
 
