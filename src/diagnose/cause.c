@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "diagnose/context_words.h"
+#include "diagnose/programs.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
@@ -176,6 +177,8 @@ static bool is_other_process(const view *v) {
     /* its own cache, unused, is no less than theirs without the context */
     uint64_t cached = plim__cached(x);
     if (request && cached >= request && cached >= x->capacity.bytes / 4 && cached + GIB / 2 >= others) return false;
+    /* what is only estimated holds this process's context, and on a small card that and a desktop are a quarter */
+    if (!x->other_process.known && !x->process.known && others < 5 * GIB / 4) return false;
     return others >= x->capacity.bytes / 4 && free + others >= request;
 }
 
@@ -549,7 +552,10 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
     if (!incident->is_set || (incident->facts.facts & PLIM_FACT_NOT_MEMORY)) return;
     plim__reader_context(reader);
     if (is_article(reader)) return;
-    if (reader->vllm) plim__context_set(&incident->context, PLIM_CONTEXT_VLLM);
+    if (reader->vllm) {
+        plim__context_set(&incident->context, PLIM_CONTEXT_VLLM);
+        plim__program_note(&incident->context.programs, "vLLM");
+    }
     take_word_for_it(incident);
     if (!incident->context.tensorflow && reader->year > 2000 && reader->year < 2019) incident->context.tensorflow = 110;
     copy_facts(&incident->facts, x);

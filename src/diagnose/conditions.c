@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diagnose/cause.h"
+#include "diagnose/programs.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -24,7 +25,9 @@ static bool is_xpu(const plim__case *c) { return is_kind(c, "xpu"); }
 
 static bool is_load(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_LOADING)) return true;
-    if (in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_LOADING) && c->x->place.epoch < 0) return true;
+    bool told = says(c, PLIM_CONTEXT_LOADING) ||
+                (says(c, PLIM_CONTEXT_LOADS) && !says(c, PLIM_CONTEXT_INFERENCE) && !says(c, PLIM_CONTEXT_TRAINING));
+    if (in_phase(c, PLIM_PHASE_UNKNOWN) && told && c->x->place.epoch < 0) return true;
     return c->facts & PLIM_FACT_MODEL && !in_phase(c, PLIM_PHASE_INFERENCE);
 }
 static bool is_optimizer(const plim__case *c) { return in_phase(c, PLIM_PHASE_OPTIMIZER); }
@@ -49,6 +52,11 @@ static bool is_train(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_FORWARD) || in_phase(c, PLIM_PHASE_BACKWARD)) return true;
     return in_phase(c, PLIM_PHASE_UNKNOWN) && (says(c, PLIM_CONTEXT_TRAINING) || hints_at_training(c)) && !is_eval(c) &&
            !is_load(c) && (!says(c, PLIM_CONTEXT_INFERENCE) || c->x->place.epoch >= 0);
+}
+
+/* Its log or somebody's words speak of training, whatever failed. */
+static bool speaks_of_training(const plim__case *c) {
+    return is_train(c) || says(c, PLIM_CONTEXT_TRAINING) || says(c, PLIM_CONTEXT_BATCHED) || c->x->place.epoch >= 0;
 }
 
 static bool has_pieces(const plim__case *c) {
@@ -84,7 +92,8 @@ static bool has_limit(const plim__case *c) { return c->x->limit.known; }
 static bool has_holders(const plim__case *c) { return c->x->holder_count > 0; }
 static bool is_later(const plim__case *c) {
     const plim_place *p = &c->x->place;
-    return p->epoch > 1 || (p->epoch >= 0 && p->step > 200) || p->step > 1000 || c->x->failures > 3;
+    return says(c, PLIM_CONTEXT_LATER) || p->epoch > 1 || (p->epoch >= 0 && p->step > 200) || p->step > 1000 ||
+           c->x->failures > 3;
 }
 static bool is_amd(const plim__case *c) { return says(c, PLIM_CONTEXT_AMD); }
 static bool has_share(const plim__case *c) { return c->context->share > 0 && c->context->share < 0.9; }
@@ -170,6 +179,9 @@ static bool is_python(const plim__case *c) {
 }
 static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORCH_LOAD); }
 
+static bool has_cards(const plim__case *c) { return says(c, PLIM_CONTEXT_MULTIGPU) || c->x->device_index > 0; }
+static bool is_program(const plim__case *c) { return plim__program_find(c) != NULL; }
+
 typedef struct condition {
     const char *word;
     bool (*holds)(const plim__case *c); /* NULL: the context's word */
@@ -194,6 +206,7 @@ static const condition conditions[] = {
     FACT("eval", is_eval, "in evaluation"),
     FACT("infer", is_infer, "in inference"),
     FACT("train", is_train, "in training"),
+    FACT("trains", speaks_of_training, "training is spoken of"),
     FACT("pieces", has_pieces, "a good part of the request is cached but unallocated"),
     FACT("refused", was_refused, "more is free than was asked for"),
     FACT("full-live", is_full_live, "hardly anything is left beside what is live"),
@@ -238,7 +251,6 @@ static const condition conditions[] = {
     FACT("torchload", is_torchload, "torch.load"),
     SAYS("grows", GROWS, "memory is said to grow"),
     SAYS("protein", PROTEIN, "protein structures"),
-    SAYS("gaussians", GAUSSIANS, "Gaussian splatting"),
     SAYS("linux", LINUX, "Linux"),
     SAYS("subdivided", SUBDIVIDED, "64 subdivisions and more"),
     SAYS("lightgbm", LIGHTGBM, "LightGBM"),
@@ -251,24 +263,20 @@ static const condition conditions[] = {
     SAYS("spark", SPARK, "Spark"),
     SAYS("keras", KERAS, "Keras"),
     SAYS("trainer", TRAINER, "Hugging Face's Trainer"),
-    SAYS("lightning", LIGHTNING, "Lightning"),
     SAYS("deepspeed", DEEPSPEED, "DeepSpeed"),
     SAYS("lora", LORA, "adapters (LoRA)"),
-    SAYS("detection", DETECTION, "a detection model"),
     FACT("sequences", is_sequences, "a sequence model"),
     FACT("images", is_images, "an image model"),
     FACT("dataset", is_dataset_tensor, "a tensor as long as the data set"),
     FACT("weights-op", is_weights_op, "the optimizer's operator failed"),
     FACT("model-count", is_later_model, "not the first model of this process"),
-    SAYS("tgi", TGI, "text-generation-inference"),
     SAYS("alone", ALONE, "the device is said to be free of others"),
     SAYS("input-tried", INPUT_TRIED, "smaller input was tried"),
-    SAYS("tiles", TILES, "an upscaler"),
     FACT("driver-size", fact_driver, "a size that the driver was asked for"),
     SAYS("parallel", PARALLEL, "the model is spread over cards already"),
-    SAYS("nnunet", NNUNET, "nnU-Net"),
     SAYS("save-trace", SAVE_TRACE, "it failed in the saving of a checkpoint"),
     SAYS("textgen", TEXTGEN, "a loader of quantized models"),
+    FACT("program", is_program, "a program of the table"),
     FACT("permgen", is_permgen, "Java's permanent generation"),
     SAYS("loop", LOOP, "several models in one process"),
     SAYS("visible", VISIBLE, "a device is chosen already"),
@@ -277,18 +285,14 @@ static const condition conditions[] = {
     SAYS("float32", FLOAT32, "32 bits are asked for"),
     SAYS("nohalf", NO_HALF, "16 bits are switched off"),
     SAYS("simulation", SIMULATION, "a simulation"),
-    SAYS("rays", RAYS, "radiance fields"),
-    SAYS("rollout", ROLLOUT, "reinforcement learning with a language model"),
     SAYS("diffusers", DIFFUSERS, "diffusers"),
     FACT("comfy", is_comfy, "ComfyUI"),
     FACT("webui", is_webui, "a web UI"),
-    SAYS("kohya", KOHYA, "sd-scripts"),
     FACT("llm", is_llm, "a language model"),
     SAYS("vllm", VLLM, "vLLM"),
     SAYS("sglang", SGLANG, "SGLang"),
-    SAYS("whisper", WHISPER, "Whisper"),
     SAYS("graphs", GRAPHS, "graph networks"),
-    SAYS("multigpu", MULTIGPU, "several cards"),
+    FACT("multigpu", has_cards, "several cards"),
     SAYS("expandable", EXPANDABLE, "expandable segments are set"),
     SAYS("split", SPLIT_SIZE, "max_split_size_mb is set"),
     SAYS("checkpointed", CHECKPOINTING, "activations are recomputed already"),

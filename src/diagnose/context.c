@@ -1,10 +1,12 @@
 /* Words, versions and settings around a message. The traceback is read in context_trace.c. */
 #include "diagnose/context.h"
 
+#include "core/alloc.h"
 #include "core/error.h"
 #include "diagnose/article.h"
 #include "diagnose/context_trace.h"
 #include "diagnose/context_words.h"
+#include "diagnose/program_marks.h"
 #include "diagnose/talk.h"
 
 void plim__context_set(plim__context *context, plim__context_word means) {
@@ -20,14 +22,45 @@ static const plim__word *word_at(size_t index) {
 }
 
 /* The words, and behind them the phrases of articles. */
-plim_status plim__context_scan_build(plim__scan *scan, plim_error *error) {
+static plim_status build_words(plim__scan *scan, plim_error *error) {
     const char *texts[PLIM_WORDS + PLIM_PHRASES];
     size_t phrases = plim__phrase_count(), count = plim__word_count + plim__said_count;
     if (count > PLIM_WORDS || phrases > PLIM_PHRASES)
-        return plim__fail(error, PLIM_INVALID, "too many words of the context");
+        return plim__fail(error, PLIM_INTERNAL, "too many words of the context");
     for (size_t i = 0; i < count; i++) texts[i] = word_at(i)->text;
     for (size_t i = 0; i < phrases; i++) texts[count + i] = plim__phrases[i].text;
     return plim__scan_build(scan, texts, count + phrases, error);
+}
+
+static plim_status build_programs(plim__context_scan *scan, plim_error *error) {
+    const char *texts[PLIM_MARKS];
+    scan->marks = plim__alloc(sizeof *scan->marks);
+    if (!scan->marks) return plim__fail_memory(error, "the marks of programs", sizeof *scan->marks);
+    if (!plim__marks_read(scan->marks)) return plim__fail(error, PLIM_INTERNAL, "too many marks of programs");
+    for (size_t i = 0; i < scan->marks->count; i++) texts[i] = scan->marks->texts + scan->marks->items[i].text;
+    return plim__scan_build(&scan->programs, texts, scan->marks->count, error);
+}
+
+plim_status plim__context_scan_build(plim__context_scan *scan, plim_error *error) {
+    PLIM_TRY(build_words(&scan->words, error));
+    return build_programs(scan, error);
+}
+
+void plim__context_scan_free(plim__context_scan *scan) {
+    plim__scan_free(&scan->words);
+    plim__scan_free(&scan->programs);
+    plim__free(scan->marks);
+    scan->marks = NULL;
+}
+
+static void read_programs(plim__context *context, const plim__context_scan *scan, plim__text window) {
+    size_t size = (size_t)(window.end - window.at), at = 0;
+    uint16_t state = 0, found;
+    while ((found = plim__scan_next(&scan->programs, window.at, size, &at, &state)))
+        for (; found; found = scan->programs.shorter[found])
+            if (scan->programs.word_of[found])
+                plim__marks_found(scan->marks, scan->programs.word_of[found] - 1u, &context->programs,
+                                  (plim__text){window.at, window.at + at}, (plim__text){window.at + at, window.end});
 }
 
 /* Advice that the framework prints with its message ("try setting ...=expandable_segments:True") is no setting. */
@@ -60,11 +93,12 @@ static void read_words(plim__context *context, const plim__scan *scan, plim__tex
         }
 }
 
-void plim__context_read(plim__context *context, const plim__scan *scan, plim__text window, const char *at,
+void plim__context_read(plim__context *context, const plim__context_scan *scan, plim__text window, const char *at,
                         const char *end) {
     *context = (plim__context){.is_read = true, .batch = -1, .batch_most = -1, .workers = -1};
     context->place = (plim_place){.line = -1, .epoch = -1, .step = -1, .step_count = -1};
-    read_words(context, scan, window);
+    read_words(context, &scan->words, window);
+    read_programs(context, scan, window);
     context->person = plim__has_person(window);
     context->teaching += plim__advice_points(window);
     plim__traceback_read(context, window, at, end);

@@ -20,13 +20,10 @@
     X(COLAB)                                                                                                           \
     X(KAGGLE)                                                                                                          \
     X(NOTEBOOK)                                                                                                        \
-    X(CONTAINER)                                                                                                       \
-    X(CLUSTER)                                                                                                         \
     X(TRAINING)                                                                                                        \
     X(TRAINER)                                                                                                         \
     X(LIGHTNING)                                                                                                       \
     X(DEEPSPEED)                                                                                                       \
-    X(FSDP)                                                                                                            \
     X(LORA)                                                                                                            \
     X(KERAS)                                                                                                           \
     X(DETECTION)                                                                                                       \
@@ -46,7 +43,6 @@
     X(TRANSFORMERS)                                                                                                    \
     X(PRETRAINED)                                                                                                      \
     X(TORCH_LOAD)                                                                                                      \
-    X(VAE)                                                                                                             \
     X(GRAPHS)                                                                                                          \
     X(MULTIGPU)                                                                                                        \
     X(EXPANDABLE)                                                                                                      \
@@ -59,15 +55,11 @@
     X(GROWTH)                                                                                                          \
     X(LOWVRAM)                                                                                                         \
     X(WATERMARK)                                                                                                       \
-    X(ACCUMULATION)                                                                                                    \
-    X(XFORMERS)                                                                                                        \
-    X(EMPTY_CACHE)                                                                                                     \
     X(DATALOADER)                                                                                                      \
     X(WORKERS_ZERO)                                                                                                    \
     X(CNTK)                                                                                                            \
     X(LUA)                                                                                                             \
     X(XLA_TORCH)                                                                                                       \
-    X(DIRECTML)                                                                                                        \
     X(TENSORRT)                                                                                                        \
     X(PYTORCH)                                                                                                         \
     X(TENSORFLOW)                                                                                                      \
@@ -77,13 +69,11 @@
     X(NEXTFLOW)                                                                                                        \
     X(PYTHON)                                                                                                          \
     X(MLX)                                                                                                             \
-    X(ZERO3)                                                                                                           \
     X(OPTIMIZER8)                                                                                                      \
     X(INFERENCE)                                                                                                       \
     X(TRTLLM)                                                                                                          \
     X(MXNET)                                                                                                           \
     X(PADDLE)                                                                                                          \
-    X(CAFFE)                                                                                                           \
     X(CUPY)                                                                                                            \
     X(EVALUATION)                                                                                                      \
     X(SAVING)                                                                                                          \
@@ -94,7 +84,6 @@
     X(WEIGHTS)                                                                                                         \
     X(SUBDIVIDED)                                                                                                      \
     X(WAS_KILLED)                                                                                                      \
-    X(GAUSSIANS)                                                                                                       \
     X(LOADING)                                                                                                         \
     X(GROWS)                                                                                                           \
     X(PROTEIN)                                                                                                         \
@@ -107,10 +96,7 @@
     X(FLOAT32)                                                                                                         \
     X(NO_HALF)                                                                                                         \
     X(SIMULATION)                                                                                                      \
-    X(RAYS)                                                                                                            \
-    X(ROLLOUT)                                                                                                         \
     X(TEXTGEN)                                                                                                         \
-    X(TGI)                                                                                                             \
     X(JVM)                                                                                                             \
     X(OTHER_ERROR)                                                                                                     \
     X(GPU)                                                                                                             \
@@ -119,8 +105,9 @@
     X(BATCHED)                                                                                                         \
     X(TILES)                                                                                                           \
     X(PARALLEL)                                                                                                        \
-    X(NNUNET)                                                                                                          \
-    X(SAVE_TRACE)
+    X(SAVE_TRACE)                                                                                                      \
+    X(LATER)                                                                                                           \
+    X(LOADS)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,
@@ -129,8 +116,17 @@ typedef enum plim__context_word {
         PLIM_CONTEXT_COUNT
 } plim__context_word;
 
+/* Which programs of the table (programs.h) the text speaks of, each a bit. */
+enum { PLIM_PROGRAMS = 128 };
+typedef struct plim__program_set {
+    uint64_t printed[2]; /* by what the program prints */
+    uint64_t named[2];   /* by its name */
+    uint64_t listed[2];  /* by its name among versions of packages */
+} plim__program_set;
+
 typedef struct plim__context {
     bool is_read;
+    plim__program_set programs;
     uint64_t words[2]; /* bits of plim__context_word */
     plim_phase phase;
     plim_place place;
@@ -146,11 +142,16 @@ typedef struct plim__context {
 
 bool plim__context_has(const plim__context *context, plim__context_word word);
 
-/* The automaton of the words; built once. */
-plim_status plim__context_scan_build(plim__scan *scan, plim_error *error);
+/* The automata of the words and of the programs' marks; built once. */
+typedef struct plim__context_scan {
+    plim__scan words, programs;
+    struct plim__marks *marks;
+} plim__context_scan;
+plim_status plim__context_scan_build(plim__context_scan *scan, plim_error *error);
+void plim__context_scan_free(plim__context_scan *scan);
 
 /* Reads the window; `at` and `end` are the message in it. */
-void plim__context_read(plim__context *context, const plim__scan *scan, plim__text window, const char *at,
+void plim__context_read(plim__context *context, const plim__context_scan *scan, plim__text window, const char *at,
                         const char *end);
 
 #endif

@@ -80,6 +80,37 @@ static void read_after_tried(plim__context *context, plim__word_place at) {
         plim__context_set(context, at.means);
 }
 
+/* The sentence around a word, no further than a line and what may be read at a glance. */
+static plim__text sentence_around(plim__word_place at) {
+    plim__text s = {at.before.end, at.after.at};
+    while (s.at > at.before.at && at.before.end - s.at < 160 && s.at[-1] != '\n' &&
+           !(strchr(".?!", s.at[-1]) && s.at < at.before.end && *s.at == ' '))
+        s.at--;
+    while (s.end < at.after.end && s.end - at.after.at < 120 && *s.end != '\n' &&
+           !(strchr(".?!", *s.end) && s.end + 1 < at.after.end && s.end[1] == ' '))
+        s.end++;
+    return s;
+}
+
+/* "I tried every way, like changing the batch size from 8 to 4", "reduced the image size, but it is the same": a thing that can
+ * be made smaller, a verb that does it, and a word that it was done in vain. */
+static void read_in_vain(plim__context *context, plim__word_place at) {
+    static const char *const smaller[] = {"reduc", "lower", "decreas", "small", "chang", "shrink", "minim", "crop",
+                                          "resiz", "short", "downs",   "half",  "set ",  "= 1",    "=1",    "to 1"};
+    static const char *const vain[] = {"tried",    "i try",    "trying",     "already",    "even ",      "still",
+                                       "but ",     "does not", "doesn't",    "did not",    "didn't",     "not work",
+                                       "not help", "no help",  "same error", "no matter",  "regardle",   "however",
+                                       "despite",  "besid",    "other than", "apart from", "aside from", "no success"};
+    static const char *const else_[] = {
+        "you should", "should i", "could i",   "can i",         "how to",     "would like",  "if you", "recommend",
+        "suggest",    "consider", "works",     "worked",        "solved",     "fine",        "helped", "try to ",
+        "please try", "it runs",  "only with", "without reduc", "don't want", "do not want", "want to"};
+    plim__text s = sentence_around(at);
+    if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) &&
+        plim__has_any(s, vain, sizeof vain / sizeof *vain) && !plim__has_any(s, else_, sizeof else_ / sizeof *else_))
+        plim__context_set(context, at.means);
+}
+
 static void read_lowvram(plim__context *context, plim__word_place at) {
     plim__context_set(context, PLIM_CONTEXT_WEBUI);
     read_on(context, at);
@@ -99,6 +130,21 @@ static void read_batch(plim__context *context, plim__word_place at) {
 }
 
 const plim__word plim__said_words[] = {
+    {"batchsizes", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
+    {"thebatch", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
+    {"gbatchsize", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
+    {"dbatchsize", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
+    {"rbatchsize", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
+    {"gbatch_size", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
+    {"inputsize", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"theimagesize", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"theresolution", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"smallerimages", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"smallerresolution", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"lowerresolution", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"cropsize", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"patchsize", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"imgsize", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
     {"batchto", PLIM_CONTEXT_BATCHED, read_batch, false},
     {"despitefixingthebatch", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
     {"despitereducing", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
@@ -218,7 +264,7 @@ const plim__word plim__said_words[] = {
     {"--medvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},
     {"batch_size", PLIM_CONTEXT_BATCHED, read_batch, false},
     {"batchsize", PLIM_CONTEXT_BATCHED, read_batch, false},
-    {"--batch-size", PLIM_CONTEXT_BATCHED, read_batch, false},
+    {"batch-size", PLIM_CONTEXT_BATCHED, read_batch, false},
     {"--batch", PLIM_CONTEXT_BATCHED, read_batch, false},
     {"ims_per_batch", PLIM_CONTEXT_TRAINING, read_batch, false},
     {"samples_per_gpu", PLIM_CONTEXT_TRAINING, read_batch, false},

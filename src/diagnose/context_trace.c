@@ -123,6 +123,7 @@ static const marker markers[] = {
     {"autograd\\__init__", PLIM_PHASE_BACKWARD},
     {"tape.gradient", PLIM_PHASE_BACKWARD},
     {"in _apply", PLIM_PHASE_LOADING},
+    {"in convert", PLIM_PHASE_LOADING},
     {"_apply(fn)", PLIM_PHASE_LOADING},
     {"from_pretrained", PLIM_PHASE_LOADING},
     {"torch.load(", PLIM_PHASE_LOADING},

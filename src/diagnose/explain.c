@@ -52,7 +52,7 @@ struct plim_explainer {
     /* about the input */
     uint64_t total, nul;
     bool utf16, utf16_half, finished;
-    plim__scan context; /* words that are read around a failure only */
+    plim__context_scan context; /* words that are read around a failure only */
     size_t entry_count, word_count, trigger_bytes;
     entry entries[ROWS];
     const char *words[ROWS];
@@ -139,7 +139,7 @@ void plim__explainer_reset(plim_explainer *explainer) {
 void plim_explainer_free(plim_explainer *explainer) {
     if (!explainer) return;
     plim__scan_free(&explainer->scan);
-    plim__scan_free(&explainer->context);
+    plim__context_scan_free(&explainer->context);
     plim__clean_free(&explainer->cleaner);
     plim__free(explainer->raw);
     plim__free(explainer);

@@ -36,8 +36,8 @@ typedef struct plim__fix_row {
     const char *frameworks; /* words, "*" for all */
     const char *when;
     plim__saving saving;
-    int cost; /* as plim_fix has it */
-    const char *title, *setting;
+    int cost;                    /* as plim_fix has it */
+    const char *title, *setting; /* NULL: the settings of the program at hand (programs.h) */
 } plim__fix_row;
 
 size_t plim__fix_row_count(void);
@@ -49,5 +49,9 @@ extern const size_t plim__fix_full_count;
 
 #define ROW(cause, frameworks, when, saving, cost, title, setting)                                                     \
     { PLIM_CAUSE_##cause, frameworks, when, PLIM_SAVING_##saving, cost, title, setting }
+
+/* Where the settings of the program at hand stand (programs.h). */
+#define PROGRAM_ROW(cause, frameworks, when)                                                                           \
+    { PLIM_CAUSE_##cause, frameworks, when, PLIM_SAVING_UNKNOWN, 0, NULL, NULL }
 
 #endif

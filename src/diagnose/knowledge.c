@@ -8,6 +8,7 @@
 #include "diagnose/conditions.h"
 #include "diagnose/fixes.h"
 #include "diagnose/message.h"
+#include "diagnose/programs.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -217,7 +218,7 @@ static bool is_offered(const plim_explanation *x, const char *setting, const cha
     return false;
 }
 
-static void offer(plim_explanation *x, const plim__fix_row *row, const plim__case *c) {
+static void offer(plim_explanation *x, const plim__lever_row *row, const plim__case *c) {
     plim_fix *fix = &x->fixes[x->fix_count];
     memset(fix, 0, sizeof *fix);
     write_text(row->setting, c, fix->setting, sizeof fix->setting);
@@ -230,11 +231,26 @@ static void offer(plim_explanation *x, const plim__fix_row *row, const plim__cas
     x->fix_count++;
 }
 
+/* Where a row says so, the settings of the program at hand stand: three of them leave little to add. */
+enum { LEVERS = 3 };
+
+static void offer_program(plim_explanation *x, const plim__case *c, int most) {
+    const plim__program *program = plim__program_find(c);
+    plim__lever_row row;
+    int stop = x->fix_count + LEVERS < most ? x->fix_count + LEVERS : most;
+    for (size_t n = 0; program && x->fix_count < stop && plim__program_lever(program, c, n, &row); n++)
+        offer(x, &row, c);
+}
+
 static void offer_rows(plim_explanation *x, plim_cause cause, const plim__case *c, int most) {
     for (size_t i = 0; i < plim__fix_row_count() && x->fix_count < most; i++) {
         const plim__fix_row *row = plim__fix_row_at(i);
-        if (row->cause == cause && names(row->frameworks, x->framework) && plim__conditions_hold(row->when, c))
-            offer(x, row, c);
+        if (row->cause != cause || !names(row->frameworks, x->framework) || !plim__conditions_hold(row->when, c))
+            continue;
+        if (row->setting)
+            offer(x, &(plim__lever_row){row->saving, row->cost, row->title, row->setting}, c);
+        else
+            offer_program(x, c, most);
     }
 }
 
@@ -280,6 +296,11 @@ static void add_cell(plim__str *out, const char *text) {
 
 static void add_row(plim__str *out, const plim__fix_row *row) {
     char when[512];
+    if (!row->setting) {
+        plim__str_addf(out, "| %s | | the program's own settings | see [programs](#programs) | |\n",
+                       strcmp(row->frameworks, "*") == 0 ? "all" : row->frameworks);
+        return;
+    }
     plim__conditions_print(row->when, when, sizeof when);
     plim__str_addf(out, "| %s | ", strcmp(row->frameworks, "*") == 0 ? "all" : row->frameworks);
     add_cell(out, when);
@@ -328,6 +349,28 @@ static void add_causes(plim__str *out) {
     }
 }
 
+static void add_programs(plim__str *out) {
+    plim__str_add(
+        out, "\n## Programs\n\nA program is found by what it prints, else by its name; the first that is found counts. "
+             "The phase decides which of its\nlevers come first.\n\n| program | found by | levers |\n|---|---|---|\n");
+    for (size_t i = 0; i < plim__program_count(); i++) {
+        const plim__program *program = plim__program_at(i);
+        plim__str_addf(out, "| %s | ", program->name);
+        add_cell(out, program->marks ? program->marks : "");
+        if (program->names) plim__str_addf(out, "%s%s", program->marks ? "; by name: " : "by name: ", program->names);
+        plim__str_add(out, " | ");
+        bool first = true;
+        for (int lever = 0; lever < PLIM_LEVER_COUNT; lever++) {
+            if (!plim__program_setting(program, (plim__lever)lever)) continue;
+            plim__str_addf(out, "%s%s: `", first ? "" : "<br>", plim__lever_title((plim__lever)lever));
+            add_cell(out, plim__program_setting(program, (plim__lever)lever));
+            plim__str_addc(out, '`');
+            first = false;
+        }
+        plim__str_add(out, " |\n");
+    }
+}
+
 plim_status plim_explanation_causes(char **text, plim_error *error) {
     PLIM__NEED(text, error);
     *text = NULL;
@@ -336,11 +379,12 @@ plim_status plim_explanation_causes(char **text, plim_error *error) {
     plim__str_add(
         &out,
         "# Why training runs out of memory, and what to change first\n\n"
-        "Printed by `plimsoll explain --causes` from the tables in `src/diagnose` (`fixes*.c`, `messages_device.c`,\n"
-        "`messages_host.c`): adding a fix or a message is adding a row there. Causes are checked in this order; fixes\n"
+        "Printed by `plimsoll explain --causes` from the tables in `src/diagnose` (`fixes*.c`, `programs_*.c`,\n"
+        "`messages_*.c`): adding a fix or a message is adding a row there. Causes are checked in this order; fixes\n"
         "stand in the order to try, one is offered only when its evidence is there, and one whose saving is far below\n"
         "what is missing stands behind the others. In braces: what is filled in from the log.\n");
     add_causes(&out);
+    add_programs(&out);
     plim__str_add(&out,
                   "\n## Messages that are one sentence\n\nFigures stand in angle brackets; brackets hold what may be "
                   "missing.\n\n| program | device | sentence |\n|---|---|---|\n");

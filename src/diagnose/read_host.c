@@ -225,10 +225,17 @@ static void parse_told_killed(plim__reader *reader, const char *start, const cha
     const char *from = start - reader->begin > 600 ? start - 600 : reader->begin;
     static const char *const memory[] = {"memory", " ram", "gb ram", "oom", "\xE5\x86\x85\xE5\xAD\x98"};
     plim__text near = {from, reader->end - end > 600 ? end + 600 : reader->end};
-    if (!plim__has_any(near, memory, sizeof memory / sizeof *memory)) return;
+    /* or where a job of that kind is spoken of, and not of a hand that ended it */
+    static const char *const jobs[] = {"train", "dataset", "epoch", "inference", "preprocess", "the data"};
+    static const char *const hands[] = {"manually", "ctrl",    "i killed",        "time limit",
+                                        "walltime", "preempt", "by the scheduler"};
+    bool spoken = plim__has_any(near, memory, sizeof memory / sizeof *memory);
+    if (!spoken && (!plim__has_any(near, jobs, sizeof jobs / sizeof *jobs) ||
+                    plim__has_any(near, hands, sizeof hands / sizeof *hands)))
+        return;
     bool slurm = plim__has(near, 1400, "slurm");
     plim__event event = host_event(reader, slurm ? "slurm" : "kernel", PLIM_WEAK, start);
-    event.facts |= PLIM_FACT_SAID | (slurm ? PLIM_FACT_LIMIT : PLIM_FACT_KILLED);
+    event.facts |= PLIM_FACT_SAID | (slurm ? PLIM_FACT_LIMIT : PLIM_FACT_KILLED) | (spoken ? 0 : PLIM_FACT_POSSIBLE);
     plim__report(reader, &event, end);
 }
 

@@ -120,14 +120,14 @@ typedef struct plim__reader {
     /* said once, at the start of a run */
     plim_amount total_memory, free_memory;
     int64_t created_mb;
-    int year;                /* the first year that the lines are dated with; 0 for none */
-    bool dated;              /* lines begin with a time */
-    bool vllm;               /* lines begin as vLLM's do */
-    bool oom_denied;         /* the container's state says that it was not killed for memory */
-    int described;           /* messages that a sentence explains: "OOMKilled means ..." */
-    bool engine_done;        /* TensorRT finished after the last incident */
-    char unread[160];        /* about the event being parsed */
-    const plim__scan *words; /* of the context; NULL: none is read */
+    int year;                        /* the first year that the lines are dated with; 0 for none */
+    bool dated;                      /* lines begin with a time */
+    bool vllm;                       /* lines begin as vLLM's do */
+    bool oom_denied;                 /* the container's state says that it was not killed for memory */
+    int described;                   /* messages that a sentence explains: "OOMKilled means ..." */
+    bool engine_done;                /* TensorRT finished after the last incident */
+    char unread[160];                /* about the event being parsed */
+    const plim__context_scan *words; /* of the context; NULL: none is read */
 } plim__reader;
 
 void plim__reader_init(plim__reader *reader);

@@ -138,6 +138,8 @@ bool plim__is_change(plim__text line, const char *at) {
                                         "catch",     "workaround", "if you",   "you will", "you may",
                                         "you might", "otherwise",  "handling", "catching"};
     plim__text before = sentence_before(line, at, 96), after = {at, line.end - at > 40 ? at + 40 : line.end};
+    for (const char *c = at; c + 1 < after.end; c++) /* what somebody did next is another sentence */
+        if ((*c == '.' || *c == '!') && c[1] == ' ') after.end = c;
     return plim__is_change_title(line) || plim__has_any(before, words, sizeof words / sizeof *words) ||
            plim__has_any(after, words, sizeof words / sizeof *words);
 }

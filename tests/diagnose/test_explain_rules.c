@@ -12,6 +12,7 @@
 #include "diagnose/conditions.h"
 #include "diagnose/fixes.h"
 #include "diagnose/message.h"
+#include "diagnose/programs.h"
 #include "plimsoll/diagnose.h"
 
 #define GIB    1073741824.0
@@ -317,7 +318,7 @@ static const rule rules[] = {
      "HIP out of memory. Tried to allocate 4.50 GiB. GPU 0 has a total capacity of 15.98 GiB of which 1.40 GiB is "
      "free. "
      "Of the allocated memory 1.26 GiB is allocated by PyTorch, and 152.50 MiB is reserved by PyTorch but unallocated.",
-     "pytorch", "other_process", 4.5 * GIB, "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"},
+     "pytorch", "other_process", 4.5 * GIB, "rocm-smi", "CUDA_VISIBLE_DEVICES"},
     {"memory that grows, told in words",
      "I see the GPU memory increasing with iterations, and then RuntimeError: CUDA error: out of memory in train.py",
      "pytorch", "full", ABSENT, "loss.item()", NULL},
@@ -403,8 +404,9 @@ static const rule rules[] = {
     {"checkpointing by its name",
      "my training with gradient checkpointing: torch.cuda.OutOfMemoryError: CUDA out of memory.", "pytorch", "full",
      ABSENT, NULL, "Recompute"},
-    {"checkpointing as a wish", "in training, should I use gradient checkpointing? RuntimeError: CUDA out of memory.",
-     "pytorch", "full", ABSENT, "Recompute", NULL},
+    {"checkpointing as a wish",
+     "in training of llama, should I use gradient checkpointing? RuntimeError: CUDA out of memory.", "pytorch", "full",
+     ABSENT, "Recompute", NULL},
     {"adapters in four bits", "QLoRA of llama, per_device_train_batch_size=1, RuntimeError: CUDA out of memory.",
      "pytorch", "full", ABSENT, "max_seq_length", "load_in_4bit"},
     {"a server's flags",
@@ -451,7 +453,7 @@ static const rule rules[] = {
      "0)  out of memory",
      "caffe", "full", ABSENT, NULL, "nvidia-smi"},
     {"detection with a batch of one", "yolo train --batch-size 1 --img 640: RuntimeError: CUDA out of memory.",
-     "pytorch", "full", ABSENT, "--imgsz", "torch.utils.checkpoint"},
+     "pytorch", "full", ABSENT, "imgsz=", "torch.utils.checkpoint"},
     {"the end of one word and the start of the next",
      "I fine-tune the model with LoRA, RuntimeError: CUDA out of memory.", "pytorch", "full", ABSENT, "batch",
      "enable_attention_slicing"},
@@ -477,6 +479,43 @@ static const rule rules[] = {
      "15753943296\nMaxInUse: 15753943296\nNumAllocs: 39\nMaxAllocSize: 1262254080\n\nInternalError: Dst tensor is not "
      "initialized.\n",
      "tensorflow", "full", ABSENT, NULL, "memory_growth"},
+
+    /* a program's own settings, by what it prints, by its name, and by the phase */
+    {"a program by its paths",
+     "  File \"/app/src/llamafactory/train/sft/workflow.py\", line 73, in run_sft\n    trainer.train()\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB.\n",
+     "pytorch", "full", 112 * MIB, "per_device_train_batch_size:", "batch_size=N // 2; loss"},
+    {"the same with a batch of one",
+     "per_device_train_batch_size: 1\ncutoff_len: 4096\nllamafactory-cli train a.yaml\ntorch.cuda.OutOfMemoryError: "
+     "CUDA "
+     "out of memory. Tried to allocate 112.00 MiB.\n",
+     "pytorch", "full", 112 * MIB, "cutoff_len", "gradient_accumulation_steps doubled"},
+    {"paths of Windows",
+     "  File \"D:\\ComfyUI\\comfy\\samplers.py\", line 12, in sample\n    go()\ntorch.OutOfMemoryError: Allocation on "
+     "device\n",
+     "pytorch", "full", ABSENT, "--lowvram", "enable_model_cpu_offload"},
+    {"a package that is only listed",
+     "- vllm version: 0.4.3\n  File \"/x/axolotl/train.py\", line 118, in train\n    trainer.train()\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB.\n",
+     "pytorch", "full", 112 * MIB, "micro_batch_size", "--gpu-memory-utilization"},
+    {"what a server is called by goes backwards",
+     "import vllm\n  File \"/x/vllm/llm.py\", line 1, in x\n  File \"/y/transformers/trainer.py\", line 3, in "
+     "training_step\n    loss.backward()\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB.\n",
+     "pytorch", "full", 112 * MIB, "per_device_train_batch_size", "--gpu-memory-utilization"},
+    {"a video in a nameless script",
+     "I run inference on a long video with my 3090 and get: CUDA out of memory. Tried to allocate 2.00 GiB", "pytorch",
+     "full", 2 * GIB, "fewer frames", "batch_size=N"},
+    {"smaller input that was in vain",
+     "When I run demo.py it shows CUDA out of memory. I reduced the input size, but it is the same.", "pytorch", "full",
+     ABSENT, "pieces", "resize"},
+    {"a way that was tried",
+     "RuntimeError: CUDA out of memory in training.\nI tried every way like changing the batch size from 8 to 4.",
+     "pytorch", "full", ABSENT, "already", "batch_size=N // 2"},
+    {"killed in training, told in words",
+     "Hi, when I train on my dataset the process will be killed by itself. Is there something I missed?", "kernel",
+     "host_memory", ABSENT, "as they are needed", "perl"},
+    {"killed by hand", "In training the process was killed manually after the time limit.", "none", "none", ABSENT,
+     NULL, NULL},
 
     /* who speaks, and about what */
     {"TensorFlow's runtime inside jaxlib",
@@ -549,6 +588,12 @@ static void conditions_of_fixes_are_known_words(void **state) {
     for (size_t i = 0; i < plim__fix_row_count(); i++)
         if (!plim__conditions_known(plim__fix_row_at(i)->when))
             fail_msg("unknown word in '%s'", plim__fix_row_at(i)->when);
+}
+
+static void programs_have_settings_for_the_levers_they_order(void **state) {
+    (void)state;
+    for (size_t i = 0; i < plim__program_count(); i++)
+        if (!plim__program_is_valid(plim__program_at(i))) fail_msg("%s", plim__program_at(i)->name);
 }
 
 static void every_message_has_a_trigger(void **state) {
@@ -676,6 +721,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule_holds),
         cmocka_unit_test(conditions_of_fixes_are_known_words),
+        cmocka_unit_test(programs_have_settings_for_the_levers_they_order),
         cmocka_unit_test(every_message_has_a_trigger),
         cmocka_unit_test(what_is_missing_is_told),
         cmocka_unit_test(the_users_own_line_is_found),

@@ -1,0 +1,70 @@
+/* Marks of programs: from the table to the automaton, and what stands around one in a text. */
+#include "diagnose/program_marks.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "diagnose/programs.h"
+#include "diagnose/talk.h"
+
+static bool add_mark(plim__marks *marks, const char *text, size_t length, size_t program, bool named, char slash) {
+    if (marks->count == PLIM_MARKS || marks->bytes + length + 1 > PLIM_MARK_BYTES) return false;
+    char *to = marks->texts + marks->bytes;
+    marks->items[marks->count++] = (plim__mark){(uint16_t)marks->bytes, (uint8_t)program, named};
+    for (size_t i = 0; i < length; i++) to[i] = text[i] == '/' ? slash : text[i];
+    to[length] = 0;
+    marks->bytes += length + 1;
+    return true;
+}
+
+static bool add_marks(plim__marks *marks, const char *list, size_t program, bool named) {
+    for (const char *at = list ? list : ""; *at;) {
+        size_t length = strcspn(at, " ");
+        if (!add_mark(marks, at, length, program, named, '/')) return false;
+        if (memchr(at, '/', length) && !add_mark(marks, at, length, program, named, '\\')) return false;
+        at += length + (at[length] == ' ');
+    }
+    return true;
+}
+
+bool plim__marks_read(plim__marks *marks) {
+    marks->count = marks->bytes = 0;
+    if (plim__program_count() > PLIM_PROGRAMS) return false;
+    for (size_t i = 0; i < plim__program_count(); i++) {
+        const plim__program *program = plim__program_at(i);
+        if (!add_marks(marks, program->marks, i, false) || !add_marks(marks, program->names, i, true)) return false;
+    }
+    return true;
+}
+
+/* Where the mark began: its letters, with white space between them where it is printed. */
+static const char *mark_start(plim__text before, const char *text) {
+    const char *at = before.end;
+    for (size_t letters = strlen(text); letters && at > before.at;)
+        if (!isspace((unsigned char)*--at)) letters--;
+    return at;
+}
+
+/* "vllm: 0.4.3", "deepspeed==0.9", "- `vLLM` version": one of the packages that somebody has. */
+static bool is_listed(plim__text after) {
+    while (after.at < after.end && strchr(" `*:=|\t\"'", *after.at) && *after.at) after.at++;
+    if (after.at >= after.end) return false;
+    return isdigit((unsigned char)*after.at) || plim__has(after, 10, "version") || plim__has(after, 6, "n/a") ||
+           plim__has(after, 13, "not installed");
+}
+
+void plim__marks_found(const plim__marks *marks, size_t index, plim__program_set *found, plim__text before,
+                       plim__text after) {
+    const plim__mark *mark = &marks->items[index];
+    const char *text = marks->texts + mark->text, *start = mark_start(before, text);
+    bool whole = (size_t)(before.end - start) == strlen(text);
+    if (isalnum((unsigned char)*text) && start > before.at && isalnum((unsigned char)start[-1])) return;
+    uint64_t bit = (uint64_t)1 << mark->program % 64;
+    if (!mark->named) {
+        found->printed[mark->program / 64] |= bit;
+        return;
+    }
+    bool ends = after.at >= after.end || !isalpha((unsigned char)*after.at);
+    uint64_t *set = is_listed(after) ? found->listed : found->named;
+    if (whole && ends) set[mark->program / 64] |= bit;
+}
