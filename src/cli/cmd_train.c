@@ -105,7 +105,7 @@ static void say_notes(struct train *t) {
     plim_trainer_get_stats(t->trainer, &stats);
     if (stats.accumulate > 1 && stats.prevents_split)
         plim__say_note(t->args,
-                       "note: micro-batches of %lld samples give other results than the whole batch of %lld: %s",
+                       "warning: micro-batches of %lld samples give other results than the whole batch of %lld: %s",
                        (long long)stats.micro_batch, (long long)stats.batch, stats.prevents_split);
 }
 

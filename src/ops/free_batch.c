@@ -2,6 +2,7 @@
  *
  *   Reshape(x, [2, 4, 16])        → Reshape(x, [-1, 4, 16])
  *   Expand(x, [2, 1, 16])         → its first size is that of the model's input
+ *   Resize(x, sizes [2, 8, 4, 4]) → the same
  *   LSTM(x, ..., zeros[1, 2, 8])  → without an initial state, which is zeros
  *   Add(x, mask[2, 1, 4, 4])      → Add(x, mask[1, 1, 4, 4]) where all rows are equal
  *   Concat(token[1, 1, 8], x)     → the token for every sample
@@ -132,6 +133,18 @@ static void free_expand(struct work *w, int32_t n) {
     if (made >= 0) w->trial->nodes.items[n].inputs.items[1] = made;
 }
 
+/* A Resize to sizes, the first of which is the batch. */
+static void free_sizes(struct work *w, int32_t n) {
+    const plim__node *node = &w->trial->nodes.items[n];
+    plim__tensor *told = constant_of(w, plim__node_in(node, 3));
+    plim_value out = plim__node_out(node, 0);
+    if (!told || told->dtype != PLIM_I64 || out < 0 || !depends(w, node->inputs.items[0])) return;
+    if (plim__shape_elements(&told->shape) != shape_of(w, out)->rank || plim__tensor_at(told, 0) != (double)w->samples)
+        return;
+    plim_value made = shape_for_batch(w, shape_of(w, out));
+    if (made >= 0) w->trial->nodes.items[n].inputs.items[3] = made;
+}
+
 static bool is_zeros(const plim__tensor *tensor) {
     for (size_t i = 0; i < tensor->bytes; i++)
         if (((const unsigned char *)tensor->data)[i]) return false;
@@ -145,19 +158,21 @@ static void free_states(struct work *w, int32_t n) {
     }
 }
 
-/* Rows for each sample that are all equal: one is enough, since it is broadcast. */
+/* Rows for each sample that are all equal: one is enough, since it is broadcast. Axes of one may stand before the batch. */
 static void free_rows(struct work *w, int32_t n) {
     for (size_t i = 0; i < w->trial->nodes.items[n].inputs.count; i++) {
         plim__tensor *tensor = constant_of(w, w->trial->nodes.items[n].inputs.items[i]);
-        if (w->samples == 1 || !tensor || tensor->shape.rank < 2 || tensor->shape.dims[0] != w->samples) continue;
-        if (plim_dtype_bits(tensor->dtype) % 8) continue;
+        int axis = 0;
+        if (w->samples == 1 || !tensor || tensor->shape.rank < 2 || plim_dtype_bits(tensor->dtype) % 8) continue;
+        while (axis < tensor->shape.rank - 1 && tensor->shape.dims[axis] == 1) axis++;
+        if (axis == tensor->shape.rank - 1 || tensor->shape.dims[axis] != w->samples) continue;
         size_t row = tensor->bytes / (size_t)w->samples;
         bool equal = true;
         for (int64_t k = 1; equal && k < w->samples; k++)
             equal = memcmp(tensor->data, (const char *)tensor->data + (size_t)k * row, row) == 0;
         if (!equal) continue;
         plim__shape shape = tensor->shape;
-        shape.dims[0] = 1;
+        shape.dims[axis] = 1;
         plim_value made = plim_graph_constant(w->trial, NULL, tensor->dtype, shape.rank, shape.dims, tensor->data);
         if (made >= 0) w->trial->nodes.items[n].inputs.items[i] = made;
     }
@@ -192,6 +207,8 @@ static plim_status rewrite(struct work *w) {
             free_expand(w, index);
         else if (is(node, "Concat"))
             free_concat(w, index);
+        else if (is(node, "Resize"))
+            free_sizes(w, index);
         else if (recurrent)
             free_states(w, index);
         else if (broadcasts)

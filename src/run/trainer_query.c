@@ -103,12 +103,11 @@ static plim_status copy_tensors(plim_trainer *t, const plim__instance *instance,
     return PLIM_OK;
 }
 
-static plim_status show_gradients(const plim__instance *instance,
+/* `weight`: of all samples that went into the sums. */
+static plim_status show_gradients(const plim__instance *instance, float weight,
                                   void (*show)(void *, const char *, int, const int64_t *, const float *),
                                   void *context, plim_error *error) {
     const plim__variant *v = instance->variant;
-    float weight = 0;
-    PLIM_TRY(plim__instance_read(instance, v->training->weight, &weight, sizeof weight, error));
     float scale = weight > 0 ? 1 / weight : 0;
     if (v->training->split.combine == PLIM__COMBINE_SUM) scale = 1;
     for (size_t i = 0; i < v->program->loads.count; i++) {
@@ -130,15 +129,30 @@ static plim_status show_gradients(const plim__instance *instance,
     return PLIM_OK;
 }
 
+/* Runs all samples, as many at once as the instance takes; *weight is that of all of them. */
 static plim_status run_without_update(plim_trainer *t, const plim__instance *instance, const plim_batch *batch,
-                                      plim_error *error) {
+                                      float *weight, plim_error *error) {
     PLIM_TRY(copy_tensors(t, instance, error));
     instance->runner->no_update = true;
     instance->runner->tick = (uint64_t)t->progress.updates;
-    instance->runner->sample = 0;
-    bool finite; /* gradients of other numbers are shown, too */
-    PLIM_TRY(plim__trainer_feed(instance, batch, 0, &finite, error));
-    return plim__runner_run(instance->runner, error);
+    *weight = 0;
+    for (int64_t from = 0; from < batch->count; from += instance->variant->samples) {
+        float part = 0;
+        bool finite; /* gradients of other numbers are shown, too */
+        instance->runner->first = from == 0;
+        instance->runner->sample = from;
+        PLIM_TRY(plim__trainer_feed(instance, batch, from, &finite, error));
+        PLIM_TRY(plim__runner_run(instance->runner, error));
+        PLIM_TRY(plim__instance_read(instance, instance->variant->training->weight, &part, sizeof part, error));
+        *weight += part;
+    }
+    return PLIM_OK;
+}
+
+/* The whole batch at once, unless parts of it were asked for: a file may be for the samples of one part only. */
+static int64_t samples_at_once(const plim_trainer *t, const plim_batch *batch) {
+    int64_t runs = t->plan->request.accumulate;
+    return runs > 1 && batch->count % runs == 0 ? batch->count / runs : batch->count;
 }
 
 /* Before they are taken: whether a budget has room for these bytes beside what is there. */
@@ -170,7 +184,8 @@ static plim_status compute_gradients(plim_trainer *t, const plim_batch *batch,
                                      void (*show)(void *, const char *, int, const int64_t *, const float *),
                                      void *context, plim_error *error) {
     const plim__training_plan *plan = t->plan;
-    plim__training_options training = plim__request_training(&plan->request, batch->count, true);
+    plim__training_options training = plim__request_training(&plan->request, samples_at_once(t, batch), true);
+    float weight = 0;
     plim__variant *v;
     plim__instance instance = {0};
     plim__arena arena = {0};
@@ -183,8 +198,8 @@ static plim_status compute_gradients(plim_trainer *t, const plim_batch *batch,
         status = plim__arena_reserve(&arena, target.device->memory, v->plan->persistent_bytes,
                                      plim__variant_transient_bytes(v), error);
     if (status == PLIM_OK) status = plim__instance_start(&instance, v, &arena, error);
-    if (status == PLIM_OK) status = run_without_update(t, &instance, batch, error);
-    if (status == PLIM_OK) status = show_gradients(&instance, show, context, error);
+    if (status == PLIM_OK) status = run_without_update(t, &instance, batch, &weight, error);
+    if (status == PLIM_OK) status = show_gradients(&instance, weight, show, context, error);
     plim__instance_stop(&instance);
     plim__variant_free(v);
     plim__arena_release(&arena);

@@ -171,6 +171,30 @@ class Twice(nn.Module):
         return self.f(x.mean(1)) - self.mean * x.mean(1)
 
 
+class Partly(nn.Module):
+    """A table that is read as it is, and whose squares the exporter computes."""
+
+    def __init__(self):
+        super().__init__()
+        self.f, self.book = nn.Linear(4, 3), nn.Parameter(torch.randn(5, 3))
+
+    def forward(self, x):
+        z = self.f(x)
+        return torch.softmax(2 * z @ self.book.t() - (self.book * self.book).sum(-1), -1) @ self.book
+
+
+class Pyramid(nn.Module):
+    """A smaller image is made larger again, to sizes that are part of the file."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.f = nn.Conv2d(1, 2, 3, padding=1), nn.Conv2d(2, 2, 3, 2, 1), nn.Conv2d(2, 1, 1)
+
+    def forward(self, x):
+        x = torch.tanh(self.a(x))
+        return self.f(x + F.interpolate(self.b(x), size=x.shape[-2:], mode="nearest"))
+
+
 def run(module, x, y):
     module.train()
     optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
@@ -241,6 +265,8 @@ def cases():
         "recurrent": lambda: make("recurrent", Recurrent(), torch.randn(count, 4, 3)),
         "computed": lambda: make("computed", Computed(), torch.randn(count, 64, 3)),
         "stochastic": lambda: make("stochastic", Stochastic(), torch.randn(count, 3, 6), optimize=False),
+        "partly": lambda: make("partly", Partly(), torch.randn(count, 4)),
+        "pyramid": lambda: make("pyramid", Pyramid(), torch.randn(count, 1, 6, 6), baked=True),
         "twice": lambda: make("twice", Twice(), torch.randn(count, 3, 4), optimize=False),
     }
 

@@ -179,6 +179,17 @@ static void parameters_beside_computed_ones_are_apart_again(void **state) {
     plim_graph_free(g);
 }
 
+/* A parameter that is trained where it is read, while a constant that was computed from it stays: never without a word. */
+static void constants_that_were_computed_from_trained_parameters_are_said(void **state) {
+    (void)state;
+    plim_graph *g = load("partly");
+    const char *lost = remark_of(g, PLIM_REMARK_LOST);
+    assert_non_null(lost);
+    assert_non_null(strstr(lost, "computed constants from 1 parameter that is trained elsewhere"));
+    assert_non_null(strstr(lost, "is missing: book; torch.onnx.export("));
+    plim_graph_free(g);
+}
+
 static void recurrent_layers_have_the_weights_of_the_module_again(void **state) {
     (void)state;
     trains_as_pytorch("recurrent", NULL);
@@ -250,6 +261,41 @@ static void a_baked_batch_trains_with_another_one(void **state) {
     assert_true(baked.freed);
     plim_graph_free(g);
     trains_as_pytorch("baked", NULL);
+    trains_as_pytorch("pyramid", NULL); /* sizes of a Resize hold the batch */
+}
+
+/* A model for two samples and no others: gradients of four are the mean of those of its parts. */
+static void sum_gradients(void *context, const char *name, int rank, const int64_t *dims, const float *values) {
+    double *sum = context;
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++) count *= dims[i];
+    if (strcmp(name, "a.weight") != 0) return;
+    for (int64_t i = 0; i < count; i++) *sum += (double)values[i] * (double)(i + 1);
+}
+
+static void gradients_of_parts_are_those_of_the_whole_batch(void **state) {
+    (void)state;
+    static float x[MOST], y[MOST];
+    struct numbers numbers = open_numbers(path_of("baked", ".safetensors"));
+    assert_non_null(read_tensor(&numbers, "x", x, sizeof x));
+    assert_non_null(read_tensor(&numbers, "y", y, sizeof y));
+    double sums[2] = {0, 0};
+    for (int64_t parts = 1; parts <= 2; parts++) {
+        plim_graph *g = load("baked");
+        plim_error error = {0};
+        plim_baked_batch baked;
+        plim_trainer *trainer;
+        if (parts == 1) must(plim_graph_free_batch(g, &baked, &error), &error);
+        plim_trainer_options o = {.batch = BATCH, .accumulate = parts, .loss = plim_loss_default(PLIM_LOSS_MSE)};
+        must(plim_trainer_create(g, &o, &trainer, &error), &error);
+        plim_batch batch = {.count = BATCH, .inputs = {x}, .target = y};
+        must(plim_trainer_gradients(trainer, &batch, sum_gradients, &sums[parts - 1], &error), &error);
+        plim_trainer_free(trainer);
+        plim_graph_free(g);
+    }
+    assert_true(fabs(sums[0]) > 1e-3);
+    assert_true(fabs(sums[0] - sums[1]) <= 1e-5 * fabs(sums[0]));
+    close_numbers(&numbers);
 }
 
 static void trained_batch_norms_that_were_folded_are_said_to_be_lost(void **state) {
@@ -379,10 +425,12 @@ int main(void) {
         cmocka_unit_test(a_name_that_the_exporter_used_twice_is_refused_with_the_remedy),
         cmocka_unit_test(reshaped_parameters_have_their_shape_again),
         cmocka_unit_test(parameters_beside_computed_ones_are_apart_again),
+        cmocka_unit_test(constants_that_were_computed_from_trained_parameters_are_said),
         cmocka_unit_test(recurrent_layers_have_the_weights_of_the_module_again),
         cmocka_unit_test(rows_for_padding_stay_and_tied_weights_are_one),
         cmocka_unit_test(buffers_stay_and_scalars_are_trained),
         cmocka_unit_test(a_baked_batch_trains_with_another_one),
+        cmocka_unit_test(gradients_of_parts_are_those_of_the_whole_batch),
         cmocka_unit_test(trained_batch_norms_that_were_folded_are_said_to_be_lost),
         cmocka_unit_test(one_bias_of_a_recurrent_layer_of_keras_is_trained_once),
         cmocka_unit_test(what_is_lost_of_a_model_of_keras_is_said_by_layer),

@@ -102,19 +102,52 @@ static plim_status check_types(plim__restoring *r) {
     return PLIM_OK;
 }
 
-/* Values that a parameter has taken the place of. */
+/* Parameters that are trained where they are read, and that a constant was computed from which nodes read as well. */
+static void find_partly(const plim__restoring *r, const plim__value *value, plim__name_list *partly, plim__map *seen) {
+    int64_t at = plim__map_get(&r->folded, value->name, -1);
+    char name[PLIM__NAME_SIZE];
+    for (const char *text = at >= 0 ? r->provenance->values.items[at].folded : NULL;
+         text && plim__quoted_next(&text, name);) {
+        int64_t listed = plim__restoring_target(r, name);
+        bool found = listed >= 0 && r->fates[listed] == PLIM__FATE_FOUND &&
+                     r->signature.items.items[listed].kind == PLIM__LISTED_PARAMETER;
+        if (!found || plim__map_get(seen, name, 0)) continue;
+        plim__name_list_add(partly, name);
+        (void)plim__map_put(seen, name, 1); /* without memory a name is said twice */
+    }
+}
+
+static plim_status note_partly(plim__restoring *r, plim__name_list *partly) {
+    if (partly->count == 0) return PLIM_OK;
+    return plim__graph_remark(r->g, PLIM_REMARK_LOST,
+                              "the exporter computed constants from %zu parameter%s that %s trained elsewhere: these "
+                              "stay as they are, and their part of the gradient is missing: %s; " PLIM__KEEP,
+                              partly->count, partly->count == 1 ? "" : "s", partly->count == 1 ? "is" : "are",
+                              plim__name_list_text(partly));
+}
+
+/* Values that a parameter has taken the place of; those that are still read are said. */
 static plim_status drop_folded(plim__restoring *r) {
     int32_t *uses = plim__graph_uses(r->g);
     if (!uses) return plim__fail_memory(r->error, "the uses of values", r->g->values.count * sizeof *uses);
+    plim__name_list partly = {0};
+    plim__map seen = {0};
     for (size_t v = 0; v < r->g->values.count; v++) {
         plim__value *value = &r->g->values.items[v];
-        if (value->role != PLIM__ROLE_FOLDED || uses[v]) continue;
+        if (value->role != PLIM__ROLE_FOLDED) continue;
+        if (uses[v]) {
+            find_partly(r, value, &partly, &seen);
+            continue;
+        }
         plim__tensor_release(value->tensor);
         value->tensor = NULL;
         value->kind = PLIM__VALUE_CONSTANT;
     }
     plim__free(uses);
-    return PLIM_OK;
+    plim_status status = note_partly(r, &partly);
+    plim__name_list_free(&partly);
+    plim__map_free(&seen);
+    return status;
 }
 
 /* --- what is lost --------------------------------------------------------------------------------------------------- */
