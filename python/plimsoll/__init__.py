@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ._errors import (BudgetError, CorruptError, DtypeError, Error, ExportError, FileError, InvalidError,
                           NoMemoryError, NotFoundError, NumericError, ShapeError, SizeOverflowError, UnsupportedError)
     from ._explain import Explanation, explain
+    from ._files import export, load
     from ._fit import Prediction, fit
     from ._plan import Plan
     from ._run import History
@@ -29,6 +30,7 @@ _HOME = {
     "_trainer": ("Trainer",),
     "_plan": ("Plan",),
     "_run": ("History",),
+    "_files": ("export", "load"),
     "_fit": ("fit", "Prediction"),
 }
 _OF = {name: home for home, names in _HOME.items() for name in names}

@@ -47,6 +47,8 @@ class Converted(Sequences):
     def __init__(self, model):
         self.model, self.graph = model, _native.Graph()
         self.back: Dict[str, Tuple[Any, Callable]] = {}
+        self.shapes: Dict[str, Tuple[int, ...]] = {}  # of parameters in the graph
+        self.layers: Dict[str, Any] = {}  # those that have weights
         self.frozen: List[str] = []
         self.made: Dict[int, Any] = {}
         self.last_activation: Optional[str] = None
@@ -139,6 +141,7 @@ class Converted(Sequences):
             return self.made[id(variable)]
         value = self.graph.parameter(name, array)
         self.back[name] = (variable, back or (lambda a: a))
+        self.shapes[name], self.layers[layer.name] = array.shape, layer
         if not layer.trainable or not trained:
             self.frozen.append(name)
         self.made[id(variable)] = value
@@ -277,6 +280,26 @@ class Converted(Sequences):
             inputs.append(self._weight(layer, layer.beta, "beta"))
         made = self.graph.node("LayerNormalization", None, inputs, 1, axis=-1, epsilon=float(layer.epsilon))[0]
         return Value(self.graph, value.rank, last=made)
+
+    def _convert_GroupNormalization(self, layer, value):
+        axis = layer.axis[0] if isinstance(layer.axis, (list, tuple)) else layer.axis
+        if axis not in (-1, value.rank - 1) or not layer.scale or not layer.center or value.dims[-1] is None:
+            raise UnsupportedError("GroupNormalization '%s' is supported over the last axis, with scale and center"
+                                   % layer.name)
+        groups, source = int(value.dims[-1]) if layer.groups == -1 else int(layer.groups), value.first()
+        apart = self.graph.constant(None, np.asarray([0, groups, -1], np.int64))
+        parts = [self.graph.node("Reshape", None, [source, apart], 1)[0], self.graph.constant(None, np.ones(groups, "f4")),
+                 self.graph.constant(None, np.zeros(groups, "f4"))]
+        made = self.graph.node("InstanceNormalization", None, parts, 1, epsilon=float(layer.epsilon))[0]
+        made = self.graph.node("Reshape", None, [made, self.graph.node("Shape", None, [source], 1)[0]], 1)[0]
+        beside = lambda a: a.reshape((-1,) + (1,) * (value.rank - 2))  # noqa: E731
+        for op, variable, name in (("Mul", layer.gamma, "gamma"), ("Add", layer.beta, "beta")):
+            made = self.graph.node(op, None, [made, self._weight(layer, variable, name, beside)], 1)[0]
+        return Value(self.graph, value.rank, first=made)
+
+    def _convert_PReLU(self, layer, value):
+        slope = self._weight(layer, layer.alpha, "alpha")
+        return Value(self.graph, value.rank, last=self.graph.node("PRelu", None, [value.last(), slope], 1)[0])
 
     def _convert_Activation(self, _layer, value):
         return value

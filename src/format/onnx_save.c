@@ -13,6 +13,7 @@
 
 #include "core/arguments.h"
 #include "core/file.h"
+#include "core/str.h"
 #include "format/onnx.h"
 #include "format/onnx_wire.h"
 #include "graph/graph.h"
@@ -44,6 +45,7 @@ typedef struct saver {
     void *chunk;                  /* for what is read on its way */
     const plim__weights *changed; /* NULL for none */
     size_t *indices;              /* of each value in `changed`; NULL likewise */
+    plim__str listed;             /* which values are parameters, where the file must say it */
 } saver;
 
 static void put(sink *out, const void *bytes, size_t size) {
@@ -338,7 +340,8 @@ static void put_graph(sink *out, const saver *s, const void *what) {
     for (size_t i = 0; i < g->outputs.count; i++)
         put_nested(out, 12, put_value, s, &g->values.items[g->outputs.items[i]]);
     put_value_infos(out, s);
-    if (g->info.signature) put_property(out, 16, PLIM__KEY_SIGNATURE, g->info.signature);
+    const char *signature = g->info.signature ? g->info.signature : s->listed.data;
+    if (signature) put_property(out, 16, PLIM__KEY_SIGNATURE, signature);
 }
 
 static void put_opset(sink *out, const char *domain, int64_t version) {
@@ -427,6 +430,34 @@ static plim_status choose_weights(saver *s, plim_error *error) {
     return status;
 }
 
+/* A graph that a program made has constants and parameters; in a file both are initializers. Where there are constants that a
+ * reader could take for weights, parameters are listed as PyTorch's exporter does it. Graphs of files stay as they are. */
+static plim_status list_parameters(saver *s, plim_error *error) {
+    const plim_graph *g = s->g;
+    bool doubt = false;
+    if (g->info.signature || g->info.producer_name) return PLIM_OK;
+    for (size_t v = 0; v < g->values.count; v++) {
+        const plim__value *value = &g->values.items[v];
+        doubt |=
+            s->written[v] && value->kind == PLIM__VALUE_CONSTANT && value->dtype == PLIM_F32 && value->shape.rank > 0;
+    }
+    bool *statistics = doubt ? plim__alloc_zero(g->values.count, sizeof *statistics) : NULL;
+    if (!statistics) return doubt ? plim__fail_memory(error, "a list of parameters", g->values.count) : PLIM_OK;
+    for (size_t n = 0; n < g->nodes.count; n++)
+        for (size_t i = 3; i < 5 && strcmp(g->nodes.items[n].op_name, "BatchNormalization") == 0; i++) {
+            plim_value v = plim__node_in(&g->nodes.items[n], i);
+            if (v >= 0) statistics[v] = true;
+        }
+    plim__str_add(&s->listed, "\n# inputs\n");
+    for (size_t v = 0; v < g->values.count; v++)
+        if (s->written[v] && g->values.items[v].kind == PLIM__VALUE_PARAMETER)
+            plim__str_addf(&s->listed, "p_%zu: %s target='%s'\n", v, statistics[v] ? "BUFFER" : "PARAMETER",
+                           g->values.items[v].name);
+    plim__str_add(&s->listed, "\n# outputs\n");
+    plim__free(statistics);
+    return s->listed.failed ? plim__fail_memory(error, "a list of parameters", s->listed.length) : PLIM_OK;
+}
+
 /* Gives every large weight its place in the external data. */
 static void place_external(saver *s) {
     uint64_t at = 0;
@@ -502,6 +533,7 @@ plim_status plim__onnx_save_limited(const plim_graph *graph, const plim__weights
     PLIM_TRY(plim_graph_status(graph, error));
     saver s = {.g = graph, .changed = changed};
     plim_status status = choose_weights(&s, error);
+    if (status == PLIM_OK) status = list_parameters(&s, error);
     if (status == PLIM_OK) {
         sink counter = {.error = error};
         put_model(&counter, &s);
@@ -509,6 +541,7 @@ plim_status plim__onnx_save_limited(const plim_graph *graph, const plim__weights
         if (status == PLIM_OK)
             status = counter.count > limit ? save_external(&s, path, limit, error) : write_model(&s, path, error);
     }
+    plim__str_free(&s.listed);
     plim__free(s.written);
     plim__free(s.offsets);
     plim__free(s.chunk);

@@ -37,7 +37,16 @@ static plim_value scaled(plim_graph *g, plim_value x, double factor) {
     return y;
 }
 
-/* running' = momentum · running + (1 - momentum) · batch. The variance is the unbiased one, as in PyTorch. */
+/* PyTorch's running variance is the unbiased one, that of Keras 3 the population's; Keras calls it moving_variance. */
+static double variance_correction(const plim_graph *g, plim_value statistic, double count) {
+    static const char keras[] = "moving_variance";
+    const char *name = g->values.items[statistic].name;
+    size_t length = name ? strlen(name) : 0;
+    if (length >= sizeof keras - 1 && strcmp(name + length - (sizeof keras - 1), keras) == 0) return 1;
+    return count > 1 ? count / (count - 1) : 1;
+}
+
+/* running' = momentum · running + (1 - momentum) · batch. */
 static void running(plim_graph *g, plim_value old, plim_value batch, double momentum, double correction,
                     plim_value to) {
     if (to < 0) return;
@@ -112,7 +121,7 @@ static plim_status train_batch_norm(plim_graph *g, int32_t n, plim_error *error)
     plim__node_add_output(g, n, mean);
     plim__node_add_output(g, n, variance);
     running(g, in[3], mean, momentum, 1, out[1]);
-    running(g, in[4], variance, momentum, count > 1 ? count / (count - 1) : 1, out[2]);
+    running(g, in[4], variance, momentum, variance_correction(g, in[4], count), out[2]);
     if (g->failure.status == PLIM_OK) take_activation(g, n);
     return plim_graph_status(g, error);
 }

@@ -212,6 +212,8 @@ plim__tensor *plim__graph_constant_tensor(const plim_graph *g, plim_value value)
  * graph, `to` takes its name over, so that users still find it. */
 plim_status plim__graph_replace(plim_graph *g, plim_value from, plim_value to);
 plim_status plim__graph_swap_names(plim_graph *g, plim_value a, plim_value b);
+/* Gives a value a name that no other has. */
+plim_status plim__graph_rename(plim_graph *g, plim_value value, const char *name);
 /* How many live nodes and graph outputs use each value: an array of values.count (plim__free it). */
 int32_t *plim__graph_uses(const plim_graph *g);
 /* The only live node that uses the value; -1 when there are none, several, or it is a graph output. */

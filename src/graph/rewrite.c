@@ -14,6 +14,18 @@ plim_status plim__graph_swap_names(plim_graph *g, plim_value from, plim_value to
     return PLIM_OK;
 }
 
+plim_status plim__graph_rename(plim_graph *g, plim_value value, const char *name) {
+    char *copy = plim__strdup(name);
+    if (!copy || !plim__map_put(&g->names, copy, value)) {
+        plim__free(copy);
+        return plim__graph_fail(g, PLIM_NO_MEMORY, "out of memory while rewriting the graph");
+    }
+    plim__map_remove(&g->names, g->values.items[value].name);
+    plim__free(g->values.items[value].name);
+    g->values.items[value].name = copy;
+    return PLIM_OK;
+}
+
 plim_status plim__graph_replace(plim_graph *g, plim_value from, plim_value to) {
     plim__graph_reread(g, from, to);
     bool output = false;

@@ -57,7 +57,8 @@ def lstm():
     weights = {i.name for i in file.graph.initializer}
     train(model, x, y)
     kernel, recurrent, one = (w.numpy() for w in cell.trainable_weights)
-    after = {node.input[1]: gates(kernel), node.input[2]: gates(recurrent), node.input[3]: gates(one[None])[:, :, 0],
+    before = next(n for n in file.graph.node if node.input[0] in n.output).name.rsplit("/", 1)[0]  # names that the reader gives them
+    after = {before + "/kernel": gates(kernel), before + "/recurrent_kernel": gates(recurrent), before + "/bias": gates(one[None])[:, :, 0],
              product.input[1]: dense.kernel.numpy(), [n for n in bias.input if n in weights and n != product.input[1]][0]: dense.bias.numpy()}
     save_file({"x": x, "y": y, **{"after:" + k: np.ascontiguousarray(v) for k, v in after.items()}}, os.path.join(HERE, "keras_lstm.safetensors"))
 

@@ -4,7 +4,7 @@
  *   .../norm_2/mul reads norm_1's      equal tensors were merged: of one number, they are the scales and biases of two layers
  *   .../dense_1/MatMul without a bias  a bias of zeros was removed, or the layer has none: the file is the same
  *   LSTM with B = [bias, 0]            Keras has one bias where ONNX adds two: the second one is no parameter
- *   const_fold_opt__12                 a number that was computed, as the bound of a loop
+ *   const_fold_opt__12                 a number that was computed, as the bound of a loop; or a weight without its layer's name
  */
 #include <stdio.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static plim_status note_norms(plim_graph *g, plim_error *error) {
         status =
             plim__graph_remark(g, PLIM_REMARK_LOST,
                                "the exporter folded %zu batch norm%s away: %s; no option of Keras's exporter keeps "
-                               "them (LayerNormalization and GroupNormalization stay)",
+                               "them: plimsoll.export(model, path) of the Python package does",
                                norms.list.count, norms.list.count == 1 ? "" : "s", plim__name_list_text(&norms.list));
     listed_free(&norms);
     return status;
@@ -127,8 +127,8 @@ static plim_status note_biases(plim_graph *g, plim_error *error) {
     size_t count = layers.list.count;
     if (status == PLIM_OK && count)
         status = plim__graph_remark(g, PLIM_REMARK_DOUBT,
-                                    "%zu layer%s no bias to train: %s; Keras's exporter removes biases of zeros (a "
-                                    "bias_initializer other than zeros, or a trained model, keeps them)",
+                                    "%zu layer%s no bias to train: %s; Keras's exporter removes biases of zeros; "
+                                    "plimsoll.export(model, path) of the Python package keeps them",
                                     count, count == 1 ? " has" : "s have", plim__name_list_text(&layers.list));
     listed_free(&layers);
     return status;
@@ -240,19 +240,63 @@ static plim_status split_biases(plim_graph *g, plim_error *error) {
     return PLIM_OK;
 }
 
-/* Numbers that tf2onnx computed, as the bounds of its loops: they are known when shapes are inferred. */
+/* Numbers that tf2onnx computed or TensorFlow has as constants, as the bounds of loops: they are known when shapes are
+ * inferred. */
 static void fix_numbers(plim_graph *g) {
-    static const char computed[] = "const_fold_opt__";
+    static const char computed[] = "const_fold_opt__", constant[] = "/Const:0";
     for (size_t v = 0; v < g->values.count; v++) {
         plim__value *value = &g->values.items[v];
-        if (value->kind == PLIM__VALUE_PARAMETER && value->shape.rank == 0 &&
-            strncmp(value->name, computed, sizeof computed - 1) == 0)
+        if (value->kind != PLIM__VALUE_PARAMETER || value->shape.rank != 0) continue;
+        const char *end = strstr(value->name, constant);
+        if (strncmp(value->name, computed, sizeof computed - 1) == 0 || (end && end[sizeof constant - 1] == 0))
             value->kind = PLIM__VALUE_CONSTANT;
     }
 }
 
+/* --- names ------------------------------------------------------------------------------------------------------------- */
+
+/* What a tensor is to the node that reads it as input i; NULL where that says nothing. */
+static const char *word_of(const plim__node *node, size_t i, bool *recurrent) {
+    static const char *const products[] = {"MatMul", "Gemm", "Conv", "ConvTranspose"}, *const loops[] = {"LSTM", "GRU",
+                                                                                                         "RNN"};
+    static const char *const words[] = {NULL, "kernel", "recurrent_kernel", "bias"};
+    *recurrent = false;
+    for (size_t k = 0; k < sizeof loops / sizeof *loops; k++) *recurrent |= plim__match_op(node, loops[k]);
+    if (*recurrent) return i < sizeof words / sizeof *words ? words[i] : NULL;
+    for (size_t k = 0; k < sizeof products / sizeof *products; k++)
+        if (plim__match_op(node, products[k])) return i == 1 ? "kernel" : i == 2 ? "bias" : NULL;
+    return NULL;
+}
+
+/* The layer that a node is of: by its name, of a recurrent one by that of the node before it. */
+static bool reader_layer(const plim_graph *g, const plim__node *node, bool recurrent, char name[PLIM__NAME_SIZE]) {
+    if (!recurrent) return node->name && strchr(node->name, '/') && copy_name(node->name, strlen(node->name), name);
+    plim_value x = plim__node_in(node, 0);
+    int32_t before = x < 0 ? -1 : g->values.items[x].producer;
+    return before >= 0 && layer_name(&g->nodes.items[before], name);
+}
+
+/* Weights that tf2onnx computed have no layer in their names: const_fold_opt__24, W0__30. */
+static plim_status name_weights(plim_graph *g, plim_error *error) {
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        for (size_t i = 1; !node->dead && i < node->inputs.count && i < 4; i++) {
+            char layer[PLIM__NAME_SIZE], name[PLIM__NAME_SIZE + 32];
+            bool recurrent;
+            plim_value v = node->inputs.items[i];
+            const char *word = is_parameter(g, v) ? word_of(node, i, &recurrent) : NULL;
+            if (!word || strchr(g->values.items[v].name, '/') || !reader_layer(g, node, recurrent, layer)) continue;
+            int length = snprintf(name, sizeof name, "%s/%s", layer, word);
+            if (length > 0 && (size_t)length < sizeof name && plim_graph_find(g, name) < 0)
+                PLIM_TRY(plim__graph_rename(g, v, name));
+        }
+    }
+    return plim_graph_status(g, error);
+}
+
 plim_status plim__export_restore_keras(plim_graph *g, plim_error *error) {
     fix_numbers(g);
+    PLIM_TRY(name_weights(g, error));
     PLIM_TRY(split_biases(g, error));
     PLIM_TRY(split_merged(g, error));
     PLIM_TRY(note_norms(g, error));
