@@ -18,8 +18,8 @@ def model(name, *shape, tokens=0):
     """The layers between an input of this shape and the output; with `tokens` the input is numbers below it."""
     def note(build):
         def make():
-            x = keras.Input(shape, dtype="int32" if tokens else "float32")
-            draw = (lambda n, g: g.integers(0, tokens, (n,) + shape).astype(np.int32)) if tokens else (lambda n, g: g.standard_normal((n,) + shape).astype(np.float32))
+            x = keras.Input(shape, dtype="int64" if tokens else "float32")
+            draw = (lambda n, g: g.integers(0, tokens, (n,) + shape).astype(np.int64)) if tokens else (lambda n, g: g.standard_normal((n,) + shape).astype(np.float32))
             made = keras.Model(x, build(x))
             made(draw(2, np.random.default_rng(0)))  # export asks for a model that has been called
             return made, draw

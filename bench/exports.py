@@ -1,17 +1,20 @@
 """Exports of today's frameworks train the network that the user wrote.
 
-usage: exports.py make FOLDER [--only GLOB] [--jobs N]            exports models and writes what PyTorch computes beside them
-       exports.py check PLIMSOLL FOLDER [--only GLOB] [--form F]  trains the exported files and compares; exits 1 below the bars
+usage: exports.py make FOLDER [--only GLOB] [--minutes M]
+           exports models, and writes what the framework computes beside them; goes on where an earlier call stopped
+       exports.py check PLIMSOLL FOLDER [--only GLOB] [--form F] [--results FILE] [--minutes M]
+           trains the exported files and compares; prints the table; exits 1 below the bars, 2 when stopped before its end
 
 `make` runs each model in a process of its own, and needs torch, onnx, onnxscript, onnxruntime, and what the models need
-(torchvision, timm, transformers, keras); `check` needs numpy. Forms of a PyTorch model:
+(torchvision, timm, transformers); with --only 'keras.*' tensorflow, keras and tf2onnx instead. `check` needs numpy. With --results
+one table comes out of several calls, as long as the program is the same. Forms of a PyTorch model:
 
   default      torch.onnx.export(model.eval(), args, path, dynamic_shapes=...): what people do
   baked        the same without dynamic_shapes: a batch of 2 is part of the file; trained with a batch of 4
   recommended  torch.onnx.export(model.train(), args, path, dynamic_shapes=..., optimize=False)
 
-A model of Keras has one form: model.export(path, format="onnx"), with TensorFlow. Its file has other names and layouts than the
-model: tensors are matched by their numbers and layers.
+A model of Keras has two: default is model.export(path, format="onnx") with TensorFlow, recommended is plimsoll.export(model, path).
+Their files have other layouts than the model, and the first has other names: tensors go back as plimsoll.load takes them.
 
 Compared are: the outputs with onnxruntime's (1e-5 of the largest), the names of what is trained with the framework's
 parameters, the gradients of the first batch (1e-4 of the largest entry of each, or the framework's own rounding: ten times what
@@ -32,6 +35,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -204,6 +208,37 @@ def keras_train(model, start, x, y, rate):
     return first, gradients, {v.path: v.numpy().copy() for v in model.variables}
 
 
+def keras_export(model, path, form, report):
+    """Writes one form, and how the tensors of the trained file become the model's variables: indices into each, found by name."""
+    try:
+        import plimsoll
+        from plimsoll import _files, _native
+    except ImportError:
+        plimsoll = None
+    try:
+        if form == "default":
+            model.export(path, format="onnx", verbose=False)
+        elif plimsoll:
+            plimsoll.export(model, path)
+        else:
+            raise ImportError("the Python package of plimsoll is not installed")
+    except Exception as e:
+        report[form] = "not exported: " + str(e).strip().splitlines()[0][:150]
+        return {}
+    report[form] = "exported"
+    if not plimsoll:
+        return {}
+    trainer = _native.Trainer(_native.Graph.load(path), batch=BATCH, loss="mse", optimizer="sgd", threads=1, **({} if form == "default" else {"loss_output": "output"}))
+    shapes = {name: shape for name, role, _, shape in trainer.tensors() if role != "optimizer"}
+    trainer.close()
+    places = {}
+    for name, found in _files.keras_places(model, shapes).items():
+        for variable, turn in found:  # 1, 2, 3 ... : a sign tells what is negated
+            places["%s:place:%s" % (form, variable.path)] = turn(np.arange(1, int(np.prod(shapes[name])) + 1, dtype=np.float64).reshape(shapes[name])).astype(np.int64)
+            places["%s:name:%s" % (form, variable.path)] = np.array(name)
+    return places
+
+
 def keras_make_one(folder, name):
     sys.path.insert(0, HERE)
     import export_keras
@@ -215,19 +250,21 @@ def keras_make_one(folder, name):
     expected = model(x[:BATCH], training=False).numpy()
     y = generator.standard_normal((BATCH * STEPS,) + expected.shape[1:]).astype(np.float32)
     os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, "default.onnx")
-    report = {"name": name, "default": "exported", "baked": "no such form", "recommended": "no such form"}
-    try:
-        model.export(path, format="onnx", verbose=False)
-        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    report, places = {"name": name, "baked": "no such form"}, {}
+    for form in ("default", "recommended"):
+        path = os.path.join(folder, form + ".onnx")
+        if os.path.exists(path):
+            os.remove(path)
+        places.update(keras_export(model, path, form, report))
+    np.save(os.path.join(folder, "runtime.npy"), expected)
+    if report["default"] == "exported":
+        session = onnxruntime.InferenceSession(os.path.join(folder, "default.onnx"), providers=["CPUExecutionProvider"])
         np.save(os.path.join(folder, "runtime.npy"), session.run(None, {session.get_inputs()[0].name: x[:BATCH]})[0])
-    except Exception as e:
-        report["default"] = "not exported: " + str(e).strip().splitlines()[0][:150]
     start = [v.numpy().copy() for v in model.variables]
     nudge = [v * (1 + np.float32(6e-8) * np.sign(generator.standard_normal(v.shape)).astype(np.float32)) if v.ndim > 1 else v for v in start]
     loss, gradients, after = keras_train(model, start, x, y, RATES[0])
     _, gradients2, after2 = keras_train(model, nudge, x, y, RATES[0])
-    out = {"rate": np.array(RATES[0]), "loss": np.array(loss), "names": np.array(sorted(gradients)), "tied": np.array("[]"), "eval": expected}
+    out = {"rate": np.array(RATES[0]), "loss": np.array(loss), "names": np.array(sorted(gradients)), "tied": np.array("[]"), "eval": expected, **places}
     for k, g in gradients.items():
         out["grad:" + k], out["grad-noise:" + k] = g, np.abs(g - gradients2[k]).max(initial=0)
     for v, value in zip(model.variables, start):
@@ -239,24 +276,60 @@ def keras_make_one(folder, name):
     json.dump(report, open(os.path.join(folder, "report.json"), "w"))
 
 
-def make(options):
+def libraries():
+    """What models need, loaded before the processes that export them are made: it takes longer than most exports."""
+    import onnxruntime  # noqa: F401
+    import onnxscript  # noqa: F401
+    import torch
     sys.path.insert(0, HERE)
     import export_models
-    names = [n for n in list(export_models.MODELS) + KERAS if fnmatch.fnmatch(n, options.only)]
+    import export_modules  # noqa: F401
+    torch.set_num_threads(1)
+    try:
+        export_models.need_torchvision()
+        import transformers.modeling_utils  # noqa: F401
+    except ImportError:
+        pass
+    return list(export_models.MODELS)
+
+
+def make_apart(function, folder, name):
+    """Makes one model in a process of its own, which writes to its log; returns its number."""
+    os.makedirs(folder, exist_ok=True)
+    sys.stdout.flush()
+    child = os.fork()
+    if child:
+        return child
+    log = os.open(os.path.join(folder, "log.txt"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(log, 1), os.dup2(log, 2)
+    code = 1
+    try:
+        function(folder, name)
+        code = 0
+    except BaseException:
+        import traceback
+        traceback.print_exc()
+    sys.stdout.flush(), sys.stderr.flush()
+    os._exit(code)
+
+
+def make(options):
+    """Keras and PyTorch need not be installed in one environment: each makes its own models."""
+    begin, keras = time.monotonic(), options.only.startswith("keras.")
+    names = [n for n in (KERAS if keras else libraries()) if fnmatch.fnmatch(n, options.only)]
     running = []
     for name in names:
         folder = os.path.join(options.folder, name)
         if os.path.exists(os.path.join(folder, "report.json")) and not options.again:
             continue
+        if time.monotonic() - begin > 60 * options.minutes:
+            print("stopped after %g minutes: the same call goes on" % options.minutes)
+            break
         while len(running) >= options.jobs:
-            running[0][1].wait()
-            running.pop(0)
-        os.makedirs(folder, exist_ok=True)
-        log = open(os.path.join(folder, "log.txt"), "w")
-        command = [sys.executable, os.path.abspath(__file__), "make-one", options.folder, "--only", name]
-        running.append((name, subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ, OMP_NUM_THREADS="1"))))
-    for name, process in running:
-        process.wait()
+            os.waitpid(running.pop(0), 0)
+        running.append(make_apart(keras_make_one if keras else make_one, folder, name))
+    for child in running:
+        os.waitpid(child, 0)
     for name in names:
         path = os.path.join(options.folder, name, "report.json")
         print(name, open(path).read() if os.path.exists(path) else "NOT MADE", flush=True)
@@ -326,54 +399,26 @@ def farthest(ours, theirs, noise, limit):
     return float(np.abs(ours.astype(np.float64) - theirs).max(initial=0) / allowed)
 
 
-def layouts(ours, shape, negated):
-    """How `ours` may be in a layout of this shape: its axes in another order, reshaped; gates of a recurrent layer's direction."""
-    import itertools
-    for d in range(ours.shape[0] if ours.ndim in (2, 3) and ours.shape[0] <= 2 else 0):
-        if ours[d].size == int(np.prod(shape)) and ours.shape[1] % 4 == 0:  # i, o, f, c → i, f, c, o
-            def gates(a, d=d):
-                blocks = np.split(a[d], 4)
-                return np.concatenate([blocks[k] for k in (0, 2, 3, 1)]).T.reshape(shape)
-            yield d, gates
-    for order in itertools.permutations(range(ours.ndim)) if ours.ndim <= 4 else [range(ours.ndim)]:
-        if ours.size == int(np.prod(shape)):
-            if negated:
-                yield 0, lambda a, order=order: -a.transpose(order).reshape(shape)
-                continue
-            yield 0, lambda a, order=order: a.transpose(order).reshape(shape)
-
-
 def keras_layer(name):
     """functional_1/dense_1_2/Cast/ReadVariableOp:0 → dense_1: the scopes of TensorFlow have a number of their own."""
     return [re.sub(r"_\d+$", "", part) for part in name.split("/")[1:]]
 
 
-def keras_names(data, starts):
-    """{name of Keras: (our name, how it becomes Keras's layout)}, by the numbers at the start and the names of layers."""
-    found, used = {}, set()
-    names = [str(n) for n in data["names"]]
-    for strict in (True, False):  # layers that are named first
-        for name in names:
-            theirs = data["start:" + name]
-            for our, value in starts.items():
-                if name in found or strict and name.split("/")[:-1] != keras_layer(our)[:len(name.split("/")) - 1]:
-                    continue
-                for part, layout in layouts(value, theirs.shape, our.endswith("/Neg:0")):
-                    if (our, part) not in used and np.allclose(layout(value), theirs, 1e-6, 1e-9):
-                        found[name] = (our, layout)
-                        used.add((our, part))
-                        break
-    return found
+def in_names_of_keras(data, form, tensors):
+    """Tensors of a file under the names and in the layouts of the model, as plimsoll.load puts them there; others as they are."""
+    made, taken = {}, set()
+    for key in data:
+        if key.startswith(form + ":place:"):
+            path = key.split(":", 2)[2]
+            name = str(data["%s:name:%s" % (form, path)])
+            if name in tensors:
+                place = data[key]
+                made[path] = np.sign(place) * tensors[name].reshape(-1)[np.abs(place) - 1]
+                taken.add(name)
+    return {**made, **{name: t for name, t in tensors.items() if name not in taken}}
 
 
-def in_names_of_keras(data, starts, tensors):
-    found = keras_names(data, starts)
-    taken = {our for our, _ in found.values()}
-    renamed = {name: layout(tensors[our]) for name, (our, layout) in found.items() if our in tensors}
-    return {**renamed, **{our: t for our, t in tensors.items() if our not in taken}}
-
-
-def check_training(program, folder, path, work):
+def check_training(program, folder, form, path, work):
     """(problems, parameters of the framework's that are not trained or not in the file, what the program said)"""
     data = np.load(os.path.join(folder, "torch.npz"))
     gradients, weights = os.path.join(work, "g.safetensors"), os.path.join(work, "w.safetensors")
@@ -387,11 +432,7 @@ def check_training(program, folder, path, work):
         return ["train: " + last_line(said)], [], said
     ours, after = read_safetensors(gradients), with_tied(data, read_safetensors(weights))
     if os.path.basename(folder) in KERAS:
-        where = command.index("--lr") + 1
-        os.remove(weights)
-        run(command[:where] + ["1e-30"] + command[where + 1:-4] + ["--out", weights])
-        starts = read_safetensors(weights)
-        after, ours = in_names_of_keras(data, starts, after), in_names_of_keras(data, starts, ours)
+        after, ours = in_names_of_keras(data, form, after), in_names_of_keras(data, form, ours)
     problems, names = [], [str(n) for n in data["names"] if "grad:" + str(n) in data]
     tied = tied_names(folder)
     ours = with_tied(data, ours)
@@ -401,7 +442,7 @@ def check_training(program, folder, path, work):
         problems.append("%d not trained: %s" % (len(missing), " ".join(missing[:3])))
     if extra:
         problems.append("%d trained wrongly: %s" % (len(extra), " ".join(extra[:3])))
-    worst = ("", 0.0)
+    worst, wrong = ("", 0.0), set()
     for name in set(names) & set(ours):
         reference = data["grad:" + name]
         if ours[name].shape != reference.shape:
@@ -409,14 +450,18 @@ def check_training(program, folder, path, work):
             continue
         far = farthest(ours[name], reference, float(data["grad-noise:" + name]), GRADIENT_LIMIT)
         worst = max(worst, (name, far), key=lambda w: w[1])
+        wrong |= {name} if far > 1 else set()
     if worst[1] > 1:
         problems.append("gradient of %s is %.1e limits off" % worst)
-    state = names if os.path.basename(folder) in KERAS else [k[len("start:"):] for k in data if k.startswith("start:") and data[k].dtype.kind == "f"]
+    state = names if os.path.basename(folder) in KERAS and form == "default" else [k[len("start:"):] for k in data if k.startswith("start:") and data[k].dtype.kind == "f"]
+    unused = {str(n) for n in data["names"]} - set(names)  # parameters that the module does not use: no gradient, no move, not in files
+    state = [n for n in state if n not in unused]
     absent = [n for n in state if n not in after]
     if absent:
         problems.append("%d of the state not in the file: %s" % (len(absent), " ".join(absent[:3])))
     problems += check_weights(data, state, after)
-    return problems, sorted(set(missing) | set(absent) & {str(n) for n in data["names"]}), said
+    lost = set(missing) | set(absent) & {str(n) for n in data["names"]}
+    return problems, sorted(lost if "batch norm" in said else lost | wrong), said
 
 
 def check_weights(data, state, after):
@@ -443,6 +488,9 @@ def explains(warnings, lost, tied):
     for text in warnings:
         found = re.fullmatch(r"(.*?)(?: and (\d+) more)?", text.split(";")[0].rsplit(": ", 1)[-1])
         names = ["/".join(keras_layer(n)) if any("/" in m for m in lost) else n for n in found.group(1).split(", ")]
+        if "computed constants from" in text:  # a part may be 0: 0 · W
+            counted += sum(name in lost for name in names)
+            continue
         if not all(any(n == name or n.startswith(name + ".") or n.startswith(name + "/") for n in lost) or name in tied for name in names):
             continue
         total = sum(name not in tied for name in names) + int(found.group(2) or 0)
@@ -457,11 +505,13 @@ def judge(program, folder, form, work):
         return "none", report[form]
     path = os.path.join(folder, form + ".onnx")
     outputs = check_outputs(program, folder, path, work) if form != "baked" else None
-    training, lost, said = check_training(program, folder, path, work)
+    training, lost, said = check_training(program, folder, form, path, work)
     problems = ([outputs] if outputs else []) + training
     warned = [line.split("warning: ", 1)[1] for line in said.splitlines() if ": warning: " in line]
     if not problems:
         return "right", (" | " + warned[0][:120]) if warned else ""
+    if not outputs and any("give other results than the whole batch" in w for w in warned):
+        return "said", "; ".join(problems)[:200] + " | " + [w for w in warned if "give other results" in w][0][:200]
     if not outputs and explains(warned, lost, tied_names(folder)):
         return "said", "; ".join(problems) + " | " + warned[0][:200]
     if all(p.startswith(("train: ", "infer: ")) for p in problems):
@@ -469,43 +519,75 @@ def judge(program, folder, form, work):
     return "WRONG", "; ".join(problems) + "".join(" | " + w for w in warned)
 
 
+def build_of(program):
+    """Which program it is: results of several slices are put into one table only when it is the same."""
+    import hashlib
+    return hashlib.sha256(open(program, "rb").read()).hexdigest()[:12]
+
+
+def results_of(options):
+    """{(name, form): (verdict, why)} that this build has had."""
+    found = {}
+    if options.results and os.path.exists(options.results):
+        for line in open(options.results):
+            one = json.loads(line)
+            if one["build"] == build_of(options.program):
+                found[one["name"], one["form"]] = one["verdict"], one["why"]
+    return found
+
+
 def check(options):
     names = sorted(n for n in os.listdir(options.folder) if fnmatch.fnmatch(n, options.only) and os.path.exists(os.path.join(options.folder, n, "report.json")))
-    forms = [options.form] if options.form else FORMS
-    counts = {form: {} for form in forms}
+    forms, begin = [options.form] if options.form else FORMS, time.monotonic()
+    results = results_of(options)
     with tempfile.TemporaryDirectory() as work:
-        for name in names:
-            for form in forms:
-                try:
-                    verdict, why = judge(options.program, os.path.join(options.folder, name), form, work)
-                except subprocess.TimeoutExpired:
-                    verdict, why = "refused", "more than 600 s"
-                counts[form][verdict] = counts[form].get(verdict, 0) + 1
-                print("%-42s %-12s %-8s %s" % (name, form, verdict, why), flush=True)
+        for name, form in [(n, f) for n in names for f in forms if (n, f) not in results]:
+            if time.monotonic() - begin > 60 * options.minutes:
+                print("stopped after %g minutes: the same call goes on" % options.minutes)
+                return 2
+            try:
+                verdict, why = judge(options.program, os.path.join(options.folder, name), form, work)
+            except subprocess.TimeoutExpired:
+                verdict, why = "refused", "more than 600 s"
+            results[name, form] = verdict, why
+            if options.results:
+                with open(options.results, "a") as out:
+                    out.write(json.dumps({"build": build_of(options.program), "name": name, "form": form, "verdict": verdict, "why": why}) + "\n")
+            print("%-42s %-12s %-8s %s" % (name, form, verdict, why), flush=True)
+    return table({key: v for key, v in results.items() if key[0] in names and key[1] in forms}, forms)
+
+
+ROWS = (("PyTorch, recommended call", "recommended", False), ("PyTorch, default call", "default", False), ("PyTorch, default call, a batch of 2 in the file", "baked", False),
+        ("Keras, plimsoll.export", "recommended", True), ("Keras, model.export", "default", True))
+
+
+def table(results, forms):
+    """The table of docs/exports.md; 1 when a bar is missed."""
     good = True
-    for form in forms:
-        c = counts[form]
-        total = sum(v for k, v in c.items() if k != "none")
-        right, said = c.get("right", 0), c.get("said", 0)
-        print("%-12s %d exported: %d right, %d said what is lost, %d refused, %d silently different" % (form, total, right, said, c.get("refused", 0), c.get("WRONG", 0)))
-        good &= c.get("WRONG", 0) == 0
-        good &= right >= 0.95 * total if form == "recommended" else right + said >= 0.9 * total
+    print("\n| | exported | right | said what is lost | refused | silently different |\n|---|---|---|---|---|---|")
+    for title, form, keras in ROWS:
+        found = [v for (n, f), (v, _) in results.items() if f == form and (n in KERAS) == keras and v != "none"]
+        right, said, refused, wrong = (found.count(v) for v in ("right", "said", "refused", "WRONG"))
+        if not found or form not in forms:
+            continue
+        print("| %s | %d | %d | %d | %d | %d |" % (title, len(found), right, said, refused, wrong))
+        good &= wrong == 0 and (right >= 0.95 * len(found) if form == "recommended" else right + said + refused >= 0.9 * len(found))
     return 0 if good else 1
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["make", "make-one", "check"])
+    parser.add_argument("what", choices=["make", "check"])
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--only", default="*")
     parser.add_argument("--form", choices=FORMS)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--results", help="a file that verdicts are added to, and not made again from")
+    parser.add_argument("--minutes", type=float, default=1e9, help="begin no further model after this time")
     options = parser.parse_args()
     options.folder = options.paths[-1]
     options.program = options.paths[0]
-    if options.what == "make-one":
-        return (keras_make_one if options.only in KERAS else make_one)(os.path.join(options.folder, options.only), options.only)
     return make(options) if options.what == "make" else check(options)
 
 
