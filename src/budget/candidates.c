@@ -279,6 +279,15 @@ static plim_status find_setting(plim__candidates *all, plim__levers levers, plim
     return PLIM_OK;
 }
 
+static bool can_split(const plim__candidates *all, const plim__setting *s) {
+    return s->split != PLIM__SPLIT_NEVER && plim__split_class(s->split) <= all->task.allow;
+}
+
+/* In pieces of one sample every batch has the same program. */
+static size_t fewest_programs(const plim__candidates *all, const plim__setting *s) {
+    return can_split(all, s) ? plim__task_programs(&all->task, 1) : s->programs;
+}
+
 /* Whether exploring a setting is worth it, and possible, within the limit. */
 static plim_status is_useful(plim__candidates *all, const plim__setting *s, size_t limit, bool *useful,
                              plim_error *error) {
@@ -287,7 +296,7 @@ static plim_status is_useful(plim__candidates *all, const plim__setting *s, size
     *useful = s->usable && !s->explored && (s->unasked <= all->task.allow || requested) && could_win(all, s);
     if (!*useful) return PLIM_OK;
     if (s->program_bytes + s->working_bytes > all->task.planning_room) {
-        size_t least = programs_of(s) + floor_of(all, s);
+        size_t least = fewest_programs(all, s) * s->program_bytes + floor_of(all, s);
         if (!all->left_out || least < all->left_out) all->left_out = least;
         *useful = false;
         return PLIM_OK;
@@ -350,7 +359,7 @@ static plim_status find_with(plim__candidates *all, int state_bits, size_t limit
     const plim__setting *first = known_setting(all, &levers);
     if (!first->explored) return PLIM_OK; /* persistent bytes alone are too many */
     size_t chunks = first->classes >= MANY_CLASSES && all->task.allow >= PLIM_REORDERED ? CHUNK_SIZES : 0;
-    bool splits = first->split != PLIM__SPLIT_NEVER && plim__split_class(first->split) <= all->task.allow;
+    bool splits = can_split(all, first);
     int64_t rows[CHUNK_SIZES] = {0}, last = batch;
     for (size_t i = 0; i < chunks; i++) rows[i] = chunk_rows(first->classes, chunk_sizes[i]);
     PLIM_TRY(try_with_chunks(all, levers, rows, chunks, limit, error));

@@ -180,7 +180,7 @@ static plim_status take_smallest(struct search *s, plim_error *error) {
     PLIM_TRY(plim__candidates_smallest(&s->candidates, 0, &found, &s->plan->choice, error));
     s->smallest = true;
     if (found) return plim__candidates_take(&s->candidates, &s->plan->choice, &s->plan->main, error);
-    s->plan->least_budget = plim__process_least_budget(s->held + s->candidates.left_out);
+    s->plan->least_budget = plim__process_least_budget(s->held + s->coming + s->candidates.left_out);
     return plim__fail(error, PLIM_BUDGET,
                       "planning alone takes more memory than there is: a budget of less than %zu MiB does not work",
                       s->plan->least_budget >> 20);
@@ -348,8 +348,22 @@ static plim_status list_others(plim__training_plan *plan, plim_error *error) {
     return status == PLIM_OK ? add_up(plan, error) : status;
 }
 
+/* Whether planning has room for the step as it comes with all its programs, those of other sizes and for evaluation too. */
+static bool has_room_for_all(const plim__training_plan *plan) {
+    size_t room = plim__process_arena_limit(plan->bounds.budget, plim__process_held(plan)),
+           evaluation = plan->request.evaluates > 0 ? plim__process_second_program(plan) / 2 : 0;
+    return plan->choice.program_bytes + evaluation + plim__working_bytes(plan->main->lowered->steps.count) <= room;
+}
+
+/* What it would need, and what the plan itself takes. Where there is no room for its other programs, they are not made: it
+ * would not fit with them. */
 static plim_status plan_within(plim__training_plan *plan, plim_error *error) {
-    PLIM_TRY(plan_freely(plan, error)); /* what it would need, and what the plan itself takes */
+    PLIM_TRY(plan_freely(plan, error));
+    plim__process_begin(plan);
+    if (!has_room_for_all(plan)) {
+        plan->choice.program_bytes = plim__process_second_program(plan); /* those that there are */
+        return fit(plan, error);
+    }
     PLIM_TRY(add_up(plan, error));
     if (!only_tries(plan)) plim__process_correct(plan, A_TRIFLE);
     if (!plim__process_fits_as_estimated(plan)) return fit(plan, error);

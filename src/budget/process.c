@@ -96,6 +96,18 @@ static void tidy(plim__training_plan *plan) {
     plan->process.plugs = plim__heap_plug_holes();
 }
 
+static void find_base(plim__training_plan *plan) {
+    if (!plan->process.base_bytes)
+        plan->process.base_bytes = plim__resident_coarse(program_bytes(plan) + data_held(plan), library_bytes(plan));
+}
+
+void plim__process_begin(plim__training_plan *plan) {
+    plan->persistent_bytes = plan->main->plan->persistent_bytes;
+    plan->transient_bytes = plim__variant_transient_bytes(plan->main);
+    plim__process_leave(plan);
+    find_base(plan);
+}
+
 /* Threads pack for themselves, and seldom all at a time: a quarter less is expected, though all may be. */
 static size_t unpacked(const plim__training_plan *plan) { return plan->process.packed_bytes / 4; }
 
@@ -104,8 +116,7 @@ plim_status plim__process_measure(plim__training_plan *plan, plim_error *error) 
     tidy(plan);
     if (measures(plan)) plan->process.packed_bytes = 0;
     if (measures(plan) && can_try_products(plan)) PLIM_TRY(packed_now(plan, &plan->process.packed_bytes, error));
-    if (!plan->process.base_bytes)
-        plan->process.base_bytes = plim__resident_coarse(program_bytes(plan) + data_held(plan), library_bytes(plan));
+    find_base(plan);
     plan->process.planned_bytes =
         plim__resident_now() + to_come(plan) + plan->process.packed_bytes - unpacked(plan) + arena;
     return PLIM_OK;

@@ -87,17 +87,28 @@ static void release(plim__rearrangement *made) {
     *made = (plim__rearrangement){0};
 }
 
+/* Kernels that only move data are small, and tensors of one shape share them: of what a kernel takes, this part. */
+#define LOAD_SHARE(bytes) ((bytes)*2 / 5)
+
+static plim_status rearrange_once(plim__lower *l, const plim__arrangement *from, const plim__arrangement *to,
+                                  plim__rearrangement *made) {
+    size_t before = l->program->code_bytes;
+    *made = (plim__rearrangement){0};
+    if (same(l, from, to)) return PLIM_OK;
+    PLIM_TRY(device_of(l)->rearrange(l, from, to, made));
+    l->program->code_bytes = before + LOAD_SHARE(l->program->code_bytes - before);
+    return PLIM_OK;
+}
+
 /* From plain memory into the arrangement, or back; nothing when it is plain. */
 static plim_status from_plain(plim__lower *l, const plim__arrangement *to, plim__rearrangement *made) {
     plim__arrangement plain = {.layout = plim__layout_dense(to->layout.dtype, &to->layout.shape)};
-    *made = (plim__rearrangement){0};
-    return same(l, &plain, to) ? PLIM_OK : device_of(l)->rearrange(l, &plain, to, made);
+    return rearrange_once(l, &plain, to, made);
 }
 
 static plim_status to_plain(plim__lower *l, const plim__arrangement *from, plim__rearrangement *made) {
     plim__arrangement plain = {.layout = plim__layout_dense(from->layout.dtype, &from->layout.shape)};
-    *made = (plim__rearrangement){0};
-    return same(l, &plain, from) ? PLIM_OK : device_of(l)->rearrange(l, from, &plain, made);
+    return rearrange_once(l, from, &plain, made);
 }
 
 /* A buffer for a persistent value, and what fills it. Takes what `load` owns, also on failure. */
