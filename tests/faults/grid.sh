@@ -1,8 +1,10 @@
 #!/bin/bash
 # Makes allocations of the whole process fail, one in each run, on a grid over all that a command makes: it must end with a
 # message or do without. No signal, no hang, no exit of a library. The same under limits of the address space.
-#   grid.sh PLIMSOLL POINTS [LIMITS]      POINTS failures and LIMITS limits for each command
-program=$(realpath "$1") points=$2 limits=${3:-0}
+#   grid.sh PLIMSOLL POINTS [LIMITS [WORDS [PART]]]      POINTS failures and LIMITS limits for each command; WORDS: only for
+#                                                        commands that begin with them; PART: 2/5 is the second fifth of points
+# A run hangs when it computes for a minute, or waits for a quarter of an hour: on a busy machine seconds of the clock say little.
+program=$(realpath "$1") points=$2 limits=${3:-0} only=${4:-} part=${5:-1/1}
 preload=$(dirname "$program")/tests/libfailing_process.so
 export PLIMSOLL_COSTS=default OMP_WAIT_POLICY=passive
 [ -e "$preload" ] || { echo "no $preload"; exit 1; }
@@ -22,19 +24,21 @@ judge() { # WHAT CODE
     esac
 }
 
+bound() { ulimit -t 60; }
+
 fail_each() { # COMMAND...: one request after the other
     rm -f out.*
     LD_PRELOAD=$preload PLIM_FAIL_COUNT=count "$program" "$@" > out 2> err || { echo "FAILED: $*: $(cat err)"; exit 1; }
     total=$(cat count)
-    for ((i = 1; i <= points; i++)); do
+    for ((i = ${part%/*}; i <= points; i += ${part#*/})); do
         n=$(((i * total + points - 1) / points))
         rm -f out.*
-        LD_PRELOAD=$preload PLIM_FAIL_AT=$n timeout 60 "$program" "$@" > out 2> err < /dev/null
+        (bound; exec timeout 900 env LD_PRELOAD="$preload" PLIM_FAIL_AT=$n "$program" "$@") > out 2> err < /dev/null
         judge "$*: request $n of $total" $?
     done
 }
 
-fits() { (ulimit -v "$1"; shift; exec timeout 60 "$program" "$@") > out 2> err < /dev/null; }
+fits() { (bound; ulimit -v "$1"; shift; exec timeout 900 "$program" "$@") > out 2> err < /dev/null; }
 
 limit_each() { # COMMAND...: from where the program starts at all to where the command works; a few: around what was seen
     local low=20000 high=2000000 least=20000 most=110000 middle
@@ -63,12 +67,13 @@ limit_each() { # COMMAND...: from where the program starts at all to where the c
 
 "$program" zoo lenet -o lenet.onnx > out && "$program" zoo gpt2-tiny --layers 1 --width 32 --heads 2 --seq 16 -o gpt.onnx > out || exit 1
 while read -r command; do
+    [[ $command == "$only"* ]] || continue
     # shellcheck disable=SC2086
     { fail_each $command; [ "$limits" -eq 0 ] || limit_each $command; }
 done << 'COMMANDS'
 inspect lenet.onnx
 infer lenet.onnx --zeros --threads 2
-plan lenet.onnx --batch 8 --threads 2 --budget 40MiB
+plan lenet.onnx --batch 1 --threads 2 --optimizer sgd --budget 34MiB
 train lenet.onnx --data synthetic --batch 8 --steps 2 --threads 2 --out out.onnx
 train gpt.onnx --data synthetic --batch 4 --steps 1 --threads 2 --budget auto --checkpoint out.ckpt
 zoo lenet --seed 2 -o out.onnx
