@@ -158,27 +158,30 @@ static void free_states(struct work *w, int32_t n) {
     }
 }
 
-/* Rows for each sample that are all equal: one is enough, since it is broadcast. Axes of one may stand before the batch. */
+/* Rows for each sample that are all equal, as one row; axes of one may stand before the batch. PLIM_NO_VALUE for others. */
+static plim_value one_row(struct work *w, const plim__tensor *tensor) {
+    int axis = 0;
+    if (w->samples == 1 || !tensor || tensor->shape.rank < 2 || plim_dtype_bits(tensor->dtype) % 8)
+        return PLIM_NO_VALUE;
+    while (axis < tensor->shape.rank - 1 && tensor->shape.dims[axis] == 1) axis++;
+    if (axis == tensor->shape.rank - 1 || tensor->shape.dims[axis] != w->samples) return PLIM_NO_VALUE;
+    size_t row = tensor->bytes / (size_t)w->samples;
+    for (int64_t k = 1; k < w->samples; k++)
+        if (memcmp(tensor->data, (const char *)tensor->data + (size_t)k * row, row) != 0) return PLIM_NO_VALUE;
+    plim__shape shape = tensor->shape;
+    shape.dims[axis] = 1;
+    return plim_graph_constant(w->trial, NULL, tensor->dtype, shape.rank, shape.dims, tensor->data);
+}
+
+/* One row is enough where it is broadcast. */
 static void free_rows(struct work *w, int32_t n) {
     for (size_t i = 0; i < w->trial->nodes.items[n].inputs.count; i++) {
-        plim__tensor *tensor = constant_of(w, w->trial->nodes.items[n].inputs.items[i]);
-        int axis = 0;
-        if (w->samples == 1 || !tensor || tensor->shape.rank < 2 || plim_dtype_bits(tensor->dtype) % 8) continue;
-        while (axis < tensor->shape.rank - 1 && tensor->shape.dims[axis] == 1) axis++;
-        if (axis == tensor->shape.rank - 1 || tensor->shape.dims[axis] != w->samples) continue;
-        size_t row = tensor->bytes / (size_t)w->samples;
-        bool equal = true;
-        for (int64_t k = 1; equal && k < w->samples; k++)
-            equal = memcmp(tensor->data, (const char *)tensor->data + (size_t)k * row, row) == 0;
-        if (!equal) continue;
-        plim__shape shape = tensor->shape;
-        shape.dims[axis] = 1;
-        plim_value made = plim_graph_constant(w->trial, NULL, tensor->dtype, shape.rank, shape.dims, tensor->data);
+        plim_value made = one_row(w, constant_of(w, w->trial->nodes.items[n].inputs.items[i]));
         if (made >= 0) w->trial->nodes.items[n].inputs.items[i] = made;
     }
 }
 
-/* What is one for all samples, beside what is there for each. */
+/* What is one for all samples, or the same for each, beside what is there for each. */
 static void free_concat(struct work *w, int32_t n) {
     size_t count = w->trial->nodes.items[n].inputs.count;
     bool any = false;
@@ -186,9 +189,12 @@ static void free_concat(struct work *w, int32_t n) {
     if (!any || plim__node_int(&w->trial->nodes.items[n], "axis", 0) == 0) return;
     for (size_t i = 0; i < count; i++) {
         plim_value v = w->trial->nodes.items[n].inputs.items[i];
-        if (depends(w, v) || w->samples != 1 || shape_of(w, v)->rank < 2 || shape_of(w, v)->dims[0] != 1) continue;
-        plim_value shape = shape_for_batch(w, shape_of(w, v));
-        plim_value made = plim_graph_apply(w->trial, "Expand", (const plim_value[]){v, shape}, 2);
+        const plim__shape *known = shape_of(w, v);
+        if (depends(w, v) || known->rank < 2 || known->dims[0] != w->samples) continue;
+        plim_value one = w->samples == 1 ? v : one_row(w, constant_of(w, v));
+        if (one < 0) continue;
+        plim_value shape = shape_for_batch(w, known);
+        plim_value made = plim_graph_apply(w->trial, "Expand", (const plim_value[]){one, shape}, 2);
         if (made >= 0) w->trial->nodes.items[n].inputs.items[i] = made;
     }
 }

@@ -176,15 +176,26 @@ static bool is_optimized(const plim__provenance *p) {
     return false;
 }
 
+/* Whether the graph has what the exporter's optimizer never leaves: constants as nodes, and nodes that do nothing. */
+static bool is_as_written(const plim_graph *g) {
+    for (size_t n = 0; n < g->nodes.count; n++) {
+        const plim__node *node = &g->nodes.items[n];
+        if (!*node->domain && (strcmp(node->op_name, "Constant") == 0 || strcmp(node->op_name, "Identity") == 0))
+            return true;
+    }
+    return false;
+}
+
 /* Nodes that are gone leave nothing that tells a parameter which they read from one that no node ever did. */
 static plim_status note_absent(plim__restoring *r, plim__name_list *absent) {
-    if (absent->count == 0 || !is_optimized(r->provenance)) return PLIM_OK;
+    if (absent->count == 0 || (!is_optimized(r->provenance) && is_as_written(r->g))) return PLIM_OK;
     const char *them = absent->count == 1 ? "it" : "them";
     return plim__graph_remark(
         r->g, PLIM_REMARK_DOUBT,
         "%zu parameter%s of the module %s not in the file: the module does not use %s, or ties %s "
-        "to others, or the exporter computed %s away: %s; " PLIM__KEEP,
-        absent->count, absent->count == 1 ? "" : "s", absent->count == 1 ? "is" : "are", them, them, them,
+        "to others, or the exporter computed %s away or merged %s with equal ones, which then get their gradients: "
+        "%s; " PLIM__KEEP,
+        absent->count, absent->count == 1 ? "" : "s", absent->count == 1 ? "is" : "are", them, them, them, them,
         plim__name_list_text(absent));
 }
 
