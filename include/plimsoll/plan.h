@@ -27,8 +27,10 @@ typedef struct plim_plan_candidate {
     plim_class class_;
     /* bytes at the peak, by kind; their sum is process_bytes, up to what packing leaves between buffers */
     uint64_t weights, gradients, optimizer, activations, workspace, data, program, recording;
-    uint64_t state_saved; /* bytes of optimizer state that there are less, since it is in 8 bits */
-    uint64_t bits_saved;  /* bytes that a run saves less for its backward pass, since bits of tensors are enough */
+    uint64_t state_saved;     /* bytes of optimizer state that there are less, since it is in 8 bits */
+    uint64_t bits_saved;      /* bytes that a run saves less for its backward pass, since bits of tensors are enough */
+    uint64_t narrow_saved;    /* the same, since tensors wait in 16 bits */
+    plim_precision precision; /* of what waits for the backward pass: never PLIM_PRECISION_DEFAULT */
 } plim_plan_candidate;
 
 typedef struct plim_plan_tensor {

@@ -84,6 +84,18 @@ PLIM_API double plim_schedule_factor(const plim_schedule *schedule, int64_t upda
 PLIM_API int plim_schedule_find(const char *name,
                                 plim_schedule_kind *kind); /* "constant", "step", "cosine", "linear" */
 
+/* In how many bits the numbers of the forward pass wait for the backward pass, which reads them. Weights, their gradients, the
+ * optimizer's state and all arithmetic are float32. */
+typedef enum plim_precision {
+    PLIM_PRECISION_DEFAULT, /* float32; bfloat16 only where lossy plans are allowed and the budget asks for it */
+    PLIM_PRECISION_F32,
+    PLIM_PRECISION_BF16, /* rounded to bfloat16, half of the bytes: lossy */
+} plim_precision;
+
+PLIM_API const char *plim_precision_name(plim_precision precision); /* "fp32", "bf16" */
+/* By name: "fp32", "bf16". Returns 0 when there is none. */
+PLIM_API int plim_precision_find(const char *name, plim_precision *precision);
+
 /* --- what memory may cost ------------------------------------------------------------------------------------- */
 
 /* What a plan may do to the numbers. */
@@ -150,6 +162,7 @@ typedef struct plim_trainer_options {
      * counts. A glob that matches no parameter is PLIM_NOT_FOUND. */
     const char *const *rates;
     size_t rate_count;
+    plim_precision precision; /* of what waits for the backward pass; naming one that is lossy allows it */
 } plim_trainer_options;
 
 /* The model is not changed, and must stay until the trainer is freed. */
@@ -224,6 +237,7 @@ typedef struct plim_trainer_stats {
     size_t repeated;          /* steps that are done again to save memory */
     size_t spilled_bytes;     /* of optimizer state, in a file */
     int64_t replans;          /* since training began */
+    plim_precision precision; /* of what waits for the backward pass: never PLIM_PRECISION_DEFAULT */
 } plim_trainer_stats;
 PLIM_API void plim_trainer_get_stats(const plim_trainer *trainer, plim_trainer_stats *stats);
 

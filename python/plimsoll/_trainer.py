@@ -57,6 +57,7 @@ class Trainer:
     sample     inputs of a module, as it is called: needed for plan() before fit() has seen data
     batch      samples of an update; fit() may be given its own
     allow      "exact", "reordered" (default) or "lossy": what a plan may do to the numbers
+    precision  "fp32", or "bf16": what waits for the backward pass is rounded to 16 bits
 
     Other options are those of `plimsoll train`: threads, seed, accumulate, freeze, sizes, spill, schedule, warmup ...
     """

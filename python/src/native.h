@@ -41,6 +41,7 @@ typedef enum plim__py_kind {
     PLIM__PY_SCHEDULE,
     PLIM__PY_ALLOW,
     PLIM__PY_CLASS,
+    PLIM__PY_PRECISION,
     PLIM__PY_MODEL_OPTIMIZER,
     PLIM__PY_MODEL_PRECISION,
 } plim__py_kind;

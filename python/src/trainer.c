@@ -46,6 +46,7 @@ static const plim__py_field option_fields[] = {
     O(INT, threads),
     O(UINT64, budget),
     O(ALLOW, allow),
+    O(PRECISION, precision),
     O(TEXT, plan),
     O(UINT64, data_bytes),
     O(UINT64, data_held_bytes),
@@ -494,6 +495,7 @@ static const plim__py_field stats_fields[] = {
     S(UINT64, repeated),
     S(UINT64, spilled_bytes),
     S(INT64, replans),
+    S(PRECISION, precision),
     {0},
 };
 #undef S

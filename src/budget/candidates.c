@@ -247,7 +247,7 @@ static plim__setting *known_setting(const plim__candidates *all, const plim__lev
     for (size_t i = 0; i < all->settings.count; i++) {
         plim__setting *s = all->settings.items[i];
         if (s->levers.micro_batch == levers->micro_batch && s->levers.loss_rows == levers->loss_rows &&
-            s->levers.state_bits == levers->state_bits)
+            s->levers.state_bits == levers->state_bits && s->levers.precision == levers->precision)
             return s;
     }
     return NULL;
@@ -351,10 +351,12 @@ static plim_status try_with_chunks(plim__candidates *all, plim__levers levers, c
     return PLIM_OK;
 }
 
-/* All sizes of micro-batches, with the optimizer's state in these bits. */
-static plim_status find_with(plim__candidates *all, int state_bits, size_t limit, plim_error *error) {
+/* All sizes of micro-batches, with the optimizer's state and what waits for the backward pass in these bits. */
+static plim_status find_with(plim__candidates *all, int state_bits, plim_precision precision, size_t limit,
+                             plim_error *error) {
     int64_t batch = all->task.most_samples;
-    plim__levers levers = {.micro_batch = batch, .state_bits = state_bits, .transient_limit = INT64_MAX};
+    plim__levers levers = {
+        .micro_batch = batch, .state_bits = state_bits, .precision = precision, .transient_limit = INT64_MAX};
     PLIM_TRY(try(all, levers, limit, error));
     const plim__setting *first = known_setting(all, &levers);
     if (!first->explored) return PLIM_OK; /* persistent bytes alone are too many */
@@ -372,12 +374,18 @@ static plim_status find_with(plim__candidates *all, int state_bits, size_t limit
     return PLIM_OK;
 }
 
-/* In the bits that the caller chose; else in float32, and in 8 bits where that is allowed. */
+/* In the bits that the caller chose; else in float32, and where that is allowed in fewer. */
 static plim_status find(plim__candidates *all, size_t limit, plim_error *error) {
     const plim_optimizer *optimizer = all->task.training.optimizer;
-    PLIM_TRY(find_with(all, optimizer->state_bits == 8 ? 8 : 0, limit, error));
-    if (optimizer->state_bits || all->task.allow < PLIM_LOSSY || !plim__optimizer_quantizes(optimizer)) return PLIM_OK;
-    return find_with(all, 8, limit, error);
+    plim_precision asked = plim__precision_lever(all->task.training.precision);
+    int state = optimizer->state_bits == 8 ? 8 : 0;
+    PLIM_TRY(find_with(all, state, asked, limit, error));
+    if (all->task.allow < PLIM_LOSSY) return PLIM_OK;
+    bool narrows = all->task.training.precision == PLIM_PRECISION_DEFAULT,
+         quantizes = !optimizer->state_bits && plim__optimizer_quantizes(optimizer);
+    if (narrows) PLIM_TRY(find_with(all, state, PLIM_PRECISION_BF16, limit, error));
+    if (quantizes) PLIM_TRY(find_with(all, 8, asked, limit, error));
+    return narrows && quantizes ? find_with(all, 8, PLIM_PRECISION_BF16, limit, error) : PLIM_OK;
 }
 
 plim_status plim__candidates_find(plim__candidates *all, size_t limit, plim_error *error) {

@@ -51,6 +51,7 @@ static plim_status plan_freely(plim__training_plan *plan, plim_error *error) {
     plim__task task = plim__training_plan_task(plan);
     plim__levers levers = {.micro_batch = task.most_samples,
                            .state_bits = plim__request_state_bits(&plan->request),
+                           .precision = plim__precision_lever(plan->request.precision),
                            .transient_limit = INT64_MAX};
     PLIM_TRY(plim__levers_apply(&task, &levers, NULL, &plan->main, error));
     plan->choice = (plim__candidate){.levers = levers,

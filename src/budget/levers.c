@@ -16,6 +16,7 @@ plim__training_options plim__levers_training(const plim__task *task, const plim_
     options.sums = levers->micro_batch < task->training.batch;
     options.loss_rows = levers->loss_rows;
     options.state_bits = levers->state_bits;
+    options.precision = levers->precision;
     return options;
 }
 

@@ -1,7 +1,7 @@
 /* The levers that trade time for memory, and the program that a setting of them makes.
  *
  *   levers   micro-batches · the last layer in chunks of rows · order, updates within the backward pass · recompute ·
- *            optimizer state in a file · optimizer state in 8 bits
+ *            optimizer state in a file · optimizer state in 8 bits · what waits for the backward pass in 16 bits
  */
 #ifndef PLIM_BUDGET_LEVERS_H
 #define PLIM_BUDGET_LEVERS_H
@@ -32,12 +32,18 @@ size_t plim__task_programs(const plim__task *task, int64_t micro);
 
 /* What identifies a candidate, so that its program can be rebuilt. */
 typedef struct plim__levers {
-    int64_t micro_batch;     /* samples of one run */
-    int64_t loss_rows;       /* rows of scores at a time in the last layer and its loss; 0: all */
-    int state_bits;          /* of the optimizer's state: 8, else float32 */
-    int64_t transient_limit; /* transient bytes before packing; INT64_MAX: any, so that nothing is repeated */
-    size_t spill;            /* bytes of optimizer state in a file */
+    int64_t micro_batch;      /* samples of one run */
+    int64_t loss_rows;        /* rows of scores at a time in the last layer and its loss; 0: all */
+    int state_bits;           /* of the optimizer's state: 8, else float32 */
+    plim_precision precision; /* of what waits for the backward pass; zero: float32 */
+    int64_t transient_limit;  /* transient bytes before packing; INT64_MAX: any, so that nothing is repeated */
+    size_t spill;             /* bytes of optimizer state in a file */
 } plim__levers;
+
+/* The lever for a precision that was asked for. */
+static inline plim_precision plim__precision_lever(plim_precision asked) {
+    return asked == PLIM_PRECISION_F32 ? PLIM_PRECISION_DEFAULT : asked;
+}
 
 /* The training graph that the levers ask for. */
 plim__training_options plim__levers_training(const plim__task *task, const plim__levers *levers);

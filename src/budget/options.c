@@ -44,6 +44,8 @@ static plim_status check_numbers(const plim_trainer_options *o, plim_error *erro
     PLIM_TRY(plim__threads_check(o->threads, error));
     if ((unsigned)o->allow > PLIM_ALLOW_LOSSY)
         return plim__fail(error, PLIM_INVALID, "allow is %d, which is no plim_allow", (int)o->allow);
+    if ((unsigned)o->precision > PLIM_PRECISION_BF16)
+        return plim__fail(error, PLIM_INVALID, "precision is %d, which is no plim_precision", (int)o->precision);
     return PLIM_OK;
 }
 

@@ -12,6 +12,21 @@ const char *plim_class_name(plim_class class_) {
     return (size_t)class_ < 3 ? names[class_] : "?";
 }
 
+static const char *const precisions[] = {
+    [PLIM_PRECISION_DEFAULT] = "fp32", [PLIM_PRECISION_F32] = "fp32", [PLIM_PRECISION_BF16] = "bf16"};
+
+const char *plim_precision_name(plim_precision precision) {
+    return (size_t)precision < sizeof precisions / sizeof *precisions ? precisions[precision] : "?";
+}
+
+int plim_precision_find(const char *name, plim_precision *precision) {
+    plim_precision p = PLIM_PRECISION_BF16;
+    while (name && p > PLIM_PRECISION_DEFAULT && strcmp(precisions[p], name) != 0) p--;
+    if (!name || p == PLIM_PRECISION_DEFAULT) return 0;
+    if (precision) *precision = p;
+    return 1;
+}
+
 plim_class plim__allow_class(plim_allow allow) {
     return allow == PLIM_ALLOW_DEFAULT ? PLIM_REORDERED : (plim_class)(allow - PLIM_ALLOW_EXACT);
 }
@@ -33,6 +48,7 @@ void plim__request_read(const plim_trainer_options *o, plim__request *request, p
                                .trainable = o->trainable,
                                .trainable_count = o->trainable_count,
                                .seed = o->seed,
+                               .precision = o->precision,
                                .measure = o->measure,
                                .allow = plim__allow_class(o->allow),
                                .saved = o->plan,
@@ -140,6 +156,7 @@ plim__training_options plim__request_training(const plim__request *r, int64_t sa
                                     .trainable_count = r->trainable_count,
                                     .seed = r->seed,
                                     .sums = sums,
+                                    .precision = r->precision,
                                     .state_bits = plim__request_state_bits(r)};
 }
 

@@ -28,6 +28,7 @@ typedef struct plim__request {
     const char *const *trainable;
     size_t trainable_count;
     uint64_t seed;
+    plim_precision precision;
     bool measure;      /* the time of each step */
     plim_class allow;  /* plans of a class up to this one */
     const char *saved; /* a file with the plan to rebuild; NULL: none */

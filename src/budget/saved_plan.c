@@ -14,7 +14,7 @@
 #include "kernel/processor.h"
 #include "plimsoll/version.h"
 
-#define VERSION 2 /* 1 knew nothing of state in a file */
+#define VERSION 3 /* 1 knew nothing of state in a file, 2 nothing of precision */
 
 /* --- what a plan is for --------------------------------------------------------------------------------------- */
 
@@ -61,10 +61,11 @@ static plim_status describe(const plim__training_plan *plan, json_t **out, plim_
         plim__str_addf(&sizes, "%s%s=%lld", i ? " " : "", o->sizes[i].symbol, (long long)o->sizes[i].size);
     for (size_t i = 0; i < o->freeze_count; i++) plim__str_addf(&freeze, "%s%s", i ? " " : "", o->freeze[i]);
     for (size_t i = 0; i < o->trainable_count; i++) plim__str_addf(&trainable, "%s%s", i ? " " : "", o->trainable[i]);
+    set_text(is, "precision", "%s", o->precision ? plim_precision_name(o->precision) : "any");
     set_list(is, "set of sizes", &sizes);
     set_list(is, "set of frozen parameters", &freeze);
     set_list(is, "set of added parameters", &trainable);
-    if (json_object_size(is) == 12) return PLIM_OK;
+    if (json_object_size(is) == 13) return PLIM_OK;
     json_decref(is);
     return plim__fail_memory(error, "a plan", 1);
 }
@@ -75,14 +76,14 @@ static json_t *plan_json(const plim__training_plan *plan, uint64_t budget, json_
     const plim__variant *v = plan->main;
     json_t *steps = json_array();
     for (size_t i = 0; i < v->schedule.count; i++) json_array_append_new(steps, json_integer(v->schedule.steps[i]));
-    return json_pack("{s:i, s:o, s:I, s:{s:I, s:I, s:i, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION,
-                     "for", is, "budget_bytes", (json_int_t)budget, "levers", "micro_batch",
-                     (json_int_t)plan->choice.levers.micro_batch, "loss_rows",
-                     (json_int_t)plan->choice.levers.loss_rows, "state_bits", plan->choice.levers.state_bits,
-                     "passing_limit", (json_int_t)plan->choice.levers.transient_limit, "spill",
-                     (json_int_t)plan->choice.levers.spill, "class", plim_class_name(plan->choice.class), "arena_bytes",
-                     (json_int_t)v->plan->arena_bytes, "process_bytes", (json_int_t)plan->process.planned_bytes,
-                     "seconds_per_step", plan->choice.seconds, "schedule", steps);
+    return json_pack(
+        "{s:i, s:o, s:I, s:{s:I, s:I, s:i, s:s, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION, "for",
+        is, "budget_bytes", (json_int_t)budget, "levers", "micro_batch", (json_int_t)plan->choice.levers.micro_batch,
+        "loss_rows", (json_int_t)plan->choice.levers.loss_rows, "state_bits", plan->choice.levers.state_bits,
+        "precision", plim_precision_name(plan->choice.levers.precision), "passing_limit",
+        (json_int_t)plan->choice.levers.transient_limit, "spill", (json_int_t)plan->choice.levers.spill, "class",
+        plim_class_name(plan->choice.class), "arena_bytes", (json_int_t)v->plan->arena_bytes, "process_bytes",
+        (json_int_t)plan->process.planned_bytes, "seconds_per_step", plan->choice.seconds, "schedule", steps);
 }
 
 plim_status plim__saved_plan_text(const plim__training_plan *plan, uint64_t budget, char **text, plim_error *error) {
@@ -174,6 +175,10 @@ static plim_status apply(plim__training_plan *plan, const json_t *saved, plim_er
     plim__task task = plim__training_plan_task(plan);
     plim__schedule schedule = {0};
     json_int_t spill = json_integer_value(json_object_get(levers, "spill"));
+    plim_precision precision = PLIM_PRECISION_DEFAULT;
+    const char *named = json_string_value(json_object_get(levers, "precision"));
+    if (!named || !plim_precision_find(named, &precision))
+        return plim__fail(error, PLIM_CORRUPT, "'%s': its levers make no sense", plan->request.saved);
     if (spill > 0 && plan->bounds.no_spill)
         return plim__fail(error, PLIM_INVALID,
                           "'%s' keeps optimizer state in a file, which --no-spill forbids; plan again with --replan",
@@ -182,6 +187,7 @@ static plim_status apply(plim__training_plan *plan, const json_t *saved, plim_er
         .levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
                    .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
                    .state_bits = json_integer_value(json_object_get(levers, "state_bits")) == 8 ? 8 : 0,
+                   .precision = plim__precision_lever(precision),
                    .transient_limit = json_integer_value(json_object_get(levers, "passing_limit")),
                    .spill = spill > 0 ? (size_t)spill : 0},
         .seconds = json_number_value(json_object_get(saved, "seconds_per_step"))};

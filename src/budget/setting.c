@@ -76,7 +76,9 @@ static plim_status note(plim__setting *s, const plim__task *task, plim_error *er
     s->classes = s->variant->training->classes;
     if (s->class < PLIM_REORDERED && s->levers.loss_rows > 0) s->class = PLIM_REORDERED;
     s->unasked = s->class;
-    if (task->training.optimizer->state_bits == 8) {
+    bool state = s->variant->training->state_saved && task->training.optimizer->state_bits != 8,
+         precision = s->variant->training->narrow_saved && task->training.precision == PLIM_PRECISION_DEFAULT;
+    if (!state && !precision) { /* what is lossy was asked for, if anything is */
         s->unasked = plim__variant_run_class(s->variant, task->training.batch);
         if (s->unasked < PLIM_REORDERED && s->levers.loss_rows > 0) s->unasked = PLIM_REORDERED;
     }

@@ -126,6 +126,7 @@ void plim__training_plan_stats(const plim__training_plan *plan, plim_trainer_sta
         .class_ = plan->choice.class,
         .repeated = v->repeated,
         .spilled_bytes = plim__spilled_bytes(v->program),
+        .precision = plan->choice.levers.precision ? plan->choice.levers.precision : PLIM_PRECISION_F32,
     };
     add_program(v, stats);
 }
@@ -152,5 +153,7 @@ plim_plan_candidate plim__training_plan_summary(const plim__training_plan *plan)
                                  .recording = recording,
                                  .state_saved = plan->main ? plan->main->training->state_saved : 0,
                                  .bits_saved = plan->main ? plan->main->training->bits_saved : 0,
+                                 .narrow_saved = plan->main ? plan->main->training->narrow_saved : 0,
+                                 .precision = stats.precision,
                                  .program = process - stats.arena_bytes - stats.data_buffer_bytes - recording};
 }

@@ -37,13 +37,15 @@ static json_t *candidate_json(const plim_plan_candidate *candidate) {
     bytes_of(candidate, bytes);
     json_t *by_kind = json_object();
     for (size_t i = 0; i < KINDS; i++) json_object_set_new(by_kind, kinds[i].word, json_integer((json_int_t)bytes[i]));
-    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:s}", "arena_bytes",
+    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:s}", "arena_bytes",
                      (json_int_t)candidate->arena_bytes, "process_bytes", (json_int_t)candidate->process_bytes,
                      "by_kind", by_kind, "micro_batch", (json_int_t)candidate->micro_batch, "accumulate",
                      (json_int_t)candidate->accumulate, "recomputed", (json_int_t)candidate->recomputed,
                      "spilled_bytes", (json_int_t)candidate->spilled, "state_saved_bytes",
                      (json_int_t)candidate->state_saved, "bits_saved_bytes", (json_int_t)candidate->bits_saved,
-                     "seconds_per_step", candidate->seconds, "class", plim_class_name(candidate->class_));
+                     "narrow_saved_bytes", (json_int_t)candidate->narrow_saved, "precision",
+                     plim_precision_name(candidate->precision), "seconds_per_step", candidate->seconds, "class",
+                     plim_class_name(candidate->class_));
 }
 
 static json_t *peak_json(const plim_plan_report *r) {
@@ -129,6 +131,10 @@ static void print_candidate(const plim_plan_candidate *candidate, const plim_pla
     if (candidate->bits_saved)
         plim__terminal_line(stdout, "  saved as bits: %s of activations less",
                             plim_bytes_format(candidate->bits_saved, arena));
+    if (candidate->narrow_saved)
+        plim__terminal_line(stdout, "  precision %s: %s less waits for the backward pass",
+                            plim_precision_name(candidate->precision),
+                            plim_bytes_format(candidate->narrow_saved, arena));
     if (candidate->spilled)
         plim__terminal_line(stdout, "  spilled: %s of optimizer state to %s",
                             plim_bytes_format(candidate->spilled, arena),

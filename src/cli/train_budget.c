@@ -29,11 +29,11 @@ void plim__train_budget_say(const plim__train_budget *b, const plim_trainer *tra
     char budget[PLIM_BYTES_TEXT], planned[PLIM_BYTES_TEXT], measured[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
     plim__terminal_line(
         stdout,
-        "budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, %s spilled, class %s)",
+        "budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, %s spilled, %sclass %s)",
         plim_bytes_format(plim_budget_watch_budget(b->watch), budget), plim_bytes_format(stats.process_bytes, planned),
         plim_bytes_format(plim_process_resident_peak(), measured), (long long)stats.micro_batch,
         (long long)stats.accumulate, stats.repeated, plim_bytes_format(stats.spilled_bytes, spilled),
-        plim_class_name(stats.class_));
+        stats.precision == PLIM_PRECISION_BF16 ? "bf16, " : "", plim_class_name(stats.class_));
 }
 
 void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *trainer, json_t *object) {
@@ -47,6 +47,7 @@ void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *tr
     json_object_set_new(object, "planned_process_bytes",
                         stats.process_bytes ? json_integer((json_int_t)stats.process_bytes) : json_null());
     json_object_set_new(object, "replans", json_integer((json_int_t)stats.replans));
+    json_object_set_new(object, "precision", json_string(plim_precision_name(stats.precision)));
     json_object_set_new(object, "class", json_string(plim_class_name(stats.class_)));
     json_object_set_new(object, "micro_batch", json_integer((json_int_t)stats.micro_batch));
     json_object_set_new(object, "accumulate", json_integer((json_int_t)stats.accumulate));

@@ -99,6 +99,13 @@ static bool read_state_bits(plim__args *args, plim_optimizer *o) {
     return !word;
 }
 
+static bool read_precision(plim__args *args, plim_precision *precision) {
+    const char *word = plim__args_get(args, "precision");
+    if (!word || strcmp(word, "auto") == 0 || plim_precision_find(word, precision)) return true;
+    plim__say_usage(args, "--precision %s: expected auto, fp32 or bf16", word);
+    return false;
+}
+
 static bool read_optimizer(plim__args *args, plim_optimizer *o) {
     const char *name = plim__args_get(args, "optimizer");
     plim_optimizer_kind kind = PLIM_ADAMW;
@@ -192,7 +199,8 @@ bool plim__train_options_read(plim__args *args, plim__train_settings *s) {
                 plim__args_int(args, "seed", 0, INT64_MAX, &seed) &&
                 plim__sizes_read(args, s->sizes, s->names, &o->size_count) &&
                 plim__loss_options_read(args, PLIM_LOSS_CROSS_ENTROPY, s->class_weights, &o->loss, &s->balanced) &&
-                read_optimizer(args, &o->optimizer) && read_schedule(args, &o->schedule);
+                read_precision(args, &o->precision) && read_optimizer(args, &o->optimizer) &&
+                read_schedule(args, &o->schedule);
     o->seed = (uint64_t)seed;
     return good;
 }

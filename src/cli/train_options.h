@@ -28,6 +28,9 @@
         {"optimizer", 0, "NAME", "adamw (the default), adam, sgd, rmsprop, adagrad, adafactor or lion"},               \
         {"optimizer-state", 0, "BITS",                                                                                 \
          "8bit (lossy) or 32bit; the default is auto: 8bit where --allow lossy and the budget ask for it"},            \
+        {"precision", 0, "NAME",                                                                                       \
+         "fp32, or bf16 (lossy): what waits for the backward pass is rounded to 16 bits, half of its bytes; the "      \
+         "default is auto: bf16 where --allow lossy and the budget ask for it"},                                       \
         {"lr", 0, "X", "learning rate; each optimizer has its own default, that of PyTorch"},                          \
         {"momentum", 0, "X", "sgd, rmsprop; the default is 0"}, {"nesterov", 0, NULL, "sgd"},                          \
         {"dampening", 0, "X", "sgd; the default is 0"},                                                                \

@@ -117,7 +117,7 @@ static plim_status move_forward(struct encoder *e, size_t first) {
     return PLIM_OK;
 }
 
-plim_status plim__gradients_encode(plim_graph *g, size_t *saved_bytes, plim_error *error) {
+plim_status plim__gradients_encode(plim_graph *g, bool always, size_t *saved_bytes, plim_error *error) {
     struct encoder e = {.g = g, .error = error};
     size_t nodes = g->nodes.count, values = g->values.count;
     *saved_bytes = 0;
@@ -129,9 +129,10 @@ plim_status plim__gradients_encode(plim_graph *g, size_t *saved_bytes, plim_erro
     for (size_t n = 0; n < nodes && status == PLIM_OK; n++) {
         if (!is_served(&e, &g->nodes.items[n])) continue;
         plim_value saved = g->nodes.items[n].inputs.items[1];
-        if (e.readers[e.memory[saved]] > 0) continue;
+        bool lives = e.readers[e.memory[saved]] > 0;
+        if (lives && !always) continue;
         size_t elements = (size_t)plim__shape_elements(&g->values.items[saved].shape);
-        *saved_bytes += elements * sizeof(float) - (elements + 31) / 32 * sizeof(uint32_t);
+        if (!lives) *saved_bytes += elements * sizeof(float) - (elements + 31) / 32 * sizeof(uint32_t);
         status = add_bits(&e, (int32_t)n);
     }
     if (status == PLIM_OK && g->nodes.count > nodes) status = move_forward(&e, nodes);

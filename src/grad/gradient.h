@@ -121,8 +121,13 @@ plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_val
                                   plim_value *gradients, plim_error *error);
 
 /* For graphs with a backward pass: where it reads a tensor for one bit of each number, and nothing else in it reads that
- * tensor, the bits are saved instead. The same gradients. *saved_bytes: how much less is saved. */
-plim_status plim__gradients_encode(plim_graph *g, size_t *saved_bytes, plim_error *error);
+ * tensor, the bits are saved instead; with `always`, also beside a tensor that is read: its bits are then read more quickly.
+ * The same gradients. *saved_bytes: how much less is saved. */
+plim_status plim__gradients_encode(plim_graph *g, bool always, size_t *saved_bytes, plim_error *error);
+
+/* For graphs with a backward pass, after plim__gradients_encode: what it reads of the forward pass waits in 16 bits of type `to`
+ * (PLIM_BF16 or PLIM_F16), where rows allow it. Other gradients. *saved_bytes: how much less waits. */
+plim_status plim__gradients_narrow(plim_graph *g, plim_dtype to, size_t *saved_bytes, plim_error *error);
 
 /* Models may ask for gradients themselves, with ONNX's operator Gradient: it becomes the nodes that compute them. To be
  * called after plim__infer_graph and before nodes without users are pruned; *expanded (may be NULL) says whether there

@@ -358,7 +358,9 @@ static plim_status build(struct work *w, const plim_graph *model) {
     PLIM_TRY(simplify(w));
     PLIM_TRY(find_parameters(w));
     PLIM_TRY(add_backward(w));
-    if (!o->whole_saved) PLIM_TRY(plim__gradients_encode(w->g, &w->made->bits_saved, w->error));
+    bool narrow = o->precision == PLIM_PRECISION_BF16;
+    if (!o->whole_saved) PLIM_TRY(plim__gradients_encode(w->g, narrow, &w->made->bits_saved, w->error));
+    if (narrow) PLIM_TRY(plim__gradients_narrow(w->g, PLIM_BF16, &w->made->narrow_saved, w->error));
     PLIM_TRY(add_update(w));
     size_t kept = w->made->correct >= 0 ? 3 : 2; /* statistics are persistent, and no outputs any more */
     if (w->g->outputs.count > kept) w->g->outputs.count = kept;

@@ -69,11 +69,12 @@ typedef struct plim__training_options {
     const char *const *trainable; /* globs on the names of what is trained although its role says otherwise */
     size_t trainable_count;
     uint64_t seed;
-    bool sums;         /* several runs make a batch */
-    int64_t loss_rows; /* the last layer and its loss process this many rows of scores at a time; 0: all */
-    int state_bits;    /* of the optimizer: 8, else float32 */
-    bool whole_saved;  /* tensors are saved whole where bits of them would do: for comparison */
-    plim__fold fold;   /* computes what is constant */
+    bool sums;                /* several runs make a batch */
+    int64_t loss_rows;        /* the last layer and its loss process this many rows of scores at a time; 0: all */
+    int state_bits;           /* of the optimizer: 8, else float32 */
+    plim_precision precision; /* of what waits for the backward pass */
+    bool whole_saved;         /* tensors are saved whole where bits of them would do: for comparison */
+    plim__fold fold;          /* computes what is constant */
 } plim__training_options;
 
 typedef struct plim__training {
@@ -87,6 +88,7 @@ typedef struct plim__training {
     size_t frozen_count;
     size_t state_saved;        /* bytes that the optimizer's state has less than in float32 */
     size_t bits_saved;         /* bytes that a run saves less since bits stand for tensors */
+    size_t narrow_saved;       /* bytes that a run saves less since tensors wait in 16 bits */
     int64_t classes;           /* that the scores tell apart; 0 when the target is not a class */
     plim__batch_verdict split; /* whether runs of `batch` samples make an update of the whole batch, and how; for runs
                                 * of a whole batch, what holds for its halves */

@@ -73,6 +73,13 @@ bool plim__layout_is_whole(const plim__layout *layout) {
     return layout->blocked ? plim__md(layout)->offset0 == 0 : plim__layout_is_packed(layout);
 }
 
+plim__layout plim__lower_saved_layout(const plim__lower *l, size_t i) {
+    const plim__layout *seen = plim__lower_peek(l, i);
+    return plim__layout_is_whole(seen)
+               ? *seen
+               : plim__layout_dense(plim__lower_input_dtype(l, i), plim__lower_input_shape(l, i));
+}
+
 /* --- inputs and outputs by descriptor -------------------------------------------------------------------------- */
 
 /* The layout of a value that oneDNN describes by md, which may be only another view of plain memory. */

@@ -31,6 +31,9 @@ plim__layout plim__layout_from_md(const dnnl_memory_desc_t *md, plim_dtype dtype
 bool plim__layout_is_exact(const plim__layout *layout);
 /* Blocked or with any strides, but every byte of it is an element or zero: whole buffers can be worked on. */
 bool plim__layout_is_whole(const plim__layout *layout);
+/* How steps that save a tensor in another form, and those that read that form, go over node input i, so that they agree on
+ * the order: as it lies there where its memory is whole, else dense row-major. */
+plim__layout plim__lower_saved_layout(const plim__lower *l, size_t i);
 
 /* As plim__lower_input and _output, in exactly this layout of oneDNN's. */
 plim_status plim__lower_input_md(plim__lower *l, size_t i, const dnnl_memory_desc_t *md);

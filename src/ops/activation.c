@@ -20,6 +20,7 @@ const plim__function_row plim__functions[PLIM__FUNCTION_COUNT] = {
     [PLIM__FUNCTION_##id].name = #id, [PLIM__FUNCTION_##id].keeps_zero = zero, [PLIM__FUNCTION_##id].in_cells = where,
 #define SLOPE(id, saved, expression)           [PLIM__FUNCTION_##id].from_output = saved,
 #define BITS(id, saved, condition, expression) [PLIM__FUNCTION_##id].bits = true,
+#define PRECISE(id)                            [PLIM__FUNCTION_##id].precise = true,
 #define SIDED(id)                              [PLIM__FUNCTION_##id].sided = true,
 #define ATTRIBUTES(id, first, first_default, second, second_default)                                                   \
     [PLIM__FUNCTION_##id].a = first, [PLIM__FUNCTION_##id].a_default = first_default,                                  \

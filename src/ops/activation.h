@@ -17,6 +17,7 @@ typedef struct plim__function_row {
     bool in_cells;              /* recurrent cells may have it */
     bool from_output;           /* its gradient reads the output, not the input */
     bool bits;                  /* one bit of what its gradient reads is enough */
+    bool precise;               /* what its gradient reads must not be rounded to 16 bits */
     bool sided;                 /* ... which tells the side of zero only if a is not negative */
     const char *a, *b;          /* its attributes; NULL for none */
     float a_default, b_default; /* where they are not given; 0 for those it does not have */

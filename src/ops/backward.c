@@ -22,6 +22,21 @@ void plim__cost_bits_grad(const plim_graph *g, const plim__node *node, plim__cos
     cost->bytes -= 4 * (double)plim__shape_elements(&g->values.items[node->inputs.items[2]].shape);
 }
 
+plim_status plim__infer_narrow(plim__infer *ctx) {
+    plim__shape flat = {.rank = 1, .dims = {plim__shape_elements(plim__infer_shape(ctx, 0))}};
+    return plim__infer_output(ctx, 0, (plim_dtype)plim__node_int(ctx->node, "to", PLIM_BF16), &flat);
+}
+
+plim_status plim__infer_widen(plim__infer *ctx) {
+    return plim__infer_output(ctx, 0, PLIM_F32, plim__infer_shape(ctx, 1));
+}
+
+/* The second input is not read. */
+void plim__cost_widen(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    plim__cost_pointwise(g, node, cost);
+    cost->bytes -= 4 * (double)plim__shape_elements(&g->values.items[node->inputs.items[1]].shape);
+}
+
 /* (dy, x) → dw of attribute "shape", and dbias with an element a channel of dy. */
 plim_status plim__infer_conv_grad_weight(plim__infer *ctx) {
     plim__shape bias = {.rank = 1, .dims = {plim__infer_shape(ctx, 0)->dims[1]}};

@@ -100,5 +100,5 @@ plim_class plim__variant_run_class(const plim__variant *v, int64_t batch) {
 }
 
 plim_class plim__variant_class(const plim__variant *v, int64_t batch) {
-    return v->training->state_saved ? PLIM_LOSSY : plim__variant_run_class(v, batch);
+    return v->training->state_saved || v->training->narrow_saved ? PLIM_LOSSY : plim__variant_run_class(v, batch);
 }

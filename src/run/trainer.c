@@ -52,6 +52,7 @@ plim_status plim__trainer_start(plim_trainer *t, plim_error *error) {
     plim__training_plan *plan = t->plan;
     plan->request.optimizer.state_bits =
         plan->choice.levers.state_bits == 8 ? 8 : 32; /* also when it is planned again */
+    plan->request.precision = plan->choice.levers.precision ? plan->choice.levers.precision : PLIM_PRECISION_F32;
     PLIM_TRY(list_tensors(t, error));
     PLIM_TRY(plim__arena_reserve(&t->arena, plim__bounds_target(&plan->bounds).device->memory, plan->persistent_bytes,
                                  plan->transient_bytes, error));

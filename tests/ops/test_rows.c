@@ -227,7 +227,7 @@ static void observe(plim_graph *g, plim_value y, const char *what) {
     for (size_t i = 0; i < noted; i++)
         saved[row_of(nodes[i].op)] |= reads_of(g, &nodes[i]), built[row_of(nodes[i].op)] = 1;
     size_t fewer = 0;
-    if (plim__gradients_encode(g, &fewer, &error) != PLIM_OK) fail_msg("%s: %s", what, error.message);
+    if (plim__gradients_encode(g, false, &fewer, &error) != PLIM_OK) fail_msg("%s: %s", what, error.message);
     if (plim__graph_prune(g, &error) != PLIM_OK ||
         plim__program_create(g, plim__on_processor(1), NULL, &program, &error) != PLIM_OK)
         fail_msg("%s: %s", what, error.message);

@@ -47,16 +47,8 @@ static plim_status emit(plim__lower *l, plim__kernel run, int64_t elements) {
     return plim__lower_emit(l, node->op->name, run, s, plim__free);
 }
 
-/* Both steps ask the same of the same value, so that they agree on the order of the bits. */
-static plim__layout layout_of_bits(const plim__lower *l, size_t saved) {
-    const plim__layout *seen = plim__lower_peek(l, saved);
-    return plim__layout_is_whole(seen)
-               ? *seen
-               : plim__layout_dense(plim__lower_input_dtype(l, saved), plim__lower_input_shape(l, saved));
-}
-
 plim_status plim__lower_bits(plim__lower *l) {
-    plim__arrangement as = {.layout = layout_of_bits(l, 0)};
+    plim__arrangement as = {.layout = plim__lower_saved_layout(l, 0)};
     int64_t elements = (int64_t)(plim__layout_bytes(&as.layout) / sizeof(float));
     plim__layout words = plim__layout_dense(PLIM_U32, &(plim__shape){.rank = 1, .dims = {(elements + 31) / 32}});
     PLIM_TRY(plim__lower_input_as(l, 0, &as));
@@ -65,7 +57,7 @@ plim_status plim__lower_bits(plim__lower *l) {
 }
 
 plim_status plim__lower_bits_grad(plim__lower *l) {
-    plim__arrangement as = {.layout = layout_of_bits(l, 2)};
+    plim__arrangement as = {.layout = plim__lower_saved_layout(l, 2)};
     PLIM_TRY(plim__lower_input_as(l, 0, &as));
     PLIM_TRY(plim__lower_input(l, 1, PLIM__ANY, NULL));
     PLIM_TRY(plim__lower_output(l, 0, &as.layout));
