@@ -556,8 +556,9 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
         plim__context_set(&incident->context, PLIM_CONTEXT_VLLM);
         plim__program_note(&incident->context.programs, "vLLM");
     }
+    if (strstr(incident->message, "Allocation on device")) plim__program_note(&incident->context.programs, "ComfyUI");
     take_word_for_it(incident);
-    if (!incident->context.tensorflow && reader->year > 2000 && reader->year < 2019) incident->context.tensorflow = 110;
+    if (!incident->context.tensorflow && reader->year > 2000 && reader->year < 2020) incident->context.tensorflow = 110;
     copy_facts(&incident->facts, x);
     snprintf(x->message, sizeof x->message, "%s", incident->message);
     bool pool = incident->dumped && copy_dump(reader, incident, x);

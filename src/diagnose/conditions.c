@@ -43,6 +43,7 @@ static bool hints_at_training(const plim__case *c) {
 static bool is_infer(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_INFERENCE)) return true;
     bool unknown = in_phase(c, PLIM_PHASE_UNKNOWN) || in_phase(c, PLIM_PHASE_COMPILING);
+    if (unknown && says(c, PLIM_CONTEXT_INFERS) && c->x->place.epoch < 0) return true; /* whatever else is told */
     if (!unknown || says(c, PLIM_CONTEXT_TRAINING)) return false;
     if (says(c, PLIM_CONTEXT_INFERENCE)) return true;
     return !hints_at_training(c) && (says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) ||
@@ -51,7 +52,7 @@ static bool is_infer(const plim__case *c) {
 static bool is_train(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_FORWARD) || in_phase(c, PLIM_PHASE_BACKWARD)) return true;
     return in_phase(c, PLIM_PHASE_UNKNOWN) && (says(c, PLIM_CONTEXT_TRAINING) || hints_at_training(c)) && !is_eval(c) &&
-           !is_load(c) && (!says(c, PLIM_CONTEXT_INFERENCE) || c->x->place.epoch >= 0);
+           !is_load(c) && (!says(c, PLIM_CONTEXT_INFERS) || c->x->place.epoch >= 0);
 }
 
 /* Its log or somebody's words speak of training, whatever failed. */
@@ -75,6 +76,9 @@ static bool is_full_live(const plim__case *c) {
     return plim__is_crowded(x);
 }
 static bool is_tiny(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes < 32 * MIB; }
+static bool is_modest(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes < 1024 * MIB; }
+/* More than the memory of most machines in one array: is it meant? */
+static bool is_huge(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 32768 * MIB; }
 static bool is_single(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 1024 * MIB; }
 
 /* The batch is 1 by a setting, by somebody's word, or by the shape of the tensor that failed. */
@@ -161,6 +165,7 @@ static bool is_dataset_tensor(const plim__case *c) {
 /* TensorFlow names the node after the optimizer that it belongs to. */
 static bool is_weights_op(const plim__case *c) {
     static const char *const optimizers[] = {"/Adam", "/RMSprop", "/Momentum", "/Adagrad"};
+    if (strstr(c->op, "/gradients/") || strstr(c->op, "_grad/")) return false; /* named below it, and an activation's */
     for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
         if (strstr(c->op, optimizers[i])) return true;
     return false;
@@ -211,6 +216,8 @@ static const condition conditions[] = {
     FACT("refused", was_refused, "more is free than was asked for"),
     FACT("full-live", is_full_live, "hardly anything is left beside what is live"),
     FACT("tiny", is_tiny, "a request below 32 MiB"),
+    FACT("modest", is_modest, "a request below 1 GiB"),
+    FACT("huge", is_huge, "one request of 32 GiB and more"),
     FACT("single", is_single, "one request of 1 GiB and more"),
     FACT("batch>1", batch_may_shrink, "the batch is not known to be 1, nor said to have been reduced"),
     FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),

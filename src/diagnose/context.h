@@ -107,7 +107,8 @@
     X(PARALLEL)                                                                                                        \
     X(SAVE_TRACE)                                                                                                      \
     X(LATER)                                                                                                           \
-    X(LOADS)
+    X(LOADS)                                                                                                           \
+    X(INFERS)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,

@@ -97,10 +97,11 @@ static plim__text sentence_around(plim__word_place at) {
 static void read_in_vain(plim__context *context, plim__word_place at) {
     static const char *const smaller[] = {"reduc", "lower", "decreas", "small", "chang", "shrink", "minim", "crop",
                                           "resiz", "short", "downs",   "half",  "set ",  "= 1",    "=1",    "to 1"};
-    static const char *const vain[] = {"tried",    "i try",    "trying",     "already",    "even ",      "still",
-                                       "but ",     "does not", "doesn't",    "did not",    "didn't",     "not work",
-                                       "not help", "no help",  "same error", "no matter",  "regardle",   "however",
-                                       "despite",  "besid",    "other than", "apart from", "aside from", "no success"};
+    static const char *const vain[] = {"tried",    "i try",      "trying",     "already",    "even ",      "still",
+                                       "but ",     "does not",   "doesn't",    "did not",    "didn't",     "not work",
+                                       "not help", "no help",    "same error", "no matter",  "regardle",   "however",
+                                       "despite",  "besid",      "other than", "apart from", "aside from", "no success",
+                                       "persist",  "can't work", "cannot work"};
     static const char *const else_[] = {
         "you should", "should i", "could i",   "can i",         "how to",     "would like",  "if you", "recommend",
         "suggest",    "consider", "works",     "worked",        "solved",     "fine",        "helped", "try to ",
@@ -117,6 +118,8 @@ static void read_lowvram(plim__context *context, plim__word_place at) {
 }
 
 static void read_batch(plim__context *context, plim__word_place at) {
+    at.means = PLIM_CONTEXT_BATCH_TRIED;
+    read_in_vain(context, at);
     plim__text after = at.after;
     int64_t size;
     after = plim__value_of(after);

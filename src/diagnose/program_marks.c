@@ -17,10 +17,22 @@ static bool add_mark(plim__marks *marks, const char *text, size_t length, size_t
     return true;
 }
 
-static bool add_marks(plim__marks *marks, const char *list, size_t program, bool named) {
+static bool has_word(const char *list, const char *word, size_t length) {
+    for (const char *at = list ? list : ""; *at;) {
+        size_t other = strcspn(at, " ");
+        if (other == length && memcmp(at, word, length) == 0) return true;
+        at += other + (at[other] == ' ');
+    }
+    return false;
+}
+
+static bool add_marks(plim__marks *marks, size_t program, bool named) {
+    const plim__program *row = plim__program_at(program);
+    const char *list = named ? row->names : row->marks;
     for (const char *at = list ? list : ""; *at;) {
         size_t length = strcspn(at, " ");
-        if (!add_mark(marks, at, length, program, named, '/')) return false;
+        bool known = named && has_word(row->marks, at, length); /* printed and named alike: as strong as a mark */
+        if (!known && !add_mark(marks, at, length, program, named, '/')) return false;
         if (memchr(at, '/', length) && !add_mark(marks, at, length, program, named, '\\')) return false;
         at += length + (at[length] == ' ');
     }
@@ -30,10 +42,8 @@ static bool add_marks(plim__marks *marks, const char *list, size_t program, bool
 bool plim__marks_read(plim__marks *marks) {
     marks->count = marks->bytes = 0;
     if (plim__program_count() > PLIM_PROGRAMS) return false;
-    for (size_t i = 0; i < plim__program_count(); i++) {
-        const plim__program *program = plim__program_at(i);
-        if (!add_marks(marks, program->marks, i, false) || !add_marks(marks, program->names, i, true)) return false;
-    }
+    for (size_t i = 0; i < plim__program_count(); i++)
+        if (!add_marks(marks, i, false) || !add_marks(marks, i, true)) return false;
     return true;
 }
 
@@ -64,7 +74,8 @@ void plim__marks_found(const plim__marks *marks, size_t index, plim__program_set
         found->printed[mark->program / 64] |= bit;
         return;
     }
+    bool begins = start == before.at || !strchr("-_", start[-1]);
     bool ends = after.at >= after.end || !isalpha((unsigned char)*after.at);
     uint64_t *set = is_listed(after) ? found->listed : found->named;
-    if (whole && ends) set[mark->program / 64] |= bit;
+    if (whole && begins && ends) set[mark->program / 64] |= bit;
 }

@@ -27,7 +27,7 @@ static const char *order_of(plim__activity activity) {
     case PLIM_ACTIVITY_UPDATE: return "optimizer offload shard adapters batch";
     case PLIM_ACTIVITY_EVAL: return "eval input fewer precision";
     case PLIM_ACTIVITY_HOST: return "host";
-    case PLIM_ACTIVITY_BIG: return "tiles own input length fewer batch kernels precision offload more";
+    case PLIM_ACTIVITY_BIG: return "kernels tiles own input length fewer batch precision offload more";
     case PLIM_ACTIVITY_COUNT: break;
     }
     return "";

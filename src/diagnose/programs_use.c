@@ -14,11 +14,11 @@ const plim__program plim__programs_use[] = {
              "comfyui/ comfy/ comfyui_ comfy_extras/ custom_nodes/ ksampler comfyui-manager prompt_worker "
              "model_management.py unloadingallloadedmodels exceptionduringprocessing",
              "comfyui comfy"),
-     INFER, .order = "offload more tiles input quantize",
+     INFER, .order = "offload more input quantize tiles",
      .levers = {L(OFFLOAD, "python main.py --lowvram (--reserve-vram 1.0 where the desktop shares the card)"),
                 L(OFFLOAD_MORE, "python main.py --novram --cpu-vae; --disable-smart-memory"),
                 L(TILES, "the node VAE Decode (Tiled) in place of VAE Decode"),
-                L(INPUT, "a smaller latent, fewer frames, batch_size 1"),
+                L(INPUT, "a smaller latent or fewer frames, batch_size 1; the node VAE Decode (Tiled)"),
                 L(QUANTIZE, "an fp8 or GGUF file of the model, and of the text encoder"),
                 L(MODEL, "a smaller or distilled model"),
                 L(HOST, "python main.py --cache-none (or --cache-lru 1), without --highvram; fp8 or GGUF files; a "
@@ -62,7 +62,9 @@ const plim__program plim__programs_use[] = {
              "latte/ animatediff/ mochi ltx_video ltx-video framepack stepvideo",
              "wan2 hunyuanvideo cogvideox cogvideo opensora mochi ltxv framepack animatediff"),
      INFER, .order = "offload input quantize tiles shard",
-     .levers = {L(OFFLOAD, "--offload_model True --t5_cpu (Wan), --use-cpu-offload (Hunyuan), "
+     .levers = {L(KERNELS, "xformers, flash-attn or SageAttention, installed for this PyTorch (--attention_mode, "
+                           "--use_sage where it has them)"),
+                L(OFFLOAD, "--offload_model True --t5_cpu (Wan), --use-cpu-offload (Hunyuan), "
                            "pipe.enable_sequential_cpu_offload() (diffusers)"),
                 L(INPUT, "480p instead of 720p, fewer frames"),
                 L(TILES, "pipe.vae.enable_tiling(), pipe.vae.enable_slicing() (--vae-tiling)"),
@@ -297,8 +299,9 @@ const plim__program plim__programs_general[] = {
          "transformers/trainer.py transformers/trainer_seq2seq trainingarguments trl/ sfttrainer run_clm.py run_mlm.py "
          "run_glue.py run_qa.py run_summarization run_translation per_device_train_batch_size",
          NULL),
-     TRAIN,
+     TRAIN, .order = "batch checkpoint length precision optimizer adapters shard",
      .levers = {L(BATCH, "per_device_train_batch_size={half_batch}, gradient_accumulation_steps doubled"),
+                L(QUANTIZE, "BitsAndBytesConfig(load_in_4bit=True) with LoRA (QLoRA)"),
                 L(CHECKPOINT, "gradient_checkpointing=True (--gradient_checkpointing)"),
                 L(LENGTH, "max_length (max_seq_length, block_size) halved, with truncation=True"),
                 L(PRECISION, "bf16=True (or fp16=True)"), L(OPTIMIZER, "optim='adamw_bnb_8bit' (or 'adafactor')"),
@@ -334,7 +337,8 @@ const plim__program plim__programs_general[] = {
              "diffusers/ diffusers. stablediffusionpipeline diffusionpipeline pipelines/stable_diffusion prompt_embeds",
              "diffusers"),
      INFER, .order = "offload tiles precision input quantize",
-     .levers = {L(OFFLOAD, "{at}pipe.enable_model_cpu_offload() instead of pipe.to('cuda') (less still: "
+     .levers = {L(KERNELS, "PyTorch 2's own attention or pipe.enable_xformers_memory_efficient_attention()"),
+                L(OFFLOAD, "{at}pipe.enable_model_cpu_offload() instead of pipe.to('cuda') (less still: "
                            "enable_sequential_cpu_offload())"),
                 L(TILES, "pipe.vae.enable_tiling(); pipe.enable_attention_slicing()"),
                 L(PRECISION, "torch_dtype=torch.float16 in from_pretrained"),

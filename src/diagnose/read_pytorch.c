@@ -312,7 +312,8 @@ static void parse_async(plim__reader *reader, const char *start, const char *end
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "cuda";
     }
-    if (end - start > 5 && start[5] == 'E') { /* darknet writes it with a capital */
+    bool python = plim__before(reader, start, 30, "RuntimeError") || plim__before(reader, start, 400, ".py\"");
+    if (end - start > 5 && start[5] == 'E' && !python) { /* darknet writes it with a capital */
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "darknet";
     } else if (plim__take(&after, " (CUDA_ERROR_OUT_OF_MEMORY")) {

@@ -171,6 +171,8 @@ bool plim__is_supposed(plim__text line, const char *at) {
                                         "not an",     "no ",     "potential", "e.g.",    "such as",  "due to not",
                                         "instead of", "mitigat", "thought",   "suspect", "questions"};
     plim__text before = sentence_before(line, at, 48);
+    static const char *const fails[] = {"could not", "couldn't"}; /* it was tried */
+    if (plim__has_any(before, fails, 2)) return false;
     if (plim__has_any(before, words, sizeof words / sizeof *words)) return true;
     return (size_t)(at - line.at) >= 3 && line.at + 3 <= at && strncasecmp(line.at, "if ", 3) == 0;
 }

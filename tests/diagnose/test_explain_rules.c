@@ -514,6 +514,35 @@ static const rule rules[] = {
     {"killed in training, told in words",
      "Hi, when I train on my dataset the process will be killed by itself. Is there something I missed?", "kernel",
      "host_memory", ABSENT, "as they are needed", "perl"},
+    {"a capital is not always darknet's",
+     "  File \"/x/vllm/device_allocator/cumem.py\", line 75, in create_and_map\n    map(*handle)\nRuntimeError: CUDA "
+     "Error: out of "
+     "memory at /app/csrc/cumem_allocator.cpp:62\n",
+     "pytorch", "full", ABSENT, "--gpu-memory-utilization", "subdivisions"},
+    {"the batch of validation, told in words",
+     "I can train with batch size = 24, but on validation I get CUDA OOM. Any idea?", "cuda", "full", ABSENT,
+     "in evaluation", "accumulate twice"},
+    {"an array that is hardly meant",
+     "numpy.core._exceptions.MemoryError: Unable to allocate 926. GiB for an array with shape (6794880, 36601) and "
+     "data "
+     "type float32",
+     "numpy", "host_memory", ABSENT, "is an array of that size meant", NULL},
+    {"OOM as a noun", "Describe the bug: the memory of the GPU rises in validation, which causes OOM.", "cuda", "full",
+     ABSENT, NULL, NULL},
+    {"a wish for a better message",
+     "I have seen questions why this gives a MemoryError. It would be helpful to have the shape in the message.",
+     "none", "none", ABSENT, NULL, NULL},
+    {"a package's name and the name of another inside of it",
+     "  File \"D:\\text-generation-webui\\modules\\ui_model_menu.py\", line 247, in load_model_wrapper\n    load()\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory.\n",
+     "pytorch", "full", ABSENT, "--n-gpu-layers", "--medvram"},
+    {"ComfyUI by its message", "torch.OutOfMemoryError: Allocation on device", "pytorch", "full", ABSENT, "--lowvram",
+     NULL},
+    {"a gradient is not the optimizer's",
+     "ResourceExhaustedError (see above for traceback): OOM when allocating tensor with shape[32,64,128,128]\n [[Node: "
+     "training/Adam/gradients/model_2/conv2d_16/convolution_grad/Conv2DBackpropInput = Conv2D[T=DT_FLOAT, "
+     "_device=\"/job:localhost/replica:0/task:0/gpu:0\"](x)]]\n",
+     "tensorflow", "full", ABSENT, "smaller batch", "largest layer"},
     {"killed by hand", "In training the process was killed manually after the time limit.", "none", "none", ABSENT,
      NULL, NULL},
 
