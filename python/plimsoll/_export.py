@@ -166,6 +166,25 @@ def _program(module, args, kwargs, batch):
                              dynamic_shapes=shapes, opset_version=18, output_names=_output_names(module, args, kwargs))
 
 
+def _program_in_some_way(module, args, kwargs):
+    """What the exporter stumbles over with one setting it may export with another."""
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    batch = torch.export.Dim.DYNAMIC
+    for _ in range(2):
+        try:
+            return _program(module, args, kwargs, batch)
+        except Exception as error:  # what the exporter raises wraps the class that tells this case
+            text = _all_text(error)
+            if re.search("Cannot view a tensor", text):
+                with sdpa_kernel(SDPBackend.MATH):  # results of the fused kernels have strides that cannot be viewed
+                    return _program(module, args, kwargs, batch)
+            if batch is torch.export.Dim.AUTO or not re.search("specialized|inferred a static shape", text):
+                raise
+            batch = torch.export.Dim.AUTO  # the reader of the file opens the batch
+    return None
+
+
 def _write(module, args, kwargs, path):
     import torch
     if kwargs and args:
@@ -177,12 +196,7 @@ def _write(module, args, kwargs, path):
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
             warnings.simplefilter("ignore")
-            try:
-                program = _program(module, args, kwargs, torch.export.Dim.DYNAMIC)
-            except Exception as error:  # what the exporter raises wraps the class that tells this case
-                if not re.search("specialized|inferred a static shape", _all_text(error)):
-                    raise
-                program = _program(module, args, kwargs, torch.export.Dim.AUTO)  # the reader of the file opens the batch
+            program = _program_in_some_way(module, args, kwargs)
             _unique_names(program.model)
             program.save(path, external_data=True)
     finally:

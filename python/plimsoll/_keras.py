@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _native
 from ._errors import UnsupportedError
+from ._keras_masks import Masks
 from ._keras_sequences import Sequences
 from ._keras_value import Value
 
@@ -41,7 +42,7 @@ _APPLIED = ("LSTM", "GRU", "SimpleRNN", "Bidirectional", "MultiHeadAttention")  
 _EACH_STEP = ("Dense", "Activation", "Dropout", "LayerNormalization", "Softmax", "ReLU", "LeakyReLU")
 
 
-class Converted(Sequences):
+class Converted(Sequences, Masks):
     """A Keras model as a graph, and the way of its weights back."""
 
     def __init__(self, model):
@@ -50,12 +51,14 @@ class Converted(Sequences):
         self.shapes: Dict[str, Tuple[int, ...]] = {}  # of parameters in the graph
         self.layers: Dict[str, Any] = {}  # those that have weights
         self.frozen: List[str] = []
+        self.left_out: List[str] = []
         self.made: Dict[int, Any] = {}
         self.last_activation: Optional[str] = None
         self.called: Any = ((), {})  # the arguments of the layer's call that is converted
         if not getattr(model, "built", False):
             raise UnsupportedError("the Keras model is not built: call it once, or give its first layer an input_shape")
         outputs = self._model(model, self._inputs(model), outermost=True)
+        self._refuse_masked_loss(outputs)
         for i, value in enumerate(outputs):
             self.graph.output(value.last(), "output" if i == 0 else "output_%d" % i)
         if self.last_activation in ("softmax", "sigmoid"):
@@ -73,7 +76,7 @@ class Converted(Sequences):
             dtype = "int64" if dtype.startswith(("int", "uint")) else "float32"
             name = tensor.name.split(":")[0]
             made.append(Value(self.graph, len(dims), last=self.graph.input(name, dtype, dims)))
-            made[-1].dims = tuple(tensor.shape)
+            made[-1].dims, made[-1].dtype = tuple(tensor.shape), dtype
         return made
 
     def _model(self, model, inputs, outermost=False):
@@ -92,7 +95,11 @@ class Converted(Sequences):
             if arguments is None:
                 arguments = node.keras_inputs
             arguments = arguments if isinstance(arguments, (list, tuple)) else [arguments]
-            self.called = tuple(_swapped(part, value_of) for part in _arguments(node))
+            own = {id(t._keras_mask) for t in arguments if getattr(t, "_keras_mask", None) is not None}
+            arguments = [t for t in arguments if id(t) not in own]  # masks that Keras put there itself: values have theirs
+            given, keywords = _arguments(node)
+            keywords = {name: part for name, part in keywords.items() if id(part) not in own}
+            self.called = (_swapped(given, value_of), _swapped(keywords, value_of))
             called, values = self.called, [value_of(t) for t in arguments]
             self.called = called  # those of other layers were put there
             results = self._layer(layer, values, layer is final)
@@ -114,9 +121,17 @@ class Converted(Sequences):
         if convert is None:
             raise UnsupportedError("Keras' layer %s ('%s') is not supported; with the torch backend the model is a "
                                    "torch.nn.Module, or export it to ONNX" % (type(layer).__name__, layer.name))
+        self._say_what_is_left_out(layer)
         made = convert(layer, inputs[0] if len(inputs) == 1 else inputs)
+        mask, seen = self._masks_after(layer, inputs, made)
         if isinstance(made, list) or type(layer).__name__ in _APPLIED:
-            return made if isinstance(made, list) else [made]
+            made = made if isinstance(made, list) else [made]
+        else:
+            made = self._activated(layer, made, is_final)
+        made[0].mask, made[0].seen_mask = mask, seen
+        return made
+
+    def _activated(self, layer, made, is_final):
         name = getattr(getattr(layer, "activation", None), "__name__", "linear")
         if type(layer).__name__ == "Softmax":
             name = "softmax"
@@ -129,6 +144,16 @@ class Converted(Sequences):
         elif type(layer).__name__ == "Softmax":
             made = self._activate(made, "softmax")
         return [made]
+
+    def _say_what_is_left_out(self, layer):
+        """What Keras adds to the loss or does after an update, and a graph cannot say."""
+        parts = [getattr(layer, "cell", layer)]
+        if type(layer).__name__ == "Bidirectional":
+            parts = [layer.forward_layer.cell, layer.backward_layer.cell]
+        for part in parts:
+            for key in sorted(k for k in vars(part) if k.endswith(("_regularizer", "_constraint"))):
+                if getattr(part, key) is not None:
+                    self.left_out.append("%s of %s '%s'" % (key, type(layer).__name__, layer.name))
 
     # --- helpers --------------------------------------------------------------------------------------------------------
 
@@ -360,13 +385,15 @@ class Converted(Sequences):
             return Value(self.graph, value.rank, first=made)
         return Value(self.graph, 2, last=self.graph.node("Flatten", None, [made], 1, axis=1)[0])
 
+    def _convert_GlobalAveragePooling1D(self, layer, value):
+        return self._whole(layer, value, "GlobalAveragePool") if value.mask is None else self._masked_mean(layer, value)
+
     def _convert_GlobalAveragePooling2D(self, layer, value):
         return self._whole(layer, value, "GlobalAveragePool")
 
     def _convert_GlobalMaxPooling2D(self, layer, value):
         return self._whole(layer, value, "GlobalMaxPool")
 
-    _convert_GlobalAveragePooling1D = _convert_GlobalAveragePooling2D
     _convert_GlobalMaxPooling1D = _convert_GlobalMaxPooling2D
 
     def _convert_ZeroPadding2D(self, layer, value):
@@ -385,9 +412,6 @@ class Converted(Sequences):
         return Value(self.graph, value.rank, first=made)
 
     def _convert_Embedding(self, layer, value):
-        if layer.mask_zero:
-            raise UnsupportedError("Embedding '%s' with mask_zero=True is not supported: sequences are trained at their full "
-                                   "length" % layer.name)
         table = self._weight(layer, layer.embeddings, "embeddings")
         return Value(self.graph, value.rank + 1, last=self.graph.node("Gather", None, [table, value.last()], 1, axis=0)[0])
 

@@ -70,15 +70,24 @@ class Sequences:
     def _axis(self, value, op, axis):
         return self.graph.node(op, None, [value, self.graph.constant(None, np.asarray([axis], np.int64))], 1)[0]
 
-    def _run_recurrent(self, owner, layer, value, states, prefix="", reverse=False):
+    def _run_recurrent(self, owner, layer, value, states, prefix="", reverse=False, mask=None):
         """(every step as (N, T, H), the last states as (N, H)); steps of a reversed one stand where their inputs do."""
         self._check_recurrent(layer)
-        kind = type(layer).__name__
         weights = self._recurrent_weights(owner, layer, prefix)
+        if mask is None:
+            return self._run_operator(layer, value, states, weights, reverse)
+        if getattr(layer, "zero_output_for_mask", False) and not layer.return_sequences:
+            raise UnsupportedError("%s '%s' with zero_output_for_mask and without return_sequences is not supported"
+                                   % (type(layer).__name__, owner.name))
+        return self._run_masked(layer, value, mask, states, reverse,
+                                lambda sequence, lengths: self._run_operator(layer, sequence, states, weights, False, lengths))
+
+    def _run_operator(self, layer, value, states, weights, reverse, lengths=None):
+        kind = type(layer).__name__
         inputs = [self.graph.node("Transpose", None, [self._drop_columns(layer, value).last()], 1, perm=[1, 0, 2])[0]]
         inputs += weights
-        if states:
-            inputs += [None] * (5 - len(inputs)) + [self._axis(s.last(), "Unsqueeze", 0) for s in states]
+        if states or lengths:
+            inputs += [None] * (4 - len(inputs)) + [lengths] + [self._axis(s.last(), "Unsqueeze", 0) for s in states]
         more = {"linear_before_reset": int(bool(layer.reset_after))} if kind == "GRU" else {}
         count = 3 if kind == "LSTM" else 2
         made = self.graph.node(_OPERATORS[kind], None, inputs, count, hidden_size=int(layer.cell.units),
@@ -88,36 +97,35 @@ class Sequences:
                 [Value(self.graph, 2, last=self._axis(state, "Squeeze", 0)) for state in made[1:]])
 
     def _initial(self, layer, values):
-        """(the sequence, the initial states): the states come as a list, or after the sequence."""
-        arguments, keywords = self.called
-        for key in ("mask",):
-            if keywords.get(key) is not None:
-                raise UnsupportedError("'%s' with a mask is not supported: sequences are trained at their full length"
-                                       % layer.name)
-        flat = list(values) if isinstance(values, list) else [values]
-        return flat[0], flat[1:]
+        """(the sequence, the initial states, the mask): the states come as a list, or after the sequence. Keras hands the
+        mask of a sequence to a layer only where the sequence is all that it is given."""
+        given = self.called[1].get("mask")
+        flat = [v for v in (values if isinstance(values, list) else [values]) if v is not given]
+        if given is not None:
+            return flat[0], flat[1:], self._given_mask(layer, given)
+        return flat[0], flat[1:], None if flat[1:] else flat[0].mask
 
     def _recurrent(self, layer, values):
-        value, states = self._initial(layer, values)
+        value, states, mask = self._initial(layer, values)
         reverse = bool(layer.go_backwards)
         if reverse and layer.return_sequences:
             raise UnsupportedError("%s '%s' with go_backwards and return_sequences is not supported; Bidirectional is"
                                    % (type(layer).__name__, layer.name))
-        steps, last = self._run_recurrent(layer, layer, value, states, reverse=reverse)
+        steps, last = self._run_recurrent(layer, layer, value, states, reverse=reverse, mask=mask)
         made = steps if layer.return_sequences else last[0]
         return [made] + last if layer.return_state else made
 
     _convert_LSTM = _convert_GRU = _convert_SimpleRNN = _recurrent
 
     def _convert_Bidirectional(self, layer, values):
-        value, states = self._initial(layer, values)
+        value, states, mask = self._initial(layer, values)
         parts = (layer.forward_layer, layer.backward_layer)
         for part in parts:
             if type(part).__name__ not in _GATES:
                 raise UnsupportedError("Bidirectional '%s' of %s is not supported" % (layer.name, type(part).__name__))
         half, results, last = len(states) // 2, [], []
         for part, prefix, given in zip(parts, ("forward/", "backward/"), (states[:half], states[half:])):
-            steps, final = self._run_recurrent(layer, part, value, given, prefix, reverse=prefix == "backward/")
+            steps, final = self._run_recurrent(layer, part, value, given, prefix, prefix == "backward/", mask)
             results.append(steps if part.return_sequences else final[0])
             last += final
         made = self._merged(layer, results)
@@ -152,27 +160,34 @@ class Sequences:
         return self.graph.node("Transpose", None, [self.graph.node("Reshape", None, [value, shape], 1)[0]], 1, perm=order)[0]
 
     def _causal_mask(self, layer, query, key):
+        """1 where a step may look: at itself and what came before."""
         if not query.dims or not key.dims or query.dims[1] is None or key.dims[1] is None:
             raise UnsupportedError("MultiHeadAttention '%s' with use_causal_mask needs the length of its sequences: give it "
                                    "in Input((length, ...))" % layer.name)
-        mask = np.triu(np.full((int(query.dims[1]), int(key.dims[1])), -1e9, np.float32), 1)
-        return self.graph.constant(None, mask[None, None])
+        return np.tril(np.ones((1, 1, int(query.dims[1]), int(key.dims[1])), np.float32))
 
     def _attention_inputs(self, layer, values):
+        """(query, value, key, their masks)"""
         arguments, keywords = self.called
-        for key in ("attention_mask", "query_mask", "value_mask", "key_mask"):
-            if keywords.get(key) is not None:
-                raise UnsupportedError("MultiHeadAttention '%s' with %s is not supported" % (layer.name, key))
+        if keywords.get("attention_mask") is not None:
+            raise UnsupportedError("MultiHeadAttention '%s' with attention_mask is not supported; masks of its inputs are"
+                                   % layer.name)
         if keywords.get("return_attention_scores"):
             raise UnsupportedError("MultiHeadAttention '%s' that returns its scores is not supported" % layer.name)
+        given = dict(zip(("query", "value", "key"), arguments), **keywords)
         flat = list(values) if isinstance(values, list) else [values]
-        flat = flat if len(flat) > 1 else flat * 2  # layer(x, x) has one tensor twice, or once
-        query, value = flat[:2]
-        return query, value, flat[2] if len(flat) > 2 else value
+        query = given.get("query", flat[0])
+        value = given.get("value", flat[min(1, len(flat) - 1)])
+        key = given.get("key")
+        masks = []
+        for name, part in (("query_mask", query), ("value_mask", value), ("key_mask", key)):
+            mask = given.get(name)
+            masks.append(self._given_mask(layer, mask) if mask is not None else part.seen_mask if part is not None else None)
+        return query, value, value if key is None else key, masks
 
     def _convert_MultiHeadAttention(self, layer, values):
         config = layer.get_config()
-        query, value, key = self._attention_inputs(layer, values)
+        query, value, key, masks = self._attention_inputs(layer, values)
         if query.rank != 3 or config.get("attention_axes") not in (None, (1,), [1]):
             raise UnsupportedError("MultiHeadAttention '%s' over other axes than (batch, time, features) is not supported"
                                    % layer.name)
@@ -184,8 +199,8 @@ class Sequences:
         q, k = self._heads(q, heads, width, [0, 2, 1, 3]), self._heads(k, heads, width, [0, 2, 3, 1])
         v = self._heads(v, heads, out_width, [0, 2, 1, 3])
         scores = self.graph.node("Mul", None, [self.graph.node("MatMul", None, [q, k], 1)[0], self._number(width ** -0.5)], 1)[0]
-        if self.called[1].get("use_causal_mask"):
-            scores = self.graph.node("Add", None, [scores, self._causal_mask(layer, query, key)], 1)[0]
+        causal = self._causal_mask(layer, query, key) if self.called[1].get("use_causal_mask") else None
+        scores = self._masked_scores(scores, masks, causal)
         shares = self.graph.node("Softmax", None, [scores], 1, axis=-1)[0]
         if config.get("dropout"):
             shares = self.graph.node("Dropout", None, [shares, self._number(float(config["dropout"]))], 1)[0]

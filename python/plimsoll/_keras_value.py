@@ -9,6 +9,8 @@ class Value:
     def __init__(self, graph, rank, last=None, first=None):
         self.graph, self.rank, self._last, self._first = graph, rank, last, first
         self.dims = None  # as Keras has them, None for what is open
+        self.dtype = "float32"
+        self.mask = self.seen_mask = None  # (N, T) of ones and zeros, where some steps do not count; what attention sees of it
 
     def last(self):
         if self._last is None:

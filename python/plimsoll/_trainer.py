@@ -111,6 +111,9 @@ class Trainer:
             from ._keras import Converted
             self._keras = Converted(model)
             self._graph = self._keras.graph
+            if self._keras.left_out:
+                warnings.warn("%s: not a part of this training: %s; weight_decay is" % (
+                    self.title, ", ".join(self._keras.left_out)), stacklevel=_outside())
             if self._keras.frozen:
                 self._options["freeze"] = list(self._options.get("freeze", ())) + _globs(self._keras.frozen)
             self._options.setdefault("loss_output", "output")
@@ -271,6 +274,7 @@ class Trainer:
                 self._need_graph(self._sample_of(data))
                 if len(self._need_graph().inputs()) == 0:
                     raise InvalidError("the model has no inputs")
+                self._take_sizes(data if isinstance(data, (tuple, dict)) else (data,))
             made = self._data_options(options, batch, shuffle)
             data = self._with_axis(data, made)
             if is_path(data):
@@ -279,6 +283,20 @@ class Trainer:
         if options:
             raise TypeError("options of data are for arrays and paths: %s" % ", ".join(options))
         return Batches(data, batch, shuffle, self._seed)
+
+    def _take_sizes(self, arrays):
+        """Open axes other than the batch have the sizes of the first arrays, given by name or in the order of the inputs."""
+        inputs = self._need_graph().inputs()
+        if not isinstance(arrays, dict):
+            arrays = {entry[0]: array for entry, array in zip(inputs, arrays)}
+        sizes = dict(self._options.get("sizes", {}))
+        for name, _, dims in inputs:
+            shape = np.shape(to_numpy(arrays[name])) if name in arrays else ()
+            for symbol, number in zip(dims[1:], shape[1:]) if len(shape) == len(dims) else ():
+                if isinstance(symbol, str) and symbol != dims[0]:
+                    sizes.setdefault(symbol, int(number))
+        if sizes and self._native is None:
+            self._options["sizes"] = sizes
 
     def _with_axis(self, data, options):
         """Targets of losses over single numbers have the axes of the output: (N,) is (N, 1) where that is."""
@@ -448,6 +466,7 @@ class Trainer:
             raise ValueError("the data gives single samples, not batches: tf.data.Dataset.batch(%d), or a list of batches"
                              % source.batch)
         self._need_graph(self._sample_of_batch(parts))
+        self._take_sizes(parts)
         count = int(to_numpy(values[0], "the first batch").shape[0])
         size_of = max(count, source.batch if source.samples else 0)
         checked = self._open_validation(validation, size_of, data_options)
@@ -558,6 +577,7 @@ class Trainer:
         if self._session is not None:
             return self._session
         graph = self._need_graph(sample)
+        self._take_sizes(sample)
         if self._native is not None:
             path = os.path.join(self._temporary(), "trained.onnx")
             self._native.save(path)

@@ -101,6 +101,46 @@ def transformer(keras):
     return keras.Model(tokens, layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling1D()(x)))
 
 
+def masked(keras, *parts):
+    return keras.Sequential([keras.Input((12,), dtype="int32"), keras.layers.Embedding(40, 8, mask_zero=True), *parts,
+                             keras.layers.Dense(10, activation="softmax")])
+
+
+def masked_lstm(keras):
+    return masked(keras, keras.layers.LSTM(6, return_sequences=True), keras.layers.GRU(5, go_backwards=True))
+
+
+def masked_both_directions(keras):
+    layers = keras.layers
+    return masked(keras, layers.Bidirectional(layers.LSTM(6, return_sequences=True)),
+                  layers.TimeDistributed(layers.Dense(7, activation="relu")), layers.Bidirectional(layers.GRU(5)))
+
+
+def masked_states(keras):
+    """With an open length, as most such models are written."""
+    layers = keras.layers
+    tokens = keras.Input((None,), dtype="int32")
+    embedded = layers.Embedding(40, 8, mask_zero=True)(tokens)
+    _, hidden, cell = layers.LSTM(6, return_state=True)(embedded)
+    decoded = layers.LSTM(6, return_sequences=True)(embedded, initial_state=[hidden, cell])
+    return keras.Model(tokens, layers.Dense(10, activation="softmax")(layers.GlobalMaxPooling1D()(decoded)))
+
+
+def masked_attention(keras):
+    layers = keras.layers
+    tokens = keras.Input((12,), dtype="int32")
+    x = layers.Embedding(40, 8, mask_zero=True)(tokens)
+    for causal in (True, False):
+        x = layers.LayerNormalization()(layers.Add()([x, layers.MultiHeadAttention(2, 4)(x, x, use_causal_mask=causal)]))
+    return keras.Model(tokens, layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling1D()(x)))
+
+
+def masked_numbers(keras):
+    layers = keras.layers
+    rows = keras.Input((12, 3))
+    return keras.Model(rows, layers.Dense(10, activation="softmax")(layers.SimpleRNN(6)(layers.Masking(0.0)(rows))))
+
+
 def separable(keras):
     layers = keras.layers
     image = keras.Input((16, 16, 3))
@@ -110,7 +150,21 @@ def separable(keras):
     return keras.Model(image, layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling2D()(x)))
 
 
-MODELS = [convolutional, separable, words, lstm, gru, both_directions, encoder_decoder, transformer]
+MODELS = [convolutional, separable, words, lstm, gru, both_directions, encoder_decoder, transformer, masked_lstm,
+          masked_both_directions, masked_states, masked_attention, masked_numbers]
+
+
+def inputs_of(make, generator):
+    """Of words, zeros are padding: at the end, at the beginning, between others, and everywhere."""
+    import numpy as np
+    if make in (convolutional, separable):
+        return generator.normal(size=(32, 16, 16, 3)).astype("f4")
+    there = generator.random((32, 12)) < 0.7
+    there[0, 6:], there[1, :5], there[2] = False, False, make not in (masked_lstm, masked_states)
+    there[3:, 4] = True
+    if make is masked_numbers:
+        return generator.normal(size=(32, 12, 3)).astype("f4") * there[..., None]
+    return generator.integers(1, 40, (32, 12)) * there
 
 
 @pytest.mark.parametrize("make", MODELS)
@@ -119,8 +173,7 @@ def test_training_is_that_of_keras_and_the_weights_come_back(keras, make):
     import plimsoll
     model = make(keras)
     generator = np.random.default_rng(0)
-    images = make in (convolutional, separable)
-    x = generator.normal(size=(32, 16, 16, 3)).astype("f4") if images else generator.integers(0, 40, (32, 12))
+    x = inputs_of(make, generator)
     y = generator.integers(0, 10, 32)
     model.compile(keras.optimizers.SGD(0.01), "sparse_categorical_crossentropy")
     before = model.get_weights()
@@ -167,9 +220,11 @@ def test_frozen_layers_stay_and_other_layers_are_named(keras):
         shape = (4, 4, 1) if words_of == "ConvLSTM1D" else (4, 4)
         with pytest.raises(plimsoll.UnsupportedError, match=words_of):
             plimsoll.Trainer(keras.Sequential([keras.Input(shape, batch_size=8), part]))
-    with pytest.raises(plimsoll.UnsupportedError, match="mask_zero"):
+    with pytest.raises(plimsoll.UnsupportedError, match="mask"):  # Keras would leave steps out of the loss
         plimsoll.Trainer(keras.Sequential([keras.Input((4,), dtype="int32"), layers.Embedding(9, 3, mask_zero=True),
-                                           layers.LSTM(3)]))
+                                           layers.LSTM(3, return_sequences=True)]))
+    with pytest.warns(UserWarning, match="kernel_regularizer of Dense 'last'"):
+        plimsoll.Trainer(keras.Sequential([keras.Input((4,)), layers.Dense(1, kernel_regularizer="l2", name="last")]))
 
 
 def test_a_keras_model_is_put_to_a_card(keras):
