@@ -10,6 +10,8 @@ import numpy as np
 from . import _native
 from ._arrays import is_array, to_numpy
 
+ARRAY_OPTIONS = ("batch", "epochs", "seed", "in_order", "drop_last", "raw", "float_target", "workers", "depth", "buffer_limit",
+                 "channels_last", "bounded", "memory_limit")
 LABELS = ("labels", "label", "target", "targets", "y")
 
 
@@ -74,11 +76,12 @@ class Native:
         if is_path(data):
             self.data = _native.Data.open(os.fspath(data), **options)
         else:
+            unknown = [k for k in options if k not in ARRAY_OPTIONS]
+            if unknown:
+                raise TypeError("'%s' is no option of fit() or of arrays" % unknown[0])
             self.held = named(data, inputs, own_loss)
             check_arrays(self.held)
-            self.data = _native.Data.arrays(self.held, **{k: v for k, v in options.items() if k in (
-                "batch", "epochs", "seed", "in_order", "drop_last", "raw", "float_target", "workers", "depth",
-                "buffer_limit", "channels_last", "bounded", "memory_limit")})
+            self.data = _native.Data.arrays(self.held, **options)
         self.info = self.data.info()
 
 

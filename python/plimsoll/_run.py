@@ -173,3 +173,22 @@ class Run:
         self.progress.clear()
         last = {name: values[-1] for name, values in self.history.history.items()}
         self.callbacks.call("on_train_end", last)
+
+
+class Best:
+    """Patience, and the weights with the best validation loss."""
+
+    def __init__(self, trainer, options):
+        self.trainer, self.path, self.patience = trainer, options["best"], options["patience"]
+        self.loss, self.stale = float("inf"), 0
+
+    def seen(self, validation):
+        if validation is None or not (self.path or self.patience):
+            return False
+        if validation["loss"] < self.loss:
+            self.loss, self.stale = validation["loss"], 0
+            if self.path:
+                self.trainer.save(self.path)
+            return False
+        self.stale += 1
+        return bool(self.patience and self.stale >= self.patience)

@@ -14,13 +14,14 @@ import numpy as np
 
 from . import _native
 from ._arrays import for_field, to_numpy
-from ._data import Batches, Native, flatten, is_arrays, is_path, match, named
+from ._checks import as_data, check_types, whole
+from ._data import ARRAY_OPTIONS, Batches, Native, flatten, is_arrays, is_path, match, named
 from ._errors import BudgetError, ExportError, InvalidError, ShapeError
 from ._export import export, is_module, merged_state
 from ._options import budget_bytes, loss_options, optimizer_options
 from ._plan import Plan
 from ._process import resident_by_owner, threads as all_threads
-from ._run import History, Run
+from ._run import Best, History, Run
 from ._text import size
 
 atexit.register(_native.stop_all)
@@ -77,9 +78,8 @@ class Trainer:
             self._options["allow"] = allow
         if self.budget:
             self._options["budget"] = self.budget
-        if isinstance(batch, bool) or int(batch) != batch or batch < 1:
-            raise ValueError("batch: %r is no number of samples" % (batch,))
-        self.batch, self._sample, self._seed = int(batch), sample, seed
+        self.batch, self._sample, self._seed = whole("batch", batch, "samples"), sample, seed
+        self._closed = False
         self._graph = self._native = self._session = self._keras = self._made = None
         self._folder: Any = None
         self._baked: Any = None  # (samples that a file is for and nothing else, why)
@@ -140,6 +140,8 @@ class Trainer:
 
     def _need_graph(self, sample=None):
         """The model as a graph; of a module once a sample is known."""
+        if self._closed:
+            raise RuntimeError("the trainer is closed")
         if self._graph is None:
             sample = self._sample if self._sample is not None else sample
             if sample is None:
@@ -279,7 +281,10 @@ class Trainer:
             data = self._with_axis(data, made)
             if is_path(data):
                 made = self._follow_model(made)
-            return Native(data, self.inputs, self._own_loss(), made)
+            opened = Native(data, self.inputs, self._own_loss(), made)
+            if opened.held:
+                check_types(opened.held, self._need_graph().inputs(), not made.get("float_target") and not self._own_loss())
+            return opened
         if options:
             raise TypeError("options of data are for arrays and paths: %s" % ", ".join(options))
         return Batches(data, batch, shuffle, self._seed)
@@ -343,18 +348,19 @@ class Trainer:
         checkpoint  a file with the whole state: written after each epoch and when the run is interrupted; resume=True goes
                     on from it
         """
-        if isinstance(epochs, bool) or int(epochs) != epochs or epochs < 1:
-            raise ValueError("epochs: %r is no number of epochs" % (epochs,))
+        epochs, data = whole("epochs", epochs, "epochs"), as_data(data, self._own_loss())
+        if steps is not None:
+            steps = whole("steps", steps, "updates")
         if (patience or best) and validation is None:
             raise ValueError("patience and best need validation data")
         if best:
             _native.can_save(best)
         if resume and not checkpoint:
             raise ValueError("resume needs a checkpoint")
-        run_options = {"epochs": int(epochs), "steps": steps, "patience": patience, "best": best,
+        run_options = {"epochs": epochs, "steps": steps, "patience": patience, "best": best,
                        "checkpoint": os.fspath(checkpoint) if checkpoint else None, "checkpoint_every": checkpoint_every,
                        "resume": resume}
-        batch = batch or self.batch
+        batch = self.batch if batch is None else whole("batch", batch, "samples")
         share = validation if isinstance(validation, float) else None
         if share is not None:
             data, validation, data_options = self._split(data, share, data_options)
@@ -392,7 +398,9 @@ class Trainer:
         options = {k: v for k, v in data_options.items() if k not in ("random_crop", "random_flip", "drop_last")}
         if is_path(validation):
             options["split"] = "validation" if options.get("validation") else "test"
-        options["epochs"] = 1
+        options["epochs"], validation = 1, as_data(validation, self._own_loss())
+        if is_arrays(validation):
+            options = {k: v for k, v in options.items() if k in ARRAY_OPTIONS}
         if is_arrays(validation) or is_path(validation):
             return self._open(validation, batch, False, options)
         return Batches(validation, batch, False, self._seed)
@@ -409,7 +417,7 @@ class Trainer:
             "total": self._total(options, info["batches"])})
         run = Run(self, options["epochs"], verbose, callbacks)
         native_validation = checked.data if isinstance(checked, Native) else None
-        watch = _Best(self, options)
+        watch = Best(self, options)
         run.begin()
         epoch, resume = 0, options["resume"]
         while epoch < options["epochs"]:
@@ -476,7 +484,7 @@ class Trainer:
         trainer = self._make(size_of, declared)
         fields = trainer.fields()
         run = Run(self, options["epochs"], verbose, callbacks)
-        watch, state = _Best(self, options), _Checkpoint(self, options)
+        watch, state = Best(self, options), _Checkpoint(self, options)
         start = state.read() if options["resume"] else 0
         run.begin()
         stop, done = False, trainer.updates()
@@ -720,7 +728,7 @@ class Trainer:
 
     def close(self) -> None:
         """Frees the memory now; the weights stay in a module or a Keras model."""
-        self._session = None
+        self._session, self._closed = None, True
         if self._native is not None:
             self._native.close()
         self._native = self._graph = None
@@ -736,25 +744,6 @@ class Trainer:
 
     def __repr__(self):
         return "<plimsoll.Trainer: %s, %s>" % (self.title, "budget %s" % size(self.budget) if self.budget else "no budget")
-
-
-class _Best:
-    """Patience, and the weights with the best validation loss."""
-
-    def __init__(self, trainer, options):
-        self.trainer, self.path, self.patience = trainer, options["best"], options["patience"]
-        self.loss, self.stale = float("inf"), 0
-
-    def seen(self, validation):
-        if validation is None or not (self.path or self.patience):
-            return False
-        if validation["loss"] < self.loss:
-            self.loss, self.stale = validation["loss"], 0
-            if self.path:
-                self.trainer.save(self.path)
-            return False
-        self.stale += 1
-        return bool(self.patience and self.stale >= self.patience)
 
 
 class _Checkpoint:

@@ -338,7 +338,9 @@ def wrong(kind):
             "lengths": (x, y[:20]), "float labels": [(x[:16], y[:16].astype("f4"))], "labels": (x, y + 100),
             "one": (x,), "three": [(x, x, y)], "foreign": (ForeignDevice(), y), "nan": (x * np.nan, y),
             "nothing": [], "object": object(), "batch lengths": [(x[:16], y[:8])],
-            "path": "there/is/nothing.npz"}[kind]
+            "path": "there/is/nothing.npz", "float labels in arrays": (x, y.astype("f4")),
+            "one-hot": (x, np.eye(10, dtype="f4")[y]), "whole numbers": ((x * 50).astype("i4"), y),
+            "lists": (x[:4].tolist(), y[:4].tolist())}[kind]
 
 
 @pytest.mark.parametrize("kind,error,words", [
@@ -348,7 +350,8 @@ def wrong(kind):
     ("float labels", TypeError, "int64"), ("labels", ValueError, "class|label"), ("one", ValueError, "targets"),
     ("three", ValueError, "2 arrays"), ("foreign", ValueError, "another device"), ("nan", ValueError, "finite|nan"),
     ("nothing", ValueError, "empty"), ("object", TypeError, "cannot train"), ("batch lengths", ValueError, "samples"),
-    ("path", (OSError, LookupError), "nothing")])
+    ("path", (OSError, LookupError), "nothing"), ("float labels in arrays", TypeError, "int64"),
+    ("one-hot", TypeError, "argmax"), ("whole numbers", TypeError, "float32"), ("lists", TypeError, "asarray")])
 def test_bad_data_is_an_exception_of_the_right_class(kind, error, words):
     trainer = small()
     with pytest.raises(error, match="(?i)" + words):
@@ -406,6 +409,24 @@ def test_epochs_are_whole_numbers(epochs):
         small().fit(digits(32), epochs=epochs)
 
 
+@pytest.mark.parametrize("options,error,words", [
+    ({"batch": 0}, ValueError, "batch"), ({"batch": "8"}, ValueError, "batch"), ({"steps": -1}, ValueError, "steps"),
+    ({"batchsize": 8}, TypeError, "batchsize"), ({"validation": 2}, TypeError, "int"), ({"validation": 1.5}, ValueError, "share"),
+    ({"resume": True}, ValueError, "checkpoint")])
+def test_options_of_fit_that_make_no_sense_are_refused(options, error, words):
+    with pytest.raises(error, match=words):
+        small().fit(digits(32), verbose=0, **options)
+
+
+def test_inputs_and_targets_are_one_argument():
+    x, y = digits(32)
+    with pytest.raises(TypeError, match=r"fit\(\(inputs, targets\)\)"):
+        small().fit(x, y)
+    trainer = small()
+    trainer.fit([x, y], validation=[x, y], verbose=0)  # as Keras' lists
+    assert trainer.updates == 2
+
+
 def test_saving_where_nothing_can_be_written_is_refused(tmp_path):
     trainer = small()
     trainer.fit(digits(32), verbose=0)
@@ -422,6 +443,9 @@ def test_a_closed_trainer_says_so():
     trainer.close()
     with pytest.raises(RuntimeError, match="closed"):
         native.stats()
+    for use in (lambda: trainer.fit(digits(32)), lambda: trainer.predict(digits(32)[0]), trainer.plan, trainer.state_dict):
+        with pytest.raises(RuntimeError, match="closed"):
+            use()
     trainer.close()
 
 

@@ -1,0 +1,41 @@
+"""What users mistype, refused before it becomes something else."""
+
+from __future__ import annotations
+
+from ._arrays import is_array
+from ._errors import DtypeError
+
+
+def whole(name, value, of):
+    """A number of something, one at least."""
+    if is_array(value) and getattr(value, "ndim", 0):
+        raise TypeError("%s is an array: inputs and targets are one argument, fit((inputs, targets))" % name)
+    number = isinstance(value, float) and value.is_integer() or hasattr(value, "__index__") and not isinstance(value, bool)
+    if not number or value < 1:
+        raise ValueError("%s: %r is no number of %s" % (name, value, of))
+    return int(value)
+
+
+def as_data(data, own_loss):
+    """[inputs, targets] is (inputs, targets); lists of numbers are no arrays."""
+    if isinstance(data, list) and len(data) > 1 and not own_loss and all(is_array(part) for part in data):
+        return tuple(data)
+    if isinstance(data, tuple) and len(data) > 1 and all(
+            isinstance(part, list) and part and isinstance(part[0], (int, float, list)) for part in data):
+        raise TypeError("lists of numbers were given: numpy.asarray makes arrays of them")
+    return data
+
+
+def check_types(arrays, inputs, by_class):
+    """Element types that the library does not convert. `by_class`: targets are numbers of classes."""
+    wanted = {name: dtype for name, dtype, _ in inputs}
+    for name, array, is_target in arrays:
+        kind, dtype = array.dtype.kind, wanted.get(name)
+        if is_target and by_class and kind == "f":
+            more = ", of one-hot rows labels.argmax(-1)" if array.ndim > 1 and array.shape[-1] > 1 else ""
+            raise DtypeError("'%s' is %s: cross_entropy takes int64, the numbers of classes: labels.astype('int64')%s"
+                             % (name, array.dtype, more))
+        if not is_target and dtype == "float32" and kind in "iu" and array.dtype != "uint8":
+            raise DtypeError("'%s' is %s; the model needs float32: array.astype('float32')" % (name, array.dtype))
+        if not is_target and dtype == "int64" and kind == "f":
+            raise DtypeError("'%s' is %s; the model needs int64" % (name, array.dtype))
