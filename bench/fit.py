@@ -1,6 +1,6 @@
 """Predictions beside memory that others measured on real GPUs.
 
-    fit.py PEAKS.csv [--source xMem] [--limit N] [--program build/plimsoll] [--markdown]
+    fit.py PEAKS.csv [--source xMem] [--limit N] [--program build/plimsoll]
 
 The table has one row a job (see its README for the columns). Each job is captured on fake tensors
 (python/plimsoll/capture.py), put through `plimsoll fit`, and compared with the measurement and with the estimates of
@@ -58,8 +58,8 @@ def simulate(row, variant, options):
     outside = found["libraries"] + (found["context"] if extra == "context" else 0)
     if isinstance(extra, int):
         outside = extra * 2**20
-    likely, most = found["reserved_on_card"], found["range"]["most"]
-    return (likely + outside) / 2**20, (most + outside) / 2**20, found["fits"]
+    likely, limit = found["reserved_on_card"], found["range"]["limit"] - found["libraries"]
+    return (likely + outside) / 2**20, (limit + outside) / 2**20, found["fits"]
 
 
 def predict(row, options):
@@ -83,6 +83,16 @@ def summary(name, errors, low=None):
     text = "%-12s %4d rows   median %6.2f %%   mean %6.2f %%" % (name, len(errors), 100 * statistics.median(errors),
                                                                100 * statistics.mean(errors))
     return text + ("   too low as a limit %5.1f %%" % (100 * low) if low is not None else "")
+
+
+def by_group(rows):
+    """Cards and kinds of network apart: what was chosen on one should hold for the other."""
+    for group in sorted({r["group"] for r in rows}):
+        part = [r for r in rows if r["group"] == group]
+        errors = [r["predicted"] / r["measured"] - 1 for r in part]
+        print("%-12s %-32s %3d rows: median %5.2f %%, from %+.1f to %+.1f %%, too low as a limit %d" % (
+            "", group, len(part), 100 * statistics.median(map(abs, errors)), 100 * min(errors), 100 * max(errors),
+            sum(r["limit"] < r["measured"] for r in part)))
 
 
 def by_model(rows):
@@ -114,6 +124,7 @@ def report(source, rows, options):
         print("%-12s the likely figure as a limit: too low in %.1f %%" % (
             "", 100 * sum(r["predicted"] < r["measured"] for r in done) / len(done)))
         by_model(done)
+        by_group(done)
     for name in ("xmem", "dnnmem", "schedtune", "llmem", "faketensor", "horus"):
         line = summary(name, errors_of(done, name))
         if line:
@@ -168,8 +179,11 @@ def main():
                 print("skipped %s: %s" % (row["id"], str(error).split("\n")[0][:120]), file=sys.stderr)
                 continue
             if answer and row["measured_mib"]:
+                extra = json.loads(row["extra"] or "{}")
+                kind = "images" if "x" in row["input_shape_or_seq"] else "other"
                 found.append({"id": row["id"], "measured": float(row["measured_mib"]), "predicted": answer[0],
-                              "limit": answer[1], "fits": answer[2], "model": row["model"], "status": json.loads(row["extra"] or "{}").get("status", "ok"),
+                              "limit": answer[1], "fits": answer[2], "model": row["model"],
+                              "group": "%s, %s" % (kind, row["gpu"]), "status": extra.get("status", "ok"),
                               "others": json.loads(row["estimates_of_others"] or "{}")})
         report(source, found, options)
     return 0

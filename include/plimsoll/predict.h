@@ -92,9 +92,11 @@ typedef struct plim_prediction_result {
 /* What the software stack decides, the work spaces of cuDNN and cuBLAS, cannot be known before the run. */
 typedef struct plim_prediction_range {
     uint64_t least, most; /* reserved bytes on the card, over all stacks that are known */
-    uint64_t limit;       /* what a job may be limited to, beside its context: the most, and the libraries */
-    size_t stacks;        /* simulated */
-    size_t fitting;       /* ... of which the job fits with this number */
+    /* What a job may be limited to, beside its context: the most, a margin of a fiftieth and 20 MiB, and the libraries. Never
+     * more than the card has. */
+    uint64_t limit;
+    size_t stacks;  /* simulated */
+    size_t fitting; /* ... of which the job fits with this number */
 } plim_prediction_range;
 
 PLIM_API const char *plim_prediction_kind(size_t index); /* "weight", "gradient" ...; NULL past the end */

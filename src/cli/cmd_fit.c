@@ -76,12 +76,14 @@ static void print_card(const job *j) {
                         plim_bytes_format(r->context, low), plim_bytes_format(r->context_most, high));
     plim__terminal_line(stdout, "  %-22s %10s to %s   on this card at the peak", "nvidia-smi",
                         plim_bytes_format(r->driver, low), plim_bytes_format(j->range.limit + r->context_most, high));
-    plim__terminal_line(stdout, "  %-22s %10s   the most of the above, without the context: set no limit below it",
+    plim__terminal_line(stdout,
+                        "  %-22s %10s   the most of the above and a margin, without the context: set no limit below it",
                         "safe limit", plim_bytes_format(j->range.limit, limit));
 }
 
 static const char *verdict(const job *j) {
     if (!j->result.fits) return "DOES NOT FIT";
+    if (j->result.cut[0]) return "fits as far as it is recorded, which is not to its end,";
     return j->range.fitting < j->range.stacks ? "fits, but not with every version of cuDNN and cuBLAS," : "fits";
 }
 
@@ -93,6 +95,7 @@ static void print_text(const job *j) {
     else
         plim__terminal_line(stdout, "%s %s on %s (%s)", plim__shown(plim__args_at(j->args, 0)), verdict(j), j->gpu.name,
                             plim_bytes_format(j->gpu.memory, memory));
+    if (r->cut[0]) plim__terminal_line(stdout, "  the record is not whole: %s", plim__shown(r->cut));
     print_bytes("tensors", r->requested, "as asked for");
     print_bytes("allocated", r->allocated, "with rounding and work spaces");
     print_bytes("reserved", r->reserved, plim_pool_title(j->pool.kind));
@@ -103,7 +106,6 @@ static void print_text(const job *j) {
                             plim_bytes_format(r->replay.failed_bytes, asked), r->replay.failed_name[0] ? " for " : "",
                             plim__shown(r->replay.failed_name), r->replay.failed_event);
     }
-    if (r->cut[0]) plim__terminal_line(stdout, "  the record is not whole: %s", plim__shown(r->cut));
     if (r->notes[0]) plim__terminal_line(stdout, "  note: %s", plim__shown(r->notes));
     print_kinds(r);
     print_cures(j);

@@ -28,14 +28,15 @@ bool plim_model_optimizer_find(const char *word, plim_model_optimizer *optimizer
     return false;
 }
 
-bool plim_model_precision_find(const char *word, plim_model_precision *precision) {
-    static const char *const words[] = {
+static const char *const precisions[] = {
 #define WORD(name, text) text,
-        PLIM_MODEL_PRECISION_LIST(WORD)
+    PLIM_MODEL_PRECISION_LIST(WORD)
 #undef WORD
-    };
+};
+
+bool plim_model_precision_find(const char *word, plim_model_precision *precision) {
     for (size_t i = 0; word && i < PLIM_MODEL_PRECISIONS; i++)
-        if (strcmp(words[i], word) == 0) return *precision = (plim_model_precision)i, true;
+        if (strcmp(precisions[i], word) == 0) return *precision = (plim_model_precision)i, true;
     return false;
 }
 
@@ -329,6 +330,16 @@ static void run_step(steps *s, uint64_t number) {
     update(s, number == 0);
 }
 
+/* What the page's head shows. */
+static plim_status describe(plim__timeline *timeline, const plim_model_options *o, plim_error *error) {
+    char batch[32];
+    snprintf(batch, sizeof batch, "%lld", (long long)(o->batch > 0 ? o->batch : 1));
+    PLIM_TRY(plim__timeline_set_title(timeline, "Two predicted training steps", error));
+    PLIM_TRY(plim__timeline_add_fact(timeline, "batch", batch, error));
+    PLIM_TRY(plim__timeline_add_fact(timeline, "optimizer", optimizers[o->optimizer].word, error));
+    return plim__timeline_add_fact(timeline, "precision", precisions[o->precision], error);
+}
+
 plim_status plim__model_steps(const plim_graph *graph, const plim_model_options *options, plim__timeline *timeline,
                               plim_error *error) {
     steps s = {0};
@@ -340,6 +351,7 @@ plim_status plim__model_steps(const plim_graph *graph, const plim_model_options 
         if (s.a.tape.failed) status = plim__fail_memory(error, "a predicted step", graph->nodes.count);
     }
     if (status == PLIM_OK && *s.a.unknown) status = plim__timeline_add_fact(timeline, "note", s.a.unknown, error);
+    if (status == PLIM_OK) status = describe(timeline, options, error);
     if (status == PLIM_OK) status = plim__timeline_finish(timeline, error);
     plim__vec_free(&s.cuts);
     plim__autograd_free(&s.a);

@@ -3,6 +3,8 @@
 #include "fit/gpu.h"
 #include "fit/predict.h"
 
+#define SEGMENT ((uint64_t)20 << 20)
+
 /* What differs between stacks. A work space adds its own bytes, and it also splits cached blocks at other places: reserved
  * memory moves by more than the work space, in both directions, so each one is simulated. */
 static const plim__stack stacks[] = {
@@ -12,6 +14,12 @@ static const plim__stack stacks[] = {
     {.forward_work = true, .backward_work = true},
     {.gemm_work = 33554432}, /* the work space of compute capability 9, for each product */
 };
+
+/* Simulated stacks are not all there are, and kernels are loaded while a job runs: one more segment and a fiftieth. */
+static uint64_t limit_of(uint64_t most, uint64_t capacity) {
+    uint64_t limit = most + SEGMENT + most / 50;
+    return limit < capacity ? limit : capacity;
+}
 
 static plim_status measure(plim_prediction *prediction, const plim__stack *stack, const plim_gpu *gpu,
                            plim_pool_options *pool, plim_prediction_range *range, plim_error *error) {
@@ -32,7 +40,7 @@ static plim_status measure(plim_prediction *prediction, const plim__stack *stack
     range->fitting += !result.failed;
     if (reserved > range->most) range->most = reserved;
     if (!range->least || reserved < range->least) range->least = reserved;
-    range->limit = range->most + o.libraries;
+    range->limit = limit_of(range->most, pool->capacity) + o.libraries;
     return PLIM_OK;
 }
 
