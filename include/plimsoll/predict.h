@@ -92,7 +92,7 @@ typedef struct plim_prediction_result {
 /* What the software stack decides, the work spaces of cuDNN and cuBLAS, cannot be known before the run. */
 typedef struct plim_prediction_range {
     uint64_t least, most; /* reserved bytes on the card, over all stacks that are known */
-    /* What a job may be limited to, beside its context: the most, a margin of a fiftieth and 20 MiB, and the libraries. Never
+    /* What a job may be limited to, beside its context: the most, a margin of 4 % and 20 MiB, and the libraries. Never
      * more than the card has. */
     uint64_t limit;
     size_t stacks;  /* simulated */

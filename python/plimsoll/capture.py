@@ -451,8 +451,12 @@ def present_card(events, mode, capability):
         mode.autocast.clear()
         forget()
 
-    forget = torch.clear_autocast_cache
+    def begin(context, device_type, *args, **kwargs):
+        enter(context, "cuda" if device_type == "meta" else device_type, *args, **kwargs)
+
+    forget, enter = torch.clear_autocast_cache, torch.autocast.__init__
     with contextlib.ExitStack() as changes:
+        changes.enter_context(replaced(torch.autocast, "__init__", begin))  # programs give it a tensor's own device
         for name, answer in answers(live, capability).items():
             if hasattr(torch.cuda, name):
                 changes.enter_context(replaced(torch.cuda, name, answer))

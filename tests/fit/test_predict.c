@@ -99,7 +99,7 @@ static void the_limit_holds_for_every_stack(void **state) {
         uint64_t reserved = result.replay.stats.reserved_peak;
         assert_true(range.stacks >= 4 && range.fitting == range.stacks);
         assert_true(range.least <= reserved && reserved <= range.most && range.least < range.most);
-        assert_int_equal(range.limit, range.most + range.most / 50 + 20 * MIB + result.libraries);
+        assert_int_equal(range.limit, range.most + range.most / 25 + 20 * MIB + result.libraries);
         /* The same figures as without the range: the run does not depend on what was asked before. */
         assert_int_equal(reserved, predict(graph, options, "RTX 3060").replay.stats.reserved_peak);
         plim_prediction_free(prediction);
