@@ -145,9 +145,10 @@ typedef struct plim_data_info {
         most_bytes; /* that it may ever take, with held_bytes; where options.bounded was not set, images are decoded
                           * in memory that is not counted here */
     int workers;
-    int skips_bad;      /* options.skip_bad: a batch may have any number of samples */
-    uint64_t tokenizer; /* plim_tokenizer_hash of options.tokenizer; 0: none */
-    int64_t resize;     /* images: the shorter side before they are cropped; 0 for other data */
+    int skips_bad;          /* options.skip_bad: a batch may have any number of samples */
+    uint64_t tokenizer;     /* plim_tokenizer_hash of options.tokenizer; 0: none */
+    int64_t resize;         /* images: the shorter side before they are cropped; 0 for other data */
+    uint64_t opening_bytes; /* of memory that was taken to open it and given back: a tokenizer and its work; 0: none */
 } plim_data_info;
 PLIM_API void plim_data_get_info(const plim_data *data, plim_data_info *info);
 /* NULL past the end. */

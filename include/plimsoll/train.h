@@ -163,6 +163,9 @@ typedef struct plim_trainer_options {
     const char *const *rates;
     size_t rate_count;
     plim_precision precision; /* of what waits for the backward pass; naming one that is lossy allows it */
+    uint64_t
+        data_opening_bytes; /* that the process held for opening its data and gave back (plim_data_info.opening_bytes): no
+                                  * process is planned as smaller than that */
 } plim_trainer_options;
 
 /* The model is not changed, and must stay until the trainer is freed. */

@@ -413,6 +413,7 @@ class Trainer:
             "samples": info["samples"] if not data_options.get("drop_last") else 0,
             "evaluates": checked.info["batch"] if isinstance(checked, Native) else 0,
             "irregular_batches": info["skips_bad"], "data_held_bytes": held,
+            "data_opening_bytes": info["opening_bytes"],
             "data_bytes": (info["most_bytes"] + (checked.info["most_bytes"] if isinstance(checked, Native) else 0)),
             "total": self._total(options, info["batches"])})
         run = Run(self, options["epochs"], verbose, callbacks)

@@ -50,6 +50,7 @@ static const plim__py_field option_fields[] = {
     O(TEXT, plan),
     O(UINT64, data_bytes),
     O(UINT64, data_held_bytes),
+    O(UINT64, data_opening_bytes),
     O(INT64, samples),
     O(INT64, evaluates),
     O(INT, irregular_batches),

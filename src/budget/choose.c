@@ -111,7 +111,7 @@ static plim_status add_alternative(struct search *s, const plim__candidate *cand
                                    plim_error *error) {
     plim__training_plan *plan = s->plan;
     int64_t micro = candidate->levers.micro_batch;
-    size_t process = plim__candidates_total(&s->candidates, candidate) + overhead;
+    size_t process = larger(plim__candidates_total(&s->candidates, candidate) + overhead, plim__process_opening(plan));
     plim_plan_candidate row = {.budget_bytes = plim__process_least_budget(process),
                                .arena_bytes = candidate->arena_bytes,
                                .process_bytes = process,

@@ -129,6 +129,11 @@ size_t plim__process_overhead(const plim__training_plan *plan) {
            packed + others;
 }
 
+size_t plim__process_opening(const plim__training_plan *plan) {
+    size_t bytes = plan->request.data_opening_bytes;
+    return bytes ? plan->process.base_bytes + bytes : 0;
+}
+
 size_t plim__process_held(const plim__training_plan *plan) {
     return plan->process.base_bytes + library_bytes(plan) + data_held(plan);
 }
@@ -147,7 +152,8 @@ size_t plim__process_estimated(const plim__training_plan *plan) {
     size_t arena = plan->main->plan->arena_bytes, working = plim__working_bytes(plan->main->lowered->steps.count),
            coming = to_come(plan);
     if (arena + coming < working) arena = working - coming;
-    return plim__process_overhead(plan) + arena;
+    size_t process = plim__process_overhead(plan) + arena, opening = plim__process_opening(plan);
+    return process > opening ? process : opening;
 }
 
 bool plim__process_fits_as_estimated(const plim__training_plan *plan) {
@@ -175,6 +181,12 @@ void plim__process_correct(plim__training_plan *plan, size_t tolerance) {
 
 void plim__process_count_planning(plim__training_plan *plan) {
     size_t peak = plim__resident_peak();
+    size_t opening = plim__process_opening(plan);
+    plan->process.opening_excess = 0;
+    if (plan->process.planned_bytes < opening) {
+        plan->process.opening_excess = opening - plan->process.planned_bytes;
+        plan->process.planned_bytes = opening;
+    }
     bool only_shows = plan->request.purpose == PLIM__PLAN_TO_SHOW && !plan->request.alternatives;
     if (!only_shows && peak > plan->process.planned_bytes && peak <= plan->bounds.budget)
         plan->process.planned_bytes = peak;

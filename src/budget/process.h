@@ -16,9 +16,10 @@
 struct plim__training_plan;
 
 typedef struct plim__process {
-    size_t planned_bytes; /* resident bytes of the whole process at their highest; 0 without a budget */
-    size_t base_bytes;    /* resident without arena, data and search, coarsely; 0: measured with the first plan */
-    size_t packed_bytes;  /* that oneDNN takes from the heap during a step; given to a plan that is only tried */
+    size_t planned_bytes;  /* resident bytes of the whole process at their highest; 0 without a budget */
+    size_t opening_excess; /* of these: what opening the data took more than the rest */
+    size_t base_bytes;     /* resident without arena, data and search, coarsely; 0: measured with the first plan */
+    size_t packed_bytes;   /* that oneDNN takes from the heap during a step; given to a plan that is only tried */
     struct plim__heap_plug *plugs; /* src/mem/heap.h; NULL: none */
 } plim__process;
 
@@ -38,6 +39,8 @@ void plim__process_unplug(struct plim__training_plan *plan);
 size_t plim__process_overhead(const struct plim__training_plan *plan);
 /* With the arena of the main program, or what planning it takes where that is more. */
 size_t plim__process_estimated(const struct plim__training_plan *plan);
+/* What the process held at its highest while its data was opened, before any plan; 0 where that is not known. */
+size_t plim__process_opening(const struct plim__training_plan *plan);
 /* Of the overhead: what is there while a plan is made, beside programs; and what comes after it. */
 size_t plim__process_held(const struct plim__training_plan *plan);
 size_t plim__process_coming(const struct plim__training_plan *plan);

@@ -56,6 +56,7 @@ void plim__request_read(const plim_trainer_options *o, plim__request *request, p
                                .records = o->records,
                                .data_bytes = o->data_bytes,
                                .data_held_bytes = o->data_held_bytes,
+                               .data_opening_bytes = o->data_opening_bytes,
                                .samples = o->samples,
                                .evaluates = o->evaluates,
                                .irregular = o->irregular_batches,

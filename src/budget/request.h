@@ -34,7 +34,7 @@ typedef struct plim__request {
     const char *saved; /* a file with the plan to rebuild; NULL: none */
     bool alternatives; /* other budgets are listed too */
     int records;       /* the run is recorded; 2: and a page is made of it */
-    uint64_t data_bytes, data_held_bytes;
+    uint64_t data_bytes, data_held_bytes, data_opening_bytes;
     /* declared: programs for them are part of the plan */
     int64_t samples;   /* of an epoch; 0: all batches are whole */
     int64_t evaluates; /* batch of evaluation; 0: there is none */

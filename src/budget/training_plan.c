@@ -155,5 +155,7 @@ plim_plan_candidate plim__training_plan_summary(const plim__training_plan *plan)
                                  .bits_saved = plan->main ? plan->main->training->bits_saved : 0,
                                  .narrow_saved = plan->main ? plan->main->training->narrow_saved : 0,
                                  .precision = stats.precision,
-                                 .program = process - stats.arena_bytes - stats.data_buffer_bytes - recording};
+                                 .opening = plan->process.opening_excess,
+                                 .program = process - stats.arena_bytes - stats.data_buffer_bytes - recording -
+                                            plan->process.opening_excess};
 }

@@ -21,12 +21,14 @@ static const struct {
 } kinds[] = {{"weights", "weights", PLIM_STYLE_BLUE, 'w'},       {"gradients", "gradients", PLIM_STYLE_MAGENTA, 'g'},
              {"optimizer", "optimizer", PLIM_STYLE_YELLOW, 'o'}, {"activations", "activations", PLIM_STYLE_GREEN, 'a'},
              {"workspace", "workspace", PLIM_STYLE_CYAN, 's'},   {"data", "data", PLIM_STYLE_RED, 'd'},
-             {"program", "program", PLIM_STYLE_DIM, 'p'},        {"recording", "recording", PLIM_STYLE_DIM, 'r'}};
+             {"program", "program", PLIM_STYLE_DIM, 'p'},        {"recording", "recording", PLIM_STYLE_DIM, 'r'},
+             {"opening", "opening data", PLIM_STYLE_RED, 't'}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static void bytes_of(const plim_plan_candidate *candidate, uint64_t bytes[KINDS]) {
-    uint64_t values[KINDS] = {candidate->weights,   candidate->gradients, candidate->optimizer, candidate->activations,
-                              candidate->workspace, candidate->data,      candidate->program,   candidate->recording};
+    uint64_t values[KINDS] = {candidate->weights,     candidate->gradients, candidate->optimizer,
+                              candidate->activations, candidate->workspace, candidate->data,
+                              candidate->program,     candidate->recording, candidate->opening};
     memcpy(bytes, values, sizeof values);
 }
 
@@ -75,7 +77,7 @@ static json_t *frontier_json(const plim_plan_report *r) {
     return list;
 }
 
-static json_t *report_json(const plim_plan_report *r, const plim_graph *model, double seconds) {
+static json_t *report_json(const plim_plan_report *r, const plim_graph *model, double seconds, uint64_t opening) {
     json_t *root = candidate_json(r->fits ? &r->chosen : &r->unconstrained);
     json_object_set_new(root, "remarks", plim__remarks_json(model));
     json_object_set_new(root, "fits", json_boolean(r->fits));
@@ -85,6 +87,7 @@ static json_t *report_json(const plim_plan_report *r, const plim_graph *model, d
     json_object_set_new(root, "unconstrained", candidate_json(&r->unconstrained));
     json_object_set_new(root, "minimum_budget_bytes", json_integer((json_int_t)r->minimum_budget_bytes));
     json_object_set_new(root, "largest_batch", json_integer((json_int_t)r->largest_batch));
+    json_object_set_new(root, "opening_bytes", json_integer((json_int_t)opening));
     json_object_set_new(root, "frontier", frontier_json(r));
     json_object_set_new(root, "prevents_split", r->prevents_split ? json_string(r->prevents_split) : json_null());
     json_object_set_new(root, "planning_seconds", json_real(seconds));
@@ -175,6 +178,10 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
         print_candidate(&r->chosen, &r->unconstrained, options->spill);
         print_bar(&terminal, &r->chosen, r->unconstrained.process_bytes);
     }
+    if (options->data_opening_bytes)
+        plim__terminal_line(
+            stdout, "\nBefore the first step: %s for the tokenizer while text becomes numbers, then given back.",
+            plim_bytes_format(options->data_opening_bytes, text));
     print_peak(r, &terminal);
     plim__plan_table_print(r, &terminal);
     plim__str end = {0};
@@ -264,7 +271,7 @@ static int plan(plim__args *args, plim__train_settings *settings, plim__data_set
         if (code != PLIM_EXIT_OK)
             ; /* said already */
         else if (plim__args_json(args))
-            code = plim__say_json(args, report_json(report, model, seconds));
+            code = plim__say_json(args, report_json(report, model, seconds, settings->options.data_opening_bytes));
         else
             print_report(args, report, &settings->options), plim__remarks_print(model), code = PLIM_EXIT_OK;
         if (code == PLIM_EXIT_OK && !report->fits) code = PLIM_EXIT_FAILURE;

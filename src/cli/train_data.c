@@ -185,6 +185,7 @@ static void count_bytes(const plim_data *data, plim_trainer_options *options) {
     plim_data_get_stats(data, &stats);
     options->data_bytes += info.most_bytes;
     options->data_held_bytes += info.held_bytes + stats.buffer_bytes;
+    if (options->data_opening_bytes < info.opening_bytes) options->data_opening_bytes = info.opening_bytes;
 }
 
 static void declare_sizes(const plim__args *args, const plim__train_data *d, plim_trainer_options *options) {

@@ -10,7 +10,7 @@
 #include "core/utf8.h"
 
 struct plim__bpe_pair {
-    uint32_t left, right, rank, made; /* rank from 1; 0: the slot is empty */
+    uint32_t left, right, made;
 };
 
 struct plim__bpe_symbol {
@@ -57,100 +57,124 @@ int plim__bpe_text_byte(unsigned code) {
     return -1;
 }
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- tokens --------------------------------------------------------------------------------------------------- */
 
 void plim__bpe_free(plim__bpe *bpe) {
-    for (size_t i = 0; i < bpe->texts.count; i++) plim__free(bpe->texts.items[i]);
-    plim__vec_free(&bpe->texts);
-    plim__map_free(&bpe->numbers);
+    plim__free(bpe->pool);
+    plim__free(bpe->places);
+    plim__free(bpe->slots);
     plim__free(bpe->pairs);
+    plim__free(bpe->pair_slots);
     *bpe = (plim__bpe){0};
 }
 
-uint64_t plim__bpe_memory(const plim__bpe *bpe) {
-    uint64_t sum = bpe->texts.capacity * sizeof *bpe->texts.items + bpe->pair_capacity * sizeof *bpe->pairs;
-    for (size_t i = 0; i < bpe->texts.count; i++)
-        if (bpe->texts.items[i]) sum += 2 * strlen(bpe->texts.items[i]) + 96; /* and in the map */
-    return sum;
+/* A table that is two thirds full at most. */
+static size_t table_capacity(size_t count) {
+    size_t capacity = 16;
+    while (capacity < count + count / 2 + 1) capacity *= 2;
+    return capacity;
 }
+
+uint64_t plim__bpe_memory(const plim__bpe_sizes *sizes) {
+    return sizes->text_bytes + sizeof(uint32_t) * (uint64_t)(sizes->largest + 1) +
+           sizeof(uint32_t) * (uint64_t)(table_capacity(sizes->tokens) + table_capacity(sizes->merges)) +
+           sizeof(pair) * (uint64_t)sizes->merges;
+}
+
+plim_status plim__bpe_reserve(plim__bpe *bpe, const plim__bpe_sizes *sizes, plim_error *error) {
+    if (sizes->largest >= PLIM__BPE_MOST_TOKENS || sizes->tokens > PLIM__BPE_MOST_TOKENS)
+        return plim__fail(error, PLIM_CORRUPT, "a token has the number %lld", (long long)sizes->largest);
+    if (sizes->merges >= PLIM__BPE_MOST_TOKENS)
+        return plim__fail(error, PLIM_UNSUPPORTED, "%zu merges are too many", sizes->merges);
+    bpe->capacity = (size_t)(sizes->largest + 1);
+    bpe->pool_capacity = (size_t)sizes->text_bytes;
+    bpe->slot_capacity = table_capacity(sizes->tokens);
+    bpe->pair_most = sizes->merges;
+    bpe->pair_capacity = table_capacity(sizes->merges);
+    bpe->pool = plim__alloc(bpe->pool_capacity + 1);
+    bpe->places = plim__alloc_zero(bpe->capacity + 1, sizeof *bpe->places);
+    bpe->slots = plim__alloc_zero(bpe->slot_capacity, sizeof *bpe->slots);
+    bpe->pairs = plim__alloc_array(bpe->pair_most + 1, sizeof *bpe->pairs);
+    bpe->pair_slots = plim__alloc_zero(bpe->pair_capacity, sizeof *bpe->pair_slots);
+    if (bpe->pool && bpe->places && bpe->slots && bpe->pairs && bpe->pair_slots) return PLIM_OK;
+    return plim__fail_memory(error, "a vocabulary", (size_t)plim__bpe_memory(sizes));
+}
+
+const char *plim__bpe_text(const plim__bpe *bpe, int64_t number) {
+    bool known = number >= 0 && (uint64_t)number < bpe->count && bpe->places[number];
+    return known ? bpe->pool + bpe->places[number] - 1 : NULL;
+}
+
+/* Where a text is among the slots, or belongs. */
+static uint32_t *find_slot(const plim__bpe *bpe, const char *text) {
+    uint64_t hash = 1469598103934665603u; /* FNV-1a */
+    for (const char *c = text; *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    size_t mask = bpe->slot_capacity - 1, at = (size_t)(hash ^ hash >> 32) & mask;
+    while (bpe->slots[at] && strcmp(plim__bpe_text(bpe, (int64_t)bpe->slots[at] - 1), text) != 0) at = (at + 1) & mask;
+    return &bpe->slots[at];
+}
+
+/* -1: it is no token. */
+static int32_t find_token(const plim__bpe *bpe, const char *text) { return (int32_t)*find_slot(bpe, text) - 1; }
 
 plim_status plim__bpe_add(plim__bpe *bpe, const char *text, int64_t number, plim_error *error) {
-    if (number < 0 || number >= PLIM__BPE_MOST_TOKENS)
+    size_t bytes = strlen(text) + 1;
+    if (number < 0 || (uint64_t)number >= bpe->capacity)
         return plim__fail(error, PLIM_CORRUPT, "token '%.40s' has the number %lld", text, (long long)number);
-    size_t at = (size_t)number;
-    if (!plim__vec_reserve(&bpe->texts, at + 1))
-        return plim__fail_memory(error, "a vocabulary", (at + 1) * sizeof text);
-    while (bpe->texts.count <= at) bpe->texts.items[bpe->texts.count++] = NULL;
-    if (bpe->texts.items[at] && strcmp(bpe->texts.items[at], text) == 0) return PLIM_OK;
-    if (bpe->texts.items[at])
-        return plim__fail(error, PLIM_CORRUPT, "tokens '%.40s' and '%.40s' have the same number", text,
-                          bpe->texts.items[at]);
-    if (!(bpe->texts.items[at] = plim__strdup(text)) || !plim__map_put(&bpe->numbers, text, number))
-        return plim__fail_memory(error, "a vocabulary", strlen(text));
+    const char *was = plim__bpe_text(bpe, number);
+    if (was && strcmp(was, text) == 0) return PLIM_OK;
+    if (was) return plim__fail(error, PLIM_CORRUPT, "tokens '%.40s' and '%.40s' have the same number", text, was);
+    if (bytes > bpe->pool_capacity - bpe->pool_bytes) /* the file changed since it was counted */
+        return plim__fail(error, PLIM_CORRUPT, "token '%.40s' was not there a moment ago", text);
+    memcpy(bpe->pool + bpe->pool_bytes, text, bytes);
+    if ((size_t)number >= bpe->count) bpe->count = (size_t)number + 1;
+    bpe->places[number] = (uint32_t)bpe->pool_bytes + 1;
+    bpe->pool_bytes += bytes;
+    *find_slot(bpe, text) = (uint32_t)number + 1; /* of two numbers the later counts */
     return PLIM_OK;
 }
 
-static plim_status read_vocabulary(plim__bpe *bpe, const json_t *vocabulary, plim_error *error) {
-    const char *text;
-    const json_t *number;
-    if (!json_is_object(vocabulary) || json_object_size(vocabulary) == 0)
-        return plim__fail(error, PLIM_CORRUPT, "the model has no vocabulary");
-    json_object_foreach((json_t *)vocabulary, text, number) {
-        if (!json_is_integer(number)) return plim__fail(error, PLIM_CORRUPT, "token '%.40s' has no number", text);
-        PLIM_TRY(plim__bpe_add(bpe, text, json_integer_value(number), error));
-    }
-    return PLIM_OK;
-}
+/* --- merges --------------------------------------------------------------------------------------------------- */
 
-static pair *find_pair(const plim__bpe *bpe, uint32_t left, uint32_t right) {
+static uint32_t *find_pair_slot(const plim__bpe *bpe, uint32_t left, uint32_t right) {
     size_t mask = bpe->pair_capacity - 1, at = (size_t)plim__random_mix((uint64_t)left << 32 | right) & mask;
-    while (bpe->pairs[at].rank && (bpe->pairs[at].left != left || bpe->pairs[at].right != right)) at = (at + 1) & mask;
-    return &bpe->pairs[at];
+    for (; bpe->pair_slots[at]; at = (at + 1) & mask) {
+        const pair *p = &bpe->pairs[bpe->pair_slots[at] - 1];
+        if (p->left == left && p->right == right) break;
+    }
+    return &bpe->pair_slots[at];
 }
 
-/* "a b", or ["a", "b"]; *left becomes the first, *right the second. */
-static bool split_merge(const json_t *from, plim__str *left, const char **right) {
-    const char *text = json_string_value(json_is_array(from) ? json_array_get(from, 0) : from);
-    *right = json_is_array(from) ? json_string_value(json_array_get(from, 1)) : NULL;
-    if (!text || (json_is_array(from) && (!*right || json_array_size(from) != 2))) return false;
-    const char *space = *right ? NULL : strchr(text, ' ');
-    if (!*right && !space) return false;
-    plim__str_clear(left);
-    plim__str_addn(left, text, *right ? strlen(text) : (size_t)(space - text));
-    if (!*right) *right = space + 1;
-    return true;
+/* The rank of a pair, from 1; 0: it is not merged. */
+static uint32_t find_rank(const plim__bpe *bpe, uint32_t left, uint32_t right) {
+    return *find_pair_slot(bpe, left, right);
 }
 
-static plim_status read_merge(plim__bpe *bpe, const json_t *from, size_t rank, plim__str *text, plim_error *error) {
-    const char *right;
-    if (!split_merge(from, text, &right)) return plim__fail(error, PLIM_CORRUPT, "merge %zu is no pair", rank);
-    int64_t a = plim__map_get(&bpe->numbers, plim__str_text(text), -1), b = plim__map_get(&bpe->numbers, right, -1);
-    plim__str_add(text, right);
-    if (text->failed) return plim__fail_memory(error, "a merge", strlen(right));
-    int64_t made = plim__map_get(&bpe->numbers, plim__str_text(text), -1);
-    if (a < 0 || b < 0 || made < 0)
-        return plim__fail(error, PLIM_CORRUPT, "merge %zu makes '%.60s', and that or its parts are no tokens", rank,
-                          plim__str_text(text));
-    pair *slot = find_pair(bpe, (uint32_t)a, (uint32_t)b);
-    *slot = (pair){(uint32_t)a, (uint32_t)b, (uint32_t)rank + 1, (uint32_t)made}; /* of two the later counts */
+plim_status plim__bpe_add_merge(plim__bpe *bpe, const char *left, const char *right, plim_error *error) {
+    size_t rank = bpe->pair_count;
+    char joined[256];
+    plim__str longer = {0};
+    int length = snprintf(joined, sizeof joined, "%s%s", left, right);
+    if (length >= (int)sizeof joined) plim__str_addf(&longer, "%s%s", left, right);
+    bool failed = longer.failed || length < 0;
+    const char *text = longer.data ? longer.data : joined;
+    int32_t a = find_token(bpe, left), b = find_token(bpe, right), made = failed ? -1 : find_token(bpe, text);
+    plim_status status = PLIM_OK;
+    if (failed)
+        status = plim__fail_memory(error, "a merge", strlen(left) + strlen(right));
+    else if (rank >= bpe->pair_most)
+        status = plim__fail(error, PLIM_CORRUPT, "merge %zu was not there a moment ago", rank);
+    else if (a < 0 || b < 0 || made < 0)
+        status =
+            plim__fail(error, PLIM_CORRUPT, "merge %zu makes '%.60s', and that or its parts are no tokens", rank, text);
+    plim__str_free(&longer);
+    if (status != PLIM_OK) return status;
+    bpe->pairs[bpe->pair_count++] = (pair){(uint32_t)a, (uint32_t)b, (uint32_t)made};
+    *find_pair_slot(bpe, (uint32_t)a, (uint32_t)b) = (uint32_t)bpe->pair_count; /* of two the later counts */
     return PLIM_OK;
 }
 
-static plim_status read_merges(plim__bpe *bpe, const json_t *merges, plim_error *error) {
-    size_t count = json_array_size(merges);
-    if (!json_is_array(merges)) return plim__fail(error, PLIM_CORRUPT, "the model has no merges");
-    if (count >= PLIM__BPE_MOST_TOKENS) return plim__fail(error, PLIM_UNSUPPORTED, "%zu merges are too many", count);
-    bpe->pair_capacity = 16;
-    while (bpe->pair_capacity < 2 * count) bpe->pair_capacity *= 2;
-    bpe->pairs = plim__alloc_zero(bpe->pair_capacity, sizeof *bpe->pairs);
-    if (!bpe->pairs) return plim__fail_memory(error, "merges", bpe->pair_capacity * sizeof *bpe->pairs);
-    plim__str text = {0};
-    plim_status status = PLIM_OK;
-    for (size_t i = 0; i < count && status == PLIM_OK; i++)
-        status = read_merge(bpe, json_array_get(merges, i), i, &text, error);
-    plim__str_free(&text);
-    return status;
-}
+/* --- reading -------------------------------------------------------------------------------------------------- */
 
 static void find_bytes(plim__bpe *bpe) {
     for (int i = 0; i < 256; i++) {
@@ -159,13 +183,13 @@ static void find_bytes(plim__bpe *bpe) {
             plim__bpe_byte_text((unsigned char)i, text);
         else
             snprintf(text, sizeof text, "<0x%02X>", (unsigned)i);
-        bpe->bytes[i] = (int32_t)plim__map_get(&bpe->numbers, text, -1);
+        bpe->bytes[i] = find_token(bpe, text);
     }
 }
 
 static bool is_empty(const json_t *text) { return !text || json_is_null(text) || !*json_string_value(text); }
 
-static plim_status check_model(const json_t *model, plim_error *error) {
+plim_status plim__bpe_check(const json_t *model, plim_error *error) {
     const json_t *type = json_object_get(model, "type"), *dropout = json_object_get(model, "dropout");
     if (!json_is_object(model)) return plim__fail(error, PLIM_CORRUPT, "there is no model in it");
     if (type && (!json_is_string(type) || strcmp(json_string_value(type), "BPE") != 0))
@@ -183,12 +207,9 @@ static plim_status check_model(const json_t *model, plim_error *error) {
 }
 
 plim_status plim__bpe_read(plim__bpe *bpe, const json_t *model, bool byte_level, plim_error *error) {
-    PLIM_TRY(check_model(model, error));
-    PLIM_TRY(read_vocabulary(bpe, json_object_get(model, "vocab"), error));
-    PLIM_TRY(read_merges(bpe, json_object_get(model, "merges"), error));
     const char *unknown = json_string_value(json_object_get(model, "unk_token"));
     bpe->byte_level = byte_level;
-    bpe->unknown = unknown ? (int32_t)plim__map_get(&bpe->numbers, unknown, -1) : -1;
+    bpe->unknown = unknown ? find_token(bpe, unknown) : -1;
     bpe->fuse_unknown = json_is_true(json_object_get(model, "fuse_unk"));
     bpe->byte_fallback = json_is_true(json_object_get(model, "byte_fallback"));
     bpe->whole_words = json_is_true(json_object_get(model, "ignore_merges"));
@@ -239,8 +260,8 @@ static merge pop_merge(plim__bpe_work *work) {
 static bool consider(const plim__bpe *bpe, plim__bpe_work *work, int32_t at) {
     if (at < 0 || work->symbols.items[at].after < 0) return true;
     const symbol *left = &work->symbols.items[at], *right = &work->symbols.items[left->after];
-    const pair *found = find_pair(bpe, left->token, right->token);
-    return !found->rank || push_merge(work, (merge){found->rank, found->made, at});
+    uint32_t rank = find_rank(bpe, left->token, right->token);
+    return !rank || push_merge(work, (merge){rank, bpe->pairs[rank - 1].made, at});
 }
 
 static bool merge_all(const plim__bpe *bpe, plim__bpe_work *work) {
@@ -252,8 +273,7 @@ static bool merge_all(const plim__bpe *bpe, plim__bpe_work *work) {
         symbol *s = work->symbols.items, *left = &s[top.at];
         if (left->gone || left->after < 0) continue;
         symbol *right = &s[left->after];
-        const pair *now = find_pair(bpe, left->token, right->token);
-        if (!now->rank || now->made != top.made || now->rank != top.rank) continue; /* one of them changed */
+        if (find_rank(bpe, left->token, right->token) != top.rank) continue; /* one of them changed */
         left->token = top.made;
         right->gone = true;
         left->after = right->after;
@@ -295,7 +315,7 @@ static bool add_symbols(const plim__bpe *bpe, plim__bpe_work *work, const char *
         step = bpe->byte_level || lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
         if (step > length - i) step = length - i;
         memcpy(text, piece + i, step);
-        int32_t token = bpe->byte_level ? bpe->bytes[lead] : (int32_t)plim__map_get(&bpe->numbers, text, -1);
+        int32_t token = bpe->byte_level ? bpe->bytes[lead] : find_token(bpe, text);
         bool good = token >= 0        ? add_symbol(work, token)
                     : bpe->byte_level ? add_unknown(bpe, work, &unknown)
                                       : add_bytes(bpe, work, text, step, &unknown);
@@ -316,7 +336,7 @@ static int32_t find_whole(const plim__bpe *bpe, plim__bpe_work *work, const char
     }
     if (!bpe->byte_level) plim__str_addn(&work->text, piece, length);
     if (work->text.failed) return -2;
-    return (int32_t)plim__map_get(&bpe->numbers, plim__str_text(&work->text), -1);
+    return find_token(bpe, plim__str_text(&work->text));
 }
 
 plim_status plim__bpe_encode(const plim__bpe *bpe, plim__bpe_work *work, const char *piece, size_t length,

@@ -224,6 +224,7 @@ void plim_data_get_info(const plim_data *data, plim_data_info *info) {
                              .workers = data->options.workers,
                              .skips_bad = data->options.skip_bad,
                              .tokenizer = source->tokenizer,
+                             .opening_bytes = source->opening_bytes,
                              .resize = data->resize};
     for (int i = 0; i < source->field_count; i++)
         if (source->fields[i].target && source->fields[i].classes > info->classes)

@@ -225,8 +225,8 @@ plim_status plim_tokenizer_decode(const plim_tokenizer *t, const int64_t *tokens
     plim_status status = PLIM_OK;
     plim__str_add(&d.out, "");
     for (size_t i = 0; i < count && status == PLIM_OK; i++) {
-        bool known = tokens[i] >= 0 && (uint64_t)tokens[i] < t->bpe.texts.count && t->bpe.texts.items[tokens[i]];
-        if (known && !is_special(t, tokens[i])) add_token(&d, t->bpe.texts.items[tokens[i]]);
+        const char *known = plim__bpe_text(&t->bpe, tokens[i]);
+        if (known && !is_special(t, tokens[i])) add_token(&d, known);
     }
     finish(&d);
     if (d.out.failed || d.bytes.failed || !d.out.data) status = plim__fail_memory(error, "a text", count);

@@ -67,7 +67,7 @@ struct plim__data_source { /* the first member of every kind's own structure */
     int64_t count;
     int field_count;
     plim_data_field fields[PLIM_DATA_MAX_FIELDS];
-    uint64_t file_bytes, held_bytes;
+    uint64_t file_bytes, held_bytes, opening_bytes;
     plim__scratch_needs scratch; /* of one reader; zero where only reading tells */
     uint64_t tokenizer;          /* the hash of the one that made the numbers; 0: none did */
     bool consecutive;            /* neighbours overlap or belong together: a validation share is cut off the end */

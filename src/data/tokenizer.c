@@ -1,6 +1,9 @@
 /* Reading tokenizer.json, and text to tokens:
  *
  *   text → added tokens cut out → normalised → split into pieces → byte pairs merged
+ *
+ * The file is read in three passes, of which none holds it: what is in it, which tells what the tokenizer will take; its tokens;
+ * its merges.
  */
 #include "data/tokenizer.h"
 
@@ -11,8 +14,11 @@
 #include "core/arguments.h"
 #include "core/hash.h"
 #include "core/utf8.h"
+#include "plimsoll/bytes.h"
 
-enum { CHUNK = 1 << 20, MOST_WHOLE = 256 << 20, MOST_FILE = 256 << 20 };
+enum { CHUNK = 1 << 14, MOST_WHOLE = 256 << 20, MOST_FILE = 256 << 20 };
+/* What encoding takes for each byte of a chunk at most: the text, normalised, symbols and merges of a piece as long, tokens. */
+enum { CHUNK_FACTOR = 112, SPLITTER_BYTES = 512 << 10 };
 
 /* --- encoding ------------------------------------------------------------------------------------------------- */
 
@@ -112,10 +118,11 @@ plim_status plim_tokenizer_encode(const plim_tokenizer *t, const char *text, siz
 
 static bool starts_line(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/* Where a chunk may end: after the last line that a letter or digit follows; 0: nowhere. */
+/* Where a chunk may end: after the last line that a letter or digit follows; 0: nowhere. A line that ends in spaces, or is
+ * empty, is none: patterns look at what comes behind a run of spaces to tell where it ends. */
 static size_t find_cut(const char *text, size_t length) {
-    for (size_t at = length; at-- > 1;)
-        if (text[at - 1] == '\n' && starts_line(text[at])) return at;
+    for (size_t at = length; at-- > 2;)
+        if (text[at - 1] == '\n' && text[at - 2] > ' ' && text[at - 2] < 0x7f && starts_line(text[at])) return at;
     return 0;
 }
 
@@ -124,6 +131,16 @@ static plim_status write_tokens(encoder *e, plim__blob *spool, plim_error *error
     plim_status status = plim__blob_spool_write(spool, e->tokens.items, e->tokens.count * sizeof(uint32_t), error);
     e->tokens.count = 0;
     return status;
+}
+
+static plim_status fail_budget(const plim_tokenizer *t, uint64_t bytes, const char *what, plim_error *error) {
+    char needs[PLIM_BYTES_TEXT], leaves[PLIM_BYTES_TEXT], more[PLIM_BYTES_TEXT];
+    return plim__fail(
+        error, PLIM_BUDGET,
+        "making numbers of %s takes %s with this tokenizer, and the budget leaves %s for it: give %s more. "
+        "A file of token numbers (a path tokens:FILE) needs none of that",
+        what, plim_bytes_format(bytes, needs), plim_bytes_format(t->limit, leaves),
+        plim_bytes_format(bytes - t->limit, more));
 }
 
 /* Reads the next chunk behind the `have` bytes that are left of the last one; *end: how much of it is encoded now. */
@@ -138,6 +155,8 @@ static plim_status next_chunk(const plim_tokenizer *t, const plim__blob *text, u
                 error, PLIM_UNSUPPORTED,
                 "'%s' has no line in %d bytes where this tokenizer could begin again; make its lines shorter",
                 text->path, MOST_WHOLE);
+        if (t->limit && t->bytes + (uint64_t)bytes * CHUNK_FACTOR > t->limit)
+            return fail_budget(t, t->bytes + (uint64_t)bytes * CHUNK_FACTOR, text->path, error);
         plim__str_free(buffer);
         buffer->data = plim__alloc(bytes + 1);
         if (!buffer->data) return plim__fail_memory(error, "a piece of a text", bytes);
@@ -226,9 +245,10 @@ static plim_status find_cuts(plim_tokenizer *t, plim_error *error) {
     PLIM_TRY(pieces_cross(t, &crosses, error));
     if (crosses) { /* then merges must not do it */
         crosses = false;
-        for (size_t i = 0; i < t->bpe.texts.count && !crosses; i++)
-            crosses = t->bpe.texts.items[i] &&
-                      continues_line(t->bpe.texts.items[i], t->splitter.byte_level ? "\xc4\x8a" : "\n");
+        for (size_t i = 0; i < t->bpe.count && !crosses; i++) {
+            const char *text = plim__bpe_text(&t->bpe, (int64_t)i);
+            crosses = text && continues_line(text, t->splitter.byte_level ? "\xc4\x8a" : "\n");
+        }
     }
     for (size_t i = 0; i < t->added.count; i++) crosses |= strchr(t->added.items[i].text, '\n') != NULL;
     t->cuts = !crosses;
@@ -265,11 +285,54 @@ static plim_status read_added(plim_tokenizer *t, const json_t *from, plim_error 
     return PLIM_OK;
 }
 
-static plim_status read_root(plim_tokenizer *t, const json_t *root, plim_error *error) {
-    const json_t *added = json_object_get(root, "added_tokens");
+/* What its vocabulary will take, added tokens included: they may be in it already. */
+static plim__bpe_sizes measure(const plim__token_summary *file, const json_t *added) {
+    plim__bpe_sizes sizes = {file->tokens, file->merges, file->text_bytes, file->largest};
+    for (size_t i = 0; i < json_array_size(added); i++) {
+        const json_t *one = json_array_get(added, i);
+        int64_t number = json_integer_value(json_object_get(one, "id"));
+        sizes.tokens++;
+        sizes.text_bytes += json_string_length(json_object_get(one, "content")) + 1;
+        if (number > sizes.largest) sizes.largest = number;
+    }
+    return sizes;
+}
+
+static plim_status add_token(void *context, const char *text, int64_t number, plim_error *error) {
+    return plim__bpe_add(context, text, number, error);
+}
+
+static plim_status add_merge(void *context, const char *left, const char *right, plim_error *error) {
+    return plim__bpe_add_merge(context, left, right, error);
+}
+
+/* A pass over the lists: all of what was counted comes again. */
+static plim_status read_list(const plim__blob *file, const plim__token_sink *sink, const plim__token_summary *counted,
+                             plim_error *error) {
+    plim__token_summary now;
+    plim_status status = plim__token_file_scan(file, sink, 0, &now, error);
+    if (status == PLIM_OK && now.hash != counted->hash)
+        status = plim__fail(error, PLIM_CORRUPT, "it changed while it was read");
+    plim__str_free(&now.rest);
+    return status;
+}
+
+static plim_status read_root(plim_tokenizer *t, const plim__blob *file, const plim__token_summary *counted,
+                             const json_t *root, plim_error *error) {
+    const json_t *added = json_object_get(root, "added_tokens"), *model = json_object_get(root, "model");
+    plim__bpe_sizes sizes = measure(counted, added);
+    PLIM_TRY(plim__bpe_check(model, error));
+    if (!counted->tokens) return plim__fail(error, PLIM_CORRUPT, "the model has no vocabulary");
+    if (!counted->has_merges) return plim__fail(error, PLIM_CORRUPT, "the model has no merges");
+    t->bytes = sizeof *t + SPLITTER_BYTES + plim__bpe_memory(&sizes) + counted->rest_memory;
+    if (t->limit && t->bytes + (uint64_t)CHUNK * CHUNK_FACTOR > t->limit)
+        return fail_budget(t, t->bytes + (uint64_t)CHUNK * CHUNK_FACTOR, "text", error);
     PLIM_TRY(plim__splitter_read(&t->splitter, json_object_get(root, "normalizer"),
                                  json_object_get(root, "pre_tokenizer"), error));
-    PLIM_TRY(plim__bpe_read(&t->bpe, json_object_get(root, "model"), t->splitter.byte_level, error));
+    PLIM_TRY(plim__bpe_reserve(&t->bpe, &sizes, error));
+    PLIM_TRY(read_list(file, &(plim__token_sink){.token = add_token, .context = &t->bpe}, counted, error));
+    PLIM_TRY(read_list(file, &(plim__token_sink){.merge = add_merge, .context = &t->bpe}, counted, error));
+    PLIM_TRY(plim__bpe_read(&t->bpe, model, t->splitter.byte_level, error));
     for (size_t i = 0; i < json_array_size(added); i++) PLIM_TRY(read_added(t, json_array_get(added, i), error));
     if (t->added.count) qsort(t->added.items, t->added.count, sizeof *t->added.items, by_length);
     PLIM_TRY(plim__decoding_read(&t->decoding, json_object_get(root, "decoder"), t->splitter.byte_level, error));
@@ -278,22 +341,22 @@ static plim_status read_root(plim_tokenizer *t, const json_t *root, plim_error *
 
 static plim_status read_file(plim_tokenizer *t, const plim__blob *file, plim_error *error) {
     json_error_t where;
-    plim__hash hash = PLIM_HASH_START;
+    json_t *root = NULL;
+    plim__token_summary counted = {0};
     if (file->bytes > MOST_FILE)
         return plim__fail(error, PLIM_UNSUPPORTED, "it has %llu bytes; a tokenizer has at most %d",
                           (unsigned long long)file->bytes, MOST_FILE);
-    char *text = plim__alloc((size_t)file->bytes + 1);
-    if (!text) return plim__fail_memory(error, "a tokenizer", (size_t)file->bytes);
-    plim_status status = plim__blob_read(file, 0, text, (size_t)file->bytes, error);
-    json_t *root = status == PLIM_OK ? json_loadb(text, (size_t)file->bytes, 0, &where) : NULL;
-    plim__hash_add(&hash, text, status == PLIM_OK ? (size_t)file->bytes : 0);
-    plim__free(text);
-    t->hash = plim__hash_value(&hash);
-    if (status == PLIM_OK && !root)
-        status = json_error_code(&where) == json_error_out_of_memory
-                     ? plim__fail_memory(error, "a tokenizer", (size_t)file->bytes)
-                     : plim__fail(error, PLIM_CORRUPT, "line %d: %s", where.line, where.text);
-    if (status == PLIM_OK) status = read_root(t, root, error);
+    plim_status status = plim__token_file_scan(file, &(plim__token_sink){0}, t->limit, &counted, error);
+    if (status == PLIM_OK) {
+        root = json_loadb(plim__str_text(&counted.rest), counted.rest.length, 0, &where);
+        if (!root)
+            status = json_error_code(&where) == json_error_out_of_memory
+                         ? plim__fail_memory(error, "a tokenizer", counted.rest.length)
+                         : plim__fail(error, PLIM_CORRUPT, "line %d: %s", where.line, where.text);
+    }
+    plim__str_free(&counted.rest);
+    t->hash = counted.hash;
+    if (status == PLIM_OK) status = read_root(t, file, &counted, root, error);
     json_decref(root);
     return status;
 }
@@ -302,9 +365,15 @@ plim_status plim_tokenizer_load(const char *path, plim_tokenizer **tokenizer, pl
     PLIM__NEED(tokenizer, error);
     *tokenizer = NULL;
     PLIM__NEED(path, error);
+    return plim__tokenizer_load(path, 0, tokenizer, error);
+}
+
+plim_status plim__tokenizer_load(const char *path, uint64_t limit, plim_tokenizer **tokenizer, plim_error *error) {
     plim__blob file = PLIM__BLOB_EMPTY;
     plim_tokenizer *made = plim__alloc_zero(1, sizeof *made);
     if (!made) return plim__fail_memory(error, "a tokenizer", sizeof *made);
+    made->limit = limit;
+    *tokenizer = NULL;
     plim_status status = plim__blob_open(&file, path, error);
     if (status == PLIM_OK && (status = read_file(made, &file, error)) != PLIM_OK)
         status = plim__fail_context(error, status, "tokenizer '%s'", path);
@@ -326,8 +395,8 @@ void plim_tokenizer_free(plim_tokenizer *t) {
     plim__free(t);
 }
 
-int64_t plim_tokenizer_size(const plim_tokenizer *t) { return t ? (int64_t)t->bpe.texts.count : 0; }
+int64_t plim_tokenizer_size(const plim_tokenizer *t) { return t ? (int64_t)t->bpe.count : 0; }
 
 uint64_t plim_tokenizer_hash(const plim_tokenizer *t) { return t ? t->hash : 0; }
 
-uint64_t plim__tokenizer_memory(const plim_tokenizer *t) { return sizeof *t + plim__bpe_memory(&t->bpe); }
+uint64_t plim__tokenizer_memory(const plim_tokenizer *t) { return t->bytes + (uint64_t)CHUNK * CHUNK_FACTOR; }

@@ -39,15 +39,19 @@ struct plim_tokenizer {
     bool starts_added[256];      /* bytes that an added token begins with */
     plim__decoding decoding;
     uint64_t hash;
-    bool cuts; /* no token crosses the end of a line that a letter or a digit follows */
+    uint64_t bytes, limit; /* what it takes, and what it and its work may take; 0: no limit */
+    bool cuts;             /* no token crosses the end of a line that a letter or a digit follows */
 };
 
 /* From "decoder" of a tokenizer.json. */
 plim_status plim__decoding_read(plim__decoding *decoding, const json_t *decoder, bool byte_level, plim_error *error);
 void plim__decoding_free(plim__decoding *decoding);
 
+/* What does not fit `limit` bytes is PLIM_BUDGET, before it is reserved; 0: no limit. */
+plim_status plim__tokenizer_load(const char *path, uint64_t limit, plim_tokenizer **tokenizer, plim_error *error);
+/* What it takes, with the work on a text in pieces of a few kilobytes. */
 uint64_t plim__tokenizer_memory(const plim_tokenizer *tokenizer);
-/* All of a text file as a spool of numbers, four bytes each (little-endian), in pieces of about a megabyte. */
+/* All of a text file as a spool of numbers, four bytes each (little-endian), in such pieces; longer ones where a line is. */
 plim_status plim__tokenizer_spool(const plim_tokenizer *tokenizer, const plim__blob *text, plim__blob *spool,
                                   plim_error *error);
 

@@ -77,13 +77,14 @@ static plim_status set_fields(token_source *source, plim_error *error) {
 }
 
 /* The whole text becomes numbers once, in a file without a name; the tokenizer is not needed after that. */
-static plim_status tokenise(token_source *source, const char *tokenizer, plim_error *error) {
+static plim_status tokenise(token_source *source, const char *tokenizer, uint64_t limit, plim_error *error) {
     plim_tokenizer *t;
     plim__blob spool = PLIM__BLOB_EMPTY;
-    PLIM_TRY(plim_tokenizer_load(tokenizer, &t, error));
+    PLIM_TRY(plim__tokenizer_load(tokenizer, limit, &t, error));
     plim_status status = plim__tokenizer_spool(t, &source->blob, &spool, error);
     source->vocabulary = plim_tokenizer_size(t);
     source->base.tokenizer = plim_tokenizer_hash(t);
+    source->base.opening_bytes = plim__tokenizer_memory(t);
     plim_tokenizer_free(t);
     if (status != PLIM_OK) {
         plim__blob_close(&spool);
@@ -96,10 +97,13 @@ static plim_status tokenise(token_source *source, const char *tokenizer, plim_er
     return PLIM_OK;
 }
 
-static plim_status open_windows(token_source *source, const char *path, const char *tokenizer, plim_error *error) {
+static plim_status open_windows(token_source *source, const char *path, const plim_data_options *options,
+                                plim_error *error) {
+    const char *tokenizer = source->token_bytes == 1 ? options->tokenizer : NULL;
+    uint64_t limit = options->bounded ? options->memory_limit : 0;
     PLIM_TRY(plim__blob_open(&source->blob, path, error));
     source->base.file_bytes = source->blob.bytes;
-    if (tokenizer) PLIM_TRY(tokenise(source, tokenizer, error));
+    if (tokenizer) PLIM_TRY(tokenise(source, tokenizer, limit, error));
     PLIM_TRY(set_fields(source, error));
     uint64_t width = (uint64_t)source->token_bytes, tokens = source->blob.bytes / width;
     if (source->blob.bytes % width)
@@ -127,7 +131,7 @@ plim_status plim__data_source_open_tokens(const char *path, const plim_data_opti
     made->token_bytes = token_bytes;
     made->seq = seq;
     made->stride = stride;
-    plim_status status = open_windows(made, path, token_bytes == 1 ? options->tokenizer : NULL, error);
+    plim_status status = open_windows(made, path, options, error);
     if (status == PLIM_OK)
         *source = &made->base;
     else

@@ -91,12 +91,12 @@ static void long_files_are_read_in_pieces_and_give_the_same_numbers(void **state
         assert_int_equal(encode(t, plim__str_text(&text), text.length, tokens, text.length, &count), PLIM_OK);
         assert_int_equal(plim__blob_open(&file, path, &error), PLIM_OK);
         assert_int_equal(plim__tokenizer_spool(t, &file, &spool, &error), PLIM_OK);
-        assert_int_equal(spool.bytes, count * 4);
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count && i < spool.bytes / 4; i++) {
             uint32_t token;
             assert_int_equal(plim__blob_read(&spool, i * 4, &token, 4, &error), PLIM_OK);
             if (token != tokens[i]) fail_msg("%s: token %zu is %u, not %lld", names[k], i, token, (long long)tokens[i]);
         }
+        if (spool.bytes != count * 4) fail_msg("%s: %zu tokens, not %zu", names[k], (size_t)spool.bytes / 4, count);
         plim__blob_close(&file);
         plim__blob_close(&spool);
         plim_tokenizer_free(t);
@@ -159,6 +159,48 @@ static void what_is_not_known_is_refused_by_name(void **state) {
            "{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"},\"behavior\":\"Isolated\"}}",
            PLIM_CORRUPT, "pattern '('");
     refuse(f, "{" MODEL ",\"decoder\":{\"type\":\"WordPiece\"}}", PLIM_UNSUPPORTED, "decoder");
+}
+
+#define LISTS(vocabulary, merges) "{\"model\":{\"vocab\":{" vocabulary "},\"merges\":[" merges "]}}"
+
+/* Vocabulary and merges are not read by a library: what such a one refuses is refused. */
+static void lists_are_read_strictly(void **state) {
+    fixture *f = *state;
+    static const struct {
+        const char *text, *words;
+    } bad[] = {{LISTS("\"a\":0,", ""), "comma"},
+               {LISTS("\"a\" 0", ""), "':'"},
+               {LISTS("\"a\":0 \"b\":1", ""), "strange"},
+               {LISTS("\"a\":1.5", ""), "no number"},
+               {LISTS("\"a\":\"0\"", ""), "no number"},
+               {LISTS("a:0", ""), "strange"},
+               {LISTS("\"\\ud800\":0", ""), "escape"},
+               {LISTS("\"\\u0000\":0", ""), "escape"},
+               {LISTS("\"\\x\":0", ""), "escape"},
+               {LISTS("\"\xc3(\":0", ""), "UTF-8"},
+               {LISTS("\"a\nb\":0", ""), "control character"},
+               {LISTS("\"a\":0", "[\"a\"]"), "no pair"},
+               {LISTS("\"a\":0", "[\"a\",\"a\",\"a\"]"), "no pair"},
+               {LISTS("\"a\":0", "7"), "no pair"},
+               {"{\"model\":{\"vocab\":{\"a\":0},\"vocab\":{\"b\":0},\"merges\":[]}}", "two"},
+               {"{\"model\":{\"vocab\":{\"a\":0", "no number"},
+               {"{\n\"model\":{\"vocab\":{\"a\":0,\n\"b\":1},\n\"merges\":[]}} x", "line 4"},
+               {"{\"model\":{\"vocab\":{\"a", "does not end"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) refuse(f, bad[i].text, PLIM_CORRUPT, bad[i].words);
+    plim_tokenizer *t;
+    int64_t tokens[8];
+    size_t count;
+    write_text(f, "t.json",
+               "{ \"model\" :\n{\"merges\": [ [\"\\u00e9\", \"\\ud83d\\ude00\" ] ],\r\n\t\"vocab\" : { \"\\\"\":0 , "
+               "\"\xc3\xa9\": 1,"
+               "\"\xf0\x9f\x98\x80\":2,\"\xc3\xa9\xf0\x9f\x98\x80\":3, \"\\/\" : 4 } } }");
+    if (plim_tokenizer_load(f->path, &t, &error) != PLIM_OK) fail_msg("%s", error.message);
+    const char *text = "\xc3\xa9\xf0\x9f\x98\x80/\"\xc3\xa9";
+    assert_int_equal(encode(t, text, strlen(text), tokens, 8, &count), PLIM_OK);
+    static const int64_t right[] = {3, 4, 0, 1};
+    assert_int_equal(count, 4);
+    assert_memory_equal(tokens, right, sizeof right);
+    plim_tokenizer_free(t);
 }
 
 static void patterns_that_never_end_are_stopped(void **state) {
@@ -227,6 +269,7 @@ int main(void) {
         WITH_FIXTURE(long_files_are_read_in_pieces_and_give_the_same_numbers),
         WITH_FIXTURE(text_data_has_the_tokenizers_numbers),
         WITH_FIXTURE(what_is_not_known_is_refused_by_name),
+        WITH_FIXTURE(lists_are_read_strictly),
         WITH_FIXTURE(patterns_that_never_end_are_stopped),
         WITH_FIXTURE(bad_texts_are_named),
         WITH_FIXTURE(the_nth_allocation_fails),
