@@ -93,6 +93,28 @@ plim_status plim__augment_of(plim__augment *a, const plim_data_options *options,
     return PLIM_OK;
 }
 
+void plim__augment_describe(const plim__augment *a, char *text, size_t size) {
+    const struct {
+        const char *word;
+        double value;
+        bool alone; /* a word without a number */
+    } parts[] = {{"crop", a->crop_share > 0 ? a->crop_share : a->crop, !(a->crop_share > 0)},
+                 {"flip", a->flip, true},
+                 {"vflip", a->vflip, true},
+                 {"pad", a->pad, false},
+                 {"rotate", a->rotate, false},
+                 {"color", a->color, false},
+                 {"erase", a->erase, false},
+                 {"mixup", a->mixup, false}};
+    size_t length = (size_t)snprintf(text, size, "none");
+    for (size_t i = 0, found = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!(parts[i].value > 0) || (found && length >= size)) continue;
+        size_t at = found++ ? length : 0;
+        length = at + (size_t)snprintf(text + at, size - at, parts[i].alone ? "%s%s" : "%s%s=%g", at ? " " : "",
+                                       parts[i].word, parts[i].value);
+    }
+}
+
 bool plim__augment_changes(const plim__augment *a) {
     return a->vflip || a->pad > 0 || a->rotate > 0 || a->color > 0 || a->erase > 0;
 }

@@ -31,6 +31,9 @@ bool plim__augment_changes(const plim__augment *augment);
 /* Whether anything is done to pixels at all. */
 bool plim__augment_needs_pixels(const plim__augment *augment);
 
+/* What is asked for, in one order and form: "crop=0.5 flip rotate=15"; "none". */
+void plim__augment_describe(const plim__augment *augment, char *text, size_t size);
+
 typedef struct plim__picture {
     float *planes; /* (channels, height, width) */
     int64_t channels, height, width;

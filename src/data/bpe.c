@@ -124,12 +124,14 @@ plim_status plim__bpe_add(plim__bpe *bpe, const char *text, int64_t number, plim
     const char *was = plim__bpe_text(bpe, number);
     if (was && strcmp(was, text) == 0) return PLIM_OK;
     if (was) return plim__fail(error, PLIM_CORRUPT, "tokens '%.40s' and '%.40s' have the same number", text, was);
-    if (bytes > bpe->pool_capacity - bpe->pool_bytes) /* the file changed since it was counted */
+    bool room = bpe->pool && bytes <= bpe->pool_capacity - bpe->pool_bytes && bpe->held + 1 < bpe->slot_capacity;
+    if (!room) /* the file changed since it was counted */
         return plim__fail(error, PLIM_CORRUPT, "token '%.40s' was not there a moment ago", text);
     memcpy(bpe->pool + bpe->pool_bytes, text, bytes);
     if ((size_t)number >= bpe->count) bpe->count = (size_t)number + 1;
     bpe->places[number] = (uint32_t)bpe->pool_bytes + 1;
     bpe->pool_bytes += bytes;
+    bpe->held++;
     *find_slot(bpe, text) = (uint32_t)number + 1; /* of two numbers the later counts */
     return PLIM_OK;
 }

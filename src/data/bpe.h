@@ -19,7 +19,7 @@ typedef struct plim__bpe {
     uint32_t *places; /* by number: where its text begins in the pool, plus one; 0: there is no such token */
     size_t count, capacity;
     uint32_t *slots;              /* numbers of tokens plus one, by the hash of their texts */
-    size_t slot_capacity;         /* a power of two */
+    size_t slot_capacity, held;   /* a power of two; tokens */
     struct plim__bpe_pair *pairs; /* by rank */
     size_t pair_count, pair_most;
     uint32_t *pair_slots; /* ranks plus one, by the hash of both sides */

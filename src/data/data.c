@@ -262,6 +262,12 @@ plim_status plim_data_count_classes(const plim_data *data, int64_t *counts, int6
     return plim__classes_count(data->source, &data->part, counts, error);
 }
 
+void plim__data_describe_changes(const plim_data *data, char *text, size_t size) {
+    plim__augment_describe(&data->options.augment, text, size);
+    size_t length = strlen(text);
+    if (data->classes) snprintf(text + length, size - length, ", oversampled");
+}
+
 const char *plim_data_table(const plim_data *data) {
     return data && data->source->ops->table ? data->source->ops->table(data->source) : NULL;
 }

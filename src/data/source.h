@@ -107,4 +107,8 @@ plim_status plim__data_source_open_synthetic(const plim_data_options *options, p
 plim_status plim__field_shape(plim_data_field *field, plim_dtype dtype, int rank, const int64_t *dims,
                               plim_error *error);
 
+/* Random changes and repetitions of samples, which a run that goes on has to have too: "flip rotate=15, oversampled", "none". */
+struct plim_data;
+void plim__data_describe_changes(const struct plim_data *data, char *text, size_t size);
+
 #endif

@@ -7,13 +7,27 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "data/source.h"
 #include "run/fit.h"
 #include "run/trainer.h"
 #include "run/trainer_save.h"
 
 #define TEXT 160
 
-enum { LOSS, SCHEDULE, BATCHES, READING, PRECISION, UNVALIDATED, LAST_LOSS, LAST_METRIC, LAST_COUNT, SUMS, EXTRAS };
+enum {
+    LOSS,
+    SCHEDULE,
+    BATCHES,
+    READING,
+    PRECISION,
+    CHANGES,
+    UNVALIDATED,
+    LAST_LOSS,
+    LAST_METRIC,
+    LAST_COUNT,
+    SUMS,
+    EXTRAS
+};
 enum { COMPARED = UNVALIDATED }; /* the extras before it must be the same in a run that goes on */
 
 static const struct {
@@ -24,6 +38,7 @@ static const struct {
     [BATCHES] = {"batches", "batches in an epoch"},
     [READING] = {"reading", "preprocessing of data"},
     [PRECISION] = {"precision", "precision"},
+    [CHANGES] = {"changes", "augmentation"},
     [UNVALIDATED] = {"unvalidated", NULL},
     [LAST_LOSS] = {"last.loss", NULL},
     [LAST_METRIC] = {"last.accuracy", NULL},
@@ -72,6 +87,7 @@ static void describe(const plim__fit *f, notes *n) {
     snprintf(n->text[BATCHES], TEXT, "%" PRId64, info.batches);
     describe_reading(f, info.kind, n->text[READING]);
     snprintf(n->text[PRECISION], TEXT, "%s", plim_precision_name(o->precision));
+    plim__data_describe_changes(f->data, n->text[CHANGES], TEXT);
     snprintf(n->text[UNVALIDATED], TEXT, "%d", f->unvalidated);
     snprintf(n->text[LAST_LOSS], TEXT, "%.17g", f->event.step.loss);
     snprintf(n->text[LAST_METRIC], TEXT, "%.17g", f->event.validation.accuracy);
@@ -129,6 +145,7 @@ static plim_status compare_extras(const plim__fit *f, const plim__checkpoint_fil
     for (int i = 0; i < COMPARED; i++) {
         const char *there = plim__checkpoint_extra(file, extras[i].key);
         if (!there && i == PRECISION) there = "fp32"; /* before there was any other */
+        if (!there && i == CHANGES) there = "none";   /* written before there were any */
         if (!there || strcmp(there, here.text[i]) != 0)
             return plim__fail(f->error, PLIM_INVALID, "'%s' is a checkpoint of a run with the %s %.80s; here: %s",
                               file->path, extras[i].words, there ? there : "unknown", here.text[i]);

@@ -17,6 +17,11 @@ refuses() { # WORDS FILE COMMAND...: and the file is as it was
 train --steps 3 --checkpoint run.ckpt >/dev/null || fail "checkpoint"
 refuses "--resume goes on from it" run.ckpt train --steps 3 --checkpoint run.ckpt
 train --steps 5 --checkpoint run.ckpt --resume --out a.onnx >/dev/null 2>err || fail "resume"
+# Other changes of the samples would be another run; the same in another order are the same.
+train --steps 2 --augment flip,rotate=10 --checkpoint changed.ckpt >/dev/null || fail "checkpoint with augmentation"
+refuses "the augmentation flip rotate=10; here: none" changed.ckpt train --steps 4 --checkpoint changed.ckpt --resume
+refuses "here: flip rotate=20" changed.ckpt train --steps 4 --augment flip,rotate=20 --checkpoint changed.ckpt --resume
+train --steps 4 --augment rotate=10,flip --checkpoint changed.ckpt --resume >/dev/null || fail "the same augmentation"
 
 # Files of others are not replaced, by any option; those of ours are.
 cp first.npz data.npz
