@@ -86,9 +86,17 @@ static PyObject *of_arrays(PyObject *type, PyObject *args, PyObject *keywords) {
 
 #define X(kind, field) PLIM__PY_FIELD(plim_data_info, PLIM__PY_##kind, field)
 static const plim__py_field info_fields[] = {
-    X(TEXT, kind),     X(INT64, samples),     X(INT64, batches),     X(INT64, batch),       X(INT64, classes),
-    X(INT, skips_bad), X(UINT64, file_bytes), X(UINT64, held_bytes), X(UINT64, most_bytes),
-    X(UINT64, opening_bytes), {0},
+    X(TEXT, kind),
+    X(INT64, samples),
+    X(INT64, batches),
+    X(INT64, batch),
+    X(INT64, classes),
+    X(INT, skips_bad),
+    X(UINT64, file_bytes),
+    X(UINT64, held_bytes),
+    X(UINT64, most_bytes),
+    X(UINT64, opening_bytes),
+    {0},
 };
 #undef X
 
