@@ -6,7 +6,7 @@
 #include "core/str.h"
 #include "data/blob.h"
 
-/* Who gets them, in the order of the file; NULL: nobody. Texts are the reader's own until the next call. */
+/* Who gets them, in the order of the file; NULL: they are passed over. Texts are the reader's own until the next call. */
 typedef struct plim__token_sink {
     plim_status (*token)(void *context, const char *text, int64_t number, plim_error *error);
     plim_status (*merge)(void *context, const char *left, const char *right, plim_error *error);

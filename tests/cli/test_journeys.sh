@@ -1,5 +1,5 @@
 # The scripts of examples/, as a newcomer runs them: from data to predictions that are right, and onnxruntime's. Each has at most ten
-# lines. Trained weights differ in their last bits from machine to machine, so onnxruntime's word comes in two ways: it is asked about
+# lines. Trained weights differ in their last bits from machine to machine, so onnxruntime is heard twice: it is asked about
 # the models that this run made, where it is installed, and everywhere its recorded predictions are compared with ours for the models
 # that were recorded with them (make_journeys.py). A third argument is a folder for the trained models; nothing is compared then.
 . "$(dirname "$0")/begin.sh"
