@@ -4,6 +4,8 @@ usage: exports.py make FOLDER [--only GLOB] [--minutes M]
            exports models, and writes what the framework computes beside them; goes on where an earlier call stopped
        exports.py check PLIMSOLL FOLDER [--only GLOB] [--form F] [--results FILE] [--minutes M]
            trains the exported files and compares; prints the table; exits 1 below the bars, 2 when stopped before its end
+       exports.py budget PLIMSOLL FOLDER [--only GLOB] [--minutes M]
+           trains at the least budget that plan names, writes gradients within it, and tries the largest batch and one above
 
 `make` runs each model in a process of its own, and needs torch, onnx, onnxscript, onnxruntime, and what the models need
 (torchvision, timm, transformers); with --only 'keras.*' tensorflow, keras and tf2onnx instead. `check` needs numpy. With --results
@@ -335,6 +337,75 @@ def make(options):
         print(name, open(path).read() if os.path.exists(path) else "NOT MADE", flush=True)
 
 
+# --- budget: the least that is named, gradients within it, the largest batch ------------------------------------------------
+
+
+def run_measured(command):
+    """(exit code, what it said, largest resident bytes)"""
+    with tempfile.TemporaryFile("w+") as said:
+        child, most = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=dict(os.environ, OMP_WAIT_POLICY="passive", PLIMSOLL_COSTS="default")), 0
+        while child.poll() is None:  # what wait4 says would hold the memory of this process, which was there before exec
+            try:
+                status = open("/proc/%d/status" % child.pid).read()
+            except OSError:
+                break
+            found = re.search(r"VmHWM:\s+(\d+) kB", status)
+            most = max(most, 1024 * int(found.group(1))) if found and "python" not in status.split("\n")[0] else most
+            time.sleep(0.002)
+        child.wait()
+        said.seek(0)
+        return child.returncode, said.read(), most
+
+
+def plan_of(program, path, folder, batch, *more):
+    code, out, said = run([program, "plan", path, "--data", os.path.join(folder, "data.npz"), "--loss", "mse", "--optimizer", "sgd", "--batch", str(batch), "--threads", "2", "--json", *more])
+    return json.loads(out) if out.strip().startswith("{") else {"said": last_line(said)}
+
+
+def budget_one(program, folder, work):
+    """Problems at the least budget that is named: with three updates, with gradients too, and with a batch more than the largest."""
+    path, problems = os.path.join(folder, "recommended.onnx"), []
+    least = plan_of(program, path, folder, BATCH).get("minimum_budget_bytes")
+    if not least:
+        return None, ["no plan"]
+    train = [program, "train", path, "--data", os.path.join(folder, "data.npz"), "--no-shuffle", "--loss", "mse", "--optimizer", "sgd", "--batch", str(BATCH), "--steps", str(STEPS), "--threads", "2",
+             "--budget", str(least), "--out", os.path.join(work, "w.safetensors")]
+    code, said, used = run_measured(train)
+    if code or used > least:
+        problems.append("train: %d of %d bytes, %s" % (used, least, last_line(said) if code else "above"))
+    dump = os.path.join(work, "g.safetensors")
+    for written in (dump, os.path.join(work, "w.safetensors")):
+        if os.path.exists(written):
+            os.remove(written)
+    code, said, used = run_measured(train + ["--dump-gradients", dump])
+    if used > least or code and "budget" not in said:
+        problems.append("gradients: %d of %d bytes, %s" % (used, least, last_line(said)))
+    for written in (dump, os.path.join(work, "w.safetensors")):
+        if os.path.exists(written):
+            os.remove(written)
+    room = ["--budget", str(2 * least), "--allow", "exact"]  # in one piece
+    largest = plan_of(program, path, folder, BATCH, *room).get("largest_batch")
+    for batch, whole in ((largest, True), (largest + max(1, largest // 50), False)) if largest else ():
+        got = plan_of(program, path, folder, batch, *room)
+        if (got.get("fits", False) and got.get("micro_batch") == batch) != whole:
+            problems.append("the largest batch in %d bytes is said to be %d, and %d %s" % (2 * least, largest, batch, "does not fit" if whole else "fits"))
+    return least, problems
+
+
+def budget(options):
+    begin, bad = time.monotonic(), 0
+    names = sorted(n for n in os.listdir(options.folder) if fnmatch.fnmatch(n, options.only) and os.path.exists(os.path.join(options.folder, n, "recommended.onnx")))
+    with tempfile.TemporaryDirectory() as work:
+        for name in names:
+            if time.monotonic() - begin > 60 * options.minutes:
+                print("stopped after %g minutes" % options.minutes)
+                return 2
+            least, problems = budget_one(options.program, os.path.join(options.folder, name), work)
+            bad += bool(problems)
+            print("%-42s %s %s" % (name, "%.1f MiB" % (least / 2**20) if least else "-", "; ".join(problems) or "held"), flush=True)
+    return 1 if bad else 0
+
+
 # --- check: without PyTorch -----------------------------------------------------------------------------------------------
 
 
@@ -581,7 +652,7 @@ def table(results, forms):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["make", "check"])
+    parser.add_argument("what", choices=["make", "check", "budget"])
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--only", default="*")
     parser.add_argument("--form", choices=FORMS)
@@ -592,7 +663,7 @@ def main():
     options = parser.parse_args()
     options.folder = options.paths[-1]
     options.program = options.paths[0]
-    return make(options) if options.what == "make" else check(options)
+    return {"make": make, "check": check, "budget": budget}[options.what](options)
 
 
 if __name__ == "__main__":

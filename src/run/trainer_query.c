@@ -167,8 +167,8 @@ static plim_status check_room(const plim_trainer *t, size_t bytes, plim_error *e
         plim_bytes_format(now + bytes, needed), plim_bytes_format(budget, text));
 }
 
-/* The arena, one gradient as it is shown, and a copy of all that whoever asked may hold. */
-static size_t gradient_bytes(const plim__variant *v) {
+/* One gradient as it is shown, and a copy of all that whoever asked may hold; *weights: of all parameters. */
+static size_t shown_bytes(const plim__variant *v, size_t *weights) {
     size_t all = 0, most = 0;
     for (size_t i = 0; i < v->training->parameter_count; i++) {
         const plim__value *value = &v->training->graph->values.items[v->training->parameters[i]];
@@ -176,7 +176,8 @@ static size_t gradient_bytes(const plim__variant *v) {
         all += bytes;
         if (bytes > most) most = bytes;
     }
-    return v->plan->arena_bytes + all + most;
+    *weights = all;
+    return all + most;
 }
 
 /* The step as it comes, in an arena of its own, without its update. */
@@ -190,10 +191,12 @@ static plim_status compute_gradients(plim_trainer *t, const plim_batch *batch,
     plim__instance instance = {0};
     plim__arena arena = {0};
     plim__target target = plim__bounds_target(&plan->bounds);
-    PLIM_TRY(check_room(t, plim__process_second_program(plan), error));
+    /* making it takes memory too: not where its weights and sums alone are too much */
+    size_t weights, shown = shown_bytes(plan->main, &weights);
+    PLIM_TRY(check_room(t, plim__process_second_program(plan) + shown + 2 * weights, error));
     PLIM_TRY(plim__variant_create(plan->model, &training, target, NULL, &v, error));
     plim_status status = plim__variant_pack(v, NULL, 0, NULL, error);
-    if (status == PLIM_OK) status = check_room(t, gradient_bytes(v), error);
+    if (status == PLIM_OK) status = check_room(t, v->plan->arena_bytes + shown, error);
     if (status == PLIM_OK)
         status = plim__arena_reserve(&arena, target.device->memory, v->plan->persistent_bytes,
                                      plim__variant_transient_bytes(v), error);
