@@ -23,7 +23,7 @@ static const struct {
     {"made by gradients: there are no second ones",
      "plimsoll::MaxPoolTrain plimsoll::LayerNormTrain plimsoll::LinearCrossEntropyTrain plimsoll::GruTrain "
      "plimsoll::LstmTrain plimsoll::HardSigmoidBits plimsoll::ReluBits plimsoll::LeakyReluBits "
-     "plimsoll::ThresholdedReluBits plimsoll::ShrinkBits plimsoll::ClipBits"},
+     "plimsoll::ThresholdedReluBits plimsoll::ShrinkBits plimsoll::ClipBits plimsoll::Narrow plimsoll::Widen"},
 };
 
 static void name_of(const plim__op *op, char name[64]) {
