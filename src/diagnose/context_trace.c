@@ -116,6 +116,8 @@ static const marker markers[] = {
     {"/optim/", PLIM_PHASE_OPTIMIZER},
     {"\\optim\\", PLIM_PHASE_OPTIMIZER},
     {"exp_avg", PLIM_PHASE_OPTIMIZER},
+    {"initialize_optimizer_states", PLIM_PHASE_OPTIMIZER},
+    {"_setup_for_real_optimizer", PLIM_PHASE_OPTIMIZER},
     {"apply_gradients", PLIM_PHASE_OPTIMIZER},
     {"_take_model_step", PLIM_PHASE_OPTIMIZER},
     {".backward(", PLIM_PHASE_BACKWARD},

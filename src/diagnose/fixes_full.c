@@ -49,7 +49,7 @@ const plim__fix_row plim__fix_full_rows[] = {
         "--dtype half (or bfloat16) instead of float"),
     ROW(FULL, "pytorch", "webui !train nohalf", HALF_LIVE, 0, "Take back the flags that switch 16 bits off",
         "without --no-half and --precision full (--no-half-vae alone cures black images); --upcast-sampling"),
-    PROGRAM_ROW(FULL, "pytorch cuda tensorflow jax paddle onnxruntime hip unknown", "!mps !tpu !host"),
+    PROGRAM_ROW(FULL, "pytorch cuda tensorflow jax paddle onnxruntime hip ctranslate2 unknown", "!mps !tpu !host"),
     ROW(FULL, "pytorch", "saving !load", UNKNOWN, 0, "Copy the state to the host before it is saved",
         "{at}torch.save({k: v.cpu() for k, v in model.state_dict().items()}, path); torch.cuda.empty_cache() before "
         "it"),

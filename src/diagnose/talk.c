@@ -213,7 +213,8 @@ static bool is_part_of_word(char c) {
 }
 
 bool plim__has_person(plim__text window) {
-    static const char *const words[] = {"i", "i'm", "im", "i've", "ive", "my", "me", "mine", "hi", "dear", "thanks"};
+    static const char *const words[] = {"i",  "i'm",  "im", "i've",  "ive",  "my",
+                                        "me", "mine", "hi", "hello", "dear", "thanks"};
     int chinese = 0; /* logs are not written in it */
     for (const char *c = window.at; c + 2 < window.end && chinese < 6; c++)
         chinese += (unsigned char)c[0] >= 0xE4 && (unsigned char)c[0] <= 0xE9 && (unsigned char)c[1] >= 0x80 &&
