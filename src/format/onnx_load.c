@@ -203,13 +203,18 @@ static plim_status read_initializers(loader *l, const span_list *list, bool spar
     return PLIM_OK;
 }
 
-/* An input that has an initializer is a weight: before IR version 4 every weight was listed as an input too. */
-static plim_status check_weight(loader *l, const plim__onnx_value *declared, const plim__value *weight) {
+/* Whether what is declared of a weight is so. */
+static bool is_declared(const plim__onnx_value *declared, const plim__value *weight) {
     bool same = declared->dtype == PLIM_DTYPE_NONE || declared->dtype == weight->dtype;
     same &= declared->shape.rank < 0 || declared->shape.rank == weight->shape.rank;
     for (int i = 0; same && i < declared->shape.rank; i++)
         same = declared->shape.dims[i] < 0 || declared->shape.dims[i] == weight->shape.dims[i];
-    if (same) return PLIM_OK;
+    return same;
+}
+
+/* An input that has an initializer is a weight: before IR version 4 every weight was listed as an input too. */
+static plim_status check_weight(loader *l, const plim__onnx_value *declared, const plim__value *weight) {
+    if (is_declared(declared, weight)) return PLIM_OK;
     char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
     return plim__fail(l->error, PLIM_CORRUPT, "the input '%s' is %s%s, but its initializer is %s%s", declared->name,
                       plim_dtype_name(declared->dtype), plim__shape_text(&declared->shape, l->g, a),
@@ -388,6 +393,13 @@ static plim_status add_hint(loader *l, plim__span span, plim__onnx_value *declar
     PLIM_TRY(plim__onnx_read_value(l->reader, span, false, declared, l->error));
     plim_value value = plim_graph_find(l->g, declared->name);
     if (value == PLIM_NO_VALUE || declared->other) return PLIM_OK;
+    const plim__value *weight = &l->g->values.items[value];
+    char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
+    if (l->depth == 0 && weight->tensor && weight->kind == PLIM__VALUE_PARAMETER && !is_declared(declared, weight))
+        PLIM_TRY(plim__graph_remark(
+            l->g, PLIM_REMARK_DOUBT, "'%.200s' is declared as %s%s, and its tensor is %s%s: the tensor counts",
+            weight->name, plim_dtype_name(declared->dtype), plim__shape_text(&declared->shape, l->g, a),
+            plim_dtype_name(weight->dtype), plim__shape_text(&weight->shape, l->g, b)));
     set_hint(&l->g->values.items[value], declared);
     if (l->depth == 0 && l->g->values.items[value].tensor)
         return plim__onnx_read_value_origin(l->reader, span, declared->name, &l->provenance, l->error);

@@ -232,7 +232,7 @@ def make(name, module, x, baked=False, **options):
 
 
 def lie():
-    """A parameter that is a buffer elsewhere, one that is not there although a node's call names it, one that is no float."""
+    """A parameter that is a buffer elsewhere, one that is not there although a node's call names it, one that is no float, one of another shape."""
     model = onnx.load(os.path.join(HERE, "merged.onnx"))
     for part in model.graph.metadata_props:
         if part.key.endswith("graph_signature"):
@@ -241,6 +241,8 @@ def lie():
         for part in value.metadata_props:
             if value.name == "n.weight" and part.key.endswith("InputSpec.kind"):
                 part.value = "BUFFER"
+        if value.name == "c.weight":
+            value.type.tensor_type.shape.dim[0].dim_value = 99
     for part in model.graph.node[0].metadata_props:
         if part.key.endswith("fx_node"):
             part.value = part.value.replace("(args = (", "(args = (%p_ghost, ")

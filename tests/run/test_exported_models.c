@@ -354,13 +354,15 @@ static void metadata_that_lies_is_said(void **state) {
     plim_graph *g = load("lies");
     plim_remark_kind kind;
     const char *text;
-    bool contradicted = false, ghost = false, whole = false;
+    bool contradicted = false, ghost = false, whole = false, shape = false;
     for (size_t i = 0; (text = plim_graph_remark_at(g, i, &kind)); i++) {
         contradicted |= kind == PLIM_REMARK_DOUBT && strstr(text, "'n.weight' is a parameter");
         ghost |= kind == PLIM_REMARK_LOST && strstr(text, "ghost");
         whole |= kind == PLIM_REMARK_DOUBT && strstr(text, "'whole' as a parameter, but it is no tensor of floats");
+        shape |=
+            kind == PLIM_REMARK_DOUBT && strstr(text, "'c.weight' is declared as float32[99,6], and its tensor is");
     }
-    assert_true(contradicted && ghost && whole);
+    assert_true(contradicted && ghost && whole && shape);
     plim_graph_weight weight;
     for (size_t i = 0; i < 100; i++) {
         plim_value v = plim_graph_weight_at(g, i, &weight);
