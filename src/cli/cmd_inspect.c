@@ -9,6 +9,7 @@
 #include "cli/model.h"
 #include "cli/open_axes.h"
 #include "cli/remarks.h"
+#include "cli/terminal.h"
 
 #define LARGEST 10
 
@@ -67,16 +68,18 @@ static void print_values(const char *title, const plim_graph *g, size_t count,
         int64_t dims[PLIM_MAX_RANK];
         char shape[PLIM_SHAPE_WORDS];
         int rank = plim_graph_value_shape(g, at(g, i), dims);
-        printf("%-12s %s  %s %s\n", i ? "" : title, plim__shown(plim_graph_value_name(g, at(g, i))),
-               plim_dtype_name(plim_graph_value_dtype(g, at(g, i))), plim__format_shape(g, rank, dims, shape));
+        plim__terminal_line(stdout, "%-12s %s  %s %s", i ? "" : title, plim__shown(plim_graph_value_name(g, at(g, i))),
+                            plim_dtype_name(plim_graph_value_dtype(g, at(g, i))),
+                            plim__format_shape(g, rank, dims, shape));
     }
 }
 
 static void print_memory(const plim_session_stats *stats) {
     char text[PLIM_BYTES_TEXT];
-    printf("memory       %s in one arena, planned (%.1f %% above the least possible)\n",
-           plim_bytes_format(stats->arena_bytes, text),
-           100 * ((double)stats->arena_bytes / (double)(stats->lower_bound_bytes ? stats->lower_bound_bytes : 1) - 1));
+    plim__terminal_line(
+        stdout, "memory       %s in one arena, planned (%.1f %% above the least possible)",
+        plim_bytes_format(stats->arena_bytes, text),
+        100 * ((double)stats->arena_bytes / (double)(stats->lower_bound_bytes ? stats->lower_bound_bytes : 1) - 1));
     const struct {
         const char *name;
         size_t bytes;
@@ -91,13 +94,23 @@ static void print_memory(const plim_session_stats *stats) {
 static void print_largest(const plim_session *s) {
     plim_session_tensor tensors[LARGEST];
     size_t count = plim_session_peak_tensors(s, tensors, LARGEST);
+    plim__terminal terminal = plim__terminal_of(1);
+    bool narrow = terminal.is_terminal && terminal.width < 72;
     puts("largest at the peak");
     for (size_t i = 0; i < count; i++) {
         char bytes[PLIM_BYTES_TEXT], shape[PLIM_SHAPE_WORDS];
         bool scratch = !*tensors[i].name;
-        printf("  %10s  %-10s %-18s %s\n", plim_bytes_format(tensors[i].bytes, bytes), tensors[i].kind,
-               scratch ? "" : plim__format_shape(NULL, tensors[i].rank, tensors[i].dims, shape),
-               plim__shown(tensors[i].name));
+        plim__str line = {0}, name = {0};
+        plim__str_addf(&line, "  %10s  %-10s ", plim_bytes_format(tensors[i].bytes, bytes), tensors[i].kind);
+        if (!narrow)
+            plim__str_addf(&line, "%-18s ",
+                           scratch ? "" : plim__format_shape(NULL, tensors[i].rank, tensors[i].dims, shape));
+        plim__str_add(&name, plim__shown(tensors[i].name));
+        if (terminal.is_terminal)
+            plim__terminal_cut_middle(&name, terminal.width - (int)plim__terminal_columns(plim__str_text(&line)));
+        printf("%s%s\n", plim__str_text(&line), plim__str_text(&name));
+        plim__str_free(&line);
+        plim__str_free(&name);
     }
 }
 
@@ -107,7 +120,8 @@ static void say_text(const char *path, const plim_graph *model, const plim_sessi
     plim_graph_get_weights(model, &w);
     plim_session_stats stats;
     plim_session_get_stats(s, &stats);
-    printf("%s: %zu nodes, run as %zu steps\n", plim__shown(path), plim_graph_node_count(model), stats.steps);
+    plim__terminal_line(stdout, "%s: %zu nodes, run as %zu steps", plim__shown(path), plim_graph_node_count(model),
+                        stats.steps);
     print_values("inputs", model, plim_graph_input_count(model), plim_graph_input_at);
     print_values("outputs", plim_session_graph(s), plim_graph_output_count(plim_session_graph(s)),
                  plim_graph_output_at);

@@ -34,7 +34,7 @@ static void add_gpus(plim__str *out, viewer *v, bool tell) {
         snprintf(name, sizeof name, "GPU %zu", i);
         plim__terminal_addf(out, &v->terminal, PLIM_STYLE_BOLD, "%-9s", name);
         plim__terminal_bar(out, &v->terminal, &(plim__bar_part){(double)gpu.used, PLIM_STYLE_MAGENTA, 0}, 1,
-                           (double)gpu.total, 24);
+                           (double)gpu.total, plim__limits_bar(&v->terminal));
         plim__str_addf(out, " %10s of %10s  %s\n", plim_bytes_format(gpu.used, a), plim_bytes_format(gpu.total, b),
                        gpu.name);
     }
@@ -59,33 +59,53 @@ static const char *growth_cell(const plim_process *row, char *buffer, size_t siz
     return buffer;
 }
 
+/* Columns in their order, each with the width of a terminal from which it is shown. */
+static const struct {
+    const char *text;
+    int width, least;
+    plim_process_key key;
+} columns[] = {{"PID", 7, 0, PLIM_PROCESS_PID},
+               {"RSS", 10, 0, PLIM_PROCESS_RSS},
+               {"PSS", 10, 60, PLIM_PROCESS_PSS},
+               {"SWAP", 10, 80, PLIM_PROCESS_SWAP},
+               {"SHARED", 10, 100, PLIM_PROCESS_SHARED},
+               {"GPU", 10, 100, PLIM_PROCESS_GPU},
+               {"GROWTH/min", 11, 80, PLIM_PROCESS_GROWTH},
+               {"PROCESS", 0, 0, PLIM_PROCESS_NAME}};
+#define COLUMNS (sizeof columns / sizeof *columns)
+
+/* What is sorted by is always there. */
+static bool is_shown(const viewer *v, size_t column) {
+    return !v->terminal.is_terminal || v->terminal.width >= columns[column].least || columns[column].key == v->key;
+}
+
 static void add_row(plim__str *out, const viewer *v, const plim_process *p) {
     char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT], c[PLIM_BYTES_TEXT], d[PLIM_BYTES_TEXT], e[PLIM_BYTES_TEXT],
         f[PLIM_BYTES_TEXT + 1];
-    char line[sizeof p->command + 200];
-    snprintf(line, sizeof line, "%7ld %10s %10s %10s %10s %10s %11s  %s", (long)p->pid, cell(true, p->rss, a),
-             cell(p->detailed, p->pss, b), cell(p->detailed, p->swap, c), cell(p->detailed || p->shared, p->shared, d),
-             cell(has_gpus(v), p->gpu, e), growth_cell(p, f, sizeof f), p->command);
+    char pid[24];
+    snprintf(pid, sizeof pid, "%ld", (long)p->pid);
+    const char *const cells[COLUMNS] = {pid,
+                                        cell(true, p->rss, a),
+                                        cell(p->detailed, p->pss, b),
+                                        cell(p->detailed, p->swap, c),
+                                        cell(p->detailed || p->shared, p->shared, d),
+                                        cell(has_gpus(v), p->gpu, e),
+                                        growth_cell(p, f, sizeof f),
+                                        p->command};
+    plim__str line = {0};
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (is_shown(v, i))
+            plim__str_addf(&line, "%s%*s", i == 0 ? "" : columns[i].width ? " " : "  ", columns[i].width, cells[i]);
     int width = v->terminal.is_terminal ? v->terminal.width : 120;
-    plim__str_addf(out, "%.*s\n", width, line);
+    plim__str_addf(out, "%.*s\n", width, plim__str_text(&line));
+    plim__str_free(&line);
 }
 
 /* The heading of each column; the one sorted by is marked. */
 static void add_heading(plim__str *out, const viewer *v) {
-    static const struct {
-        const char *text;
-        int width;
-        plim_process_key key;
-    } columns[] = {{"PID", 7, PLIM_PROCESS_PID},
-                   {"RSS", 10, PLIM_PROCESS_RSS},
-                   {"PSS", 10, PLIM_PROCESS_PSS},
-                   {"SWAP", 10, PLIM_PROCESS_SWAP},
-                   {"SHARED", 10, PLIM_PROCESS_SHARED},
-                   {"GPU", 10, PLIM_PROCESS_GPU},
-                   {"GROWTH/min", 11, PLIM_PROCESS_GROWTH},
-                   {"PROCESS", 0, PLIM_PROCESS_NAME}};
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+    for (size_t i = 0; i < COLUMNS; i++) {
         char text[32];
+        if (!is_shown(v, i)) continue;
         snprintf(text, sizeof text, "%s%s", columns[i].key == v->key ? "*" : "", columns[i].text);
         plim__terminal_addf(out, &v->terminal, PLIM_STYLE_BOLD, "%s%*s",
                             i == 0             ? ""
@@ -102,9 +122,30 @@ static size_t lines_of(const plim__str *text) {
     return lines;
 }
 
+/* Lines that are too long for the terminal are broken between words. */
+static void add_lines(plim__str *out, const viewer *v, const plim__str *text) {
+    for (const char *from = plim__str_text(text), *end; *from; from = end + 1) {
+        plim__str line = {0};
+        end = strchr(from, '\n');
+        if (!end) break;
+        plim__str_addn(&line, from, (size_t)(end - from));
+        bool fits =
+            !v->terminal.is_terminal || plim__terminal_columns(plim__str_text(&line)) <= (size_t)v->terminal.width;
+        if (fits)
+            plim__str_add(out, plim__str_text(&line));
+        else
+            plim__terminal_wrap(out, plim__str_text(&line), v->terminal.width, 9);
+        plim__str_addc(out, '\n');
+        plim__str_free(&line);
+    }
+}
+
 static void draw(plim__str *out, viewer *v, bool live) {
-    plim__limits_text(out, &v->terminal, &v->limits);
-    add_gpus(out, v, !live || plim__clock_seconds() - v->start < 10);
+    plim__str limits = {0};
+    plim__limits_text(&limits, &v->terminal, &v->limits);
+    add_gpus(&limits, v, !live || plim__clock_seconds() - v->start < 10);
+    add_lines(out, v, &limits);
+    plim__str_free(&limits);
     plim__str_addc(out, '\n');
     add_heading(out, v);
     size_t rows = v->rows ? (size_t)v->rows : live ? 0 : 20, taken = lines_of(out) + 1;
@@ -118,7 +159,9 @@ static void draw(plim__str *out, viewer *v, bool live) {
     }
     if (live)
         plim__terminal_addf(out, &v->terminal, PLIM_STYLE_DIM,
-                            "q quit  sort: r rss  p pss  s swap  h shared  g gpu  w growth  i pid  n name");
+                            v->terminal.width < 78
+                                ? "q quit  sort: r p s h g w i n"
+                                : "q quit  sort: r rss  p pss  s swap  h shared  g gpu  w growth  i pid  n name");
     else if (count > rows)
         plim__str_addf(out, "and %zu more (--rows N shows them)\n", count - rows);
 }

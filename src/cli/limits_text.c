@@ -3,13 +3,20 @@
 
 #include "plimsoll/bytes.h"
 
+/* As long as the line has room for, up to 24. */
+int plim__limits_bar(const plim__terminal *terminal) {
+    int room = terminal->is_terminal ? terminal->width - 35 : 24;
+    return room > 24 ? 24 : room < 4 ? 4 : room;
+}
+
 static void add_bar(plim__str *out, const plim__terminal *terminal, const char *name, uint64_t used, uint64_t total,
                     const char *note) {
     char a[PLIM_BYTES_TEXT], b[PLIM_BYTES_TEXT];
     double share = total ? (double)used / (double)total : 0;
     plim__style style = share > 0.9 ? PLIM_STYLE_RED : share > 0.7 ? PLIM_STYLE_YELLOW : PLIM_STYLE_GREEN;
     plim__terminal_addf(out, terminal, PLIM_STYLE_BOLD, "%-9s", name);
-    plim__terminal_bar(out, terminal, &(plim__bar_part){(double)used, style, 0}, 1, (double)total, 24);
+    plim__terminal_bar(out, terminal, &(plim__bar_part){(double)used, style, 0}, 1, (double)total,
+                       plim__limits_bar(terminal));
     plim__str_addf(out, " %10s of %10s%s\n", plim_bytes_format(used, a), plim_bytes_format(total, b), note);
 }
 

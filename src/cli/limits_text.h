@@ -11,4 +11,7 @@
 void plim__limits_text(plim__str *out, const plim__terminal *terminal, const plim_limits *limits);
 json_t *plim__limits_json(const plim_limits *limits); /* NULL when memory is short; "none" is null */
 
+/* Columns of the bars in it. */
+int plim__limits_bar(const plim__terminal *terminal);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/terminal.h"
 #include "core/alloc.h"
 #include "core/error.h"
 
@@ -170,16 +171,32 @@ static void print_csv(const plim__prediction *p, const char *sample, const float
     fputc('\n', p->stream);
 }
 
+/* A row where the screen has the columns for it, else a line for the sample and one for each of its answers. */
 static void print_row(const plim__prediction *p, const char *sample, const float *scores) {
     char text[32], name[4200];
+    plim__terminal terminal = p->stream == stdout ? plim__terminal_of(1) : (plim__terminal){0};
+    bool numbers = p->kind == PLIM__NUMBERS;
+    int64_t answers = numbers ? p->classes : shown(p);
+    plim__str row = {0}, lines = {0};
     snprintf(name, sizeof name, "%s", sample);
     plim__error_clean(name);
-    fprintf(p->stream, "%-24s", name);
-    for (int64_t i = 0; p->kind == PLIM__NUMBERS && i < p->classes; i++)
-        fprintf(p->stream, "  %12.6g", (double)scores[i]);
-    for (int64_t i = 0; p->kind != PLIM__NUMBERS && i < shown(p); i++)
-        fprintf(p->stream, "  %-16s %5.1f %%", name_of(p, p->order[i], text), 100 * p->shares[p->order[i]]);
-    fputc('\n', p->stream);
+    plim__str_add(&lines, name);
+    if (terminal.is_terminal) plim__terminal_cut_middle(&lines, terminal.width);
+    plim__str_addf(&row, "%-24s", name);
+    for (int64_t i = 0; i < answers; i++) {
+        plim__str one = {0};
+        if (numbers)
+            plim__str_addf(&one, "  %12.6g", (double)scores[i]);
+        else
+            plim__str_addf(&one, "  %-16s %5.1f %%", name_of(p, p->order[i], text), 100 * p->shares[p->order[i]]);
+        plim__str_add(&row, plim__str_text(&one));
+        plim__str_addf(&lines, "\n%s", plim__str_text(&one));
+        plim__str_free(&one);
+    }
+    bool fits = !terminal.is_terminal || plim__terminal_columns(plim__str_text(&row)) <= (size_t)terminal.width;
+    fprintf(p->stream, "%s\n", plim__str_text(fits ? &row : &lines));
+    plim__str_free(&row);
+    plim__str_free(&lines);
 }
 
 static void print_header(plim__prediction *p) {

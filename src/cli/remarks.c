@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/format.h"
+#include "cli/terminal.h"
 #include "core/alloc.h"
 
 enum { MOST_NAMED = 4, LINE = 80 };
@@ -61,17 +62,17 @@ static void print_reason(const plim_graph *model, size_t first, bool *seen) {
         count++;
         seen[i] = true;
     }
-    size_t width =
-               (size_t)printf("  %6zu %-8s %s", count, weight.trained ? "trained" : "fixed", plim__shown(weight.why)),
-           i;
+    plim__str line = {0};
+    size_t i;
+    plim__str_addf(&line, "  %6zu %-8s %s", count, weight.trained ? "trained" : "fixed", plim__shown(weight.why));
     for (i = 0; !weight.trained && i < count && i < MOST_NAMED;
          i++) { /* one at least, and as many as the line has room for */
         const char *name = plim__shown(plim_graph_value_name(model, named[i]));
-        width += strlen(name) + 2;
-        if (i && width + strlen(", ...") > LINE) break;
-        printf("%s%s", i ? ", " : ": ", name);
+        if (i && line.length + strlen(name) + 2 + strlen(", ...") > LINE) break;
+        plim__str_addf(&line, "%s%s", i ? ", " : ": ", name);
     }
-    puts(!weight.trained && i < count ? ", ..." : "");
+    plim__terminal_line(stdout, "%s%s", plim__str_text(&line), !weight.trained && i < count ? ", ..." : "");
+    plim__str_free(&line);
 }
 
 void plim__weights_print(const plim_graph *model, bool all) {

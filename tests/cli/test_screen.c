@@ -85,9 +85,13 @@ static void a_training_run_is_never_garbled(void **state) {
 
 static void other_commands_fit_too(void **state) {
     (void)state;
-    static const char *const commands[][8] = {{PROGRAM, "help", NULL},
-                                              {PROGRAM, "zoo", NULL},
-                                              {PROGRAM, "evaluate", model, "--data", table, "--target", "kind", NULL}};
+    static const char *const commands[][9] = {
+        {PROGRAM, "help", NULL},
+        {PROGRAM, "inspect", model, NULL},
+        {PROGRAM, "predict", model, table, "--target", "kind", "--top", "2", NULL},
+        {PROGRAM, "top", "--once", NULL},
+        {PROGRAM, "zoo", NULL},
+        {PROGRAM, "evaluate", model, "--data", table, "--target", "kind", NULL}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         for (size_t v = 0; v < VIEWS; v += 4) show(&seen, &views[v], commands[i], 0);
 }
