@@ -134,12 +134,12 @@ static plim_status run_without_update(plim_trainer *t, const plim__instance *ins
                                       float *weight, plim_error *error) {
     PLIM_TRY(copy_tensors(t, instance, error));
     instance->runner->no_update = true;
-    instance->runner->tick = (uint64_t)t->progress.updates;
     *weight = 0;
     for (int64_t from = 0; from < batch->count; from += instance->variant->samples) {
         float part = 0;
         bool finite; /* gradients of other numbers are shown, too */
         instance->runner->first = from == 0;
+        instance->runner->tick = (uint64_t)t->progress.updates; /* a run counts it on: parts of a batch draw alike */
         instance->runner->sample = from;
         PLIM_TRY(plim__trainer_feed(instance, batch, from, &finite, error));
         PLIM_TRY(plim__runner_run(instance->runner, error));
