@@ -103,6 +103,14 @@ static void add_code(plim__str *text, unsigned code) {
     plim__str_add(text, bytes);
 }
 
+/* Whether these two characters come next; spaces before each of them are passed over where `words`. */
+static bool take_two(reader *r, const char *two, bool words) {
+    int first = words ? take_word(r) : take(r);
+    if (first != two[0]) return false;
+    int second = words ? take_word(r) : take(r);
+    return second == two[1];
+}
+
 /* Behind a backslash. */
 static bool take_escape(reader *r, plim__str *text) {
     static const char names[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -113,7 +121,7 @@ static bool take_escape(reader *r, plim__str *text) {
     if (found || c != 'u') return found != NULL;
     if (!take_hex(r, &code) || code == 0 || (code >= 0xdc00 && code < 0xe000)) return false;
     if (code >= 0xd800 && code < 0xdc00) { /* the first half of a pair */
-        if (take(r) != '\\' || take(r) != 'u' || !take_hex(r, &low) || low < 0xdc00 || low > 0xdfff) return false;
+        if (!take_two(r, "\\u", false) || !take_hex(r, &low) || low < 0xdc00 || low > 0xdfff) return false;
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
     add_code(text, code);
@@ -173,8 +181,7 @@ static plim_status take_merge(reader *r, int c) {
     PLIM_TRY(take_string(r, &r->text));
     char *space = listed || !r->text.data ? NULL : strchr(r->text.data, ' ');
     if (listed) {
-        if (take_word(r) != ',' || take_word(r) != '"')
-            return plim__fail(r->error, PLIM_CORRUPT, "merge %zu is no pair", rank);
+        if (!take_two(r, ",\"", true)) return plim__fail(r->error, PLIM_CORRUPT, "merge %zu is no pair", rank);
         PLIM_TRY(take_string(r, &r->second));
         if (take_word(r) != ']') return plim__fail(r->error, PLIM_CORRUPT, "merge %zu is no pair", rank);
     } else if (!space) {
