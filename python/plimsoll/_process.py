@@ -20,7 +20,8 @@ def resident_by_owner():
                 head = line.split(None, 5)
                 if "-" in head[0] and not head[0].endswith(":"):
                     path = head[5].strip() if len(head) > 5 else ""
-                    owner = next((name for name, marks in _OWNERS if any(m in path for m in marks)),
+                    inside = path[max(0, path.rfind("-packages/")):]  # an environment may be named after a framework
+                    owner = next((name for name, marks in _OWNERS if any(m in inside for m in marks)),
                                  "other libraries" if path.startswith("/") else "heap and stacks")
                 elif line.startswith("Rss:"):
                     made[owner] = made.get(owner, 0) + (int(head[1]) << 10)
