@@ -18,6 +18,7 @@
 #include "format/onnx_wire.h"
 #include "graph/graph.h"
 #include "graph/passes/export/provenance.h"
+#include "graph/passes/match.h"
 #include "onnx/onnx.pb-c.h"
 #include "plimsoll/version.h"
 
@@ -443,11 +444,7 @@ static plim_status list_parameters(saver *s, plim_error *error) {
     }
     bool *statistics = doubt ? plim__alloc_zero(g->values.count, sizeof *statistics) : NULL;
     if (!statistics) return doubt ? plim__fail_memory(error, "a list of parameters", g->values.count) : PLIM_OK;
-    for (size_t n = 0; n < g->nodes.count; n++)
-        for (size_t i = 3; i < 5 && strcmp(g->nodes.items[n].op_name, "BatchNormalization") == 0; i++) {
-            plim_value v = plim__node_in(&g->nodes.items[n], i);
-            if (v >= 0) statistics[v] = true;
-        }
+    plim__match_statistics(g, statistics);
     plim__str_add(&s->listed, "\n# inputs\n");
     for (size_t v = 0; v < g->values.count; v++)
         if (s->written[v] && g->values.items[v].kind == PLIM__VALUE_PARAMETER)

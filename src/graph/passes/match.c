@@ -134,3 +134,11 @@ plim_status plim__match_copy_window(plim_graph *g, int32_t from, int32_t to) {
     if (mode) plim_graph_set_string(g, to, "auto_pad", mode);
     return g->failure.status;
 }
+
+void plim__match_statistics(const plim_graph *g, bool *statistics) {
+    for (size_t n = 0; n < g->nodes.count; n++)
+        for (size_t i = 3; i < 5 && plim__match_op(&g->nodes.items[n], "BatchNormalization"); i++) {
+            plim_value v = plim__node_in(&g->nodes.items[n], i);
+            if (v >= 0) statistics[v] = true;
+        }
+}

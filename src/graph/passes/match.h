@@ -41,4 +41,7 @@ plim_status plim__match_replace(plim_graph *g, plim_value old, int32_t node);
 /* Attributes of a convolution: kernel, strides, dilations, pads, groups. */
 plim_status plim__match_copy_window(plim_graph *g, int32_t from, int32_t to);
 
+/* Sets the entries of values that are running statistics of a norm; the others stay as they are. */
+void plim__match_statistics(const plim_graph *g, bool *statistics);
+
 #endif
