@@ -104,15 +104,15 @@ static double distance(const struct gradients *a, const struct gradients *b) {
 }
 
 /* bfloat16 has 8 bits: a number moves by 2^-9 of itself at most. Where a norm clips, what was close to the bound may fall on its
- * other side, and that counts for more: PyTorch 2.13's autocast is off by 0.34 on a residual network of the same layers. */
+ * other side, and that counts for more: twice what was measured is the most for networks that do. */
 static const struct {
     const char *name;
     plim_zoo_options sizes;
     double most;
 } networks[] = {
     {"lenet", {.width = 8}, 0.01},
-    {"resnet18", {.image = 64, .width = 8, .classes = 10}, 0.34},
-    {"unet", {.image = 32, .width = 8}, 0.34},
+    {"resnet18", {.image = 64, .width = 8, .classes = 10}, 0.13},
+    {"unet", {.image = 32, .width = 8}, 0.04},
     {"gpt2-tiny", {.seq = 16, .width = 32, .layers = 2, .heads = 2}, 0.01},
     {"vit-tiny", {.width = 48, .layers = 2, .heads = 3}, 0.01},
     {"llama", {.seq = 16, .width = 64, .layers = 2, .heads = 4, .kv_heads = 2, .hidden = 96, .classes = 64}, 0.01},
