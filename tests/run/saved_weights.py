@@ -1,5 +1,5 @@
 """What training saves loads elsewhere with equal values: ONNX in onnx and onnxruntime, safetensors in its own package
-and in PyTorch. Nothing but the weights differs from the model that was trained."""
+and in PyTorch. Nothing but the weights differs from the model that was trained, and what it remembers of its job."""
 import os
 import subprocess
 import sys
@@ -30,6 +30,9 @@ def structure(model):
     for tensor in bare.graph.initializer:
         tensor.ClearField("raw_data")
         tensor.ClearField("float_data")
+    others = [p for p in bare.metadata_props if not p.key.startswith("plimsoll.")]
+    bare.ClearField("metadata_props")
+    bare.metadata_props.extend(others)
     return bare.SerializeToString(deterministic=True)
 
 
