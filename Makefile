@@ -78,6 +78,7 @@ fuzz: setup
 # address space: about an hour.
 test-faults: build
 	@PLIM_FAULT_POINTS=1000 $(BUILD)/tests/test_faults_library
+	@PLIM_FAULTS=all $(BUILD)/tests/test_run_faults
 	@tests/faults/grid.sh $(BUILD)/plimsoll 1000 100
 
 # cgroup v2 for real: Debian's kernel in an emulated machine; one to two minutes where the processors are free.
