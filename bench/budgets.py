@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random budgets: does the process stay within them, from the first byte?
 
-usage: budgets.py PROGRAM [--count N] [--seed N] [--busy N] [--threads N] [--out OUT.json]
+usage: budgets.py PROGRAM [--count N] [--first N] [--seed N] [--busy N] [--threads N] [--out OUT.json] [--rows ROWS.jsonl]
 
 A third of the runs are deep networks of thin layers at the least budget that `plan` names, a third learn from images of up to
 200 megapixels, the rest are networks of the zoo at budgets between the least and what they take without one. Each run is a
@@ -13,13 +13,16 @@ process of its own in a memory cgroup whose limit is the budget (where one can b
     refused    runs that ended otherwise, though `plan` named the budget
     beyond     runs whose peak differs from the prediction of `train` by more than 1 %
     not least  networks that train within a megabyte less than the least budget that was named
+    other      networks for which `train` named another least budget than `plan`, when it refused
 
-Needs nothing but the program and Python. The same seed gives the same runs.
+Needs nothing but the program and Python. The same seed gives the same runs. With --rows each run is written down when it ends, and
+runs that are there already are not made again: a campaign can be stopped and gone on with.
 """
 import argparse
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -135,34 +138,50 @@ def one(program, kind, threads, group):
     case["verdict"] = "above" if case["peak"] > budget else "beyond" if abs(case["off"]) > 0.01 else "held"
     if kind == "deep":
         less = least - MIB
-        case["works_below"] = answer_of(subprocess.run([program, "train", *common, "--budget", str(less)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)).get("peak_resident_bytes", 0) > 0
+        below = answer_of(subprocess.run([program, "train", *common, "--budget", str(less)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False))
+        named = re.search(r"smallest budget that works is (\d+) MiB", below.get("error", ""))
+        case.update(works_below="peak_resident_bytes" in below, named=int(named[1]) * MIB if named else 0)
     return case
+
+
+def differs(case):
+    return case["kind"] == "deep" and not case.get("works_below") and "named" in case and case["named"] != case["least"]
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("program")
     p.add_argument("--count", type=int, default=200)
+    p.add_argument("--first", type=int, default=0)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--busy", type=int, default=2)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--out")
+    p.add_argument("--rows")
     o = p.parse_args()
-    program, out = os.path.realpath(o.program), os.path.realpath(o.out) if o.out else None
+    program, out, rows = os.path.realpath(o.program), o.out and os.path.realpath(o.out), o.rows and os.path.realpath(o.rows)
+    known = {}
+    if rows and os.path.exists(rows):
+        with open(rows) as file:
+            known = {(c["seed"], c["number"]): c for c in map(json.loads, file)}
     os.environ.update(PLIMSOLL_COSTS="default", OMP_WAIT_POLICY="passive")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started ends, too
     group, cases = Group(), []
     print("in a memory cgroup" if group.path else "no memory cgroup can be made here: runs are not held inside one")
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(o.busy)]
     try:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            for i in range(o.count):
+            for i in range(o.first, o.first + o.count):
                 random.seed(f"{o.seed} {i}")
-                case = one(program, ("deep", "images", "zoo")[i % 3], o.threads, group)
+                case = known.get((o.seed, i)) or {"seed": o.seed, "number": i, **one(program, ("deep", "images", "zoo")[i % 3], o.threads, group)}
                 cases.append(case)
+                if rows and (o.seed, i) not in known:
+                    with open(rows, "a") as file:
+                        file.write(json.dumps(case) + "\n")
                 print("%3d %-8s %-60s %s" % (i, case["verdict"], f"{case['model']} b{case['batch']} {case.get('images', '')}",
                       "budget %.1f MiB, peak %.1f, planned %.1f (%+.2f %%)%s" % (case["budget"] / MIB, case["peak"] / MIB, case["planned"] / MIB, 100 * case["off"],
-                      ", works with less" if case.get("works_below") else "") if "peak" in case else case.get("error", "")), flush=True)
+                      ", works with less" if case.get("works_below") else ", train names %d" % (case["named"] >> 20) if differs(case) else "") if "peak" in case else case.get("error", "")), flush=True)
             os.chdir("/")
     finally:
         for process in busy:
@@ -172,12 +191,12 @@ def main():
     ran = [c for c in cases if "peak" in c]
     told = {"runs": len(cases), "above": sum(c["verdict"] == "above" for c in cases), "killed": sum(c["verdict"] == "killed" for c in cases),
             "refused": sum(c["verdict"].startswith(("refused", "plan")) for c in cases), "beyond": sum(abs(c["off"]) > 0.01 for c in ran),
-            "worst": max((abs(c["off"]) for c in ran), default=0), "not_least": sum(bool(c.get("works_below")) for c in ran)}
-    print("%(runs)d runs: %(above)d above, %(killed)d killed, %(refused)d refused, %(beyond)d beyond 1 %% (worst " % told + "%.2f %%), %d not least" % (100 * told["worst"], told["not_least"]))
+            "worst": max((abs(c["off"]) for c in ran), default=0), "not_least": sum(bool(c.get("works_below")) for c in ran), "other": sum(map(differs, ran))}
+    print("%(runs)d runs: %(above)d above, %(killed)d killed, %(refused)d refused, %(beyond)d beyond 1 %% (worst " % told + "%.2f %%), %d not least, %d named otherwise by train" % (100 * told["worst"], told["not_least"], told["other"]))
     if out:
         with open(out, "w") as file:
             json.dump({**told, "cases": cases}, file, indent=1)
-    return int(bool(told["above"] or told["killed"] or told["refused"] or told["beyond"] or told["not_least"]))
+    return int(bool(told["above"] or told["killed"] or told["refused"] or told["beyond"] or told["not_least"] or told["other"]))
 
 
 if __name__ == "__main__":

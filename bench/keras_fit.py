@@ -1,16 +1,19 @@
 """Predictions of Keras training steps beside the real TensorFlow on this machine.
 
-    keras_fit.py [--program build/plimsoll] [--folder KEPT] [NAME ...]
+    keras_fit.py [--program build/plimsoll] [--folder KEPT] [--seconds N] [NAME ...]
 
-For each model of keras_models.py, with an allocator that grows and with one that takes its limit at once:
+For each model of keras_models.py, with an allocator that grows and with one that takes its limit at once. TensorFlow's own peak
+differs from run to run, because the order of independent operators does; so several real runs at the batch stand beside
+several predicted ones, and their middles are compared:
 
-- replayed: the step runs at its batch, and what it asked for goes through the simulated allocator; the most in use beside
-  TensorFlow's own counter of that run. This is the allocator alone.
-- predicted: the step is captured at two small batches and extrapolated (python/plimsoll/capture_keras.py); the most in use
-  beside TensorFlow's counter in several runs at the batch, which differ, because the order of independent operators does.
-- limit: the smallest one that the simulation finds for the prediction, and whether TensorFlow trains with 3 % more and with
-  3 % less.
+- replayed: what each real run asked for, through the simulated allocator; the most in use beside TensorFlow's own counter of
+  that run, the worst of them. This is the allocator alone.
+- predicted: the step is captured at two small batches and extrapolated (python/plimsoll/capture_keras.py).
+- within: how many real runs are in the range of the predicted ones, 2 % more on either side.
+- limit: the smallest one that trains, as simulated for the predicted and for the real runs; and how often TensorFlow trains
+  with 3 % more than the largest predicted one, which should be always, and with 3 % less than the smallest, which should be never.
 
+Runs are kept in --folder, one by one, so that a run that was stopped, or that stops itself after --seconds, goes on where it was.
 TensorFlow's allocator on the processor is the one of GPUs, but always grows; tensorflow_growth.c is preloaded to change that."""
 
 import argparse
@@ -18,8 +21,10 @@ import json
 import math
 import os
 import pickle
+import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "python"), HERE]
@@ -30,7 +35,7 @@ from plimsoll import capture_keras as keras_capture
 LIMIT = 4096
 GROWS = "tensorflow:garbage_collection:False,falling_addresses:True"
 WHOLE = "tensorflow:garbage_collection:False,allow_growth:False"
-REAL_RUNS = 3
+REAL_RUNS, TRIES = 5, 2
 
 
 def replay(program, events, path, whole):
@@ -73,32 +78,49 @@ def trains(make, batch, limit, whole):
         return False
 
 
-def runs_of(name, make, batch, folder):
-    """What was predicted from small batches, and real runs at the batch: with growth, without. Kept in the folder."""
-    path = os.path.join(folder, name.replace(" ", "_") + ".pkl")
-    if not os.path.exists(path):
-        runs = [keras_capture.predict(make, batch)]
-        runs += [[with_growth(whole, record, make, batch) for _ in range(REAL_RUNS)] for whole in (False, True)]
-        with open(path + ".new", "wb") as file:
-            pickle.dump(runs, file)
-        os.rename(path + ".new", path)
-    with open(path, "rb") as file:
-        return pickle.load(file)
+class Kept:
+    """The runs of a model, kept in a file: each is made once."""
+
+    def __init__(self, name, options):
+        self.path = os.path.join(options.folder, name.replace(" ", "_") + ".pkl")
+        self.lists = {}
+        if os.path.exists(self.path):
+            with open(self.path, "rb") as file:
+                self.lists = pickle.load(file)
+
+    def get(self, key, count, function, *args):
+        runs = self.lists.setdefault(key, [])
+        while len(runs) < count:
+            if time.monotonic() > Kept.end:
+                raise TimeoutError
+            runs.append(function(*args))
+            with open(self.path + ".new", "wb") as file:
+                pickle.dump(self.lists, file)
+            os.rename(self.path + ".new", self.path)
+        return runs[:count]
 
 
 def compare(name, whole, options, make, batch):
-    predicted, *real = runs_of(name, make, batch, options.folder)
-    runs = real[whole]
+    kept = Kept(name, options)
+    first = kept.get("small", 1, keras_capture.in_child, keras_capture.record, make, keras_capture.SMALL[0])[0]
+    orders = kept.get("orders", keras_capture.RUNS, keras_capture.in_child, keras_capture.record, make, keras_capture.SMALL[1])
+    real = kept.get("whole" if whole else "grows", REAL_RUNS, with_growth, whole, record, make, batch)
     trace = os.path.join(options.folder, name.replace(" ", "_") + ".trace")
-    replayed = [replay(options.program, run["events"], trace, whole)[0] / run["peak"] - 1 for run in runs]
-    peak, least = replay(options.program, predicted, trace, whole)
-    low, high = min(run["peak"] for run in runs), max(run["peak"] for run in runs)
-    more, less = math.ceil(least * 1.03), math.floor(least * 0.97)
-    print("%-15s %-6s %6.1f to %6.1f MiB %+6.2f %% %6.1f MiB %+6.2f %% %+6.2f %% %5.0f MiB, %s, %s" % (
-        name, "whole" if whole else "grows", low / 2**20, high / 2**20, 100 * max(replayed, key=abs), peak / 2**20,
-        100 * (peak / high - 1), 100 * min((peak / run["peak"] - 1 for run in runs), key=abs), least,
-        "trains" if trains(make, batch, more, whole) else "DOES NOT TRAIN",
-        "trains" if trains(make, batch, less, whole) else "does not"), flush=True)
+    predicted = [replay(options.program, keras_capture.extrapolate(first, order, batch), trace, whole) for order in orders]
+    replayed = [replay(options.program, run["events"], trace, whole) for run in real]
+    peaks, limits = ([p[i] for p in predicted] for i in (0, 1))
+    counters = [run["peak"] for run in real]
+    more, less = math.ceil(max(limits) * 1.03), math.floor(min(limits) * 0.97)
+    tried = [kept.get((whole, limit), TRIES, trains, make, batch, limit, whole) for limit in (more, less)]
+    middle = statistics.median
+    print("%-15s %-6s %6.1f (%5.1f to %5.1f)  %+5.2f %%  %6.1f (%5.1f to %5.1f)  %+6.2f %%  %d of %d  %4.0f (%.0f to %.0f) %+6.2f %%"
+          "  %d of %d, %d of %d" % (
+              name, "whole" if whole else "grows", middle(counters) / 2**20, min(counters) / 2**20, max(counters) / 2**20,
+              100 * max((r[0] / c - 1 for r, c in zip(replayed, counters)), key=abs),
+              middle(peaks) / 2**20, min(peaks) / 2**20, max(peaks) / 2**20, 100 * (middle(peaks) / middle(counters) - 1),
+              sum(0.98 * min(peaks) <= c <= 1.02 * max(peaks) for c in counters), len(counters), middle(limits), min(limits),
+              max(limits), 100 * (middle(limits) / middle(r[1] for r in replayed) - 1), sum(tried[0]), TRIES, sum(tried[1]),
+              TRIES), flush=True)
 
 
 def preload(folder):
@@ -115,6 +137,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--program", default=os.path.join(HERE, "..", "build", "plimsoll"))
     parser.add_argument("--folder", default="/tmp/plimsoll-keras")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="make no further runs after this long")
     options = parser.parse_args()
     os.makedirs(options.folder, exist_ok=True)
     if "LD_PRELOAD" not in os.environ:
@@ -122,11 +145,15 @@ def main():
     keras_capture.prepare()
     import keras_models
 
-    print("model           region  real peaks            replayed  predicted, beside the highest and the nearest  "
-          "limit; 3 % more, 3 % less")
+    Kept.end = time.monotonic() + options.seconds
+    print("model           region  real peak in use, MiB    replayed  predicted                error    within   limit, MiB"
+          "           error    trains: 3 % more, 3 % less")
     for name in options.names or keras_models.MODELS:
         for whole in (False, True):
-            compare(name, whole, options, keras_models.make(name), keras_models.MODELS[name][3])
+            try:
+                compare(name, whole, options, keras_models.make(name), keras_models.MODELS[name][3])
+            except TimeoutError:
+                print("%-15s %-6s not all of its runs were made yet" % (name, "whole" if whole else "grows"))
     return 0
 
 

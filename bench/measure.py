@@ -54,21 +54,6 @@ def pytorch(name, batch, steps, optimizer, threads, *extra):
     return answer
 
 
-def pytorch_kernels(name, batch, optimizer, threads, *extra):
-    """Seconds of one of PyTorch's steps in convolution and matrix kernels alone, and of that step as a whole."""
-    command = [sys.executable, os.path.join(HERE, "torch_step.py"), name, str(batch), "--steps", "2", "--optimizer", optimizer, "--threads", str(threads), "--profile", *extra]
-    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, "ONEDNN_VERBOSE": "profile_exec"}).stdout.splitlines()
-    kernels, inside = 0.0, False
-    for line in lines:
-        inside = (inside or line == "profile_begins") and line != "profile_ends"
-        fields = line.split(",")
-        if inside and fields[0] == "onednn_verbose" and "exec" in fields[:5]:
-            if any(kind in fields[5:7] for kind in ("convolution", "deconvolution")):
-                kernels += float(fields[-1]) * 1e-3
-    answer = json.loads(lines[-1])
-    return kernels + answer["matrix_seconds"], answer["profiled_seconds"]
-
-
 def make_model(program, name, path, *options):
     subprocess.run([program, "zoo", name, *options, "-o", path], check=True, stdout=subprocess.DEVNULL)
     return path

@@ -6,7 +6,7 @@ Each model runs in fresh processes that take turns, the first of each pair chang
 eager, with channels_last (images), with its fused optimizer, and with torch.compile; the fastest is what the rounds are
 against. Warm-up steps, compilation among them, are not counted. A busy process does arithmetic without end at normal
 priority. A time is the median of the steps of a run, then the best of the rounds where nothing else runs, and their median
-beside busy processes. float32 on both sides, no budget.
+beside busy processes; memory is that of the quiet runs. float32 on both sides, no budget.
 """
 import math
 import os
@@ -83,16 +83,15 @@ def fastest_form(args, name, batch, optimizer):
 
 
 def pair(args, path, name, batch, optimizer, form, ours_first):
-    """Seconds of a step of both, one after the other."""
+    """What both measured, one after the other."""
     ours = theirs = None
     for own in (ours_first, not ours_first):
         if own:
-            answer, why = measure.plimsoll(args.plimsoll, path, batch, args.steps, optimizer, args.threads)
-            if not answer:
+            ours, why = measure.plimsoll(args.plimsoll, path, batch, args.steps, optimizer, args.threads)
+            if not ours:
                 raise RuntimeError(why)
-            ours = answer["seconds_per_step"]
         else:
-            theirs = measure.pytorch(name, batch, args.steps, optimizer, args.threads, *FORMS[form])["seconds_per_step"]
+            theirs = measure.pytorch(name, batch, args.steps, optimizer, args.threads, *FORMS[form])
     return ours, theirs
 
 
@@ -105,8 +104,11 @@ def race(args, name, batch, optimizer, path):
             for turn in range(args.rounds):
                 runs.append(pair(args, path, name, batch, optimizer, form, turn % 2 == 0))
         best = min if load == 0 else statistics.median
-        ours, theirs = best(o for o, _ in runs), best(t for _, t in runs)
-        row["loads"][str(load)] = {"plimsoll": ours, "pytorch": theirs, "ratio": ours / theirs, "runs": runs}
+        seconds = [(o["seconds_per_step"], t["seconds_per_step"]) for o, t in runs]
+        ours, theirs = best(o for o, _ in seconds), best(t for _, t in seconds)
+        row["loads"][str(load)] = {"plimsoll": ours, "pytorch": theirs, "ratio": ours / theirs, "runs": seconds}
+        if load == 0:
+            row["memory"] = {"plimsoll": statistics.median(o["above_idle_bytes"] for o, _ in runs), "pytorch": statistics.median(t["above_idle_bytes"] for _, t in runs)}
     return row
 
 

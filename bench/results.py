@@ -56,35 +56,24 @@ if parity:
             print("| %s | %s | %d | %d | %d | %s, %g | %d | %.4f to %.4f | %.1e | %s | %.1e (%s) | %s | %s |" % (
                 r["model"], "×".join(map(str, r["sample"])), r["batch"], r["drawn"], r["undecided"], r["optimizer"], r["rate"], r["steps"], r["first_loss"], r["last_loss"], r["loss_difference"], own[0], r["gradient_difference"],
                 r["worst_gradient"], own[1], "agrees" if r["agrees"] else "**too far**"))
-train = read("train.json")
-if train:
-    print("\n## A training step\n\nThe median step of fresh processes that take turns, %d threads, first three steps left out; memory is VmHWM above the idle process. PyTorch is the\n"
-          "fastest of eager, channels_last and a fused optimizer. \"Kernels\" is the share of the step inside convolution and matrix kernels alone. %s\n" % (train["threads"], when(train)))
-    print("| model | batch | Plimsoll | PyTorch | | time ratio | Plimsoll | PyTorch | memory ratio | kernels | PyTorch's |\n|---|---|---|---|---|---|---|---|---|---|---|")
-    for r in train["rows"]:
-        if "failed" in r:
-            print("| %s | %d | %s | %.0f ms | %s | | | %s | | | %.0f %% |" % (
-                r["model"], r["batch"], r["failed"], r["pytorch_seconds"] * 1e3, r["variant"], mib(r["pytorch_bytes"]), 100 * r["pytorch_kernel_share"]))
-            continue
-        print("| %s | %d | %.0f ms | %.0f ms | %s | **%.2f** | %s | %s | **%.2f** | %s | %.0f %% |" % (
-            r["model"], r["batch"], r["plimsoll_seconds"] * 1e3, r["pytorch_seconds"] * 1e3, r["variant"], r["time_ratio"], mib(r["plimsoll_bytes"]), mib(r["pytorch_bytes"]),
-            r["memory_ratio"], "%.0f %%" % (100 * r["plimsoll_kernel_share"]) if r["plimsoll_kernel_share"] else "", 100 * r["pytorch_kernel_share"]))
 race = read("race.json")
 if race:
     loads = sorted({load for r in race["rows"] for load in r.get("loads", {})})
     names = {"0": "quiet", "1": "one busy process", "2": "two busy processes"}
     print("\n## The race\n\nA training step beside the fastest form of PyTorch (eager, channels_last, fused optimizer, torch.compile; warm-up not counted), float32, no budget, %d threads: the median step of fresh\n"
           "processes that take turns, best of %d rounds where nothing else runs, their median beside processes that do arithmetic without end. The slowest first. \"Slowdown\": our step beside two busy processes in\n"
-          "terms of our quiet one. Geometric means: %s. %s\n" % (
-              race["threads"], race["rounds"], ", ".join("%s **%.2f**" % (names.get(n, n), m) for n, m in race["means"].items() if m), when(race)))
-    print("| model | batch | PyTorch's form |%s slowdown |\n|---|---|---|%s---|" % ("".join(" %s: Plimsoll | PyTorch | ratio |" % names.get(n, n) for n in loads), "---|---|---|" * len(loads)))
+          "terms of our quiet one. Memory is VmHWM above the idle process, of the quiet runs. Geometric means: %s. %s\n" % (
+              race["threads"], race["rounds"], ", ".join("%s **%.2f**" % (names.get(n, n), m) for n, m in race["means"].items() if m), "Measured on %s." % race["day"]))  # the load is its own
+    print("| model | batch | PyTorch's form |%s slowdown | memory: Plimsoll | PyTorch | ratio |\n|---|---|---|%s---|---|---|---|" % ("".join(" %s: Plimsoll | PyTorch | ratio |" % names.get(n, n) for n in loads), "---|---|---|" * len(loads)))
     for r in sorted(race["rows"], key=lambda r: -r["loads"]["0"]["ratio"] if "0" in r.get("loads", {}) else -math.inf):
         if "failed" in r:
-            print("| %s | %d | %s | %s |" % (r["model"], r["batch"], r["failed"].replace("|", "/"), " |" * (3 * len(loads))))
+            print("| %s | %d | %s | %s |" % (r["model"], r["batch"], r["failed"].replace("|", "/"), " |" * (3 * len(loads) + 3)))
             continue
         cells = "".join(" %.0f ms | %.0f ms | **%.2f** |" % (s["plimsoll"] * 1e3, s["pytorch"] * 1e3, s["ratio"]) if s else " | | |" for s in (r["loads"].get(n) for n in loads))
         both = r["loads"].get("0"), r["loads"].get("2")
-        print("| %s | %d | %s |%s %s |" % (r["model"], r["batch"], r["form"], cells, "%.1f" % (both[1]["plimsoll"] / both[0]["plimsoll"]) if all(both) else ""))
+        memory = r.get("memory")
+        held = "%s | %s | **%.2f**" % (mib(memory["plimsoll"]), mib(memory["pytorch"]), memory["plimsoll"] / memory["pytorch"]) if memory else " | |"
+        print("| %s | %d | %s |%s %s | %s |" % (r["model"], r["batch"], r["form"], cells, "%.1f" % (both[1]["plimsoll"] / both[0]["plimsoll"]) if all(both) else "", held))
 epochs = read("epochs.json")
 if epochs:
     print("\n## From data to accuracy\n\nlenet on Fashion-MNIST, %d epochs, batch %d, AdamW with a rate of %g that falls along a cosine, both sides, %d threads. Our time is that of the whole process; PyTorch's begins with the data in memory, and is the\n"
@@ -94,6 +83,15 @@ if epochs:
     for t in epochs["tried"]:
         print("| PyTorch, %d workers | %.1f s | %.2f %% |" % (t["workers"], t["seconds"], 100 * t["accuracy"]))
     print("| ratio | **%.2f** | |" % epochs["ratio"])
+learning = read("learning.json")
+if learning:
+    print("\n## Learning with fewer bits\n\nThe same weights, batches and order as in float32; means over %d orders of the data. lenet on Fashion-MNIST, five epochs: test accuracy in per cent, the bar is 0.3 points.\n"
+          "gpt2-tiny on text, 1,000 updates: mean loss of the last 100, the bar is 1 %%. %s\n" % (learning["seeds"], when(learning)))
+    print("| network | form | each order | mean | difference | updates skipped | |\n|---|---|---|---|---|---|---|")
+    for network in ("lenet", "gpt2-tiny"):
+        for r in learning.get(network, []):
+            difference = "%+.2f points" % r["difference"] if network == "lenet" else "%+.2f %%" % (100 * r["difference"])
+            print("| %s | %s | %s | %.4f | %s | %d | %s |" % (network, r["form"], ", ".join("%.4f" % v for v in r["each"]), r["mean"], difference, r["skipped_updates"], "" if r["holds"] else "**too far**"))
 
 
 def rounds(rows):
@@ -107,7 +105,7 @@ def rounds(rows):
 budget = read("budget.json")
 if budget:
     print("\n## Within a budget\n\nMemory above the idle process on both sides: a budget bounds our whole process, so a share of PyTorch's memory is asked for as our idle process + that\n"
-          "share of PyTorch's peak. The headline's share is a quarter (gpt2: a half), its limit %.2f of PyTorch's time. %s\n"
+          "share of PyTorch's peak. The headline's share is a quarter (transformers: a half), its limit %.2f of PyTorch's time. %s\n"
           "float32, %d threads on both sides, five steps each, the median after the first three. %s\n\n![Time against memory](frontier.svg)\n" % (
               budget["limit"], rounds(budget["rows"]), budget["threads"], when(budget)))
     apart = sorted({r["begun"] for r in budget["rows"]})
@@ -131,6 +129,13 @@ if budget:
                 p["class"], p["micro_batch"], p["accumulate"], p["recomputed"], mib(p["spilled_bytes"] or 0), mib(p["peak_resident_bytes"]), mib(p["planned_process_bytes"]), "" if p["held"] else "; **above its budget**")
             print("| %s | %d | Plimsoll, %s | %s | %.2f | %.2f s | **%.2f** | %s |" % (
                 r["model"], r["batch"], label, mib(p["bytes"]), p["bytes"] / base["bytes"], p["seconds"], p["seconds"] / base["seconds"], how))
+lora = read("lora.json")
+if lora:
+    print("\n## Adapters\n\nLoRA of rank 8 on the LLaMA shape of 1.1 billion parameters, a sequence of 256, one sample an update, AdamW, %d threads: the whole process (VmHWM), and the median step without\n"
+          "the first. Ours is given %s, and keeps frozen layers in 4 bits or in the model's file; PyTorch with PEFT keeps them in float32. %s\n" % (lora["threads"], lora["budget"], when(lora)))
+    print("| | memory | | an update | | class |\n|---|---|---|---|---|---|")
+    for r in lora["rows"]:
+        print("| %s | %s | **%.2f** | %.2f s | **%.2f** | %s |" % (r["form"] if "PyTorch" in r["form"] else "Plimsoll, `--base %s`" % r["form"], mib(r["peak"]), r["memory_ratio"], r["seconds"], r["time_ratio"], r.get("class", "")))
 recording = read("recording.json")
 if recording:
     print("\n## What recording costs\n\nIn one run every other update is recorded whole (`--trace-every 2`), and compared with the two beside it, which are only sampled: the median, and where it lies in 95 of 100\n"

@@ -2,15 +2,14 @@
 # Benchmarks beside the real peers, in one run. Makes its own virtual environment with PyTorch 2.13 (CPU), measures, and
 # writes bench/RESULTS.md and bench/frontier.svg.
 #   bench/run.sh PLIMSOLL [THREADS [PART...]]
-# Parts: forward, packing, parity, train, race, epochs, budget, recording; all of them take about two hours. RACE_MODELS is a
-# comma-separated subset of the race. What was measured stays in
-# bench/measured, so that one part can be measured again by itself. PACKING_INSTANCES is a folder with instances of MiniMalloc
-# (NAME.CAPACITY.csv); unless it is set they are fetched from its repository.
+# Parts: forward, packing, parity, race, lora, epochs, learning, budget, recording. RACE_MODELS is a comma-separated subset of
+# the race. What was measured stays in bench/measured, so that one part can be measured again by itself. PACKING_INSTANCES is a
+# folder with instances of MiniMalloc (NAME.CAPACITY.csv); unless it is set they are fetched from its repository.
 # Two builds of our own beside each other: bench/builds.py.
 set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
-[ $# -gt 2 ] && shift 2 || set -- forward packing parity train race epochs budget recording
+[ $# -gt 2 ] && shift 2 || set -- forward packing parity race lora epochs learning budget recording
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/venv/bin/python measured=$here/measured
 
@@ -22,7 +21,7 @@ if ! "$python" -c 'import torch, onnx, onnxscript, numpy' 2>/dev/null; then
 fi
 mkdir -p "$measured"
 
-parity=0
+parity=0 learning=0
 for part; do
     case $part in
     forward) echo "forward, against eager PyTorch, $threads threads:"
@@ -31,12 +30,15 @@ for part; do
         "$python" "$here/packing.py" "$program" "${PACKING_INSTANCES:-$measured/packing}" "$measured/packing.json" ;;
     parity) echo "parity of training:"
         "$python" "$here/parity.py" "$program" --out "$measured/parity.json" --threads "$threads" --noise || parity=1 ;;
-    train) echo "a training step, $threads threads:"
-        "$python" "$here/train.py" "$program" "$measured/train.json" --threads "$threads" ;;
     race) echo "the race, against the fastest PyTorch, $threads threads:"
         "$python" "$here/race.py" "$program" "$measured/race.json" --threads "$threads" ${RACE_MODELS:+--only "$RACE_MODELS"} ;;
+    lora) echo "adapters for 1.1 billion parameters, beside PEFT:"
+        "$python" -c 'import transformers, peft' 2>/dev/null || "$here/venv/bin/pip" install -q transformers peft
+        "$python" "$here/lora.py" "$program" "$measured/lora.json" --threads "$threads" ;;
     epochs) echo "five epochs of Fashion-MNIST:"
         "$python" "$here/epochs.py" "$program" "$measured/epochs.json" --threads "$threads" ;;
+    learning) echo "learning with fewer bits:"
+        "$python" "$here/learning.py" "$program" "$measured/learning.json" --threads "$threads" || learning=1 ;;
     budget) echo "training within a budget:"
         "$python" "$here/budget.py" "$program" "$measured/budget.json" "$here/frontier.svg" --threads "$threads" ;;
     recording) echo "what recording costs:"
@@ -47,4 +49,4 @@ done
 "$python" "$here/results.py" "$measured" > "$measured/RESULTS.md"
 cp "$measured/RESULTS.md" "$here/RESULTS.md"
 echo "wrote bench/RESULTS.md"
-exit $parity
+exit $((parity | learning))

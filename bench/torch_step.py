@@ -1,11 +1,10 @@
 """Training steps of one zoo model in PyTorch, in a process of their own: prints one JSON object as its last line.
 
 usage: torch_step.py MODEL BATCH [--steps N] [--optimizer sgd|adamw] [--threads N] [--fused] [--channels-last] [--compile]
-                     [--checkpoint SHARE] [--profile]
+                     [--checkpoint SHARE]
 
 The idle process has imported PyTorch and has made nothing; its VmHWM is subtracted from the one after the last step.
---checkpoint recomputes this share of the blocks (torch.utils.checkpoint), evenly spread. --profile measures the
-convolution and matrix kernels of the last step; set ONEDNN_VERBOSE=profile_exec for it.
+--checkpoint recomputes this share of the blocks (torch.utils.checkpoint), evenly spread.
 """
 import argparse
 import json
@@ -62,13 +61,6 @@ def recompute_blocks(model, share):
     return before
 
 
-def matrix_seconds(profile):
-    """Time in matrix products; oneDNN's own convolutions are in its log, which the caller reads."""
-    names = {"aten::addmm", "aten::mm", "aten::bmm", "aten::baddbmm", "aten::_scaled_dot_product_flash_attention_for_cpu",
-             "aten::_scaled_dot_product_flash_attention_for_cpu_backward"}
-    return sum(e.self_cpu_time_total for e in profile.key_averages() if e.key in names) * 1e-6
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("model")
@@ -80,7 +72,6 @@ def main():
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--checkpoint", type=float, default=0)
-    parser.add_argument("--profile", action="store_true")
     args = parser.parse_args()
     idle = high_water()
     torch.set_num_threads(args.threads)
@@ -109,13 +100,6 @@ def main():
         loss = step()
     answer = {"model": args.model, "batch": args.batch, "seconds": seconds, "processor_seconds": processor, "loss": loss,
               "idle_bytes": idle, "peak_bytes": high_water(), "above_idle_bytes": high_water() - idle, "recomputed": recomputed}
-    if args.profile:
-        print("profile_begins", flush=True)
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-            step()
-        print("profile_ends", flush=True)
-        answer["profiled_seconds"] = seconds[-1]
-        answer["matrix_seconds"] = matrix_seconds(profile)
     print(json.dumps(answer), flush=True)
 
 

@@ -7,7 +7,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 static void decode(plim__image *image) {
     plim_error error;
-    if (image->room_bytes > 16 << 20) return; /* large claims are for the limits of the reader's memory */
+    if (image->room_bytes + image->library_bytes > 64 << 20)
+        return; /* large claims are for the limits of the reader's memory */
     void *room = malloc(image->room_bytes + 1);
     unsigned char *row = malloc((size_t)image->width * (size_t)image->channels);
     plim_status status = room && row ? plim__image_start(image, room, &error) : PLIM_NO_MEMORY;

@@ -71,9 +71,10 @@ typedef struct plim_data_options {
     int skip_bad;          /* leave out images that cannot be decoded, and count them */
     /* values of float inputs: (value - mean) / deviation, one pair for all or one a channel (the first axis) */
     const float *mean, *deviation;
-    int normal_count;  /* pairs in both; 0 is none */
-    int raw;           /* bytes stay 0..255 instead of 0..1 */
-    int channels_last; /* samples of arrays are height x width x channels: they are delivered channels first */
+    int normal_count; /* pairs in both; 0 is none */
+    int raw;          /* bytes stay 0..255 instead of 0..1 */
+    int channels_last; /* 1: samples of arrays are height x width x channels, and are delivered channels first; -1: they are
+                        * not, whatever a model remembers of those that it was trained on (plim_job_apply) */
     /* tables (csv); lists are names or numbers of columns with commas between them */
     const char *columns;    /* inputs; default: all but the target */
     const char *drop;       /* not inputs */
@@ -149,6 +150,7 @@ typedef struct plim_data_info {
     uint64_t tokenizer;     /* plim_tokenizer_hash of options.tokenizer; 0: none */
     int64_t resize;         /* images: the shorter side before they are cropped; 0 for other data */
     uint64_t opening_bytes; /* of memory that was taken to open it and given back: a tokenizer and its work; 0: none */
+    uint64_t sample_bytes;  /* by which most_bytes grow with each sample of a batch */
 } plim_data_info;
 PLIM_API void plim_data_get_info(const plim_data *data, plim_data_info *info);
 /* NULL past the end. */
@@ -165,6 +167,10 @@ PLIM_API plim_status plim_data_count_classes(const plim_data *data, int64_t *cou
  * `position` is that in an epoch. Written to text, which is returned. */
 PLIM_API const char *plim_data_sample_name(const plim_data *data, int64_t epoch, int64_t position, char *text,
                                            size_t size);
+
+/* What is odd about the data although it can be used: one image of another size than all others. Reads the heads of up to 20,000
+ * images. Written to text, which is returned; "" for nothing. */
+PLIM_API const char *plim_data_remark(const plim_data *data, char *text, size_t size);
 
 /* How a table's columns are read, with the means and categories of its train split: for plim_data_options.table. One line of
  * JSON, valid until plim_data_free; NULL when it is not a table, or a name in it is not UTF-8. */

@@ -29,8 +29,11 @@ typedef struct plim_loss {
     double label_smoothing;     /* cross entropy: 0 to 1 */
     const float *class_weights; /* cross entropy: one a class, or NULL */
     size_t class_count;
-    double delta;         /* huber; default 1 */
-    uint64_t reserved[4]; /* zero: room for later versions */
+    double delta; /* huber; default 1 */
+    const char
+        *counts; /* an output of the model, 1 or 0 for the first axes of the targets (float32): those that count, over
+                           which the mean is; NULL: all */
+    uint64_t reserved[3]; /* zero: room for later versions */
 } plim_loss;
 
 /* What PyTorch has as defaults. */

@@ -31,6 +31,8 @@ typedef struct plim_plan_candidate {
     uint64_t bits_saved;      /* bytes that a run saves less for its backward pass, since bits of tensors are enough */
     uint64_t narrow_saved;    /* the same, since tensors wait in 16 bits */
     plim_precision precision; /* of what waits for the backward pass: never PLIM_PRECISION_DEFAULT */
+    uint64_t base_saved;      /* bytes of frozen weights that there are less, */
+    plim_base base;           /* since they are kept in this form: never PLIM_BASE_DEFAULT */
     uint64_t opening;         /* what opening the data (a tokenizer) takes more than all that comes later */
 } plim_plan_candidate;
 

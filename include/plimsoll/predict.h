@@ -158,12 +158,13 @@ typedef struct plim_model_options {
     int64_t micro;   /* gradients are summed over batches of this size; 0: the whole batch at once */
     bool frozen;     /* nothing but the last layer with weights is trained */
     int64_t lora;    /* the rank of adapters beside frozen weights; 0: none */
+    bool graph_mode; /* as TensorFlow's graph mode runs it, with Keras' optimizers and losses; else as PyTorch does */
 } plim_model_options;
 
 PLIM_API bool plim_model_optimizer_find(const char *word, plim_model_optimizer *optimizer);
 PLIM_API bool plim_model_precision_find(const char *word, plim_model_precision *precision);
 
-/* From an ONNX model, as PyTorch would train it. The graph is not needed afterwards. */
+/* From an ONNX model, as PyTorch or TensorFlow would train it. The graph is not needed afterwards. */
 PLIM_API plim_status plim_prediction_create(const plim_graph *model, const plim_model_options *options,
                                             plim_prediction **prediction, plim_error *error);
 /* A model, how it is trained, and where. */

@@ -90,11 +90,28 @@ typedef enum plim_precision {
     PLIM_PRECISION_DEFAULT, /* float32; bfloat16 only where lossy plans are allowed and the budget asks for it */
     PLIM_PRECISION_F32,
     PLIM_PRECISION_BF16, /* rounded to bfloat16, half of the bytes: lossy */
+    PLIM_PRECISION_F16,  /* rounded to IEEE half, more digits and infinite from 65520 on: lossy. The loss is scaled as
+                          * torch.amp.GradScaler does, and an update whose gradients are not finite is skipped */
 } plim_precision;
 
-PLIM_API const char *plim_precision_name(plim_precision precision); /* "fp32", "bf16" */
-/* By name: "fp32", "bf16". Returns 0 when there is none. */
+PLIM_API const char *plim_precision_name(plim_precision precision); /* "fp32", "bf16", "fp16" */
+/* By name: "fp32", "bf16", "fp16". Returns 0 when there is none. */
 PLIM_API int plim_precision_find(const char *name, plim_precision *precision);
+
+/* In which form the weights of frozen layers are kept: those of matrix products, but the last one, which the adapters of lora.h
+ * stand beside or --freeze names. The product unpacks a piece at a time; nothing else changes. */
+typedef enum plim_base {
+    PLIM_BASE_DEFAULT, /* float32 */
+    PLIM_BASE_F32,
+    PLIM_BASE_BF16, /* rounded to bfloat16, half of the bytes: lossy, like those below */
+    PLIM_BASE_INT8, /* each row of a matrix over its largest magnitude, in 8 bits */
+    PLIM_BASE_NF4,  /* 4-bit NormalFloat in blocks of 64, as bitsandbytes has it */
+    PLIM_BASE_FILE, /* in the model's file, where products read them each time: reordered, the last layer too */
+} plim_base;
+
+PLIM_API const char *plim_base_name(plim_base base); /* "fp32", "bf16", "int8", "nf4", "file" */
+/* By name. Returns 0 when there is none. */
+PLIM_API int plim_base_find(const char *name, plim_base *base);
 
 /* --- what memory may cost ------------------------------------------------------------------------------------- */
 
@@ -163,9 +180,13 @@ typedef struct plim_trainer_options {
     const char *const *rates;
     size_t rate_count;
     plim_precision precision; /* of what waits for the backward pass; naming one that is lossy allows it */
+    plim_base base; /* of frozen layers; naming one that is lossy allows it. With nothing frozen: PLIM_INVALID */
     uint64_t
         data_opening_bytes; /* that the process held for opening its data and gave back (plim_data_info.opening_bytes): no
                                   * process is planned as smaller than that */
+    uint64_t
+        data_sample_bytes; /* by which data_bytes grow with each sample of a batch (plim_data_info.sample_bytes), for
+                                 * the largest batch of a plan; 0: they do not */
 } plim_trainer_options;
 
 /* The model is not changed, and must stay until the trainer is freed. */
@@ -189,10 +210,14 @@ typedef struct plim_step_result {
     double rate;    /* learning rate of the update */
     int64_t update; /* its number, from 1 */
     double seconds;
+    double loss_scale;       /* of the gradients; 1 but for PLIM_PRECISION_F16 */
+    int skipped;             /* the gradients were not finite: weights and the optimizer's state are as before */
+    int64_t skipped_updates; /* since training began, this one included */
 } plim_step_result;
 
 /* One update. A loss that is not finite is PLIM_NUMERIC: the message names the step and the first operator. Data that is not
- * finite, or a label out of range, is PLIM_INVALID. Weights and state are as they were before. */
+ * finite, or a label out of range, is PLIM_INVALID. With PLIM_PRECISION_F16 gradients that are not finite skip the update;
+ * twenty in a row are PLIM_NUMERIC. Weights and state are as they were before. */
 PLIM_API plim_status plim_trainer_step(plim_trainer *trainer, const plim_batch *batch, plim_step_result *result,
                                        plim_error *error);
 
@@ -241,6 +266,8 @@ typedef struct plim_trainer_stats {
     size_t spilled_bytes;     /* of optimizer state, in a file */
     int64_t replans;          /* since training began */
     plim_precision precision; /* of what waits for the backward pass: never PLIM_PRECISION_DEFAULT */
+    plim_base base;           /* of frozen layers: never PLIM_BASE_DEFAULT */
+    uint64_t base_saved;      /* bytes that they take less than in float32 */
 } plim_trainer_stats;
 PLIM_API void plim_trainer_get_stats(const plim_trainer *trainer, plim_trainer_stats *stats);
 
@@ -294,7 +321,11 @@ PLIM_API plim_status plim_output_check(const char *path, plim_output_kind kind, 
 
 /* How far training is: what a checkpoint has in addition to tensors. */
 typedef struct plim_progress {
-    int64_t updates; /* done; random operators count them too */
+    int64_t updates;         /* done; random operators and schedules count them */
+    int64_t skipped_updates; /* of these, with PLIM_PRECISION_F16: optimizers do not count them */
+    int64_t skipped_in_row;  /* of these, the last ones */
+    int64_t good_in_row;     /* made since the loss scale changed */
+    double loss_scale;       /* for the next one; 0: the one to begin with */
 } plim_progress;
 PLIM_API plim_progress plim_trainer_progress(const plim_trainer *trainer);
 PLIM_API void plim_trainer_set_progress(plim_trainer *trainer, plim_progress progress);

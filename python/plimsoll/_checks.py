@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+
+from . import _native
 from ._arrays import is_array
 from ._errors import DtypeError
 
@@ -14,6 +17,27 @@ def whole(name, value, of):
     if not number or value < 1:
         raise ValueError("%s: %r is no number of %s" % (name, value, of))
     return int(value)
+
+
+# As Keras and PyTorch call them.
+_ALIASES = {"batch_size": "batch", "lr": "learning_rate", "validation_data": "validation", "validation_split": "validation",
+            "epoch": "epochs", "max_epochs": "epochs", "num_epochs": "epochs", "callback": "callbacks", "dtype": "precision",
+            "num_threads": "threads", "memory": "budget", "x": "data", "y": "data", "max_steps": "steps"}
+
+
+def no_option(word, of, known):
+    """A TypeError that names what was meant, where that is likely."""
+    meant = _ALIASES.get(word)
+    if meant not in known:
+        meant = next(iter(difflib.get_close_matches(word, known, 1)), None)
+    return TypeError("'%s' is no option of %s%s" % (word, of, "; is '%s' meant?" % meant if meant else ""))
+
+
+def check_options(options, own):
+    """Options of a trainer are known before anything is done."""
+    for word in options:
+        if not _native.find_word("option", word):
+            raise no_option(word, "Trainer()", own)
 
 
 def as_data(data, own_loss):

@@ -9,7 +9,10 @@ import numpy as np
 
 from . import _native
 from ._arrays import is_array, to_numpy
+from ._checks import no_option
 
+FIT_OPTIONS = ("data", "epochs", "validation", "batch", "shuffle", "steps", "callbacks", "verbose", "patience", "best", "checkpoint",
+               "checkpoint_every", "resume")
 ARRAY_OPTIONS = ("batch", "epochs", "seed", "in_order", "drop_last", "raw", "float_target", "workers", "depth", "buffer_limit",
                  "channels_last", "bounded", "memory_limit")
 LABELS = ("labels", "label", "target", "targets", "y")
@@ -78,7 +81,7 @@ class Native:
         else:
             unknown = [k for k in options if k not in ARRAY_OPTIONS]
             if unknown:
-                raise TypeError("'%s' is no option of fit() or of arrays" % unknown[0])
+                raise no_option(unknown[0], "fit() or of arrays", FIT_OPTIONS + ARRAY_OPTIONS)
             self.held = named(data, inputs, own_loss)
             check_arrays(self.held)
             self.data = _native.Data.arrays(self.held, **options)

@@ -35,6 +35,9 @@ def export(model, path, sample=None):
         if kept:
             warnings.warn("no file says which tensors stay as they are: train with %s"
                           % " ".join("--freeze '%s'" % name for name in kept), stacklevel=2)
+        if made.counts:
+            warnings.warn("no file says that masked steps are left out of the loss: train with --loss-counts %s" % made.counts,
+                          stacklevel=2)
         return
     if not is_module(model):
         raise TypeError("a torch.nn.Module or a Keras model is exported, not %s" % type(model).__name__)

@@ -322,8 +322,8 @@ def fit(model: Any, sample: Any = None, *, optimizer: Any = "adamw", precision: 
                         gpu, allocator or "pytorch")
     elif hasattr(model, "layers") and hasattr(model, "get_config"):
         from ._keras import Converted
-        job = _ModelJob(Converted(model).graph, type(model).__name__,
-                        _model_options(sample, batch, name, precision, sizes), gpu, allocator or "tensorflow")
+        options = dict(_model_options(sample, batch, name, precision, sizes), graph_mode=True)
+        job = _ModelJob(Converted(model).graph, type(model).__name__, options, gpu, allocator or "tensorflow")
     else:
         raise UnsupportedError("fit: a torch.nn.Module, a Keras model or an ONNX file is needed, not %s" % type(model).__name__)
     return Prediction(job, job.run())

@@ -58,11 +58,17 @@ class Converted(Sequences, Masks):
         if not getattr(model, "built", False):
             raise UnsupportedError("the Keras model is not built: call it once, or give its first layer an input_shape")
         outputs = self._model(model, self._inputs(model), outermost=True)
-        self._refuse_masked_loss(outputs)
         for i, value in enumerate(outputs):
             self.graph.output(value.last(), "output" if i == 0 else "output_%d" % i)
+        self.counts = self._masked_loss(outputs[0])  # the steps that the loss is the mean of, where these are not all
         if self.last_activation in ("softmax", "sigmoid"):
             self.graph.output(self._activate(outputs[0], self.last_activation).last(), "probabilities")
+
+    @staticmethod
+    def results(names, made):
+        """What Keras predicts, of all outputs of the graph: probabilities instead of scores, no masks."""
+        kept = [column for name, column in zip(names, made) if name.startswith("output")]
+        return kept[1:] + [made[-1]] if names[-1] == "probabilities" else kept
 
     # --- the structure --------------------------------------------------------------------------------------------------
 

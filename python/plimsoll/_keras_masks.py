@@ -8,6 +8,7 @@ from ._errors import UnsupportedError
 from ._keras_value import Value
 
 _RECURRENT = ("LSTM", "GRU", "SimpleRNN")
+COUNTS = "loss_mask"
 _EITHER = ("Add", "Subtract", "Average", "Multiply", "Maximum", "Minimum")  # a step counts where it does in one of them
 
 
@@ -97,13 +98,12 @@ class Masks:
         made.mask = self._axis(mask, "Squeeze", -1)
         return made
 
-    def _refuse_masked_loss(self, outputs):
-        for value in outputs:
-            if value.mask is not None:
-                raise UnsupportedError(
-                    "the model's output has a mask, so that Keras would leave masked steps out of the loss: that is not "
-                    "supported; train without mask_zero and Masking, or give nn.CrossEntropyLoss(ignore_index=...) as loss "
-                    "and mark these steps in the targets")
+    def _masked_loss(self, value):
+        """Keras leaves steps out of the loss where the output has a mask; the name of the graph's output that says so."""
+        if value.mask is None:
+            return None
+        self.graph.output(self._node("Identity", value.mask), COUNTS)
+        return COUNTS
 
     # --- what they do -----------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from . import _native
 from ._arrays import for_field, to_numpy
-from ._checks import as_data, check_types, whole
-from ._data import ARRAY_OPTIONS, Batches, Native, flatten, is_arrays, is_path, match, named
+from ._checks import as_data, check_options, check_types, no_option, whole
+from ._data import ARRAY_OPTIONS, FIT_OPTIONS, Batches, Native, flatten, is_arrays, is_path, match, named
 from ._errors import BudgetError, ExportError, InvalidError, ShapeError
 from ._export import export, is_module, merged_state
 from ._options import budget_bytes, loss_options, optimizer_options
@@ -48,6 +48,10 @@ def _outside():
     return level
 
 
+_OPTIONS = ("loss", "optimizer", "budget", "sample", "batch", "learning_rate", "allow", "threads", "seed", "precision", "accumulate",
+            "freeze", "trainable", "sizes", "schedule", "warmup", "weight_decay", "momentum", "spill", "class_weights")
+
+
 class Trainer:
     """Trains a model within a budget for the whole process.
 
@@ -58,7 +62,8 @@ class Trainer:
     sample     inputs of a module, as it is called: needed for plan() before fit() has seen data
     batch      samples of an update; fit() may be given its own
     allow      "exact", "reordered" (default) or "lossy": what a plan may do to the numbers
-    precision  "fp32", or "bf16": what waits for the backward pass is rounded to 16 bits
+    precision  "fp32", "bf16" or "fp16" (with a loss scaled as by GradScaler): of what waits for the backward pass
+    base       "fp32", "bf16", "int8", "nf4" or "file": of layers that are frozen
 
     Other options are those of `plimsoll train`: threads, seed, accumulate, freeze, sizes, spill, schedule, warmup ...
     """
@@ -73,6 +78,7 @@ class Trainer:
         self._options.update(loss_options(loss))
         self._options.update(optimizer_options(optimizer, learning_rate))
         self._zoo = {k: options.pop(k) for k in _ZOO_SIZES if k in options}
+        check_options(options, _OPTIONS + _ZOO_SIZES)
         self._options.update(options)
         if allow is not None:
             self._options["allow"] = allow
@@ -117,6 +123,8 @@ class Trainer:
             if self._keras.frozen:
                 self._options["freeze"] = list(self._options.get("freeze", ())) + _globs(self._keras.frozen)
             self._options.setdefault("loss_output", "output")
+            if self._keras.counts:
+                self._options.setdefault("loss_counts", self._keras.counts)
         else:
             raise TypeError("a model is an ONNX file, a name of the zoo, a torch.nn.Module or a Keras model, not %s"
                             % type(model).__name__)
@@ -204,7 +212,7 @@ class Trainer:
             self.resident_before = self._owners()
             self._create(batch, options)
             return self._native
-        state, updates = self._read_all(), self._native.updates()
+        state, progress = self._read_all(), self._native.progress()
         self._native.close()
         self._native = None
         try:
@@ -214,7 +222,7 @@ class Trainer:
             raise
         finally:
             self._write_all(state)
-            self._native.updates(updates)
+            self._native.progress(*progress)
         return self._native
 
     def _create(self, batch, options):
@@ -286,7 +294,7 @@ class Trainer:
                 check_types(opened.held, self._need_graph().inputs(), not made.get("float_target") and not self._own_loss())
             return opened
         if options:
-            raise TypeError("options of data are for arrays and paths: %s" % ", ".join(options))
+            raise no_option(next(iter(options)), "fit() with batches", FIT_OPTIONS)
         return Batches(data, batch, shuffle, self._seed)
 
     def _take_sizes(self, arrays):
@@ -510,6 +518,9 @@ class Trainer:
                 if not run.open:
                     if source.again and not stop:
                         raise ValueError("epoch %d: the data gave no batch" % (epoch + 1))
+                    if not source.again:
+                        warnings.warn("the generator was used up after %d of %d epochs: give the function that makes it"
+                                      % (epoch, options["epochs"]), stacklevel=_outside())
                     break
                 result = self._evaluate_source(checked) if checked is not None else None
                 stop = run.end_epoch(result) or stop
@@ -630,8 +641,8 @@ class Trainer:
             session.run(feed, results)
             for column, (name, _, dims) in zip(made, outputs):
                 column.append(results[name][:count] if dims and dims[0] == most else results[name])
-        if self._keras is not None and outputs[-1][0] == "probabilities":
-            made = made[1:-1] + made[-1:] if len(made) > 2 else made[-1:]
+        if self._keras is not None:
+            made = self._keras.results([name for name, _, _ in outputs], made)
         joined = [np.concatenate(column) if column[0].ndim else np.stack(column) for column in made]
         return joined[0] if len(joined) == 1 else tuple(joined)
 
@@ -760,7 +771,9 @@ class _Checkpoint:
         temporary = "%s.%d" % (self.path, os.getpid())
         try:
             with open(temporary, "wb") as file:
-                np.savez(file, **{"plimsoll.progress": np.array([self.trainer.updates, epoch], np.int64)}, **state)
+                updates, *scaling = self.trainer._native.progress()
+                np.savez(file, **{"plimsoll.progress": np.array([updates, epoch], np.int64),
+                                  "plimsoll.scaling": np.array(scaling, np.float64)}, **state)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, self.path)
@@ -776,11 +789,12 @@ class _Checkpoint:
         with np.load(self.path) as file:
             if "plimsoll.progress" not in file.files:
                 raise InvalidError("'%s' is no checkpoint of a run over batches" % self.path)
-            state = {tuple(reversed(key.split("/", 1))): file[key] for key in file.files if key != "plimsoll.progress"}
+            state = {tuple(reversed(key.split("/", 1))): file[key] for key in file.files if not key.startswith("plimsoll.")}
             wanted = {(name, role) for name, role, _, _ in self.trainer._native.tensors()}
             if set(state) != wanted:
                 raise InvalidError("'%s' is a checkpoint of another model or optimizer" % self.path)
             self.trainer._write_all(state)
             updates, epoch = (int(n) for n in file["plimsoll.progress"])
-        self.trainer._native.updates(updates)
+            scaling = file["plimsoll.scaling"].tolist() if "plimsoll.scaling" in file.files else [0, 0, 0, 0.0]
+        self.trainer._native.progress(updates, *map(int, scaling[:3]), scaling[3])
         return epoch

@@ -7,13 +7,13 @@
         return lambda: model.train_on_batch(x, y)
 
     from plimsoll.capture_keras import capture
-    capture(make, "step.trace", batch=256)     # then: plimsoll fit step.trace --framework tensorflow --gpu "RTX 3060"
+    capture(make, "step.trace", batch=256)     # then: plimsoll fit step*.trace --framework tensorflow --gpu "RTX 3060"
 
 The steps run for real on the processor, at two small batches, with the allocator that TensorFlow uses on a GPU; its own
 profiler tells every request and when it was given back. Both runs ask for the same tensors in the same order; the size of
 each is a constant and a share for each sample, so the requests of every other batch follow. Which of two independent operators
-runs first differs from run to run, and the peak with it: of several runs the one that needs most is written. Needs TensorFlow
-2.16 or later.
+runs first differs from run to run, and the peak with it, at any batch: several runs are written, each to a trace of its own
+(step.trace, step.2.trace, ...), and fit tells the middle of them and their range. Needs TensorFlow 2.16 or later.
 """
 
 import argparse
@@ -31,7 +31,7 @@ except ImportError:  # run as a script, without the package
     from _trace import Writer
 
 STEPS = 3  # the first one makes the optimizer's state and compiles
-RUNS = 3  # orders of independent operators
+RUNS = 8  # orders of independent operators
 SMALL = (17, 23)  # primes: a size that is a multiple of one has the batch in it
 STEP_NAME = "plimsoll_step"
 # ONNX's numbers of TensorFlow's types.
@@ -170,24 +170,10 @@ def extrapolate(small, large, batch):
     return [("born", sizes.pop()) + e[2:] if e[0] == "born" else e for e in large["events"]]
 
 
-def peak_of(events):
-    """The most bytes that are held at once."""
-    sizes, held, most = [], 0, 0
-    for event in events:
-        if event[0] == "born":
-            sizes.append(event[1])
-            held += event[1]
-            most = max(most, held)
-        elif event[0] == "died":
-            held -= sizes[event[1]]
-    return most
-
-
 def predict(make, batch, small=SMALL, steps=STEPS, runs=RUNS):
-    """The events of `batch`, never run, in the order that needs most among those of `runs` runs of a small batch."""
+    """The events of `batch`, never run, in the orders of `runs` runs of a small batch."""
     first = in_child(record, make, small[0], steps)
-    orders = [in_child(record, make, small[1], steps) for _ in range(max(runs, 1))]
-    return max((extrapolate(first, order, batch) for order in orders), key=peak_of)
+    return [extrapolate(first, in_child(record, make, small[1], steps), batch) for _ in range(max(runs, 1))]
 
 
 def write(events, path, title, facts=()):
@@ -214,18 +200,27 @@ def write(events, path, title, facts=()):
         writer.event(31)
 
 
+def path_of(path, index):
+    """step.trace, step.2.trace, step.3.trace ..."""
+    stem, end = os.path.splitext(path)
+    return "%s.%d%s" % (stem, index + 1, end) if index else path
+
+
 def capture(make, path, batch, small=SMALL, steps=STEPS, title="", runs=RUNS):
-    """Writes the trace of `steps` steps at `batch`; `small`: the two batches that really run, or None to run `batch`; `runs`: how
-    often, since orders differ."""
+    """Writes the traces of `steps` steps at `batch`, one for each of `runs` runs, since orders differ; returns their paths.
+    `small`: the two batches that really run, or None to run `batch`."""
     prepare()
     import tensorflow as tf
 
     if small is None:
-        events = max((in_child(record, make, batch, steps)["events"] for _ in range(max(runs, 1))), key=peak_of)
+        orders = [in_child(record, make, batch, steps)["events"] for _ in range(max(runs, 1))]
     else:
-        events = predict(make, batch, small, steps, runs)
+        orders = predict(make, batch, small, steps, runs)
     facts = [("framework", "tensorflow " + tf.__version__), ("batch", str(batch))]
-    write(events, path, title or os.path.basename(path), facts)
+    paths = [path_of(path, index) for index in range(len(orders))]
+    for events, name in zip(orders, paths):
+        write(events, name, title or os.path.basename(path), facts)
+    return paths
 
 
 def main():
@@ -235,7 +230,7 @@ def main():
     parser.add_argument("--small", type=int, nargs=2, default=SMALL,
                         help="the two batches that really run (%d %d)" % SMALL)
     parser.add_argument("--whole", action="store_true", help="run the batch itself instead")
-    parser.add_argument("--runs", type=int, default=RUNS, help="orders of operators that are tried (%d)" % RUNS)
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs, each with its order of operators and its trace (%d)" % RUNS)
     parser.add_argument("-o", "--output", default="step.trace")
     options = parser.parse_args()
     prepare()
@@ -246,8 +241,9 @@ def main():
     if not hasattr(module, "make"):
         parser.error("%s has no function make(batch)" % options.program)
     small = None if options.whole else tuple(options.small)
-    capture(module.make, options.output, options.batch, small, title=os.path.basename(options.program), runs=options.runs)
-    print("wrote %s" % options.output)
+    title = os.path.basename(options.program)
+    paths = capture(module.make, options.output, options.batch, small, title=title, runs=options.runs)
+    print("wrote %s" % " ".join(paths))
     return 0
 
 

@@ -28,6 +28,7 @@ static PyObject *build_one(plim__py_kind kind, const char *from) {
     case PLIM__PY_CHARS: return plim__py_text(from);
     case PLIM__PY_AMOUNT: return amount((const plim_amount *)(const void *)from);
     case PLIM__PY_CLASS: return plim__py_text(plim_class_name(*(const plim_class *)(const void *)from));
+    case PLIM__PY_BASE: return plim__py_text(plim_base_name(*(const plim_base *)(const void *)from));
     case PLIM__PY_PRECISION: return plim__py_text(plim_precision_name(*(const plim_precision *)(const void *)from));
     default: PyErr_SetString(PyExc_SystemError, "a field that is only read"); return NULL;
     }
@@ -107,6 +108,7 @@ static bool read_word(plim__py_kind kind, const char *word, const char *name, vo
     case PLIM__PY_LOSS: found = plim_loss_find(word, target); break;
     case PLIM__PY_OPTIMIZER: found = plim_optimizer_find(word, target); break;
     case PLIM__PY_SCHEDULE: found = plim_schedule_find(word, target); break;
+    case PLIM__PY_BASE: found = plim_base_find(word, target); break;
     case PLIM__PY_PRECISION: found = plim_precision_find(word, target); break;
     case PLIM__PY_MODEL_OPTIMIZER: found = plim_model_optimizer_find(word, target); break;
     case PLIM__PY_MODEL_PRECISION: found = plim_model_precision_find(word, target); break;
@@ -145,6 +147,7 @@ static bool read_one(const plim__py_field *field, PyObject *value, char *target,
     case PLIM__PY_SCHEDULE:
     case PLIM__PY_ALLOW:
     case PLIM__PY_PRECISION:
+    case PLIM__PY_BASE:
     case PLIM__PY_MODEL_OPTIMIZER:
     case PLIM__PY_MODEL_PRECISION:
         word = hold_text(value, held);

@@ -178,6 +178,7 @@ static PyObject *find_word(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "ss", &what, &word)) return NULL;
     int found = strcmp(what, "loss") == 0        ? plim_loss_find(word, &loss)
                 : strcmp(what, "optimizer") == 0 ? plim_optimizer_find(word, &optimizer)
+                : strcmp(what, "option") == 0    ? plim__py_trainer_has_option(word)
                                                  : plim_schedule_find(word, &schedule);
     return PyBool_FromLong(found);
 }

@@ -42,6 +42,7 @@ typedef enum plim__py_kind {
     PLIM__PY_ALLOW,
     PLIM__PY_CLASS,
     PLIM__PY_PRECISION,
+    PLIM__PY_BASE,
     PLIM__PY_MODEL_OPTIMIZER,
     PLIM__PY_MODEL_PRECISION,
 } plim__py_kind;
@@ -115,6 +116,7 @@ PyObject *plim__py_cures(PyObject *module, PyObject *args);
 PyObject *plim__py_stop_all(PyObject *module, PyObject *none);
 
 /* plim_trainer_options of a dictionary (trainer.c). */
+bool plim__py_trainer_has_option(const char *name);
 bool plim__py_trainer_options(PyObject *dict, plim_trainer_options *options, PyObject *held);
 
 #endif

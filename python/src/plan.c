@@ -3,11 +3,28 @@
 
 #define C(kind, field) PLIM__PY_FIELD(plim_plan_candidate, PLIM__PY_##kind, field)
 static const plim__py_field candidate_fields[] = {
-    C(UINT64, budget_bytes), C(UINT64, arena_bytes),  C(UINT64, process_bytes), C(INT64, micro_batch),
-    C(INT64, accumulate),    C(UINT64, recomputed),   C(UINT64, spilled),       C(DOUBLE, seconds),
-    C(CLASS, class_),        C(UINT64, weights),      C(UINT64, gradients),     C(UINT64, optimizer),
-    C(UINT64, activations),  C(UINT64, workspace),    C(UINT64, data),          C(UINT64, program),
-    C(UINT64, recording),    C(UINT64, narrow_saved), C(PRECISION, precision),  {0},
+    C(UINT64, budget_bytes),
+    C(UINT64, arena_bytes),
+    C(UINT64, process_bytes),
+    C(INT64, micro_batch),
+    C(INT64, accumulate),
+    C(UINT64, recomputed),
+    C(UINT64, spilled),
+    C(DOUBLE, seconds),
+    C(CLASS, class_),
+    C(UINT64, weights),
+    C(UINT64, gradients),
+    C(UINT64, optimizer),
+    C(UINT64, activations),
+    C(UINT64, workspace),
+    C(UINT64, data),
+    C(UINT64, program),
+    C(UINT64, recording),
+    C(UINT64, narrow_saved),
+    C(PRECISION, precision),
+    C(UINT64, base_saved),
+    C(BASE, base),
+    {0},
 };
 #undef C
 #define R(kind, field) PLIM__PY_FIELD(plim_plan_report, PLIM__PY_##kind, field)

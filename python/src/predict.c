@@ -29,6 +29,7 @@ static const plim__py_field model_fields[] = {
     O(INT64, micro),
     O(BOOL, frozen),
     O(INT64, lora),
+    O(BOOL, graph_mode),
     {0},
 };
 #undef O

@@ -11,6 +11,7 @@
 static const plim__py_field option_fields[] = {
     {"loss", PLIM__PY_LOSS, offsetof(plim_trainer_options, loss.kind), 0},
     {"loss_output", PLIM__PY_TEXT, offsetof(plim_trainer_options, loss.output), 0},
+    {"loss_counts", PLIM__PY_TEXT, offsetof(plim_trainer_options, loss.counts), 0},
     {"ignores", PLIM__PY_INT, offsetof(plim_trainer_options, loss.ignores), 0},
     {"ignore_index", PLIM__PY_INT64, offsetof(plim_trainer_options, loss.ignore_index), 0},
     {"label_smoothing", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, loss.label_smoothing), 0},
@@ -47,6 +48,7 @@ static const plim__py_field option_fields[] = {
     O(UINT64, budget),
     O(ALLOW, allow),
     O(PRECISION, precision),
+    O(BASE, base),
     O(TEXT, plan),
     O(UINT64, data_bytes),
     O(UINT64, data_held_bytes),
@@ -59,6 +61,12 @@ static const plim__py_field option_fields[] = {
     {0},
 };
 #undef O
+
+bool plim__py_trainer_has_option(const char *name) {
+    for (const plim__py_field *field = option_fields; field->name; field++)
+        if (strcmp(field->name, name) == 0) return true;
+    return false;
+}
 
 /* The words come first: they choose the defaults that the other fields replace. */
 bool plim__py_trainer_options(PyObject *dict, plim_trainer_options *options, PyObject *held) {
@@ -128,8 +136,8 @@ static void end_work(void) { atomic_fetch_sub(&running, 1); }
 
 #define R(kind, field) PLIM__PY_FIELD(plim_step_result, PLIM__PY_##kind, field)
 static const plim__py_field step_fields[] = {
-    R(DOUBLE, loss), R(DOUBLE, weight), R(DOUBLE, targets), R(DOUBLE, correct),
-    R(DOUBLE, rate), R(INT64, update),  R(DOUBLE, seconds), {0},
+    R(DOUBLE, loss),  R(DOUBLE, weight),  R(DOUBLE, targets),    R(DOUBLE, correct),        R(DOUBLE, rate),
+    R(INT64, update), R(DOUBLE, seconds), R(DOUBLE, loss_scale), R(INT64, skipped_updates), {0},
 };
 #undef R
 
@@ -450,12 +458,22 @@ static PyObject *save(PyObject *self, PyObject *path) {
     Py_RETURN_NONE;
 }
 
-static PyObject *updates(PyObject *self, PyObject *args) {
+static PyObject *updates(PyObject *self, PyObject *unused) {
     plim_trainer *trainer = plim__py_it(self, "trainer");
-    long long number = -1;
-    if (!trainer || !PyArg_ParseTuple(args, "|L", &number)) return NULL;
-    if (number >= 0) plim_trainer_set_progress(trainer, (plim_progress){.updates = number});
-    return PyLong_FromLongLong(plim_trainer_progress(trainer).updates);
+    (void)unused;
+    return trainer ? PyLong_FromLongLong(plim_trainer_progress(trainer).updates) : NULL;
+}
+
+/* How far training is, in the order of plim_progress; with these five numbers, from where it goes on. */
+static PyObject *progress(PyObject *self, PyObject *args) {
+    plim_trainer *trainer = plim__py_it(self, "trainer");
+    if (!trainer) return NULL;
+    plim_progress now = plim_trainer_progress(trainer);
+    long long counts[] = {now.updates, now.skipped_updates, now.skipped_in_row, now.good_in_row};
+    double scale = now.loss_scale;
+    if (!PyArg_ParseTuple(args, "|LLLLd", &counts[0], &counts[1], &counts[2], &counts[3], &scale)) return NULL;
+    plim_trainer_set_progress(trainer, (plim_progress){counts[0], counts[1], counts[2], counts[3], scale});
+    return Py_BuildValue("(LLLLd)", counts[0], counts[1], counts[2], counts[3], scale);
 }
 
 static PyObject *set_budget(PyObject *self, PyObject *args) {
@@ -497,6 +515,8 @@ static const plim__py_field stats_fields[] = {
     S(UINT64, spilled_bytes),
     S(INT64, replans),
     S(PRECISION, precision),
+    S(BASE, base),
+    S(UINT64, base_saved),
     {0},
 };
 #undef S
@@ -533,7 +553,8 @@ static PyMethodDef methods[] = {
     {"read", read_tensor, METH_VARARGS, "read(index, array): copies a tensor into an array."},
     {"write", write_tensor, METH_VARARGS, "write(index, array): copies an array into a tensor."},
     {"save", save, METH_O, "Writes the weights to an .onnx or .safetensors file."},
-    {"updates", updates, METH_VARARGS, "updates([number]): how many were made."},
+    {"updates", updates, METH_NOARGS, "How many were made."},
+    {"progress", progress, METH_VARARGS, "progress([numbers]): how far training is, with what a loss scale remembers."},
     {"set_budget", set_budget, METH_VARARGS, "Plans again for another budget."},
     {"stats", stats, METH_NOARGS, "What the plan uses."},
     {"close", close_trainer, METH_NOARGS, "Frees the memory now."},

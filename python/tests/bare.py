@@ -48,7 +48,7 @@ def main():
         used = {line.split()[-1] for line in maps if "libdnnl" in line}
     assert used and all("plimsoll.libs" in path for path in used), used
     trainer = plimsoll.Trainer("lenet", batch=16, budget="600MiB")
-    trainer.fit((np.zeros((64, 1, 28, 28), "f4"), np.zeros(64, "i8")), verbose=0)
+    trainer.fit((np.zeros((64, 1, 28, 28), "f4"), np.arange(64) % 10), verbose=0)
     print("train: %d updates" % trainer.updates)
     trainer.close()
     try:
@@ -63,7 +63,7 @@ def main():
     start = time.monotonic()
     budget = _native.resident()[0] + (700 << 20)
     trainer = plimsoll.Trainer(module, optimizer="sgd", budget=budget, batch=4)
-    trainer.fit((np.zeros((4, 3, 224, 224), "f4"), np.zeros(4, "i8")), verbose=0)
+    trainer.fit((np.zeros((4, 3, 224, 224), "f4"), np.arange(4)), verbose=0)
     peak = _native.resident()[1]
     print("train: ResNet-50 within %s, peak %s, PyTorch's libraries %s of it; %.1f s" % (
         _native.bytes_format(budget), _native.bytes_format(peak),

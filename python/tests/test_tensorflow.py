@@ -191,6 +191,39 @@ def test_training_is_that_of_keras_and_the_weights_come_back(keras, make):
             np.testing.assert_allclose(one, two, atol=1e-3 * np.abs(two - start).max() + 1e-6, err_msg=variable.path)
 
 
+@pytest.mark.parametrize("accumulate", [1, 4])
+@pytest.mark.parametrize("loss,width,activation", [("sparse_categorical_crossentropy", 7, "softmax"),
+                                                   ("binary_crossentropy", 1, "sigmoid"), ("mse", 3, None), ("mae", 3, None)])
+def test_masked_steps_are_left_out_of_the_loss_as_in_keras(keras, loss, width, activation, accumulate):
+    """In parts too: each has another number of steps that count."""
+    import numpy as np
+    import plimsoll
+    layers = keras.layers
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((12,), dtype="int32"), layers.Embedding(40, 8, mask_zero=True),
+                              layers.LSTM(6, return_sequences=True), layers.Dense(width, activation=activation)])
+    generator = np.random.default_rng(0)
+    x = generator.integers(1, 40, (32, 12)) * (np.arange(12) < generator.integers(1, 13, (32, 1)))
+    shape = (32, 12, width)
+    y = {"softmax": generator.integers(0, 7, shape[:2]), "sigmoid": generator.integers(0, 2, shape).astype("f4"),
+         None: generator.normal(size=shape).astype("f4")}[activation]
+    model.compile(keras.optimizers.SGD(0.5), loss, metrics=["accuracy"] if width == 7 else None)
+    before = model.get_weights()
+    trainer = plimsoll.Trainer(model, loss=loss, optimizer=keras.optimizers.SGD(0.5), batch=32, accumulate=accumulate)
+    np.testing.assert_allclose(trainer.predict(x), model.predict(x, verbose=0), atol=1e-5)
+    mine = trainer.fit((x, y), epochs=3, shuffle=False, verbose=0)
+    judged, trained = trainer.evaluate((x, y)), model.get_weights()
+    model.set_weights(before)
+    theirs = model.fit(x, y, epochs=3, shuffle=False, batch_size=32, verbose=0)
+    np.testing.assert_allclose(mine.history["loss"], theirs.history["loss"], rtol=1e-4)
+    right = model.evaluate(x, y, batch_size=32, verbose=0)
+    np.testing.assert_allclose(judged["loss"], right[0] if width == 7 else right, rtol=1e-4)
+    if width == 7:
+        np.testing.assert_allclose(judged["accuracy"], right[1], atol=1e-6)
+    for variable, one, two, start in zip(model.weights, trained, model.get_weights(), before):
+        np.testing.assert_allclose(one, two, atol=1e-3 * np.abs(two - start).max() + 1e-6, err_msg=variable.path)
+
+
 def test_callbacks_of_keras_itself_work(keras, tmp_path):
     import numpy as np
     import plimsoll
@@ -220,9 +253,6 @@ def test_frozen_layers_stay_and_other_layers_are_named(keras):
         shape = (4, 4, 1) if words_of == "ConvLSTM1D" else (4, 4)
         with pytest.raises(plimsoll.UnsupportedError, match=words_of):
             plimsoll.Trainer(keras.Sequential([keras.Input(shape, batch_size=8), part]))
-    with pytest.raises(plimsoll.UnsupportedError, match="mask"):  # Keras would leave steps out of the loss
-        plimsoll.Trainer(keras.Sequential([keras.Input((4,), dtype="int32"), layers.Embedding(9, 3, mask_zero=True),
-                                           layers.LSTM(3, return_sequences=True)]))
     with pytest.warns(UserWarning, match="kernel_regularizer of Dense 'last'"):
         plimsoll.Trainer(keras.Sequential([keras.Input((4,)), layers.Dense(1, kernel_regularizer="l2", name="last")]))
 

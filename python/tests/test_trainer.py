@@ -183,10 +183,10 @@ def test_the_budget_holds_and_names_what_does_not_fit(tmp_path):
         trainer = plimsoll.Trainer("mlp", batch=256, width=64, budget=budget, threads=2, optimizer="sgd")
         shape = trainer._need_graph().inputs()[0][2]
         x = np.zeros([512] + shape[1:], np.uint8)
-        trainer.fit((x, np.zeros(512, np.int64)), verbose=0, validation=(x[:64], np.zeros(64, np.int64)))
+        trainer.fit((x, np.arange(512) % 10), verbose=0, validation=(x[:64], np.arange(64) % 10))
         print(budget, _native.resident()[1], trainer.stats["process_bytes"])
         try:
-            plimsoll.Trainer("mlp", budget=20 << 20).fit((x, np.zeros(512, np.int64)), verbose=0)
+            plimsoll.Trainer("mlp", budget=20 << 20).fit((x, np.arange(512) % 10), verbose=0)
         except plimsoll.BudgetError as error:
             assert isinstance(error, MemoryError) and "smallest budget" in str(error) and "NumPy" in str(error), error
             print("refused")
@@ -270,7 +270,7 @@ def test_progress_is_a_line_an_epoch_elsewhere(capsys):
 def test_ctrl_c_is_keyboard_interrupt_with_everything_saved(kind, tmp_path):
     code = """
         import numpy as np, os, plimsoll, sys
-        x, y = np.zeros((4096, 784), "f4"), np.zeros(4096, "i8")
+        x, y = np.zeros((4096, 784), "f4"), np.arange(4096) % 10
         trainer = plimsoll.Trainer("mlp", batch=16, threads=1)
         data = (x, y) if sys.argv[1] == "arrays" else [(x[:16], y[:16])] * 256
         class Ready:
@@ -316,6 +316,19 @@ def test_a_checkpoint_of_batches_goes_on_exactly(tmp_path):
         assert np.array_equal(one, two)
     with pytest.raises(ValueError, match="another model"):
         small(optimizer="sgd").fit(batches, checkpoint=tmp_path / "c.npz", resume=True, verbose=0)
+
+
+def test_fp16_skips_what_overflows_and_a_checkpoint_remembers_the_scale(tmp_path):
+    x, y = digits(64)
+    batches = [(x[i:i + 16] * np.float32(1e8 if i == 16 else 1), y[i:i + 16]) for i in range(0, 64, 16)]
+    whole = small(precision="fp16")
+    whole.fit(batches, epochs=4, verbose=0)
+    small(precision="fp16").fit(batches, epochs=2, checkpoint=tmp_path / "c.npz", verbose=0)
+    rest = small(precision="fp16")
+    rest.fit(batches, epochs=4, checkpoint=tmp_path / "c.npz", resume=True, verbose=0)
+    assert whole._native.progress() == rest._native.progress() == (16, 4, 0, 2, 65536 / 2 ** 4)
+    for one, two in zip(whole.get_weights(), rest.get_weights()):
+        assert np.array_equal(one, two)
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------------
@@ -416,6 +429,30 @@ def test_epochs_are_whole_numbers(epochs):
 def test_options_of_fit_that_make_no_sense_are_refused(options, error, words):
     with pytest.raises(error, match=words):
         small().fit(digits(32), verbose=0, **options)
+
+
+@pytest.mark.parametrize("options,meant", [({"batch_size": 8}, "batch"), ({"lr": 0.1}, "learning_rate"),
+                                           ({"weight_decays": 0.1}, "weight_decay"), ({"frezze": ["a"]}, "freeze")])
+def test_a_mistyped_option_is_refused_at_once_and_the_right_one_named(options, meant):
+    with pytest.raises(TypeError, match="'%s' meant" % meant):
+        plimsoll.Trainer("mlp", **options)
+
+
+@pytest.mark.parametrize("options,meant", [({"batch_size": 8}, "batch"), ({"validation_data": 0.1}, "validation"),
+                                           ({"epoch": 3}, "epochs")])
+def test_a_mistyped_option_of_fit_is_refused_and_the_right_one_named(options, meant):
+    x, y = digits(32)
+    for data in ((x, y), [(x[:16], y[:16])]):
+        with pytest.raises(TypeError, match="'%s' meant" % meant):
+            small().fit(data, verbose=0, **options)
+
+
+def test_a_generator_that_is_used_up_says_so():
+    x, y = digits(32)
+    trainer = small()
+    with pytest.warns(UserWarning, match="used up after 1 of 3 epochs"):
+        trainer.fit(((x[i:i + 16], y[i:i + 16]) for i in (0, 16)), epochs=3, verbose=0)
+    assert trainer.updates == 2
 
 
 def test_inputs_and_targets_are_one_argument():
@@ -564,7 +601,7 @@ def test_processes_made_both_ways_train(method):
 def test_an_interpreter_that_ends_during_training_ends(tmp_path):
     code = """
         import threading, numpy as np, plimsoll, time
-        x, y = np.zeros((4096, 784), "f4"), np.zeros(4096, "i8")
+        x, y = np.zeros((4096, 784), "f4"), np.arange(4096) % 10
         def work():
             plimsoll.Trainer("mlp", batch=16, threads=1).fit((x, y), epochs=100000, verbose=0)
         def steps():

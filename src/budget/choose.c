@@ -43,7 +43,9 @@ static bool wants_alternatives(const plim__training_plan *plan) {
     return plan->request.purpose == PLIM__PLAN_TO_SHOW || plan->request.alternatives;
 }
 
-static bool only_tries(const plim__training_plan *plan) { return plan->request.purpose == PLIM__PLAN_TO_TRY; }
+static bool only_tries(const plim__training_plan *plan) {
+    return plan->request.purpose == PLIM__PLAN_TO_TRY || plan->request.purpose == PLIM__PLAN_TO_TELL;
+}
 
 /* --- without a budget ----------------------------------------------------------------------------------------- */
 
@@ -90,8 +92,6 @@ static plim_status refuse(plim__training_plan *plan, plim_error *error) {
     size_t arena = plan->persistent_bytes + plan->transient_bytes, planned = plan->process.planned_bytes,
            estimated = plim__process_estimated(plan);
     if (!plim__process_fits_as_measured(plan)) estimated = larger(planned, estimated);
-    /* the process that is asked again has planned before, and measures some more of its heap */
-    if (plan->request.purpose == PLIM__PLAN_TO_RUN) estimated += (size_t)1 << 20;
     plan->least_budget = plim__process_least_budget(estimated);
     plim_status status = plim__fail(
         error, PLIM_BUDGET,
@@ -158,10 +158,13 @@ static size_t rest_of(const plim__training_plan *plan) {
     return overhead > programs ? overhead - programs : 0;
 }
 
-/* The search itself stays within the budget; where only others are asked about, within what the machine allows. */
+/* The search itself stays within the budget; where only others are asked about, within what the machine allows, or the run that
+ * is under way. */
 static void set_planning_room(struct search *s, bool beyond_budget) {
-    size_t room = s->plan->bounds.budget;
-    if (beyond_budget) room = larger(room, plim__limits_allowed_now());
+    const plim__bounds *bounds = &s->plan->bounds;
+    size_t room = bounds->budget;
+    if (beyond_budget)
+        room = larger(room, bounds->planning_bytes ? bounds->planning_bytes : plim__limits_allowed_now());
     s->candidates.task.planning_room = plim__process_arena_limit(room, s->held);
 }
 
@@ -314,6 +317,13 @@ static bool fits(const plim__training_plan *plan) {
     return plim__process_fits_as_estimated(plan) && (!trains || plim__process_fits_as_measured(plan));
 }
 
+/* The estimate counts a part of the process in MiB, and that part may lie next to where one ends: `plan` named a budget by the one
+ * count, and the process that trains within it finds the other. Where nothing smaller is left, what is measured decides. */
+static bool fits_nearly(const struct search *s) {
+    return s->smallest && s->plan->request.purpose == PLIM__PLAN_TO_RUN && plim__process_fits_nearly(s->plan) &&
+           plim__process_fits_as_measured(s->plan);
+}
+
 /* What is known of the plan that is there goes into the search for a better one. */
 static size_t begin_search(struct search *s) {
     size_t rest = rest_of(s->plan);
@@ -331,7 +341,7 @@ static plim_status fit(plim__training_plan *plan, plim_error *error) {
         plim__process_correct(plan, 0);
         PLIM_TRY(search(&s, begin_search(&s), error));
     }
-    return fits(plan) ? PLIM_OK : refuse(plan, error);
+    return fits(plan) || fits_nearly(&s) ? PLIM_OK : refuse(plan, error);
 }
 
 /* The step as it comes fits, and is taken; others are only listed. */

@@ -22,7 +22,7 @@ int plim__training_fields(const plim__training *training, plim_data_field fields
     int count = 0;
     for (size_t i = 0; i < training->graph->inputs.count && count < PLIM_MOST_INPUTS; i++) {
         plim_value v = training->graph->inputs.items[i];
-        if (v != training->target && v != training->update && v != training->scale)
+        if (v != training->target && plim__training_is_data(training, v))
             describe(training, v, false, &fields[count++]);
     }
     if (training->target >= 0) describe(training, training->target, true, &fields[count++]);

@@ -44,8 +44,10 @@ static plim_status check_numbers(const plim_trainer_options *o, plim_error *erro
     PLIM_TRY(plim__threads_check(o->threads, error));
     if ((unsigned)o->allow > PLIM_ALLOW_LOSSY)
         return plim__fail(error, PLIM_INVALID, "allow is %d, which is no plim_allow", (int)o->allow);
-    if ((unsigned)o->precision > PLIM_PRECISION_BF16)
+    if ((unsigned)o->precision > PLIM_PRECISION_F16)
         return plim__fail(error, PLIM_INVALID, "precision is %d, which is no plim_precision", (int)o->precision);
+    if ((unsigned)o->base > PLIM_BASE_FILE)
+        return plim__fail(error, PLIM_INVALID, "base is %d, which is no plim_base", (int)o->base);
     return PLIM_OK;
 }
 

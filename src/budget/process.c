@@ -114,8 +114,10 @@ static size_t unpacked(const plim__training_plan *plan) { return plan->process.p
 plim_status plim__process_measure(plim__training_plan *plan, plim_error *error) {
     size_t arena = plan->persistent_bytes + plan->transient_bytes;
     tidy(plan);
-    if (measures(plan)) plan->process.packed_bytes = 0;
-    if (measures(plan) && can_try_products(plan)) PLIM_TRY(packed_now(plan, &plan->process.packed_bytes, error));
+    bool given = plan->request.purpose == PLIM__PLAN_TO_TELL && plan->bounds.packed_bytes;
+    if (measures(plan) && !given) plan->process.packed_bytes = 0;
+    if (measures(plan) && !given && can_try_products(plan))
+        PLIM_TRY(packed_now(plan, &plan->process.packed_bytes, error));
     find_base(plan);
     plan->process.planned_bytes =
         plim__resident_now() + to_come(plan) + plan->process.packed_bytes - unpacked(plan) + arena;
@@ -159,6 +161,11 @@ size_t plim__process_estimated(const plim__training_plan *plan) {
 bool plim__process_fits_as_estimated(const plim__training_plan *plan) {
     size_t budget = plan->bounds.budget;
     return plim__process_estimated(plan) + margin(budget) <= budget;
+}
+
+bool plim__process_fits_nearly(const plim__training_plan *plan) {
+    size_t budget = plan->bounds.budget;
+    return plim__process_estimated(plan) + margin(budget) <= budget + ((size_t)1 << 20);
 }
 
 bool plim__process_fits_as_measured(const plim__training_plan *plan) {

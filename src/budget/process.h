@@ -53,6 +53,8 @@ void plim__process_correct(struct plim__training_plan *plan, size_t tolerance);
 /* Plans that are only tried are made after much was searched for: what is measured then says nothing, and they always fit
  * as measured. */
 bool plim__process_fits_as_estimated(const struct plim__training_plan *plan);
+/* As estimated, but for the MiB that it may count more. */
+bool plim__process_fits_nearly(const struct plim__training_plan *plan);
 bool plim__process_fits_as_measured(const struct plim__training_plan *plan);
 /* What a budget leaves for the arena. */
 size_t plim__process_arena_limit(size_t budget, size_t overhead);

@@ -95,15 +95,60 @@ static void list_peak(const plim__variant *v, plim_plan_report *report) {
 
 /* --- the largest batch ---------------------------------------------------------------------------------------- */
 
+/* Between a batch that fits and one that does not. */
+struct between {
+    uint64_t limit;
+    plim__purpose purpose; /* of the plans that are tried */
+    int64_t good, bad;     /* 0, INT64_MAX: not found yet */
+    size_t tries;          /* that are left */
+    size_t packed_bytes;   /* 0: not known, and measured where plans are made to tell */
+    double constant_bytes; /* that each sample more takes in constants of the graph: masks, positions */
+};
+
+/* What was computed of the graph while it was made for this batch, outside the arena. */
+static size_t constants_of(const plim__training_plan *plan) {
+    const plim_graph *g = plan->main->training->graph;
+    size_t bytes = 0;
+    for (size_t i = 0; i < g->values.count; i++)
+        if (g->values.items[i].kind == PLIM__VALUE_CONSTANT && g->values.items[i].tensor)
+            bytes += g->values.items[i].tensor->data ? g->values.items[i].tensor->bytes : 0;
+    return bytes;
+}
+
+/* Constants are part of what the process holds to begin with. */
+static size_t base_at(const struct draft *draft, const struct between *b, int64_t batch) {
+    double grown = b->constant_bytes * (double)(batch - draft->request.batch);
+    return draft->bounds.base_bytes + (grown > 0 ? (size_t)grown : 0);
+}
+
+static void learn(const struct draft *draft, struct between *b, const plim__training_plan *tried) {
+    size_t before = constants_of(draft->plan->training), now = tried->main ? constants_of(tried) : 0;
+    int64_t more = tried->request.batch - draft->request.batch;
+    b->packed_bytes = tried->process.packed_bytes; /* nearly the same for some samples more */
+    if (more > 0 && now > before) b->constant_bytes = (double)(now - before) / (double)more;
+}
+
+/* Samples that a batch of the data holds: there may be fewer than were asked for. */
+static int64_t held_at(const plim__request *r, int64_t batch) {
+    return r->samples > 0 && r->samples < batch ? r->samples : batch;
+}
+
 /* Whether a batch fits in one piece, by making the plan for it. */
-static plim_status try_batch(const struct draft *draft, int64_t batch, uint64_t limit, bool *fits, plim_error *error) {
+static plim_status try_batch(const struct draft *draft, struct between *b, int64_t batch, plim_error *error) {
     struct draft one = *draft;
+    if (one.request.data_bytes)
+        one.request.data_bytes += (uint64_t)(held_at(&one.request, batch) - held_at(&one.request, one.request.batch)) *
+                                  one.request.data_sample_bytes;
     one.request.batch = batch;
     one.request.accumulate = 1;
     one.request.allow = PLIM_EXACT;
     plim__training_plan *plan;
-    plim_status status = make_plan(&one, PLIM__PLAN_TO_TRY, limit, &plan, error);
-    *fits = status == PLIM_OK;
+    one.bounds.packed_bytes = b->packed_bytes;
+    one.bounds.base_bytes = base_at(draft, b, batch);
+    plim_status status = make_plan(&one, b->purpose, b->limit, &plan, error);
+    if (plan) learn(draft, b, plan);
+    *(status == PLIM_OK ? &b->good : &b->bad) = batch;
+    b->tries--;
     plim__training_plan_free(plan);
     return status == PLIM_NO_MEMORY ? status : PLIM_OK; /* a batch that cannot be built is none that fits */
 }
@@ -123,38 +168,67 @@ static int64_t guess_batch(const plim_plan_report *r, int64_t batch, uint64_t li
     return room > (1 << 20) ? (int64_t)1 << 20 : room * (double)batch < 1 ? 1 : (int64_t)(room * (double)batch);
 }
 
-/* Batches are told apart to this part of them: small ones to the sample. */
-#define BATCH_GRAIN 64
-/* Steps of programs that are built for it, at most, and batches that are tried. */
+/* Steps of programs that are built for it, at most, and batches that are tried, within a budget twice. */
 #define BATCH_STEPS ((size_t)12000)
 #define MOST_TRIES  12
+/* Batches are told apart to this part of them before the sum that decides is asked. */
+#define BATCH_GRAIN 32
 
 /* The next one to try between one that fits and one that does not. */
 static int64_t next_batch(int64_t good, int64_t bad) {
-    if (bad == INT64_MAX) return good + (good / 8 > 0 ? good / 8 : 1);
+    if (bad == INT64_MAX) return 2 * good;
     if (good > 0 && bad / good > 4) return (int64_t)sqrt((double)good * (double)bad);
     return good + (bad - good) / 2;
 }
 
-/* Begins with a guess, then halves what is between the largest that fits and the smallest that does not: every answer was
- * tried. */
+/* Begins with a guess, then halves what is between the largest that fits and the smallest that does not. */
+static plim_status find_nearly(const struct draft *draft, struct between *b, plim_error *error) {
+    int64_t batch = guess_batch(&draft->plan->report, draft->request.batch, b->limit);
+    if (batch <= b->good) batch = next_batch(b->good, b->bad);
+    while (b->tries > 0 && b->bad - b->good > 1 + b->good / BATCH_GRAIN) {
+        PLIM_TRY(try_batch(draft, b, batch, error));
+        batch = next_batch(b->good, b->bad);
+    }
+    return PLIM_OK;
+}
+
+/* Where to look next. A quick search is right, or finds too little: what it says does not fit is asked first, and far above
+ * that next. */
+static int64_t next_exactly(const struct between *b, const struct between *quick, int64_t asked, int64_t *step) {
+    int64_t low = b->good > asked ? b->good : quick->good;
+    if (b->bad == INT64_MAX && b->good < quick->bad && quick->bad < INT64_MAX) return quick->bad;
+    if (b->bad == INT64_MAX || low >= b->bad) *step = 2 * *step + low / 64;
+    if (b->bad == INT64_MAX) return low + *step;
+    if (low >= b->bad) low = b->bad - *step;
+    if (low < asked) low = asked;
+    if (b->bad - low > 1) return low + (b->bad - low) / 2;
+    return low > b->good ? low : low + 1; /* one of the two was not tried yet */
+}
+
+/* Each one tried as `plan` and `train` decide. */
+static plim_status find_exactly(const struct draft *draft, struct between *b, const struct between *quick,
+                                plim_error *error) {
+    int64_t step = 1, asked = b->good;
+    while (b->tries > 0 && b->bad - b->good > 1)
+        PLIM_TRY(try_batch(draft, b, next_exactly(b, quick, asked, &step), error));
+    return PLIM_OK;
+}
+
+/* Every answer was tried; within a budget the last ones as `plan` and `train` decide on them. What the machine has left differs from one
+ * second to the next: there the first answer is as good as any. */
 static plim_status find_largest_batch(const struct draft *draft, uint64_t limit, plim_error *error) {
     plim_plan_report *report = &draft->plan->report;
-    int64_t asked = draft->request.batch, good = 0, bad = INT64_MAX;
-    if (report->fits && report->chosen.accumulate == 1) good = asked;
     size_t tries = BATCH_STEPS / (draft->plan->training->main->lowered->steps.count + 1);
-    int64_t batch = guess_batch(report, asked, limit);
-    if (batch <= good) batch = next_batch(good, bad);
-    for (size_t k = 0; k < tries && k < MOST_TRIES && bad - good > 1 + good / BATCH_GRAIN; k++) {
-        bool fits;
-        PLIM_TRY(try_batch(draft, batch, limit, &fits, error));
-        if (fits)
-            good = batch;
-        else
-            bad = batch;
-        batch = next_batch(good, bad);
-    }
-    report->largest_batch = good;
+    if (tries > MOST_TRIES) tries = MOST_TRIES;
+    int64_t asked = report->fits && report->chosen.accumulate == 1 ? draft->request.batch : 0;
+    struct between nearly = {
+        limit, PLIM__PLAN_TO_TRY, asked, INT64_MAX, tries, draft->plan->training->process.packed_bytes, 0};
+    PLIM_TRY(find_nearly(draft, &nearly, error));
+    report->largest_batch = nearly.good;
+    if (!tries || !draft->bounds.budget) return PLIM_OK;
+    struct between exactly = {limit, PLIM__PLAN_TO_TELL, asked, INT64_MAX, 2 * tries, 0, nearly.constant_bytes};
+    PLIM_TRY(find_exactly(draft, &exactly, &nearly, error));
+    report->largest_batch = exactly.good;
     return PLIM_OK;
 }
 
@@ -205,7 +279,6 @@ static plim_status make(struct draft *draft, plim_error *error) {
     plim__limits limits;
     if (!limit && plim__limits_read("", 0, &limits, NULL) == PLIM_OK) limit = limits.available;
     plan->report.largest_batch_limit = limit;
-    draft->bounds.packed_bytes = plan->training->process.packed_bytes; /* nearly the same for more samples */
     return limit ? find_largest_batch(draft, limit, error) : PLIM_OK;
 }
 

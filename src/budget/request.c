@@ -12,18 +12,39 @@ const char *plim_class_name(plim_class class_) {
     return (size_t)class_ < 3 ? names[class_] : "?";
 }
 
-static const char *const precisions[] = {
-    [PLIM_PRECISION_DEFAULT] = "fp32", [PLIM_PRECISION_F32] = "fp32", [PLIM_PRECISION_BF16] = "bf16"};
+static const char *const precisions[] = {[PLIM_PRECISION_DEFAULT] = "fp32",
+                                         [PLIM_PRECISION_F32] = "fp32",
+                                         [PLIM_PRECISION_BF16] = "bf16",
+                                         [PLIM_PRECISION_F16] = "fp16"};
 
 const char *plim_precision_name(plim_precision precision) {
     return (size_t)precision < sizeof precisions / sizeof *precisions ? precisions[precision] : "?";
 }
 
 int plim_precision_find(const char *name, plim_precision *precision) {
-    plim_precision p = PLIM_PRECISION_BF16;
+    plim_precision p = PLIM_PRECISION_F16;
     while (name && p > PLIM_PRECISION_DEFAULT && strcmp(precisions[p], name) != 0) p--;
     if (!name || p == PLIM_PRECISION_DEFAULT) return 0;
     if (precision) *precision = p;
+    return 1;
+}
+
+/* A base is a form of packing, but for the default. */
+_Static_assert((int)PLIM_BASE_FILE - (int)PLIM_BASE_F32 == (int)PLIM__PACKED_FILE && PLIM__UNPACKED == 0,
+               "bases and forms of packing are in the same order");
+
+static plim__packed_form form_of(plim_base base) {
+    return base == PLIM_BASE_DEFAULT ? PLIM__UNPACKED : (plim__packed_form)(base - PLIM_BASE_F32);
+}
+
+const char *plim_base_name(plim_base base) {
+    return (size_t)base <= PLIM_BASE_FILE ? plim__packed_name(form_of(base)) : "?";
+}
+
+int plim_base_find(const char *name, plim_base *base) {
+    plim__packed_form form = plim__packed_find(name);
+    if (!name || (form == PLIM__UNPACKED && strcmp(name, plim__packed_name(PLIM__UNPACKED)) != 0)) return 0;
+    if (base) *base = (plim_base)((int)PLIM_BASE_F32 + (int)form);
     return 1;
 }
 
@@ -49,6 +70,7 @@ void plim__request_read(const plim_trainer_options *o, plim__request *request, p
                                .trainable_count = o->trainable_count,
                                .seed = o->seed,
                                .precision = o->precision,
+                               .base = o->base,
                                .measure = o->measure,
                                .allow = plim__allow_class(o->allow),
                                .saved = o->plan,
@@ -57,6 +79,7 @@ void plim__request_read(const plim_trainer_options *o, plim__request *request, p
                                .data_bytes = o->data_bytes,
                                .data_held_bytes = o->data_held_bytes,
                                .data_opening_bytes = o->data_opening_bytes,
+                               .data_sample_bytes = o->data_sample_bytes,
                                .samples = o->samples,
                                .evaluates = o->evaluates,
                                .irregular = o->irregular_batches,
@@ -118,6 +141,7 @@ plim_status plim__request_own(plim__request *r, plim__bounds *bounds, plim_error
     ok &= copy_texts(&r->rates, r->rate_count);
     ok &= copy_sizes(&r->sizes, r->size_count);
     ok &= copy_text(&r->loss.output);
+    ok &= copy_text(&r->loss.counts);
     ok &= copy_text(&r->saved);
     ok &= copy_text(&bounds->spill_folder);
     ok &= copy_floats(&r->loss.class_weights, r->loss.class_count);
@@ -132,6 +156,7 @@ void plim__request_free(plim__request *r, plim__bounds *bounds) {
     free_texts(r->rates, r->rate_count);
     free_sizes(r->sizes, r->size_count);
     plim__free((char *)r->loss.output);
+    plim__free((char *)r->loss.counts);
     plim__free((char *)r->saved);
     plim__free((char *)bounds->spill_folder);
     plim__free((float *)r->loss.class_weights);
@@ -158,6 +183,7 @@ plim__training_options plim__request_training(const plim__request *r, int64_t sa
                                     .seed = r->seed,
                                     .sums = sums,
                                     .precision = r->precision,
+                                    .base = form_of(r->base),
                                     .state_bits = plim__request_state_bits(r)};
 }
 

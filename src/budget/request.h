@@ -10,6 +10,7 @@ typedef enum plim__purpose {
     PLIM__PLAN_TO_RUN,  /* training follows */
     PLIM__PLAN_TO_SHOW, /* nothing runs; what other budgets would cost is listed */
     PLIM__PLAN_TO_TRY,  /* only whether something fits: with a quick search */
+    PLIM__PLAN_TO_TELL, /* the same with the search and the sum that decide when it is asked for */
 } plim__purpose;
 
 typedef struct plim__request {
@@ -29,12 +30,13 @@ typedef struct plim__request {
     size_t trainable_count;
     uint64_t seed;
     plim_precision precision;
+    plim_base base;
     bool measure;      /* the time of each step */
     plim_class allow;  /* plans of a class up to this one */
     const char *saved; /* a file with the plan to rebuild; NULL: none */
     bool alternatives; /* other budgets are listed too */
     int records;       /* the run is recorded; 2: and a page is made of it */
-    uint64_t data_bytes, data_held_bytes, data_opening_bytes;
+    uint64_t data_bytes, data_held_bytes, data_opening_bytes, data_sample_bytes;
     /* declared: programs for them are part of the plan */
     int64_t samples;   /* of an epoch; 0: all batches are whole */
     int64_t evaluates; /* batch of evaluation; 0: there is none */
@@ -55,6 +57,7 @@ typedef struct plim__bounds {
     /* what an earlier plan in this process found (plim__process); 0: measured by this one. A search leaves pages behind
      * that would be measured again. */
     size_t base_bytes, packed_bytes;
+    size_t planning_bytes; /* that the process may hold while it plans; 0: the budget, or what the machine allows */
 } plim__bounds;
 
 /* What programs within these bounds are made for. */

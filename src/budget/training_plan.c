@@ -127,6 +127,8 @@ void plim__training_plan_stats(const plim__training_plan *plan, plim_trainer_sta
         .repeated = v->repeated,
         .spilled_bytes = plim__spilled_bytes(v->program),
         .precision = plan->choice.levers.precision ? plan->choice.levers.precision : PLIM_PRECISION_F32,
+        .base = plan->request.base ? plan->request.base : PLIM_BASE_F32,
+        .base_saved = v->training->base_saved,
     };
     add_program(v, stats);
 }
@@ -155,6 +157,8 @@ plim_plan_candidate plim__training_plan_summary(const plim__training_plan *plan)
                                  .bits_saved = plan->main ? plan->main->training->bits_saved : 0,
                                  .narrow_saved = plan->main ? plan->main->training->narrow_saved : 0,
                                  .precision = stats.precision,
+                                 .base_saved = stats.base_saved,
+                                 .base = stats.base,
                                  .opening = plan->process.opening_excess,
                                  .program = process - stats.arena_bytes - stats.data_buffer_bytes - recording -
                                             plan->process.opening_excess};

@@ -15,6 +15,7 @@
 #include "cli/terminal.h"
 #include "cli/threads_auto.h"
 #include "core/error.h"
+#include "core/str.h"
 #include "core/vec.h"
 
 struct plim__args {
@@ -60,42 +61,13 @@ static const plim__option *find_option(const plim__command *command, const char 
     return NULL;
 }
 
-/* How many letters have to be changed, added, left out or swapped to come from one word to the other. */
-static int distance(const char *a, const char *b) {
-    enum { MOST = 40 };
-    int rows[3][MOST + 1], la = (int)strlen(a), lb = (int)strlen(b);
-    if (la > MOST || lb > MOST) return MOST;
-    for (int k = 0; k <= lb; k++) rows[0][k] = k;
-    for (int i = 1; i <= la; i++) {
-        int *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        now[0] = i;
-        for (int k = 1; k <= lb; k++) {
-            int least = before[k - 1] + (a[i - 1] != b[k - 1]);
-            if (before[k] + 1 < least) least = before[k] + 1;
-            if (now[k - 1] + 1 < least) least = now[k - 1] + 1;
-            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && earlier[k - 2] + 1 < least)
-                least = earlier[k - 2] + 1;
-            now[k] = least;
-        }
-    }
-    return rows[la % 3][lb];
-}
-
-const char *plim__args_nearest(const char *word, const char *best, const char *other) {
-    int most = strlen(word) < 4 ? 1 : strlen(word) < 8 ? 2 : 3;
-    bool begins = strlen(word) >= 3 && strncmp(word, other, strlen(word)) == 0;
-    int here = begins ? 0 : distance(word, other);
-    if (here > most) return best;
-    return !best || here < distance(word, best) ? other : best;
-}
-
 static int unknown_option(const plim__args *args, const char *word) {
     char name[64];
     const char *best = NULL;
     const plim__option *option;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word[1] == '-' ? word + 2 : "");
     for (size_t i = 0; *name && (option = plim__option_at(args->command, i)); i++)
-        best = plim__args_nearest(name, best, option->name);
+        best = plim__str_nearest(name, best, option->name);
     return plim__say_usage(args, best ? "unknown option '%s'; is --%s meant?" : "unknown option '%s'", word, best);
 }
 
@@ -155,8 +127,8 @@ static int unknown_key(const plim__args *args, const plim__setting *s) {
     const char *best = NULL;
     if (train && find_option(train, s->key, strlen(s->key), 0)) return PLIM_EXIT_OK;
     for (size_t i = 0; (option = plim__option_at(args->command, i)); i++)
-        best = plim__args_nearest(s->key, best, option->name);
-    best = plim__args_nearest(s->key, best, "model");
+        best = plim__str_nearest(s->key, best, option->name);
+    best = plim__str_nearest(s->key, best, "model");
     return plim__say_usage(args, best ? "%s line %d: unknown key '%s'; is %s meant?" : "%s line %d: unknown key '%s'",
                            plim__args_get(args, "config"), s->line, s->key, best);
 }
@@ -334,7 +306,7 @@ static const char *nearest_of(const char *given, const char *list, char best[64]
         size_t length = strcspn(list, ", ");
         snprintf(word, sizeof word, "%.*s", (int)length, list);
         bool joins = strcmp(word, "or") == 0 || strcmp(word, "and") == 0;
-        if (*word && !joins && plim__args_nearest(given, found, word) == word) {
+        if (*word && !joins && plim__str_nearest(given, found, word) == word) {
             snprintf(best, 64, "%s", word);
             found = best;
         }

@@ -10,9 +10,6 @@ int plim__args_run(const plim__command *command, int argc, char **argv);
 /* The index-th option of a command, those that every command has included; NULL past the end. */
 const plim__option *plim__option_at(const plim__command *command, size_t index);
 
-/* For typing mistakes: `other` where it is nearer to `word` than `best` (NULL at first) and near enough, else `best`. */
-const char *plim__args_nearest(const char *word, const char *best, const char *other);
-
 /* Help of one command on standard output; in cmd_help.c. */
 void plim__help_command(const plim__command *command);
 

@@ -114,7 +114,7 @@ static const plim_data_field synthetic_fields[] = {
 /* A table is described before it is opened: gaps and texts may keep it from being, unless options say what to do with them.
  * Without such options the description is all that was asked for. */
 static void describe_table(plim__args *args, const char *path, json_t **columns, bool *described) {
-    static const char *const options[] = {"target", "columns", "drop", "categories", "missing", "normalise"};
+    static const char *const options[] = {"target", "columns", "drop", "categories", "embed", "missing", "normalise"};
     const char *kind, *colon = strncmp(path, "csv:", 4) == 0 ? path + 4 : path;
     plim_table *table;
     if (plim_data_find_kind(path, plim__args_get(args, "kind"), &kind, NULL) != PLIM_OK || strcmp(kind, "csv") != 0)

@@ -123,4 +123,5 @@ const plim__command plim__command_explain = {
                 "  plimsoll explain --json error.log | jq .cause\n"
                 "  plimsoll explain error.log --model resnet50.onnx --batch 256",
     .run = run,
+    .quick = true,
 };

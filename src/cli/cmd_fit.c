@@ -5,6 +5,7 @@
 
 #include "cli/activity.h"
 #include "cli/command.h"
+#include "cli/fit_runs.h"
 #include "cli/format.h"
 #include "cli/model.h"
 #include "cli/open_axes.h"
@@ -14,6 +15,7 @@ enum { MOST_CURES = 16 };
 
 typedef struct job {
     plim__args *args;
+    const char *path;
     plim_graph *graph; /* of a model; NULL for a trace */
     plim_model_options model;
     plim__model_options sizes;
@@ -26,6 +28,7 @@ typedef struct job {
     bool has_gpu;
     plim_prediction_result result;
     plim_prediction_range range; /* only with a card */
+    plim__fit_runs runs;         /* where several records were given */
     plim_error error;
 } job;
 
@@ -84,20 +87,30 @@ static void print_card(const job *j) {
 static const char *verdict(const job *j) {
     if (!j->result.fits) return "DOES NOT FIT";
     if (j->result.cut[0]) return "fits as far as it is recorded, which is not to its end,";
+    if (plim__fit_runs_fitting(&j->runs) < j->runs.count) return "fits in some of its runs, not in all,";
     return j->range.fitting < j->range.stacks ? "fits, but not with every version of cuDNN and cuBLAS," : "fits";
+}
+
+static void print_runs(const plim__fit_runs *runs) {
+    char low[PLIM_BYTES_TEXT], high[PLIM_BYTES_TEXT];
+    if (!runs->count) return;
+    plim__terminal_line(stdout, "  %-22s %10s to %s   in %zu runs of the job; this is the middle one", "allocated",
+                        plim_bytes_format(runs->runs[0].allocated, low),
+                        plim_bytes_format(runs->runs[runs->count - 1].allocated, high), runs->count);
 }
 
 static void print_text(const job *j) {
     const plim_prediction_result *r = &j->result;
     char memory[PLIM_BYTES_TEXT];
     if (!j->has_gpu)
-        plim__terminal_line(stdout, "%s: no card was named", plim__shown(plim__args_at(j->args, 0)));
+        plim__terminal_line(stdout, "%s: no card was named", plim__shown(j->path));
     else
-        plim__terminal_line(stdout, "%s %s on %s (%s)", plim__shown(plim__args_at(j->args, 0)), verdict(j), j->gpu.name,
+        plim__terminal_line(stdout, "%s %s on %s (%s)", plim__shown(j->path), verdict(j), j->gpu.name,
                             plim_bytes_format(j->gpu.memory, memory));
     if (r->cut[0]) plim__terminal_line(stdout, "  the record is not whole: %s", plim__shown(r->cut));
     print_bytes("tensors", r->requested, "as asked for");
     print_bytes("allocated", r->allocated, "with rounding and work spaces");
+    print_runs(&j->runs);
     print_bytes("reserved", r->reserved, plim_pool_title(j->pool.kind));
     if (j->has_gpu) print_card(j);
     if (!r->fits) {
@@ -145,6 +158,7 @@ static json_t *to_json(const job *j) {
                                     : json_pack("{s:I, s:I, s:I, s:i, s:i}", "least", (json_int_t)range->least, "most",
                                                 (json_int_t)range->most, "limit", (json_int_t)range->limit, "stacks",
                                                 (int)range->stacks, "fitting", (int)range->fitting));
+    json_object_set_new(all, "runs", plim__fit_runs_json(&j->runs));
     json_object_set_new(all, "notes", r->notes[0] ? json_string(r->notes) : json_null());
     json_object_set_new(all, "work", json_integer((json_int_t)r->work));
     json_object_set_new(all, "cublas", json_integer((json_int_t)r->cublas));
@@ -175,6 +189,7 @@ static int deliver(job *j) {
     const char *page = plim__args_get(j->args, "output");
     if (j->has_gpu && plim_prediction_find_range(j->prediction, &j->gpu, &j->pool, &j->range, &j->error) != PLIM_OK)
         return plim__say_error(j->args, &j->error);
+    if (j->runs.count) j->range = j->runs.range;
     if (plim_prediction_run(j->prediction, j->has_gpu ? &j->gpu : NULL, &j->pool, &j->result, &j->error) != PLIM_OK)
         return plim__say_error(j->args, &j->error);
     if (j->graph && !plim__args_has(j->args, "no-cures") && try_cures(j) != PLIM_OK)
@@ -221,15 +236,42 @@ static bool read_training(job *j) {
         return plim__say_choice(args, "precision", "fp32, amp-bf16, amp-fp16 or bf16"), false;
     if (framework && plim_pool_parse(framework, &j->pool, &j->error) != PLIM_OK)
         return plim__say_choice(args, "framework", "pytorch, tensorflow or onnxruntime"), false;
+    j->model.graph_mode = framework && j->pool.kind == PLIM_POOL_TENSORFLOW;
     return true;
 }
 
 /* A file whose name ends in .onnx is a model, anything else a record. */
-static plim_status open_file(job *j, const char *path) {
+static bool is_model(const char *path) {
     const char *dot = strrchr(path, '.');
-    if (!dot || strcmp(dot, ".onnx") != 0) return plim_prediction_load(path, &j->prediction, &j->error);
+    return dot && strcmp(dot, ".onnx") == 0;
+}
+
+static bool check_files(const job *j) {
+    size_t count = plim__args_count(j->args);
+    if (!count) return plim__say_usage(j->args, "give a model, or one or more traces of a job"), false;
+    if (count > PLIM__FIT_RUNS_MOST)
+        return plim__say_usage(j->args, "%zu traces: at most %d runs of a job are compared", count,
+                               PLIM__FIT_RUNS_MOST),
+               false;
+    for (size_t i = 0; count > 1 && i < count; i++)
+        if (is_model(plim__args_at(j->args, i)))
+            return plim__say_usage(j->args, "%s: give one model, or traces of one job",
+                                   plim__shown(plim__args_at(j->args, i))),
+                   false;
+    return true;
+}
+
+static plim_status open_files(job *j) {
+    j->path = plim__args_at(j->args, 0);
+    if (plim__args_count(j->args) > 1) {
+        plim_status status =
+            plim__fit_runs_measure(j->args, j->has_gpu ? &j->gpu : NULL, &j->pool, &j->runs, &j->error);
+        if (status != PLIM_OK) return status;
+        j->path = plim__fit_runs_middle(&j->runs);
+    }
+    if (!is_model(j->path)) return plim_prediction_load(j->path, &j->prediction, &j->error);
     plim__sizes sizes = {j->sizes.sizes, &j->sizes.session.size_count};
-    plim_status status = plim_graph_load(path, &j->graph, &j->error);
+    plim_status status = plim_graph_load(j->path, &j->graph, &j->error);
     if (status == PLIM_OK) status = plim__open_axes_check(j->graph, &sizes, &j->error);
     if (status == PLIM_OK) status = plim_prediction_create(j->graph, &j->model, &j->prediction, &j->error);
     return status;
@@ -237,18 +279,18 @@ static plim_status open_file(job *j, const char *path) {
 
 static int run(plim__args *args) {
     job j = {.args = args, .largest = -1};
-    const char *path = plim__args_at(args, 0), *gpu = plim__args_get(args, "gpu");
+    const char *gpu = plim__args_get(args, "gpu");
     const char *allocator = plim__args_get(args, "allocator");
     if (plim__args_has(args, "list-gpus")) return list_gpus();
-    if (!path || plim__args_count(args) > 1) return plim__say_usage(args, "give one model or trace");
+    if (!check_files(&j)) return PLIM_EXIT_USAGE;
     if (!read_training(&j)) return PLIM_EXIT_USAGE;
     if (allocator && plim_pool_parse(allocator, &j.pool, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--allocator: %s", j.error.message);
     if (gpu && plim_gpu_find(gpu, &j.gpu, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--gpu: %s", j.error.message);
     j.has_gpu = gpu != NULL;
-    plim__activity_say(args, "predicting the step of %s", path);
-    int code = open_file(&j, path) == PLIM_OK ? deliver(&j) : plim__say_error(args, &j.error);
+    plim__activity_say(args, "predicting the step of %s", plim__args_at(args, 0));
+    int code = open_files(&j) == PLIM_OK ? deliver(&j) : plim__say_error(args, &j.error);
     plim_prediction_free(j.prediction);
     plim_graph_free(j.graph);
     return code;
@@ -260,7 +302,7 @@ static const plim__option options[] = {
     {"precision", 0, "NAME", "fp32 (default), amp-bf16, amp-fp16 or bf16"},
     {"checkpoint-every-block", 0, NULL, "recompute: of every block only its input is saved"},
     {"micro-batch", 0, "N", "gradients are summed over batches of N"},
-    {"framework", 0, "NAME", "whose allocator: pytorch (default), tensorflow or onnxruntime"},
+    {"framework", 0, "NAME", "pytorch (default), tensorflow (its graph mode and allocator) or onnxruntime (its arena)"},
     {"allocator", 0, "NAME", "the same with settings after a colon, as replay takes them"},
     {"output", 'o', "FILE", "write a page of the predicted step"},
     {"no-cures", 0, NULL, "do not simulate what would need less"},
@@ -272,13 +314,17 @@ static const plim__option options[] = {
 
 const plim__command plim__command_fit = {
     .name = "fit",
-    .usage = "MODEL.onnx|TRACE [--batch N] [--optimizer NAME] [--gpu NAME]",
+    .usage = "MODEL.onnx|TRACE... [--batch N] [--optimizer NAME] [--gpu NAME]",
     .summary = "Say whether a training job fits a card, before it runs",
     .description =
         "Of an ONNX model: the tensors of a training step as PyTorch would make them, with what its autograd saves,\n"
-        "gradients, optimizer state and temporaries. Of a trace: those of a PyTorch program that was captured without "
+        "gradients, optimizer state and temporaries; with --framework tensorflow as its graph mode would. Of a trace: "
+        "those of a PyTorch program that was captured without "
         "a\n"
-        "GPU (python/plimsoll/capture.py), which is exact. They go through a simulation of the framework's allocator,\n"
+        "GPU (python/plimsoll/capture.py), which is exact. Several traces are runs of one job, which may differ in "
+        "the\n"
+        "order of its operators: the middle one is shown, and the range over all of them. They go through a simulation "
+        "of the framework's allocator,\n"
         "with the work spaces of cuBLAS and cuDNN and the CUDA context. Of a model, also the largest batch that fits "
         "and\n"
         "what each way to need less would save, each simulated. Exit code 1 says that it does not fit.",

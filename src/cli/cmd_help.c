@@ -6,6 +6,7 @@
 
 #include "cli/args.h"
 #include "cli/terminal.h"
+#include "core/str.h"
 #include "plimsoll/version.h"
 
 static void print_option(const plim__option *option) {
@@ -153,7 +154,7 @@ static int run(plim__args *args) {
     for (size_t i = 0; i < plim__command_count; i++)
         if (strcmp(plim__commands[i]->name, name) == 0) return plim__help_command(plim__commands[i]), PLIM_EXIT_OK;
     const char *best = NULL;
-    for (size_t i = 0; i < plim__command_count; i++) best = plim__args_nearest(name, best, plim__commands[i]->name);
+    for (size_t i = 0; i < plim__command_count; i++) best = plim__str_nearest(name, best, plim__commands[i]->name);
     return plim__say_usage(args, "'%s' is not a command%s%s%s 'plimsoll help' lists them", name, best ? "; is '" : "",
                            best ? best : "", best ? "' meant?" : ";");
 }
@@ -171,4 +172,5 @@ const plim__command plim__command_help = {
     .options = options,
     .examples = "  plimsoll help size\n  plimsoll help --man | man -l -",
     .run = run,
+    .quick = true,
 };

@@ -235,4 +235,5 @@ const plim__command plim__command_size = {
                 "  plimsoll size model.safetensors\n"
                 "  plimsoll size model.safetensors.index.json --json",
     .run = run,
+    .quick = true,
 };

@@ -367,4 +367,5 @@ const plim__command plim__command_top = {
     .examples = "  plimsoll top\n  plimsoll top --once --sort growth --rows 5\n  plimsoll top --json | jq "
                 "'.limits.limiter, .processes[0]'",
     .run = run,
+    .quick = true,
 };

@@ -102,7 +102,9 @@ static int between_steps(void *context, const plim_fit_event *event) {
 /* What the user should know before it begins. */
 static void say_notes(struct train *t) {
     plim_trainer_stats stats;
+    char odd[600];
     plim_trainer_get_stats(t->trainer, &stats);
+    if (*plim_data_remark(t->data.data, odd, sizeof odd)) plim__say_note(t->args, "note: %s", odd);
     if (stats.accumulate > 1 && stats.prevents_split)
         plim__say_note(t->args,
                        "warning: micro-batches of %lld samples give other results than the whole batch of %lld: %s",
@@ -191,6 +193,9 @@ static int say_json(struct train *t, const plim_fit_result *r) {
         json_object_set_new(object, "validation", measures);
     }
     json_object_set_new(object, "skipped", json_integer((json_int_t)data.skipped));
+    plim_progress progress = plim_trainer_progress(t->trainer);
+    json_object_set_new(object, "skipped_updates", json_integer((json_int_t)progress.skipped_updates));
+    json_object_set_new(object, "loss_scale", progress.loss_scale > 0 ? json_real(progress.loss_scale) : json_null());
     json_object_set_new(object, "interrupted", json_boolean(r->stopped));
     json_object_set_new(object, "stopped_early", json_boolean(r->early));
     plim__train_budget_json(&t->budget, t->trainer, object);
@@ -218,6 +223,10 @@ static void say_text(struct train *t, const plim_fit_result *r) {
     for (size_t i = 0; (file = written(t, r, i)); i++) plim__terminal_line(stdout, "wrote %s", plim__shown(file));
     plim_data_stats data;
     plim_data_get_stats(t->data.data, &data);
+    plim_progress progress = plim_trainer_progress(t->trainer);
+    if (progress.loss_scale > 0)
+        plim__terminal_line(stdout, "fp16: %lld of %lld updates were skipped since gradients overflowed; loss scale %g",
+                            (long long)progress.skipped_updates, (long long)progress.updates, progress.loss_scale);
     if (data.skipped)
         plim__terminal_line(stdout, "%lld bad samples were left out; the last: %s", (long long)data.skipped,
                             plim__shown(plim_data_last_bad(t->data.data)));

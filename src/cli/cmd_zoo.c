@@ -1,11 +1,14 @@
 /* plimsoll zoo: makes well-known networks. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/activity.h"
 #include "cli/args.h"
 #include "cli/format.h"
 #include "cli/terminal.h"
+#include "core/str.h"
 #include "plimsoll/onnx.h"
 #include "plimsoll/zoo.h"
 
@@ -32,7 +35,7 @@ static int check_name(plim__args *args, const char *name) {
     size_t count, k = 0;
     const char *best = NULL;
     const plim_zoo_entry *entries = plim_zoo_list(&count);
-    for (; k < count && strcmp(entries[k].name, name) != 0; k++) best = plim__args_nearest(name, best, entries[k].name);
+    for (; k < count && strcmp(entries[k].name, name) != 0; k++) best = plim__str_nearest(name, best, entries[k].name);
     if (k == count)
         return plim__say_failure(args, "the zoo has no model '%s'%s%s%s 'plimsoll zoo' lists them", name,
                                  best ? "; is '" : "", best ? best : "", best ? "' meant?" : ";");
@@ -65,11 +68,13 @@ static int run(plim__args *args) {
     o.seed = (uint64_t)seed;
     const char *out = plim__args_get(args, "output");
     if (!out) return plim__say_usage(args, "where to? give -o FILE.onnx");
+    const char *weights = plim__args_get(args, "weights");
+    if (weights && access(weights, R_OK) != 0) /* before a model of gigabytes is made */
+        return plim__say_failure(args, "cannot read the weights '%s': %s", weights, strerror(errno));
     plim_error error;
     plim_graph *graph;
     plim__activity_say(args, "making %s", name);
     if (plim_zoo_create(name, &o, &graph, &error) != PLIM_OK) return plim__say_error(args, &error);
-    const char *weights = plim__args_get(args, "weights");
     plim_status status = weights ? plim_graph_load_weights(graph, weights, NULL, &error) : PLIM_OK;
     if (status == PLIM_OK) status = plim_graph_save(graph, out, &error);
     size_t nodes = plim_graph_node_count(graph);

@@ -30,6 +30,7 @@ typedef struct plim__command {
     const plim__option *options; /* ends with a row whose name is NULL; --json, --threads and --help are always there */
     const char *examples;        /* lines of shell, each may be followed by lines that start with '#' */
     int (*run)(plim__args *args);
+    bool quick;       /* no kernel runs in it: how threads wait does not matter */
     bool passthrough; /* arguments after the first positional (or --) belong to another program */
 } plim__command;
 

@@ -34,10 +34,10 @@ static bool read_image_size(plim__args *args, plim_data_options *o) {
 
 static bool read_layout(plim__args *args, plim_data_options *o) {
     const char *text = plim__args_get(args, "layout");
-    if (!text || strcmp(text, "nchw") == 0) return true;
-    o->channels_last = strcmp(text, "nhwc") == 0;
+    if (!text) return true;
+    o->channels_last = strcmp(text, "nhwc") == 0 ? 1 : strcmp(text, "nchw") == 0 ? -1 : 0;
     if (!o->channels_last) plim__say_choice(args, "layout", "nchw or nhwc");
-    return o->channels_last;
+    return o->channels_last != 0;
 }
 
 bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {

@@ -17,13 +17,14 @@ static const struct rule {
 #define LOSS_DETAILS "label-smoothing ignore-index class-weights"
 #define DATA                                                                                                           \
     "ignore-job kind split validation target seq stride token-bytes image resize channels random-crop random-flip "    \
-    "columns drop categories missing normalise layout mean std raw unpack-limit skip-bad no-shuffle workers "          \
+    "columns drop categories embed missing normalise layout mean std raw unpack-limit skip-bad no-shuffle workers "    \
     "data-depth data-buffer"
     {"train", "resume checkpoint-every", NEEDS, "checkpoint"},
     {"train", "best patience", NEEDS, "val validation"},
     {"train", "trace-every", NEEDS, "trace report"},
     {"train", "replan", NEEDS, "plan"},
     {"train", "spill no-spill", NEEDS, "budget plan"},
+    {"train plan find-lr", "base", NEEDS, "lora freeze"},
     {"train plan", "spill", NOT_WITH, "no-spill"},
     {"train plan find-lr", "nesterov", NEEDS, "optimizer=sgd"},
     {"train plan find-lr", "nesterov dampening", NEEDS, "momentum"},
@@ -31,7 +32,7 @@ static const struct rule {
     {"train plan find-lr", "eps", NOT_WITH, "optimizer=sgd optimizer=lion"},
     {"train plan", "lr-step lr-gamma", NEEDS, "schedule=step"},
     {"train plan", "lr-least", NEEDS, "schedule=cosine schedule=linear"},
-    {"predict", LOSS_DETAILS " huber-delta", NEVER, NULL},
+    {"predict", LOSS_DETAILS " huber-delta loss-counts", NEVER, NULL},
     {"", LOSS_DETAILS, NEEDS, "loss=cross_entropy"},
     {"", "huber-delta", NEEDS, "loss=huber"},
     {"plan", "budget", NOT_WITH, "device-memory"},
@@ -75,7 +76,7 @@ static const struct use {
     {"token-bytes", "tokens", "files of tokens"},
     {"tokenizer", "text", "text"},
     {"image resize channels random-crop random-flip skip-bad", "images", "images"},
-    {"columns drop categories missing normalise", "csv", "tables"},
+    {"columns drop categories embed missing normalise", "csv", "tables"},
     {"layout", "npy npz", "arrays"},
     {"target", "csv npz", "tables and NPZ files"},
     {"mean std", "images idx npy npz csv", "images, arrays and tables"},

@@ -8,6 +8,7 @@
 #include "cli/args.h"
 #include "cli/command.h"
 #include "cli/format.h"
+#include "core/str.h"
 #include "plimsoll/version.h"
 
 #define COMMAND(name) extern const plim__command plim__command_##name;
@@ -57,11 +58,11 @@ int main(int argc, char **argv) {
     const plim__command *command = find(name);
     if (!command) {
         const char *best = NULL;
-        for (size_t i = 0; i < plim__command_count; i++) best = plim__args_nearest(name, best, plim__commands[i]->name);
+        for (size_t i = 0; i < plim__command_count; i++) best = plim__str_nearest(name, best, plim__commands[i]->name);
         fprintf(stderr, "plimsoll: '%s' is not a command%s%s%s 'plimsoll help' lists them\n", plim__shown(name),
                 best ? "; is '" : "", best ? best : "", best ? "' meant?" : ";");
         return PLIM_EXIT_USAGE;
     }
-    wait_shortly(argv);
+    if (!command->quick) wait_shortly(argv);
     return plim__args_run(command, argc > 1 ? argc - 2 : 0, argv + (argc > 1 ? 2 : 1));
 }

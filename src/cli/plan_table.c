@@ -18,32 +18,44 @@ static bool is_same(const plim_plan_candidate *a, const plim_plan_candidate *b) 
            a->spilled == b->spilled && a->class_ == b->class_;
 }
 
-static void add_chosen(table *t, const plim_plan_report *r) {
-    t->chosen = t->count;
-    t->rows[t->count] = r->chosen;
-    t->rows[t->count++].budget_bytes = r->budget_bytes;
+/* The chosen plan as a row: like every row with the least budget that gives it, which the asked one need not be. */
+static plim_plan_candidate row_of_chosen(const plim_plan_report *r) {
+    plim_plan_candidate row = r->chosen;
+    if (row.budget_bytes > r->budget_bytes) row.budget_bytes = r->budget_bytes;
+    return row;
 }
 
-/* The chosen plan is the row that is the same, else a row of its own at the place of its budget. A row that needs as much
- * and gives no more than the chosen plan would only raise questions. */
+static void add_chosen(table *t, const plim_plan_candidate *row) {
+    t->chosen = t->count;
+    t->rows[t->count++] = *row;
+}
+
+/* Whether a row would only raise questions beside the chosen one: it needs as much and gives no more, or differs from it in
+ * nothing that the table shows but the way. */
+static bool is_idle(const plim_plan_candidate *row, const plim_plan_candidate *chosen) {
+    if (row->budget_bytes >= chosen->budget_bytes)
+        return row->seconds >= chosen->seconds && row->class_ >= chosen->class_;
+    return row->arena_bytes >= chosen->arena_bytes;
+}
+
+/* The chosen plan is the row that is the same, else a row of its own at the place of its budget. */
 static void fill(table *t, const plim_plan_report *r) {
-    const plim_plan_candidate *chosen = r->fits && r->budget_bytes ? &r->chosen : NULL;
+    bool chosen = r->fits && r->budget_bytes;
+    plim_plan_candidate own = row_of_chosen(r);
     int rows = r->frontier_count < PLIM_PLAN_POINTS ? r->frontier_count : PLIM_PLAN_POINTS, same = rows;
     t->chosen = -1;
-    while (chosen && same > 0 && !is_same(&r->frontier[same - 1], chosen)) same--;
-    bool own_row = chosen && same == 0;
+    while (chosen && same > 0 && !is_same(&r->frontier[same - 1], &own)) same--;
     for (int i = 0; i < rows; i++) {
         const plim_plan_candidate *c = &r->frontier[i];
         if (chosen && i == same - 1)
             t->chosen = t->count;
-        else if (chosen && c->budget_bytes >= r->budget_bytes && c->seconds >= chosen->seconds &&
-                 c->class_ >= chosen->class_)
+        else if (chosen && is_idle(c, &own))
             continue;
-        else if (own_row && t->chosen < 0 && c->budget_bytes < r->budget_bytes)
-            add_chosen(t, r);
+        else if (chosen && same == 0 && t->chosen < 0 && c->budget_bytes < own.budget_bytes)
+            add_chosen(t, &own);
         t->rows[t->count++] = *c;
     }
-    if (own_row && t->chosen < 0) add_chosen(t, r);
+    if (chosen && t->chosen < 0) add_chosen(t, &own);
 }
 
 static void print_head(const table *t) {

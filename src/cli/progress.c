@@ -48,7 +48,8 @@ void plim__progress_say(plim__progress *p, const char *format, ...) {
 /* --- figures -------------------------------------------------------------------------------------------------- */
 
 static void note_step(plim__progress *p, const plim_fit_event *e) {
-    size_t slot = (size_t)(p->steps % PLIM__PROGRESS_RECENT);
+    if (e->epoch != p->last_epoch) p->recent = 0;
+    size_t slot = (size_t)(p->recent++ % PLIM__PROGRESS_RECENT);
     p->loss[slot] = e->step.loss;
     p->correct[slot] = e->step.correct;
     p->targets[slot] = e->step.targets;
@@ -64,7 +65,7 @@ static void note_step(plim__progress *p, const plim_fit_event *e) {
 
 static double recent_loss(const plim__progress *p) {
     double sum = 0;
-    int64_t count = p->steps < PLIM__PROGRESS_RECENT ? p->steps : PLIM__PROGRESS_RECENT;
+    int64_t count = p->recent < PLIM__PROGRESS_RECENT ? p->recent : PLIM__PROGRESS_RECENT;
     for (int64_t i = 0; i < count; i++) sum += p->loss[i];
     return count ? sum / (double)count : 0;
 }
@@ -72,7 +73,7 @@ static double recent_loss(const plim__progress *p) {
 /* Below 0 when the model does not classify. */
 static double recent_accuracy(const plim__progress *p) {
     double correct = 0, targets = 0;
-    int64_t count = p->steps < PLIM__PROGRESS_RECENT ? p->steps : PLIM__PROGRESS_RECENT;
+    int64_t count = p->recent < PLIM__PROGRESS_RECENT ? p->recent : PLIM__PROGRESS_RECENT;
     for (int64_t i = 0; i < count; i++) {
         if (p->correct[i] < 0) return -1;
         correct += p->correct[i];
@@ -114,6 +115,8 @@ static void add_figures(plim__str *out, const plim__progress *p, const plim_fit_
     double accuracy = recent_accuracy(p), seconds = seconds_left(p, e);
     if (which & SHARE) plim__str_addf(out, " %3.0f %%", 100 * share_done(e));
     if (which & LOSS) plim__str_addf(out, "  loss %.4f", recent_loss(p));
+    if (which & LOSS && e->step.skipped_updates > 0)
+        plim__str_addf(out, "  %lld skipped", (long long)e->step.skipped_updates);
     if (which & ACCURACY && accuracy >= 0) plim__str_addf(out, "  accuracy %.1f %%", 100 * accuracy);
     if (which & SPEED) plim__str_addf(out, "  %.0f samples/s", samples_per_second(p, e));
     if (which & MEMORY) plim__str_addf(out, "  %s", plim_bytes_format(plim_process_resident(), now));

@@ -11,13 +11,14 @@
 #include "cli/train_epochs.h"
 #include "plimsoll/fit.h"
 
-#define PLIM__PROGRESS_RECENT 50 /* steps that loss and accuracy are means of */
+#define PLIM__PROGRESS_RECENT 50 /* steps that loss and accuracy are means of, of the epoch that goes on */
 
 typedef struct plim__progress {
     FILE *stream; /* NULL: says nothing */
     plim__terminal terminal;
     int64_t epochs; /* in all; 0 when steps bound the run */
     double loss[PLIM__PROGRESS_RECENT], correct[PLIM__PROGRESS_RECENT], targets[PLIM__PROGRESS_RECENT];
+    int64_t recent;                /* steps seen in this epoch */
     int64_t steps;                 /* seen */
     double samples, first_samples; /* seen; until the first was drawn */
     double seen;                   /* seconds at the last event */

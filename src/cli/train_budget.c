@@ -29,11 +29,12 @@ void plim__train_budget_say(const plim__train_budget *b, const plim_trainer *tra
     char budget[PLIM_BYTES_TEXT], planned[PLIM_BYTES_TEXT], measured[PLIM_BYTES_TEXT], spilled[PLIM_BYTES_TEXT];
     plim__terminal_line(
         stdout,
-        "budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, %s spilled, %sclass %s)",
+        "budget %s: planned %s, measured %s (micro-batch %lld x %lld, %zu steps recomputed, %s spilled, %s%sclass %s)",
         plim_bytes_format(plim_budget_watch_budget(b->watch), budget), plim_bytes_format(stats.process_bytes, planned),
         plim_bytes_format(plim_process_resident_peak(), measured), (long long)stats.micro_batch,
         (long long)stats.accumulate, stats.repeated, plim_bytes_format(stats.spilled_bytes, spilled),
-        stats.precision == PLIM_PRECISION_BF16 ? "bf16, " : "", plim_class_name(stats.class_));
+        stats.precision == PLIM_PRECISION_F32 ? "" : plim_precision_name(stats.precision),
+        stats.precision == PLIM_PRECISION_F32 ? "" : ", ", plim_class_name(stats.class_));
 }
 
 void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *trainer, json_t *object) {
@@ -48,6 +49,7 @@ void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *tr
                         stats.process_bytes ? json_integer((json_int_t)stats.process_bytes) : json_null());
     json_object_set_new(object, "replans", json_integer((json_int_t)stats.replans));
     json_object_set_new(object, "precision", json_string(plim_precision_name(stats.precision)));
+    json_object_set_new(object, "base", json_string(plim_base_name(stats.base)));
     json_object_set_new(object, "class", json_string(plim_class_name(stats.class_)));
     json_object_set_new(object, "micro_batch", json_integer((json_int_t)stats.micro_batch));
     json_object_set_new(object, "accumulate", json_integer((json_int_t)stats.accumulate));

@@ -48,8 +48,8 @@ bool plim__train_data_is_float(const plim_graph *model, plim_loss_kind loss) {
 
 /* Losses that were not given are those that the model was trained with. */
 static void follow_loss(const plim__args *args, const plim__data_settings *data, plim_loss *loss) {
-    static const char *const flags[] = {"loss",          "loss-output", "ignore-index", "label-smoothing",
-                                        "class-weights", "huber-delta"};
+    static const char *const flags[] = {
+        "loss", "loss-output", "loss-counts", "ignore-index", "label-smoothing", "class-weights", "huber-delta"};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (plim__args_has(args, flags[i])) return;
     plim_job_get_loss(data->job, loss);
@@ -218,6 +218,9 @@ plim_status plim__train_data_open(const plim__args *args, const plim_graph *mode
     }
     if (!made->data) return PLIM_OK; /* synthetic: three batches, as the trainer estimates */
     count_bytes(made->data, &settings->options);
+    plim_data_info info;
+    plim_data_get_info(made->data, &info);
+    settings->options.data_sample_bytes = info.sample_bytes; /* a batch for validation does not grow with it for long */
     count_bytes(made->validation, &settings->options);
     if (made->measured) settings->options.data_bytes += plim_measures_bytes(&made->measures);
     return PLIM_OK;

@@ -26,7 +26,9 @@ enum {
     EPOCH_ACCURACY,
     VALID_LOSS,
     VALID_ACCURACY,
-    PERPLEXITY
+    PERPLEXITY,
+    LOSS_SCALE,
+    SKIPPED
 };
 static const struct column {
     const char *name, *tag; /* in files, in TensorBoard */
@@ -44,6 +46,8 @@ static const struct column {
     [VALID_LOSS] = {"validation_loss", "validation/loss", false},
     [VALID_ACCURACY] = {"validation_accuracy", "validation/accuracy", false},
     [PERPLEXITY] = {"validation_perplexity", "validation/perplexity", false},
+    [LOSS_SCALE] = {"loss_scale", "train/loss_scale", false},
+    [SKIPPED] = {"skipped_updates", "train/skipped_updates", true},
 };
 enum { FIXED = sizeof columns / sizeof *columns, MOST = PLIM__EVENT_MOST_SCALARS };
 
@@ -83,6 +87,9 @@ static void fill_step(row *r, const plim_fit_event *e) {
     set(r, RATE, s->rate);
     set(r, SECONDS, s->seconds);
     set(r, RESIDENT, (double)plim_process_resident());
+    if (s->loss_scale == 1 && s->skipped_updates == 0) return; /* nothing is scaled */
+    set(r, LOSS_SCALE, s->loss_scale);
+    set(r, SKIPPED, (double)s->skipped_updates);
 }
 
 /* The end of an epoch: with its validation where there is one. */

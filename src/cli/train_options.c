@@ -23,6 +23,7 @@ bool plim__loss_options_read(plim__args *args, plim_loss_kind kind, float class_
     }
     *loss = plim_loss_default(kind);
     loss->output = plim__args_get(args, "loss-output");
+    loss->counts = plim__args_get(args, "loss-counts");
     if (balanced) *balanced = weights && strcmp(weights, "balanced") == 0;
     int classes =
         balanced && *balanced ? 0 : plim__args_floats(args, "class-weights", class_weights, PLIM__MOST_CLASSES);
@@ -102,7 +103,14 @@ static bool read_state_bits(plim__args *args, plim_optimizer *o) {
 static bool read_precision(plim__args *args, plim_precision *precision) {
     const char *word = plim__args_get(args, "precision");
     if (!word || strcmp(word, "auto") == 0 || plim_precision_find(word, precision)) return true;
-    plim__say_usage(args, "--precision %s: expected auto, fp32 or bf16", word);
+    plim__say_usage(args, "--precision %s: expected auto, fp32, bf16 or fp16", word);
+    return false;
+}
+
+static bool read_base(plim__args *args, plim_base *base) {
+    const char *word = plim__args_get(args, "base");
+    if (!word || plim_base_find(word, base)) return true;
+    plim__say_usage(args, "--base %s: expected fp32, bf16, int8, nf4 or file", word);
     return false;
 }
 
@@ -199,8 +207,8 @@ bool plim__train_options_read(plim__args *args, plim__train_settings *s) {
                 plim__args_int(args, "seed", 0, INT64_MAX, &seed) &&
                 plim__sizes_read(args, s->sizes, s->names, &o->size_count) &&
                 plim__loss_options_read(args, PLIM_LOSS_CROSS_ENTROPY, s->class_weights, &o->loss, &s->balanced) &&
-                read_precision(args, &o->precision) && read_optimizer(args, &o->optimizer) &&
-                read_schedule(args, &o->schedule);
+                read_precision(args, &o->precision) && read_base(args, &o->base) &&
+                read_optimizer(args, &o->optimizer) && read_schedule(args, &o->schedule);
     o->seed = (uint64_t)seed;
     return good;
 }

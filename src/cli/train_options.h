@@ -12,6 +12,7 @@
 #define PLIM__LOSS_OPTIONS                                                                                             \
     {"loss", 'l', "NAME", "cross_entropy (the default), bce_with_logits, mse, l1, huber, or model: its output"},       \
         {"loss-output", 0, "NAME", "the output that the loss applies to; the default is the first"},                   \
+        {"loss-counts", 0, "NAME", "an output that is 0 where a target does not count; the default is none"},          \
         {"ignore-index", 0, "N", "cross_entropy: targets of this class do not count; the default is -100"},            \
         {"label-smoothing", 0, "X", "cross_entropy: from 0 to 1"},                                                     \
         {"class-weights", 0, "X,X...|balanced",                                                                        \
@@ -29,8 +30,13 @@
         {"optimizer-state", 0, "BITS",                                                                                 \
          "8bit (lossy) or 32bit; the default is auto: 8bit where --allow lossy and the budget ask for it"},            \
         {"precision", 0, "NAME",                                                                                       \
-         "fp32, or bf16 (lossy): what waits for the backward pass is rounded to 16 bits, half of its bytes; the "      \
-         "default is auto: bf16 where --allow lossy and the budget ask for it"},                                       \
+         "fp32; bf16 or fp16 (lossy): what waits for the backward pass is rounded to 16 bits, half of its bytes, "     \
+         "with "                                                                                                       \
+         "fp16 beside a loss that is scaled as PyTorch's GradScaler does; the default is auto: bf16 where --allow "    \
+         "lossy and the budget ask for it"},                                                                           \
+        {"base", 0, "NAME",                                                                                            \
+         "frozen layers in fewer bits, which their products unpack (lossy): bf16, int8 or nf4 (4 bits in blocks of "   \
+         "64); or file: they stay in the model's file and are read there each time (reordered); the default is fp32"}, \
         {"lr", 0, "X", "learning rate; each optimizer has its own default, that of PyTorch"},                          \
         {"momentum", 0, "X", "sgd, rmsprop; the default is 0"}, {"nesterov", 0, NULL, "sgd"},                          \
         {"dampening", 0, "X", "sgd; the default is 0"},                                                                \

@@ -60,3 +60,39 @@ void plim__str_free(plim__str *str) {
 }
 
 const char *plim__str_text(const plim__str *str) { return str->data ? str->data : ""; }
+
+/* How many letters have to be changed, added, left out or swapped to come from one word to the other. */
+static int distance(const char *a, const char *b) {
+    enum { MOST = 40 };
+    int rows[3][MOST + 1], la = (int)strlen(a), lb = (int)strlen(b);
+    if (la > MOST || lb > MOST) return MOST;
+    for (int k = 0; k <= lb; k++) rows[0][k] = k;
+    for (int i = 1; i <= la; i++) {
+        int *now = rows[i % 3], *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
+        now[0] = i;
+        for (int k = 1; k <= lb; k++) {
+            int least = before[k - 1] + (a[i - 1] != b[k - 1]);
+            if (before[k] + 1 < least) least = before[k] + 1;
+            if (now[k - 1] + 1 < least) least = now[k - 1] + 1;
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && earlier[k - 2] + 1 < least)
+                least = earlier[k - 2] + 1;
+            now[k] = least;
+        }
+    }
+    return rows[la % 3][lb];
+}
+
+static bool begins_with(const char *text, const char *word) {
+    return strlen(word) >= 3 && strncmp(word, text, strlen(word)) == 0;
+}
+
+/* A word that begins as it was typed counts before one that is as near. */
+static int strangeness(const char *word, const char *other) {
+    return 2 * distance(word, other) - begins_with(other, word);
+}
+
+const char *plim__str_nearest(const char *word, const char *best, const char *other) {
+    int most = strlen(word) < 4 ? 1 : strlen(word) < 8 ? 2 : 3;
+    if (distance(word, other) > most && !begins_with(other, word)) return best;
+    return !best || strangeness(word, other) < strangeness(word, best) ? other : best;
+}

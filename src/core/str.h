@@ -24,4 +24,7 @@ void plim__str_free(plim__str *str);
 /* The text, "" when empty. */
 const char *plim__str_text(const plim__str *str);
 
+/* For typing mistakes: `other` where it is nearer to `word` than `best` (NULL at first) and near enough, else `best`. */
+const char *plim__str_nearest(const char *word, const char *best, const char *other);
+
 #endif

@@ -155,12 +155,12 @@ static plim_status read_sample(const plim__data_source *base, const plim__sample
     return PLIM_OK;
 }
 
-static plim_status read_class(const plim__data_source *base, int64_t index, plim__scratch *scratch, int64_t *number,
-                              plim_error *error) {
+static plim_status read_target(const plim__data_source *base, int64_t index, plim__scratch *scratch, void *made,
+                               plim_error *error) {
     const plim__sample_key key = {.index = index};
     int target = 0;
     while (target + 1 < base->field_count && !base->fields[target].target) target++;
-    return read_column((const plim__array_source *)base, target, &key, scratch, number, error);
+    return read_column((const plim__array_source *)base, target, &key, scratch, made, error);
 }
 
 /* --- making --------------------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static void free_source(plim__data_source *base) {
 }
 
 #define KIND(name)                                                                                                     \
-    { .kind = name, .read = read_sample, .read_class = read_class, .free = free_source }
+    { .kind = name, .read = read_sample, .read_target = read_target, .free = free_source }
 static const plim__data_source_ops kinds[] = {KIND("idx"), KIND("npy"), KIND("npz"), KIND("arrays")};
 #undef KIND
 
@@ -185,7 +185,7 @@ plim_status plim__array_source_create(const char *kind, int64_t count, const pli
     (*source)->base.count = count;
     (*source)->raw = options->raw;
     (*source)->float_target = options->float_target;
-    (*source)->channels_last = options->channels_last;
+    (*source)->channels_last = options->channels_last > 0;
     (*source)->no_target = options->no_target;
     PLIM_TRY(plim__augment_of(&(*source)->augment, options, error));
     return plim__normal_set(&(*source)->normal, options, error);
@@ -268,6 +268,10 @@ plim_status plim__array_source_add_column(plim__array_source *source, const plim
     plim_data_field *field = &source->base.fields[number];
     column *c = &source->columns[number];
     plim_dtype made = delivered_dtype(wanted);
+    if (wanted->dtype == PLIM_DTYPE_NONE)
+        return plim__fail(error, PLIM_DTYPE,
+                          "array '%s' of '%s' holds texts or objects; only numbers can be trained on", wanted->name,
+                          source->blobs[wanted->blob].path);
     if (made == PLIM_DTYPE_NONE)
         return plim__fail(error, PLIM_DTYPE, "array '%s' of '%s' holds %s values, which cannot be trained on",
                           wanted->name, source->blobs[wanted->blob].path, plim_dtype_name(wanted->dtype));

@@ -14,7 +14,7 @@ static const plim_data_field *target_of(const plim__data_source *source) {
 
 int64_t plim__classes_of(const plim__data_source *source) {
     const plim_data_field *target = target_of(source);
-    return target && target->dtype == PLIM_I64 && target->rank == 0 && source->ops->read_class ? target->classes : 0;
+    return target && target->dtype == PLIM_I64 && target->rank == 0 && source->ops->read_target ? target->classes : 0;
 }
 
 /* Tells the class of every sample of the part, in the order of the part. */
@@ -25,7 +25,7 @@ static plim_status visit(const plim__data_source *source, const plim__order *ord
     plim_status status = PLIM_OK;
     for (int64_t i = 0; i < order->count && status == PLIM_OK; i++) {
         int64_t number = 0, index = plim__order_source(order, i);
-        status = source->ops->read_class(source, index, &scratch, &number, error);
+        status = source->ops->read_target(source, index, &scratch, &number, error);
         if (status == PLIM_OK && (number < 0 || number >= classes))
             status = plim__fail(error, PLIM_INVALID, "sample %lld has class %lld; there are %lld", (long long)index,
                                 (long long)number, (long long)classes);

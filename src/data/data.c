@@ -8,6 +8,7 @@
 #include "core/arguments.h"
 #include "data/classes.h"
 #include "data/pipeline.h"
+#include "data/targets.h"
 #include "plimsoll/data.h"
 
 struct plim_data {
@@ -153,7 +154,7 @@ static plim_status finish(plim__data_source *source, const plim_data_options *op
     }
     made->source = source;
     plim_status status = PLIM_OK;
-    if (options->channels_last && !source->channels_moved)
+    if (options->channels_last > 0 && !source->channels_moved)
         status = plim__fail(error, PLIM_INVALID,
                             "there is no array of height x width x channels in it, for the layout nhwc");
     if (options->tokenizer && !source->tokenizer)
@@ -225,6 +226,7 @@ void plim_data_get_info(const plim_data *data, plim_data_info *info) {
                              .skips_bad = data->options.skip_bad,
                              .tokenizer = source->tokenizer,
                              .opening_bytes = source->opening_bytes,
+                             .sample_bytes = plim__pipeline_sample_bytes(data->pipeline),
                              .resize = data->resize};
     for (int i = 0; i < source->field_count; i++)
         if (source->fields[i].target && source->fields[i].classes > info->classes)
@@ -267,6 +269,19 @@ void plim__data_describe_changes(const plim_data *data, char *text, size_t size)
     size_t length = strlen(text);
     if (data->classes) snprintf(text + length, size - length, ", oversampled");
 }
+
+plim_status plim__data_check_targets(const plim_data *data, const plim__target_rules *rules, plim_error *error) {
+    return plim__targets_check(data->source, &data->part, rules, error);
+}
+
+const char *plim_data_remark(const plim_data *data, char *text, size_t size) {
+    if (!text || size == 0) return "";
+    *text = 0;
+    if (data && data->source->ops->remark) data->source->ops->remark(data->source, text, size);
+    return text;
+}
+
+bool plim__data_moves_channels(const plim_data *data) { return data->source->channels_moved; }
 
 const char *plim_data_table(const plim_data *data) {
     return data && data->source->ops->table ? data->source->ops->table(data->source) : NULL;

@@ -15,7 +15,7 @@
 #include "data/normal.h"
 #include "format/image.h"
 
-enum { MAX_PATH = 4096, READ_BYTES = 64 << 10, HEAD_BYTES = 4 << 10 };
+enum { MAX_PATH = 4096, READ_BYTES = 64 << 10, HEAD_BYTES = 4 << 10, MOST_REMARKED = 20000 };
 enum { SCRATCH_FILE, SCRATCH_DECODER, SCRATCH_RESAMPLE, SCRATCH_AUGMENT };
 
 typedef struct image_source {
@@ -93,18 +93,16 @@ typedef struct reading {
 } reading;
 
 /* Where memory is counted, an image that needs more than any did before is not decoded. */
+static plim_status check_planned(const reading *r, size_t bytes, size_t most, plim_error *error) {
+    if (!r->source->bounded || bytes <= most) return PLIM_OK;
+    return plim__fail(error, PLIM_BUDGET,
+                      "image '%s' needs %zu bytes to be decoded, %zu are planned for: it was changed since the data "
+                      "set was opened",
+                      r->path, bytes, most);
+}
+
 static plim_status get_room(const reading *r, int part, size_t bytes, void **room, plim_error *error) {
-    const image_source *source = r->source;
-    size_t most = source->base.scratch.parts[part];
-    if (source->bounded && bytes > source->limit)
-        return plim__fail(error, PLIM_UNSUPPORTED, "image '%s' needs %zu bytes to be decoded, the limit is %zu",
-                          r->path, bytes, source->limit);
-    if (source->bounded && bytes > most)
-        return plim__fail(
-            error, PLIM_BUDGET,
-            "image '%s' needs %zu bytes to be decoded, %zu are planned for: it was changed since the data "
-            "set was opened",
-            r->path, bytes, most);
+    PLIM_TRY(check_planned(r, bytes, r->source->base.scratch.parts[part], error));
     *room = plim__scratch_get(r->scratch, part, bytes ? bytes : 1);
     return *room ? PLIM_OK : plim__fail_memory(error, r->path, bytes);
 }
@@ -125,9 +123,14 @@ static plim_status finish_image(const reading *r, float *planes, plim_error *err
 static plim_status make_image(const reading *r, plim__image *image, float *planes, plim_error *error) {
     plim__rows rows = rows_of(image);
     plim__crop crop = choose_crop(r->source, image, r->key);
+    size_t resample = plim__resample_scratch(&rows, &crop), bytes = image->room_bytes + image->library_bytes + resample;
     void *room, *memory;
+    if (r->source->bounded && bytes > r->source->limit)
+        return plim__fail(error, PLIM_UNSUPPORTED, "image '%s' needs %zu bytes to be decoded, the limit is %zu",
+                          r->path, bytes, r->source->limit);
+    PLIM_TRY(check_planned(r, image->library_bytes, r->source->base.scratch.library, error));
     PLIM_TRY(get_room(r, SCRATCH_DECODER, image->room_bytes, &room, error));
-    PLIM_TRY(get_room(r, SCRATCH_RESAMPLE, plim__resample_scratch(&rows, &crop), &memory, error));
+    PLIM_TRY(get_room(r, SCRATCH_RESAMPLE, resample, &memory, error));
     PLIM_TRY(plim__image_start(image, room, error));
     PLIM_TRY(plim__resample(&rows, &crop, memory, planes, error));
     return finish_image(r, planes, error);
@@ -220,18 +223,57 @@ static const char *class_name(const plim__data_source *base, int64_t index) {
     return index >= 0 && (uint64_t)index < source->folder.classes.count ? source->folder.classes.items[index] : NULL;
 }
 
-static plim_status read_class(const plim__data_source *base, int64_t index, plim__scratch *scratch, int64_t *number,
-                              plim_error *error) {
+static plim_status read_target(const plim__data_source *base, int64_t index, plim__scratch *scratch, void *made,
+                               plim_error *error) {
     (void)scratch, (void)error;
-    *number = plim__image_folder_class(&((const image_source *)base)->folder, (size_t)index);
+    *(int64_t *)made = plim__image_folder_class(&((const image_source *)base)->folder, (size_t)index);
     return PLIM_OK;
+}
+
+/* Width and height as the file has them; false where its head cannot be read. */
+static bool read_size(const image_source *source, size_t file, int size[2]) {
+    char path[MAX_PATH];
+    unsigned char head[HEAD_BYTES];
+    int fd;
+    if (open_file(source, file, path, &fd, NULL) != PLIM_OK) return false;
+    plim__image image;
+    plim__image_input input = {.name = path, .fd = fd, .buffer = head, .size = sizeof head};
+    bool good = plim__image_open(&image, &input, &(plim__image_request){source->channels, 0}, NULL) == PLIM_OK;
+    size[0] = good ? image.width : 0;
+    size[1] = good ? image.height : 0;
+    if (good) plim__image_close(&image);
+    close(fd);
+    return good;
+}
+
+/* One image of another size than all others is likely to be a mistake; among many sizes it is none. */
+static void remark(const plim__data_source *base, char *text, size_t room) {
+    const image_source *source = (const image_source *)base;
+    size_t count = source->folder.files.count, others[2] = {0}, last[2] = {0};
+    int sizes[2][2] = {{0}};
+    for (size_t i = 0; i < count && count <= MOST_REMARKED; i++) {
+        int size[2];
+        if (!read_size(source, i, size)) continue;
+        int which = others[0] == 0 || memcmp(size, sizes[0], sizeof size) == 0 ? 0 : 1;
+        if (which == 1 && others[1] > 0 && memcmp(size, sizes[1], sizeof size) != 0) return;
+        memcpy(sizes[which], size, sizeof size);
+        others[which]++;
+        last[which] = i;
+        if (others[0] > 1 && others[1] > 1) return;
+    }
+    int odd = others[0] == 1 && others[1] > 1 ? 0 : 1, rest = 1 - odd;
+    if (others[odd] != 1 || others[rest] < 3) return;
+    snprintf(text, room, "image '%s' has %d x %d pixels, all others %d x %d: it is resized",
+             plim__image_folder_path(&source->folder, last[odd]), sizes[odd][0], sizes[odd][1], sizes[rest][0],
+             sizes[rest][1]);
 }
 
 static const plim__data_source_ops ops = {.kind = "images",
                                           .read = read_sample,
                                           .class_name = class_name,
                                           .sample_name = sample_name,
-                                          .read_class = read_class,
+                                          .read_target = read_target,
+                                          .remark = remark,
                                           .free = free_source};
 
 int64_t plim__image_resize(const plim_data_options *options) {

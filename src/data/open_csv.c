@@ -95,9 +95,16 @@ static plim_status find_header(reader *r, plim_error *error) {
 /* --- which columns -------------------------------------------------------------------------------------------- */
 
 static plim_status no_column(const reader *r, const char *wanted, size_t length, const char *why, plim_error *error) {
-    return plim__fail(error, PLIM_NOT_FOUND, "'%s' has no column '%.*s'%s; it has %zu%s%.200s%s%.200s", r->csv.path,
-                      (int)(length < 200 ? length : 200), wanted, why, r->columns, r->header ? ", from " : "",
-                      r->header ? r->names[0] : "", r->header ? " to " : "", r->header ? r->names[r->columns - 1] : "");
+    char word[201];
+    const char *best = NULL;
+    snprintf(word, sizeof word, "%.*s", (int)(length < 200 ? length : 200), wanted);
+    for (size_t i = 0; r->header && i < r->columns; i++) best = plim__str_nearest(word, best, r->names[i]);
+    if (best && !*why)
+        return plim__fail(error, PLIM_NOT_FOUND, "'%s' has no column '%s'; is '%.200s' meant?", r->csv.path, word,
+                          best);
+    return plim__fail(error, PLIM_NOT_FOUND, "'%s' has no column '%s'%s; it has %zu%s%.200s%s%.200s", r->csv.path, word,
+                      why, r->columns, r->header ? ", from " : "", r->header ? r->names[0] : "",
+                      r->header ? " to " : "", r->header ? r->names[r->columns - 1] : "");
 }
 
 static size_t find_column(const reader *r, const char *name) {

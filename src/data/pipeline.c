@@ -561,6 +561,12 @@ uint64_t plim__pipeline_most_bytes(const plim__pipeline *p) {
            (uint64_t)p->options.workers * plim__scratch_needs_bytes(&p->source->scratch);
 }
 
+uint64_t plim__pipeline_sample_bytes(const plim__pipeline *p) {
+    uint64_t sample = 1; /* whether it is there */
+    for (int i = 0; i < p->source->field_count; i++) sample += p->source->fields[i].bytes;
+    return (uint64_t)p->slot_most * sample;
+}
+
 int64_t plim__pipeline_batches(const plim__pipeline *p) {
     int64_t batch = p->options.batch;
     return (epoch_end(p) + batch - 1) / batch;

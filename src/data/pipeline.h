@@ -41,6 +41,8 @@ const char *plim__pipeline_last_bad(const plim__pipeline *pipeline);
 
 uint64_t plim__pipeline_bytes(plim__pipeline *pipeline);            /* slots and workers' scratch memory, now */
 uint64_t plim__pipeline_most_bytes(const plim__pipeline *pipeline); /* the same at most, as far as it is known */
-int64_t plim__pipeline_batches(const plim__pipeline *pipeline);     /* of one epoch */
+/* By which that grows with each sample of a batch. */
+uint64_t plim__pipeline_sample_bytes(const plim__pipeline *pipeline);
+int64_t plim__pipeline_batches(const plim__pipeline *pipeline); /* of one epoch */
 
 #endif

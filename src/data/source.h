@@ -55,9 +55,11 @@ typedef struct plim__data_source_ops {
     void (*sample_name)(const plim__data_source *source, int64_t index, char *text, size_t size);
     /* Takes what it needs from the training set (means, deviations), before the first sample is read; may be NULL. */
     plim_status (*fit)(plim__data_source *source, const plim__order *training, plim_error *error);
-    /* The class of a sample, without reading the rest of it; may be NULL. */
-    plim_status (*read_class)(const plim__data_source *source, int64_t index, plim__scratch *scratch, int64_t *number,
-                              plim_error *error);
+    /* The target of a sample, without reading the rest of it; may be NULL. */
+    plim_status (*read_target)(const plim__data_source *source, int64_t index, plim__scratch *scratch, void *target,
+                               plim_error *error);
+    /* As plim_data_remark; may be NULL. */
+    void (*remark)(const plim__data_source *source, char *text, size_t size);
     /* As plim_data_table; may be NULL. */
     const char *(*table)(const plim__data_source *source);
 } plim__data_source_ops;
@@ -110,5 +112,11 @@ plim_status plim__field_shape(plim_data_field *field, plim_dtype dtype, int rank
 /* Random changes and repetitions of samples, which a run that goes on has to have too: "flip rotate=15, oversampled", "none". */
 struct plim_data;
 void plim__data_describe_changes(const struct plim_data *data, char *text, size_t size);
+/* Whether options.channels_last had an effect. */
+bool plim__data_moves_channels(const struct plim_data *data);
+/* data/targets.h, over the split. */
+struct plim__target_rules;
+plim_status plim__data_check_targets(const struct plim_data *data, const struct plim__target_rules *rules,
+                                     plim_error *error);
 
 #endif

@@ -59,15 +59,15 @@ static plim_status read_sample(const plim__data_source *base, const plim__sample
     return PLIM_OK;
 }
 
-static plim_status read_class(const plim__data_source *base, int64_t index, plim__scratch *scratch, int64_t *number,
-                              plim_error *error) {
+static plim_status read_target(const plim__data_source *base, int64_t index, plim__scratch *scratch, void *made,
+                               plim_error *error) {
     const table_source *source = (const table_source *)base;
     size_t inputs = source->rows.table.columns.count * sizeof(float);
     unsigned char *stored = plim__scratch_get(scratch, 0, source->row_bytes);
     if (!stored) return plim__fail_memory(error, "a row of a table", source->row_bytes);
-    PLIM_TRY(plim__blob_read(&source->rows.spool, (uint64_t)index * source->row_bytes + inputs, stored, sizeof(double),
-                             error));
-    read_targets(source, stored, &base->fields[source->has_inputs + source->has_rows], number);
+    PLIM_TRY(plim__blob_read(&source->rows.spool, (uint64_t)index * source->row_bytes + inputs, stored,
+                             source->rows.target.count * sizeof(double), error));
+    read_targets(source, stored, &base->fields[source->has_inputs + source->has_rows], made);
     return PLIM_OK;
 }
 
@@ -156,7 +156,7 @@ static const plim__data_source_ops ops = {.kind = "csv",
                                           .read = read_sample,
                                           .class_name = class_name,
                                           .sample_name = sample_name,
-                                          .read_class = read_class,
+                                          .read_target = read_target,
                                           .free = free_source,
                                           .fit = fit,
                                           .table = table_text};

@@ -23,7 +23,8 @@ typedef struct reader {
     size_t next, have;
     int line, depth;
     bool in_model;
-    plim_status status; /* of reading bytes; stays */
+    bool kind_comes, unigram; /* the next string is the kind of the model; which it was */
+    plim_status status;       /* of reading bytes; stays */
     plim__hash hash;
     plim__str text, second;
     char key[KEY_ROOM]; /* the last string, while it is short */
@@ -230,6 +231,8 @@ static plim_status keep_string(reader *r) {
         before = before == '\\' ? 0 : c; /* a backslash behind a backslash escapes nothing */
     }
     r->key[length < KEY_ROOM - 1 ? length : KEY_ROOM - 1] = 0;
+    if (r->kind_comes) r->unigram = strcmp(r->key, "Unigram") == 0;
+    r->kind_comes = false;
     return keep(r, '"');
 }
 
@@ -245,6 +248,11 @@ static plim_status take_value(reader *r) {
     bool within = r->depth == 2 && r->in_model;
     bool vocabulary = within && c == '{' && strcmp(r->key, "vocab") == 0;
     bool merges = within && c == '[' && strcmp(r->key, "merges") == 0;
+    r->kind_comes = within && strcmp(r->key, "type") == 0;
+    if (within && c == '[' && r->unigram &&
+        strcmp(r->key, "vocab") == 0) /* which may be long, and is not read for nothing */
+        return plim__fail(r->error, PLIM_UNSUPPORTED,
+                          "its model is Unigram, whose vocabulary has scores; byte pairs (BPE) are read");
     if (!vocabulary && !merges) return PLIM_OK;
     if (vocabulary ? s->has_vocabulary : s->has_merges) return wrong(r, "it has two vocabularies or lists of merges");
     s->has_vocabulary |= vocabulary;

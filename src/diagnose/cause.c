@@ -6,6 +6,7 @@
 
 #include "diagnose/context_words.h"
 #include "diagnose/programs.h"
+#include "diagnose/settings.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
@@ -81,6 +82,7 @@ typedef struct view {
     plim__facts facts;
     bool pool;      /* capacity and free are an allocator's pool, not the device */
     bool in_pieces; /* a dump's free chunks would do together */
+    plim__text log;
 } view;
 
 static bool is_kind(const plim_explanation *x, const char *kind) {
@@ -229,13 +231,20 @@ static bool is_mostly_request(const view *v) {
            x->allocated.bytes < x->requested.bytes && !(v->facts & PLIM_FACT_CHUNK);
 }
 
+/* The driver refused, and a table in the log shows one card as taken and another as empty. */
+static bool is_shown_taken(const view *v) {
+    if (v->x->requested.known || v->x->capacity.known || !is_kind(v->x, "gpu")) return false;
+    plim__cards cards = plim__cards_read(v->log);
+    return cards.full && cards.empty;
+}
+
 static plim_cause decide(const view *v) {
     if (is_bad_size(v)) return PLIM_CAUSE_BAD_SIZE;
     if (is_too_big(v) || is_mostly_request(v)) return PLIM_CAUSE_TOO_BIG;
     if (is_limit(v)) return PLIM_CAUSE_LIMIT;
     if (is_block_limit(v)) return PLIM_CAUSE_PER_ALLOCATION_LIMIT;
     if ((v->facts & PLIM_FACT_HOST) && !v->pool) return PLIM_CAUSE_HOST_MEMORY;
-    if (is_other_process(v) || is_hardly_used(v)) return PLIM_CAUSE_OTHER_PROCESS;
+    if (is_other_process(v) || is_hardly_used(v) || is_shown_taken(v)) return PLIM_CAUSE_OTHER_PROCESS;
     if (is_dataset(v)) return PLIM_CAUSE_DATASET_ON_DEVICE;
     bool full = v->x->allocated.known && v->x->capacity.known &&
                 v->x->allocated.bytes >= v->x->capacity.bytes / 100 * 98; /* the pool's own figures say so */
@@ -326,6 +335,9 @@ static void copy_facts(const plim__event *facts, plim_explanation *x) {
     x->reserved = facts->reserved;
     x->free = facts->free;
     x->process = facts->process;
+    /* "this process has 0 bytes": the driver does not see it */
+    if (x->process.known && x->allocated.known && x->process.bytes < x->allocated.bytes / 2)
+        x->process = (plim_amount){0};
     x->other_process = facts->other;
     x->limit = facts->limit;
     x->largest_free = facts->largest_free;
@@ -424,8 +436,8 @@ static bool is_warning(plim__reader *reader) {
     return (facts & PLIM_FACT_DRIVER) && plim__reader_moved_on(reader);
 }
 
-/* Who speaks, where the words alone do not tell: the rest of the log does. */
-static void refine_framework(const plim__incident *incident, plim_explanation *x) {
+/* The driver alone speaks: a framework that the log mentions, or the one that its program is built on. */
+static void name_speaker(const plim__incident *incident, plim_explanation *x) {
     static const struct {
         plim__context_word word;
         const char *framework;
@@ -439,6 +451,7 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
                     {PLIM_CONTEXT_MXNET, "mxnet"},
                     {PLIM_CONTEXT_PADDLE, "paddle"},
                     {PLIM_CONTEXT_CUPY, "cupy"},
+                    {PLIM_CONTEXT_XGBOOST, "xgboost"},
                     {PLIM_CONTEXT_MLX, "mlx"},
                     {PLIM_CONTEXT_PYTORCH, "pytorch"},
                     {PLIM_CONTEXT_TENSORFLOW, "tensorflow"},
@@ -454,7 +467,25 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
                     {PLIM_CONTEXT_DETECTION, "pytorch"},
                     {PLIM_CONTEXT_LLM, "pytorch"},
                     {PLIM_CONTEXT_KERAS, "tensorflow"},
+                    {PLIM_CONTEXT_GRADIO, "pytorch"},
                     {PLIM_CONTEXT_JVM, "java"}};
+    bool bare = strcmp(x->framework, "cuda") == 0 || strcmp(x->framework, "unknown") == 0 ||
+                strcmp(x->framework, "hip") == 0 || strcmp(x->framework, "sycl") == 0 ||
+                strcmp(x->framework, "vulkan") == 0;
+    if (!bare || incident->facts.strength > PLIM_PLAIN) return;
+    for (size_t i = 0; i < sizeof speakers / sizeof *speakers; i++)
+        if (says(incident, speakers[i].word)) {
+            x->framework = speakers[i].framework;
+            return;
+        }
+    if (strcmp(x->framework, "cuda") != 0 && strcmp(x->framework, "unknown") != 0) return;
+    plim__case c = {.x = x, .facts = incident->facts.facts, .context = &incident->context, .op = "", .card = -1};
+    const plim__program *program = plim__program_find(&c);
+    if (program) x->framework = program->framework ? program->framework : "pytorch";
+}
+
+/* Who speaks, where the words alone do not tell: the rest of the log does. */
+static void refine_framework(const plim__incident *incident, plim_explanation *x) {
     if (strcmp(x->framework, "hip") == 0 && says(incident, PLIM_CONTEXT_JULIA)) x->framework = "julia";
     if (strcmp(x->framework, "opencl") == 0 && says(incident, PLIM_CONTEXT_LIGHTGBM)) x->framework = "lightgbm";
     if (strcmp(x->framework, "kernel") == 0 && says(incident, PLIM_CONTEXT_DEEPSPEED) &&
@@ -463,15 +494,7 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
     bool plain = strcmp(x->framework, "pytorch") == 0 || strcmp(x->framework, "cuda") == 0;
     if (plain && says(incident, PLIM_CONTEXT_DARKNET) && !says(incident, PLIM_CONTEXT_PYTORCH) && !x->capacity.known)
         x->framework = "darknet";
-    bool bare = strcmp(x->framework, "cuda") == 0 || strcmp(x->framework, "unknown") == 0 ||
-                strcmp(x->framework, "hip") == 0 || strcmp(x->framework, "sycl") == 0 ||
-                strcmp(x->framework, "vulkan") == 0;
-    bool weak = incident->facts.strength <= PLIM_PLAIN;
-    for (size_t i = 0; bare && weak && i < sizeof speakers / sizeof *speakers; i++)
-        if (says(incident, speakers[i].word)) {
-            x->framework = speakers[i].framework;
-            break;
-        }
+    name_speaker(incident, x);
     /* Python's RuntimeError about CUDA is PyTorch's, or an extension's of it */
     if (strcmp(x->framework, "cuda") == 0 &&
         (strstr(x->message, "RuntimeError") || strstr(x->message, "CUDA_LAUNCH_BLOCKING")))
@@ -506,8 +529,15 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
 
 /* Only words, and none about a device: the host's memory, or the heap of the language at hand. */
 static void settle_place(plim__incident *incident, plim_explanation *x) {
+    bool open = strcmp(x->framework, "unknown") == 0 || strcmp(x->framework, "pytorch") == 0;
+    if (!x->device_kind && open && says(incident, PLIM_CONTEXT_ON_MPS)) {
+        x->framework = "pytorch";
+        x->device_kind = "mps";
+        return;
+    }
     bool java = strcmp(x->framework, "java") == 0 && incident->facts.group == PLIM_GROUP_WORDS;
-    bool bare = strcmp(x->framework, "unknown") == 0 && !says(incident, PLIM_CONTEXT_GPU);
+    bool bare = (strcmp(x->framework, "unknown") == 0 && !says(incident, PLIM_CONTEXT_GPU)) ||
+                says(incident, PLIM_CONTEXT_NO_GPU);
     if (x->device_kind || (!java && !bare)) return;
     x->device_kind = "host";
     incident->facts.facts |= PLIM_FACT_HOST | (java ? PLIM_FACT_HEAP | PLIM_FACT_LIMIT : 0);
@@ -557,6 +587,8 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
         plim__program_note(&incident->context.programs, "vLLM");
     }
     if (strstr(incident->message, "Allocation on device")) plim__program_note(&incident->context.programs, "ComfyUI");
+    if (strcmp(incident->facts.framework, "ctranslate2") == 0)
+        plim__program_note(&incident->context.programs, "Whisper");
     take_word_for_it(incident);
     if (!incident->context.tensorflow && reader->year > 2000 && reader->year < 2020) incident->context.tensorflow = 110;
     copy_facts(&incident->facts, x);
@@ -585,7 +617,12 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
         const plim__dump *dump = &incident->dump;
         bool in_pieces = dump->has_chunks && x->requested.known && dump->free_bytes >= x->requested.bytes &&
                          dump->largest_free < x->requested.bytes;
-        view v = {.x = x, .incident = incident, .facts = incident->facts.facts, .pool = pool, .in_pieces = in_pieces};
+        view v = {.x = x,
+                  .incident = incident,
+                  .facts = incident->facts.facts,
+                  .pool = pool,
+                  .in_pieces = in_pieces,
+                  .log = {reader->begin, reader->end}};
         x->cause = decide(&v);
         if (x->cause == PLIM_CAUSE_LIMIT && pool && !x->limit.known) x->limit = x->capacity;
         x->shortfall = shortfall_of(incident, x);
@@ -595,5 +632,5 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
     }
     plim__gather_evidence(reader, x);
     plim__write_headline(reader, x);
-    plim__choose_fixes(x, incident);
+    plim__choose_fixes(x, reader);
 }

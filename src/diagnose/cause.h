@@ -23,7 +23,7 @@ void plim__add_evidence(plim_explanation *explanation, const char *format, ...) 
 void plim__gather_evidence(const plim__reader *reader, plim_explanation *explanation);
 
 /* The fixes for an explanation, from the one table of causes and fixes (fixes.c, fixes_full.c). */
-void plim__choose_fixes(plim_explanation *explanation, const plim__incident *incident);
+void plim__choose_fixes(plim_explanation *explanation, const plim__reader *reader);
 
 /* "1.96 GiB": two decimals, so that a request just above what is free does not look like it. */
 typedef char plim__size_text[32];

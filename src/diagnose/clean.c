@@ -219,11 +219,26 @@ static bool add_unicode(plim__str *out, const char *digits, size_t left) {
 
 /* Whether a line may need more than copying: a run of CUT_BLANKS covers two neighbours of this grid. */
 static bool needs_work(const char *text, size_t length) {
-    if (memchr(text, '\r', length) || memchr(text, 0, length) || memchr(text, '\\', length)) return true;
+    if (memchr(text, '\r', length) || memchr(text, 0, length) || memchr(text, '\\', length) ||
+        memchr(text, '&', length))
+        return true;
     size_t step = CUT_BLANKS / 2;
     for (size_t i = step; i + step <= length; i += step)
         if (text[i] <= ' ' && text[i - step] <= ' ') return true;
     return false;
+}
+
+/* "&nbsp;", "&gt;": a page's way to write a character; 0 for none. */
+static char take_entity(const char *text, size_t length, size_t *used) {
+    static const struct {
+        const char *name;
+        char is;
+    } entities[] = {{"&nbsp;", ' '}, {"&gt;", '>'}, {"&lt;", '<'}, {"&quot;", '"'}, {"&#39;", '\''}, {"&amp;", '&'}};
+    for (size_t i = 0; i < sizeof entities / sizeof *entities; i++) {
+        size_t name = strlen(entities[i].name);
+        if (length >= name && memcmp(text, entities[i].name, name) == 0) return *used = name, entities[i].is;
+    }
+    return 0;
 }
 
 static void add_body(plim__str *out, const char *text, size_t length) {
@@ -253,6 +268,8 @@ static void add_body(plim__str *out, const char *text, size_t length) {
             char e = text[i + 1];
             instead = e == 'n' || e == 'r' ? '\n' : e == 't' ? '\t' : e;
             used = 2;
+        } else if (c == '&') {
+            instead = take_entity(text + i, length - i, &used);
         }
         if (escaped && c == '\\' && i + 1 < length && text[i + 1] == 'u') {
             plim__str_addn(out, text + start, i - start);
@@ -285,6 +302,9 @@ static void read_date(plim__cleaner *cleaner, const char *prefix, size_t length)
                                         "[model_runner", "[llm_engine", "[multiproc"};
     for (size_t i = 0; i < sizeof files / sizeof *files && !cleaner->vllm; i++)
         cleaner->vllm = memmem(prefix, length, files[i], strlen(files[i])) && memmem(prefix, length, ".py:", 4);
+    static const char *const processes[] = {"(VllmWorker", "(EngineCore", "(Worker_TP", "(APIServer pid"};
+    for (size_t i = 0; i < sizeof processes / sizeof *processes && !cleaner->vllm; i++)
+        cleaner->vllm = memmem(prefix, length, processes[i], strlen(processes[i]));
     for (size_t i = 0; i + 5 <= length && !(cleaner->dated && cleaner->year); i++) {
         const char *c = prefix + i;
         bool two = c[0] >= '0' && c[0] <= '9' && c[1] >= '0' && c[1] <= '9';

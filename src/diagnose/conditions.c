@@ -7,6 +7,7 @@
 
 #include "diagnose/cause.h"
 #include "diagnose/programs.h"
+#include "diagnose/weigh.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -19,6 +20,9 @@ static bool in_phase(const plim__case *c, plim_phase phase) { return c->context-
 static bool is_gpu(const plim__case *c) { return !c->x->device_kind || is_kind(c, "gpu"); }
 static bool is_host(const plim__case *c) { return is_kind(c, "host"); }
 static bool is_mps(const plim__case *c) { return is_kind(c, "mps"); }
+static bool mps_has_others(const plim__case *c) {
+    return c->used.known && c->x->limit.known && c->used.bytes >= c->x->limit.bytes / 4;
+}
 static bool is_tpu(const plim__case *c) { return is_kind(c, "tpu"); }
 static bool is_npu(const plim__case *c) { return is_kind(c, "npu"); }
 static bool is_xpu(const plim__case *c) { return is_kind(c, "xpu"); }
@@ -40,19 +44,35 @@ static bool hints_at_training(const plim__case *c) {
     bool adapters = says(c, PLIM_CONTEXT_LORA) && !says(c, PLIM_CONTEXT_DIFFUSION) && !says(c, PLIM_CONTEXT_COMFY);
     return says(c, PLIM_CONTEXT_TRAINER) || says(c, PLIM_CONTEXT_BATCHED) || adapters;
 }
+/* What the program of the log is for, where nothing else tells. */
+static bool is_for(const plim__case *c, plim__activity activity) {
+    const plim__program *program = plim__program_find(c);
+    return program && program->usual == activity;
+}
 static bool is_infer(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_INFERENCE)) return true;
     bool unknown = in_phase(c, PLIM_PHASE_UNKNOWN) || in_phase(c, PLIM_PHASE_COMPILING);
     if (unknown && says(c, PLIM_CONTEXT_INFERS) && c->x->place.epoch < 0) return true; /* whatever else is told */
     if (!unknown || says(c, PLIM_CONTEXT_TRAINING)) return false;
     if (says(c, PLIM_CONTEXT_INFERENCE)) return true;
+    if (is_for(c, PLIM_ACTIVITY_TRAIN)) return false;
     return !hints_at_training(c) && (says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_DIFFUSERS) ||
                                      says(c, PLIM_CONTEXT_DIFFUSION) || says(c, PLIM_CONTEXT_WHISPER));
 }
+/* Engines that have no backward pass. */
+static bool only_infers(const plim__case *c) {
+    static const char *const engines[] = {"ctranslate2", "llama.cpp",    "ollama",   "vllm",   "sglang",
+                                          "tensorrt",    "tensorrt-llm", "lmdeploy", "exllama"};
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        if (strcmp(c->x->framework, engines[i]) == 0) return true;
+    return false;
+}
 static bool is_train(const plim__case *c) {
+    if (only_infers(c)) return false;
     if (in_phase(c, PLIM_PHASE_FORWARD) || in_phase(c, PLIM_PHASE_BACKWARD)) return true;
-    return in_phase(c, PLIM_PHASE_UNKNOWN) && (says(c, PLIM_CONTEXT_TRAINING) || hints_at_training(c)) && !is_eval(c) &&
-           !is_load(c) && (!says(c, PLIM_CONTEXT_INFERS) || c->x->place.epoch >= 0);
+    bool told = says(c, PLIM_CONTEXT_TRAINING) || hints_at_training(c) || is_for(c, PLIM_ACTIVITY_TRAIN);
+    return in_phase(c, PLIM_PHASE_UNKNOWN) && told && !is_eval(c) && !is_load(c) &&
+           (!says(c, PLIM_CONTEXT_INFERS) || c->x->place.epoch >= 0);
 }
 
 /* Its log or somebody's words speak of training, whatever failed. */
@@ -93,6 +113,13 @@ static bool batch_no_more(const plim__case *c) { return !batch_may_shrink(c); }
 static bool is_float64(const plim__case *c) { return strcmp(c->x->dtype, "float64") == 0; }
 static bool is_float32(const plim__case *c) { return !c->x->dtype[0] || strcmp(c->x->dtype, "float32") == 0; }
 static bool has_limit(const plim__case *c) { return c->x->limit.known; }
+static bool is_alone(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    uint64_t own = x->allocated.known ? x->allocated.bytes + plim__cached(x) : 0;
+    return says(c, PLIM_CONTEXT_ALONE) || (x->capacity.known && own >= x->capacity.bytes / 100 * 85);
+}
+static bool has_shape(const plim__case *c) { return c->x->rank > 0; }
+static bool is_unmeasured(const plim__case *c) { return !c->x->requested.known && !c->x->capacity.known; }
 static bool has_holders(const plim__case *c) { return c->x->holder_count > 0; }
 static bool is_later(const plim__case *c) {
     const plim_place *p = &c->x->place;
@@ -149,6 +176,10 @@ static bool is_llm(const plim__case *c) {
     if (is_diffusion(c) || says(c, PLIM_CONTEXT_KOHYA) || is_comfy(c)) return false;
     return says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_LORA) || says(c, PLIM_CONTEXT_TEXTGEN);
 }
+static bool trains_all(const plim__case *c) {
+    if (says(c, PLIM_CONTEXT_ALL_WEIGHTS) && is_llm(c)) return true;
+    return (is_train(c) || is_optimizer(c)) && plim__state_exceeds(c);
+}
 static bool is_sequences(const plim__case *c) {
     return (says(c, PLIM_CONTEXT_SEQUENCES) || says(c, PLIM_CONTEXT_LLM)) && !says(c, PLIM_CONTEXT_DETECTION) &&
            !is_diffusion(c);
@@ -182,10 +213,23 @@ static bool is_python(const plim__case *c) {
            says(c, PLIM_CONTEXT_PYTORCH) || says(c, PLIM_CONTEXT_TENSORFLOW) || says(c, PLIM_CONTEXT_JAX) ||
            c->x->place.epoch >= 0 || c->x->place.step >= 0;
 }
+static bool loads_weights(const plim__case *c) {
+    bool large = c->parameters >= 1e9 && c->x->place.step < 1 && c->x->place.epoch < 0; /* gigabytes before step 1 */
+    return large || is_load(c) || says(c, PLIM_CONTEXT_PRETRAINED) || says(c, PLIM_CONTEXT_WEIGHTS) ||
+           says(c, PLIM_CONTEXT_LOADS);
+}
+static bool fact_compute(const plim__case *c) { return says(c, PLIM_CONTEXT_COMPUTE_BUFFER); }
 static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORCH_LOAD); }
 
-static bool has_cards(const plim__case *c) { return says(c, PLIM_CONTEXT_MULTIGPU) || c->x->device_index > 0; }
+static bool has_cards(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_MULTIGPU) || c->x->device_index > 0 || c->card >= 0;
+}
 static bool is_program(const plim__case *c) { return plim__program_find(c) != NULL; }
+
+static bool is_llama_program(const plim__case *c) {
+    const plim__program *program = plim__program_find(c);
+    return program && program->framework && strcmp(program->framework, "llama.cpp") == 0;
+}
 
 typedef struct condition {
     const char *word;
@@ -203,6 +247,7 @@ static const condition conditions[] = {
     FACT("gpu", is_gpu, "a GPU"),
     FACT("host", is_host, "host memory"),
     FACT("mps", is_mps, "an Apple GPU"),
+    FACT("mps-others", mps_has_others, "a quarter of an Apple GPU's memory and more is others'"),
     FACT("tpu", is_tpu, "a TPU"),
     FACT("npu", is_npu, "an NPU"),
     FACT("xpu", is_xpu, "an Intel GPU"),
@@ -215,6 +260,11 @@ static const condition conditions[] = {
     FACT("pieces", has_pieces, "a good part of the request is cached but unallocated"),
     FACT("refused", was_refused, "more is free than was asked for"),
     FACT("full-live", is_full_live, "hardly anything is left beside what is live"),
+    SAYS("first-touch", FIRST_TOUCH, "it failed where a layer was made or moved, before any step"),
+    SAYS("resumes", RESUMES, "training is resumed from a checkpoint"),
+    SAYS("device-map", DEVICE_MAP, "layers are spread by device_map"),
+    FACT("shape", has_shape, "the tensor's shape is told"),
+    FACT("unmeasured", is_unmeasured, "the message has no figures"),
     FACT("tiny", is_tiny, "a request below 32 MiB"),
     FACT("modest", is_modest, "a request below 1 GiB"),
     FACT("huge", is_huge, "one request of 32 GiB and more"),
@@ -256,6 +306,10 @@ static const condition conditions[] = {
     FACT("windows", is_windows, "Windows"),
     FACT("mac", is_mac, "a Mac"),
     FACT("torchload", is_torchload, "torch.load"),
+    FACT("all-weights", trains_all, "all weights are trained, and that by their number or by what is said"),
+    SAYS("docker", DOCKER, "a container"),
+    FACT("loads", loads_weights, "weights are loaded, or spoken of"),
+    FACT("compute", fact_compute, "llama.cpp's compute buffer"),
     SAYS("grows", GROWS, "memory is said to grow"),
     SAYS("protein", PROTEIN, "protein structures"),
     SAYS("linux", LINUX, "Linux"),
@@ -267,6 +321,7 @@ static const condition conditions[] = {
     SAYS("jetson", JETSON, "a Jetson board"),
     FACT("python", is_python, "Python"),
     SAYS("nextflow", NEXTFLOW, "Nextflow"),
+    SAYS("snakemake", SNAKEMAKE, "Snakemake"),
     SAYS("spark", SPARK, "Spark"),
     SAYS("keras", KERAS, "Keras"),
     SAYS("trainer", TRAINER, "Hugging Face's Trainer"),
@@ -277,13 +332,14 @@ static const condition conditions[] = {
     FACT("dataset", is_dataset_tensor, "a tensor as long as the data set"),
     FACT("weights-op", is_weights_op, "the optimizer's operator failed"),
     FACT("model-count", is_later_model, "not the first model of this process"),
-    SAYS("alone", ALONE, "the device is said to be free of others"),
+    FACT("alone", is_alone, "the device is said to be free of others, or this process has nearly all of it"),
     SAYS("input-tried", INPUT_TRIED, "smaller input was tried"),
     FACT("driver-size", fact_driver, "a size that the driver was asked for"),
     SAYS("parallel", PARALLEL, "the model is spread over cards already"),
     SAYS("save-trace", SAVE_TRACE, "it failed in the saving of a checkpoint"),
     SAYS("textgen", TEXTGEN, "a loader of quantized models"),
     FACT("program", is_program, "a program of the table"),
+    FACT("runner", is_llama_program, "a program that runs llama.cpp"),
     FACT("permgen", is_permgen, "Java's permanent generation"),
     SAYS("loop", LOOP, "several models in one process"),
     SAYS("visible", VISIBLE, "a device is chosen already"),
@@ -293,6 +349,7 @@ static const condition conditions[] = {
     SAYS("nohalf", NO_HALF, "16 bits are switched off"),
     SAYS("simulation", SIMULATION, "a simulation"),
     SAYS("diffusers", DIFFUSERS, "diffusers"),
+    SAYS("audio", WHISPER, "speech"),
     FACT("comfy", is_comfy, "ComfyUI"),
     FACT("webui", is_webui, "a web UI"),
     FACT("llm", is_llm, "a language model"),

@@ -11,8 +11,12 @@ typedef struct plim__case {
     const plim_explanation *x;
     plim__facts facts;
     const plim__context *context;
-    int64_t tokens; /* the longest context that fits; 0 when not told */
-    const char *op; /* the operator that asked; "" for none */
+    int64_t tokens;    /* the longest context that fits; 0 when not told */
+    const char *op;    /* the operator that asked; "" for none */
+    plim_amount used;  /* by others in the same memory */
+    plim__text log;    /* what was read around the failure */
+    int card;          /* a card that a table in the log shows as empty; -1 for none */
+    double parameters; /* of the model that is named; 0 for none */
 } plim__case;
 
 /* Whether all words of the list hold ("cached torch>=2.1 !windows"). */

@@ -108,7 +108,21 @@
     X(SAVE_TRACE)                                                                                                      \
     X(LATER)                                                                                                           \
     X(LOADS)                                                                                                           \
-    X(INFERS)
+    X(INFERS)                                                                                                          \
+    X(NO_GPU)                                                                                                          \
+    X(GRADIO)                                                                                                          \
+    X(TRIAL)                                                                                                           \
+    X(ON_MPS)                                                                                                          \
+    X(VISION)                                                                                                          \
+    X(DOCKER)                                                                                                          \
+    X(COMPUTE_BUFFER)                                                                                                  \
+    X(ALL_WEIGHTS)                                                                                                     \
+    X(SNAKEMAKE)                                                                                                       \
+    X(DECODES)                                                                                                         \
+    X(FIRST_TOUCH)                                                                                                     \
+    X(RESUMES)                                                                                                         \
+    X(DEVICE_MAP)                                                                                                      \
+    X(XGBOOST)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,
@@ -120,9 +134,10 @@ typedef enum plim__context_word {
 /* Which programs of the table (programs.h) the text speaks of, each a bit. */
 enum { PLIM_PROGRAMS = 128 };
 typedef struct plim__program_set {
-    uint64_t printed[2]; /* by what the program prints */
-    uint64_t named[2];   /* by its name */
-    uint64_t listed[2];  /* by its name among versions of packages */
+    uint64_t printed[2];             /* by what the program prints */
+    uint64_t named[2];               /* by its name */
+    uint64_t listed[2];              /* by its name among versions of packages */
+    uint8_t mentions[PLIM_PROGRAMS]; /* how often its name stands there */
 } plim__program_set;
 
 typedef struct plim__context {
@@ -131,7 +146,7 @@ typedef struct plim__context {
     uint64_t words[2]; /* bits of plim__context_word */
     plim_phase phase;
     plim_place place;
-    int64_t batch, batch_most;  /* the batch size named first, and the largest named; -1 for none */
+    int64_t batch, batch_most;  /* the smallest batch size named beside 1, and the largest; -1 for none */
     int64_t workers;            /* num_workers named; -1 for none */
     int torch, tensorflow;      /* 201 for 2.1, the version that the log names; 0 for none */
     plim_amount memory_setting; /* --mem, shm-size, a heap's limit as set in the log */

@@ -1,5 +1,6 @@
 /* What is said to be on, off or tried already: such advice is not repeated. */
 #include <string.h>
+#include <strings.h>
 
 #include "diagnose/context_words.h"
 #include "diagnose/talk.h"
@@ -103,9 +104,10 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
                                        "despite",  "besid",      "other than", "apart from", "aside from", "no success",
                                        "persist",  "can't work", "cannot work"};
     static const char *const else_[] = {
-        "you should", "should i", "could i",   "can i",         "how to",     "would like",  "if you", "recommend",
-        "suggest",    "consider", "works",     "worked",        "solved",     "fine",        "helped", "try to ",
-        "please try", "it runs",  "only with", "without reduc", "don't want", "do not want", "want to"};
+        "you should", "should i",  "could i",       "can i",        "how to",      "would like", "if you",
+        "recommend",  "suggest",   "consider",      "works",        "worked",      "solved",     "fine",
+        "helped",     "try to ",   "unsure how",    "not sure how", "how can i",   "how i can",  "please try",
+        "it runs",    "only with", "without reduc", "don't want",   "do not want", "want to"};
     plim__text s = sentence_around(at);
     if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) &&
         plim__has_any(s, vain, sizeof vain / sizeof *vain) && !plim__has_any(s, else_, sizeof else_ / sizeof *else_))
@@ -117,6 +119,58 @@ static void read_lowvram(plim__context *context, plim__word_place at) {
     read_on(context, at);
 }
 
+/* "the usage has been increasing as epochs go on": memory, and something that goes on, in one sentence. */
+static void read_growth(plim__context *context, plim__word_place at) {
+    static const char *const subjects[] = {"memory", "usage", "vram", " ram", "consum", "gpu"};
+    static const char *const goes_on[] = {"keep",     "each ",   "every ", "as the ",   "as epoch",
+                                          "gradual",  "continu", "stead",  "has been",  "over ",
+                                          "and more", "until ",  "slowly", "after sev", "constant"};
+    static const char *const other[] = {"batch size", "batch_size", "accumulation", "gradient",
+                                        "swap",       "limit",      "to increase",  "try increasing"};
+    plim__text before = line_before(at.before, 90), after = at.after;
+    const char *stop = memchr(after.at, '\n', (size_t)(after.end - after.at));
+    if (stop) after.end = stop;
+    if (after.end - after.at > 60) after.end = after.at + 60;
+    plim__text both = {before.at, after.end};
+    bool told = plim__has_any(before, subjects, sizeof subjects / sizeof *subjects) &&
+                plim__has_any(both, goes_on, sizeof goes_on / sizeof *goes_on);
+    if (told && !plim__has_any(both, other, sizeof other / sizeof *other)) plim__context_set(context, at.means);
+}
+
+/* A word of its own between blanks, not a part of a model's name ("oasst-sft-4"). */
+static void read_alone(plim__context *context, plim__word_place at) {
+    size_t length = strlen(at.word);
+    if ((size_t)(at.before.end - at.before.at) < length) return;
+    const char *start = at.before.end - length;
+    bool before = start == at.before.at || start[-1] == ' ' || start[-1] == '\n';
+    bool after = at.after.at >= at.after.end || *at.after.at == ' ' || *at.after.at == '\n';
+    if (before && after && strncasecmp(start, at.word, length) == 0) plim__context_set(context, at.means);
+}
+
+/* A flag says what comes as well: beside "--do_train" it is not what is done now. */
+static void read_eval_flag(plim__context *context, plim__word_place at) {
+    static const char *const trains[] = {"do_train ", "do_train\n", "do_train=true"};
+    plim__text before = at.before, after = at.after;
+    if (before.end - before.at > 600) before.at = before.end - 600;
+    if (after.end - after.at > 600) after.end = after.at + 600;
+    size_t count = sizeof trains / sizeof *trains;
+    if (!plim__has_any(before, trains, count) && !plim__has_any(after, trains, count))
+        plim__context_set(context, at.means);
+}
+
+/* "resume from a checkpoint", not the setting "resume_from_checkpoint: False" of a list. */
+static void read_resume(plim__context *context, plim__word_place at) {
+    plim__text after = at.after;
+    if (after.at < after.end && *after.at == ' ') plim__context_set(context, at.means);
+}
+
+/* Programs print where they would offload to, whether they do or not. */
+static void read_offload(plim__context *context, plim__word_place at) {
+    plim__text after = at.after;
+    bool printed = plim__take(&after, " device: ") || plim__take(&after, ": Total persistent");
+    if (!printed) read_on(context, at);
+}
+
 static void read_batch(plim__context *context, plim__word_place at) {
     at.means = PLIM_CONTEXT_BATCH_TRIED;
     read_in_vain(context, at);
@@ -126,15 +180,89 @@ static void read_batch(plim__context *context, plim__word_place at) {
     if (!plim__take(&after, "%i", &size) || size < 1 || size > 1 << 20) return;
     bool fraction = after.end - after.at > 1 && *after.at == '.' && after.at[1] >= '0' && after.at[1] <= '9';
     if (fraction || (after.at < after.end && *after.at == '%')) return;
-    if (context->batch < 0) context->batch = size;
+    if (context->batch < 0 || (size > 1 && size < context->batch)) context->batch = size;
     if (size > context->batch_most) context->batch_most = size;
     /* "even with batch size 1" beside a larger one: it was tried; "it works with 1" is another matter */
     if (size == 1 && !says_it_works(at.before)) plim__context_set(context, PLIM_CONTEXT_BATCH_ONE);
 }
 
 const plim__word plim__said_words[] = {
+    {"increasing", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"increases", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"increase", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"growing", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"grows", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"accumulating", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"accumulates", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"larger", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"rising", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"fillsup", PLIM_CONTEXT_GROWS, read_growth, true},
+    {"\xE8\xB6\x8A\xE6\x9D\xA5\xE8\xB6\x8A\xE5\xA4\xA7", PLIM_CONTEXT_GROWS, NULL, false},
+    {"\xE9\x80\x90\xE6\xB8\x90\xE5\xA2\x9E\xE5\x8A\xA0", PLIM_CONTEXT_GROWS, NULL, false},
+    {"\xE4\xB8\x80\xE7\x9B\xB4\xE5\xA2\x9E\xE5\x8A\xA0", PLIM_CONTEXT_GROWS, NULL, false},
+    {"distributed/fsdp", PLIM_CONTEXT_PARALLEL, NULL, false},
+    {"sfttrainer", PLIM_CONTEXT_TRAINING, NULL, false},
+    {"sft", PLIM_CONTEXT_TRAINING, read_alone, true},
+    {"styletransfer", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"neural_style", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"neural-style", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"image_size", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"img_size", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"stylinganimage", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"device_map='auto'", PLIM_CONTEXT_DEVICE_MAP, NULL, false},
+    {"device_map=\"auto\"", PLIM_CONTEXT_DEVICE_MAP, NULL, false},
+    {"device_map='balanced'", PLIM_CONTEXT_DEVICE_MAP, NULL, false},
+    {"resumetraining", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"resumingtraining", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"resumingthetraining", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"batchsizetoeven1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"batchsizeeven1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"evenbatchsize1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"evenwithbatchsize1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"vocode", PLIM_CONTEXT_WHISPER, NULL, false},
+    {"texttospeech", PLIM_CONTEXT_WHISPER, NULL, false},
+    {"text-to-speech", PLIM_CONTEXT_WHISPER, NULL, false},
+    {"voice-cloning", PLIM_CONTEXT_WHISPER, NULL, false},
+    {"tts_to_file", PLIM_CONTEXT_WHISPER, NULL, false},
+    {"\xE5\xA3\xB0\xE9\x9F\xB3", PLIM_CONTEXT_WHISPER, NULL, false},
+    {"resumethetraining", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"resumefrom", PLIM_CONTEXT_RESUMES, read_resume, true},
+    {"resumingfrom", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"args.resume", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"continuetraining", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"minimumresolution", PLIM_CONTEXT_INPUT_TRIED, NULL, false},
+    {"lowestresolution", PLIM_CONTEXT_INPUT_TRIED, NULL, false},
+    {"lowestsettings", PLIM_CONTEXT_INPUT_TRIED, NULL, false},
+    {"forevaluation", PLIM_CONTEXT_EVALUATION, NULL, false},
+    {"evaluationdataset", PLIM_CONTEXT_EVALUATION, NULL, false},
+    {"evaluationset", PLIM_CONTEXT_EVALUATION, NULL, false},
+    {"do_eval", PLIM_CONTEXT_EVALUATION, read_eval_flag, true},
+    {"runningevaluation", PLIM_CONTEXT_EVALUATION, NULL, false},
+    {"transformers/generation", PLIM_CONTEXT_LLM, NULL, false},
+    {"transformers\\generation", PLIM_CONTEXT_LLM, NULL, false},
+    {"useinference", PLIM_CONTEXT_INFERS, NULL, false},
+    {"usinginference", PLIM_CONTEXT_INFERS, NULL, false},
+    {"attemptinginference", PLIM_CONTEXT_INFERS, NULL, false},
+    {"doinginference", PLIM_CONTEXT_INFERS, NULL, false},
+    {"whileinferring", PLIM_CONTEXT_INFERS, NULL, false},
+    {"wheninferring", PLIM_CONTEXT_INFERS, NULL, false},
+    {"wastesting", PLIM_CONTEXT_INFERS, NULL, false},
+    {"amtesting", PLIM_CONTEXT_INFERS, NULL, false},
+    {"duringtesting", PLIM_CONTEXT_INFERS, NULL, false},
+    {"duringtest", PLIM_CONTEXT_INFERS, NULL, false},
+    {"inthetest", PLIM_CONTEXT_INFERS, NULL, false},
+    {"runtest", PLIM_CONTEXT_INFERS, NULL, false},
+    {"run_test", PLIM_CONTEXT_INFERS, NULL, false},
+    {"imagetotest", PLIM_CONTEXT_INFERS, NULL, false},
+    {"zero3", PLIM_CONTEXT_DEEPSPEED, NULL, false},
+    {"zero-stage3", PLIM_CONTEXT_DEEPSPEED, NULL, false},
+    {"zerostage3", PLIM_CONTEXT_DEEPSPEED, NULL, false},
     {"batchsizes", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
     {"thebatch", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
+    {"batchsizeallthewaydown", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batchsizealreadyat", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batchsizetothelowest", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
+    {"batchsizetotheminimum", PLIM_CONTEXT_BATCH_TRIED, NULL, false},
     {"gbatchsize", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
     {"dbatchsize", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
     {"rbatchsize", PLIM_CONTEXT_BATCH_TRIED, read_in_vain, true},
@@ -255,13 +383,14 @@ const plim__word plim__said_words[] = {
     {"enforce_eager", PLIM_CONTEXT_EAGER, read_set, true},
     {"batch=", PLIM_CONTEXT_COUNT, read_batch, false},
     {"per_device_train_batch_size", PLIM_CONTEXT_TRAINER, read_batch, false},
-    {"--gradient_checkpointing", PLIM_CONTEXT_CHECKPOINTING, read_set, true},
+    {"gradient_checkpointing", PLIM_CONTEXT_CHECKPOINTING, read_set, true},
+    {"gradient-checkpointing", PLIM_CONTEXT_CHECKPOINTING, read_set, true},
     {"--fp16", PLIM_CONTEXT_HALF, read_set, true},
     {"--bf16", PLIM_CONTEXT_HALF, read_set, true},
     {"load_in_4bit", PLIM_CONTEXT_QUANTIZED, read_set, true},
     {"load_in_8bit", PLIM_CONTEXT_QUANTIZED, read_set, true},
     {"cpu_offload", PLIM_CONTEXT_OFFLOAD, read_set, true},
-    {"offload", PLIM_CONTEXT_OFFLOAD, read_on, true},
+    {"offload", PLIM_CONTEXT_OFFLOAD, read_offload, true},
     {"offload_param", PLIM_CONTEXT_OFFLOAD, read_set, true},
     {"--lowvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},
     {"--medvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},

@@ -1,8 +1,13 @@
 /* The traceback and the progress around a message. */
 #include "diagnose/context_trace.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+#include "diagnose/context_words.h"
+#include "diagnose/talk.h"
 
 enum { REACH = 400, PROGRESS_REACH = 6000, FRAMES_BEHIND = 12000 };
 
@@ -118,11 +123,14 @@ static const marker markers[] = {
     {"exp_avg", PLIM_PHASE_OPTIMIZER},
     {"initialize_optimizer_states", PLIM_PHASE_OPTIMIZER},
     {"_setup_for_real_optimizer", PLIM_PHASE_OPTIMIZER},
+    {"_configure_optimizer", PLIM_PHASE_OPTIMIZER},
+    {"_create_fp32_partitions", PLIM_PHASE_OPTIMIZER},
     {"apply_gradients", PLIM_PHASE_OPTIMIZER},
     {"_take_model_step", PLIM_PHASE_OPTIMIZER},
     {".backward(", PLIM_PHASE_BACKWARD},
     {"autograd/__init__", PLIM_PHASE_BACKWARD},
     {"autograd\\__init__", PLIM_PHASE_BACKWARD},
+    {"backward_hook", PLIM_PHASE_BACKWARD},
     {"tape.gradient", PLIM_PHASE_BACKWARD},
     {"in _apply", PLIM_PHASE_LOADING},
     {"in convert", PLIM_PHASE_LOADING},
@@ -140,6 +148,8 @@ static const marker markers[] = {
     {"model.cuda(", PLIM_PHASE_LOADING},
     {"safetensors", PLIM_PHASE_LOADING},
     {"load_pretrained", PLIM_PHASE_LOADING},
+    {"_initialize_model", PLIM_PHASE_LOADING},
+    {"create_weights", PLIM_PHASE_LOADING},
     {"modeling_utils.py", PLIM_PHASE_UNKNOWN},
     {"_inductor", PLIM_PHASE_COMPILING},
     {"evaluation_loop", PLIM_PHASE_EVALUATION},
@@ -151,6 +161,7 @@ static const marker markers[] = {
     {"valid_epoch", PLIM_PHASE_EVALUATION},
     {".generate(", PLIM_PHASE_INFERENCE},
     {"generation/utils", PLIM_PHASE_INFERENCE},
+    {"generation_utils", PLIM_PHASE_INFERENCE},
     {"generation\\utils", PLIM_PHASE_INFERENCE},
     {"/pipelines/", PLIM_PHASE_INFERENCE},
     {"\\pipelines\\", PLIM_PHASE_INFERENCE},
@@ -194,19 +205,89 @@ static size_t strongest(plim__text t) {
     return sizeof markers / sizeof *markers;
 }
 
+/* What a name of the user's own says: "one_stage_eval_model" evaluates, "trainer" says nothing. */
+static plim_phase told_by(plim__text name) {
+    static const struct {
+        const char *word;
+        plim_phase phase;
+    } words[] = {
+        {"test", PLIM_PHASE_INFERENCE},      {"demo", PLIM_PHASE_INFERENCE},        {"predict", PLIM_PHASE_INFERENCE},
+        {"infer", PLIM_PHASE_INFERENCE},     {"inference", PLIM_PHASE_INFERENCE},   {"eval", PLIM_PHASE_EVALUATION},
+        {"evaluate", PLIM_PHASE_EVALUATION}, {"val", PLIM_PHASE_EVALUATION},        {"valid", PLIM_PHASE_EVALUATION},
+        {"validate", PLIM_PHASE_EVALUATION}, {"validation", PLIM_PHASE_EVALUATION}, {"train", PLIM_PHASE_FORWARD},
+        {"training", PLIM_PHASE_FORWARD},    {"fit", PLIM_PHASE_FORWARD},
+    };
+    while (name.at < name.end) {
+        const char *first = name.at;
+        while (name.at < name.end && isalpha((unsigned char)*name.at)) name.at++;
+        size_t length = (size_t)(name.at - first);
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i].word) == length && strncasecmp(words[i].word, first, length) == 0)
+                return words[i].phase;
+        if (name.at < name.end) name.at++;
+    }
+    return PLIM_PHASE_UNKNOWN;
+}
+
+/* The function says it, else the file. */
+static plim_phase told_by_frame(const frame *f) {
+    plim__text name = f->function, file = f->file;
+    const char *open = name.at < name.end ? memchr(name.at, '(', (size_t)(name.end - name.at)) : NULL;
+    if (open) name.end = open;
+    plim_phase told = told_by(name);
+    if (told != PLIM_PHASE_UNKNOWN) return told;
+    for (const char *p = file.at; p < file.end; p++)
+        if (*p == '/' || *p == '\\') file.at = p + 1;
+    return told_by(file);
+}
+
 typedef struct trace {
     size_t marker; /* the best so far */
     frame own;     /* the innermost that is the user's */
     bool found, has_own, trains;
+    plim_phase told; /* by the names of the user's own functions, the innermost that says something */
+    bool computed;   /* a pass of the network, an update or a saved state is among the frames */
+    bool decodes;    /* an image or sound out of its code */
+    bool touches;    /* the innermost frame makes or moves a tensor */
+    bool makes;      /* and that is a layer or a network */
     const char *begin;
 } trace;
 
+/* The frame that makes a layer, moves one to the device, or wakes the device. */
+static bool touches_device(const frame *f, plim__text whole, bool *makes) {
+    static const char *const moves[] = {".cuda(", ".to(device", ".to(\"cuda", ".to('cuda", "_lazy_init", "set_device("};
+    bool layer = plim__has(whole, (size_t)(whole.end - whole.at), "nn/modules/") ||
+                 plim__has(whole, (size_t)(whole.end - whole.at), "nn\\modules\\");
+    *makes = (layer && plim__has(f->function, 24, "__init__")) || plim__has(f->code, 60, "model") ||
+             plim__has(f->code, 60, "net");
+    if (layer && plim__has(f->function, 24, "__init__")) return true;
+    return plim__has_any(whole, moves, sizeof moves / sizeof *moves);
+}
+
+static void look_into(trace *made, const frame *f, plim__text whole) {
+    static const char *const passes[] = {"in forward", "_call_impl",      ".backward(", ".step(",
+                                         "loss",       "load_state_dict", "torch.load("};
+    static const char *const decoders[] = {"vae", "decode", "autoencoder", "first_stage"};
+    if (plim__has_any(whole, passes, sizeof passes / sizeof *passes)) made->computed = true;
+    if (plim__has_any(whole, decoders, sizeof decoders / sizeof *decoders)) made->decodes = true;
+    made->touches = touches_device(f, whole, &made->makes);
+}
+
 static void add_frame(trace *made, const frame *f, plim__text whole) {
     made->found = true;
+    look_into(made, f, whole);
     size_t best = strongest(whole);
-    if (best < made->marker) made->marker = best;
+    plim_phase now = best < sizeof markers / sizeof *markers ? markers[best].phase : PLIM_PHASE_UNKNOWN;
+    bool stepping =
+        made->marker < sizeof markers / sizeof *markers && markers[made->marker].phase == PLIM_PHASE_OPTIMIZER;
+    /* the closure that a step was given computes the loss: what it does is inside of the step */
+    bool inside = stepping && (now == PLIM_PHASE_FORWARD || now == PLIM_PHASE_BACKWARD);
+    if (best < made->marker || inside) made->marker = best;
     if (plim__has(whole, (size_t)(whole.end - whole.at), "train")) made->trains = true;
-    if (!is_library(f->file)) made->own = *f, made->has_own = true;
+    if (is_library(f->file)) return;
+    made->own = *f, made->has_own = true;
+    plim_phase told = told_by_frame(f);
+    if (told != PLIM_PHASE_UNKNOWN) made->told = told;
 }
 
 /* Frames between `from` and `to`; a new "Traceback" begins again while `last` is asked for. */
@@ -312,8 +393,23 @@ void plim__traceback_read(plim__context *context, plim__text window, const char 
     }
     read_progress(&context->place, window, found.begin && found.begin < at ? found.begin : at);
     context->traced = found.found;
+    /* a traceback of which only the last line is left */
+    static const char *const moves[] = {"t.is_floating_point() or t.is_complex()", "self._apply(convert)",
+                                        "self._apply(lambda t: t.cuda"};
+    plim__text last = {at - window.at > REACH ? at - REACH : window.at, at};
+    for (size_t i = 0; i < sizeof moves / sizeof *moves && context->phase == PLIM_PHASE_UNKNOWN; i++)
+        if (plim__has(last, REACH, moves[i])) context->phase = PLIM_PHASE_LOADING;
     if (!found.found) return;
+    if (found.decodes) plim__context_set(context, PLIM_CONTEXT_DECODES);
+    bool made = found.touches && !found.computed && context->place.epoch < 0 && context->place.step < 1;
+    if (made) plim__context_set(context, PLIM_CONTEXT_FIRST_TOUCH);
     if (found.marker < sizeof markers / sizeof *markers) context->phase = markers[found.marker].phase;
+    if (made && found.makes) context->phase = PLIM_PHASE_LOADING;
+    bool uses = found.told == PLIM_PHASE_INFERENCE || found.told == PLIM_PHASE_EVALUATION;
+    bool passes = context->phase == PLIM_PHASE_FORWARD || context->phase == PLIM_PHASE_UNKNOWN ||
+                  context->phase == PLIM_PHASE_INFERENCE;
+    if (uses && passes) context->phase = found.told;
+    if (uses) found.trains = false;
     bool trains = found.trains || context->place.epoch >= 0;
     if (context->phase == PLIM_PHASE_FORWARD && !trains && !plim__context_has(context, PLIM_CONTEXT_TRAINING) &&
         !(plim__context_has(context, PLIM_CONTEXT_BATCHED) && !plim__context_has(context, PLIM_CONTEXT_INFERENCE)))

@@ -168,6 +168,8 @@ static void about_full(const plim__reader *reader, plim_explanation *x) {
         plim__add_evidence(x, "what is short is the room for the model's cache, beside its weights");
     if (facts & PLIM_FACT_NAME_ONLY)
         plim__add_evidence(x, "the log has the exception's name and no more: no figures to go by");
+    else if (!x->evidence_count && x->capacity.known)
+        plim__add_evidence(x, "the message does not tell how much is in use; a full device is the usual reason");
     else if (!x->evidence_count)
         plim__add_evidence(x, "the message gives no numbers beyond the request; a full device is the usual reason");
 }

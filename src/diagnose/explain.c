@@ -24,8 +24,8 @@ enum {
     OVERLAP = 512,         /* a trigger may lie across two blocks */
     LOOK_AHEAD = 24 << 10, /* a message is read when this much follows it, or the end */
     LOOK_BEHIND = 16 << 10,
-    ROWS = 640,
-    TRIGGERS = 24 << 10,
+    ROWS = 1024,
+    TRIGGERS = 32 << 10,
     BUCKETS = 1024,
 };
 
@@ -269,8 +269,11 @@ plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, siz
     PLIM__NEED(explainer, error);
     if (size) PLIM__NEED(data, error);
     if (explainer->finished) return plim__fail(error, PLIM_INVALID, "the explainer has finished; make a new one");
-    if (explainer->total == 0 && size >= 2 && bytes[0] == 0xFF && bytes[1] == 0xFE) {
+    bool little = size >= 2 && bytes[0] == 0xFF && bytes[1] == 0xFE,
+         big = size >= 2 && bytes[0] == 0xFE && bytes[1] == 0xFF;
+    if (explainer->total == 0 && (little || big)) {
         explainer->utf16 = true;
+        explainer->utf16_half = big; /* its letters stand in the second byte */
         bytes += 2, size -= 2;
         explainer->total += 2;
     }

@@ -8,7 +8,10 @@
 #include "diagnose/conditions.h"
 #include "diagnose/fixes.h"
 #include "diagnose/message.h"
+#include "diagnose/own_options.h"
 #include "diagnose/programs.h"
+#include "diagnose/settings.h"
+#include "diagnose/weigh.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -164,9 +167,15 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
     if (IS("smi")) return plim__str_add(out, smi(c)), true;
     if (IS("device")) return plim__str_add(out, device(c)), true;
     if (IS("visible")) return plim__str_add(out, visible(c)), true;
+    if (IS("card")) return plim__str_addf(out, "%d", c->card >= 0 ? c->card : 1), true;
     if (IS("at")) return add_place(out, &c->x->place), true;
     if (IS("double")) return add_double(out, c, false), true;
     if (IS("double_mb")) return add_double(out, c, true), true;
+    if (IS("room")) {
+        uint64_t gib = c->x->capacity.known ? c->x->capacity.bytes / (1024 * MIB) * 17 / 20 : 0;
+        if (!gib) return plim__str_add(out, "20GiB"), true;
+        return plim__str_addf(out, "%lluGiB", (unsigned long long)gib), true;
+    }
     if (IS("lower")) return add_share(out, c, true), true;
     if (IS("higher")) return add_share(out, c, false), true;
     if (IS("limit_mb")) return plim__str_addf(out, "%llu", (unsigned long long)(present_limit(c).bytes / MIB)), true;
@@ -212,51 +221,94 @@ static void write_text(const char *text, const plim__case *c, char *to, size_t s
 
 /* --- choosing ------------------------------------------------------------------------------------------------- */
 
-static bool is_offered(const plim_explanation *x, const char *setting, const char *title) {
-    for (int i = 0; i < x->fix_count; i++)
-        if (strcmp(x->fixes[i].setting, setting) == 0 || strcmp(x->fixes[i].title, title) == 0) return true;
+/* One failure's fixes while they are gathered. */
+typedef struct choice {
+    plim_explanation *x;
+    const plim__case *c;
+    plim__lever levers[PLIM_EXPLANATION_FIXES]; /* of the fixes so far */
+} choice;
+
+/* The same advice in other words is no second advice. */
+static bool is_offered(const choice *made, const plim_fix *fix, plim__lever lever) {
+    const plim_explanation *x = made->x;
+    for (int i = 0; i < x->fix_count; i++) {
+        if (strcmp(x->fixes[i].setting, fix->setting) == 0 || strcmp(x->fixes[i].title, fix->title) == 0) return true;
+        if (lever != PLIM_LEVER_COUNT && made->levers[i] == lever) return true;
+    }
     return false;
 }
 
-static void offer(plim_explanation *x, const plim__lever_row *row, const plim__case *c) {
-    plim_fix *fix = &x->fixes[x->fix_count];
-    memset(fix, 0, sizeof *fix);
-    write_text(row->setting, c, fix->setting, sizeof fix->setting);
-    write_text(row->title, c, fix->title, sizeof fix->title);
-    if (is_offered(x, fix->setting, fix->title)) return;
+/* Where the log has an option for the lever, that is the one to turn. */
+static void write_setting(const choice *made, const plim__lever_row *row, plim__lever lever, plim_fix *fix) {
+    char own[128];
+    write_text(row->setting, made->c, fix->setting, sizeof fix->setting);
+    if (!plim__own_option(lever, made->c->log, own, sizeof own)) return;
+    bool accumulates = lever == PLIM_LEVER_BATCH && plim__conditions_hold("train pytorch", made->c);
+    snprintf(fix->setting, sizeof fix->setting, "%s%s", own, accumulates ? ", with twice the accumulation steps" : "");
+}
+
+static void write_saving(const choice *made, const plim__lever_row *row, plim__lever lever, plim_fix *fix) {
+    const plim_explanation *x = made->x;
+    plim__weight weight = {.reaches = -1};
     fix->saving = estimate(row->saving, x);
     if (fix->saving.known) snprintf(fix->saving_note, sizeof fix->saving_note, "%s", saving_sentences[row->saving]);
-    fix->cost = row->cost;
+    if (plim__weigh(lever, made->c, &weight)) {
+        fix->saving = weight.saving;
+        memcpy(fix->saving_note, weight.note, sizeof fix->saving_note);
+    }
     fix->reaches = !fix->saving.known || !x->shortfall.known ? -1 : fix->saving.bytes >= x->shortfall.bytes;
-    x->fix_count++;
+    if (weight.reaches >= 0) fix->reaches = weight.reaches;
+    bool known = x->requested.known && x->capacity.known && x->allocated.known && fix->saving.known;
+    if (x->cause == PLIM_CAUSE_TOO_BIG && known && row->saving == PLIM_SAVING_HALF_TENSOR)
+        fix->reaches = x->requested.bytes - fix->saving.bytes + x->allocated.bytes <= x->capacity.bytes;
+}
+
+static void offer(choice *made, const plim__lever_row *row) {
+    plim_explanation *x = made->x;
+    plim_fix *fix = &x->fixes[x->fix_count];
+    plim__lever lever = row->lever;
+    bool device = x->cause == PLIM_CAUSE_FULL || x->cause == PLIM_CAUSE_FRAGMENTED || x->cause == PLIM_CAUSE_TOO_BIG;
+    if (lever == PLIM_LEVER_COUNT && device) lever = plim__lever_of_title(row->title);
+    if (!plim__lever_helps(lever, made->c)) return;
+    memset(fix, 0, sizeof *fix);
+    write_setting(made, row, lever, fix);
+    write_text(row->title, made->c, fix->title, sizeof fix->title);
+    if (!plim__settings_left(fix->setting, made->c->log)) return; /* it is so already */
+    if (is_offered(made, fix, lever)) return;
+    write_saving(made, row, lever, fix);
+    fix->cost = row->cost;
+    made->levers[x->fix_count++] = lever;
 }
 
 /* Where a row says so, the settings of the program at hand stand: three of them leave little to add. */
 enum { LEVERS = 3 };
 
-static void offer_program(plim_explanation *x, const plim__case *c, int most) {
-    const plim__program *program = plim__program_find(c);
+static void offer_program(choice *made, int most) {
+    const plim__program *program = plim__program_find(made->c);
     plim__lever_row row;
-    int stop = x->fix_count + LEVERS < most ? x->fix_count + LEVERS : most;
-    for (size_t n = 0; program && x->fix_count < stop && plim__program_lever(program, c, n, &row); n++)
-        offer(x, &row, c);
+    int stop = made->x->fix_count + LEVERS < most ? made->x->fix_count + LEVERS : most;
+    for (size_t n = 0; program && made->x->fix_count < stop && plim__program_lever(program, made->c, n, &row); n++)
+        offer(made, &row);
 }
 
-static void offer_rows(plim_explanation *x, plim_cause cause, const plim__case *c, int most) {
+static void offer_rows(choice *made, plim_cause cause, int most) {
+    const plim_explanation *x = made->x;
     for (size_t i = 0; i < plim__fix_row_count() && x->fix_count < most; i++) {
         const plim__fix_row *row = plim__fix_row_at(i);
-        if (row->cause != cause || !names(row->frameworks, x->framework) || !plim__conditions_hold(row->when, c))
+        if (row->cause != cause || !names(row->frameworks, x->framework) || !plim__conditions_hold(row->when, made->c))
             continue;
         if (row->setting)
-            offer(x, &(plim__lever_row){row->saving, row->cost, row->title, row->setting}, c);
+            offer(made, &(plim__lever_row){row->saving, row->cost, row->title, row->setting, PLIM_LEVER_COUNT});
         else
-            offer_program(x, c, most);
+            offer_program(made, most);
     }
 }
 
 /* What gives less than a quarter of the shortfall goes behind what may reach it; the rest keeps the table's order. */
 static bool is_behind(const plim_explanation *x, const plim_fix *fix) {
-    return fix->reaches == 0 && fix->saving.bytes < x->shortfall.bytes / 4;
+    if (fix->reaches != 0) return false;
+    return !x->shortfall.known || x->cause == PLIM_CAUSE_TOO_BIG || x->phase == PLIM_PHASE_LOADING ||
+           fix->saving.bytes < x->shortfall.bytes / 4;
 }
 
 static void rank(plim_explanation *x) {
@@ -268,20 +320,46 @@ static void rank(plim_explanation *x) {
     memcpy(x->fixes, sorted, (size_t)count * sizeof *sorted);
 }
 
-void plim__choose_fixes(plim_explanation *x, const plim__incident *incident) {
+/* A setting of the allocator closes holes, where the version has one; beside it stands what a full device needs: less that
+ * is live leaves larger holes, too. Where nearly all is live, the setting comes last. */
+static void offer_for_holes(choice *made) {
+    plim_explanation *x = made->x;
+    bool packed = plim__conditions_hold("full-live", made->c) && x->allocated.bytes > x->capacity.bytes / 100 * 95;
+    const plim__program *program = plim__program_find(made->c);
+    bool serves = program && program->usual == PLIM_ACTIVITY_SERVE; /* a server has settings of its own for this */
+    if (!packed && !serves) offer_rows(made, PLIM_CAUSE_FRAGMENTED, 1);
+    if (x->fix_count && x->fixes[0].saving.known == 0) x->fix_count = 0; /* no setting closes them */
+    offer_rows(made, PLIM_CAUSE_FULL, packed || serves ? PLIM_EXPLANATION_FIXES - 1 : PLIM_EXPLANATION_FIXES);
+    if (packed || serves) offer_rows(made, PLIM_CAUSE_FRAGMENTED, x->fix_count + 1);
+}
+
+/* A figure of its own counts where language models are spoken of: elsewhere a "7b" may be anything. */
+static double parameters_of(const plim__case *c) {
+    bool language = plim__conditions_hold("llm", c) || plim__conditions_hold("transformers", c);
+    return plim__parameters_read(c->log, !language);
+}
+
+void plim__choose_fixes(plim_explanation *x, const plim__reader *reader) {
+    const plim__incident *incident = &reader->incident;
+    plim__text log = {reader->begin, reader->end};
     plim__case c = {.x = x,
                     .facts = incident->facts.facts,
                     .context = &incident->context,
                     .tokens = incident->facts.tokens,
-                    .op = incident->facts.op};
-    bool crowded = x->cause == PLIM_CAUSE_FRAGMENTED && plim__conditions_hold("full-live", &c);
-    bool packed = crowded && x->allocated.bytes > x->capacity.bytes / 100 * 95; /* holes are the smaller trouble */
-    if (!packed) offer_rows(x, x->cause, &c, crowded ? 1 : PLIM_EXPLANATION_FIXES);
-    if (crowded && x->fix_count && x->fixes[0].cost)
-        x->fix_count = 0; /* no setting closes the holes: all is said below */
-    /* holes in a device that is nearly full: closing them is not all there is to do */
-    if (crowded) offer_rows(x, PLIM_CAUSE_FULL, &c, packed ? PLIM_EXPLANATION_FIXES - 1 : PLIM_EXPLANATION_FIXES);
-    if (packed) offer_rows(x, x->cause, &c, x->fix_count + 1);
+                    .op = incident->facts.op,
+                    .used = incident->facts.used,
+                    .log = log,
+                    .card = plim__cards_read(log).first_empty};
+    choice made = {.x = x, .c = &c};
+    bool holes = x->cause == PLIM_CAUSE_FRAGMENTED && strcmp(x->framework, "pytorch") == 0 &&
+                 plim__conditions_hold("pieces", &c);
+    c.parameters = parameters_of(&c);
+    char sentence[160];
+    if (plim__weights_sentence(&c, sentence, sizeof sentence)) plim__add_evidence(x, "%s", sentence);
+    if (holes)
+        offer_for_holes(&made);
+    else
+        offer_rows(&made, x->cause, PLIM_EXPLANATION_FIXES);
     rank(x);
 }
 

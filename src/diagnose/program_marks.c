@@ -26,12 +26,20 @@ static bool has_word(const char *list, const char *word, size_t length) {
     return false;
 }
 
+/* "fooocus" may be a word of somebody's sentence; paths, options and what has a sign in it is printed. */
+static bool is_plain(const char *word, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)word[i])) return false;
+    return true;
+}
+
 static bool add_marks(plim__marks *marks, size_t program, bool named) {
     const plim__program *row = plim__program_at(program);
     const char *list = named ? row->names : row->marks;
     for (const char *at = list ? list : ""; *at;) {
         size_t length = strcspn(at, " ");
-        bool known = named && has_word(row->marks, at, length); /* printed and named alike: as strong as a mark */
+        bool plain = has_word(row->names, at, length) && is_plain(at, length);
+        bool known = named ? !plain && has_word(row->marks, at, length) : plain; /* added with the other list */
         if (!known && !add_mark(marks, at, length, program, named, '/')) return false;
         if (memchr(at, '/', length) && !add_mark(marks, at, length, program, named, '\\')) return false;
         at += length + (at[length] == ' ');
@@ -76,6 +84,11 @@ void plim__marks_found(const plim__marks *marks, size_t index, plim__program_set
     }
     bool begins = start == before.at || !strchr("-_", start[-1]);
     bool ends = after.at >= after.end || !isalpha((unsigned char)*after.at);
-    uint64_t *set = is_listed(after) ? found->listed : found->named;
-    if (whole && begins && ends) set[mark->program / 64] |= bit;
+    bool listed = is_listed(after);
+    bool card = plim__has(after, 8, " memory") || plim__has(after, 6, " card") || plim__has(after, 5, " ram");
+    if (card && strcmp(text, "video") == 0) return; /* what a card has */
+    if (!whole || !begins || !ends) return;
+    (listed ? found->listed : found->named)[mark->program / 64] |= bit;
+    uint8_t *mentions = &found->mentions[mark->program];
+    if (!listed && *mentions < UINT8_MAX) ++*mentions;
 }

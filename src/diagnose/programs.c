@@ -1,6 +1,8 @@
 /* Which levers of a program are tried, and in which order. */
 #include "diagnose/programs.h"
 
+#include "diagnose/weigh.h"
+
 #include <string.h>
 
 static const struct {
@@ -18,30 +20,36 @@ static const struct {
 static const char *order_of(plim__activity activity) {
     switch (activity) {
     case PLIM_ACTIVITY_TRAIN:
-        return "batch checkpoint own quantize length input precision kernels optimizer adapters offload more shard "
+        return "batch checkpoint own quantize input length precision kernels optimizer adapters offload more shard "
                "cache model release";
     case PLIM_ACTIVITY_INFER: return "own tiles offload more input quantize length precision fewer model shard release";
     case PLIM_ACTIVITY_SERVE: return "cache length fewer graphs quantize shard offload model";
     case PLIM_ACTIVITY_START: return "shard quantize offload model cache";
-    case PLIM_ACTIVITY_LOAD: return "quantize precision offload more shard model own release cache";
+    case PLIM_ACTIVITY_TRIAL: return "fewer input length graphs quantize shard cache model";
+    case PLIM_ACTIVITY_LOAD: return "quantize offload more shard precision model own release cache";
     case PLIM_ACTIVITY_UPDATE: return "optimizer offload shard adapters batch";
-    case PLIM_ACTIVITY_EVAL: return "eval input fewer precision";
-    case PLIM_ACTIVITY_HOST: return "host";
+    case PLIM_ACTIVITY_EVAL: return "eval eval-more fewer input precision model";
+    case PLIM_ACTIVITY_HOST: return "heap host host-more";
     case PLIM_ACTIVITY_BIG: return "kernels tiles own input length fewer batch precision offload more";
     case PLIM_ACTIVITY_COUNT: break;
     }
     return "";
 }
 
-size_t plim__program_count(void) {
-    return plim__programs_train_count + plim__programs_use_count + plim__programs_general_count;
+/* What other programs stand on, and kinds of data, are mentioned often and count less. */
+static size_t particular_count(void) {
+    return plim__programs_train_count + plim__programs_use_count + plim__programs_more_count;
 }
+
+size_t plim__program_count(void) { return particular_count() + plim__programs_general_count; }
 
 const plim__program *plim__program_at(size_t index) {
     if (index < plim__programs_train_count) return &plim__programs_train[index];
     index -= plim__programs_train_count;
     if (index < plim__programs_use_count) return &plim__programs_use[index];
-    return &plim__programs_general[index - plim__programs_use_count];
+    index -= plim__programs_use_count;
+    if (index < plim__programs_more_count) return &plim__programs_more[index];
+    return &plim__programs_general[index - plim__programs_more_count];
 }
 
 const char *plim__lever_title(plim__lever lever) { return levers[lever].title; }
@@ -68,10 +76,29 @@ bool plim__program_is_valid(const plim__program *program) {
     return program->name && (program->marks || program->names) && program->usual <= PLIM_ACTIVITY_SERVE;
 }
 
+static bool is_use(plim__activity activity) {
+    return activity == PLIM_ACTIVITY_INFER || activity == PLIM_ACTIVITY_EVAL;
+}
+
+/* A trainer's setting for the size of its input is that of training, where it has others for use; where it is that
+ * of images, images must be spoken of. */
+static bool is_elsewhere(const plim__program *program, plim__lever lever, plim__activity activity,
+                         const plim__case *c) {
+    if (lever != PLIM_LEVER_INPUT) return false;
+    if (program->images) return !plim__context_has(c->context, PLIM_CONTEXT_VISION);
+    if (program->usual != PLIM_ACTIVITY_TRAIN || !is_use(activity)) return false;
+    return plim__program_setting(program, PLIM_LEVER_EVAL) || plim__program_setting(program, PLIM_LEVER_TILES) ||
+           plim__program_setting(program, PLIM_LEVER_FEWER);
+}
+
 /* The traceback says what it was doing; without one, what is told, and then what the program is for. */
 static plim__activity activity_of(const plim__program *program, const plim__case *c) {
     if (c->x->cause == PLIM_CAUSE_HOST_MEMORY || c->x->cause == PLIM_CAUSE_LIMIT) return PLIM_ACTIVITY_HOST;
-    if (c->x->cause == PLIM_CAUSE_TOO_BIG && !plim__conditions_hold("load", c)) return PLIM_ACTIVITY_BIG;
+    bool serves = program->usual == PLIM_ACTIVITY_SERVE;
+    if (c->x->cause == PLIM_CAUSE_TOO_BIG && !plim__conditions_hold("load", c))
+        return serves ? PLIM_ACTIVITY_TRIAL : PLIM_ACTIVITY_BIG;
+    if (serves && plim__weights_exceed(c)) return PLIM_ACTIVITY_START;
+    if (serves && plim__context_has(c->context, PLIM_CONTEXT_TRIAL)) return PLIM_ACTIVITY_TRIAL;
     bool uses = program->usual != PLIM_ACTIVITY_TRAIN;
     plim__activity loads = program->usual == PLIM_ACTIVITY_SERVE ? PLIM_ACTIVITY_START : PLIM_ACTIVITY_LOAD;
     switch (c->context->phase) {
@@ -94,6 +121,11 @@ static plim__activity activity_of(const plim__program *program, const plim__case
 
 /* A server does not go backwards: what calls it does. */
 static bool may_be(const plim__program *program, const plim__case *c) {
+    /* settings of one framework are no other's */
+    const char *speaks = c->x->framework, *built = program->framework ? program->framework : "pytorch";
+    bool told = strcmp(speaks, "tensorflow") == 0 || strcmp(speaks, "jax") == 0 || strcmp(speaks, "pytorch") == 0;
+    bool known = strcmp(built, "tensorflow") == 0 || strcmp(built, "jax") == 0 || strcmp(built, "pytorch") == 0;
+    if (told && known && strcmp(speaks, built) != 0) return false;
     bool trains = c->context->phase == PLIM_PHASE_BACKWARD || c->context->phase == PLIM_PHASE_OPTIMIZER;
     return !trains || plim__program_setting(program, PLIM_LEVER_BATCH);
 }
@@ -106,9 +138,17 @@ void plim__program_note(plim__program_set *set, const char *name) {
 const plim__program *plim__program_find(const plim__case *c) {
     const plim__program_set *found = &c->context->programs;
     const uint64_t *sets[] = {found->printed, found->named, found->listed};
-    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
-        for (size_t i = 0; i < plim__program_count(); i++)
-            if (sets[s][i / 64] >> i % 64 & 1 && may_be(plim__program_at(i), c)) return plim__program_at(i);
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
+        const plim__program *best = NULL;
+        unsigned most = 0;
+        for (size_t i = 0; i < plim__program_count(); i++) {
+            bool is_there = sets[s][i / 64] >> i % 64 & 1;
+            unsigned mentions = sets[s] == found->named && i < particular_count() ? found->mentions[i] : 1;
+            if (!is_there || mentions <= most || !may_be(plim__program_at(i), c)) continue;
+            best = plim__program_at(i), most = mentions;
+        }
+        if (best) return best;
+    }
     return NULL;
 }
 
@@ -120,11 +160,11 @@ bool plim__program_lever(const plim__program *program, const plim__case *c, size
         plim__lever lever = lever_of(at, length);
         at += length + (at[length] == ' ');
         if (lever == PLIM_LEVER_COUNT || !plim__program_setting(program, lever) ||
-            !plim__conditions_hold(levers[lever].when, c))
+            !plim__conditions_hold(levers[lever].when, c) || is_elsewhere(program, lever, activity, c))
             continue;
         if (n--) continue;
         *row = (plim__lever_row){levers[lever].saving, levers[lever].cost, levers[lever].title,
-                                 plim__program_setting(program, lever)};
+                                 plim__program_setting(program, lever), lever};
         return true;
     }
     return false;

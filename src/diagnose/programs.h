@@ -20,12 +20,13 @@
     X(BATCH, "batch", "batch>1", HALF_REQUEST, 1, "Use a smaller batch, and accumulate more of them")                  \
     X(FEWER, "fewer", "", UNKNOWN, 1, "Take fewer at a time")                                                          \
     X(EVAL, "eval", "", UNKNOWN, 0, "Keep less in evaluation")                                                         \
+    X(EVAL_MORE, "eval-more", "", UNKNOWN, 0, "Keep numbers of each batch instead of its outputs")                     \
     X(LENGTH, "length", "!short", UNKNOWN, 1, "Use shorter sequences")                                                 \
     X(INPUT, "input", "!input-tried", UNKNOWN, 1, "Use a smaller input")                                               \
     X(TILES, "tiles", "", UNKNOWN, 0, "Work on it in tiles or pieces")                                                 \
     X(CHECKPOINT, "checkpoint", "!checkpointed", UNKNOWN, 1, "Recompute activations in the backward pass")             \
     X(KERNELS, "kernels", "", UNKNOWN, 0, "Use attention and a loss that never build the whole matrix")                \
-    X(PRECISION, "precision", "!half", HALF_LIVE, 1, "Keep it in 16 bits")                                             \
+    X(PRECISION, "precision", "!half !quantized", HALF_LIVE, 1, "Keep it in 16 bits")                                  \
     X(QUANTIZE, "quantize", "!quantized", UNKNOWN, 1, "Load the weights in fewer bits")                                \
     X(ADAPTERS, "adapters", "!lora", UNKNOWN, 2, "Train adapters instead of all weights")                              \
     X(OPTIMIZER, "optimizer", "!opt8", UNKNOWN, 1, "Use an optimizer with little state")                               \
@@ -37,7 +38,9 @@
     X(MODEL, "model", "", UNKNOWN, 1, "Use a smaller model")                                                           \
     X(RELEASE, "release", "", UNKNOWN, 0, "Release what earlier work left on the device")                              \
     X(OWN, "own", "", UNKNOWN, 0, "Use the program's own setting for small cards")                                     \
-    X(HOST, "host", "", UNKNOWN, 0, "Hold less in host memory")
+    X(HEAP, "heap", "", UNKNOWN, 0, "Raise the heap's limit")                                                          \
+    X(HOST, "host", "", UNKNOWN, 0, "Hold less in host memory")                                                        \
+    X(HOST_MORE, "host-more", "", UNKNOWN, 1, "Keep less of it at all")
 
 typedef enum plim__lever {
 #define PLIM_LEVER_ENUM(name, word, when, saving, cost, title) PLIM_LEVER_##name,
@@ -52,6 +55,7 @@ typedef enum plim__activity {
     PLIM_ACTIVITY_INFER,
     PLIM_ACTIVITY_SERVE,
     PLIM_ACTIVITY_START, /* a server loads its weights */
+    PLIM_ACTIVITY_TRIAL, /* a server tries its largest batch */
     PLIM_ACTIVITY_LOAD,
     PLIM_ACTIVITY_UPDATE,
     PLIM_ACTIVITY_EVAL,
@@ -67,7 +71,9 @@ typedef struct plim__program {
     const char *marks; /* what it prints: its paths, commands and options; "/" stands for "\" too */
     const char *names; /* how people call it; weaker than any mark */
     plim__activity usual;
-    const char *order; /* of its usual activity, in the levers' words; NULL: as for all */
+    const char *framework; /* what it is built on; NULL: PyTorch */
+    bool images;           /* its setting for the input is that of images, where it has them */
+    const char *order;     /* of its usual activity, in the levers' words; NULL: as for all */
     struct {
         plim__lever lever;
         const char *setting; /* NULL behind the last */
@@ -77,9 +83,11 @@ typedef struct plim__program {
 /* The program's setting for a lever, NULL where it has none. */
 const char *plim__program_setting(const plim__program *program, plim__lever lever);
 
-/* The tables, the particular before the general: programs_train.c, programs_use.c. */
-extern const plim__program plim__programs_train[], plim__programs_use[], plim__programs_general[];
-extern const size_t plim__programs_train_count, plim__programs_use_count, plim__programs_general_count;
+/* The tables, the particular before the general: programs_train.c, programs_use.c, programs_more.c. */
+extern const plim__program plim__programs_train[], plim__programs_use[], plim__programs_more[],
+    plim__programs_general[];
+extern const size_t plim__programs_train_count, plim__programs_use_count, plim__programs_more_count,
+    plim__programs_general_count;
 size_t plim__program_count(void);
 const plim__program *plim__program_at(size_t index);
 
@@ -94,6 +102,7 @@ typedef struct plim__lever_row {
     plim__saving saving;
     int cost;
     const char *title, *setting;
+    plim__lever lever; /* what it acts on; PLIM_LEVER_COUNT for nothing of the list */
 } plim__lever_row;
 bool plim__program_lever(const plim__program *program, const plim__case *c, size_t n, plim__lever_row *row);
 

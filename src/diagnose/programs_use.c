@@ -14,8 +14,9 @@ const plim__program plim__programs_use[] = {
              "comfyui/ comfy/ comfyui_ comfy_extras/ custom_nodes/ ksampler comfyui-manager prompt_worker "
              "model_management.py unloadingallloadedmodels exceptionduringprocessing",
              "comfyui comfy"),
-     INFER, .order = "offload more input quantize tiles",
-     .levers = {L(OFFLOAD, "python main.py --lowvram (--reserve-vram 1.0 where the desktop shares the card)"),
+     INFER, .order = "offload more input own quantize tiles",
+     .levers = {L(OWN, "python main.py --reserve-vram 2.0: room for what is computed beside the model"),
+                L(OFFLOAD, "python main.py --lowvram (--reserve-vram 1.0 where the desktop shares the card)"),
                 L(OFFLOAD_MORE, "python main.py --novram --cpu-vae; --disable-smart-memory"),
                 L(TILES, "the node VAE Decode (Tiled) in place of VAE Decode"),
                 L(INPUT, "a smaller latent or fewer frames, batch_size 1; the node VAE Decode (Tiled)"),
@@ -74,8 +75,10 @@ const plim__program plim__programs_use[] = {
                 L(BATCH, "--train_batch_size 1, gradient checkpointing, fewer frames; the LoRA script")}},
     {PROGRAM(
          "Real-ESRGAN and other upscalers",
-         "realesrgan real-esrgan esrgan/ basicsr/ swinir gfpgan/ codeformer/ upscayl --tile tile_process --outscale",
-         "esrgan real-esrgan swinir gfpgan codeformer upscayl super-resolution"),
+         "realesrgan real-esrgan esrgan/ basicsr/ swinir gfpgan/ codeformer/ upscayl --tile tile_process --outscale "
+         "video-enhancer upscaletorch rve-backend",
+         "esrgan real-esrgan swinir gfpgan codeformer upscayl super-resolution upscale upscaling upscaler "
+         "superresolution"),
      INFER, .order = "tiles input precision",
      .levers = {L(TILES, "--tile 256 (128 if that is not enough); in other programs the setting of that name"),
                 L(INPUT, "a smaller image or --outscale 2; one image at a time"), L(PRECISION, "without --fp32"),
@@ -91,12 +94,13 @@ const plim__program plim__programs_use[] = {
                 L(BATCH, "one image a step; freeze the image encoder and keep its embeddings")}},
     {PROGRAM("Gaussian splatting",
              "gaussian-splatting gaussian_splatting gaussian_model.py gaussian_renderer diff_gaussian_rasterization "
-             "rasterize_gaussians gsplat/ splatfacto densify_and_prune simple-knn simple_knn",
-             "gaussian-splatting gsplat 3dgs splatfacto"),
+             "rasterize_gaussians gsplat/ splatfacto densify_and_prune simple-knn simple_knn gaussiansplat "
+             "numberofpointsatinitialisation mip-splatting deformable-3d-gaussians",
+             "gaussian-splatting gsplat 3dgs splatfacto splatting splat splats gaussians hypernerf"),
      TRAIN, .order = "own input offload",
      .levers = {L(OWN, "fewer Gaussians: --densify_grad_threshold 0.0004 --densify_until_iter 10000 (gsplat: a cap on "
                        "their number, cap_max)"),
-                L(INPUT, "-r 2 (or 4); fewer views"),
+                L(INPUT, "--data_device cpu, -r 2 (or 4); fewer views"),
                 L(OFFLOAD, "--data_device cpu (nerfstudio: --pipeline.datamanager.cache-images cpu)"),
                 L(FEWER, "-r 2 (or 4); fewer Gaussians in the file")}},
     {PROGRAM("nerfstudio", "nerfstudio/ ns-train nerfacto", "nerfstudio nerfacto"), TRAIN, .order = "batch input own",
@@ -115,13 +119,13 @@ const plim__program plim__programs_use[] = {
                 L(OWN, "images in host memory (no --preload); a smaller aabb_scale or hash table"),
                 L(FEWER, "--chunk 4096, --render_factor 4"), L(EVAL, "--chunk 4096, --render_factor 4")}},
     {PROGRAM("COLMAP", "colmap patch_match_stereo feature_extractor siftextraction", "colmap"), INFER,
-     .order = "input own",
+     .framework = "cuda", .order = "input own",
      .levers = {L(INPUT, "--SiftExtraction.max_image_size 1600, --PatchMatchStereo.max_image_size 1600"),
                 L(OWN, "--SiftMatching.max_num_matches 16384, --PatchMatchStereo.cache_size 16"),
                 L(HOST, "--StereoFusion.cache_size 16 --StereoFusion.max_image_size 1600, fewer threads "
                         "(--SiftExtraction.num_threads 2)")}},
     {PROGRAM("EasyOCR and PaddleOCR", "easyocr paddleocr ppocr/ tools/infer/predict_", "easyocr paddleocr ppocr"),
-     INFER, .order = "input fewer own",
+     INFER, .framework = "cuda", .order = "input fewer own",
      .levers = {L(INPUT, "canvas_size=1280 (EasyOCR), det_limit_side_len=960 (PaddleOCR)"),
                 L(FEWER, "batch_size=1, rec_batch_num=1; one image at a time"),
                 L(OWN, "FLAGS_fraction_of_gpu_memory_to_use=0.5, gpu_mem=2000"),
@@ -135,7 +139,7 @@ const plim__program plim__programs_use[] = {
     /* --- proteins ----------------------------------------------------------------------------------------------- */
     {PROGRAM("AlphaFold, ColabFold", "alphafold/ run_alphafold colabfold alphafold_ alphafold3",
              "alphafold colabfold alphafold2"),
-     INFER, .order = "own input fewer",
+     INFER, .framework = "jax", .order = "own input fewer",
      .levers = {L(OWN, "TF_FORCE_UNIFIED_MEMORY=1 XLA_PYTHON_CLIENT_MEM_FRACTION=4.0: it spills into host memory"),
                 L(INPUT, "a shorter sequence: overlapping parts, or one chain at a time"),
                 L(FEWER, "fewer recycles, --max-seq 256 --max-extra-seq 512; a card with more memory")}},
@@ -156,12 +160,11 @@ const plim__program plim__programs_use[] = {
              "whisper_ "
              "whisper-ctranslate2",
              "whisper whisperx faster-whisper"),
-     INFER, .order = "model quantize fewer precision",
+     INFER, .order = "model quantize fewer",
      .levers = {L(MODEL, "--model small (or medium, turbo) instead of large"),
                 L(QUANTIZE, "faster-whisper with compute_type='int8' (whisperX: --compute_type int8)"),
                 L(FEWER,
                   "--batch_size 4 (whisperX), --beam_size 1; shorter pieces; one file at a time in a fresh process"),
-                L(PRECISION, "fp16=True"),
                 L(BATCH, "per_device_train_batch_size={half_batch}, gradient_accumulation_steps doubled"),
                 L(CHECKPOINT, "gradient_checkpointing=True, model.config.use_cache = False"),
                 L(ADAPTERS, "LoRA over an 8-bit model (peft)"),
@@ -195,14 +198,17 @@ const plim__program plim__programs_use[] = {
                 L(QUANTIZE, "--quantization fp8 (or awq), --kv-cache-dtype fp8_e5m2"), L(SHARD, "--tp 2"),
                 L(MODEL, "a smaller model")}},
     {PROGRAM("vLLM",
-             "vllm/ vllm. [core.py: enginecore gpu_model_runner llm_engine.py --gpu-memory-utilization "
+             "vllm/ vllm. [core.py: enginecore_ (enginecore vllmworkerprocess gpu_model_runner llm_engine.py "
+             "--gpu-memory-utilization "
              "gpu_memory_utilization --max-model-len vllmserve",
              "vllm"),
-     SERVE, .order = "cache length fewer graphs quantize shard model",
+     SERVE, .images = true, .order = "cache length fewer graphs quantize shard model",
      .levers = {L(CACHE,
                   "--gpu-memory-utilization {lower} (gpu_memory_utilization={lower}): more is left to what it does "
                   "not plan"),
                 L(LENGTH, "--max-model-len 4096"), L(FEWER, "--max-num-seqs 16 --max-num-batched-tokens 2048"),
+                L(INPUT, "--limit-mm-per-prompt '{\"image\": 1, \"video\": 0}', --mm-processor-kwargs "
+                         "'{\"max_pixels\": 1003520}'"),
                 L(GRAPHS, "--enforce-eager"), L(QUANTIZE, "--quantization awq (or gptq, fp8) with such weights"),
                 L(SHARD, "--tensor-parallel-size 2, or more"), L(OFFLOAD, "--cpu-offload-gb 8"),
                 L(MODEL, "a model with fewer parameters"),
@@ -222,7 +228,7 @@ const plim__program plim__programs_use[] = {
                 L(HOST, "--workers 1 while converting; --load_by_shard; more memory or swap for the build")}},
     {PROGRAM("Triton Inference Server", "tritonserver triton-inference-server model_repository config.pbtxt triton_",
              "tritonserver"),
-     SERVE, .order = "fewer cache precision",
+     SERVE, .framework = "cuda", .order = "fewer cache precision",
      .levers = {L(FEWER, "instance_group [{ count: 1 }] and a smaller max_batch_size in config.pbtxt"),
                 L(CACHE,
                   "for TensorFlow --backend-config=tensorflow,gpu-memory-fraction=0.4; for ONNX gpu_mem_limit and "
@@ -239,21 +245,24 @@ const plim__program plim__programs_use[] = {
                 L(MODEL, "7B instead of 13B, or fewer bits"),
                 L(BATCH, "micro batch size 1, a shorter cutoff length, rank 8, the model in 4 bits")}},
     {PROGRAM("KoboldAI and koboldcpp", "koboldcpp koboldai kobold-", "koboldcpp koboldai kobold"), INFER,
-     .order = "offload length quantize",
+     .framework = "llama.cpp", .order = "offload length quantize",
      .levers = {L(OFFLOAD, "fewer --gpulayers (KoboldAI: fewer layers on the GPU's slider)"),
                 L(LENGTH, "--contextsize 4096; --quantkv 1 with --flashattention"), L(QUANTIZE, "a Q4_K_M file"),
                 L(MODEL, "a model with fewer parameters")}},
-    {PROGRAM("LM Studio", "lmstudio lm-studio .lmstudio", "lmstudio"), INFER, .order = "offload length quantize",
+    {PROGRAM("LM Studio", "lmstudio lm-studio .lmstudio", "lmstudio"), INFER, .framework = "llama.cpp",
+     .order = "offload length quantize",
      .levers = {L(OFFLOAD, "a lower GPU Offload on the model's load page"),
                 L(LENGTH, "a Context Length of 4096; K and V cache in Q8_0 with Flash Attention"),
                 L(QUANTIZE, "a Q4_K_M file, or a model with fewer parameters"),
                 L(MODEL, "a model with fewer parameters"),
                 L(HOST, "a smaller file: it must fit into memory; Try mmap on, Keep Model in Memory off")}},
-    {PROGRAM("llama-cpp-python", "llama_cpp/ llama_cpp. from_llama_cpp n_gpu_layers= privategpt localgpt",
+    {PROGRAM("llama-cpp-python",
+             "llama_cpp/ llama_cpp. from_llama_cpp n_gpu_layers= llm=llamacpp( llamacpp( privategpt localgpt",
              "llama-cpp-python privategpt localgpt"),
-     INFER, .order = "offload length quantize",
-     .levers = {L(OFFLOAD, "n_gpu_layers=20 (lower until it fits)"), L(LENGTH, "n_ctx=2048, n_batch=256"),
-                L(QUANTIZE, "a Q4_K_M file"), L(MODEL, "a model with fewer parameters"),
+     INFER, .framework = "llama.cpp", .order = "offload length quantize",
+     .levers = {L(OFFLOAD, "n_gpu_layers=20 (lower until it fits)"),
+                L(LENGTH, "n_ctx=2048, n_batch=256 (n_ubatch=256)"), L(QUANTIZE, "a Q4_K_M file"),
+                L(MODEL, "a model with fewer parameters"),
                 L(HOST, "a smaller file; use_mmap=True, use_mlock=False; n_ctx=2048")}},
     {PROGRAM("FastChat", "fastchat/ fastchat. --max-gpu-memory", "fastchat vicuna"), INFER,
      .order = "quantize shard offload",
@@ -266,15 +275,22 @@ const plim__program plim__programs_use[] = {
 
     /* --- learning without networks --------------------------------------------------------------------------------- */
     {PROGRAM("BERTopic and UMAP", "bertopic umap/ umap_ hdbscan/", "bertopic umap hdbscan"), INFER,
-     .order = "own fewer",
+     .framework = "python", .order = "own fewer",
      .levers = {L(OWN, "low_memory=True, calculate_probabilities=False, CountVectorizer(min_df=10)"),
                 L(FEWER, "embeddings made before, in batches: model.encode(docs, batch_size=32)"),
                 L(HOST, "low_memory=True, calculate_probabilities=False, CountVectorizer(min_df=10); fit on a sample, "
                         "transform the rest")}},
-    {PROGRAM("scikit-learn", "sklearn/ sklearn.", "scikit-learn sklearn"), INFER,
+    {PROGRAM("scikit-learn", "sklearn/ sklearn.", "scikit-learn sklearn"), INFER, .framework = "python",
      .levers = {L(HOST, "partial_fit (SGDClassifier, MiniBatchKMeans, IncrementalPCA) on blocks; sparse input without "
                         ".toarray(); n_jobs=1; float32")}},
-    {PROGRAM("Scanpy, Seurat", "scanpy/ scanpy. anndata/ seurat", "scanpy seurat anndata"), INFER,
+    {PROGRAM("Seurat", "seurat findintegrationanchors integratedata integratelayers sctransform findvariablefeatures",
+             "seurat"),
+     INFER, .framework = "r",
+     .levers = {L(HOST, "reduction = 'rpca' (RPCAIntegration, HarmonyIntegration) instead of CCA; reference = 1 in "
+                        "FindIntegrationAnchors; SCTransform(conserve.memory = TRUE)"),
+                L(HOST_MORE, "rm() of what is done, gc(); DietSeurat(); fewer features.to.integrate; SketchData() or "
+                             "BPCells for very many cells")}},
+    {PROGRAM("Scanpy", "scanpy/ scanpy. anndata/", "scanpy anndata"), INFER, .framework = "python",
      .levers = {L(HOST,
                   "keep the matrix sparse; anndata.read_h5ad(path, backed='r'); a subset of highly variable genes; "
                   "fewer cells at a time")}},
@@ -297,7 +313,8 @@ const plim__program plim__programs_general[] = {
     {PROGRAM(
          "Hugging Face Trainer",
          "transformers/trainer.py transformers/trainer_seq2seq trainingarguments trl/ sfttrainer run_clm.py run_mlm.py "
-         "run_glue.py run_qa.py run_summarization run_translation per_device_train_batch_size",
+         "run_glue.py run_qa.py run_summarization run_translation per_device_train_batch_size seq2seqtrainer "
+         "nested_concat preds_host compute_metrics evaluation_strategy",
          NULL),
      TRAIN, .order = "batch checkpoint length precision optimizer adapters shard",
      .levers = {L(BATCH, "per_device_train_batch_size={half_batch}, gradient_accumulation_steps doubled"),
@@ -308,15 +325,17 @@ const plim__program plim__programs_general[] = {
                 L(ADAPTERS, "peft.get_peft_model(model, LoraConfig(...)); the base in 4 bits: BitsAndBytesConfig"
                             "(load_in_4bit=True)"),
                 L(SHARD, "deepspeed='ds_config.json' with stage 3, or fsdp='full_shard'"),
-                L(EVAL,
-                  "per_device_eval_batch_size=1, eval_accumulation_steps=8, preprocess_logits_for_metrics that keeps "
-                  "the argmax")}},
+                L(EVAL, "eval_accumulation_steps=8 (predictions go to the host), per_device_eval_batch_size=1"),
+                L(EVAL_MORE, "preprocess_logits_for_metrics that keeps the argmax (batch_eval_metrics=True), or "
+                             "prediction_loss_only=True"),
+                L(HOST, "preprocess_logits_for_metrics that keeps the argmax, a part of the data in evaluation; "
+                        "dataloader_num_workers=0, data sets that are mapped (datasets) or streamed")}},
     {PROGRAM("timm", "timm/ timm. pytorch-image-models", "pytorch-image-models timm"), TRAIN,
      .order = "batch precision checkpoint input",
      .levers = {L(BATCH, "-b {half_batch} --grad-accum-steps 2"), L(PRECISION, "--amp"),
                 L(CHECKPOINT, "--grad-checkpointing (model.set_grad_checkpointing())"), L(INPUT, "--img-size 192"),
                 L(EVAL, "-vb 16 (a validation batch of its own)")}},
-    {PROGRAM("fastai", "fastai/ fastai2/ lr_find unet_learner vision_learner cnn_learner", "fastai"), TRAIN,
+    {PROGRAM("fastai", "fastai/ fastai2/ learn.lr_find unet_learner vision_learner cnn_learner", "fastai"), TRAIN,
      .order = "batch precision input model release",
      .levers = {L(BATCH, "bs={half_batch} in the DataLoaders; GradientAccumulation(n_acc=64)"),
                 L(PRECISION, "learn.to_fp16()"), L(INPUT, "Resize(224) or a smaller size="),
@@ -350,6 +369,33 @@ const plim__program plim__programs_general[] = {
                 L(ADAPTERS, "LoRA instead of the whole UNet or transformer")}},
 
     /* --- no program, but the kind of data: nameless scripts ------------------------------------------------------- */
+    {PROGRAM("a model of pictures and words",
+             "qwen2vl qwen2_vl qwen2_5_vl qwen3_vl qwen2-vl qwen2.5-vl qwen3-vl internvl minicpm-v minicpmv "
+             "max_pixels deepseek_vl cogvlm web_demo_mm",
+             "qwen-vl llava-onevision idefics paligemma molmo phi-3-vision glm-4v"),
+     INFER, .order = "input kernels quantize fewer length",
+     .levers = {L(INPUT,
+                  "fewer pixels: AutoProcessor.from_pretrained(..., max_pixels=512*28*28) or \"max_pixels\" in the "
+                  "message (Qwen-VL), max_num=6 (InternVL); smaller or fewer images and frames"),
+                L(KERNELS, "attn_implementation='flash_attention_2' in from_pretrained"),
+                L(QUANTIZE, "an AWQ or GPTQ version, or BitsAndBytesConfig(load_in_4bit=True)"),
+                L(FEWER, "one image at a time; max_new_tokens=256"),
+                L(BATCH, "per_device_train_batch_size=1 with accumulation, and fewer pixels (max_pixels)"),
+                L(CHECKPOINT, "gradient_checkpointing=True, for the vision tower too"),
+                L(ADAPTERS, "LoRA with the vision tower frozen"), L(LENGTH, "shorter prompts; max_new_tokens=256")}},
+    {PROGRAM("a model of graphs", "ogbn_ ogbn- nodeproppred adjacencymatrix adjencymatrix",
+             "gcn gnn graphsage graphs adjacency lightgcn"),
+     TRAIN, .order = "batch input precision",
+     .levers = {L(BATCH, "samples of the graph instead of the whole: NeighborLoader(data, num_neighbors=[10, 10], "
+                         "batch_size=512), ClusterLoader; some graphs at a time"),
+                L(INPUT,
+                  "fewer layers and hidden channels; edge_index or a sparse tensor instead of a dense N x N matrix"),
+                L(PRECISION, "torch.autocast('{device}')"),
+                L(FEWER, "layer by layer over a NeighborLoader, under torch.no_grad()"),
+                L(EVAL, "layer by layer over a NeighborLoader, under torch.no_grad()"),
+                L(HOST, "a sparse matrix (scipy.sparse.csr_matrix, torch.sparse) instead of a dense N x N one; no "
+                        ".todense(), .toarray()"),
+                L(HOST_MORE, "parts of the graph or some graphs at a time, made as they are needed")}},
     {PROGRAM("a model of proteins", NULL, "protein proteins residues multimer amino"), INFER,
      .order = "tiles input precision",
      .levers = {L(TILES, "work in chunks (a chunk size of 64 or 32 where the program has one)"),
@@ -357,7 +403,7 @@ const plim__program plim__programs_general[] = {
                 L(PRECISION, "bf16 or fp16"),
                 L(BATCH, "batch {half_batch}, with shorter sequences or crops together")}},
     {PROGRAM("a model of video", NULL,
-             "video videos frames video_length num_frames num_segments clip_len --fps --video video_path clips"),
+             "video videos video_length num_frames num_segments clip_len --fps --video video_path clips"),
      INFER, .order = "tiles input precision model",
      .levers = {L(TILES, "{at}fewer frames at a time: parts of the video one after another, results moved to the host"),
                 L(INPUT, "{at}a lower resolution, or every second frame"),
@@ -366,9 +412,11 @@ const plim__program plim__programs_general[] = {
                 L(CHECKPOINT, "{at}torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"),
                 L(MODEL, "a smaller model of the family")}},
     {PROGRAM("a model of sound", NULL,
-             "audio speech wav mp3 waveform spectrogram vocoder tts asr music song wav2vec2 hubert"),
+             "audio audios speech voice voices voice-cloning vocode synthesize wav mp3 waveform spectrogram vocoder "
+             "tts asr music song wav2vec2 hubert "
+             "cosyvoice f5-tts audioldm audioldm2"),
      INFER, .order = "tiles precision fewer model",
-     .levers = {L(TILES, "{at}shorter pieces of sound, one after another"),
+     .levers = {L(TILES, "{at}shorter pieces of sound or text, one after another, put together on the host"),
                 L(PRECISION, "torch.autocast('{device}', dtype=torch.float16), or model.half()"),
                 L(FEWER, "one recording or sentence at a time"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),

@@ -254,6 +254,8 @@ static void parse_killed_word(plim__reader *reader, const char *start, const cha
 static void report_code_137(plim__reader *reader, const char *start, const char *end) {
     plim__text line = plim__line_at(reader, start);
     if (reader->oom_denied || plim__is_supposed(line, start) || plim__explains(reader, end)) return;
+    if (plim__has(line, 12, "what ") && plim__has((plim__text){end, line.end}, 4, "?"))
+        return; /* what the code means */
     plim__event event = host_event(reader, "kernel", PLIM_WEAK, start);
     event.facts |= PLIM_FACT_KILLED | PLIM_FACT_POSSIBLE;
     plim__report(reader, &event, end);
@@ -475,8 +477,9 @@ static void parse_bad_alloc(plim__reader *reader, const char *start, const char 
     /* Thrust and RMM throw it for every CUDA error; only one of them is about memory */
     if (plim__has(after, 300, "CUDA error") || plim__has(after, 300, "cudaError") || plim__has(after, 300, "RMM")) {
         if (plim__has(after, 300, "IllegalAddress") || plim__has(after, 300, "illegal memory access")) return;
+        bool cut = plim__has(after, 300, "rmm/") && !plim__has(after, 300, "cudaError"); /* its reason is not pasted */
         if (!plim__has(after, 400, "out of memory") && !plim__has(after, 400, "MemoryAllocation") &&
-            !plim__has(after, 400, "out_of_memory") && !plim__has(after, 400, "pool size exceeded"))
+            !plim__has(after, 400, "out_of_memory") && !plim__has(after, 400, "pool size exceeded") && !cut)
             return;
         plim__event gpu = plim__event_at(reader, PLIM_GROUP_RUNTIME, "rapids", line.at);
         gpu.kind = "gpu";
@@ -485,7 +488,8 @@ static void parse_bad_alloc(plim__reader *reader, const char *start, const char 
         plim__report(reader, &gpu, line.end);
         return;
     }
-    plim__event event = host_event(reader, "cpp", PLIM_PLAIN, start);
+    bool r = plim__before(reader, start, 200, "Error in ") && !plim__before(reader, start, 400, "Traceback");
+    plim__event event = host_event(reader, r ? "r" : "cpp", PLIM_PLAIN, start);
     if (plim__has(line, (size_t)(line.end - line.at), "out of memory") && plim__has(after, rest, "cuda"))
         event.kind = "gpu", event.facts = 0;
     plim__report(reader, &event, end);

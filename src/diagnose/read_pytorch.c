@@ -82,6 +82,13 @@ static void take_short_list(plim__text *t, plim__event *event) {
     plim__take(t, " )");
 }
 
+/* The text ends in the middle of the list: the last figure is told as what it is. */
+static void note_cut(plim__reader *reader, plim__text t, plim__event *event) {
+    plim__skip_blank(&t);
+    if (t.at < t.end && *t.at >= '0' && *t.at <= '9' && t.end == reader->end && t.end - t.at < 16)
+        plim__note_unread(reader, event, t, "the next figure");
+}
+
 typedef struct processes {
     plim_amount own, others, single;
     int listed;
@@ -211,9 +218,11 @@ static void parse_tried(plim__reader *reader, const char *start, const char *end
     plim__take(&t, " .");
     if (plim__take(&t, " (GPU %i ;", &event.index)) {
         take_short_list(&t, &event);
+        note_cut(reader, t, &event);
     } else if (plim__take(&t, " (NPU %i ;", &event.index)) {
         event.kind = "npu";
         take_short_list(&t, &event);
+        note_cut(reader, t, &event);
     } else if (plim__take(&t, " GPU %i", &event.index) || plim__take(&t, " NPU %i", &event.index)) {
         take_sentences(reader, &t, &event, &list);
         settle_processes(&event, &list);
@@ -372,7 +381,9 @@ static void parse_disguised(plim__reader *reader, const char *start, const char 
     if (plim__is_code_line(line) || plim__has(line, 2000, "cublas handle") || plim__has(line, 2000, "cudnn handle") ||
         plim__has(line, 400, "tensorflow/"))
         return;
-    plim__event event = plim__event_at(reader, PLIM_GROUP_TORCH, "pytorch", line.at);
+    bool xla = plim__before(reader, start, 1500, "xla/");
+    plim__event event =
+        plim__event_at(reader, xla ? PLIM_GROUP_XLA : PLIM_GROUP_TORCH, xla ? "jax" : "pytorch", line.at);
     event.kind = "gpu";
     event.facts |= PLIM_FACT_DISGUISED;
     event.strength = PLIM_HINT + 1;

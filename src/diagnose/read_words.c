@@ -99,20 +99,32 @@ static void parse_said(plim__reader *reader, const char *start, const char *end)
 static void parse_told(plim__reader *reader, const char *start, const char *end) {
     plim__text line = plim__line_at(reader, start);
     if (line.end - line.at > 2000 || plim__is_code_line(line) || plim__is_change(line, start)) return;
-    static const char *const printed[] = {"trying to allocate", ".cc:", ".cpp:", ".cu:"};
+    static const char *const printed[] = {"memory trying to allocate", "while trying to allocate",
+                                          ".cc:", ".cpp:", ".cu:"};
     if (plim__has_any(line, printed, sizeof printed / sizeof *printed)) return;
     uint64_t begin = reader->origin + (uint64_t)(line.at - reader->begin);
     if (reader->incident.is_set && reader->incident.end > begin) return; /* a message of this line */
-    if (*start == '(') start++, end--;
-    if (!strchr("oOmMiuInN", *start)) start = end - 3; /* "got OOM": the word itself */
+    if (*start == '(' || *start == '"') start++, end--;
+    if (plim__has((plim__text){end - 3, end}, 3, "oom")) start = end - 3; /* "got OOM": the word itself */
     if ((start > line.at && is_letter(start[-1])) || (end < line.end && (is_letter(*end) || *end == '_'))) return;
     if (plim__is_supposed(line, start) || plim__explains(reader, end)) return;
+    if (end + 1 < line.end && *end == ')' && end[1] == '?') return; /* a guess */
     size_t length = (size_t)(line.end - line.at);
-    bool gpu = plim__has(line, length, "cuda") || plim__has(line, length, "gpu") || plim__has(line, length, "vram");
+    bool none = plim__has(line, length, "without gpu") || plim__has(line, length, "without a gpu") ||
+                plim__has(line, length, "no gpu");
+    bool gpu =
+        !none && (plim__has(line, length, "cuda") || plim__has(line, length, "gpu") || plim__has(line, length, "vram"));
     plim__event event = plim__event_at(reader, PLIM_GROUP_WORDS, gpu ? "cuda" : "unknown", line.at);
     event.kind = gpu ? "gpu" : NULL;
     event.strength = PLIM_WEAK;
     event.facts |= PLIM_FACT_SAID | PLIM_FACT_NAME_ONLY;
+    if (none) event.kind = "host", event.facts |= PLIM_FACT_HOST;
+    plim__text after = {end, line.end - end > 12 ? end + 12 : line.end};
+    bool ram = plim__has(after, 12, " on ram") || plim__has(after, 12, " in ram") || plim__has(after, 5, " ram");
+    if (!gpu && ram) event.kind = "host", event.facts |= PLIM_FACT_HOST;
+    /* Python's own name of it */
+    if (!gpu && (size_t)(end - start) == 11 && plim__has((plim__text){start, end}, 11, "MemoryError"))
+        event.framework = "python", event.kind = "host", event.facts |= PLIM_FACT_HOST;
     plim__report(reader, &event, end);
 }
 
@@ -128,7 +140,14 @@ static void parse_told_chinese(plim__reader *reader, const char *start, const ch
                                         "\xE5\x87\xBA\xE7\x8E\xB0",
                                         "\xE8\xBF\x98\xE6\x98\xAF",
                                         "\xE7\x88\x86",
-                                        "\xE9\x80\xA0\xE6\x88\x90"};
+                                        "\xE9\x80\xA0\xE6\x88\x90",
+                                        "\xE4\xB8\x80\xE7\x9B\xB4",
+                                        "\xE5\xAF\xBC\xE8\x87\xB4",
+                                        "\xE7\x9B\xB4\xE6\x8E\xA5",
+                                        "\xE4\xBB\x8D\xE7\x84\xB6",
+                                        "\xE5\xB0\xB1oom",
+                                        "\xE4\xBC\x9Aoom",
+                                        "\xE6\x98\xBE\xE5\xAD\x98oom"};
     if (!plim__has_any((plim__text){start - line.at > 90 ? start - 90 : line.at, end}, verbs,
                        sizeof verbs / sizeof *verbs))
         return;
@@ -154,6 +173,18 @@ const plim__row plim__rows_words[] = {
     {"outofmemory", parse_told},
     {"\xE6\x8A\xA5oom", parse_told_chinese},
     {"\xE9\x80\xA0\xE6\x88\x90oom", parse_told_chinese},
+    {"\xE4\xB8\x80\xE7\x9B\xB4oom", parse_told_chinese},
+    {"\xE5\xAF\xBC\xE8\x87\xB4oom", parse_told_chinese},
+    {"\xE7\x9B\xB4\xE6\x8E\xA5oom", parse_told_chinese},
+    {"\xE4\xBB\x8D\xE7\x84\xB6oom", parse_told_chinese},
+    {"\xE8\xBF\x98\xE6\x98\xAFoom", parse_told_chinese},
+    {"\xE5\x87\xBA\xE7\x8E\xB0oom", parse_told_chinese},
+    {"\xE6\x98\xBE\xE5\xAD\x98oom", parse_told_chinese},
+    {"\xE5\xB0\xB1oom", parse_told_chinese},
+    {"\xE4\xBC\x9Aoom", parse_told_chinese},
+    {"\xE6\x98\xBE\xE5\xAD\x98\xE4\xB8\x8D\xE5\xA4\x9F", parse_told_chinese},
+    {"\xE6\x98\xBE\xE5\xAD\x98\xE7\x88\x86", parse_told_chinese},
+    {"\xE5\x86\x85\xE5\xAD\x98\xE4\xB8\x8D\xE5\xA4\x9F", parse_told_chinese},
     {"\xE6\x98\xBE\xE5\xAD\x98\xE4\xB8\x8D\xE8\xB6\xB3", parse_told_chinese},
     {"\xE6\x98\xBE\xE5\xAD\x98\xE6\xBA\xA2\xE5\x87\xBA", parse_told_chinese},
     {"\xE7\x88\x86\xE6\x98\xBE\xE5\xAD\x98", parse_told_chinese},
@@ -168,12 +199,16 @@ const plim__row plim__rows_words[] = {
     {"(oom)", parse_told},
     {"insufficientram", parse_told},
     {"unsufficientram", parse_told},
+    {"unsufficientvram", parse_told},
+    {"insufficientvram", parse_told},
     {"notenoughram", parse_told},
     {"anoom", parse_told},
     {"theoom", parse_told},
     {"cudaoom", parse_told},
     {"gpuoom", parse_told},
     {"gotoom", parse_told},
+    {"ranoom", parse_told},
+    {"\"oom\"", parse_told},
     {"getoom", parse_told},
     {"gettingoom", parse_told},
     {"getsoom", parse_told},
@@ -184,7 +219,24 @@ const plim__row plim__rows_words[] = {
     {"causesoom", parse_told},
     {"causeoom", parse_told},
     {"causedoom", parse_told},
+    {"imageoom", parse_told},
+    {"inferenceoom", parse_told},
+    {"trainingoom", parse_told},
+    {"modeloom", parse_told},
+    {"alwaysoom", parse_told},
+    {"\xE6\x8E\xA8\xE7\x90\x86oom", parse_told},
+    {"\xE8\xAE\xAD\xE7\xBB\x83oom", parse_told},
+    {"showinsufficientmemory", parse_told},
+    {"showsinsufficientmemory", parse_told},
+    {"ofinsufficientmemory", parse_told},
+    {"exceededthesystemmemory", parse_told},
+    {"exceedsthesystemmemory", parse_told},
     {"oomduring", parse_told},
+    {"oomfor", parse_told},
+    {"oomwith", parse_told},
+    {"oomat", parse_told},
+    {"oomerrors", parse_told},
+    {"]:oom", parse_told},
     {"oomwhen", parse_told},
     {"oomwhile", parse_told},
     {"oomon", parse_told},
@@ -229,11 +281,14 @@ const plim__row plim__rows_words[] = {
     {"memorylimitexceeded", parse_words},
     {"exceedsmemorylimit", parse_words},
     {"cudaisoutofmemory", parse_said},
+    {"cudawillbeoutofmemory", parse_said},
+    {"gpuwillbeoutofmemory", parse_said},
     {"cuda_out_of_memory", parse_said},
     {"cudamallocerror", parse_said},
     {"outofgpumemory", parse_said},
     {"oomerror", parse_said},
     {"serverislistening", parse_recovered},
     {"modelloaded", parse_recovered},
+    {"load_model:initializing", parse_recovered},
     {0},
 };

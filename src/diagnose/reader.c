@@ -76,6 +76,13 @@ static bool opens_sentence(plim__text t) {
     return words == 4;
 }
 
+/* "f(x": the bracket follows a name; one behind a blank is a sentence's. */
+static bool calls(plim__text t) {
+    for (const char *c = t.at + 1; c < t.end; c++)
+        if (*c == '(' && c[-1] != ' ') return true;
+    return false;
+}
+
 bool plim__is_code_line(plim__text line) {
     plim__text t = line;
     size_t indent = 0;
@@ -86,8 +93,7 @@ bool plim__is_code_line(plim__text line) {
     if (plim__has(t, 6, "raise ") || plim__has(t, 6, "if ") || plim__has(t, 8, "except ")) return true;
     if (plim__has(t, length, "Error:") || plim__has(t, length, "what():") || opens_sentence(t)) return false;
     /* a statement: a call or an assignment, and no sentence */
-    return memchr(t.at, '(', (size_t)(t.end - t.at)) || memchr(t.at, '=', (size_t)(t.end - t.at)) ||
-           memchr(t.at, '^', (size_t)(t.end - t.at));
+    return calls(t) || memchr(t.at, '=', (size_t)(t.end - t.at)) || memchr(t.at, '^', (size_t)(t.end - t.at));
 }
 
 static bool has_digit(plim__text line) {

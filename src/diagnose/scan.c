@@ -28,6 +28,7 @@ static unsigned classify(plim__scan *scan, const char *const *words, size_t coun
 
 /* The trie that the automaton is made from. Nodes are numbered in the order of their making. */
 struct plim__scan_node {
+    uint32_t children;       /* a bit for each class, modulo 32: most look-ups end here */
     uint16_t child, sibling; /* 0 for none: the root is no node's child */
     uint16_t suffix;         /* the node of the longest proper suffix */
     uint16_t word;           /* 1 + the trigger that ends here */
@@ -38,6 +39,7 @@ struct plim__scan_node {
 typedef plim__scan_node node;
 
 static uint16_t find_child(const node *nodes, uint16_t parent, uint8_t class) {
+    if (!(nodes[parent].children >> class % 32 & 1)) return 0;
     uint16_t child = nodes[parent].child;
     while (child && nodes[child].class != class) child = nodes[child].sibling;
     return child;
@@ -52,6 +54,7 @@ static void add_word(plim__scan *scan, node *nodes, uint16_t *count, const char 
             child = (*count)++;
             nodes[child] = (node){.class = class, .sibling = nodes[at].child};
             nodes[at].child = child;
+            nodes[at].children |= 1u << class % 32;
             if (!at) scan->root[class] = child;
         }
         at = child;
@@ -151,7 +154,7 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
         scan->word_of = plim__alloc_array(made, sizeof *scan->word_of);
         scan->shorter = plim__alloc_array(made, sizeof *scan->shorter);
     }
-    if (scan->node_of && scan->word_of && scan->shorter) {
+    if (scan->nodes && scan->node_of && scan->word_of && scan->shorter) {
         index_states(scan);
         return PLIM_OK;
     }

@@ -127,6 +127,8 @@ bool plim__is_change_title(plim__text line) {
     char word[WORD];
     next_word(&t, word);
     bool prefix = t.at < t.end && (*t.at == ':' || *t.at == '(');
+    if (!prefix && strcmp(word, "test") == 0) return false;  /* "# test on large images" */
+    if (prefix && strcmp(word, "update") == 0) return false; /* "Update: ...": somebody's later word */
     return (title || prefix) && is_one_of(word, verbs, sizeof verbs / sizeof *verbs);
 }
 
@@ -158,6 +160,10 @@ bool plim__is_described(plim__text after) {
             memchr(bracket.at, ')', bracket.end - bracket.at < 40 ? (size_t)(bracket.end - bracket.at) : 40);
         if (close) after.at = close + 1;
     }
+    static const char *const told[] = {" happens when i ", " happens when running", " occurs when i "};
+    if (plim__has_any((plim__text){after.at, after.end - after.at > 24 ? after.at + 24 : after.end}, told,
+                      sizeof told / sizeof *told))
+        return false; /* somebody's own run */
     next_word(&after, word);
     if (is_one_of(word, fillers, sizeof fillers / sizeof *fillers)) next_word(&after, word);
     return is_one_of(word, verbs, sizeof verbs / sizeof *verbs);
@@ -165,11 +171,11 @@ bool plim__is_described(plim__text after) {
 
 /* A condition or a wish in front: "without running out of memory", "if it is killed", "will I get ...". */
 bool plim__is_supposed(plim__text line, const char *at) {
-    static const char *const words[] = {"without ",   "avoid",   "prevent",   " if ",    "may ",     "might",
-                                        "could",      "would ",  "will ",     "risk",    "handle",   "catch",
-                                        "unless",     "should",  "likely to", "reduce",  "in case",  "whether",
-                                        "not an",     "no ",     "potential", "e.g.",    "such as",  "due to not",
-                                        "instead of", "mitigat", "thought",   "suspect", "questions"};
+    static const char *const words[] = {"paper sa",   "without ",   "avoid",   "prevent",   " if ",    "may ",
+                                        "might",      "could",      "would ",  "will ",     "risk",    "handle",
+                                        "catch",      "unless",     "should",  "likely to", "reduce",  "in case",
+                                        "whether",    "not an",     "no ",     "potential", "e.g.",    "such as",
+                                        "due to not", "instead of", "mitigat", "thought",   "suspect", "questions"};
     plim__text before = sentence_before(line, at, 48);
     static const char *const fails[] = {"could not", "couldn't"}; /* it was tried */
     if (plim__has_any(before, fails, 2)) return false;

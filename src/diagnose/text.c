@@ -138,8 +138,9 @@ static bool take_wrapped(const char *start, plim__text *t, double *value) {
         memcpy(whole, start, first);
         for (at++; at < t->end && (digit(*at) || *at == '.') && length + 1 < sizeof whole; at++) whole[length++] = *at;
     }
+    if (length == first) return false; /* which may be longer than what is joined */
     plim__text joined = {whole, whole + length};
-    if (length == first || !take_decimal(&joined, value) || joined.at != joined.end) return false;
+    if (!take_decimal(&joined, value) || joined.at != joined.end) return false;
     t->at = at;
     return true;
 }
@@ -297,6 +298,7 @@ static bool take_literal(plim__text *text, const char *literal) {
 bool plim__has(plim__text text, size_t reach, const char *literal) {
     size_t left = (size_t)(text.end - text.at);
     if (reach > left) reach = left;
+    if (!reach) return false; /* no text at all, perhaps */
     char small = lower(*literal), large = letter(small) ? (char)(small - 32) : small;
     for (const char *at = text.at, *stop = at + reach; at < stop; at++) {
         if (*at != small && *at != large) continue;
@@ -307,6 +309,7 @@ bool plim__has(plim__text text, size_t reach, const char *literal) {
 
 bool plim__has_before(const char *begin, const char *at, size_t reach, const char *literal) {
     if ((size_t)(at - begin) < reach) reach = (size_t)(at - begin);
+    if (!reach) return false;
     plim__text text = {at - reach, at};
     return plim__has(text, reach, literal);
 }

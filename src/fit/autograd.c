@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "fit/autograd_rows.h"
+#include "fit/graph_mode.h"
 
 /* --- rows ----------------------------------------------------------------------------------------------------- */
 
@@ -42,7 +43,8 @@ static void note_unknown(plim__autograd *a, const char *name) {
 
 static const plim__torch_row *row_of(plim__autograd *a, const plim__node *node) {
     static const plim__torch_row other = {"", PLIM__SAVES_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME, PLIM__TORCH_OTHER};
-    const plim__torch_row *row = plim__torch_row_find(node->op_name);
+    const plim__torch_row *row = a->options->graph_mode ? plim__graph_mode_row(node->op_name) : NULL;
+    if (!row) row = plim__torch_row_find(node->op_name);
     if (!row) note_unknown(a, node->op_name);
     return row ? row : &other;
 }
@@ -149,14 +151,15 @@ plim_status plim__autograd_init(plim__autograd *a, const plim_graph *g, const pl
     a->storage = plim__alloc_zero(values, sizeof *a->storage);
     a->gradient = plim__alloc_zero(values, sizeof *a->gradient);
     a->half = plim__alloc_zero(values, sizeof *a->half);
+    a->ready = plim__alloc_zero(values, sizeof *a->ready);
     a->width = plim__alloc_zero(values, sizeof *a->width);
     a->needs = plim__alloc_zero(values, sizeof *a->needs);
     a->left = plim__alloc_zero(values, sizeof *a->left);
     a->first = plim__alloc_zero(nodes, sizeof *a->first);
     a->count = plim__alloc_zero(nodes, sizeof *a->count);
     a->uses = plim__graph_uses(g);
-    bool fine = a->storage && a->gradient && a->half && a->width && a->needs && a->left && a->first && a->count &&
-                a->uses && !a->tape.failed;
+    bool fine = a->storage && a->gradient && a->half && a->ready && a->width && a->needs && a->left && a->first &&
+                a->count && a->uses && !a->tape.failed;
     if (!fine) return plim__fail_memory(error, "a predicted step", values);
     find_trained(a);
     find_widths(a);
@@ -168,6 +171,7 @@ void plim__autograd_free(plim__autograd *a) {
     plim__free(a->storage);
     plim__free(a->gradient);
     plim__free(a->half);
+    plim__free(a->ready);
     plim__free(a->width);
     plim__free(a->needs);
     plim__free(a->left);
@@ -290,6 +294,19 @@ static void save_for(plim__autograd *a, const plim__node *node, const plim__torc
         save(a, inputs[0]);
         save_new(a, node, "statistics", statistics_of(a, node));
         return;
+    case PLIM__SAVES_XY:
+        save(a, inputs[0]);
+        save(a, a->storage[out]);
+        return;
+    case PLIM__SAVES_GELU:
+        save(a, inputs[0]);
+        save_new(a, node, "half", plim__autograd_bytes(a, out));
+        save_new(a, node, "square", plim__autograd_bytes(a, out));
+        return;
+    case PLIM__SAVES_NORM:
+        save(a, inputs[0]);
+        save_new(a, node, "scaled", plim__autograd_bytes(a, in));
+        return;
     case PLIM__SAVES_ATTENTION: {
         const plim__shape *shape = &a->g->values.items[in].shape;
         int64_t width = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
@@ -317,6 +334,7 @@ static bool is_bias(const plim__autograd *a, const plim__node *node) {
 
 static plim_value shared_input(plim__autograd *a, const plim__node *node, const plim__torch_row *row) {
     if (row->memory == PLIM__MEMORY_VIEW || row->memory == PLIM__MEMORY_VIEWED) return plim__node_in(node, 0);
+    if (a->options->graph_mode) return plim__graph_mode_overwrites(a, node, row);
     if (is_bias(a, node))
         return plim__autograd_is_weight(a, node->inputs.items[0]) ? node->inputs.items[1] : node->inputs.items[0];
     if (row->memory != PLIM__MEMORY_OVER) return PLIM_NO_VALUE;
@@ -414,12 +432,35 @@ static void backward_input(plim__autograd *a, const plim__node *node, const plim
     plim_value out = plim__node_out(node, 0);
     uint32_t incoming = a->gradient[out];
     bool same = elements_of(a, in) == elements_of(a, out) && a->width[in] == a->width[out];
-    bool passes = row->memory == PLIM__MEMORY_VIEW || (row->memory == PLIM__MEMORY_PASS && same) ||
-                  (is_bias(a, node) && !plim__autograd_is_weight(a, in));
+    bool passes =
+        row->memory == PLIM__MEMORY_VIEW || (row->memory == PLIM__MEMORY_PASS && same) ||
+        (is_bias(a, node) && !plim__autograd_is_weight(a, in)) ||
+        (a->options->graph_mode && row->memory == PLIM__MEMORY_OVER && plim__tape_is_alone(&a->tape, incoming));
     if (passes && same && incoming)
         plim__autograd_deliver(a, in, plim__tape_hold(&a->tape, incoming));
     else
         plim__autograd_deliver(a, in, new_gradient(a, node, in));
+}
+
+static void backward_inputs(plim__autograd *a, const plim__node *node, const plim__torch_row *row, bool weights) {
+    for (size_t i = 0; i < node->inputs.count; i++) {
+        plim_value in = node->inputs.items[i];
+        if (in < 0 || !a->needs[in] || plim__autograd_is_weight(a, in) != weights) continue;
+        backward_input(a, node, row, in);
+        if (weights) plim__graph_mode_deliver(a, in);
+    }
+}
+
+/* TensorFlow: weights first, each is updated at once. */
+static void backward_graph(plim__autograd *a, const plim__node *node, const plim__torch_row *row) {
+    uint32_t temporaries[4];
+    size_t count = plim__graph_mode_temporaries(node);
+    for (size_t i = 0; i < count; i++)
+        temporaries[i] = plim__tape_new(&a->tape, "", node->op_name, PLIM__KIND_ACTIVATION,
+                                        plim__autograd_bytes(a, plim__node_in(node, 0)));
+    backward_inputs(a, node, row, true);
+    backward_inputs(a, node, row, false);
+    for (size_t i = 0; i < count; i++) plim__tape_drop(&a->tape, temporaries[i]);
 }
 
 static void backward_node(plim__autograd *a, size_t n) {
@@ -430,7 +471,8 @@ static void backward_node(plim__autograd *a, size_t n) {
         wanted = wanted || (node->outputs.items[i] >= 0 && a->gradient[node->outputs.items[i]]);
     if (wanted) {
         mark_operator(a, node, true);
-        for (size_t i = 0; i < node->inputs.count; i++) {
+        if (a->options->graph_mode) backward_graph(a, node, row);
+        for (size_t i = 0; !a->options->graph_mode && i < node->inputs.count; i++) {
             plim_value in = node->inputs.items[i];
             if (in >= 0 && a->needs[in]) backward_input(a, node, row, in);
         }

@@ -11,6 +11,7 @@ typedef struct plim__autograd {
     plim__tape tape;
     uint32_t *storage;        /* of each value, while the program holds it */
     uint32_t *gradient;       /* of each value */
+    uint32_t *ready;          /* of each weight: what graph mode computed of its update before its gradient */
     uint32_t *half;           /* autocast: the 16-bit copy of each weight */
     uint8_t *width;           /* bytes of an element of each floating value */
     bool *needs;              /* a gradient is needed */

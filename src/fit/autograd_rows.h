@@ -10,7 +10,10 @@ typedef enum plim__torch_saves {
     PLIM__SAVES_MASK,
     PLIM__SAVES_INDEX,
     PLIM__SAVES_STATS,
-    PLIM__SAVES_ATTENTION
+    PLIM__SAVES_ATTENTION,
+    PLIM__SAVES_XY,
+    PLIM__SAVES_GELU,
+    PLIM__SAVES_NORM
 } plim__torch_saves;
 
 typedef enum plim__torch_memory {

@@ -71,8 +71,8 @@ static bool fill_segment(state *s, uint32_t index, const plim__segment_before *s
 
 static plim_status fill(state *s, plim__segment_before *segments, size_t count, bool *whole, plim_error *error) {
     bool memory = true;
-    qsort(s->blocks.items, s->blocks.count, sizeof *s->blocks.items, by_address);
-    qsort(segments, count, sizeof *segments, segments_by_address);
+    if (s->blocks.count > 1) qsort(s->blocks.items, s->blocks.count, sizeof *s->blocks.items, by_address);
+    if (count > 1) qsort(segments, count, sizeof *segments, segments_by_address);
     for (size_t i = 0; *whole && i < count; i++) {
         const plim__segment_before *segment = &segments[i];
         bool apart = !i || segments[i - 1].address + segments[i - 1].bytes <= segment->address;

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "fit/autograd.h"
 #include "fit/autograd_rows.h"
+#include "fit/graph_mode.h"
 #include "fit/predict.h"
 #include "grad/gradient.h"
 #include "grad/training.h"
@@ -87,6 +88,7 @@ static plim_status check_open_axes(const plim_graph *g, const plim_model_options
 static plim_status prepare(plim_graph *g, const plim_model_options *o, plim_error *error) {
     int64_t batch = o->micro > 0 ? o->micro : o->batch > 0 ? o->batch : 1;
     PLIM_TRY(check_open_axes(g, o, error));
+    plim__fix_constants(g);
     PLIM_TRY(plim__batch_norms_to_training_mode(g, error));
     PLIM_TRY(plim__bind_sizes(g, o->sizes, o->size_count, batch, error));
     PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
@@ -94,7 +96,7 @@ static plim_status prepare(plim_graph *g, const plim_model_options *o, plim_erro
     PLIM_TRY(plim__graph_sort(g, error));
     PLIM_TRY(plim__graph_prune(g, error));
     /* what an exporter spelled out and PyTorch has as one kernel; not what only Plimsoll joins */
-    PLIM_TRY(plim__passes_run(g, "fuse-linear,conv-parts,pool-first,fuse-loss", true, error));
+    PLIM_TRY(plim__passes_run(g, "fuse-linear,conv-parts,pool-first,fuse-loss,table-first", true, error));
     PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
     PLIM_TRY(plim__graph_sort(g, error));
     PLIM_TRY(plim__graph_prune(g, error));
@@ -165,11 +167,34 @@ static void feed(steps *s) {
     }
 }
 
+static void give_outputs_back(plim__autograd *a) {
+    for (size_t i = 0; i < a->g->outputs.count; i++) {
+        plim_value value = a->g->outputs.items[i];
+        if (plim__autograd_is_weight(a, value)) continue;
+        plim__tape_drop(&a->tape, a->storage[value]);
+        a->storage[value] = 0;
+    }
+}
+
+/* TensorFlow's cross entropy makes its gradient along with the loss. */
+static void take_graph_loss(steps *s, plim_value out) {
+    plim__autograd *a = &s->a;
+    uint32_t all =
+        plim__tape_new(&a->tape, "score gradient", "loss", PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, out));
+    give_outputs_back(a);
+    plim__tape_phase(&a->tape, PLIM__PHASE_BACKWARD);
+    plim__autograd_deliver(a, out, all);
+}
+
 /* Cross entropy on the first output: log-softmax is saved, and has a gradient of its own. */
 static void take_loss(steps *s) {
     plim__autograd *a = &s->a;
     plim_value out = a->g->outputs.count ? a->g->outputs.items[0] : PLIM_NO_VALUE;
     if (out < 0) return;
+    if (a->options->graph_mode) {
+        take_graph_loss(s, out);
+        return;
+    }
     uint64_t bytes = plim__autograd_bytes(a, out) / (a->width[out] ? a->width[out] : 4) * 4;
     plim__tape_drop(&a->tape, s->logits);
     s->logits = plim__tape_hold(&a->tape, a->storage[out]);
@@ -184,12 +209,7 @@ static void take_loss(steps *s) {
     plim__tape_drop(&a->tape, one);
     plim__tape_drop(&a->tape, scores);
     plim__autograd_deliver(a, out, all);
-    for (size_t i = 0; i < a->g->outputs.count; i++) { /* the model gave its outputs back */
-        plim_value value = a->g->outputs.items[i];
-        if (plim__autograd_is_weight(a, value)) continue;
-        plim__tape_drop(&a->tape, a->storage[value]);
-        a->storage[value] = 0;
-    }
+    give_outputs_back(a);
 }
 
 static void drop_casts(plim__autograd *a) {
@@ -284,23 +304,25 @@ static void run_blocks(steps *s) {
     plim__free(held);
 }
 
+/* `share` bytes for four bytes of each weight. */
+static void add_shares(plim__autograd *a, uint64_t share, const char *what) {
+    for (size_t v = 0; share && v < a->g->values.count; v++) {
+        if (!is_trained(a, v)) continue;
+        uint64_t bytes = plim__autograd_bytes(a, (plim_value)v);
+        for (uint64_t left = share; left; left -= left < 4 ? left : 4)
+            plim__tape_new(&a->tape, a->g->values.items[v].name, what, PLIM__KIND_OPTIMIZER,
+                           bytes / 4 * (left < 4 ? left : 4));
+    }
+}
+
 static void update(steps *s, bool first) {
     plim__autograd *a = &s->a;
     const struct optimizer_row *row = &optimizers[a->options->optimizer];
+    if (plim__graph_mode_updates(a)) return; /* each weight was, when its gradient was whole */
     plim__tape_phase(&a->tape, PLIM__PHASE_UPDATE);
+    if (first) add_shares(a, row->state, "state");
     size_t from = a->tape.storages.count;
-    for (size_t pass = 0; pass < 2; pass++) {
-        uint64_t share = pass == 0 ? (first ? row->state : 0) : row->work;
-        if (pass == 1) from = a->tape.storages.count;
-        for (size_t v = 0; share && v < a->g->values.count; v++) {
-            if (!is_trained(a, v)) continue;
-            uint64_t bytes = plim__autograd_bytes(a, (plim_value)v);
-            const char *name = a->g->values.items[v].name;
-            for (uint64_t left = share; left; left -= left < 4 ? left : 4)
-                plim__tape_new(&a->tape, name, pass ? "step" : "state", PLIM__KIND_OPTIMIZER,
-                               bytes / 4 * (left < 4 ? left : 4));
-        }
-    }
+    add_shares(a, row->work, "step");
     for (size_t i = from; i < a->tape.storages.count; i++) plim__tape_drop(&a->tape, (uint32_t)i);
 }
 
@@ -317,6 +339,8 @@ static void run_step(steps *s, uint64_t number) {
     int64_t rounds = a->options->micro > 0 ? 2 : 1; /* what holds for two holds for more */
     plim__tape_mark(&a->tape, PLIM__MARK_STEP, number, NULL);
     zero_gradients(s);
+    if (plim__graph_mode_updates(a) && !number) add_shares(a, optimizers[a->options->optimizer].state, "state");
+    plim__graph_mode_begin(a);
     for (int64_t round = 0; round < rounds; round++) {
         plim__tape_phase(&a->tape, PLIM__PHASE_FORWARD);
         feed(s);

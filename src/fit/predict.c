@@ -112,7 +112,8 @@ plim_status plim_prediction_run(plim_prediction *prediction, const plim_gpu *gpu
     PLIM_TRY(plim_replay_run(&prediction->replay, &options, &result->replay, error));
     result->requested = result->replay.stats.requested_peak;
     result->allocated = result->replay.stats.allocated_peak;
-    result->reserved = result->replay.stats.reserved_peak;
+    /* An allocator that takes its limit at once has no limit here: what it needs is what it hands out. */
+    result->reserved = options.whole ? result->allocated : result->replay.stats.reserved_peak;
     result->cublas = prediction->facts.cublas;
     result->work = prediction->facts.largest_work;
     result->fits = true;

@@ -1,5 +1,5 @@
 /* WebP through libwebp. The library decodes whole pictures, so room for the file and for its pixels is needed; what it takes
- * from the heap in addition follows from the head. */
+ * from the heap in addition follows from the head and, for lossless data, from a scan. */
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,15 +8,10 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "format/image.h"
+#include "format/webp_scan.h"
 
-/* Structures and tables, whatever the size. */
-#define LIBRARY_BYTES ((size_t)160 << 10)
-/* Lossless: tables of one group of codes; encoders make FIRST_GROUPS and one more for each GROUP_WORTH bytes of the file, at most
- * MOST_GROUPS (libwebp's own; real files stay below a tenth of that). A file that was made to have more takes more. */
-#define GROUP_BYTES  ((size_t)12 << 10)
-#define GROUP_WORTH  4096
-#define FIRST_GROUPS 16
-#define MOST_GROUPS  ((size_t)2600)
+/* Structures, tables and the pages of its code that are touched first, whatever the size. */
+#define LIBRARY_BYTES ((size_t)640 << 10)
 
 typedef struct decoder {
     plim__image_input *input;
@@ -42,18 +37,18 @@ static plim_status damaged(const decoder *d, VP8StatusCode code, plim_error *err
 }
 
 /* Bytes that libwebp takes while it decodes. */
-static size_t heap_bytes(const WebPBitstreamFeatures *head, size_t file_bytes) {
+static size_t heap_bytes(const WebPBitstreamFeatures *head, const plim__webp_needs *needs) {
     size_t pixels = (size_t)head->width * (size_t)head->height, width = (size_t)head->width;
-    size_t groups = file_bytes / GROUP_WORTH + FIRST_GROUPS, lossless = 4 * (pixels + 17 * width) + LIBRARY_BYTES;
-    lossless += (groups < MOST_GROUPS ? groups : MOST_GROUPS) * GROUP_BYTES;
+    size_t lossless = LIBRARY_BYTES + 4 * (pixels + 17 * width) + needs->tables_bytes + needs->images_bytes;
     size_t lossy = LIBRARY_BYTES + 160 * (width + 64);
-    if (head->format == 1 && head->has_alpha)
-        return lossy + pixels + lossless; /* transparency is decoded, then dropped */
-    return head->format == 1 ? lossy : lossless;
+    if (needs->lossless) return lossless;
+    if (!head->has_alpha) return lossy;
+    return lossy + pixels + (needs->alpha ? lossless : 0); /* transparency is decoded, then dropped */
 }
 
 static plim_status read_head(plim__image *image, decoder *d, plim_error *error) {
     WebPBitstreamFeatures head;
+    plim__webp_needs needs;
     struct stat info;
     VP8StatusCode code = WebPGetFeatures(d->input->buffer, d->input->have, &head);
     if (code != VP8_STATUS_OK) return damaged(d, code, error);
@@ -69,7 +64,8 @@ static plim_status read_head(plim__image *image, decoder *d, plim_error *error) 
     image->width = head.width;
     image->height = head.height;
     image->room_bytes = d->file_bytes + 3 * (size_t)head.width * (size_t)head.height;
-    image->library_bytes = heap_bytes(&head, d->file_bytes);
+    PLIM_TRY(plim__webp_scan(d->input, head.width, head.height, &needs, error));
+    image->library_bytes = heap_bytes(&head, &needs);
     return PLIM_OK;
 }
 

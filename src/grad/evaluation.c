@@ -48,7 +48,11 @@ plim_status plim__evaluation_set(plim_graph *g, plim_error *error) {
 /* The node behind `loss` counts only this many elements. */
 static plim_status count_elements(plim_graph *g, plim_value loss, plim_error *error) {
     plim_value count = plim_graph_input(g, PLIM__COUNT_NAME, PLIM_I64, 0, (const int64_t[]){0});
-    plim__node_add_input(g, g->values.items[loss].producer, count);
+    plim__node *node = &g->nodes.items[g->values.items[loss].producer];
+    if (node->inputs.count > 2)
+        node->inputs.items[2] = count; /* before what says which count */
+    else
+        plim__node_add_input(g, g->values.items[loss].producer, count);
     return plim_graph_status(g, error);
 }
 
@@ -83,7 +87,7 @@ plim_status plim__evaluation_append(plim_graph *g, const plim_loss *loss, bool s
     plim_loss own = *loss;
     if (own.kind == PLIM_LOSS_CROSS_ENTROPY && !own.ignores) {
         own.ignores = 1;
-        own.ignore_index = INT64_MIN; /* is no class */
+        own.ignore_index = PLIM__NO_CLASS;
     }
     PLIM_TRY(plim__evaluation_set(g, error));
     PLIM_TRY(plim__loss_append(g, &own, &parts, error));
@@ -91,11 +95,10 @@ plim_status plim__evaluation_append(plim_graph *g, const plim_loss *loss, bool s
     if (parts.target >= 0 && own.kind != PLIM_LOSS_CROSS_ENTROPY) PLIM_TRY(count_elements(g, parts.loss, error));
     g->outputs.count = 0;
     plim_graph_output(g, parts.loss, PLIM__LOSS_NAME);
-    if (parts.correct >= 0) {
-        plim_graph_output(g, parts.weight, PLIM__WEIGHT_NAME);
-        plim_graph_output(g, parts.correct, PLIM__CORRECT_NAME);
-        made->weighs = true;
-    }
+    made->some = own.counts != NULL;
+    made->weighs = parts.correct >= 0 || made->some;
+    if (made->weighs) plim_graph_output(g, parts.weight, PLIM__WEIGHT_NAME);
+    if (parts.correct >= 0) plim_graph_output(g, parts.correct, PLIM__CORRECT_NAME);
     if (scored != PLIM_NO_VALUE) plim_graph_output(g, scored, PLIM__SCORES_NAME);
     PLIM_TRY(plim_graph_status(g, error));
     return plim__graph_sort(g, error);

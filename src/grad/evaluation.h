@@ -19,6 +19,7 @@ typedef struct plim__evaluated {
     int64_t ignored; /* with classes: the label that does not count, and that fills up a short batch */
     bool sums;       /* the model's own loss is a sum: batches add up */
     bool weighs;     /* PLIM__WEIGHT_NAME is the weight of the loss, else samples or elements are */
+    bool some;       /* only some targets count: that weight is their number */
 } plim__evaluated;
 
 /* Batch norm takes its running statistics, nothing is dropped; for a graph whose types are inferred. */

@@ -117,8 +117,11 @@ plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
 plim_status plim__gradient_element_loss(plim__gradient *d) {
     if (plim__gradient_wanted(d, 1)) return plim__gradient_unsupported(d, "for its targets ");
     if (plim__gradient_input(d, 2) >= 0) return plim__gradient_unsupported(d, "of a part of its elements ");
-    plim_value inputs[] = {plim__gradient_input(d, 0), plim__gradient_input(d, 1), plim__gradient_of_output(d, 0)};
-    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ElementLossGrad", inputs, 3, 1);
+    plim_value counts = plim__gradient_input(d, 3), dloss = plim__gradient_of_output(d, 0);
+    if (counts >= 0 && plim__gradient_wanted(d, 3)) return plim__gradient_unsupported(d, "for which elements count ");
+    if (dloss < 0) return PLIM_OK;
+    plim_value inputs[] = {plim__gradient_input(d, 0), plim__gradient_input(d, 1), dloss, counts};
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ElementLossGrad", inputs, counts >= 0 ? 4 : 3, 1);
     plim__gradient_copy_attributes(d, node);
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }

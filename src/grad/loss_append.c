@@ -26,8 +26,8 @@ plim_status plim__loss_resolve(const plim_loss *given, plim_loss *loss, plim_err
     if (loss->class_count && !loss->class_weights)
         return plim__fail(error, PLIM_INVALID, "the loss has %zu classes, but class_weights is NULL",
                           loss->class_count);
-    bool empty = !loss->output && !loss->ignores && !loss->ignore_index && loss->label_smoothing == 0 &&
-                 !loss->class_weights && loss->delta == 0;
+    bool empty = !loss->output && !loss->counts && !loss->ignores && !loss->ignore_index &&
+                 loss->label_smoothing == 0 && !loss->class_weights && loss->delta == 0;
     if (empty) *loss = plim_loss_default(loss->kind);
     return PLIM_OK;
 }
@@ -124,6 +124,46 @@ static bool is_op(const plim__node *node, const char *name) {
     return node && !*node->domain && strcmp(node->op_name, name) == 0;
 }
 
+/* Which targets count: PLIM_NO_VALUE where all do. */
+static plim_status find_counts(const plim_graph *g, const plim_loss *loss, const plim__shape *targets,
+                               plim_value *counts, plim_error *error) {
+    char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
+    *counts = PLIM_NO_VALUE;
+    if (!loss->counts) return PLIM_OK;
+    *counts = plim_graph_find(g, loss->counts);
+    if (loss->class_weights)
+        return plim__fail(error, PLIM_INVALID,
+                          "class weights cannot be combined with '%.100s', which says which targets "
+                          "count",
+                          loss->counts);
+    if (*counts < 0)
+        return plim__fail(error, PLIM_INVALID, "the model has no output '%.100s' that says which targets count",
+                          loss->counts);
+    const plim__value *value = &g->values.items[*counts];
+    bool fits = value->dtype == PLIM_F32 && value->shape.rank <= targets->rank;
+    for (int i = 0; fits && i < value->shape.rank; i++) fits = value->shape.dims[i] == targets->dims[i];
+    if (fits) return PLIM_OK;
+    return plim__fail(error, PLIM_INVALID, "'%s' (%s%s) cannot say which of the targets %s count", value->name,
+                      plim_dtype_name(value->dtype), plim__shape_text(&value->shape, g, a),
+                      plim__shape_text(targets, g, b));
+}
+
+/* An operator of ONNX at the opset that this program was written for, with its type. */
+static plim_value apply(plim_graph *g, const char *op, const plim_value *inputs, size_t count, plim_error *error) {
+    if (g->failure.status != PLIM_OK) return PLIM_NO_VALUE;
+    int32_t n = plim__graph_add_node(g, "", op, "plimsoll.weight", PLIM__DEFAULT_OPSET);
+    for (size_t i = 0; i < count; i++) plim__node_add_input(g, n, inputs[i]);
+    plim_value out = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
+    plim__node_add_output(g, n, out);
+    if (strcmp(op, "ReduceSum") == 0) plim_graph_set_int(g, n, "keepdims", 0);
+    return infer(g, n, error) == PLIM_OK ? out : PLIM_NO_VALUE;
+}
+
+static plim_value label(plim_graph *g, plim_dtype dtype, int64_t value) {
+    int32_t narrow = (int32_t)value;
+    return plim_graph_constant(g, NULL, dtype, 0, NULL, dtype == PLIM_I32 ? (void *)&narrow : (void *)&value);
+}
+
 /* --- cross entropy -------------------------------------------------------------------------------------------- */
 
 /* Whether a softmax runs over this axis alone. Before opset 13 it ran over all axes from its own on. */
@@ -160,6 +200,22 @@ static plim_status check_weights(const plim_loss *loss, int64_t classes, plim_er
     return PLIM_OK;
 }
 
+/* Targets that do not count become the class that is ignored. */
+static plim_status mark_targets(plim_graph *g, plim_value counts, int64_t ignored, plim_value *targets,
+                                plim_error *error) {
+    const plim__shape *target = &g->values.items[*targets].shape;
+    int64_t axes[PLIM_MAX_RANK];
+    size_t missing = 0;
+    for (int i = g->values.items[counts].shape.rank; i < target->rank; i++) axes[missing++] = i;
+    if (missing) {
+        plim_value last = plim_graph_constant(g, NULL, PLIM_I64, 1, (const int64_t[]){(int64_t)missing}, axes);
+        counts = apply(g, "Unsqueeze", (plim_value[]){counts, last}, 2, error);
+    }
+    plim_value never = apply(g, "Equal", (plim_value[]){counts, number(g, 0)}, 2, error);
+    *targets = apply(g, "Where", (plim_value[]){never, label(g, PLIM_I64, ignored), *targets}, 3, error);
+    return plim_graph_status(g, error);
+}
+
 static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, plim_value scores,
                                         plim__loss_parts *parts, plim_error *error) {
     static const char *const outputs[] = {"plimsoll.loss", "plimsoll.weight", "plimsoll.correct"};
@@ -172,15 +228,19 @@ static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, pl
     for (int i = 0; i < target.rank; i++) target.dims[i] = x.dims[i < axis ? i : i + 1];
     PLIM_TRY(find_scores(g, loss, axis, &scores, error));
     PLIM_TRY(check_weights(loss, x.dims[axis], error));
-    plim_value inputs[3] = {scores, add_target(g, PLIM_I64, &target), PLIM_NO_VALUE};
+    plim_value counts;
+    PLIM_TRY(find_counts(g, loss, &target, &counts, error));
+    int64_t ignored = loss->ignores ? loss->ignore_index : PLIM__NO_CLASS;
+    plim_value given = add_target(g, PLIM_I64, &target), inputs[3] = {scores, given, PLIM_NO_VALUE};
+    if (counts >= 0) PLIM_TRY(mark_targets(g, counts, ignored, &inputs[1], error));
     if (loss->class_weights) inputs[2] = plim_graph_constant(g, NULL, PLIM_F32, 1, &x.dims[axis], loss->class_weights);
     int32_t n = begin(g, "CrossEntropy", inputs, loss->class_weights ? 3 : 2, outputs, 3);
     plim_graph_set_int(g, n, "axis", axis);
-    if (loss->ignores) plim_graph_set_int(g, n, "ignore_index", loss->ignore_index);
+    if (loss->ignores || counts >= 0) plim_graph_set_int(g, n, "ignore_index", ignored);
     if (loss->label_smoothing > 0) plim_graph_set_float(g, n, "label_smoothing", (float)loss->label_smoothing);
     PLIM_TRY(infer(g, n, error));
     const plim_value *out = g->nodes.items[n].outputs.items;
-    *parts = (plim__loss_parts){.target = inputs[1], .loss = out[0], .weight = out[1], .correct = out[2]};
+    *parts = (plim__loss_parts){.target = given, .loss = out[0], .weight = out[1], .correct = out[2]};
     return PLIM_OK;
 }
 
@@ -188,7 +248,7 @@ static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, pl
 
 static plim_status append_elements(plim_graph *g, const plim_loss *loss, plim_value scores, plim__loss_parts *parts,
                                    plim_error *error) {
-    static const char *const outputs[] = {"plimsoll.loss"};
+    static const char *const outputs[] = {"plimsoll.loss", "plimsoll.weight"};
     plim__shape shape = g->values.items[scores].shape;
     const plim__node *maker = maker_of(g, scores);
     if (g->values.items[scores].dtype != PLIM_F32) return misfit(g, loss, scores, "it must be float32", error);
@@ -201,13 +261,15 @@ static plim_status append_elements(plim_graph *g, const plim_loss *loss, plim_va
             "loss %s does not fit the output '%s': it holds probabilities (Sigmoid); let the loss apply to "
             "the scores before it, '%s'",
             plim_loss_name(loss->kind), g->values.items[scores].name, g->values.items[maker->inputs.items[0]].name);
-    plim_value inputs[] = {scores, add_target(g, PLIM_F32, &shape)};
-    int32_t n = begin(g, "ElementLoss", inputs, 2, outputs, 1);
+    plim_value counts;
+    PLIM_TRY(find_counts(g, loss, &shape, &counts, error));
+    plim_value inputs[] = {scores, add_target(g, PLIM_F32, &shape), PLIM_NO_VALUE, counts};
+    int32_t n = begin(g, "ElementLoss", inputs, counts >= 0 ? 4 : 2, outputs, counts >= 0 ? 2 : 1);
     plim_graph_set_string(g, n, "kind", plim_loss_name(loss->kind));
     plim_graph_set_float(g, n, "delta", (float)loss->delta);
     PLIM_TRY(infer(g, n, error));
     *parts = (plim__loss_parts){.target = inputs[1], .loss = plim_graph_node_output(g, n, 0), .correct = PLIM_NO_VALUE};
-    parts->weight = number(g, (double)plim__shape_elements(&shape));
+    parts->weight = counts >= 0 ? plim_graph_node_output(g, n, 1) : number(g, (double)plim__shape_elements(&shape));
     return plim_graph_status(g, error);
 }
 
@@ -216,6 +278,7 @@ static plim_status append_elements(plim_graph *g, const plim_loss *loss, plim_va
 static plim_status append_model(plim_graph *g, const plim_loss *loss, plim_value output, plim__loss_parts *parts,
                                 plim_error *error) {
     if (!is_scalar(g, output)) return misfit(g, loss, output, "a loss is one float32 number", error);
+    if (loss->counts) return misfit(g, loss, output, "which targets count is its own affair", error);
     const plim__shape *first = g->inputs.count ? &g->values.items[g->inputs.items[0]].shape : NULL;
     double batch = first && first->rank > 0 ? (double)first->dims[0] : 1;
     *parts = (plim__loss_parts){.target = PLIM_NO_VALUE, .loss = output, .correct = PLIM_NO_VALUE};
@@ -241,22 +304,6 @@ plim_status plim__loss_append(plim_graph *g, const plim_loss *loss, plim__loss_p
 
 /* --- the weight of a loss of the model's own ------------------------------------------------------------------ */
 
-/* An operator of ONNX at the opset that this program was written for, with its type. */
-static plim_value apply(plim_graph *g, const char *op, const plim_value *inputs, size_t count, plim_error *error) {
-    if (g->failure.status != PLIM_OK) return PLIM_NO_VALUE;
-    int32_t n = plim__graph_add_node(g, "", op, "plimsoll.weight", PLIM__DEFAULT_OPSET);
-    for (size_t i = 0; i < count; i++) plim__node_add_input(g, n, inputs[i]);
-    plim_value out = plim__graph_add_value(g, NULL, PLIM__VALUE_NODE, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
-    plim__node_add_output(g, n, out);
-    if (strcmp(op, "ReduceSum") == 0) plim_graph_set_int(g, n, "keepdims", 0);
-    return infer(g, n, error) == PLIM_OK ? out : PLIM_NO_VALUE;
-}
-
-static plim_value label(plim_graph *g, plim_dtype dtype, int64_t value) {
-    int32_t narrow = (int32_t)value;
-    return plim_graph_constant(g, NULL, dtype, 0, NULL, dtype == PLIM_I32 ? (void *)&narrow : (void *)&value);
-}
-
 /* Σ over targets of (ignored ? 0 : w[target]). */
 plim_status plim__loss_weight(plim_graph *g, plim_value loss, plim_value *weight, plim_error *error) {
     const plim__node *node = &g->nodes.items[g->values.items[loss].producer];
@@ -281,7 +328,9 @@ int64_t plim__loss_classes(const plim_graph *g, plim_value target) {
     int64_t targets = plim__shape_elements(&g->values.items[target].shape);
     for (size_t n = 0; n < g->nodes.count; n++) {
         const plim__node *node = &g->nodes.items[n];
-        if (!node->dead && plim__node_in(node, 1) == target && targets > 0)
+        if (!node->dead && is_op(node, "Where") && plim__node_in(node, 2) == target)
+            target = plim__node_out(node, 0); /* those that do not count are marked */
+        else if (!node->dead && plim__node_in(node, 1) == target && targets > 0)
             return plim__shape_elements(&g->values.items[plim__node_in(node, 0)].shape) / targets;
     }
     return 0;

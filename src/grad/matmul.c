@@ -72,6 +72,17 @@ static plim_status factors(plim__gradient *d, plim_value dy) {
 
 plim_status plim__gradient_matmul(plim__gradient *d) { return factors(d, plim__gradient_of_output(d, 0)); }
 
+/* The same packed matrix, the other way round. */
+plim_status plim__gradient_packed_matmul(plim__gradient *d) {
+    if (!plim__gradient_wanted(d, 0)) return PLIM_OK;
+    bool turned = plim__node_int(plim__gradient_self(d), "transB", 0) != 0;
+    plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 1)};
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "PackedMatMul", inputs, 2, 1);
+    plim__gradient_copy_attributes(d, node);
+    plim_graph_set_int(d->graph, node, "transB", !turned);
+    return plim__gradient_set(d, 0, plim__gradient_end(d, node));
+}
+
 /* --- fused activations ---------------------------------------------------------------------------------------- */
 
 static void remove_activation(plim__node *node) {

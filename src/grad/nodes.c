@@ -104,19 +104,7 @@ void plim__gradient_copy_attributes(plim__gradient *d, int32_t to) {
 
 plim_status plim__gradient_become(plim__gradient *d, const char *op, size_t outputs) {
     plim_graph *g = d->graph;
-    char *name = plim__strdup(op), *domain = plim__strdup(PLIM__DOMAIN);
-    if (!name || !domain) {
-        plim__free(name);
-        plim__free(domain);
-        return plim__fail_memory(d->error, "a gradient", strlen(op));
-    }
-    plim__node *node = &g->nodes.items[d->node];
-    plim__free(node->op_name);
-    plim__free(node->domain);
-    node->op_name = name;
-    node->domain = domain;
-    node->version = 1;
-    node->op = NULL;
+    if (plim__node_become(g, d->node, op) != PLIM_OK) return plim_graph_status(g, d->error);
     for (size_t i = 0; i < outputs; i++) plim__gradient_need_output(d, i, PLIM_DTYPE_NONE, &PLIM_SHAPE_UNKNOWN);
     if (g->failure.status == PLIM_OK) infer(d, d->node);
     return plim_graph_status(g, d->error);

@@ -190,8 +190,9 @@ static plim_status add_adafactor(const struct maker *m, plim_value parameter, pl
     return end(m, node);
 }
 
-/* The scale becomes one that also brings the norm of all gradients down to the limit. */
-static plim_status clip_by_norm(struct maker *m, const plim_value *gradients, size_t count) {
+/* The scale becomes one that also brings the norm of all gradients down to the limit, if there is one, and that is no number
+ * where one of them is not, if that is asked for: every update waits for all gradients. */
+static plim_status join_gradients(struct maker *m, const plim_value *gradients, size_t count) {
     PLIM_VEC(plim_value) inputs = {0};
     bool room = plim__vec_push(&inputs, m->scale);
     plim_status status = PLIM_OK;
@@ -204,7 +205,8 @@ static plim_status clip_by_norm(struct maker *m, const plim_value *gradients, si
     if (!room) status = plim__fail_memory(m->error, "an optimizer", count * sizeof(plim_value));
     if (status == PLIM_OK) {
         int32_t node = begin(m, "GradientScale", inputs.items, inputs.count, 1);
-        plim__update_set(m->graph, node, "clip_norm", m->optimizer->clip_norm);
+        if (m->optimizer->clip_norm > 0) plim__update_set(m->graph, node, "clip_norm", m->optimizer->clip_norm);
+        if (m->updates->checked) plim_graph_set_int(m->graph, node, "checks", 1);
         status = end(m, node);
         if (status == PLIM_OK) m->scale = plim_graph_node_output(m->graph, node, 0);
     }
@@ -218,7 +220,8 @@ plim_status plim__optimizer_append(plim_graph *g, const plim_optimizer *optimize
     PLIM_TRY(plim__optimizer_check(optimizer, error));
     struct maker m = {g, optimizer, updates, updates->update, updates->scale, updates->state_bits, 0, error};
     PLIM_TRY(check_rates(&m));
-    if (optimizer->clip_norm > 0) PLIM_TRY(clip_by_norm(&m, updates->gradients, updates->count));
+    if (optimizer->clip_norm > 0 || updates->checked) PLIM_TRY(join_gradients(&m, updates->gradients, updates->count));
+    if (updates->checked) *updates->checked = m.scale;
     for (size_t i = 0; i < updates->count; i++) {
         plim_value parameter = updates->parameters[i], gradient = updates->gradients[i];
         if (gradient < 0) continue; /* the loss does not depend on it */

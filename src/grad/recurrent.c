@@ -10,8 +10,8 @@ static const size_t from[] = {0, 1, 2, 3, 5, 6, 7};
 #define GRADIENTS (sizeof from / sizeof *from)
 
 /* The backward pass needs Y: it comes out even when nothing else reads it. */
-static plim_value need_y(plim__gradient *d, bool batch_first) {
-    plim__shape x = plim__gradient_shape(d, plim__gradient_input(d, 0)),
+static plim_value need_y(plim__gradient *d, bool batch_first, bool table) {
+    plim__shape x = plim__gradient_shape(d, plim__gradient_input(d, table ? 1 : 0)),
                 r = plim__gradient_shape(d, plim__gradient_input(d, 2));
     plim__shape shape = {.rank = 4, .dims = {x.dims[0], r.dims[0], x.dims[1], r.dims[2]}};
     if (batch_first) shape = (plim__shape){.rank = 4, .dims = {x.dims[0], x.dims[1], r.dims[0], r.dims[2]}};
@@ -34,15 +34,22 @@ static plim_value need_gates(plim__gradient *d, const char *training) {
     return plim__gradient_become(d, training, 0) == PLIM_OK ? gates : PLIM_NO_VALUE;
 }
 
+/* The rows of the table, whose products the backward operator does not read. */
+static void set_rows(plim__gradient *d, int32_t node) {
+    const plim__node *self = plim__gradient_self(d);
+    plim_graph_set_int(d->graph, node, "rows", d->graph->values.items[self->inputs.items[0]].shape.dims[0]);
+}
+
 /* training is the forward operator that keeps the gates; NULL where Y is enough. */
-static plim_status recurrent(plim__gradient *d, const char *op, const char *training) {
+static plim_status recurrent(plim__gradient *d, const char *op, const char *training, bool table) {
     size_t inputs_count = training ? INPUTS : INPUTS - 1;
     bool batch_first = plim__node_int(plim__gradient_self(d), "layout", 0) == 1;
-    plim_value y = need_y(d, batch_first);
+    plim_value y = need_y(d, batch_first, table);
     plim_value inputs[INPUTS] = {turned_y(d, plim__gradient_of_output(d, 0), batch_first),
                                  turned(d, plim__gradient_of_output(d, 1), batch_first),
                                  turned(d, plim__gradient_of_output(d, 2), batch_first)};
-    for (size_t i = 0; i < 8; i++)
+    inputs[3] = PLIM_NO_VALUE;
+    for (size_t i = table ? 1 : 0; i < 8; i++)
         inputs[3 + i] = turned(d, plim__gradient_input(d, i), batch_first && (i == 0 || i == 5 || i == 6));
     inputs[INPUTS - 2] = turned_y(d, y, batch_first);
     inputs[INPUTS - 1] = need_gates(d, training);
@@ -50,6 +57,7 @@ static plim_status recurrent(plim__gradient *d, const char *op, const char *trai
     int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, op, inputs, inputs_count, 0);
     plim__gradient_copy_attributes(d, node);
     plim_graph_set_int(d->graph, node, "layout", 0);
+    if (table) set_rows(d, node);
     for (size_t i = 0; i < GRADIENTS; i++) {
         bool wanted = plim__gradient_wanted(d, from[i]);
         plim_value made =
@@ -71,6 +79,11 @@ static plim_status recurrent(plim__gradient *d, const char *op, const char *trai
     return PLIM_OK;
 }
 
-plim_status plim__gradient_rnn(plim__gradient *d) { return recurrent(d, "RnnGrad", NULL); }
-plim_status plim__gradient_gru(plim__gradient *d) { return recurrent(d, "GruGrad", "GruTrain"); }
-plim_status plim__gradient_lstm(plim__gradient *d) { return recurrent(d, "LstmGrad", "LstmTrain"); }
+plim_status plim__gradient_rnn(plim__gradient *d) { return recurrent(d, "RnnGrad", NULL, false); }
+plim_status plim__gradient_gru(plim__gradient *d) { return recurrent(d, "GruGrad", "GruTrain", false); }
+plim_status plim__gradient_lstm(plim__gradient *d) { return recurrent(d, "LstmGrad", "LstmTrain", false); }
+plim_status plim__gradient_table_rnn(plim__gradient *d) { return recurrent(d, "TableRnnGrad", NULL, true); }
+plim_status plim__gradient_table_gru(plim__gradient *d) { return recurrent(d, "TableGruGrad", "TableGruTrain", true); }
+plim_status plim__gradient_table_lstm(plim__gradient *d) {
+    return recurrent(d, "TableLstmGrad", "TableLstmTrain", true);
+}

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/str.h"
+#include "grad/base.h"
 #include "grad/gradient.h"
 #include "graph/pass.h"
 
@@ -32,10 +33,9 @@ plim_status plim__bind_sizes(plim_graph *g, const plim_size *sizes, size_t count
 
 /* --- before the loss ------------------------------------------------------------------------------------------ */
 
-/* What training leaves as it is: buffers, masks, tables, settings; a number that was built in code is a setting too. */
-static void fix_constants(struct work *w) {
-    for (size_t v = 0; v < w->g->values.count; v++) {
-        plim__value *value = &w->g->values.items[v];
+void plim__fix_constants(plim_graph *g) {
+    for (size_t v = 0; v < g->values.count; v++) {
+        plim__value *value = &g->values.items[v];
         bool setting = value->role == PLIM__ROLE_DECLARED && value->shape.rank == 0;
         if (value->kind == PLIM__VALUE_PARAMETER && (setting || !plim__role_trained(value->role)))
             value->kind = PLIM__VALUE_CONSTANT;
@@ -144,8 +144,10 @@ static plim_status build_forward(struct work *w, const plim_graph *model, int64_
     if (!w->g) return no_memory(w);
     PLIM_TRY(plim__graph_widen(w->g, w->error));
     PLIM_TRY(choose(w));
-    fix_constants(w);
+    plim__fix_constants(w->g);
     PLIM_TRY(freeze(w));
+    w->made->base = o->base;
+    if (o->base) PLIM_TRY(plim__base_pack(w->g, o->base, &w->made->base_saved, w->error));
     PLIM_TRY(prepare_norms(w));
     PLIM_TRY(plim__bind_sizes(w->g, o->sizes, o->size_count, batch, w->error));
     PLIM_TRY(infer(w));
@@ -260,6 +262,24 @@ static plim_status find_parameters(struct work *w) {
     return uses && made->parameters && made->gradients ? PLIM_OK : no_memory(w);
 }
 
+static plim_value add_input(struct work *w, const char *name, plim_dtype dtype, const plim__shape *shape) {
+    plim_value v = plim__graph_add_value(w->g, name, PLIM__VALUE_INPUT, dtype, shape);
+    if (v >= 0 && !plim__vec_push(&w->g->inputs, v))
+        plim__graph_fail(w->g, PLIM_NO_MEMORY, "out of memory while building a training graph");
+    return v;
+}
+
+/* Halves have a small range: all gradients are times a number that updates divide by again. */
+static plim_status scale_loss(struct work *w, plim_value *objective) {
+    w->made->loss_scale = w->made->checked = PLIM_NO_VALUE;
+    if (w->options->precision != PLIM_PRECISION_F16) return PLIM_OK;
+    w->made->loss_scale = add_input(w, "plimsoll.loss_scale", PLIM_F32, &(plim__shape){.rank = 0});
+    PLIM_TRY(plim_graph_status(w->g, w->error));
+    plim__gradient d = {.graph = w->g, .node = -1, .error = w->error};
+    *objective = plim__gradient_two(&d, "Mul", *objective, w->made->loss_scale);
+    return plim_graph_status(w->g, w->error);
+}
+
 /* The gradient of the loss; of the loss times the weight of its targets when several runs make a batch, so that they
  * add up to a sum over the whole batch. A loss that is a sum adds up as it is. */
 static plim_status add_backward(struct work *w) {
@@ -270,6 +290,7 @@ static plim_status add_backward(struct work *w) {
         objective = plim__gradient_two(&d, "Mul", made->loss, made->weight);
         PLIM_TRY(plim_graph_status(w->g, w->error));
     }
+    PLIM_TRY(scale_loss(w, &objective));
     PLIM_TRY(
         plim__gradients_build(w->g, objective, made->parameters, made->parameter_count, made->gradients, w->error));
     size_t count = 0; /* parameters that the loss does not depend on have no gradient */
@@ -303,25 +324,24 @@ static plim_status add_sums(struct work *w) {
     return PLIM_OK;
 }
 
-static plim_value add_input(struct work *w, const char *name, plim_dtype dtype, const plim__shape *shape) {
-    plim_value v = plim__graph_add_value(w->g, name, PLIM__VALUE_INPUT, dtype, shape);
-    if (v >= 0 && !plim__vec_push(&w->g->inputs, v))
-        plim__graph_fail(w->g, PLIM_NO_MEMORY, "out of memory while building a training graph");
-    return v;
-}
-
 static plim_status add_update(struct work *w) {
     plim__training *made = w->made;
     made->update = add_input(w, "plimsoll.update", PLIM_F64, &(plim__shape){.rank = 1, .dims = {2}});
     made->scale = PLIM_NO_VALUE;
-    if (w->options->sums) {
-        made->scale = add_input(w, "plimsoll.scale", PLIM_F32, &(plim__shape){.rank = 0});
-        PLIM_TRY(add_sums(w));
-    }
+    bool checks = made->loss_scale >= 0;
+    if (w->options->sums || checks) made->scale = add_input(w, "plimsoll.scale", PLIM_F32, &(plim__shape){.rank = 0});
+    if (w->options->sums) PLIM_TRY(add_sums(w));
     PLIM_TRY(plim_graph_status(w->g, w->error));
-    plim__updates updates = {made->parameters,   made->gradients,   made->parameter_count,
-                             made->update,       made->scale,       w->options->state_bits,
-                             &made->state_saved, w->options->rates, w->options->rate_count};
+    plim__updates updates = {.parameters = made->parameters,
+                             .gradients = made->gradients,
+                             .count = made->parameter_count,
+                             .update = made->update,
+                             .scale = made->scale,
+                             .state_bits = w->options->state_bits,
+                             .saved = &made->state_saved,
+                             .rates = w->options->rates,
+                             .rate_count = w->options->rate_count,
+                             .checked = checks ? &made->checked : NULL};
     PLIM_TRY(plim__optimizer_append(w->g, w->options->optimizer, &updates, w->error));
     for (size_t i = 0; i < w->statistics.count; i++) {
         plim_value now = plim_graph_find(w->g, w->statistics.items[i].now),
@@ -358,9 +378,9 @@ static plim_status build(struct work *w, const plim_graph *model) {
     PLIM_TRY(simplify(w));
     PLIM_TRY(find_parameters(w));
     PLIM_TRY(add_backward(w));
-    bool narrow = o->precision == PLIM_PRECISION_BF16;
+    bool half = o->precision == PLIM_PRECISION_F16, narrow = half || o->precision == PLIM_PRECISION_BF16;
     if (!o->whole_saved) PLIM_TRY(plim__gradients_encode(w->g, narrow, &w->made->bits_saved, w->error));
-    if (narrow) PLIM_TRY(plim__gradients_narrow(w->g, PLIM_BF16, &w->made->narrow_saved, w->error));
+    if (narrow) PLIM_TRY(plim__gradients_narrow(w->g, half ? PLIM_F16 : PLIM_BF16, &w->made->narrow_saved, w->error));
     PLIM_TRY(add_update(w));
     size_t kept = w->made->correct >= 0 ? 3 : 2; /* statistics are persistent, and no outputs any more */
     if (w->g->outputs.count > kept) w->g->outputs.count = kept;

@@ -8,9 +8,13 @@
 
 #include <stdbool.h>
 
+#include "graph/packed.h"
 #include "ops/batch.h"
 #include "ops/op.h"
 #include "plimsoll/train.h"
+
+/* A label that is none: where nothing else is ignored, it marks what does not count. */
+#define PLIM__NO_CLASS INT64_MIN
 
 /* What a loss adds to a graph. All but the target are float32 scalars. */
 typedef struct plim__loss_parts {
@@ -49,6 +53,8 @@ typedef struct plim__updates {
     size_t *saved;            /* out, may be NULL: bytes of state less than in float32 */
     const char *const *rates; /* "GLOB=FACTOR" */
     size_t rate_count;
+    plim_value *checked; /* out, may be NULL: a number that all updates wait for, and that is finite exactly where all
+                          * gradients are */
 } plim__updates;
 
 /* Adds the update of each parameter by its gradient, clipping included. */
@@ -73,6 +79,7 @@ typedef struct plim__training_options {
     int64_t loss_rows;        /* the last layer and its loss process this many rows of scores at a time; 0: all */
     int state_bits;           /* of the optimizer: 8, else float32 */
     plim_precision precision; /* of what waits for the backward pass */
+    plim__packed_form base;   /* of frozen layers */
     bool whole_saved;         /* tensors are saved whole where bits of them would do: for comparison */
     plim__fold fold;          /* computes what is constant */
 } plim__training_options;
@@ -82,17 +89,26 @@ typedef struct plim__training {
     plim_value target;                /* input; PLIM_NO_VALUE for a loss of the model's own */
     plim_value loss, weight, correct; /* outputs: plim__loss_parts */
     plim_value update;                /* input: {learning rate, number of the update} */
-    plim_value scale;                 /* input with .sums: one over the batch's weight */
+    plim_value scale;                 /* input with .sums: one over the batch's weight; over loss_scale too */
+    plim_value loss_scale;            /* input with PLIM_PRECISION_F16: factor of all gradients */
+    plim_value checked;               /* ... a float32 that is finite where all of them are; made before the updates */
     plim_value *parameters, *gradients;
     size_t parameter_count;
     size_t frozen_count;
     size_t state_saved;        /* bytes that the optimizer's state has less than in float32 */
     size_t bits_saved;         /* bytes that a run saves less since bits stand for tensors */
     size_t narrow_saved;       /* bytes that a run saves less since tensors wait in 16 bits */
+    plim__packed_form base;    /* of frozen layers */
+    size_t base_saved;         /* bytes that frozen layers take less than in float32 */
     int64_t classes;           /* that the scores tell apart; 0 when the target is not a class */
     plim__batch_verdict split; /* whether runs of `batch` samples make an update of the whole batch, and how; for runs
                                 * of a whole batch, what holds for its halves */
 } plim__training;
+
+/* Whether an input is the model's or the target: batches bring it. */
+static inline bool plim__training_is_data(const plim__training *t, plim_value input) {
+    return input != t->update && input != t->scale && input != t->loss_scale;
+}
 
 /* The model is not changed; its tensors are shared. */
 plim_status plim__training_create(const plim_graph *model, const plim__training_options *options,
@@ -105,6 +121,9 @@ plim_status plim__training_judge(const plim_graph *model, const plim__training_o
 plim_status plim__training_judge_weight(const plim_graph *model, const plim__training_options *options,
                                         plim__batch_verdict *verdict, char **weight, plim_error *error);
 
+/* What training leaves as it is becomes a constant: buffers, masks, tables, settings; a number that was built in code is a
+ * setting too. */
+void plim__fix_constants(plim_graph *g);
 /* Symbols get their sizes; what is left is the batch. */
 plim_status plim__bind_sizes(plim_graph *g, const plim_size *sizes, size_t count, int64_t batch, plim_error *error);
 

@@ -264,6 +264,24 @@ int32_t plim__graph_add_node(plim_graph *g, const char *domain, const char *op_n
     return (int32_t)g->nodes.count - 1;
 }
 
+plim_status plim__node_become(plim_graph *g, int32_t node, const char *op) {
+    char *name = plim__strdup(op), *domain = plim__strdup(PLIM__DOMAIN);
+    if (!name || !domain) {
+        plim__free(name);
+        plim__free(domain);
+        no_memory(g);
+        return g->failure.status;
+    }
+    plim__node *n = &g->nodes.items[node];
+    plim__free(n->op_name);
+    plim__free(n->domain);
+    n->op_name = name;
+    n->domain = domain;
+    n->version = 1;
+    n->op = NULL;
+    return PLIM_OK;
+}
+
 bool plim__node_add_input(plim_graph *g, int32_t node, plim_value value) {
     if (broken(g) || node < 0) return false;
     if (!plim__vec_push(&g->nodes.items[node].inputs, value)) return no_memory(g);

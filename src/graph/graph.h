@@ -157,6 +157,8 @@ int32_t plim__graph_node(plim_graph *g, const char *op, const char *name, const 
                          size_t output_count);
 plim_value plim__graph_apply(plim_graph *g, const char *op, const plim_value *inputs, size_t count);
 bool plim__node_add_input(plim_graph *g, int32_t node, plim_value value);
+/* The node becomes another operator of our own domain; its values and attributes stay. */
+plim_status plim__node_become(plim_graph *g, int32_t node, const char *op);
 /* Makes the value an output of the node (its producer). */
 bool plim__node_add_output(plim_graph *g, int32_t node, plim_value value);
 /* Replaces an attribute of the same name. Takes everything the attribute owns, also on failure. */

@@ -16,8 +16,9 @@
 
 static plim__tensor *matrix_of(const plim_graph *g, plim_value v) {
     const plim__value *value = v < 0 ? NULL : &g->values.items[v];
-    bool parameter = value && value->kind == PLIM__VALUE_PARAMETER && value->tensor;
-    return parameter && value->tensor->dtype == PLIM_F32 && value->tensor->shape.rank == 2 ? value->tensor : NULL;
+    bool weight =
+        value && value->tensor && (value->kind == PLIM__VALUE_PARAMETER || value->kind == PLIM__VALUE_CONSTANT);
+    return weight && value->tensor->dtype == PLIM_F32 && value->tensor->shape.rank == 2 ? value->tensor : NULL;
 }
 
 /* The parameter behind a transpose of both axes. */
@@ -29,7 +30,7 @@ static plim_value behind_transpose(const plim_graph *g, plim_value v) {
     return flips ? plim__node_in(node, 0) : PLIM_NO_VALUE;
 }
 
-bool plim__lora_find(const plim_graph *g, int32_t n, plim__lora_layer *layer) {
+bool plim__layer_find(const plim_graph *g, int32_t n, plim__lora_layer *layer) {
     const plim__node *node = &g->nodes.items[n];
     bool gemm = plim__match_op(node, "Gemm");
     if (!gemm && !plim__match_op(node, "MatMul")) return false;
@@ -48,6 +49,10 @@ bool plim__lora_find(const plim_graph *g, int32_t n, plim__lora_layer *layer) {
     if (length >= sizeof layer->name - 32) return false;
     memcpy(layer->name, name, length);
     return true;
+}
+
+bool plim__lora_find(const plim_graph *g, int32_t n, plim__lora_layer *layer) {
+    return plim__layer_find(g, n, layer) && g->values.items[layer->weight].kind == PLIM__VALUE_PARAMETER;
 }
 
 void plim__lora_matrices(const plim_graph *g, const plim__lora_layer *layer, plim_value *a, plim_value *b) {

@@ -20,7 +20,9 @@ typedef struct plim__lora_layer {
     char name[256]; /* of the weight, without ".weight" */
 } plim__lora_layer;
 
-/* The layer of a node; false for nodes that are none. */
+/* The layer of a node, whose weight may be a parameter or a constant; false for nodes that are none. */
+bool plim__layer_find(const plim_graph *g, int32_t node, plim__lora_layer *layer);
+/* The same, of parameters alone. */
 bool plim__lora_find(const plim_graph *g, int32_t node, plim__lora_layer *layer);
 /* Adds A, drawn by seed, and B, zeros, to a layer; nothing else changes. */
 plim_status plim__lora_attach(plim_graph *g, const plim__lora_layer *layer, const plim__lora_numbers *numbers,

@@ -138,6 +138,20 @@ plim_status plim__tensor_cast(plim__tensor *base, plim_dtype dtype, plim__tensor
     return PLIM_OK;
 }
 
+plim_status plim__tensor_made_from(plim__tensor *base, plim_dtype dtype, const plim__shape *shape,
+                                   plim__packed_form packing, plim__tensor **tensor, plim_error *error) {
+    PLIM_TRY(make(dtype, shape, tensor, error));
+    (*tensor)->base = plim__tensor_retain(base);
+    (*tensor)->packing = packing;
+    return PLIM_OK;
+}
+
+bool plim__tensor_same(const plim__tensor *a, const plim__tensor *b) {
+    if (a == b || !a || !b) return a == b;
+    return a->base && b->base && !a->factors && !b->factors && a->packing == b->packing && a->dtype == b->dtype &&
+           plim__shape_equal(&a->shape, &b->shape) && plim__tensor_same(a->base, b->base);
+}
+
 plim__tensor *plim__tensor_retain(plim__tensor *tensor) {
     if (tensor) atomic_fetch_add(&tensor->references, 1);
     return tensor;
@@ -207,6 +221,7 @@ plim_status plim__tensor_read(const plim__tensor *tensor, void *into, plim_error
         if (tensor->bytes) memcpy(into, tensor->data, tensor->bytes);
         return PLIM_OK;
     }
+    if (tensor->packing) return plim__packed_read(tensor, into, error);
     if (tensor->base && tensor->base->dtype != tensor->dtype) return read_cast(tensor, into, error);
     if (tensor->base && !tensor->factors) return read_transposed(tensor, into, error);
     if (tensor->base) {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "graph/packed.h"
 #include "graph/shape.h"
 #include "plimsoll/dtype.h"
 
@@ -32,6 +33,7 @@ typedef struct plim__tensor {
     uint64_t offset;
     struct plim__tensor *base; /* or: made from another tensor */
     float *factors;            /* ... float32 rows, each times its factor; NULL: a matrix, transposed */
+    plim__packed_form packing; /* ... or: a matrix in few bits (graph/packed.h) */
 } plim__tensor;
 
 /* A tensor with room for its data (undefined), from dtype and concrete shape. */
@@ -51,6 +53,11 @@ plim_status plim__tensor_reshaped(plim__tensor *base, const plim__shape *shape, 
                                   plim_error *error);
 /* base in another type of numbers, converted when it is read. */
 plim_status plim__tensor_cast(plim__tensor *base, plim_dtype dtype, plim__tensor **tensor, plim_error *error);
+/* For plim__tensor_packed. */
+plim_status plim__tensor_made_from(plim__tensor *base, plim_dtype dtype, const plim__shape *shape,
+                                   plim__packed_form packing, plim__tensor **tensor, plim_error *error);
+/* Whether both are the same data: one tensor, or made from one in the same way. */
+bool plim__tensor_same(const plim__tensor *a, const plim__tensor *b);
 plim__tensor *plim__tensor_retain(plim__tensor *tensor); /* NULL is fine */
 void plim__tensor_release(plim__tensor *tensor);         /* NULL is fine */
 

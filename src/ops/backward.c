@@ -127,6 +127,25 @@ void plim__cost_recurrent_grad(const plim_graph *g, const plim__node *node, plim
     cost->flops = 4 * rows * units * (double)(x->dims[2] + r->dims[2]);
 }
 
+/* The same without X: the gradient of the table's products, of which there are `rows`, stands where dX does. */
+plim_status plim__infer_table_recurrent_grad(plim__infer *ctx) {
+    const plim__shape *r = plim__infer_shape(ctx, 5);
+    int64_t rows = plim__node_int(ctx->node, "rows", 0);
+    if (r->rank != 3 || rows < 1) return plim__infer_fail(ctx, PLIM_CORRUPT, "R needs three axes and the table rows");
+    plim__shape products = {.rank = 2, .dims = {rows, r->dims[0] * r->dims[1]}};
+    PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 5), &products));
+    return plim__infer_recurrent_grad(ctx);
+}
+
+/* Two products of the size of h·Rᵀ, and a sum over rows. */
+void plim__cost_table_recurrent_grad(const plim_graph *g, const plim__node *node, plim__cost *cost) {
+    plim__cost_pointwise(g, node, cost);
+    const plim__shape *taken = &g->values.items[node->inputs.items[4]].shape,
+                      *r = &g->values.items[node->inputs.items[5]].shape;
+    double rows = (double)(taken->dims[0] * taken->dims[1]), units = (double)(r->dims[0] * r->dims[1]);
+    cost->flops = rows * units * (4 * (double)r->dims[2] + 1);
+}
+
 /* dx and dgrid like inputs 1 and 2. */
 plim_status plim__infer_grid_sample_grad(plim__infer *ctx) {
     for (size_t i = 0; i < 2; i++)

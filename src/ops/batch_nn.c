@@ -103,5 +103,12 @@ void plim__batch_element_loss(plim__batch_rule *r) {
     bool alike = plim__batch_is_axis(r, 0) && plim__batch_is_axis(r, 1) &&
                  plim__batch_in(r, 0)->axis == plim__batch_in(r, 1)->axis &&
                  plim__batch_aligned(plim__batch_in(r, 0), plim__batch_in(r, 1));
-    if (alike) plim__batch_set(r, 0, (plim__batch){.kind = PLIM__BATCH_SUM, .power = -1});
+    if (!alike) return;
+    if (!plim__batch_has(r, 3)) {
+        plim__batch_set(r, 0, (plim__batch){.kind = PLIM__BATCH_SUM, .power = -1});
+    } else if (plim__batch_is_axis(r, 3) && plim__batch_in(r, 3)->axis == plim__batch_in(r, 0)->axis &&
+               plim__batch_aligned(plim__batch_in(r, 0), plim__batch_in(r, 3))) {
+        plim__batch_set(r, 0, (plim__batch){.kind = PLIM__BATCH_RATIO, .weight = plim__node_out(r->node, 1)});
+        plim__batch_set(r, 1, (plim__batch){.kind = PLIM__BATCH_SUM});
+    }
 }

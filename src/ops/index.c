@@ -185,15 +185,29 @@ plim_status plim__infer_eye_like(plim__infer *ctx) {
 
 /* --- questions about graphs ------------------------------------------------------------------------------------ */
 
-int64_t plim__op_rows_picked(const plim_graph *g, plim_value indices) {
+/* Rows of what a node picks with its input 1; 0: it picks nothing. */
+static int64_t rows_of(const plim_graph *g, const plim__node *node) {
+    static const char *const ops[] = {"Gather",    "FileGather",    "TableRNN",      "TableGRU",
+                                      "TableLSTM", "TableGruTrain", "TableLstmTrain"};
+    bool picks = false;
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) picks |= strcmp(node->op_name, ops[i]) == 0;
+    if (!picks) return 0;
+    const plim__shape *table = &g->values.items[plim__node_in(node, 0)].shape;
+    int64_t axis = plim__node_int(node, "axis", 0);
+    return axis >= 0 && axis < table->rank ? table->dims[axis] : 0;
+}
+
+static int64_t rows_picked(const plim_graph *g, plim_value indices, bool turned) {
     int64_t rows = 0;
     for (size_t n = 0; n < g->nodes.count; n++) {
         const plim__node *node = &g->nodes.items[n];
-        if (node->dead || strcmp(node->op_name, "Gather") != 0 || plim__node_in(node, 1) != indices) continue;
-        const plim__shape *table = &g->values.items[plim__node_in(node, 0)].shape;
-        int64_t axis = plim__node_int(node, "axis", 0);
-        int64_t size = axis >= 0 && axis < table->rank ? table->dims[axis] : 0;
+        if (node->dead) continue;
+        int64_t size = plim__node_in(node, 1) == indices ? rows_of(g, node) : 0;
+        if (!turned && plim__node_in(node, 0) == indices && strcmp(node->op_name, "Transpose") == 0)
+            size = rows_picked(g, plim__node_out(node, 0), true);
         if (size > 0 && (rows == 0 || size < rows)) rows = size;
     }
     return rows;
 }
+
+int64_t plim__op_rows_picked(const plim_graph *g, plim_value indices) { return rows_picked(g, indices, false); }

@@ -58,6 +58,7 @@ typedef struct plim__infer {
 typedef struct plim__cost {
     double flops;
     double bytes; /* read and written */
+    double read;  /* from a file */
 } plim__cost;
 
 typedef struct plim__batch_rule plim__batch_rule; /* ops/batch.h */

@@ -91,7 +91,8 @@ void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node
     cost->bytes += fmax(0, chunks - 1) * passes * (double)plim__shape_elements(w) * sizeof(float);
 }
 
-/* scores and targets of the same shape, how many of the elements count (int64, all where it is not given) → a scalar. */
+/* scores and targets of the same shape, how many of the first elements count (int64, all where it is not given), and which of
+ * them (1 or 0 for their first axes) → scalars. */
 plim_status plim__infer_element_loss(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *t = plim__infer_shape(ctx, 1);
     char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
@@ -104,6 +105,15 @@ plim_status plim__infer_element_loss(plim__infer *ctx) {
     if (plim__infer_has(ctx, 2) &&
         (plim__infer_dtype(ctx, 2) != PLIM_I64 || plim__shape_elements(plim__infer_shape(ctx, 2)) != 1))
         return plim__infer_fail(ctx, PLIM_SHAPE, "how many elements count is not one int64");
+    if (plim__infer_has(ctx, 3)) {
+        const plim__shape *counts = plim__infer_shape(ctx, 3);
+        bool fits = plim__infer_dtype(ctx, 3) == PLIM_F32 && counts->rank <= x->rank;
+        for (int i = 0; fits && i < counts->rank; i++) fits = counts->dims[i] == x->dims[i];
+        if (!fits)
+            return plim__infer_fail(ctx, PLIM_SHAPE, "%s cannot say which of the scores %s count",
+                                    plim__shape_text(counts, NULL, a), plim__shape_text(x, NULL, b));
+    }
     plim__shape scalar = {.rank = 0};
+    PLIM_TRY(plim__infer_output(ctx, 1, PLIM_F32, &scalar));
     return plim__infer_output(ctx, 0, PLIM_F32, &scalar);
 }

@@ -28,7 +28,8 @@ static double time_of(double amount, double rate) { return rate > 0 ? amount / r
 double plim__costs_seconds(const plim__costs *costs, const plim__step *step) {
     const plim__rate *rate = find(costs, step->label);
     double flops = rate ? rate->flops : costs->flops, bytes = rate ? rate->bytes : costs->bytes;
-    return costs->step + time_of(step->cost.flops, flops) + time_of(step->cost.bytes, bytes);
+    return costs->step + time_of(step->cost.flops, flops) + time_of(step->cost.bytes, bytes) +
+           (rate ? 0 : time_of(step->cost.read, costs->disk)); /* what was measured has it */
 }
 
 /* --- rates from times ----------------------------------------------------------------------------------------- */

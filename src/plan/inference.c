@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "grad/base.h"
 #include "grad/evaluation.h"
 #include "grad/gradient.h"
 #include "grad/training.h"
@@ -47,6 +48,7 @@ static plim_status prepare(plim__inference *made, const plim_graph *model, const
     made->graph = plim_graph_clone(model);
     if (!made->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *made->graph);
     if (options->loss || shared) PLIM_TRY(plim__graph_widen(made->graph, error)); /* as it is trained */
+    if (shared) PLIM_TRY(plim__base_pack_like(made->graph, shared->program->graph, error));
     for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(made->graph, &options->fixed[i], error));
     PLIM_TRY(plim__bind_sizes(made->graph, options->sizes, options->size_count, options->batch, error));
     plim__fold fold = plim__pass_listed(options->without, "fold") ? NULL : target.device->fold;

@@ -244,7 +244,7 @@ static double estimate(const plim__program *program, size_t s) {
     double bytes = 0;
     for (int32_t i = 0; i < step->in_count + step->out_count; i++)
         if (step->operands[i].buffer >= 0) bytes += (double)program->buffers.items[step->operands[i].buffer].bytes;
-    return step->cost.flops / 100e9 + bytes / 10e9 + 1e-6;
+    return step->cost.flops / 100e9 + bytes / 10e9 + step->cost.read / 1e9 + 1e-6;
 }
 
 static double *make_seconds(const plim__depend *d, const plim__recompute_options *options, plim_error *error) {

@@ -13,6 +13,8 @@
 #define MASK_WORDS   2
 #define MOST_BUFFERS (64 * MASK_WORDS)
 #define NO_NODE      (-1)
+/* Some 2.5 MiB: planning is within the budget, too, and counts no more for itself (plim__working_bytes). */
+#define MOST_NODES ((size_t)32768)
 
 typedef struct mask {
     uint64_t words[MASK_WORDS];
@@ -264,10 +266,9 @@ static bool number_buffers(struct exact *e) {
     return true;
 }
 
-static bool make(struct exact *e, size_t states) {
+static bool make(struct exact *e) {
     size_t steps = e->depend->step_count + 1;
-    e->table_size = 1024;
-    while (e->table_size < 32 * states) e->table_size *= 2;
+    e->table_size = MOST_NODES * 2;
     e->position = plim__alloc_zero(steps, sizeof *e->position);
     e->number = plim__alloc_zero(e->depend->buffer_count + 1, sizeof *e->number);
     e->reads = plim__alloc_zero(steps, sizeof *e->reads);
@@ -297,7 +298,7 @@ static bool search(struct exact *e, size_t states) {
                 if (e->nodes.items[n].step >= 0) e->search->now.steps[--end] = e->nodes.items[n].step;
             return true;
         }
-        if (e->nodes.count > e->table_size / 2 || e->nodes.count > INT32_MAX / 2) return false;
+        if (e->nodes.count > MOST_NODES) return false;
         expand(e, at);
         expanded++;
     }
@@ -310,7 +311,7 @@ plim_status plim__search_exact(plim__search *s, const plim__schedule *order, con
     struct exact e = {
         .search = s, .depend = s->depend, .target = goal->target, .limit = goal->limit, .order = order->steps};
     *found = false;
-    if (make(&e, states)) {
+    if (make(&e)) {
         if (number_buffers(&e)) {
             find_useful(&e);
             *found = search(&e, states);

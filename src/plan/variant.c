@@ -24,6 +24,7 @@ static void find_after_loss(plim__variant *v) {
         size_t last = last_writer(v->program, values[i]);
         if (last > v->after_loss) v->after_loss = last;
     }
+    v->after_check = last_writer(v->program, v->training->checked);
 }
 
 plim_status plim__variant_create(const plim_graph *model, const plim__training_options *options, plim__target target,
@@ -100,5 +101,9 @@ plim_class plim__variant_run_class(const plim__variant *v, int64_t batch) {
 }
 
 plim_class plim__variant_class(const plim__variant *v, int64_t batch) {
-    return v->training->state_saved || v->training->narrow_saved ? PLIM_LOSSY : plim__variant_run_class(v, batch);
+    const plim__training *t = v->training;
+    bool file = t->base == PLIM__PACKED_FILE; /* products in pieces, of the same numbers */
+    if (t->state_saved || t->narrow_saved || (t->base_saved && !file)) return PLIM_LOSSY;
+    plim_class run = plim__variant_run_class(v, batch);
+    return file && run == PLIM_EXACT ? PLIM_REORDERED : run;
 }

@@ -15,6 +15,7 @@ typedef struct plim__variant {
     plim__program *program; /* what runs: the same, or other orders and repetitions that borrow from it */
     plim__plan *plan;
     size_t after_loss;          /* steps before this one make the loss and change nothing persistent */
+    size_t after_check;         /* steps before this one update nothing; 0: no gradients are checked */
     plim__schedule schedule;    /* of `program`, in steps of `lowered`; empty: as it was lowered */
     size_t repeated;            /* steps that are done again */
     plim__spill_list spillable; /* buffers of `lowered` that can be */

@@ -151,7 +151,7 @@ plim_status plim__place_adopt(plim__lower *l, plim_value v) {
     for (size_t i = 0; i < l->like->loads.count; i++) {
         const plim__load *load = &l->like->loads.items[i];
         const plim__value *other = &l->like->graph->values.items[load->value];
-        if (strcmp(other->name, value->name) != 0 || other->tensor != value->tensor) continue;
+        if (strcmp(other->name, value->name) != 0 || !plim__tensor_same(other->tensor, value->tensor)) continue;
         return place_persistent(l, v, load->home, (plim__load){.shared = load->buffer});
     }
     return PLIM_OK;

@@ -86,10 +86,14 @@ static json_t *make(const plim__timeline_series *series, const double *updates, 
 
 json_t *plim__curve_json(const plim__timeline *timeline, const plim__timeline_series *series) {
     const char *name = plim__timeline_get(timeline, series->name);
-    const plim__timeline_series *own =
-        strncmp(name, "validation ", 11) == 0 ? find_series(timeline, "validated update") : NULL;
-    if (timeline->source != PLIM__SOURCE_RUN || series->samples.count == 0 || strcmp(name, "validated update") == 0 ||
-        strcmp(name, "budget") == 0)
+    const char *kept = strncmp(name, "validation ", 11) == 0 ? "validated update"
+                       : strcmp(name, "budget") == 0         ? "budget update"
+                       : strcmp(name, "loss scale") == 0     ? "loss scale update"
+                                                             : NULL; /* the series with its updates */
+    const plim__timeline_series *own = kept ? find_series(timeline, kept) : NULL;
+    if (timeline->source != PLIM__SOURCE_RUN || series->samples.count == 0 || (kept && !own) ||
+        strcmp(name, "validated update") == 0 || strcmp(name, "budget update") == 0 ||
+        strcmp(name, "loss scale update") == 0)
         return json_null();
     if (own) return own->samples.count >= series->samples.count ? make(series, NULL, own) : json_null();
     double *updates = plim__alloc_array(series->samples.count, sizeof *updates);

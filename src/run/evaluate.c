@@ -2,11 +2,12 @@
  *
  *   kind of loss      a short batch                                      weight of a batch
  *   cross entropy     filled up with labels that are ignored             Σ class weights of what counts
- *   single elements   filled up; the first elements are counted          elements
+ *   single elements   filled up; the first elements are counted          elements that count
  *   the model's own   batches are cut into parts of one size             samples, or Σ weights of targets that count;
  *                                                                        a sum adds up */
 #include "plimsoll/evaluate.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/arguments.h"
@@ -106,12 +107,26 @@ static plim_status feed_classes(struct work *w, const plim_data_batch *batch, in
     return PLIM_OK;
 }
 
+static plim_status check_numbers(const struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
+    const float *numbers = (const float *)batch->fields[w->feed.target] + from * w->target_elements;
+    for (int64_t i = 0; i < count * w->target_elements; i++) {
+        char name[400];
+        if (isfinite(numbers[i])) continue;
+        plim_data_sample_name(w->data, batch->epoch, batch->position + from + i / w->target_elements, name,
+                              sizeof name);
+        return plim__fail(w->error, PLIM_NUMERIC, "the data holds %s in its target, %s",
+                          isnan(numbers[i]) ? "NaN" : "Inf", name);
+    }
+    return PLIM_OK;
+}
+
 static plim_status feed_target(struct work *w, const plim_data_batch *batch, int64_t from, int64_t count) {
     if (w->wants.target < 0) {
         w->result->count += count;
         return PLIM_OK;
     }
     if (w->evaluated->classes > 0) return feed_classes(w, batch, from, count);
+    PLIM_TRY(check_numbers(w, batch, from, count));
     feed_input(w, w->wants.target, batch->fields[w->feed.target], (size_t)w->target_elements * sizeof(float), from,
                count);
     *(int64_t *)plim_session_input(w->session, PLIM__COUNT_NAME) = count * w->target_elements;
@@ -180,6 +195,7 @@ static plim_status evaluate(plim_session *session, plim_data *data, plim_measure
         if (batch.count == 0 && !batch.last) break;
         PLIM_TRY(run_batch(&w, &batch));
     }
+    if (w.evaluated->some) result->count = (int64_t)w.weight;
     if (w.weight > 0) result->loss = w.evaluated->sums ? w.loss : w.loss / w.weight;
     if (result->classifies && result->count) result->accuracy = w.correct / (double)result->count;
     return PLIM_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "data/source.h"
 
 void plim__wants_add(plim__wants *wants, plim_value input) {
     if (wants->count < PLIM_MOST_INPUTS) wants->inputs[wants->count] = input;
@@ -44,7 +45,7 @@ static bool fits(const plim__wants *wants, plim_value v, const plim_data_field *
 }
 
 /* What would make it fit: channels last are wanted first, or the other way round. */
-static const char *advice(const plim__wants *wants, plim_value v, const plim_data_field *field) {
+static const char *advice(const plim__wants *wants, plim_value v, const plim_data *data, const plim_data_field *field) {
     const plim__shape *shape = &wants->graph->values.items[v].shape;
     if (wants->graph->values.items[v].dtype == PLIM_I32 && field->dtype == PLIM_I64)
         return ": integers of data are int64; export the model with an input of int64 (keras.Input(..., "
@@ -57,11 +58,14 @@ static const char *advice(const plim__wants *wants, plim_value v, const plim_dat
     if (equals(&moved, &want)) return ": its channels come last; --layout nhwc (channels_last) puts them first";
     memcpy(moved.sizes, has.sizes + 1, (size_t)(has.count - 1) * sizeof *has.sizes);
     moved.sizes[has.count - 1] = has.sizes[0];
+    if (equals(&moved, &want) && plim__data_moves_channels(data))
+        return ": its channels came first already; --layout nchw (channels_last -1) leaves them there";
     if (equals(&moved, &want)) return ": the model wants channels last, and the data has them first";
     return ": only the number of elements is the same; are its axes transposed?";
 }
 
-static plim_status misfit(const plim__wants *wants, plim_value v, const plim_data_field *field, plim_error *error) {
+static plim_status misfit(const plim__wants *wants, plim_value v, const plim_data *data, const plim_data_field *field,
+                          plim_error *error) {
     const plim_graph *g = wants->graph;
     bool target = v == wants->target;
     char shape[PLIM_SHAPE_TEXT], has[PLIM_SHAPE_TEXT];
@@ -70,7 +74,7 @@ static plim_status misfit(const plim__wants *wants, plim_value v, const plim_dat
                       field->name, plim_dtype_name(field->dtype), plim__shape_text(&sample, NULL, has),
                       target ? "target" : "input", target ? "" : " '", target ? "" : g->values.items[v].name,
                       target ? "" : "'", plim_dtype_name(g->values.items[v].dtype),
-                      plim__shape_text(&g->values.items[v].shape, g, shape), advice(wants, v, field));
+                      plim__shape_text(&g->values.items[v].shape, g, shape), advice(wants, v, data, field));
 }
 
 /* A model with its own loss has its targets among its inputs. */
@@ -102,7 +106,7 @@ static plim_status match_target(const plim__wants *wants, plim_data *data, plim_
     feed->target = find_target(data);
     if (feed->target < 0) return plim__fail(error, PLIM_INVALID, "the data has no target");
     const plim_data_field *field = plim_data_field_at(data, feed->target);
-    if (!fits(wants, wants->target, field)) return misfit(wants, wants->target, field, error);
+    if (!fits(wants, wants->target, field)) return misfit(wants, wants->target, data, field, error);
     if (wants->classes > 0 && field->classes > wants->classes)
         return plim__fail(error, PLIM_INVALID, "the data has %lld classes, the model predicts %lld",
                           (long long)field->classes, (long long)wants->classes);
@@ -119,7 +123,7 @@ plim_status plim__feed_match(const plim__wants *wants, plim_data *data, plim_fee
         if (feed->inputs[i] < 0)
             return plim__fail(error, PLIM_INVALID, "the data has nothing for the model's input '%s'", name);
         const plim_data_field *field = plim_data_field_at(data, feed->inputs[i]);
-        if (!fits(wants, wants->inputs[i], field)) return misfit(wants, wants->inputs[i], field, error);
+        if (!fits(wants, wants->inputs[i], field)) return misfit(wants, wants->inputs[i], data, field, error);
     }
     return match_target(wants, data, feed, error);
 }

@@ -14,6 +14,8 @@
 
 #include "core/arguments.h"
 #include "core/clock.h"
+#include "data/targets.h"
+#include "run/scaling.h"
 #include "run/trainer.h"
 
 static int64_t planned_updates(const plim__fit *f, const plim_data_info *info) {
@@ -151,7 +153,10 @@ static plim_status validate(plim__fit *f) {
     if (status != PLIM_OK) return plim__fail_context(f->error, status, "validation");
     double loss = f->event.validation.loss;
     bool better = isfinite(loss) && (f->best_update == 0 || loss < f->best);
-    plim__recording_validated(f->trainer, &f->event.validation);
+    plim_data_info info;
+    plim_data_get_info(o->validation, &info);
+    bool text = strcmp(info.kind, "text") == 0 || strcmp(info.kind, "tokens") == 0;
+    plim__recording_validated(f->trainer, &f->event.validation, o->measures, text);
     tell(f, PLIM_FIT_VALIDATED);
     if (!better) {
         f->stale++;
@@ -187,14 +192,25 @@ static bool is_checkpoint_due(const plim__fit *f, bool epoch_ends) {
     return epoch_ends || (every > 0 && f->event.updates % every == 0);
 }
 
-/* Data that cannot be read ends the run; the trainable state stays. */
-static plim_status next_batch(plim__fit *f, plim_data_batch *batch) {
-    plim_status status = plim_data_next(f->data, batch, f->error);
-    if (status == PLIM_OK || !f->options->checkpoint || f->saved == f->event.updates || f->event.updates == 0)
-        return status;
+/* The run cannot go on; the trainable state stays. */
+static void save_at_failure(plim__fit *f) {
+    if (!f->options->checkpoint || f->saved == f->event.updates || f->event.updates == 0) return;
     plim_error first = *f->error;
     if (plim__fit_save(f) == PLIM_OK) f->saved = f->event.updates;
     *f->error = first;
+}
+
+static plim_status next_batch(plim__fit *f, plim_data_batch *batch) {
+    plim_status status = plim_data_next(f->data, batch, f->error);
+    if (status != PLIM_OK) save_at_failure(f);
+    return status;
+}
+
+/* Halves that always overflow have left the weights alone. */
+static plim_status step_on(plim__fit *f, const plim_data_batch *batch) {
+    plim_status status = one_step(f, batch);
+    plim_progress progress = plim_trainer_progress(f->trainer);
+    if (status == PLIM_NUMERIC && plim__scaling_is_stuck(&progress)) save_at_failure(f);
     return status;
 }
 
@@ -205,7 +221,7 @@ static plim_status loop(plim__fit *f) {
         PLIM_TRY(next_batch(f, &batch));
         if (batch.count == 0 && !batch.last) break;
         if (batch.count > 0) {
-            PLIM_TRY(one_step(f, &batch));
+            PLIM_TRY(step_on(f, &batch));
             f->position = plim_data_tell(f->data);
             tell(f, PLIM_FIT_STEP);
         }
@@ -303,6 +319,21 @@ static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
     return plim__trainer_need_evaluation(f->trainer, wanted.evaluates, f->error);
 }
 
+/* All of them before the first step. The model's own loss decides by itself what it takes. */
+static plim_status check_targets(const plim__fit *f) {
+    const plim_loss *loss = &f->trainer->plan->request.loss;
+    plim__target_rules rules = {.classes = f->trainer->plan->main->training->classes,
+                                .ignores = loss->ignores,
+                                .ignore_index = loss->ignore_index,
+                                .several = true};
+    if (loss->kind == PLIM_LOSS_MODEL) return PLIM_OK;
+    PLIM_TRY(plim__data_check_targets(f->data, &rules, f->error));
+    rules.several = false;
+    if (!f->options->validation) return PLIM_OK;
+    plim_status status = plim__data_check_targets(f->options->validation, &rules, f->error);
+    return status == PLIM_OK ? status : plim__fail_context(f->error, status, "validation");
+}
+
 static plim_status prepare(plim__fit *f) {
     plim_data_info info;
     plim_data_get_info(f->data, &info);
@@ -313,6 +344,7 @@ static plim_status prepare(plim__fit *f) {
     plim_schedule *schedule = &f->trainer->plan->request.schedule;
     if (schedule->total == 0) schedule->total = f->event.total_updates;
     PLIM_TRY(plim_trainer_match(f->trainer, f->data, &f->feed, f->error));
+    PLIM_TRY(check_targets(f));
     PLIM_TRY(prepare_trainer(f, &info));
     if (f->options->resume && f->options->checkpoint) PLIM_TRY(plim__fit_resume(f));
     f->event.updates = plim_trainer_progress(f->trainer).updates;

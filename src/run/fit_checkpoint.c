@@ -12,7 +12,7 @@
 #include "run/trainer.h"
 #include "run/trainer_save.h"
 
-#define TEXT 160
+#define TEXT 256
 
 enum {
     LOSS,
@@ -20,12 +20,14 @@ enum {
     BATCHES,
     READING,
     PRECISION,
+    BASE,
     CHANGES,
     UNVALIDATED,
     LAST_LOSS,
     LAST_METRIC,
     LAST_COUNT,
     SUMS,
+    SCALING,
     EXTRAS
 };
 enum { COMPARED = UNVALIDATED }; /* the extras before it must be the same in a run that goes on */
@@ -38,12 +40,14 @@ static const struct {
     [BATCHES] = {"batches", "batches in an epoch"},
     [READING] = {"reading", "preprocessing of data"},
     [PRECISION] = {"precision", "precision"},
+    [BASE] = {"base", "form of frozen layers"},
     [CHANGES] = {"changes", "augmentation"},
     [UNVALIDATED] = {"unvalidated", NULL},
     [LAST_LOSS] = {"last.loss", NULL},
     [LAST_METRIC] = {"last.accuracy", NULL},
     [LAST_COUNT] = {"last.count", NULL},
     [SUMS] = {"epoch.sums", NULL},
+    [SCALING] = {"scaling", NULL},
 };
 
 typedef struct notes {
@@ -59,11 +63,13 @@ static void describe_loss(const plim_loss *loss, char text[TEXT]) {
         for (size_t i = 0; i < loss->class_count * sizeof *loss->class_weights; i++)
             weights = (weights ^ bytes[i]) * 1099511628211u;
     const char *name = plim_loss_name(loss->kind), *output = loss->output ? loss->output : "";
+    const char *where = loss->counts ? " where " : "", *counts = loss->counts ? loss->counts : "";
     if (loss->kind == PLIM_LOSS_CROSS_ENTROPY)
-        snprintf(text, TEXT, "%s smoothing=%g ignored=%" PRId64 " weights=%" PRIx64 " of %.60s", name,
-                 loss->label_smoothing, loss->ignores ? loss->ignore_index : INT64_MIN, weights, output);
+        snprintf(text, TEXT, "%s smoothing=%g ignored=%" PRId64 " weights=%" PRIx64 " of %.60s%s%.60s", name,
+                 loss->label_smoothing, loss->ignores ? loss->ignore_index : INT64_MIN, weights, output, where, counts);
     else
-        snprintf(text, TEXT, "%s delta=%g of %.60s", name, loss->kind == PLIM_LOSS_HUBER ? loss->delta : 0, output);
+        snprintf(text, TEXT, "%s delta=%g of %.60s%s%.60s", name, loss->kind == PLIM_LOSS_HUBER ? loss->delta : 0,
+                 output, where, counts);
 }
 
 /* How its data was read, as far as the model remembers it: the same file with another mean is other data. */
@@ -87,6 +93,7 @@ static void describe(const plim__fit *f, notes *n) {
     snprintf(n->text[BATCHES], TEXT, "%" PRId64, info.batches);
     describe_reading(f, info.kind, n->text[READING]);
     snprintf(n->text[PRECISION], TEXT, "%s", plim_precision_name(o->precision));
+    snprintf(n->text[BASE], TEXT, "%s", plim_base_name(o->base));
     plim__data_describe_changes(f->data, n->text[CHANGES], TEXT);
     snprintf(n->text[UNVALIDATED], TEXT, "%d", f->unvalidated);
     snprintf(n->text[LAST_LOSS], TEXT, "%.17g", f->event.step.loss);
@@ -94,6 +101,9 @@ static void describe(const plim__fit *f, notes *n) {
     snprintf(n->text[LAST_COUNT], TEXT, "%" PRId64, f->event.validation.classifies ? f->event.validation.count : 0);
     snprintf(n->text[SUMS], TEXT, "%" PRId64 " %.17g %.17g %.17g %.17g", f->sums.epoch, f->sums.loss, f->sums.weight,
              f->sums.correct, f->sums.targets);
+    plim_progress p = plim_trainer_progress(f->trainer);
+    snprintf(n->text[SCALING], TEXT, "%.9g %" PRId64 " %" PRId64 " %" PRId64, p.loss_scale, p.good_in_row,
+             p.skipped_updates, p.skipped_in_row);
     for (int i = 0; i < EXTRAS; i++) n->list[i] = (plim__safetensors_note){extras[i].key, n->text[i]};
 }
 
@@ -144,8 +154,8 @@ static plim_status compare_extras(const plim__fit *f, const plim__checkpoint_fil
     describe(f, &here);
     for (int i = 0; i < COMPARED; i++) {
         const char *there = plim__checkpoint_extra(file, extras[i].key);
-        if (!there && i == PRECISION) there = "fp32"; /* before there was any other */
-        if (!there && i == CHANGES) there = "none";   /* written before there were any */
+        if (!there && (i == PRECISION || i == BASE)) there = "fp32"; /* before there was any other */
+        if (!there && i == CHANGES) there = "none";                  /* written before there were any */
         if (!there || strcmp(there, here.text[i]) != 0)
             return plim__fail(f->error, PLIM_INVALID, "'%s' is a checkpoint of a run with the %s %.80s; here: %s",
                               file->path, extras[i].words, there ? there : "unknown", here.text[i]);
@@ -163,6 +173,16 @@ static void take_sums(plim__fit *f, const char *text) {
     f->sums.epoch = strtoll(text, &at, 10);
     double *const sums[] = {&f->sums.loss, &f->sums.weight, &f->sums.correct, &f->sums.targets};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) *sums[i] = strtod(at, &at);
+}
+
+/* A file from before there was any says 0: the scale to begin with. */
+static void take_scaling(plim__fit *f, const char *text) {
+    plim_progress p = plim_trainer_progress(f->trainer);
+    char *at;
+    p.loss_scale = strtod(text, &at);
+    int64_t *const counts[] = {&p.good_in_row, &p.skipped_updates, &p.skipped_in_row};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) *counts[i] = strtoll(at, &at, 10);
+    plim_trainer_set_progress(f->trainer, p);
 }
 
 static plim_status take_over(plim__fit *f, const plim__checkpoint_file *file) {
@@ -188,6 +208,7 @@ static plim_status take_over(plim__fit *f, const plim__checkpoint_file *file) {
     f->event.validation.count = strtoll(extra_text(file, LAST_COUNT), NULL, 10);
     f->event.validation.classifies = f->event.validation.count > 0;
     take_sums(f, extra_text(file, SUMS));
+    take_scaling(f, extra_text(file, SCALING));
     return plim_data_seek(f->data, f->position, f->error);
 }
 

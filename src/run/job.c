@@ -38,7 +38,7 @@ static const struct number {
     {"seq", "seq", NULL, offsetof(plim_data_options, seq), true},
     {"token_bytes", "token-bytes", "tokens", offsetof(plim_data_options, token_bytes), false},
     {"raw", "raw", NULL, offsetof(plim_data_options, raw), false},
-    {"channels_last", "layout nhwc", NULL, offsetof(plim_data_options, channels_last), false}, /* arrays; see below */
+    {"channels_last", "layout nhwc", NULL, offsetof(plim_data_options, channels_last), false},
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
@@ -217,10 +217,12 @@ plim_status plim_job_apply(const plim_job *job, const char *path, plim_data_opti
     PLIM__NEED(path, error);
     const char *kind = plim__data_source_kind(path, options);
     bool arrays = strcmp(kind, "npy") == 0 || strcmp(kind, "npz") == 0 || strcmp(kind, "idx") == 0;
-    for (int i = 0; i < NUMBERS && job->root; i++)
-        if (numbers[i].kind ? strcmp(kind, numbers[i].kind) == 0
-                            : arrays || numbers[i].offset != offsetof(plim_data_options, channels_last))
+    for (int i = 0; i < NUMBERS && job->root; i++) {
+        bool layout = numbers[i].offset == offsetof(plim_data_options, channels_last);
+        if (layout && (!arrays || options->channels_last)) continue; /* the file's own: what is given counts */
+        if (!numbers[i].kind || strcmp(kind, numbers[i].kind) == 0)
             PLIM_TRY(apply_number(job, &numbers[i], options, error));
+    }
     if (job->root) PLIM_TRY(apply_normal(job, options, error));
     if (job->class_count && !options->class_count) {
         options->classes = job->names;
@@ -274,6 +276,7 @@ int plim_job_get_loss(const plim_job *job, plim_loss *loss) {
     if (!name || !plim_loss_find(name, &kind)) return 0;
     *loss = plim_loss_default(kind);
     loss->output = json_string_value(json_object_get(from, "output"));
+    loss->counts = json_string_value(json_object_get(from, "counts"));
     loss->label_smoothing = json_number_value(json_object_get(from, "label_smoothing"));
     const json_t *ignored = json_object_get(from, "ignore_index"), *delta = json_object_get(from, "delta");
     if (ignored) loss->ignore_index = json_integer_value(ignored);
@@ -288,6 +291,7 @@ int plim_job_get_loss(const plim_job *job, plim_loss *loss) {
 /* What was left out has its default; images know it by now. */
 static plim_data_options resolve(const plim_data *data, const plim_data_info *info, const plim_data_options *options) {
     plim_data_options o = *options;
+    if (o.channels_last < 0) o.channels_last = 0;
     const plim_data_field *first = plim_data_field_at(data, 0);
     if (strcmp(info->kind, "images") == 0 && first && first->rank == 3) {
         o.channels = first->dims[0];
@@ -324,6 +328,7 @@ static json_t *floats_json(const float *values, size_t count) {
 static json_t *loss_json(const plim_loss *loss) {
     json_t *made = json_pack("{s:s}", "kind", plim_loss_name(loss->kind));
     if (loss->output) set(&made, "output", json_string(loss->output));
+    if (loss->counts) set(&made, "counts", json_string(loss->counts));
     if (loss->kind == PLIM_LOSS_CROSS_ENTROPY) {
         if (loss->ignore_index != plim_loss_default(loss->kind).ignore_index)
             set(&made, "ignore_index", json_integer(loss->ignore_index));

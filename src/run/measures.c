@@ -169,7 +169,8 @@ static void add_independent(plim_measures *m, const float *scores, const float *
 
 static void add_row(plim_measures *m, const float *scores, const float *targets) {
     int64_t columns = columns_of(&m->o);
-    double rows = (double)(m->count / columns + 1);
+    int64_t before = m->count / columns;
+    double rows = (double)before + 1;
     for (int64_t k = 0; k < columns; k++) {
         column *c = &m->columns[k];
         double error = (double)scores[k] - (double)targets[k], off = (double)targets[k] - c->mean;

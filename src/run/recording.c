@@ -1,12 +1,16 @@
 /* Recording. */
 #include "run/recording.h"
 
+#include <math.h>
+#include <stddef.h>
+
 #include "budget/picture.h"
 #include "budget/recorded.h"
 #include "core/error.h"
 #include "format/trace_script.h"
 #include "mem/heap.h"
 #include "mem/resident.h"
+#include "plimsoll/measures.h"
 #include "report/plan_timeline.h"
 #include "run/trainer.h"
 
@@ -20,17 +24,22 @@ struct scripted {
     plim__trace_script script;
 };
 
+enum { MEASURED = 10 };
+
 struct plim__recording {
     plim__trace *trace;
     int64_t every, updates; /* updates: since the recording began */
     uint64_t events;
-    uint32_t resident, loss;                  /* series */
-    uint32_t budgets;                         /* series: the budget, where it changes */
-    uint64_t budget;                          /* the last of them */
+    uint32_t resident, loss;    /* series */
+    uint32_t budgets, budgeted; /* series: the budget, where it changes, and the update of that */
+    uint64_t budget;            /* the last of them */
+    uint32_t scales, scaled;    /* the same of the loss scale */
+    double scale;
     uint32_t validated, validation, accuracy; /* series: the update that was validated, its loss, its accuracy */
-    uint32_t program;                         /* buffer: the process without the arena */
-    bool held;                                /* these and persistent buffers were born */
-    int late;                                 /* variants that were defined between updates */
+    uint32_t measured[MEASURED]; /* series: measures of validations, one more than their numbers; 0: none */
+    uint32_t program;            /* buffer: the process without the arena */
+    bool held;                   /* these and persistent buffers were born */
+    int late;                    /* variants that were defined between updates */
     PLIM_VEC(struct scripted) variants;
 };
 
@@ -62,19 +71,63 @@ static plim_status write_head(const plim_trainer *t, struct plim__recording *r, 
     PLIM_TRY(status);
     PLIM_TRY(plim__trace_define_series(r->trace, "resident memory", &r->resident, error));
     PLIM_TRY(plim__trace_define_numbers(r->trace, "loss", &r->loss, error));
-    if (t->plan->bounds.budget) PLIM_TRY(plim__trace_define_series(r->trace, "budget", &r->budgets, error));
+    if (t->plan->bounds.budget) {
+        PLIM_TRY(plim__trace_define_series(r->trace, "budget", &r->budgets, error));
+        PLIM_TRY(plim__trace_define_numbers(r->trace, "budget update", &r->budgeted, error));
+    }
+    if (t->plan->main->training->loss_scale >= 0) {
+        PLIM_TRY(plim__trace_define_numbers(r->trace, "loss scale", &r->scales, error));
+        PLIM_TRY(plim__trace_define_numbers(r->trace, "loss scale update", &r->scaled, error));
+    }
     if (t->plan->request.evaluates <= 0) return PLIM_OK;
     PLIM_TRY(plim__trace_define_numbers(r->trace, "validated update", &r->validated, error));
     PLIM_TRY(plim__trace_define_numbers(r->trace, "validation loss", &r->validation, error));
     return plim__trace_define_numbers(r->trace, "validation accuracy", &r->accuracy, error);
 }
 
-void plim__recording_validated(plim_trainer *t, const plim_evaluation *evaluation) {
-    const struct plim__recording *r = t->recording;
+/* A series begins with its first number: which measures there are depends on the job. */
+static void add_measure(struct plim__recording *r, size_t which, const char *name, double value) {
+    if (!isfinite(value)) return;
+    if (!r->measured[which]) {
+        uint32_t id;
+        if (plim__trace_define_numbers(r->trace, name, &id, NULL) != PLIM_OK) return;
+        r->measured[which] = id + 1;
+    }
+    plim__trace_sample_number(r->trace, r->measured[which] - 1, value);
+}
+
+static void add_measures(struct plim__recording *r, const plim_measures *measures) {
+    static const struct {
+        const char *name;
+        size_t offset;
+    } rows[] = {
+        {"validation precision", offsetof(plim_measures_summary, precision)},
+        {"validation recall", offsetof(plim_measures_summary, recall)},
+        {"validation F1", offsetof(plim_measures_summary, f1)},
+        {"validation top-5", offsetof(plim_measures_summary, top5)},
+        {"validation ROC AUC", offsetof(plim_measures_summary, auc)},
+        {"validation MAE", offsetof(plim_measures_summary, mean_absolute)},
+        {"validation RMSE", offsetof(plim_measures_summary, root_mean_square)},
+        {"validation R2", offsetof(plim_measures_summary, r2)},
+        {"validation IoU", offsetof(plim_measures_summary, iou)}, /* the last: of pixels alone */
+    };
+    enum { ROWS = sizeof rows / sizeof *rows };
+    _Static_assert((int)ROWS < (int)MEASURED, "each has its series");
+    plim_measures_summary s;
+    plim_measures_get(measures, &s);
+    for (size_t i = 0; i < (s.places > 1 ? ROWS : ROWS - 1); i++)
+        add_measure(r, i, rows[i].name, *(const double *)(const void *)((const char *)&s + rows[i].offset));
+}
+
+void plim__recording_validated(plim_trainer *t, const plim_evaluation *evaluation, const plim_measures *measures,
+                               bool text) {
+    struct plim__recording *r = t->recording;
     if (!r || !r->held || !r->validated) return;
     plim__trace_sample_number(r->trace, r->validated, (double)t->progress.updates);
     plim__trace_sample_number(r->trace, r->validation, evaluation->loss);
     if (evaluation->classifies) plim__trace_sample_number(r->trace, r->accuracy, evaluation->accuracy);
+    if (measures) add_measures(r, measures);
+    if (text) add_measure(r, MEASURED - 1, "validation perplexity", exp(evaluation->loss));
 }
 
 plim_status plim__trainer_record(plim_trainer *t, const char *path, const char *title, const char *command,
@@ -268,8 +321,14 @@ void plim__recording_updated(plim_trainer *t, const plim_step_result *result) {
     if (r->budgets && r->budget != t->plan->bounds.budget) {
         r->budget = t->plan->bounds.budget;
         plim__trace_sample(r->trace, r->budgets, r->budget);
+        plim__trace_sample_number(r->trace, r->budgeted, (double)t->progress.updates);
     }
     if (number % stride != 0) return;
+    if (r->scales && r->scale != result->loss_scale) {
+        r->scale = result->loss_scale;
+        plim__trace_sample_number(r->trace, r->scales, r->scale);
+        plim__trace_sample_number(r->trace, r->scaled, (double)t->progress.updates);
+    }
     plim__trace_sample(r->trace, r->resident, plim__resident_now());
     plim__trace_sample_number(r->trace, r->loss, result->loss);
 }

@@ -5,6 +5,7 @@
 #define PLIM_RUN_RECORDING_H
 
 #include "plan/variant.h"
+#include "plimsoll/measures.h"
 #include "plimsoll/train.h"
 
 /* From the next update on. `every` 0 takes 100. `command` is how to ask for another budget, up to it: "plimsoll train
@@ -25,8 +26,9 @@ plim_status plim__recording_prepare(plim_trainer *trainer, plim_error *error);
 plim_status plim__recording_begin(plim_trainer *trainer, int64_t count, plim_error *error);
 /* After it. */
 void plim__recording_updated(plim_trainer *trainer, const plim_step_result *result);
-/* After a validation; without a recording it does nothing. */
-void plim__recording_validated(plim_trainer *trainer, const plim_evaluation *evaluation);
+/* After a validation, with its measures (NULL: none); `text`: its perplexity is one. Without a recording it does nothing. */
+void plim__recording_validated(plim_trainer *trainer, const plim_evaluation *evaluation, const plim_measures *measures,
+                               bool text);
 /* Instead of that: the update ends where it is. What it holds is given back, and the rest is not recorded. */
 void plim__recording_broke(plim_trainer *trainer);
 /* ... and this is why. */

@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "run/recording.h"
 #include "run/room.h"
+#include "run/scaling.h"
 #include "run/session_parts.h"
 
 /* --- making --------------------------------------------------------------------------------------------------- */
@@ -148,7 +149,8 @@ void plim_trainer_free(plim_trainer *t) {
 struct sums {
     double loss, weight, targets, correct;
     bool classifies;
-    bool sum; /* the loss is one: its parts add up */
+    bool sum;     /* the loss is one: its parts add up */
+    bool skipped; /* gradients were not finite */
 };
 
 /* Rectifiers swallow NaN, so the loss would not always show it. */
@@ -170,7 +172,7 @@ plim_status plim__trainer_feed(const plim__instance *instance, const plim_batch 
     *finite = true;
     for (size_t i = 0, given = 0; i < g->inputs.count; i++) {
         plim_value value = g->inputs.items[i];
-        if (value == v->training->update || value == v->training->scale) continue;
+        if (!plim__training_is_data(v->training, value)) continue;
         const char *source = value == v->training->target ? batch->target : batch->inputs[given++];
         const plim__value *type = &g->values.items[value];
         size_t bytes = (size_t)plim__shape_elements(&type->shape) * (size_t)plim_dtype_bits(type->dtype) / 8;
@@ -213,6 +215,16 @@ struct part {
     double rate; /* of learning */
 };
 
+/* The optimizer counts the updates that it made. Halves: gradients are computed times a scale. */
+static plim_status write_numbers(const plim_trainer *t, const plim__instance *instance, double rate,
+                                 plim_error *error) {
+    const plim__training *training = instance->variant->training;
+    double update[2] = {rate, (double)(t->progress.updates - t->progress.skipped_updates + 1)};
+    float scale = plim__scaling_now(&t->progress);
+    PLIM_TRY(plim__instance_write(instance, training->update, update, sizeof update, error));
+    return plim__instance_write(instance, training->loss_scale, &scale, sizeof scale, error);
+}
+
 /* Adds what a micro-batch has computed before its gradients. */
 static plim_status add_sums(plim_trainer *t, const plim__instance *instance, const struct part *part, struct sums *sums,
                             plim_error *error) {
@@ -233,10 +245,26 @@ static plim_status add_sums(plim_trainer *t, const plim__instance *instance, con
     return PLIM_OK;
 }
 
+/* The backward pass; then the update, if this is the last of the batch and all gradients are finite. */
+static plim_status run_backward(const plim_trainer *t, const plim__instance *instance, bool last, struct sums *sums,
+                                plim_error *error) {
+    const plim__variant *v = instance->variant;
+    size_t from = v->after_loss, end = v->program->steps.count;
+    float scale = sums->sum ? 1 : sums->weight > 0 ? (float)(1 / sums->weight) : 0;
+    if (v->training->loss_scale >= 0) scale /= plim__scaling_now(&t->progress);
+    if (last) PLIM_TRY(plim__instance_write(instance, v->training->scale, &scale, sizeof scale, error));
+    if (last && v->after_check > from) {
+        float checked = 0;
+        PLIM_TRY(plim__runner_run_part(instance->runner, from, v->after_check, error));
+        PLIM_TRY(plim__instance_read(instance, v->training->checked, &checked, sizeof checked, error));
+        instance->runner->no_update = sums->skipped = !isfinite(checked);
+        from = v->after_check;
+    }
+    return plim__runner_run_part(instance->runner, from, end, error);
+}
+
 static plim_status run_micro(plim_trainer *t, const plim__instance *instance, const struct part *part,
                              struct sums *sums, plim_error *error) {
-    const plim__training *training = instance->variant->training;
-    size_t after_loss = instance->variant->after_loss, end = instance->variant->program->steps.count;
     plim__runner *runner = instance->runner;
     bool finite;
     runner->first = part->from == 0;
@@ -245,14 +273,11 @@ static plim_status run_micro(plim_trainer *t, const plim__instance *instance, co
     runner->sample = part->from;
     PLIM_TRY(plim__trainer_feed(instance, part->batch, part->from, &finite, error));
     if (!finite) return plim__trainer_report_nonfinite(t, instance, part->batch, part->from, NAN, error);
-    double update[2] = {part->rate, (double)(t->progress.updates + 1)};
-    PLIM_TRY(plim__instance_write(instance, training->update, update, sizeof update, error));
-    PLIM_TRY(plim__runner_run_part(runner, 0, after_loss, error));
+    PLIM_TRY(write_numbers(t, instance, part->rate, error));
+    PLIM_TRY(plim__runner_run_part(runner, 0, instance->variant->after_loss, error));
     PLIM_TRY(add_sums(t, instance, part, sums, error));
-    float scale = sums->sum ? 1 : sums->weight > 0 ? (float)(1 / sums->weight) : 0;
-    if (part->last) PLIM_TRY(plim__instance_write(instance, training->scale, &scale, sizeof scale, error));
-    PLIM_TRY(plim__runner_run_part(runner, after_loss, end, error));
-    if (t->times && instance == &t->main) add_times(t, part->last);
+    PLIM_TRY(run_backward(t, instance, part->last, sums, error));
+    if (t->times && instance == &t->main) add_times(t, part->last && !sums->skipped);
     return PLIM_OK;
 }
 
@@ -265,12 +290,25 @@ plim_status plim__trainer_check_batch(const plim_trainer *trainer, const plim_ba
                           (long long)batch->count, (long long)most);
     for (size_t i = 0, given = 0; i < training->graph->inputs.count; i++) {
         plim_value value = training->graph->inputs.items[i];
-        if (value == training->update || value == training->scale) continue;
+        if (!plim__training_is_data(training, value)) continue;
         if (value == training->target ? !batch->target : !batch->inputs[given++])
             return plim__fail(error, PLIM_INVALID, "the batch has no data for '%s'",
                               training->graph->values.items[value].name);
     }
     return PLIM_OK;
+}
+
+/* Without an update the weights are the same: only another batch could have helped, and twenty have not. */
+static plim_status report_stuck(plim_trainer *t, plim_error *error) {
+    plim_status status = plim__fail(
+        error, PLIM_NUMERIC,
+        "update %lld: gradients are not finite in %d updates in a row, with a loss scale of %g at last: numbers of "
+        "this model "
+        "are beyond what fp16 holds (65504); bf16 or fp32 hold them. The weights are those of update %lld",
+        (long long)t->progress.updates + 1, PLIM__SCALING_MOST_SKIPPED, (double)plim__scaling_now(&t->progress),
+        (long long)(t->progress.updates - t->progress.skipped_in_row));
+    if (t->recording) plim__recording_failed(t, error);
+    return status;
 }
 
 plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_step_result *result, plim_error *error) {
@@ -291,8 +329,12 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
         PLIM_TRY(status);
         from += next->variant->samples;
     }
+    bool half = t->plan->main->training->loss_scale >= 0;
+    float scale = half ? plim__scaling_now(&t->progress) : 1;
+    if (sums.skipped && plim__scaling_is_stuck(&t->progress)) return report_stuck(t, error);
     t->progress.updates++;
     t->updates++;
+    if (half) plim__scaling_count(&t->progress, !sums.skipped);
     plim_step_result done = {.loss = sums.sum          ? sums.loss
                                      : sums.weight > 0 ? sums.loss / sums.weight
                                                        : 0,
@@ -301,7 +343,10 @@ plim_status plim_trainer_step(plim_trainer *t, const plim_batch *batch, plim_ste
                              .correct = sums.classifies ? sums.correct : -1,
                              .rate = rate,
                              .update = t->progress.updates,
-                             .seconds = plim__clock_seconds() - start_time};
+                             .seconds = plim__clock_seconds() - start_time,
+                             .loss_scale = (double)scale,
+                             .skipped = sums.skipped,
+                             .skipped_updates = t->progress.skipped_updates};
     if (t->recording) plim__recording_updated(t, &done);
     if (result) *result = done;
     return PLIM_OK;

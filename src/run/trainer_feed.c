@@ -13,7 +13,7 @@ static plim__wants wants_of(const plim_trainer *t) {
                          .classes = training->classes};
     for (size_t i = 0; i < training->graph->inputs.count; i++) {
         plim_value v = training->graph->inputs.items[i];
-        if (v != training->target && v != training->update && v != training->scale) plim__wants_add(&wants, v);
+        if (v != training->target && plim__training_is_data(training, v)) plim__wants_add(&wants, v);
     }
     return wants;
 }

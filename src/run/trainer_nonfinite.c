@@ -17,7 +17,7 @@ static plim_status check_inputs(const plim__instance *instance, int64_t from, pl
         const float *x = plim__instance_at(instance, g->inputs.items[i]);
         size_t count = (size_t)plim__shape_elements(&value->shape), at;
         float found;
-        if (value->dtype != PLIM_F32 || !x || g->inputs.items[i] == v->training->scale ||
+        if (value->dtype != PLIM_F32 || !x || !plim__training_is_data(v->training, g->inputs.items[i]) ||
             !plim__runner_find_nonfinite(instance->runner, x, count, &found, &at))
             continue;
         return plim__fail(error, PLIM_INVALID, "the data holds %s in '%s', sample %lld of the batch", word(found),

@@ -142,6 +142,8 @@ static plim_status run_without_update(plim_trainer *t, const plim__instance *ins
         instance->runner->tick = (uint64_t)t->progress.updates; /* a run counts it on: parts of a batch draw alike */
         instance->runner->sample = from;
         PLIM_TRY(plim__trainer_feed(instance, batch, from, &finite, error));
+        PLIM_TRY(
+            plim__instance_write(instance, instance->variant->training->loss_scale, &(float){1}, sizeof(float), error));
         PLIM_TRY(plim__runner_run(instance->runner, error));
         PLIM_TRY(plim__instance_read(instance, instance->variant->training->weight, &part, sizeof part, error));
         *weight += part;

@@ -95,6 +95,7 @@ static plim_status try_plan(plim_trainer *t, const plim__request *given, uint64_
     plim__training_plan *trial;
     plim__arena_release_pages(&t->arena);
     if (bounds.budget && plim__resident_now() + plim__process_second_plan(t->plan) > bounds.budget) return PLIM_OK;
+    bounds.planning_bytes = bounds.budget; /* which holds until the new one does */
     /* weights and programs are still there; no budget stays none */
     bounds.budget = budget ? budget + t->arena.persistent_bytes + t->plan->choice.program_bytes : 0;
     plim_status status = plim__training_plan_create(t->plan->model, &wanted, &bounds, &trial, error);
@@ -114,8 +115,11 @@ static plim_status begin_again(plim_trainer *t, const plim__request *request, ui
     plim__free((char *)t->plan->request.saved); /* that plan is over */
     t->plan->request = *request;
     t->plan->request.saved = NULL;
+    t->plan->bounds.planning_bytes = t->plan->bounds.budget;
     t->plan->bounds.budget = budget;
-    PLIM_TRY(plim__training_plan_renew(t->plan, error));
+    plim_status status = plim__training_plan_renew(t->plan, error);
+    t->plan->bounds.planning_bytes = 0;
+    PLIM_TRY(status);
     PLIM_TRY(plim__trainer_start(t, error));
     PLIM_TRY(restore(t, aside, error));
     return plim__recording_prepare(t, error);

@@ -205,7 +205,7 @@ plim_status plim__trainer_read_checkpoint(plim_trainer *t, const plim__checkpoin
     plim__arena_release_pages(&t->arena); /* a tensor of the file is held beside the arena */
     if (status == PLIM_OK) status = load_all(file, &here, error);
     plim__arena_restore_pages(&t->arena);
-    if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){file->meta.update});
+    if (status == PLIM_OK) plim_trainer_set_progress(t, (plim_progress){.updates = file->meta.update});
     free_identity(&here);
     return status;
 }

@@ -151,7 +151,7 @@ static void null_options_are_all_defaults(void **state) {
     assert_int_equal(plim_plan_create(g, NULL, &plan, &error), PLIM_OK);
     assert_int_equal(plim_gradient_check(g, NULL, &gradients, &error), PLIM_OK);
     float images[4 * 784] = {0};
-    int64_t labels[4] = {0}, four = 4;
+    int64_t labels[4] = {0, 1, 2, 3}, four = 4;
     plim_data_array arrays[] = {{"image", PLIM_F32, 4, (const int64_t[]){4, 1, 28, 28}, images, 0},
                                 {"label", PLIM_I64, 1, &four, labels, 1}};
     plim_data *data = NULL;

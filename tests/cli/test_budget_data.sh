@@ -44,7 +44,8 @@ hold() { # model batch training validation channels size zoo-options...
     done
 }
 
-hold lenet 200 500 300 1 28 --width 64
-hold resnet18 24 64 20 3 96 --image 96 --width 24 --classes 10
-hold vit-tiny 100 250 90 3 32 --layers 4
+# Two batches an epoch, the second of them short, are enough for all that can happen in one.
+hold lenet 200 300 120 1 28 --width 64
+hold resnet18 24 40 20 3 96 --image 96 --width 24 --classes 10
+hold vit-tiny 100 150 50 3 32 --layers 3
 echo "budgets hold for data"

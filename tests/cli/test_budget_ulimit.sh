@@ -19,7 +19,7 @@ for kind in -v -d; do
         case $code in
         0) trained=$((trained + 1)) ;;
         127) ;; # not even its libraries fit
-        1)  grep -q "The smallest budget that works is\|making kernels needs\|threads cannot be started" err ||
+        1)  grep -q "The smallest budget that works is\|planning alone takes more memory\|making kernels needs\|threads cannot be started" err ||
                 fail "ulimit $kind $kib: neither trained nor refused"
             refused=$((refused + 1)) ;;
         *)  fail "ulimit $kind $kib: exit code $code" ;;

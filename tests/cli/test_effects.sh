@@ -43,7 +43,7 @@ done
 
 # Options for other kinds of data.
 for option in "--seq 4" "--stride 2" "--token-bytes 2" "--image 8" "--resize 9" "--random-crop" "--random-flip" "--skip-bad" \
-    "--columns a" "--drop a" "--categories a" "--missing mean" "--normalise"; do
+    "--columns a" "--drop a" "--categories a" "--embed a" "--missing mean" "--normalise"; do
     none $train $option
     none plan m.onnx --data first.npz $option
     none evaluate m.onnx --data first.npz $option

@@ -32,6 +32,7 @@ zoo lenet --width 4 --image 8 --channels 3 --classes 3 -o small.onnx
 zoo mlp --image 8 --channels 3 --classes 3 -o mlp.onnx
 refuses "has nothing for the model's 'layers.0" train mlp.onnx --weights ten-t.safetensors --data first.npz
 refuses "cannot open" train three.onnx --weights nowhere.safetensors --data first.npz
+refuses "cannot read the weights .nowhere.safetensors." zoo llama --weights nowhere.safetensors -o llama.onnx # at once: the model has 1.1 billion parameters
 
 # Another learning rate after an interruption: only when it is given.
 train small.onnx --data first.npz --batch 15 --steps 3 --lr 1e-2 --checkpoint run.ckpt
@@ -40,6 +41,7 @@ train small.onnx --data first.npz --batch 15 --steps 6 --checkpoint run.ckpt --r
 grep -q '"step": 4,.*"rate": 0.0005' rates.jsonl || fail "the rate was not changed: $(cat rates.jsonl)"
 
 # Typing mistakes.
+refuses "is --loss meant" train small.onnx --data first.npz --los mse
 refuses "is --epochs meant" train small.onnx --data first.npz --epoch 3
 refuses "is 'train' meant" trian small.onnx
 refuses "is 'evaluate' meant" eval small.onnx

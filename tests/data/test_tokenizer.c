@@ -144,6 +144,8 @@ static void what_is_not_known_is_refused_by_name(void **state) {
     refuse(f, "", PLIM_CORRUPT, "line");
     refuse(f, "[1", PLIM_CORRUPT, "line");
     refuse(f, "{}", PLIM_CORRUPT, "no model");
+    refuse(f, "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"<unk>\",0.0],[\"a\",-1.5]]}}",
+           PLIM_UNSUPPORTED, "Unigram");
     refuse(f, "{\"model\":{\"type\":\"WordPiece\"}}", PLIM_UNSUPPORTED, "WordPiece");
     refuse(f, "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}", PLIM_CORRUPT, "merge 0");
     refuse(f, "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"ab\"]}}", PLIM_CORRUPT, "no pair");

@@ -25,7 +25,7 @@ expect 0 '"file"' "$program" explain --json "$work/fine" "$source/tests/diagnose
 echo "RuntimeError: MPS backend out of memory (MPS allocated: 8.00 GB, other allocations: 1.00 GB, max allowed: 9.07 GB). \
 Tried to allocate 512.00 MB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory \
 allocations (may cause system failure)." >"$work/watermark"
-expect 0 "Lift the limit" "$program" explain "$work/watermark"
+expect 0 "lift the limit" "$program" explain "$work/watermark"
 grep -q "Cause: full" <(cat "$source/tests/diagnose/examples/pytorch/full.txt" | "$program" explain) || fail "standard input is not read"
 # a message behind a long log, on a pipe
 { yes 'step=100 loss=1.0743 ppl=2.93 gpu_mem=32.46GB tok/s=18672' | head -c 64000000

@@ -15,560 +15,7 @@
 #include "diagnose/programs.h"
 #include "plimsoll/diagnose.h"
 
-#define GIB    1073741824.0
-#define MIB    1048576.0
-#define ABSENT (-1.0)
-
-typedef struct rule {
-    const char *name, *text;
-    const char *framework, *cause;
-    double requested;         /* ABSENT: not looked at */
-    const char *first, *not ; /* in the first two fixes, and in none of them; NULL for nothing */
-} rule;
-
-static const rule rules[] = {
-    /* not out of memory */
-    {"a container that was not killed", "State: exited, OOMKilled:false, ExitCode: 137", "none", "none", ABSENT, NULL,
-     NULL},
-    {"the same as JSON", "\"OOMKilled\": false,\n\"ExitCode\": 137", "none", "none", ABSENT, NULL, NULL},
-    {"another CUDA error in bad_alloc",
-     "MemoryError: std::bad_alloc: CUDA error at: cuda_memory_resource.hpp:66: cudaErrorIllegalAddress an illegal "
-     "memory "
-     "access was encountered",
-     "none", "none", ABSENT, NULL, NULL},
-    {"code that catches it", "try:\n    step()\nexcept torch.cuda.OutOfMemoryError:\n    pass\n", "none", "none",
-     ABSENT, NULL, NULL},
-    {"advice about it", "Reduce the batch size if you run out of memory.", "none", "none", ABSENT, NULL, NULL},
-    {"a disk that is full", "OSError: [Errno 28] No space left on device: '/data/x.pt'", "none", "none", ABSENT, NULL,
-     NULL},
-    {"a quota", "google.api_core.exceptions.ResourceExhausted: 429 quota exceeded", "none", "none", ABSENT, NULL, NULL},
-
-    /* recognised */
-    {"a name alone", "torch.OutOfMemoryError", "pytorch", "full", ABSENT, NULL, NULL},
-    {"cudaMallocAsync", "torch.OutOfMemoryError: Allocation on device \n", "pytorch", "full", ABSENT, NULL, NULL},
-    {"cudaMallocAsync with figures",
-     "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of memory)\nCurrently allocated "
-     "    : "
-     "6.45 GiB\nRequested               : 1.13 GiB\nDevice limit            : 7.78 GiB\nFree (according to CUDA): "
-     "18.75 MiB\n",
-     "pytorch", "full", 1.13 * GIB, NULL, NULL},
-    {"SGLang", "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", "sglang", "full",
-     ABSENT, "--mem-fraction-static 0.95", NULL},
-    {"vLLM, wrapped inside a word",
-     "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens that can be stor\ned in "
-     "KV cache "
-     "(7344).",
-     "vllm", "full", ABSENT, "--max-model-len 7344", NULL},
-    {"Ollama", "Error: model requires more system memory (10.5 GiB) than is available (7.3 GiB)", "ollama",
-     "host_memory", 10.5 * GIB, "smaller model", NULL},
-    {"Ollama's runner killed", "Error: llama runner process has terminated: signal: killed", "ollama", "host_memory",
-     ABSENT, "smaller model", "DataLoader"},
-    {"TensorRT-LLM",
-     "[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, pool, stream): out of memory "
-     "(buffer.h:120)",
-     "tensorrt-llm", "full", ABSENT, "mem_fraction", NULL},
-    {"LMDeploy", "[TM][ERROR] CUDA runtime error: out of memory /src/allocator.h:231", "lmdeploy", "full", ABSENT,
-     "cache", NULL},
-    {"llama.cpp on Metal",
-     "ggml_metal_add_buffer: buffer 'data' size 14912.02 is larger than buffer maximum of 9216.00", "llama.cpp",
-     "per_allocation_limit", 14912.02 * MIB, "quantization", "nvidia-smi"},
-    {"SYCL", "Native API failed. Native API returns: 39 (UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY)", "sycl", "full", ABSENT,
-     NULL, "nvidia-smi"},
-    {"ExLlama", "RuntimeError: Insufficient VRAM for model and cache", "exllama", "full", ABSENT, "max_seq_len", NULL},
-    {"Numba", "numba.cuda.cudadrv.driver.CudaAPIError: [2] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY",
-     "numba", "full", ABSENT, NULL, NULL},
-    {"RMM's pool",
-     "MemoryError: std::bad_alloc: out_of_memory: RMM failure at:pool_memory_resource.hpp:196: Maximum pool size "
-     "exceeded",
-     "rapids", "limit", ABSENT, "maximum", NULL},
-    {"XGBoost on a GPU",
-     "XGBoostError: Memory allocation error on worker 0: std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n- "
-     "Free "
-     "memory: 12GB\n- Requested memory: 64GB\n",
-     "xgboost", "full", 64 * GIB, "Quantile", NULL},
-    {"Neuron", "2024 TDRV:dmem_alloc_internal Failed to alloc DEVICE memory: 31457280", "neuron", "full", 31457280,
-     "cores", "nvidia-smi"},
-    {"NCCL", "NCCL WARN Error: failed to extend /dev/shm/nccl-ab12CD to 9637892 bytes", "nccl", "host_memory", 9637892,
-     "shm", NULL},
-    {"Colab", "Your session crashed after using all available RAM.", "colab", "host_memory", ABSENT, "Load less", NULL},
-    {"Kaggle", "Your notebook tried to allocate more memory than is available. It has restarted.", "kaggle",
-     "host_memory", ABSENT, "Load less", NULL},
-    {"LSF", "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\nExited with exit code 137.", "lsf",
-     "limit", ABSENT, "bsub -M", NULL},
-    {"PBS", "=>> PBS: job killed: mem 34205592kb exceeded limit 33554432kb", "pbs", "limit", ABSENT, "mem=64G", NULL},
-    {"systemd-oomd", "app-x.scope: systemd-oomd killed 12 process(es) in this unit.", "systemd-oomd", "host_memory",
-     ABSENT, NULL, NULL},
-    {"Ray of old",
-     "ray.memory_monitor.RayOutOfMemoryError: More than 95% of the memory on node x is used (59.5 / 62.6 GB). The top "
-     "10:",
-     "ray", "host_memory", ABSENT, "fewer tasks", "DataLoader"},
-    {"pandas", "pandas.errors.ParserError: Error tokenizing data. C error: out of memory", "pandas", "host_memory",
-     ABSENT, "chunksize", NULL},
-    {"NumPy, typed by hand", "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 3.2GiB", "numpy",
-     "host_memory", 3.2 * GIB, NULL, NULL},
-    {"Node", "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory", "node", "limit",
-     ABSENT, "max-old-space-size", NULL},
-    {"a watermark that was lifted",
-     "export PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0\nRuntimeError: MPS backend out of memory (MPS allocated: 8.00 GB, "
-     "other allocations: 1.00 GB, max allowed: 9.07 GB). Tried to allocate 512.00 MB on private pool. Use "
-     "PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit for memory allocations (may cause system failure).",
-     "pytorch", "limit", 0.5 * GIB, "empty_cache", "WATERMARK_RATIO=0.0"},
-    {"an engine of old", "FATAL ERROR: JS Allocation failed - process out of memory", "node", "limit", ABSENT,
-     "max-old-space-size", NULL},
-    {"Android",
-     "java.lang.OutOfMemoryError: Failed to allocate a 4096 byte allocation with 1024 free bytes and 1024B until OOM, "
-     "max allowed footprint 134217728, growth limit 134217728",
-     "java", "limit", 4096.0, "largeHeap", "-Xmx"},
-    {"weights that do not fit",
-     "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 150000.00 MiB on device 0: cudaMalloc failed: out of "
-     "memory\nalloc_tensor_range: failed to allocate CUDA0 buffer of size 157286400000\nllama_model_load: error "
-     "loading model: unable to allocate CUDA0 buffer",
-     "llama.cpp", "too_big", 157286400000.0, "fewer layers", "-c 4096"},
-    {"the driver's own word", "I restarted and get RuntimeError: CUDA error: out of memory at the start", "pytorch",
-     "full", ABSENT, "nvidia-smi", NULL},
-    {"typed from a screen",
-     "RuntimeError: CUDA out of the memory. Tried to allocate 2.00GiB(GPU 0; 10.00GiB total capacity; 5.00GiB already "
-     "allocated; 1.50GiB free; 8.00GiB reservd in total by Pytorch)",
-     "pytorch", "fragmented", 2 * GIB, NULL, "nvidia-smi; then kill"},
-    {"a cache as large as the others",
-     "RuntimeError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 4.00 GiB total capacity; 0.90 GiB already "
-     "allocated; 1.00 MiB free; 2.50 GiB reserved in total by PyTorch)",
-     "pytorch", "fragmented", 2.0 * 1024 * 1024, NULL, NULL},
-    {"Java", "Exception in thread \"main\" java.lang.OutOfMemoryError: Java heap space", "java", "limit", ABSENT,
-     "-Xmx", NULL},
-    {"R", "Error: cannot allocate vector of size 1.5 Gb", "r", "host_memory", 1.5 * GIB, NULL, NULL},
-    {"Go", "runtime: out of memory: cannot allocate 8589934592-byte block (7864320 in use)", "go", "host_memory",
-     8589934592.0, NULL, NULL},
-    {"Rust", "memory allocation of 51539607552 bytes failed", "rust", "host_memory", 51539607552.0, NULL, NULL},
-
-    {"ComfyUI's log", "12:01:02 - ERROR - !!! Exception during processing !!! Allocation on device \n", "pytorch",
-     "full", ABSENT, NULL, NULL},
-    {"Ollama's older word", "Error: llama runner exited, you may not have enough available memory to run this model",
-     "ollama", "host_memory", ABSENT, "smaller model", NULL},
-    {"Node's stack alone", " 1: 0xb7a940 node::OOMErrorHandler(char const*, v8::OOMDetails const&) [node]\n", "node",
-     "limit", ABSENT, "max-old-space-size", NULL},
-    {"semaphores without room",
-     "  File \"/usr/lib/python3.10/multiprocessing/synchronize.py\", line 57, in __init__\n    sl = self._semlock = "
-     "_multiprocessing.SemLock(\nOSError: [Errno 28] No space left on device\n",
-     "pytorch", "host_memory", ABSENT, "shm", NULL},
-    {"TensorFlow, typed by hand", "OOM when allocating tensor of shape [4096,1024] and type float", "tensorflow",
-     "full", 16 * MIB, NULL, NULL},
-    {"R's limit on Windows",
-     "Error: cannot allocate vector of size 1.5 Gb\nIn addition: Warning message:\n  Reached total allocation of "
-     "4007Mb: "
-     "see help(memory.size)",
-     "r", "limit", 1.5 * GIB, "8014", NULL},
-
-    {"LightGBM on the host", "lightgbm.basic.LightGBMError: Out of Host Memory", "lightgbm", "host_memory", ABSENT,
-     "max_bin", NULL},
-    {"LightGBM on OpenCL",
-     "import lightgbm as lgb\nterminate called after throwing an instance of 'boost::compute::opencl_error'\n  what(): "
-     " "
-     "Memory Object Allocation Failure\n",
-     "lightgbm", "per_allocation_limit", ABSENT, "cuda", NULL},
-    {"RMM of old", "RMMError: RMM_ERROR_OUT_OF_MEMORY", "rapids", "full", ABSENT, NULL, NULL},
-    {"Metal", "Error Domain=MTLCommandBufferErrorDomain Code=8 \"Insufficient Memory (IOAF code 8)\"", "metal", "full",
-     ABSENT, NULL, "nvidia-smi"},
-    {"Colab, told in words", "my session keeps crashing since it 'used all available RAM'", "colab", "host_memory",
-     ABSENT, "Load less", NULL},
-    {"LMDeploy's fatal line", "[TM][FATAL] allocator.cc(57) out of memory", "lmdeploy", "full", ABSENT, NULL, NULL},
-
-    /* the request against free, cached and live */
-    {"TensorFlow's statistics carry units",
-     "W tensorflow bfc_allocator.cc:502] Allocator (GPU_0_bfc) ran out of memory trying to allocate 128.00MiB (rounded "
-     "to "
-     "134217728)requested by op Mul\nStats: \nLimit:      256.00MiB\nInUse:      254.00MiB\nMaxInUse:   "
-     "254.00MiB\nReserved:   0B\n",
-     "tensorflow", "full", 134217728.0, NULL, NULL},
-    {"four GiB on an Intel GPU",
-     "XPU out of memory. Tried to allocate 4.00 GiB. GPU 0 has a total capacity of 15.91 GiB of which 15.80 GiB is "
-     "free. Of the "
-     "allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
-     "pytorch", "per_allocation_limit", 4 * GIB, "RELAXED", "nvidia-smi"},
-    {"one request larger than all that is live",
-     "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 13.10 GiB is "
-     "free. "
-     "Including non-PyTorch memory, this process has 10.50 GiB memory in use. Of the allocated memory 10.00 GiB is "
-     "allocated by "
-     "PyTorch, and 0.10 GiB is reserved by PyTorch but unallocated.",
-     "pytorch", "too_big", 20 * GIB, NULL, "expandable"},
-    {"free and cached together",
-     "CUDA out of memory. Tried to allocate 4.22 GiB. GPU 0 has a total capacity of 15.99 GiB of which 3.71 GiB is "
-     "free. Of the "
-     "allocated memory 11.00 GiB is allocated by PyTorch, and 768.00 MiB is reserved by PyTorch but unallocated.",
-     "pytorch", "fragmented", 4.22 * GIB, "expandable_segments", NULL},
-    {"the last megabytes of a small card",
-     "RuntimeError: CUDA out of memory. Tried to allocate 32.00 MiB (GPU 0; 4.00 GiB total capacity; 3.30 GiB already "
-     "allocated; "
-     "41.60 MiB free; 3.31 GiB reserved in total by PyTorch)",
-     "pytorch", "full", 32 * MIB, NULL, "page file"},
-    {"free beyond doubt",
-     "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.99 GiB of which 2.80 GiB is "
-     "free. Of the "
-     "allocated memory 5.00 GiB is allocated by PyTorch, and 0.10 GiB is reserved by PyTorch but unallocated.",
-     "pytorch", "fragmented", 2 * GIB, NULL, "kill PID"},
-    {"a split size for those who have it",
-     "RuntimeError: CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 15.00 GiB total capacity; 9.00 GiB already "
-     "allocated; "
-     "0.50 GiB free; 14.00 GiB reserved in total by PyTorch)\n",
-     "pytorch", "fragmented", GIB, NULL, "PYTORCH_CUDA_ALLOC_CONF"},
-    {"vLLM asks for more than is free",
-     "ValueError: Free memory on device cuda:0 (19.77/22.05 GiB) on startup is less than desired GPU memory "
-     "utilization (0.9, "
-     "19.84 GiB).",
-     "vllm", "full", 19.84 * GIB, NULL, "0.95"},
-
-    /* the device decides the advice */
-    {"a Mac's watermark",
-     "RuntimeError: MPS backend out of memory (MPS allocated: 15.72 GiB, other allocations: 2.41 MiB, max allowed: "
-     "18.13 GiB). "
-     "Tried to allocate 5.81 GiB on private pool.",
-     "pytorch", "limit", 5.81 * GIB, "torch.mps.empty_cache", "cuda"},
-    {"an NPU",
-     "NPU out of memory. Tried to allocate 1.00 GiB (NPU 0; 29.50 GiB total capacity; 28.90 GiB already allocated; "
-     "28.90 GiB current active; 0.30 GiB free; 29.00 GiB reserved in total by PyTorch)",
-     "pytorch", "full", GIB, NULL, "nvidia-smi"},
-    {"a TPU's program",
-     "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 21.95G of "
-     "15.48G hbm. "
-     "Exceeded hbm capacity by 6.47G.",
-     "jax", "too_big", 21.95 * GIB, "batch", "nvidia-smi"},
-    {"a TPU under PyTorch",
-     "import torch_xla\nRESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm.",
-     "pytorch", "too_big", 21.95 * GIB, NULL, "nvidia-smi"},
-    {"outputs are no TPU",
-     "    return [f(x) for x in zip(handlers, outputs)]\nRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying "
-     "to "
-     "allocate 14000000000 bytes.",
-     "jax", "full", 14000000000.0, "smaller input", "per core"},
-    {"an Intel GPU that is hardly used",
-     "RuntimeError: XPU out of memory. Tried to allocate 1.00 GiB (GPU 0; 15.50 GiB total capacity; 900.00 MiB already "
-     "allocated; 900.00 MiB reserved in total by PyTorch)",
-     "pytorch", "other_process", GIB, "xpu-smi", "CUDA_VISIBLE_DEVICES"},
-    {"an NPU that is packed",
-     "NPU out of memory. Tried to allocate 32.00 MiB (NPU 0; 60.00 GiB total capacity; 59.40 GiB already allocated; "
-     "59.40 GiB current active; 12.00 MiB free; 59.80 GiB reserved in total by PyTorch)",
-     "pytorch", "full", 32 * MIB, "autocast('npu'", "'cuda'"},
-    {"AMD",
-     "HIP out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 15.98 GiB of which 0 bytes is free. "
-     "Of the "
-     "allocated memory 15.50 GiB is allocated by PyTorch, and 0.10 GiB is reserved by PyTorch but unallocated.",
-     "pytorch", "full", GIB, NULL, "nvidia-smi"},
-
-    /* the traceback decides the phase */
-    {"loading",
-     "Traceback (most recent call last):\n  File \"run.py\", line 4, in <module>\n    state = torch.load('model.pt')\n "
-     " File "
-     "\"/usr/lib/python3/dist-packages/torch/serialization.py\", line 9, in load\n    return x\nRuntimeError: CUDA "
-     "error: out of "
-     "memory\nCUDA kernel errors might be asynchronously reported\n",
-     "pytorch", "full", ABSENT, "map_location", "half the batch"},
-    {"the optimizer",
-     "Traceback (most recent call last):\n  File \"train.py\", line 40, in <module>\n    optimizer.step()\n  File "
-     "\"/x/site-packages/torch/optim/adam.py\", line 9, in step\n    state['exp_avg_sq'] = "
-     "torch.zeros_like(p)\nRuntimeError: CUDA "
-     "out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.00 GiB total capacity; 9.70 GiB already allocated; 2.00 "
-     "MiB free; "
-     "9.71 GiB reserved in total by PyTorch)\n",
-     "pytorch", "full", 20 * MIB, "AdamW8bit", "batch"},
-    {"a batch of one",
-     "python train.py --batch_size 1\nRuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.00 GiB "
-     "total "
-     "capacity; 9.70 GiB already allocated; 2.00 MiB free; 9.71 GiB reserved in total by PyTorch)\n",
-     "pytorch", "full", 20 * MIB, "already", "half the batch"},
-    {"an old PyTorch",
-     "python train.py\nRuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.00 GiB total capacity; "
-     "9.70 GiB "
-     "already allocated; 2.00 MiB free; 5.00 MiB cached)\n",
-     "pytorch", "full", 20 * MIB, NULL, "use_reentrant"},
-    {"a card that was taken when TensorFlow 1 started",
-     "2017-03-04 05:06:07.123456: I tensorflow/core/common_runtime/gpu/gpu_device.cc:1030] Found device "
-     "0:\ntotalMemory: "
-     "3.94GiB freeMemory: 180.00MiB\n2017-03-04 05:06:08.123456: E tensorflow/stream_executor/cuda/cuda_blas.cc:366] "
-     "failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED\n",
-     "tensorflow", "other_process", ABSENT, "allow_growth = True", "tf.config"},
-    {"a share that is set",
-     "__C.GPU_MEMORY_FRACTION = 0.05\nOOM when allocating tensor with shape[1,64,288,800] and type float on "
-     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
-     "tensorflow", "full", ABSENT, "share of the card", NULL},
-    {"a checkpoint that is saved",
-     "I cannot save a checkpoint: CUDA out of memory. Tried to allocate 44.00 MiB (GPU 0; 10.75 GiB total capacity; "
-     "9.40 "
-     "GiB already allocated; 38.62 MiB free; 9.43 GiB reserved in total by PyTorch)",
-     "pytorch", "full", 44 * MIB, ".cpu()", NULL},
-    {"darknet, told in words",
-     "I get cuda out of memory with darknet yolov4, subdivisions=64 is set. CUDA out of memory", "darknet", "full",
-     ABSENT, "network size", "subdivisions=64"},
-    {"the advice that darknet prints is no setting",
-     " Try to set subdivisions=64 in your cfg-file.\nCUDA Error: out of memory\n", "darknet", "full", ABSENT,
-     "subdivisions", NULL},
-    {"no loader processes, told in words",
-     "The num-workers is set to 0 here.\nRuntimeError: DataLoader worker (pid 2637) is killed by signal: Killed.",
-     "pytorch", "host_memory", ABSENT, NULL, "fewer loader"},
-    {"PyTorch of the first days",
-     "    loss.backward()\nRuntimeError: cuda runtime error (2) : out of memory at "
-     "/pytorch/torch/lib/THC/generic/THCStorage.cu:58",
-     "pytorch", "full", ABSENT, NULL, "checkpoint"},
-    {"an image that is upscaled",
-     "with hires fix: CUDA out of memory. Tried to allocate 13.98 GiB (GPU 0; 24.00 GiB total capacity; 16.17 GiB "
-     "already "
-     "allocated; 5.39 GiB free; 16.19 GiB reserved in total by PyTorch)",
-     "pytorch", "too_big", 13.98 * GIB, "smaller upscale", "x.split"},
-    {"another AMD card",
-     "HIP out of memory. Tried to allocate 4.50 GiB. GPU 0 has a total capacity of 15.98 GiB of which 1.40 GiB is "
-     "free. "
-     "Of the allocated memory 1.26 GiB is allocated by PyTorch, and 152.50 MiB is reserved by PyTorch but unallocated.",
-     "pytorch", "other_process", 4.5 * GIB, "rocm-smi", "CUDA_VISIBLE_DEVICES"},
-    {"memory that grows, told in words",
-     "I see the GPU memory increasing with iterations, and then RuntimeError: CUDA error: out of memory in train.py",
-     "pytorch", "full", ABSENT, "loss.item()", NULL},
-    {"loading, told in words",
-     "It fails while loading: model = LlamaForCausalLM.from_pretrained(x)\nRuntimeError: CUDA error: out of "
-     "memory\nCUDA "
-     "kernel errors might be asynchronously reported",
-     "pytorch", "full", ABSENT, "16 bits", "half the batch"},
-    {"splatting",
-     "  File \"/x/diff_gaussian_rasterization/__init__.py\", line 84, in forward\n    out = "
-     "_C.rasterize_gaussians(*args)\n"
-     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 15.11 GiB (GPU 0; 23.69 GiB total capacity; "
-     "5.81 "
-     "GiB already allocated; 14.26 GiB free; 7.06 GiB reserved in total by PyTorch)",
-     "pytorch", "too_big", 15.11 * GIB, "Gaussians", NULL},
-    {"weights that fill the card under vLLM",
-     "  File \"/x/site-packages/vllm/layers.py\", line 272, in __init__\n    self.weight = Parameter(torch.empty(n))\n"
-     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 160.00 MiB (GPU 0; 79.35 GiB total capacity; "
-     "78.58 GiB already allocated; 145.19 MiB free; 78.58 GiB reserved in total by PyTorch)",
-     "pytorch", "full", 160 * MIB, "tensor-parallel-size", "memory-utilization 0.80"},
-    {"a size that overflowed", "RuntimeError: Storage size calculation overflowed with sizes=[-2139761793]", "pytorch",
-     "bad_size", ABSENT, NULL, NULL},
-    {"a warning, and then it was killed",
-     "I train with 2000 images and the program get killed.\n11:22:12.1: W tensorflow/core/framework/allocator.cc:101] "
-     "Allocation of 9782001216 exceeds 10% of system memory.",
-     "tensorflow", "host_memory", 9782001216.0, "pieces", NULL},
-    {"more than nearly every card has",
-     "AlphaFold: Allocator (GPU_0_bfc) ran out of memory trying to allocate 163.17GiB (rounded to "
-     "175203296000)requested "
-     "by op",
-     "jax", "too_big", 175203296000.0, "UNIFIED", NULL},
-    {"cached crumbs beside a full card",
-     "python3 train.py --batch-size 16\nRuntimeError: CUDA out of memory. Tried to allocate 16.00 MiB (GPU 0; 7.79 GiB "
-     "total capacity; 6.12 GiB already allocated; 12.31 MiB free; 6.17 GiB reserved in total by PyTorch)",
-     "pytorch", "full", 16 * MIB, "batch_size=8", NULL},
-    {"evaluation, told in words",
-     "I only run the eval code with batch_size 1 and get torch.OutOfMemoryError: CUDA out of memory", "pytorch", "full",
-     ABSENT, "no_grad", "accumulat"},
-    {"Snakemake's limit",
-     "resources: mem_mb=12000, disk_mb=1000\nslurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the "
-     "step tasks have been OOM Killed.",
-     "slurm", "limit", ABSENT, "--mem=24G", NULL},
-    {"a limit that is not told", "Reason: OOMKilled\nExit Code: 137\n", "kubernetes", "limit", ABSENT,
-     "twice what it has now", "64G"},
-    {"a heap as full as the collector says",
-     "[1:0x5] 900 ms: Mark-Compact 2040.1 (2080.5) -> 2040.0 (2081.0) MB, 3.00 / 0.01 ms allocation failure\nFATAL "
-     "ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
-     "node", "limit", ABSENT, "4080", NULL},
-    {"a limit that is set already",
-     "#SBATCH --mem=64G\nslurmstepd: error: Detected 1 oom-kill event(s) in StepId=5.batch cgroup.", "slurm", "limit",
-     ABSENT, "--mem=128G", "--mem=64G"},
-    {"no DataLoader outside PyTorch", "bash: line 3: 4711 Killed                  perl reduce.pl\n", "kernel",
-     "host_memory", ABSENT, NULL, "DataLoader"},
-
-    /* which message counts */
-    {"a cut line does not beat the whole one",
-     "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 10.00 GiB total capacity; 9.00 GiB already "
-     "allocated; "
-     "0.50 GiB free; 9.10 GiB reserved in total by PyTorch)\nRuntimeError: CUDA out of memory. Tried to al\n",
-     "pytorch", "full", 2 * GIB, NULL, NULL},
-    {"Slurm's word beats the shell's",
-     "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup.\nEpoch: [0][415/1736] Loss "
-     "0.58\nKilled\n",
-     "slurm", "limit", ABSENT, NULL, NULL},
-    {"CNTK", "CNTK 2.0: CUDA failure 2: out of memory ; GPU=0 ; hostname=x ; expr=cudaMalloc", "cntk", "full", ABSENT,
-     NULL, NULL},
-    {"llama.cpp that went on",
-     "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 900.00 MiB on device 0: cudaMalloc failed: out of "
-     "memory\nretrying "
-     "with less\nmain: model loaded\n",
-     "llama.cpp", "warning", ABSENT, NULL, NULL},
-    /* what is set or tried already is not advised */
-    {"a batch of one in words", "Even with batch size 1 I get RuntimeError: CUDA out of memory. in training", "pytorch",
-     "full", ABSENT, "the batch is 1 already", "batch_size=N"},
-    {"a batch that was reduced", "I reduced the batch size, it trains no longer: RuntimeError: CUDA out of memory.",
-     "pytorch", "full", ABSENT, "the batch was reduced already", "batch_size=N"},
-    {"a smaller batch works", "training works with batch size 1, with batch_size=8: RuntimeError: CUDA out of memory.",
-     "pytorch", "full", ABSENT, "batch_size=", "already"},
-    {"a batch of one by its shape",
-     "OOM when allocating tensor with shape[1,3000,2000,3] and type float on "
-     "/job:localhost/replica:0/task:0/device:GPU:0",
-     "tensorflow", "full", ABSENT, "smaller images", "batch_size=N"},
-    {"checkpointing by its name",
-     "my training with gradient checkpointing: torch.cuda.OutOfMemoryError: CUDA out of memory.", "pytorch", "full",
-     ABSENT, NULL, "Recompute"},
-    {"checkpointing as a wish",
-     "in training of llama, should I use gradient checkpointing? RuntimeError: CUDA out of memory.", "pytorch", "full",
-     ABSENT, "Recompute", NULL},
-    {"adapters in four bits", "QLoRA of llama, per_device_train_batch_size=1, RuntimeError: CUDA out of memory.",
-     "pytorch", "full", ABSENT, "max_seq_length", "load_in_4bit"},
-    {"a server's flags",
-     "vllm serve m --max-model-len=512 --dtype=float --enforce-eager\ntorch.cuda.OutOfMemoryError: CUDA out of memory. "
-     "Tried "
-     "to allocate 518.00 MiB. GPU 0 has a total capacity of 21.67 GiB of which 4.06 MiB is free. Of the allocated "
-     "memory "
-     "21.32 GiB is allocated by PyTorch, and 1.00 MiB is reserved by PyTorch but unallocated.",
-     "pytorch", "full", 518.0 * MIB, "--dtype half", "--max-model-len 4096"},
-    {"a server's logger",
-     "ERROR 03-13 09:00:43 [core.py:330] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.16 GiB. GPU 0 "
-     "has a "
-     "total capacity of 7.75 GiB of which 0.17 GiB is free. Of the allocated memory 6.81 GiB is allocated by PyTorch, "
-     "and "
-     "18.97 MiB is reserved by PyTorch but unallocated.",
-     "pytorch", "full", 1.16 * GIB, "--gpu-memory-utilization", NULL},
-    {"a server's own prefill",
-     "vllm: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 74.16 GiB. GPU 0 has a total capacity of "
-     "44.40 GiB "
-     "of which 29.89 GiB is free.",
-     "pytorch", "too_big", 74.16 * GIB, "--max-num-batched-tokens", NULL},
-    {"flags of a web UI that double the weights",
-     "launch.py --xformers --opt-split-attention --precision full --no-half\nRuntimeError: CUDA out of memory.",
-     "pytorch", "full", ABSENT, "without --no-half", NULL},
-    {"several models in one process",
-     "I train several models in a for loop with keras: OOM when allocating tensor with "
-     "shape[64,512] and type float on /job:localhost/replica:0/task:0/device:GPU:0",
-     "tensorflow", "full", ABSENT, "clear_session", NULL},
-    {"a tensor of the data set",
-     "ResourceExhaustedError: OOM when allocating tensor with shape[160000,64,64,1] and type double on "
-     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:GatherV2]\nmodel.fit(x, y, batch_size=8)",
-     "tensorflow", "full", 160000.0 * 64 * 64 * 8, "from_tensor_slices", NULL},
-    {"weights with their state",
-     "OOM when allocating tensor with shape[123008,500] and type float on "
-     "/job:localhost/replica:0/task:0/device:GPU:0\n\t "
-     "[[{{node training/Adam/mul_23}}]]",
-     "tensorflow", "full", ABSENT, "GlobalAveragePooling2D", NULL},
-    {"a simulation", "LAMMPS, 20000000 atoms\nERROR: CUDA_ERROR_OUT_OF_MEMORY", "cuda", "full", ABSENT, "MPI ranks",
-     NULL},
-    {"radiance fields", "nerf training: RuntimeError: CUDA out of memory.", "pytorch", "full", ABSENT, "--netchunk",
-     NULL},
-    {"the card is free of others",
-     "There is no other process on the card. F1 net.cpp:8] Check failed: error == cudaSuccess (2 vs. "
-     "0)  out of memory",
-     "caffe", "full", ABSENT, NULL, "nvidia-smi"},
-    {"detection with a batch of one", "yolo train --batch-size 1 --img 640: RuntimeError: CUDA out of memory.",
-     "pytorch", "full", ABSENT, "imgsz=", "torch.utils.checkpoint"},
-    {"the end of one word and the start of the next",
-     "I fine-tune the model with LoRA, RuntimeError: CUDA out of memory.", "pytorch", "full", ABSENT, "batch",
-     "enable_attention_slicing"},
-    {"a C++ program", "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n",
-     "cpp", "host_memory", ABSENT, "pieces", "chunksize"},
-    {"killed while offloading", "ZeRO-3 with offload on my server: it was killed, the host's memory is full",
-     "deepspeed", "host_memory", ABSENT, "NVMe", NULL},
-
-    /* what is said to be set already */
-    {"a batch that was already 1",
-     "the batch size was already 1, and still: RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB\n",
-     "pytorch", "full", ABSENT, NULL, "half the batch"},
-    {"a batch that was set to 1",
-     "python train.py --batch-size 16\nRuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB\nI have tried to "
-     "set batch to 1 and it is the same\n",
-     "pytorch", "full", ABSENT, NULL, "batch=8"},
-    {"a checkpoint that is saved",
-     "  File \"/opt/lib/bitsandbytes/nn/modules.py\", line 336, in _save_to_state_dict\n    x = undo(y)\n"
-     "torch.cuda.OutOfMemoryError: CUDA out of memory.\n",
-     "pytorch", "full", ABSENT, "Save from host memory", NULL},
-    {"a pool that is full behind another error",
-     "2020-01-02 03:04:05.6: I tensorflow/core/common_runtime/bfc_allocator.cc:824] Stats:\nLimit: 15753943450\nInUse: "
-     "15753943296\nMaxInUse: 15753943296\nNumAllocs: 39\nMaxAllocSize: 1262254080\n\nInternalError: Dst tensor is not "
-     "initialized.\n",
-     "tensorflow", "full", ABSENT, NULL, "memory_growth"},
-
-    /* a program's own settings, by what it prints, by its name, and by the phase */
-    {"a program by its paths",
-     "  File \"/app/src/llamafactory/train/sft/workflow.py\", line 73, in run_sft\n    trainer.train()\n"
-     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB.\n",
-     "pytorch", "full", 112 * MIB, "per_device_train_batch_size:", "batch_size=N // 2; loss"},
-    {"the same with a batch of one",
-     "per_device_train_batch_size: 1\ncutoff_len: 4096\nllamafactory-cli train a.yaml\ntorch.cuda.OutOfMemoryError: "
-     "CUDA "
-     "out of memory. Tried to allocate 112.00 MiB.\n",
-     "pytorch", "full", 112 * MIB, "cutoff_len", "gradient_accumulation_steps doubled"},
-    {"paths of Windows",
-     "  File \"D:\\ComfyUI\\comfy\\samplers.py\", line 12, in sample\n    go()\ntorch.OutOfMemoryError: Allocation on "
-     "device\n",
-     "pytorch", "full", ABSENT, "--lowvram", "enable_model_cpu_offload"},
-    {"a package that is only listed",
-     "- vllm version: 0.4.3\n  File \"/x/axolotl/train.py\", line 118, in train\n    trainer.train()\n"
-     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB.\n",
-     "pytorch", "full", 112 * MIB, "micro_batch_size", "--gpu-memory-utilization"},
-    {"what a server is called by goes backwards",
-     "import vllm\n  File \"/x/vllm/llm.py\", line 1, in x\n  File \"/y/transformers/trainer.py\", line 3, in "
-     "training_step\n    loss.backward()\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB.\n",
-     "pytorch", "full", 112 * MIB, "per_device_train_batch_size", "--gpu-memory-utilization"},
-    {"a video in a nameless script",
-     "I run inference on a long video with my 3090 and get: CUDA out of memory. Tried to allocate 2.00 GiB", "pytorch",
-     "full", 2 * GIB, "fewer frames", "batch_size=N"},
-    {"smaller input that was in vain",
-     "When I run demo.py it shows CUDA out of memory. I reduced the input size, but it is the same.", "pytorch", "full",
-     ABSENT, "pieces", "resize"},
-    {"a way that was tried",
-     "RuntimeError: CUDA out of memory in training.\nI tried every way like changing the batch size from 8 to 4.",
-     "pytorch", "full", ABSENT, "already", "batch_size=N // 2"},
-    {"killed in training, told in words",
-     "Hi, when I train on my dataset the process will be killed by itself. Is there something I missed?", "kernel",
-     "host_memory", ABSENT, "as they are needed", "perl"},
-    {"a capital is not always darknet's",
-     "  File \"/x/vllm/device_allocator/cumem.py\", line 75, in create_and_map\n    map(*handle)\nRuntimeError: CUDA "
-     "Error: out of "
-     "memory at /app/csrc/cumem_allocator.cpp:62\n",
-     "pytorch", "full", ABSENT, "--gpu-memory-utilization", "subdivisions"},
-    {"the batch of validation, told in words",
-     "I can train with batch size = 24, but on validation I get CUDA OOM. Any idea?", "cuda", "full", ABSENT,
-     "in evaluation", "accumulate twice"},
-    {"an array that is hardly meant",
-     "numpy.core._exceptions.MemoryError: Unable to allocate 926. GiB for an array with shape (6794880, 36601) and "
-     "data "
-     "type float32",
-     "numpy", "host_memory", ABSENT, "is an array of that size meant", NULL},
-    {"OOM as a noun", "Describe the bug: the memory of the GPU rises in validation, which causes OOM.", "cuda", "full",
-     ABSENT, NULL, NULL},
-    {"a wish for a better message",
-     "I have seen questions why this gives a MemoryError. It would be helpful to have the shape in the message.",
-     "none", "none", ABSENT, NULL, NULL},
-    {"a package's name and the name of another inside of it",
-     "  File \"D:\\text-generation-webui\\modules\\ui_model_menu.py\", line 247, in load_model_wrapper\n    load()\n"
-     "torch.cuda.OutOfMemoryError: CUDA out of memory.\n",
-     "pytorch", "full", ABSENT, "--n-gpu-layers", "--medvram"},
-    {"ComfyUI by its message", "torch.OutOfMemoryError: Allocation on device", "pytorch", "full", ABSENT, "--lowvram",
-     NULL},
-    {"a gradient is not the optimizer's",
-     "ResourceExhaustedError (see above for traceback): OOM when allocating tensor with shape[32,64,128,128]\n [[Node: "
-     "training/Adam/gradients/model_2/conv2d_16/convolution_grad/Conv2DBackpropInput = Conv2D[T=DT_FLOAT, "
-     "_device=\"/job:localhost/replica:0/task:0/gpu:0\"](x)]]\n",
-     "tensorflow", "full", ABSENT, "smaller batch", "largest layer"},
-    {"killed by hand", "In training the process was killed manually after the time limit.", "none", "none", ABSENT,
-     NULL, NULL},
-
-    /* who speaks, and about what */
-    {"TensorFlow's runtime inside jaxlib",
-     "2021-10-15 15:02:17.5: E external/org_tensorflow/tensorflow/stream_executor/cuda/cuda_driver.cc:794] failed to "
-     "alloc 67108864 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n",
-     "jax", "host_memory", 64 * MIB, NULL, "dataset.shuffle"},
-    {"Java's permanent generation",
-     "val conf = new SparkConf()\nException in thread \"main\" java.lang.OutOfMemoryError: PermGen space\n", "java",
-     "limit", ABSENT, "MaxPermSize", "-Xmx"},
-    {"quantized weights in a web UI",
-     "  File \"C:\\text-generation-webui\\modules\\models.py\", line 389, in ExLlamav2_HF_loader\n    go()\n"
-     "torch.cuda.OutOfMemoryError: CUDA out of memory.\n",
-     "pytorch", "full", ABSENT, "smaller model", "load_in_4bit"},
-    {"a planner of its own", "$ nnUNetv2_train 1 3d_fullres 0\ntorch.cuda.OutOfMemoryError: CUDA out of memory.\n",
-     "pytorch", "full", ABSENT, "gpu_memory_target", NULL},
-    {"TPU of TensorFlow",
-     "ERROR:tensorflow:Error recorded from training_loop: Compilation failure: Ran out of memory in memory space hbm. "
-     "Used 12.34G of 8.00G hbm. Exceeded hbm capacity by 4.34G.\n",
-     "tensorflow", "too_big", 12.34 * GIB, "per core", "NamedSharding"},
-    {"a comma instead of a point",
-     "I got `cuda out of memory, tried to allocate 50MiB(GPU 0; 1.96GiB totalcapacity;1.33GiB already allocated; "
-     "43.5MiB free;1.36 GiB reserved in total by Pytorch)`\n",
-     "pytorch", "full", 50 * MIB, NULL, NULL},
-};
+#include "explain_rules.h"
 
 static plim_explanation explain(const char *text) {
     plim_explainer *explainer;
@@ -610,6 +57,54 @@ static void every_rule_holds(void **state) {
         if (why[0]) print_message("%s: %s\n", r->name, why), broken++;
     }
     assert_int_equal(broken, 0);
+}
+
+/* The model's name tells how many bytes its weights take, and so what fewer bits give and whether that is enough. */
+static void fewer_bits_are_weighed_by_the_name_of_the_model(void **state) {
+    (void)state;
+    static const char format[] = "Loading checkpoint shards\n  File \"run.py\", line 3, in <module>\n    m = "
+                                 "AutoModelForCausalLM.from_pretrained(\"some/%s\")\ntorch.OutOfMemoryError: CUDA out "
+                                 "of memory. Tried to allocate "
+                                 "100.00 MiB (GPU 0; 16.00 GiB total capacity; 15.90 GiB already allocated; 9.00 MiB "
+                                 "free; 15.90 GiB reserved in "
+                                 "total by PyTorch)\n";
+    char text[1024];
+    snprintf(text, sizeof text, format, "llama-13b-hf");
+    plim_explanation x = explain(text);
+    double weights = 13e9 * (2 - 0.56);
+    int at = 0;
+    while (at < x.fix_count && !strstr(x.fixes[at].title, "bits")) at++;
+    assert_true(at < x.fix_count);
+    while (at < x.fix_count && !strstr(x.fixes[at].saving_note, "in 4")) at++;
+    assert_true(at < 2);
+    assert_true((double)x.fixes[at].saving.bytes > 0.99 * weights && (double)x.fixes[at].saving.bytes < 1.01 * weights);
+    assert_int_equal(x.fixes[at].reaches, 1);
+    snprintf(text, sizeof text, format, "llama-70b-hf");
+    x = explain(text);
+    assert_null(strstr(x.fixes[0].saving_note, "in 4")); /* 36.5 GiB do not fit either */
+    snprintf(text, sizeof text, format, "mix-8x7b");     /* not seven billion */
+    x = explain(text);
+    for (int i = 0; i < x.fix_count; i++) assert_null(strstr(x.fixes[i].saving_note, "B parameters"));
+}
+
+/* What comes later, what is asked about and what another program holds decide the advice as little as they should. */
+static void words_beside_the_failure_are_weighed(void **state) {
+    (void)state;
+    plim_explanation x = explain("python run_clm.py --model_name_or_path gpt2 --do_train --do_eval --output_dir o\n"
+                                 "RuntimeError: CUDA out of memory.");
+    assert_true(advises(&x, 2, "batch"));
+    assert_false(advises(&x, 2, "evaluation"));
+    x = explain("python run_x.py --do_eval --output_dir o\nRuntimeError: CUDA out of memory.");
+    assert_true(advises(&x, 2, "evaluation"));
+    x = explain("In training: RuntimeError: CUDA out of memory.\nIt may help to change the batch but I am unsure how.");
+    assert_true(advises(&x, 2, "batch"));
+    x = explain(
+        "OOM when allocating tensor with shape[1,500,500,512] and type float on /job:localhost/replica:0/task:0/"
+        "device:CPU:0 by allocator cpu");
+    assert_false(advises(&x, PLIM_EXPLANATION_FIXES, "batch_size"));
+    x = explain("ray.memory_monitor.RayOutOfMemoryError: More than 95% of the memory on node n1 is used (59.62 / 62.75 "
+                "GB). The top 10 memory consumers are:\n\nPID MEM COMMAND\n17 50.6GiB ray::ReplayBuffer\n");
+    assert_true(advises(&x, 1, "replay buffer"));
 }
 
 static void conditions_of_fixes_are_known_words(void **state) {
@@ -749,6 +244,8 @@ static void pages_and_mails_are_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule_holds),
+        cmocka_unit_test(fewer_bits_are_weighed_by_the_name_of_the_model),
+        cmocka_unit_test(words_beside_the_failure_are_weighed),
         cmocka_unit_test(conditions_of_fixes_are_known_words),
         cmocka_unit_test(programs_have_settings_for_the_levers_they_order),
         cmocka_unit_test(every_message_has_a_trigger),

@@ -280,16 +280,19 @@ static plim_value linear_loss(plim_graph *g, const char *op, enum kind kind, int
     return plim_graph_node_output(g, n, 0);
 }
 
+/* Variants: four kinds of all elements, and of rows that count. */
 static plim_value element_loss(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const char *const kinds[] = {"bce_with_logits", "mse", "l1", "huber"};
-    static float targets[17 * 23];
+    static float targets[17 * 23], counts[17];
     static const int64_t shapes[][3] = {[USUAL] = {3, 5, 7}, [IRREGULAR] = {1, 17, 23}};
     if (kind == WIDE || kind == EMPTY) return PLIM_NO_VALUE; /* the mean of nothing */
     for (int i = 0; i < 17 * 23; i++) targets[i] = (float)(i * 7 % 11) / 11;
+    for (int i = 0; i < 17; i++) counts[i] = (float)(i % 3 != 0);
     plim_value in[] = {real_input(g, "x", 3, shapes[kind]),
-                       plim_graph_constant(g, NULL, PLIM_F32, 3, shapes[kind], targets)};
-    int32_t n = plim__graph_node(g, op, NULL, in, 2, 1);
-    plim_graph_set_string(g, n, "kind", kinds[variant]);
+                       plim_graph_constant(g, NULL, PLIM_F32, 3, shapes[kind], targets), PLIM_NO_VALUE,
+                       plim_graph_constant(g, NULL, PLIM_F32, 2, shapes[kind], counts)};
+    int32_t n = plim__graph_node(g, op, NULL, in, variant < 4 ? 2 : 4, 1);
+    plim_graph_set_string(g, n, "kind", kinds[variant % 4]);
     plim_graph_set_float(g, n, "delta", 0.3f);
     return plim_graph_node_output(g, n, 0);
 }
@@ -305,20 +308,31 @@ static void activations(plim_graph *g, int32_t n, int each, int64_t directions, 
     plim_graph_set_strings(g, n, "activations", list_of, (size_t)(each * directions));
 }
 
+/* Which row of a table is taken: some more often than others, one never, some counted from the end. */
+static plim_value taken_rows(plim_graph *g, int64_t t, int64_t b) {
+    int64_t rows[17 * 3];
+    for (int64_t k = 0; k < 17 * 3; k++) rows[k] = k % 5 == 0 ? -1 : k * k % 3;
+    return ints(g, DIMS(t, b), rows);
+}
+
 /* Variants: 0 to 2 directions; 3 batch first; 4 lengths; 5 lengths backwards; 6 clip; 7 cells or peepholes, or resets after
  * the product; 8 to 12 activations; 13 input_forget. The last states are read by every other one. */
 static plim_value recurrent(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const char *const directions[] = {"forward", "reverse", "bidirectional"};
     static const int32_t lengths[] = {5, 2, 0};
-    bool lstm = strcmp(op, "LSTM") == 0, gru = strcmp(op, "GRU") == 0, first = variant == 3, late = variant & 1;
-    if (kind == WIDE || (kind != USUAL && variant > 2) || (variant == 13 && !lstm)) return PLIM_NO_VALUE;
+    bool lstm = strstr(op, "LSTM"), gru = strstr(op, "GRU"), first = variant == 3, late = variant & 1;
+    bool table = strstr(op, "Table");
+    if (kind == WIDE || (kind != USUAL && variant > 2) || (variant == 13 && !lstm) || (table && first))
+        return PLIM_NO_VALUE;
     int64_t t = kind == IRREGULAR ? 17 : 5, b = kind == EMPTY ? 0 : 3, i = kind == IRREGULAR ? 23 : 4,
             h = kind == IRREGULAR ? 31 : 6;
     int64_t gates = lstm ? 4 : gru ? 3 : 1;
     const char *direction = variant < 3 ? directions[variant] : directions[variant == 5 ? 1 : variant == 4 ? 0 : 2];
     int64_t d = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
-    plim_value in[] = {first ? real_input(g, "x", DIMS(b, t, i)) : real_input(g, "x", DIMS(t, b, i)),
-                       real_input(g, "w", DIMS(d, gates * h, i)),
+    plim_value in[] = {table   ? PLIM_NO_VALUE
+                       : first ? real_input(g, "x", DIMS(b, t, i))
+                               : real_input(g, "x", DIMS(t, b, i)),
+                       table ? PLIM_NO_VALUE : real_input(g, "w", DIMS(d, gates * h, i)),
                        real_input(g, "r", DIMS(d, gates * h, h)),
                        real_input(g, "b", DIMS(d, 2 * gates * h)),
                        variant == 4 || variant == 5 ? plim_graph_constant(g, NULL, PLIM_I32, DIMS(3), lengths)
@@ -326,6 +340,10 @@ static plim_value recurrent(plim_graph *g, const char *op, enum kind kind, int v
                        first ? real_input(g, "h", DIMS(b, d, h)) : real_input(g, "h", DIMS(d, b, h)),
                        PLIM_NO_VALUE,
                        PLIM_NO_VALUE};
+    if (table) {
+        in[0] = real_input(g, "products", DIMS(4, d * gates * h));
+        in[1] = taken_rows(g, t, b);
+    }
     if (lstm) in[6] = first ? real_input(g, "c", DIMS(b, d, h)) : real_input(g, "c", DIMS(d, b, h));
     if (lstm && variant == 7) in[7] = real_input(g, "p", DIMS(d, 3 * h));
     int32_t n = plim__graph_node(g, op, NULL, in, lstm ? 8 : 6, lstm ? 3 : 2);
@@ -339,6 +357,27 @@ static plim_value recurrent(plim_graph *g, const char *op, enum kind kind, int v
     plim_value y = plim_graph_node_output(g, n, late ? 1 : 0);
     if (late && lstm) y = plim_graph_apply(g, "Mul", (plim_value[]){y, plim_graph_node_output(g, n, 2)}, 2);
     return y;
+}
+
+/* --- products with packed weights ------------------------------------------------------------------------------ */
+
+/* In 16 bits, as it lies and turned. */
+static plim_value packed_product(plim_graph *g, const char *op, enum kind kind, int variant) {
+    int64_t rows = kind == IRREGULAR ? 17 : 3, columns = kind == IRREGULAR ? 23 : 6;
+    uint8_t packed[17 * 23 * 2];
+    if (kind == WIDE) return PLIM_NO_VALUE;
+    for (int64_t k = 0; k < rows * columns; k++) {
+        float w = (float)(k * 7 % 11) / 8 - 0.5f; /* few enough bits */
+        memcpy(packed + 2 * k, (const char *)&w + 2, 2);
+    }
+    plim_value in[] = {real_input(g, "x", DIMS(kind == EMPTY ? 0 : 4, variant ? columns : rows)),
+                       plim_graph_constant(g, NULL, PLIM_U8, DIMS(2 * rows * columns), packed)};
+    int32_t n = plim__graph_node(g, op, NULL, in, 2, 1);
+    plim_graph_set_int(g, n, "rows", rows);
+    plim_graph_set_int(g, n, "columns", columns);
+    plim_graph_set_int(g, n, "transB", variant);
+    plim_graph_set_string(g, n, "packing", "bf16");
+    return plim_graph_node_output(g, n, 0);
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------------- */

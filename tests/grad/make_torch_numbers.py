@@ -67,8 +67,8 @@ def unet():
     x = F.conv2d(x, weight("head.weight", 3, 4, 1, 1), weight("head.bias", 3))
     return F.cross_entropy(x.movedim(1, 3).reshape(-1, 3), labels(2 * 32 * 32, 3))
 
-def lstm():
-    n, t, h, v = 3, 6, 16, 20
+def lstm(n=3, v=20):
+    t, h = 6, 16
     x = F.embedding(labels(n * t, v).reshape(n, t), weight("embedding.weight", v, h)).transpose(0, 1)
     for i in range(2):
         w, r, b = (weight(f"lstm.{i}.weight_ih", 1, 4 * h, h), weight(f"lstm.{i}.weight_hh", 1, 4 * h, h),
@@ -82,6 +82,9 @@ def lstm():
         x = torch.stack(y)
     x = x.transpose(0, 1) @ weight("head.weight", h, v) + weight("head.bias", v)
     return F.cross_entropy(x.reshape(n * t, v), labels(n * t, v))
+
+def lstm_of_few_words():
+    return lstm(16, 5)
 
 def residual():
     def norm(x, n): return F.batch_norm(x, None, None, weight(n + ".weight", 16, base=1.0), weight(n + ".bias", 16), training=True)
@@ -112,7 +115,7 @@ def gpt():
 ENTRIES = 24
 out = ["/* Made by make_torch_numbers.py with PyTorch " + torch.__version__.split("+")[0] + ", in double precision: loss, and of each",
        " * gradient g the square root of the sum of squares, the sum of g[k] cos(0.11 k), the largest |g[k]|, and entries", " * g[(7919 j + 13) 104729 mod n], j = 0, 1, ... */", "/* clang-format off */", f"#define ENTRIES {ENTRIES}"]
-for model in (lenet, residual, gpt, resnet18, unet, lstm):
+for model in (lenet, residual, gpt, resnet18, unet, lstm, lstm_of_few_words):
     weights = {}
     loss = model()
     loss.backward()

@@ -51,12 +51,15 @@ static void name_of(const plim_graph *g, plim_value v, char name[64]) {
     snprintf(name, 64, "%s", v < 0 ? "" : plim_graph_value_name(g, v));
 }
 
+static const float counts[] = {1, 0, 1, 0, 0, 1}; /* of (2, 3) targets, or rows of them */
+
 static struct trained train(const plim_loss *loss, int threads, int rank, const int64_t *dims) {
     struct trained t = {0};
     plim_error error = {0};
     plim_graph *g = plim_graph_create();
     plim_value x = plim_graph_input(g, "x", PLIM_F32, rank, dims), gradient;
     plim_graph_output(g, plim_graph_apply(g, "Identity", &x, 1), "scores");
+    if (loss->counts) plim_graph_output(g, plim_graph_constant(g, NULL, PLIM_F32, 2, dims, counts), loss->counts);
     must(plim__infer_graph(g, NULL, NULL, &error), &error);
     must(plim__loss_append(g, loss, &t.parts, &error), &error);
     must(plim__gradients_build(g, t.parts.loss, &x, 1, &gradient, &error), &error);
@@ -252,6 +255,56 @@ static void scores_far_from_zero_have_a_finite_loss(void **state) {
     plim_session_free(t.session);
 }
 
+/* --- some of them --------------------------------------------------------------------------------------------- */
+
+static void the_mean_is_over_the_elements_that_count(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_loss loss = plim_loss_default(PLIM_LOSS_MSE);
+    double sum = 0, norm = 0, right = 0;
+    loss.counts = "m";
+    struct trained t = train(&loss, 2, DIMS(2, 3, 4));
+    float *x = plim_session_input(t.session, "x"), *y = plim_session_input(t.session, t.names[0]);
+    fill(x, 24, 3, 3, 0);
+    fill(y, 24, 5, 2, 0);
+    for (int i = 0; i < 24; i++)
+        sum += (double)counts[i / 4] * ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+    for (int i = 0; i < 24; i++) right += (double)counts[i / 4] * fabs((double)x[i] - (double)y[i]) * 2 / 12;
+    must(plim_session_run(t.session, &error), &error);
+    near("the loss", "mse of some", (double)*output(&t, 1), sum / 12, 1);
+    assert_true(*output(&t, 2) == 12);
+    for (int i = 0; i < 24; i++) {
+        assert_true(counts[i / 4] != 0 || output(&t, 4)[i] == 0);
+        norm += fabs((double)output(&t, 4)[i]);
+    }
+    near("the gradient", "mse of some", norm, right, 1);
+    plim_session_free(t.session);
+}
+
+/* What does not count may be any number, as padding is. */
+static void classes_that_do_not_count_are_those_that_are_ignored(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_loss loss = entropy(true, -100, 0);
+    float first[24] = {0};
+    for (int way = 0; way < 3;
+         way++) { /* marked in the targets; by the model; by the model, and nothing else is ignored */
+        loss.counts = way ? "m" : NULL;
+        loss.ignores = way < 2;
+        struct trained t = train(&loss, 1, DIMS(2, 3, 4));
+        fill(plim_session_input(t.session, "x"), 24, 3, 3, 0);
+        int64_t *targets = plim_session_input(t.session, t.names[0]);
+        for (int i = 0; i < 6; i++) targets[i] = counts[i] != 0 ? i % 4 : way ? 77 : -100;
+        must(plim_session_run(t.session, &error), &error);
+        assert_true(*output(&t, 2) == 3);
+        if (way == 0)
+            memcpy(first, output(&t, 4), sizeof first);
+        else
+            assert_memory_equal(first, output(&t, 4), sizeof first);
+        plim_session_free(t.session);
+    }
+}
+
 /* --- what fits ------------------------------------------------------------------------------------------------ */
 
 static void refused(plim_graph *g, plim_loss loss, const char *why) {
@@ -290,6 +343,14 @@ static void a_loss_that_does_not_fit_is_refused(void **state) {
     bad.class_weights = (float[]){1, 2, 3, -1};
     bad.class_count = 4;
     refused(model("Relu", PLIM_F32, DIMS(3, 4)), bad, "weight of class 3 is -1");
+    bad.class_weights = (float[]){1, 2, 3, 4};
+    bad.counts = "y";
+    refused(model("Relu", PLIM_F32, DIMS(3, 4)), bad, "class weights cannot be combined with 'y'");
+    bad = ce;
+    bad.counts = "z";
+    refused(model("Relu", PLIM_F32, DIMS(3, 4)), bad, "no output 'z' that says which targets count");
+    bad.counts = "y";
+    refused(model("Relu", PLIM_F32, DIMS(3, 4)), bad, "'y' (float32[3,4]) cannot say which of the targets [3] count");
     refused(model("Relu", PLIM_F32, DIMS(3, 4)), plim_loss_default(PLIM_LOSS_MODEL), "one float32 number");
     refused(plim_graph_create(), ce, "no output");
     plim_loss huber = plim_loss_default(PLIM_LOSS_HUBER);
@@ -399,6 +460,8 @@ int main(void) {
         cmocka_unit_test(what_is_not_a_number_shows_in_the_loss),
         cmocka_unit_test(losses_of_single_elements_are_those_of_pytorch_on_any_number_of_threads),
         cmocka_unit_test(scores_far_from_zero_have_a_finite_loss),
+        cmocka_unit_test(the_mean_is_over_the_elements_that_count),
+        cmocka_unit_test(classes_that_do_not_count_are_those_that_are_ignored),
         cmocka_unit_test(a_loss_that_does_not_fit_is_refused),
         cmocka_unit_test(the_logarithm_of_a_softmax_is_taken_once),
         cmocka_unit_test(a_loss_in_the_model_counts_its_samples),

@@ -263,6 +263,25 @@ static void lstm_through_time(void **state) {
     }
 }
 
+/* Threads that own samples, and that own units where samples are few. */
+static void cells_on_two_threads(void **state) {
+    (void)state;
+    static const char *const names[] = {"RNN", "GRU", "GRU", "LSTM"};
+    static const int64_t gates[] = {1, 3, 3, 4};
+    for (int i = 0; i < 8; i++) {
+        plim_graph *g = plim_graph_create();
+        int64_t batch = i < 4 ? 17 : 5, hidden = i < 4 ? 112 : 210, units = gates[i % 4] * hidden;
+        plim_value in[] = {real_input(g, "x", DIMS(3, batch, 4)), real_input(g, "w", DIMS(2, units, 4)),
+                           real_input(g, "r", DIMS(2, units, hidden)), real_input(g, "b", DIMS(2, 2 * units))};
+        int32_t n = plim_graph_node(g, names[i % 4], NULL, in, 4, 2);
+        plim_graph_set_int(g, n, "hidden_size", hidden);
+        plim_graph_set_string(g, n, "direction", "bidirectional");
+        if (i % 4 == 2) plim_graph_set_int(g, n, "linear_before_reset", 1);
+        expect_right(names[i % 4], g, plim_graph_node_output(g, n, 0),
+                     &(plim_gradient_options){.low = -0.2, .high = 0.2, .samples = 6, .threads = 2}, TOLERANCE);
+    }
+}
+
 static void gru_through_time(void **state) {
     (void)state;
     static const char *const directions[] = {"forward", "reverse", "bidirectional"};
@@ -331,6 +350,7 @@ int main(void) {
         cmocka_unit_test(attention_with_and_without_masks),
         cmocka_unit_test(losses_over_classes),
         cmocka_unit_test(lstm_through_time),
+        cmocka_unit_test(cells_on_two_threads),
         cmocka_unit_test(gru_through_time),
         cmocka_unit_test(the_rarer_ones),
     };

@@ -19,10 +19,12 @@ static const struct {
      "ConcatFromSequence SequenceMap Attention RotaryEmbedding RMSNormalization"},
     {"drawn without an input, or not real numbers", "RandomUniform RandomNormal Multinomial"},
     {"weights that are stored as integers are not trained", "DequantizeLinear"},
+    {"its table is frozen and stays in the file", "plimsoll::FileGather"},
     {"fused for inference only: training graphs do not have them", "plimsoll::FusedConv plimsoll::FusedBatchNorm"},
     {"made by gradients: there are no second ones",
      "plimsoll::MaxPoolTrain plimsoll::LayerNormTrain plimsoll::LinearCrossEntropyTrain plimsoll::GruTrain "
-     "plimsoll::LstmTrain plimsoll::HardSigmoidBits plimsoll::ReluBits plimsoll::LeakyReluBits "
+     "plimsoll::LstmTrain plimsoll::TableGruTrain plimsoll::TableLstmTrain plimsoll::HardSigmoidBits "
+     "plimsoll::ReluBits plimsoll::LeakyReluBits "
      "plimsoll::ThresholdedReluBits plimsoll::ShrinkBits plimsoll::ClipBits plimsoll::Narrow plimsoll::Widen"},
 };
 

@@ -323,6 +323,37 @@ static void a_max_pool_goes_before_its_relu(void **state) {
     check_pass(build_relu_pool_and_more, "pool-first", "MaxPool", 1, expect_relu_first);
 }
 
+/* --- recurrent layers of a table ------------------------------------------------------------------------------- */
+
+/* Words of `rows` through a layer in both directions. */
+static void build_words(plim_graph *g, const char *op, int64_t gates, int64_t rows, bool turned) {
+    plim_value tokens = plim_graph_input(g, "tokens", PLIM_I64, 2, turned ? DIMS(2, 9) : DIMS(9, 2));
+    plim_value x = two(g, "Gather", weights_of(g, "table", 2, DIMS(rows, 24)), tokens);
+    if (turned) x = transposed(g, x, DIMS(1, 0, 2), 3);
+    plim_value in[] = {x, weights_of(g, "w", 3, DIMS(2, gates * 5, 24)), weights_of(g, "rr", 3, DIMS(2, gates * 5, 5)),
+                       weights_of(g, "bias", 2, DIMS(2, 2 * gates * 5))};
+    int32_t n = plim_graph_node(g, op, "layer", in, 4, 2);
+    plim_graph_set_string(g, n, "direction", "bidirectional");
+    plim_graph_set_int(g, n, "hidden_size", 5);
+    plim_graph_output(g, plim_graph_node_output(g, n, 0), "y");
+    plim_graph_output(g, plim_graph_node_output(g, n, 1), "y_h");
+}
+static void build_lstm_of_words(plim_graph *g) { build_words(g, "LSTM", 4, 4, true); }
+static void build_gru_of_words(plim_graph *g) { build_words(g, "GRU", 3, 3, false); }
+static void build_rnn_of_words(plim_graph *g) { build_words(g, "RNN", 1, 7, true); }
+static void build_lstm_of_many_words(plim_graph *g) { build_words(g, "LSTM", 4, 11, true); }
+
+static void expect_no_gather(const plim_graph *g) { assert_int_equal(count_op(g, "Gather"), 0); }
+static void expect_gather(const plim_graph *g) { assert_int_equal(count_op(g, "Gather"), 1); }
+
+static void a_recurrent_layer_multiplies_each_row_of_a_small_table_once(void **state) {
+    (void)state;
+    check_pass(build_lstm_of_words, "table-first", "TableLSTM", 1, expect_no_gather);
+    check_pass(build_gru_of_words, "table-first", "TableGRU", 1, expect_no_gather);
+    check_pass(build_rnn_of_words, "table-first", "TableRNN", 1, expect_no_gather);
+    check_pass(build_lstm_of_many_words, "table-first", "LSTM", 1, expect_gather);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_convolution_takes_its_activation_along),
@@ -335,6 +366,7 @@ int main(void) {
         cmocka_unit_test(a_gemm_takes_its_activation_along),
         cmocka_unit_test(what_a_matrix_product_must_not_take_along_stays),
         cmocka_unit_test(a_max_pool_goes_before_its_relu),
+        cmocka_unit_test(a_recurrent_layer_multiplies_each_row_of_a_small_table_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

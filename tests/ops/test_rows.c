@@ -319,6 +319,16 @@ static void observe_forms(void) {
     plim_graph_set_float(g, n, "ratio", 0.5f);
     observe(g, plim_graph_node_output(g, n, 0), "DropoutTrain");
 
+    g = plim_graph_create(); /* a matrix of 3 x 6 in 16 bits */
+    plim_value packed[] = {real_input(g, "x", DIMS(4, 6)),
+                           plim_graph_constant(g, NULL, PLIM_U8, DIMS(36), (uint8_t[36]){0})};
+    n = plim__graph_node(g, "plimsoll::PackedMatMul", NULL, packed, 2, 1);
+    plim_graph_set_int(g, n, "rows", 3);
+    plim_graph_set_int(g, n, "columns", 6);
+    plim_graph_set_int(g, n, "transB", 1);
+    plim_graph_set_string(g, n, "packing", "bf16");
+    observe(g, plim_graph_node_output(g, n, 0), "PackedMatMul");
+
     static const char *const drawn[] = {"RandomUniformLike", "RandomNormalLike", "Bernoulli"};
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
         g = plim_graph_create();

@@ -201,12 +201,12 @@ class Page(unittest.TestCase):
                 top = b.value("document.getElementById('decisions').getBoundingClientRect().top")
                 self.assertLess(top, b.value("document.getElementById('figures').getBoundingClientRect().top"))
                 titles = b.run("return [...document.querySelectorAll('.curve h2')].map((h) => h.textContent)")
-                self.assertEqual(titles, ["Loss", "Accuracy of validation, %", "Memory of the process"])
+                self.assertEqual(titles, ["Loss", "Accuracy of validation, %", "Memory of the process", "Measures of validation"])
                 keys = b.run("return [...document.querySelectorAll('.curve')].map((c) => [...c.querySelectorAll('.keys li')].map((l) => l.firstChild.nextSibling.textContent))")
-                self.assertEqual(keys, [["training loss", "validation loss"], ["validation accuracy"], ["measured", "planned, at its highest", "budget"]])
+                self.assertEqual(keys, [["training loss", "validation loss"], ["validation accuracy"], ["measured", "planned, at its highest", "budget"], ["precision", "recall", "F1"]])
                 units = b.run("return [...document.querySelectorAll('.curve')].map((c) => [...c.querySelectorAll('.unit')].map((u) => u.textContent)[0])")
-                self.assertEqual(units, ["update"] * 3)
-                labels = b.run("return [...document.querySelectorAll('.curve:last-child text')].map((t) => t.textContent)")
+                self.assertEqual(units, ["update"] * 4)
+                labels = b.run("return [...document.querySelectorAll('.curve:nth-child(3) text')].map((t) => t.textContent)")
                 self.assertTrue(any(label.endswith("MiB") for label in labels), labels)
                 self.assertLessEqual(b.value("document.documentElement.scrollWidth"), width)
                 b.screenshot(os.path.join(out, f"run-{width}-{'dark' if dark else 'light'}.png"))
@@ -253,10 +253,11 @@ class Page(unittest.TestCase):
         t.close()
         report(trace, "-o", page)
         b = self.show(page)
-        drawn = b.run("""const levels = [], own = {measureText: () => ({width: 10}), lineTo: (x, y) => levels.push(y)};
-            const g = new Proxy(own, {get: (o, k) => (k in o ? o[k] : () => {}), set: () => true});
-            return [plimsoll.chart.drawBudgets(g), new Set(levels).size]""")
-        self.assertEqual(drawn, [True, 3])
+        drawn = b.run("""const levels = [], calls = [], own = {measureText: () => ({width: 10}), lineTo: (x, y) => levels.push(y)};
+            const g = new Proxy(own, {get: (o, k) => (calls.push(k), k in o ? o[k] : () => {}), set: () => true});
+            return [plimsoll.chart.drawBudgets(g), new Set(levels).size, calls.slice(0, calls.indexOf('stroke'))]""")
+        self.assertEqual(drawn[:2], [True, 3])
+        self.assertLessEqual(set(drawn[2]), {"setLineDash", "beginPath", "moveTo", "lineTo"}, "words are drawn within the line")
         self.assertEqual(b.value("plimsoll.model.series.length"), 0, "it is no memory of the process")
         self.assert_calm()
 

@@ -67,6 +67,52 @@ class Padded(nn.Module):
         return self.out(torch.tanh(self.h(self.e(x) + self.p(x))))
 
 
+class PaddedTied(nn.Module):
+    """A row for padding in a table that is the last layer's weight too: that one changes the row."""
+
+    def __init__(self):
+        super().__init__()
+        self.e, self.h, self.out = nn.Embedding(7, 4, padding_idx=2), nn.Linear(4, 4), nn.Linear(4, 7)
+        nn.init.normal_(self.e.weight)
+        self.out.weight = self.e.weight
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.h(self.e(x))))
+
+
+class Solid(nn.Module):
+    """A convolution of three axes without a bias, for which PyTorch writes zeros of two axes."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.n, self.b, self.f = nn.Conv3d(1, 3, 3, bias=False), nn.BatchNorm3d(3), nn.Conv3d(3, 2, 2), nn.Linear(2, 3)
+
+    def forward(self, x):
+        return self.f(self.b(torch.tanh(self.n(self.a(x)))).mean((2, 3, 4)))
+
+
+class Plain(nn.Module):
+    """Norms without parameters, and a group norm: the ones and zeros that stand in for them are merged with another norm's parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.g, self.n, self.m, self.f = nn.Conv1d(2, 4, 3), nn.GroupNorm(4, 4), nn.LayerNorm(4), nn.LayerNorm(4, elementwise_affine=False), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.f(self.m(torch.tanh(self.n(torch.tanh(self.g(self.a(x))).transpose(1, 2)))))
+
+
+class Bounded(nn.Module):
+    """A constant that equals a parameter, and is merged with it."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.n, self.b = nn.Linear(4, 3), nn.LayerNorm(3), nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.b(torch.minimum(self.n(self.a(x)), torch.ones(3)))
+
+
 class Buffers(nn.Module):
     """A mask, a mean, a scalar parameter."""
 
@@ -261,6 +307,11 @@ def cases():
         "norms_slow_kept": lambda: make("norms_slow_kept", Slow(), 2 * torch.randn(count, 2, 6, 6), optimize=False),
         "views": lambda: make("views", Views(), torch.randn(count, 2, 5, 5)),
         "padded": lambda: make("padded", Padded(), torch.randint(0, 7, (count, 5))),
+        "padded_tied": lambda: make("padded_tied", PaddedTied(), torch.randint(0, 7, (count, 5))),
+        "padded_tied_kept": lambda: make("padded_tied_kept", PaddedTied(), torch.randint(0, 7, (count, 5)), optimize=False),
+        "solid": lambda: make("solid", Solid(), torch.randn(count, 1, 5, 5, 5), optimize=False),
+        "plain": lambda: make("plain", Plain(), torch.randn(count, 2, 6)),
+        "bounded": lambda: make("bounded", Bounded(), torch.randn(count, 4)),
         "buffers": lambda: make("buffers", Buffers(), torch.randn(count, 3, 4), optimize=False),
         "baked": lambda: make("baked", Flat(), torch.randn(count, 1, 4, 4), baked=True),
         "open": lambda: make("open", Open(), torch.randint(0, 11, (count, 7)), dynamic_shapes=({0: torch.export.Dim("batch"), 1: torch.export.Dim("seq")},)),

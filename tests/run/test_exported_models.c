@@ -200,6 +200,30 @@ static void rows_for_padding_stay_and_tied_weights_are_one(void **state) {
     trains_as_pytorch("padded", "e.weight"); /* is out.weight */
 }
 
+/* The last layer changes the row for padding of a table that both read; the embedding does not. */
+static void rows_for_padding_of_tied_tables_get_the_other_gradient_only(void **state) {
+    (void)state;
+    trains_as_pytorch("padded_tied", "e.weight"); /* is out.weight */
+    trains_as_pytorch("padded_tied_kept", "e.weight");
+}
+
+/* GroupNorm(4, 4) is an InstanceNormalization of ones and zeros, like the parameters of a LayerNorm(4) that is new. */
+static void constants_that_were_merged_with_parameters_are_not_trained(void **state) {
+    (void)state;
+    trains_as_pytorch("plain", NULL);
+    trains_as_pytorch("bounded", NULL);
+    plim_graph *g = load("bounded"); /* here only the call tells, and that is said */
+    const char *doubt = remark_of(g, PLIM_REMARK_DOUBT);
+    assert_non_null(doubt);
+    assert_non_null(strstr(doubt, "reads 'n.weight', which its call does not name"));
+    plim_graph_free(g);
+}
+
+static void biases_of_zeros_that_are_computed_are_none(void **state) {
+    (void)state;
+    trains_as_pytorch("solid", NULL);
+}
+
 static void buffers_stay_and_scalars_are_trained(void **state) {
     (void)state;
     trains_as_pytorch("buffers", NULL);
@@ -430,6 +454,9 @@ int main(void) {
         cmocka_unit_test(constants_that_were_computed_from_trained_parameters_are_said),
         cmocka_unit_test(recurrent_layers_have_the_weights_of_the_module_again),
         cmocka_unit_test(rows_for_padding_stay_and_tied_weights_are_one),
+        cmocka_unit_test(rows_for_padding_of_tied_tables_get_the_other_gradient_only),
+        cmocka_unit_test(biases_of_zeros_that_are_computed_are_none),
+        cmocka_unit_test(constants_that_were_merged_with_parameters_are_not_trained),
         cmocka_unit_test(buffers_stay_and_scalars_are_trained),
         cmocka_unit_test(a_baked_batch_trains_with_another_one),
         cmocka_unit_test(gradients_of_parts_are_those_of_the_whole_batch),

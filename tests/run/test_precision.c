@@ -124,14 +124,18 @@ static void only_gradients_change_and_by_no_more_than_the_rounding(void **state)
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         plim_graph *model = zoo(networks[i].name, networks[i].sizes);
         struct gradients wide = gradients_of(model, PLIM_PRECISION_F32),
-                         narrow = gradients_of(model, PLIM_PRECISION_BF16);
-        if (wide.loss != narrow.loss)
-            fail_msg("%s: the loss is %.9g, not %.9g", networks[i].name, narrow.loss, wide.loss);
-        double off = distance(&wide, &narrow);
-        print_message("%s: gradients differ by %.2g\n", networks[i].name, off);
+                         narrow = gradients_of(model, PLIM_PRECISION_BF16),
+                         half = gradients_of(model, PLIM_PRECISION_F16);
+        if (wide.loss != narrow.loss || wide.loss != half.loss)
+            fail_msg("%s: the loss is %.9g and %.9g, not %.9g", networks[i].name, narrow.loss, half.loss, wide.loss);
+        double off = distance(&wide, &narrow), off_half = distance(&wide, &half);
+        print_message("%s: gradients differ by %.2g (bf16), %.2g (fp16)\n", networks[i].name, off, off_half);
         if (!(off > 0 && off < networks[i].most)) fail_msg("%s: gradients differ by %g", networks[i].name, off);
+        if (!(off_half > 0 && off_half < off)) /* three bits more */
+            fail_msg("%s: with fp16 gradients differ by %g", networks[i].name, off_half);
         free(wide.values);
         free(narrow.values);
+        free(half.values);
         plim_graph_free(model);
     }
 }
@@ -170,11 +174,14 @@ static plim_graph *whole_numbers(void) {
 static void numbers_that_need_no_rounding_give_the_same_gradients(void **state) {
     (void)state;
     plim_graph *model = whole_numbers();
-    struct gradients wide = gradients_of(model, PLIM_PRECISION_F32), narrow = gradients_of(model, PLIM_PRECISION_BF16);
-    assert_true(wide.count > 4000 && wide.count == narrow.count);
-    assert_memory_equal(wide.values, narrow.values, wide.count * sizeof *wide.values);
+    struct gradients wide = gradients_of(model, PLIM_PRECISION_F32);
+    for (plim_precision p = PLIM_PRECISION_BF16; p <= PLIM_PRECISION_F16; p++) {
+        struct gradients narrow = gradients_of(model, p);
+        assert_true(wide.count > 4000 && wide.count == narrow.count);
+        assert_memory_equal(wide.values, narrow.values, wide.count * sizeof *wide.values);
+        free(narrow.values);
+    }
     free(wide.values);
-    free(narrow.values);
     plim_graph_free(model);
 }
 
@@ -190,33 +197,34 @@ static const plim_plan_report *plan_of(const plim_graph *model, plim_precision p
 static void the_plan_tells_how_much_and_that_it_is_lossy(void **state) {
     (void)state;
     plim_graph *model = zoo("resnet18", (plim_zoo_options){.image = 64, .width = 16, .classes = 10});
-    plim_plan *wide, *narrow;
+    plim_plan *wide, *narrow, *half;
     const plim_plan_candidate *a = &plan_of(model, PLIM_PRECISION_F32, &wide)->unconstrained,
-                              *b = &plan_of(model, PLIM_PRECISION_BF16, &narrow)->unconstrained;
+                              *b = &plan_of(model, PLIM_PRECISION_BF16, &narrow)->unconstrained,
+                              *c = &plan_of(model, PLIM_PRECISION_F16, &half)->unconstrained;
     assert_int_equal(a->class_, PLIM_EXACT);
     assert_int_equal(b->class_, PLIM_LOSSY);
     assert_int_equal(a->precision, PLIM_PRECISION_F32);
     assert_int_equal(b->precision, PLIM_PRECISION_BF16);
     assert_int_equal(a->narrow_saved, 0);
     assert_true(b->narrow_saved > 0);
+    assert_int_equal(c->class_, PLIM_LOSSY);
+    assert_int_equal(c->precision, PLIM_PRECISION_F16);
+    assert_true(c->narrow_saved == b->narrow_saved);
     if ((double)b->activations > 0.6 * (double)a->activations)
         fail_msg("activations: %llu bytes, %llu in float32", (unsigned long long)b->activations,
                  (unsigned long long)a->activations);
+    plim_plan_free(half);
     plim_plan_free(narrow);
     plim_plan_free(wide);
     plim_graph_free(model);
 }
 
 /* Recompute repeats the rounding too. */
-static void a_smaller_budget_gives_the_same_weights(void **state) {
-    (void)state;
-#ifdef __SANITIZE_ADDRESS__
-    skip(); /* memory of their own, which no plan knows of */
-#endif
+static void must_be_the_same_at_the_least_budget(plim_precision precision) {
     plim_graph *model = zoo("vit-tiny", (plim_zoo_options){.width = 96, .layers = 4, .heads = 3});
     plim_trainer_options o = {.batch = BATCH,
                               .threads = 2,
-                              .precision = PLIM_PRECISION_BF16,
+                              .precision = precision,
                               .allow = PLIM_ALLOW_EXACT,
                               .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
                               .optimizer = plim_optimizer_default(PLIM_ADAMW)};
@@ -224,12 +232,11 @@ static void a_smaller_budget_gives_the_same_weights(void **state) {
     must(plim_plan_create(model, &o, &plan, &error));
     uint64_t least = plim_plan_get_report(plan)->minimum_budget_bytes;
     plim_plan_free(plan);
-    plim_trainer *tight = trainer_of(model, PLIM_PRECISION_BF16, least + (1 << 20)),
-                 *free_one = trainer_of(model, PLIM_PRECISION_BF16, 0);
+    plim_trainer *tight = trainer_of(model, precision, least + (1 << 20)), *free_one = trainer_of(model, precision, 0);
     plim_trainer_stats stats;
     plim_trainer_get_stats(tight, &stats);
     assert_true(stats.repeated > 0);
-    assert_int_equal(stats.precision, PLIM_PRECISION_BF16);
+    assert_int_equal(stats.precision, precision);
     plim_batch batch = batch_of(free_one);
     plim_step_result result;
     for (int i = 0; i < 3; i++) {
@@ -241,6 +248,15 @@ static void a_smaller_budget_gives_the_same_weights(void **state) {
     plim_trainer_free(tight);
     plim_trainer_free(free_one);
     plim_graph_free(model);
+}
+
+static void a_smaller_budget_gives_the_same_weights(void **state) {
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* memory of their own, which no plan knows of */
+#endif
+    must_be_the_same_at_the_least_budget(PLIM_PRECISION_BF16);
+    must_be_the_same_at_the_least_budget(PLIM_PRECISION_F16);
 }
 
 int main(void) {

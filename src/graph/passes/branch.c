@@ -70,7 +70,8 @@ plim_status plim__graph_splice(plim_graph *g, int32_t n, const char *name, const
     for (const plim__attribute *a = node->attributes.items; a < sub; a++) at += a->captured;
     plim_value *inputs = plim__alloc_array(count, sizeof *inputs);
     if (!inputs) return plim__fail_memory(error, "a subgraph", count * sizeof *inputs);
-    for (size_t i = 0; i < count; i++) inputs[i] = i < own ? ends->inputs[i] : node->inputs.items[at + i - own];
+    for (size_t i = 0; i < count; i++)
+        inputs[i] = i >= own ? node->inputs.items[at + i - own] : ends->inputs ? ends->inputs[i] : PLIM_NO_VALUE;
     plim_status status =
         plim__graph_copy_into(g, sub->graph, &(plim__splice){inputs, ends->outputs, ends->fixed}, error);
     plim__free(inputs);

@@ -70,8 +70,9 @@ static plim_status fuse(plim_graph *g, size_t n, bool *changed) {
         if (next < 0 || next == out || plim__match_through(g, next) != plim__match_through(g, out)) break;
         out = next;
     }
-    const plim__node *scaled = user >= 0 && plim__match_op(&g->nodes.items[user], "Mul") ? &g->nodes.items[user] : NULL;
-    plim_value scale = scaled ? plim__match_other(scaled, out) : PLIM_NO_VALUE;
+    if (user < 0 || !plim__match_op(&g->nodes.items[user], "Mul")) return PLIM_OK;
+    const plim__node *scaled = &g->nodes.items[user];
+    plim_value scale = plim__match_other(scaled, out);
     if (!is_scale(g, scale, &g->values.items[x].shape, axis)) return PLIM_OK;
     plim_value last = scaled->outputs.items[0];
     int32_t made =

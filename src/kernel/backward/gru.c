@@ -65,7 +65,7 @@ static struct row row_of(const plim__backward_pass *p, int64_t t, int64_t b, int
 
 static void blend_all(const plim__backward_pass *p, int64_t t, struct plim__units units) {
     int64_t n = units.to - units.from;
-    for (int64_t b = 0; b < p->s->forward.batch; b++) {
+    for (int64_t b = units.first; b < units.last; b++) {
         struct row row = row_of(p, t, b, units.from);
         if (plim__backward_runs(p, t, b)) {
             blend_backward(p, &row, n);
@@ -77,7 +77,7 @@ static void blend_all(const plim__backward_pass *p, int64_t t, struct plim__unit
 }
 
 static void reset_all(const plim__backward_pass *p, int64_t t, struct plim__units units) {
-    for (int64_t b = 0; b < p->s->forward.batch; b++) {
+    for (int64_t b = units.first; b < units.last; b++) {
         struct row row = row_of(p, t, b, units.from);
         if (plim__backward_runs(p, t, b)) reset_backward(p, &row, units.to - units.from);
     }
@@ -89,13 +89,13 @@ static void step(const plim__backward_pass *p, int64_t k, struct plim__units uni
     const float *gates = p->gates + first * f->row;
     blend_all(p, t, units);
     if (!f->reset_after) { /* the gradient of r ⊙ h needs g of all units */
-#pragma omp barrier
+        plim__recurrent_meet(f);
         plim__backward_recur(
             p, &(struct plim__recurrence){.x = gates + 2 * h, .x_step = f->row, .gate = 2, .gates = 1, .y = p->other},
             units);
     }
     reset_all(p, t, units);
-#pragma omp barrier
+    plim__recurrent_meet(f);
     if (k == 0 && !p->wants_dh0) return;
     if (f->reset_after)
         plim__backward_recur(

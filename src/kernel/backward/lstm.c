@@ -85,8 +85,8 @@ static void row_backward(const plim__backward_pass *p, int64_t k, int64_t b, int
 
 static void step(const plim__backward_pass *p, int64_t k, struct plim__units units) {
     const plim__recurrent *f = &p->s->forward;
-    for (int64_t b = 0; b < f->batch; b++) row_backward(p, k, b, units.from, units.to - units.from);
-#pragma omp barrier
+    for (int64_t b = units.first; b < units.last; b++) row_backward(p, k, b, units.from, units.to - units.from);
+    plim__recurrent_meet(f);
     if (k == 0 && !p->wants_dh0) return;
     plim__backward_recur(p,
                          &(struct plim__recurrence){.x = p->gates + plim__backward_time(p, k) * f->batch * f->row,

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "kernel/copies.h"
+#include "kernel/indices.h"
 #include "kernel/loops.h"
 #include "kernel/onednn.h"
 
@@ -43,6 +44,8 @@ static struct plim__units units_of(const plim__recurrent *f, int thread, int thr
     u.from *= width;
     u.to = u.to * width < f->hidden ? u.to * width : f->hidden;
     int64_t n = u.to - u.from;
+    u.first = 0;
+    u.last = f->batch;
     u.columns = n % (4 * width) == 0 ? 4 : n % (2 * width) == 0 ? 2 : 1;
     u.height = n / u.columns;
     return u;
@@ -67,16 +70,17 @@ static void pack(const plim__backward_pass *p, struct plim__units u) {
 void plim__backward_recur(const plim__backward_pass *p, const struct plim__recurrence *r, struct plim__units u) {
     const plim__recurrent *f = &p->s->forward;
     for (int g = 0; g < r->gates; g++) {
-        plim__cell_product product = {.rows = f->batch,
+        plim__cell_product product = {.rows = u.last - u.first,
                                       .depth = f->hidden,
-                                      .x = r->x + g * f->hidden,
+                                      .x = r->x + u.first * r->x_step + g * f->hidden,
                                       .x_step = r->x_step,
                                       .packed = p->packed + ((r->gate + g) * f->padded + u.from) * f->hidden,
                                       .all_gates = u.columns,
                                       .gates = u.columns,
                                       .bias = p->zeros};
         for (int c = 0; c < u.columns; c++)
-            product.to[c] = (plim__cell_target){r->y + u.from + c * u.height, f->hidden, r->add || g > 0};
+            product.to[c] =
+                (plim__cell_target){r->y + u.first * f->hidden + u.from + c * u.height, f->hidden, r->add || g > 0};
         plim__simd_recurrent_table()->product(&product, 0, u.height);
     }
 }
@@ -90,9 +94,32 @@ static void sum_bias(const plim__backward_pass *p, int64_t t, struct plim__units
                                                p->sums + g * f->hidden + u.from);
 }
 
+/* Each thread with samples of its own; the sums over all of them come afterwards, by units. */
+static void walk_by_samples(const plim__backward_pass *p) {
+    const plim__recurrent *f = &p->s->forward;
+    const struct plim__units all = units_of(f, 0, 1);
+    pack(p, all);
+#pragma omp parallel num_threads(f->threads)
+    {
+        struct plim__units own = all;
+        plim__loop_part(f->batch, omp_get_thread_num(), omp_get_num_threads(), &own.first, &own.last);
+        for (int64_t k = f->steps - 1; k >= 0; k--) p->s->cell->step(p, k, own);
+    }
+    if (!p->wants_db) return;
+#pragma omp parallel num_threads(f->threads)
+    {
+        struct plim__units units = units_of(f, omp_get_thread_num(), omp_get_num_threads());
+        for (int64_t k = f->steps - 1; k >= 0; k--) sum_bias(p, plim__backward_time(p, k), units);
+    }
+}
+
 static void walk(const plim__backward_pass *p) {
     const plim__recurrent *f = &p->s->forward;
     if (f->batch == 0 || f->hidden == 0) return;
+    if (f->by_samples) {
+        walk_by_samples(p);
+        return;
+    }
 #pragma omp parallel num_threads(f->threads) if (f->threads > 1)
     {
         struct plim__units units = units_of(f, omp_get_thread_num(), omp_get_num_threads());
@@ -123,6 +150,25 @@ static void gather_before(const plim__backward_pass *p) {
         }
 }
 
+#define ADDED_COLUMNS 256 /* at a time: the sums stay in the cache */
+
+/* The gradient of the table's products: those of the gates, added up by the row that they took. Columns are independent, so
+ * that the number of threads changes nothing. */
+static void add_by_row(const plim__backward_pass *p, float *sums) {
+    const plim__recurrent *f = &p->s->forward;
+    int64_t units = f->gates * f->hidden, step = f->directions * units, rows = f->steps * f->batch;
+    sums += p->direction * units;
+#pragma omp parallel for schedule(static) if (rows * units > 32768)
+    for (int64_t from = 0; from < units; from += ADDED_COLUMNS) {
+        int64_t n = units - from < ADDED_COLUMNS ? units - from : ADDED_COLUMNS;
+        for (int64_t v = 0; v < f->table; v++) memset(sums + v * step + from, 0, (size_t)n * sizeof *sums);
+        for (int64_t r = 0; r < rows; r++) {
+            int64_t row = plim__index_at(f->taken, p->taken, r, f->table); /* the forward pass has checked them */
+            plim__simd_recurrent_table()->add(n, p->gates + r * f->row + from, sums + row * step + from);
+        }
+    }
+}
+
 /* Large products over all steps. */
 static dnnl_status_t finish(const plim__backward_pass *p, const plim__call *call) {
     const plim__recurrent *f = &p->s->forward;
@@ -134,7 +180,8 @@ static dnnl_status_t finish(const plim__backward_pass *p, const plim__call *call
     if (db) db += d * 2 * units;
     if (dp) dp += d * 3 * f->hidden;
     dnnl_status_t status = dnnl_success;
-    if (dx)
+    if (dx && p->taken) add_by_row(p, dx);
+    if (dx && !p->taken)
         status = plim__backward_product(&(plim__gemm){'N', 'N', rows, f->inputs, units, p->gates, f->row, p->w,
                                                       f->inputs, d ? 1 : 0, dx, f->inputs});
     if (status == dnnl_success && dw)
@@ -166,7 +213,8 @@ static plim__backward_pass pass_of(const plim__call *call, int d) {
                              .x = call->in[PLIM__X],
                              .y = call->in[PLIM__Y],
                              .dy = call->in[PLIM__DY],
-                             .w = (const float *)call->in[PLIM__W] + d * units * f->inputs,
+                             .taken = f->table > 0 ? call->in[PLIM__W] : NULL,
+                             .w = f->table > 0 ? NULL : (const float *)call->in[PLIM__W] + d * units * f->inputs,
                              .r = (const float *)call->in[PLIM__R] + d * units * f->hidden,
                              .bias = part_of(call, PLIM__BIAS, d * 2 * units),
                              .h0 = part_of(call, PLIM__H0, d * state),
@@ -231,7 +279,7 @@ static plim_status list_products(plim__lower *l, const plim__recurrent *f) {
     const plim__product all[] = {{'N', 'N', false, rows, in, units, f->row, in, in},
                                  {'T', 'N', false, units, in, rows, f->row, in, in},
                                  {'T', 'N', false, units, h, rows, f->row, h, h}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) PLIM_TRY(plim__lower_product(l, all[i]));
+    for (size_t i = f->table > 0 ? 2 : 0; i < sizeof all / sizeof *all; i++) PLIM_TRY(plim__lower_product(l, all[i]));
     return PLIM_OK;
 }
 
@@ -258,7 +306,7 @@ static plim_status fill(plim__lower *l, plim__cell kind, plim__recurrent_grad *s
 
 plim_status plim__lower_recurrent_grad(plim__lower *l, plim__cell kind, const plim__cell_backward *cell) {
     plim__recurrent_grad *s;
-    if (plim__lower_input_dtype(l, PLIM__X) != PLIM_F32)
+    if (plim__lower_input_dtype(l, PLIM__R) != PLIM_F32)
         return plim__lower_unsupported(l, "with another type than float32");
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     s->cell = cell;

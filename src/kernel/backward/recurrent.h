@@ -2,12 +2,15 @@
  *
  * The forward pass saves Y and the gates as they were activated (forward/recurrent.h). A walk backward in time turns the
  * gates into their gradients, where they are, and large products over all steps give those of X, W and R. The walk is
- * one parallel region, as forward: each thread owns some hidden units, with all their gates and their dh.
+ * one parallel region, as forward: each thread owns some samples, or some hidden units, with all their gates and their dh.
  *
  *   scratch of one direction:
  *     h before each step (T, B, H), where Y has it in another order  |  dh (B, H)  |  other (B, H)  |  R packed by columns (G H, H)  |
  *     sums of gates, double  |  zeros (4 H)  |
  *     gates (T, B, H) of an RNN, where Y is what its activation gave and nothing else is saved
+ *
+ * Of a table (ops/recurrent.c) the gradients of the gates are added up by row of the table instead, and its product with W
+ * has a backward pass of its own.
  *
  * part, the last H of a row of gates, is c of an LSTM or the hidden part of a GRU; other is dc, or the gradient of what a
  * GRU resets. Layout is always time first: the gradient functions turn what comes in another order. Slopes are taken from
@@ -51,9 +54,9 @@ enum plim__recurrent_out {
 
 typedef struct plim__backward_pass plim__backward_pass;
 
-/* Hidden units [from, to) of one thread, in columns of `height` units: several make the product of a step faster. */
+/* Hidden units [from, to) of samples [first, last), in columns of `height` units: several make the product of a step faster. */
 struct plim__units {
-    int64_t from, to;
+    int64_t from, to, first, last;
     int columns;
     int64_t height;
 };
@@ -82,6 +85,7 @@ struct plim__backward_pass {
     float *packed, *zeros;
     double *sums; /* of each gate and part over all steps and samples */
     bool wants_dh0, wants_db;
+    const void *taken; /* which row of the table, where there is one; w and x are NULL then */
     const float *x, *y, *dy, *w, *r, *bias, *h0, *c0, *peepholes; /* y and dy with all directions, dy may be NULL */
     const int32_t *lengths;
 };

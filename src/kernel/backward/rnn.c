@@ -9,7 +9,7 @@ static void step(const plim__backward_pass *p, int64_t k, struct plim__units uni
     const plim__recurrent *f = &p->s->forward;
     int64_t h = f->hidden, t = plim__backward_time(p, k), n = units.to - units.from;
     float *gates = p->gates + t * f->batch * h;
-    for (int64_t b = 0; b < f->batch; b++) {
+    for (int64_t b = units.first; b < units.last; b++) {
         int64_t from = units.from;
         const float *y = p->y + plim__backward_row(p, t, b) + from, *dy = plim__backward_dy(p, t, b, from);
         float *gate = gates + b * h + from, *dh = p->dh + b * h + from;
@@ -20,7 +20,7 @@ static void step(const plim__backward_pass *p, int64_t k, struct plim__units uni
         for (int64_t u = 0; u < n; u++) gate[u] = (dh[u] + dy[u]) * plim__cell_slope(p, 0, y[u]);
         memset(dh, 0, (size_t)n * sizeof *dh);
     }
-#pragma omp barrier
+    plim__recurrent_meet(f);
     if (k == 0 && !p->wants_dh0) return;
     plim__backward_recur(p, &(struct plim__recurrence){.x = gates, .x_step = h, .gates = 1, .y = p->dh, .add = true},
                          units);

@@ -80,7 +80,7 @@ static plim_status make(plim__lower *l, struct random **state) {
     struct random *s;
     plim_dtype in = plim__lower_has_input(l, 0) ? plim__lower_input_dtype(l, 0) : PLIM_F32;
     if (!plim__scalar_known(plim__lower_output_dtype(l, 0)) || !plim__scalar_known(in))
-        return plim__lower_unsupported(l, "with this type");
+        PLIM_TRY(plim__lower_unsupported(l, "with this type"));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     *s = (struct random){.place = plim__dropout_of(node, plim__shape_elements(plim__lower_output_shape(l, 0))),

@@ -9,6 +9,7 @@
 #include "kernel/onednn.h"
 
 #define CHUNK_ROWS     1024   /* of X in one product: enough for its full speed, small enough for the cache */
+#define FEW_SAMPLES    8      /* of a thread: fewer do not fill the registers of a product */
 #define WORK_OF_THREAD 100000 /* multiplications a step that are worth a thread and its barrier */
 
 /* --- activations ---------------------------------------------------------------------------------------------- */
@@ -66,6 +67,7 @@ static plim_status packed_input(plim__lower *l, const plim__recurrent *s, int wi
 
 static plim_status input_rows(plim__lower *l, plim__recurrent *s) {
     plim__layout x;
+    if (s->table > 0) return plim__lower_input(l, 0, PLIM__DENSE, NULL);
     PLIM_TRY(plim__lower_input(l, 0, PLIM__STRIDED, &x));
     s->x_step = x.strides[s->batch_first ? 1 : 0];
     s->x_sample = x.strides[s->batch_first ? 0 : 1];
@@ -80,8 +82,8 @@ static plim_status plan_scratch(plim__lower *l, plim__recurrent *s) {
     int64_t chunk = s->batch > 0 ? (CHUNK_ROWS + s->batch - 1) / s->batch : 1, state = s->batch * s->hidden;
     s->chunk = chunk < s->steps ? chunk : s->steps > 0 ? s->steps : 1;
     int64_t rows = s->chunk * s->batch;
-    bool straight =
-        s->x_input == 1 && s->x_sample >= s->inputs && (s->chunk == 1 || s->x_step == s->batch * s->x_sample);
+    bool straight = s->table > 0 || (s->x_input == 1 && s->x_sample >= s->inputs &&
+                                     (s->chunk == 1 || s->x_step == s->batch * s->x_sample));
     const int64_t parts[] = {s->saves ? 0 : rows * s->row,
                              2 * state,
                              s->cell == PLIM__CELL_LSTM ? state : 0,
@@ -106,7 +108,9 @@ static int threads_for(plim__lower *l, const plim__recurrent *s, int width) {
 
 plim_status plim__recurrent_read(plim__lower *l, plim__cell cell, size_t first, plim__recurrent *s) {
     const plim__node *node = plim__lower_node(l);
-    const plim__shape *x = plim__lower_input_shape(l, first);
+    s->taken = plim__lower_input_dtype(l, first + 1);
+    bool table = s->taken != PLIM_F32; /* W is float32 */
+    const plim__shape *x = plim__lower_input_shape(l, table ? first + 1 : first);
     const char *direction = plim__node_string(node, "direction", "forward");
     int width = plim__simd_recurrent_table()->width;
     s->cell = cell;
@@ -119,10 +123,12 @@ plim_status plim__recurrent_read(plim__lower *l, plim__cell cell, size_t first, 
     s->input_forget = cell == PLIM__CELL_LSTM && plim__node_int(node, "input_forget", 0) != 0;
     s->steps = x->dims[s->batch_first ? 1 : 0];
     s->batch = x->dims[s->batch_first ? 0 : 1];
-    s->inputs = x->dims[2];
+    s->inputs = table ? 0 : x->dims[2];
+    if (table) s->table = first == 0 ? plim__lower_input_shape(l, 0)->dims[0] : plim__node_int(node, "rows", 0);
     s->hidden = plim__lower_input_shape(l, first + 2)->dims[2];
     s->padded = (s->hidden + width - 1) / width * width;
     s->threads = threads_for(l, s, width);
+    s->by_samples = s->threads > 1 && s->batch >= FEW_SAMPLES * s->threads;
     return read_functions(l, first, s);
 }
 
@@ -139,6 +145,7 @@ static plim_status fill(plim__lower *l, plim__cell cell, bool saves, plim__recur
     for (size_t i = 0; i < (saves ? 4 : 3); i++) PLIM_TRY(plim__lower_output(l, i, NULL));
     int64_t units = s->gates * s->hidden;
     PLIM_TRY(plan_scratch(l, s));
+    if (s->table > 0) return PLIM_OK;
     return plim__lower_product(l, (plim__product){'N', 'T', false, s->chunk * s->batch, units, s->inputs,
                                                   s->rows > 0 ? s->inputs : s->x_sample, s->inputs, s->row});
 }

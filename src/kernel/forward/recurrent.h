@@ -1,10 +1,13 @@
 /* Recurrent networks: what the lowering decides and the run follows.
  *
  * One direction after the other. X·Wᵀ of many time steps is one large product; the steps then follow one another in
- * one parallel region. Each thread owns some hidden units, with all their gates: its part of R stays in its cache, and
- * one barrier a step is enough (two for a GRU that resets before the product).
+ * one parallel region. Each thread owns some samples and walks through time alone, so that none waits for another whose
+ * processor is busy. Where samples are few it owns hidden units instead, with all their gates, and meets the others once a
+ * step (twice for a GRU that resets before the product).
  *
  *   scratch:  gates (chunk, B, G H)  |  h (2, B, H)  |  c (B, H)  |  reset (B, H)  |  bias (G + 1, H)  |  rows (chunk, B, I)
+ *
+ * Of a table (ops/recurrent.c) the products are there already, and gates begin as copies of its rows.
  *
  * chunk is some of the T steps. For training the gates of all steps come out as they were activated, (D, T, B, (G + 1) H):
  * the last H of a row are c of an LSTM, or reset of a GRU. Scratch has no gates then. reset is r ⊙ h of a GRU, or h·Rhᵀ + Rbh where it resets after the product; bias is
@@ -18,12 +21,15 @@
 
 typedef enum plim__cell { PLIM__CELL_RNN, PLIM__CELL_GRU, PLIM__CELL_LSTM } plim__cell;
 
-/* In operands: X, W, R packed, bias, lengths, h0, c0, peepholes. Out operands: Y, Y_h, Y_c, gates. */
+/* In operands: X and W, or a table's products and which row is taken; R packed, bias, lengths, h0, c0, peepholes. Out operands: Y, Y_h, Y_c, gates. */
 typedef struct plim__recurrent {
     plim__cell cell;
     int gates, directions, threads;
+    bool by_samples; /* what a thread owns */
     bool reverse[2];
     bool batch_first, reset_after, input_forget;
+    int64_t table;                        /* rows of the table; 0: there is none */
+    plim_dtype taken;                     /* the type of what says which row is taken */
     bool standard;                        /* sigmoid and tanh, no clip, no peepholes: the loops made for that */
     plim__cell_function functions[2][3];  /* f, g, h of each direction */
     int64_t steps, batch, inputs, hidden; /* T, B, I, H */
@@ -60,8 +66,18 @@ typedef struct plim__recurrent_moment {
     float *next_h, *next_c;
     int64_t c_step, next_c_step;
 } plim__recurrent_moment;
-/* For hidden units [from, to). All threads call it. */
-void plim__recurrent_step(const plim__recurrent_pass *pass, const plim__recurrent_moment *m, int64_t from, int64_t to);
+/* What a thread owns: hidden units [from, to) of samples [first, last). */
+typedef struct plim__recurrent_share {
+    int64_t from, to, first, last;
+} plim__recurrent_share;
+/* All threads call it. */
+void plim__recurrent_step(const plim__recurrent_pass *pass, const plim__recurrent_moment *m,
+                          plim__recurrent_share share);
+/* Where threads wait for each other's units. */
+static inline void plim__recurrent_meet(const plim__recurrent *s) {
+    if (s->by_samples) return;
+#pragma omp barrier
+}
 plim_status plim__run_recurrent(const plim__call *call);
 
 #endif

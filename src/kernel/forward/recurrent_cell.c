@@ -12,11 +12,6 @@ static bool runs(const plim__recurrent_pass *pass, int64_t t, int64_t b) {
     return !pass->lengths || t < pass->lengths[b];
 }
 
-/* Hidden units of one thread. */
-struct units {
-    int64_t from, to;
-};
-
 /* What a GRU resets, and how far it is from sample to sample: beside the gates where they are saved. */
 static int64_t reset_step(const plim__recurrent *s) { return s->saves ? s->row : s->hidden; }
 static float *reset_of(const plim__recurrent_pass *pass, float *gates) {
@@ -26,20 +21,23 @@ static float *reset_of(const plim__recurrent_pass *pass, float *gates) {
 
 /* Gates `first` and on of x·Rᵀ + bias, added to X·Wᵀ; that of a GRU that resets after it goes to where reset is. */
 static void product(const plim__recurrent_pass *pass, const float *x, int first, int count, float *gates,
-                    struct units units) {
+                    plim__recurrent_share share) {
     const plim__recurrent *s = pass->s;
-    plim__cell_product p = {.rows = s->batch,
+    int64_t x_step = first > 0 ? reset_step(s) : s->hidden;
+    plim__cell_product p = {.rows = share.last - share.first,
                             .depth = s->hidden,
-                            .x = x,
-                            .x_step = first > 0 ? reset_step(s) : s->hidden,
+                            .x = x + share.first * x_step,
+                            .x_step = x_step,
                             .packed = pass->packed,
                             .all_gates = s->gates,
                             .first_gate = first,
                             .gates = count,
                             .bias = pass->bias + first * s->hidden};
-    for (int g = 0; g < count; g++) p.to[g] = (plim__cell_target){gates + (first + g) * s->hidden, s->row, true};
-    if (s->reset_after) p.to[2] = (plim__cell_target){reset_of(pass, gates), reset_step(s), false};
-    pass->loops->product(&p, units.from, units.to);
+    for (int g = 0; g < count; g++)
+        p.to[g] = (plim__cell_target){gates + share.first * s->row + (first + g) * s->hidden, s->row, true};
+    if (s->reset_after)
+        p.to[2] = (plim__cell_target){reset_of(pass, gates) + share.first * reset_step(s), reset_step(s), false};
+    pass->loops->product(&p, share.from, share.to);
 }
 
 /* --- cells: one sample, n units from `from` on ---------------------------------------------------------------- */
@@ -115,20 +113,20 @@ static void lstm_row(const plim__recurrent_pass *pass, float *gates, struct lstm
 
 /* --- a step --------------------------------------------------------------------------------------------------- */
 
-static void products(const plim__recurrent_pass *pass, const plim__recurrent_moment *m, struct units units) {
+static void products(const plim__recurrent_pass *pass, const plim__recurrent_moment *m, plim__recurrent_share share) {
     const plim__recurrent *s = pass->s;
     float *reset = reset_of(pass, m->gates);
-    int64_t from = units.from, n = units.to - from;
+    int64_t from = share.from, n = share.to - from;
     bool twice = s->cell == PLIM__CELL_GRU && !s->reset_after;
-    product(pass, m->h, 0, twice ? 2 : s->gates, m->gates, units);
+    product(pass, m->h, 0, twice ? 2 : s->gates, m->gates, share);
     if (s->cell != PLIM__CELL_GRU) return;
-    for (int64_t b = 0; b < s->batch && n > 0; b++)
+    for (int64_t b = share.first; b < share.last && n > 0; b++)
         if (runs(pass, m->t, b))
             gru_reset(pass, m->gates + b * s->row, reset + b * reset_step(s) + from, m->h + b * s->hidden + from, from,
                       n);
     if (!twice) return;
-#pragma omp barrier
-    product(pass, reset, 2, 1, m->gates, units);
+    plim__recurrent_meet(s);
+    product(pass, reset, 2, 1, m->gates, share);
 }
 
 static void write_y(const plim__recurrent_pass *pass, int64_t t, int64_t b, const float *h, int64_t from, int64_t n) {
@@ -154,11 +152,12 @@ static void skip_row(const plim__recurrent_pass *pass, const plim__recurrent_mom
         memcpy(m->next_c + b * m->next_c_step + from, m->c + b * m->c_step + from, (size_t)n * sizeof *m->c);
 }
 
-void plim__recurrent_step(const plim__recurrent_pass *pass, const plim__recurrent_moment *m, int64_t from, int64_t to) {
+void plim__recurrent_step(const plim__recurrent_pass *pass, const plim__recurrent_moment *m,
+                          plim__recurrent_share share) {
     const plim__recurrent *s = pass->s;
-    int64_t n = to - from;
-    products(pass, m, (struct units){from, to});
-    for (int64_t b = 0; b < s->batch && n > 0; b++) {
+    int64_t from = share.from, n = share.to - from;
+    products(pass, m, share);
+    for (int64_t b = share.first; b < share.last && n > 0; b++) {
         int64_t at = b * s->hidden + from;
         float *gates = m->gates + b * s->row + from, *h = m->next_h + at;
         if (!runs(pass, m->t, b)) {

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "kernel/forward/recurrent.h"
+#include "kernel/indices.h"
 #include "kernel/loops.h"
 #include "kernel/onednn.h"
 
@@ -13,6 +14,13 @@ static plim_status check_lengths(const plim__call *call, const plim__recurrent *
         if (lengths[b] < 0 || lengths[b] > s->steps)
             return plim__fail(call->error, PLIM_INVALID, "sequence_lens[%lld] is %d, with %lld time steps",
                               (long long)b, (int)lengths[b], (long long)s->steps);
+    return PLIM_OK;
+}
+
+static plim_status check_taken(const plim__call *call, const plim__recurrent *s) {
+    for (int64_t i = 0; s->table > 0 && i < s->steps * s->batch; i++)
+        if (plim__index_at(s->taken, call->in[1], i, s->table) < 0)
+            return plim__index_fail(call, s->taken, call->in[1], i, s->table);
     return PLIM_OK;
 }
 
@@ -58,11 +66,27 @@ static void gather_rows(const plim__recurrent *s, const float *x, float *rows, i
     }
 }
 
+/* gates = the rows of the table's products that n time steps from t on take. */
+static void take_products(const plim__call *call, const plim__recurrent_pass *pass, int64_t t, int64_t n) {
+    const plim__recurrent *s = pass->s;
+    int64_t units = s->gates * s->hidden, first = t * s->batch;
+#pragma omp parallel for if (n * s->batch * units > 32768)
+    for (int64_t r = 0; r < n * s->batch; r++) {
+        int64_t row = plim__index_at(s->taken, call->in[1], first + r, s->table);
+        memcpy(pass->gates + r * s->row, pass->x + (row * s->directions + pass->direction) * units,
+               (size_t)units * sizeof(float));
+    }
+}
+
 /* gates = X·Wᵀ of n time steps from t on. */
 static plim_status input_product(const plim__call *call, const plim__recurrent_pass *pass, int64_t t, int64_t n) {
     const plim__recurrent *s = pass->s;
     const float *x = pass->x + t * s->x_step;
     int64_t units = s->gates * s->hidden, step = s->x_sample;
+    if (s->table > 0) {
+        take_products(call, pass, t, n);
+        return PLIM_OK;
+    }
     if (s->inputs == 0) {
         memset(pass->gates, 0, (size_t)(n * s->batch * s->row) * sizeof(float));
         return PLIM_OK;
@@ -101,19 +125,23 @@ static void run_steps(const plim__recurrent_pass *pass, int64_t n, plim__recurre
     plim__recurrent_moment before = *last;
 #pragma omp parallel num_threads(s->threads) if (s->threads > 1)
     {
-        int64_t from, to;
-        plim__loop_part(blocks, omp_get_thread_num(), omp_get_num_threads(), &from, &to);
-        from *= pass->loops->width;
-        to *= pass->loops->width;
-        if (from > s->hidden) from = s->hidden;
-        if (to > s->hidden) to = s->hidden;
+        plim__recurrent_share share = {0, blocks, 0, s->batch};
+        int thread = omp_get_thread_num(), threads = omp_get_num_threads();
+        if (s->by_samples)
+            plim__loop_part(s->batch, thread, threads, &share.first, &share.last);
+        else
+            plim__loop_part(blocks, thread, threads, &share.from, &share.to);
+        share.from *= pass->loops->width;
+        share.to *= pass->loops->width;
+        if (share.from > s->hidden) share.from = s->hidden;
+        if (share.to > s->hidden) share.to = s->hidden;
         plim__recurrent_moment m = before;
         for (int64_t i = 0; i < n; i++) {
             m = moment_after(pass, m, pass->first + (backwards ? n - 1 - i : i));
-            plim__recurrent_step(pass, &m, from, to);
-#pragma omp barrier
+            plim__recurrent_step(pass, &m, share);
+            plim__recurrent_meet(s);
         }
-        if (omp_get_thread_num() == 0) *last = m;
+        if (thread == 0) *last = m;
     }
 }
 
@@ -156,6 +184,7 @@ static plim_status run_direction(const plim__call *call, const plim__recurrent *
 plim_status plim__run_recurrent(const plim__call *call) {
     const plim__recurrent *s = call->state;
     PLIM_TRY(check_lengths(call, s));
+    PLIM_TRY(check_taken(call, s));
     for (int d = 0; d < s->directions; d++) PLIM_TRY(run_direction(call, s, d));
     return PLIM_OK;
 }

@@ -55,7 +55,8 @@ static plim_status run_backward(const plim__call *call) {
 static plim_status read_rows(plim__lower *l, size_t i, struct rows *s) {
     const plim__shape *x = plim__lower_input_shape(l, i);
     int axis = 0;
-    if (plim__lower_input_dtype(l, i) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
+    if (plim__lower_input_dtype(l, i) != PLIM_F32)
+        PLIM_TRY(plim__lower_unsupported(l, "with another type than float32"));
     plim__axis_normalize(plim__node_int(plim__lower_node(l), "axis", -1), x->rank, &axis);
     *s = (struct rows){.rows = plim__shape_product(x, 0, axis),
                        .width = plim__shape_product(x, axis, x->rank),

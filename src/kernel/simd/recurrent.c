@@ -233,6 +233,11 @@ static void gru_reset_grad(int64_t n, float *restrict r, const float *restrict d
     }
 }
 
+static void add(int64_t n, const float *restrict x, float *restrict y) {
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) y[k] += x[k];
+}
+
 static void sum_rows(const float *x, int64_t rows, int64_t step, int64_t n, double *restrict sums) {
     typedef double wide_lanes __attribute__((vector_size(WIDTH * 8)));
     int64_t u = 0;
@@ -257,4 +262,5 @@ const plim__simd_recurrent PLIM__ISA(plim__simd_recurrent_table) = {.width = WID
                                                                     .lstm_grad = lstm_grad,
                                                                     .gru_blend_grad = gru_blend_grad,
                                                                     .gru_reset_grad = gru_reset_grad,
+                                                                    .add = add,
                                                                     .sum_rows = sum_rows};

@@ -65,6 +65,8 @@ typedef struct plim__simd_recurrent {
     void (*gru_blend_grad)(int64_t n, float *z, float *g, const float *before, const float *dy, float *dh);
     /* Backward of r ⊙ factor, whose gradient is d: r becomes its gradient, d ⊙ r is stored in passed or added to it. */
     void (*gru_reset_grad)(int64_t n, float *r, const float *d, const float *factor, float *passed, bool add);
+    /* y += x */
+    void (*add)(int64_t n, const float *x, float *y);
     /* sums[u] += sum over rows of x(row, u) */
     void (*sum_rows)(const float *x, int64_t rows, int64_t step, int64_t n, double *sums);
 } plim__simd_recurrent;

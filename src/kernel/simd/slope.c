@@ -6,8 +6,8 @@
 /* d/dx 0.5 x (1 + tanh(u)), u = c (x + k x^3). */
 static inline float gelu_tanh_slope(float x) {
     const float c = 0.79788456080286536f, k = 0.044715f;
-    float t = plim__simd_tanh(c * (x + k * x * x * x));
-    return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * c * (1 + 3 * k * x * x);
+    float s = 1 / (1 + plim__simd_exp(-2 * c * (x + k * x * x * x))); /* (1 + tanh) / 2 */
+    return s + 2 * c * x * (s * (1 - s)) * (1 + 3 * k * x * x);
 }
 
 /* tanh(softplus(x)) = n / (n + 2), n = e^x (e^x + 2); beyond 20 the slope is 1. */

@@ -40,8 +40,9 @@ plim_status plim__lower_gradient_squares(plim__lower *l) {
 }
 
 struct limit {
-    double norm;
+    double norm; /* 0: none */
     size_t count;
+    bool checks;
 };
 
 /* in: scale, sums of squares      out: scale */
@@ -49,7 +50,8 @@ static plim_status run_scale(const plim__call *call) {
     const struct limit *s = call->state;
     double scale = call->in[0] ? (double)*(const float *)call->in[0] : 1, squares = 0;
     for (size_t i = 1; i <= s->count; i++) squares += *(const double *)call->in[i];
-    double factor = s->norm / (sqrt(squares) * fabs(scale) + 1e-6);
+    double factor = s->norm > 0 ? s->norm / (sqrt(squares) * fabs(scale) + 1e-6) : 1;
+    if (s->checks && !isfinite(squares)) factor = (double)NAN;
     *(float *)call->out[0] = (float)(factor < 1 || isnan(factor) ? scale * factor : scale); /* NaN must show */
     return PLIM_OK;
 }
@@ -60,6 +62,7 @@ plim_status plim__lower_gradient_scale(plim__lower *l) {
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     struct limit *s;
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
-    *s = (struct limit){plim__update_get(node, "clip_norm"), node->inputs.count - 1};
+    *s = (struct limit){plim__update_get(node, "clip_norm"), node->inputs.count - 1,
+                        plim__node_int(node, "checks", 0) != 0};
     return plim__lower_emit(l, "GradientScale", run_scale, s, plim__free);
 }

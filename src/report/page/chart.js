@@ -161,17 +161,19 @@ class Chart extends Plot {
     g.lineWidth = 1.5;
     g.setLineDash([6, 4]);
     g.beginPath();
+    const tags = []; // drawn after the line: they are paths of their own
     for (let i = 0; i < budgets.bytes.length; i++) {
       const clamp = (x) => Math.min(Math.max(x, this.left), this.left + this.plotWidth);
       const from = clamp(i ? this.x(this.axis.position(budgets.tick[i])) : this.left), to = i + 1 < budgets.bytes.length ? clamp(this.x(this.axis.position(budgets.tick[i + 1]))) : this.left + this.plotWidth;
       const y = Math.round(this.y(Math.min(budgets.bytes[i], this.top))) + 0.5;
       i ? g.lineTo(from, y) : g.moveTo(from, y);
       g.lineTo(to, y);
-      if (to - from > 60) this.tag(g, `budget ${formatBytes(budgets.bytes[i])}`, palette.danger, [[to - 8, y - 12, 1], [to - 8, y + 12, 1]]);
+      if (to - from > 60) tags.push([`budget ${formatBytes(budgets.bytes[i])}`, to - 8, y]);
     }
     g.stroke();
     g.setLineDash([]);
     g.lineWidth = 1;
+    for (const [text, x, y] of tags) this.tag(g, text, palette.danger, [[x, y - 12, 1], [x, y + 12, 1]]);
     return true;
   }
 

@@ -45,7 +45,33 @@ function lossCards() {
   if (lines.length) cards.push(drawLines({title: 'Loss', unit: 'number', lines, format: (v) => v.toPrecision(4)}));
   if (accuracy) cards.push(drawLines({title: 'Accuracy of validation, %', unit: 'number', from: 0, format: (v) => `${v.toFixed(1)}%`,
     lines: [{name: 'validation accuracy', colour: '--activation', x: accuracy.updates, y: accuracy.values.map((v) => 100 * v), dots: true}]}));
+  const scale = curveOf('loss scale');
+  if (scale && loss) cards.push(drawLines({title: 'Scale of the loss', unit: 'number', from: 0, format: (v) => v.toPrecision(4), lines: [{name: 'loss scale', colour: '--workspace', ...stairs(scale, loss.updates.at(-1))}]}));
   return cards;
+}
+
+// What holds from one change to the next.
+function stairs(changes, end) {
+  const corners = changes.updates.flatMap((u, i) => (i ? [[u, changes.values[i - 1]], [u, changes.values[i]]] : [[u, changes.values[i]]]));
+  corners.push([end, changes.values.at(-1)]);
+  return {x: corners.map((c) => c[0]), y: corners.map((c) => c[1])};
+}
+
+// A budget that was changed moves its line at that update.
+function budgetLine(changes, end) {
+  const line = {name: 'budget', colour: '--danger', dash: '2 3', x: null, y: [summary.budget_bytes]};
+  return changes ? {...line, ...stairs(changes, end)} : line;
+}
+
+// What validation was measured by, each with others of its unit.
+function measureCards() {
+  const colours = ['--accent', '--gradient', '--activation', '--workspace', '--optimizer', '--data'];
+  const groups = [['Measures of validation', ['precision', 'recall', 'F1', 'top-5', 'ROC AUC', 'IoU'], 0], ['Errors of validation', ['MAE', 'RMSE'], 0], ['R2 of validation', ['R2']], ['Perplexity of validation', ['perplexity']]];
+  return groups.map(([title, names, from]) => {
+    const lines = names.map((name, i) => [name, curveOf(`validation ${name}`), colours[i]]).filter(([, curve]) => curve)
+      .map(([name, curve, colour]) => ({name, colour, x: curve.updates, y: curve.values, dots: true}));
+    return lines.length ? drawLines({title, unit: 'number', lines, from, format: (v) => v.toPrecision(4)}) : null;
+  });
 }
 
 function memoryCard() {
@@ -53,7 +79,7 @@ function memoryCard() {
   if (!resident) return null;
   const lines = [{name: 'measured', colour: '--activation', x: resident.updates, y: resident.values}];
   if (process) lines.push({name: 'planned, at its highest', colour: '--accent', dash: '6 3', x: null, y: [process.planned_bytes]});
-  if (summary.budget_bytes) lines.push({name: 'budget', colour: '--danger', dash: '2 3', x: null, y: [summary.budget_bytes]});
+  if (summary.budget_bytes) lines.push(budgetLine(curveOf('budget'), resident.updates.at(-1)));
   return drawLines({title: 'Memory of the process', unit: 'bytes', lines, format: formatBytes, from: 0});
 }
 
@@ -82,7 +108,7 @@ function budgetCard(select) {
 // Returns what shows another point of the frontier here.
 function buildDecisions(element, select) {
   const budgets = summary.frontier.length > 1 ? budgetCard(select) : null;
-  const curves = summary.source === 'run' ? [...lossCards(), memoryCard()].filter(Boolean) : [];
+  const curves = summary.source === 'run' ? [...lossCards(), memoryCard(), ...measureCards()].filter(Boolean) : [];
   if (curves.length) element.append(make('div', {class: 'curves'}, ...curves));
   if (budgets) element.append(budgets.card);
   element.hidden = !element.childElementCount;

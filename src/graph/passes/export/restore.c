@@ -242,7 +242,7 @@ static plim_status note_mode(plim__restoring *r) {
 static plim_status note_restored(plim__restoring *r) {
     if (r->padded)
         PLIM_TRY(plim__graph_remark(r->g, PLIM_REMARK_RESTORED,
-                                    "%zu embedding%s a row for padding, which stays as it is", r->padded,
+                                    "%zu embedding%s a row for padding, which gets no gradient there", r->padded,
                                     r->padded == 1 ? " has" : "s have"));
     if (!r->split && !r->biases && !r->views) return PLIM_OK;
     return plim__graph_remark(r->g, PLIM_REMARK_RESTORED,
@@ -299,7 +299,8 @@ plim_status plim__export_restore(plim_graph *g, const plim__provenance *provenan
     plim__restoring r = {.g = g, .provenance = provenance, .error = error};
     bool kinds = false;
     for (size_t i = 0; i < provenance->values.count; i++) kinds |= provenance->values.items[i].kind != NULL;
-    plim_status status = plim__signature_read(provenance->signature, &r.signature, error);
+    plim_status status = plim__export_drop_zero_biases(g, error);
+    if (status == PLIM_OK) status = plim__signature_read(provenance->signature, &r.signature, error);
     bool said = r.signature.items.count || kinds;
     if (status == PLIM_OK) status = said ? restore(&r) : plim__graph_find_roles(g, error);
     if (status == PLIM_OK && !said) status = plim__export_note_unsaid(g, error);

@@ -14,6 +14,8 @@ plim_status plim__export_restore(plim_graph *g, const plim__provenance *provenan
 /* Whether each row of a tensor is sines and cosines of the same angles. */
 plim_status plim__tensor_is_angles(const plim__tensor *tensor, bool *angles, plim_error *error);
 
+/* Convolutions read no bias where the file computes one of zeros. */
+plim_status plim__export_drop_zero_biases(plim_graph *g, plim_error *error);
 /* The role of every float initializer of a file that does not say which ones are parameters, by how it is used. */
 plim_status plim__graph_find_roles(plim_graph *g, plim_error *error);
 /* For files that say nothing, once roles are found by use: what names and producer show is lost. */
@@ -38,6 +40,7 @@ typedef struct plim__restoring {
     plim__signature signature;
     plim__fate *fates; /* of each line */
     plim__map folded;  /* name of a value → index in provenance->values */
+    bool *named;       /* of each line: a node reads it whose call names it */
     size_t split, biases, views, padded;
     plim_error *error;
 } plim__restoring;

@@ -3,7 +3,9 @@
  *   embedding(%p_weight, %ids, 0)   Gather(weight, ids)
  *                                   → Where(ids = 0, what the row is, Gather(weight, ids))
  *
- * A table that other nodes read too (tied to the last layer) changes in that row; there this is lost, and said. */
+ * What the row is, is a constant; but a table that other nodes read too (tied to the last layer) changes in that row. There
+ * it is Floor(row · 2^100) / 2^100: a staircase whose slope is 0, and whose steps are finer than the numbers between
+ * 2^-76 and 2^27, so that these go through it as they are. The written file says so too, in operators of ONNX. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +48,17 @@ static bool is_shared(const plim_graph *g, plim_value table) {
     return false;
 }
 
+/* The row as it is in each step, without a gradient; takes the table's Gather's index from `number`. */
+static plim_value still_row(plim_graph *g, plim_value table, plim_value number) {
+    const float fine = 0x1p100F, back = 0x1p-100F;
+    plim_value up = plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &fine);
+    plim_value down = plim_graph_constant(g, NULL, PLIM_F32, 0, NULL, &back);
+    plim_value row = plim_graph_apply(g, "Gather", (const plim_value[]){table, number}, 2);
+    plim_value large = plim_graph_apply(g, "Mul", (const plim_value[]){row, up}, 2);
+    plim_value still = plim_graph_apply(g, "Floor", &large, 1);
+    return plim_graph_apply(g, "Mul", (const plim_value[]){still, down}, 2);
+}
+
 static plim_status keep_row(plim__restoring *r, int32_t n, int64_t row) {
     plim_graph *g = r->g;
     const plim__node *node = &g->nodes.items[n];
@@ -55,16 +68,17 @@ static plim_status keep_row(plim__restoring *r, int32_t n, int64_t row) {
     if (!plim__role_trained(g->values.items[table].role)) return PLIM_OK;
     plim_dtype dtype = g->values.items[ids].dtype;
     if (dtype == PLIM_DTYPE_NONE) dtype = PLIM_I64; /* PyTorch's own */
-    if (is_shared(g, table))
-        return plim__graph_remark(
-            g, PLIM_REMARK_LOST,
-            "the row for padding (%lld) of '%.200s', which is tied to another layer, is trained as "
-            "an embedding too: ONNX cannot say otherwise",
-            (long long)row, g->values.items[table].name);
-    PLIM_TRY(read_row(r, table, row, &fixed));
-    if (fixed < 0) return PLIM_OK;
     plim_value number = dtype == PLIM_I32 ? plim_graph_constant(g, NULL, PLIM_I32, 0, NULL, &(int32_t){(int32_t)row})
                                           : plim_graph_constant(g, NULL, PLIM_I64, 0, NULL, &row);
+    if (is_shared(g, table)) {
+        const plim__tensor *tensor = plim__graph_tensor(g, table);
+        if (!tensor || tensor->dtype != PLIM_F32 || tensor->shape.rank != 2 || row >= tensor->shape.dims[0])
+            return PLIM_OK;
+        fixed = still_row(g, table, number);
+    } else {
+        PLIM_TRY(read_row(r, table, row, &fixed));
+    }
+    if (fixed < 0) return plim_graph_status(g, r->error);
     plim_value last = plim_graph_constant(g, NULL, PLIM_I64, 1, (const int64_t[]){1}, (const int64_t[]){-1});
     plim_value same = plim_graph_apply(g, "Equal", (const plim_value[]){ids, number}, 2);
     plim_value mask = plim_graph_apply(g, "Unsqueeze", (const plim_value[]){same, last}, 2);

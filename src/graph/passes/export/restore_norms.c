@@ -62,7 +62,7 @@ static int64_t bias_beside(const plim__restoring *r, const char *weight) {
     size_t length = strlen(weight);
     if (length < 6 || length >= sizeof name || strcmp(weight + length - 6, "weight") != 0) return -1;
     memcpy(name, weight, length - 6);
-    strcpy(name + length - 6, "bias");
+    memcpy(name + length - 6, "bias", sizeof "bias");
     return plim__restoring_target(r, name);
 }
 

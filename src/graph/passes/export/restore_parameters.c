@@ -8,12 +8,18 @@
  *   node   Gemm(x, fc.weight)                       → with a rule that removes zero biases: fc.bias of zeros
  *   node   MatMul(x, val_3)                         → val_3 was computed from fc.weight: Transpose(fc.weight)
  *   node   Add(val_4, ln.bias)                      → val_4 was computed from fc.weight and a table: only fc.bias is split
+ *
+ * A norm without parameters has ones and zeros in the file, and so has the instance norm that a group norm becomes, with its
+ * parameters after it. Where another norm's parameters equal these, and were merged with them, they are constants again. So is
+ * a number repeated over a tensor that a node reads as a parameter which its call does not name, while another's does; that
+ * is said, since the call may have named a view of it.
  */
 #include <string.h>
 
 #include "core/error.h"
 #include "graph/passes/export/names.h"
 #include "graph/passes/export/restore.h"
+#include "graph/passes/match.h"
 
 enum { MOST = 64 }; /* parameters of one call; larger ones are left as they are */
 
@@ -60,6 +66,36 @@ static bool may_be_loose(const plim__restoring *r, const plim__value *value) {
     return value->role == PLIM__ROLE_FOLDED || plim__restoring_target(r, value->name) >= 0;
 }
 
+/* Whether the node is a norm with ones and zeros of the exporter: the call has no parameters for it, or other nodes have. */
+static bool has_constants(const plim__call *call, const plim__node *node) {
+    static const struct norm {
+        const char *call, *op;
+        size_t weight; /* the argument; 0: the node never has the module's */
+    } norms[] = {{"group_norm", "InstanceNormalization", 0},     {"layer_norm", "LayerNormalization", 2},
+                 {"native_layer_norm", "LayerNormalization", 2}, {"rms_norm", "RMSNormalization", 2},
+                 {"instance_norm", "InstanceNormalization", 1},  {"batch_norm", "BatchNormalization", 1},
+                 {"batch_norm", "InstanceNormalization", 1}};
+    char name[PLIM__NAME_SIZE];
+    for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
+        if (plim__call_is(call, norms[i].call) && strcmp(node->op_name, norms[i].op) == 0)
+            return !norms[i].weight || !plim__call_argument(call, norms[i].weight, name, sizeof name);
+    return false;
+}
+
+static plim_status part_constants(plim__restoring *r, const plim__node_origin *origin, const struct group *group) {
+    plim_graph *g = r->g;
+    if (!group->usable || !has_constants(&group->call, &g->nodes.items[origin->node])) return PLIM_OK;
+    for (size_t i = 1; i < 3 && i < g->nodes.items[origin->node].inputs.count; i++) {
+        plim_value from = g->nodes.items[origin->node].inputs.items[i];
+        int64_t listed = from < 0 ? -1 : plim__restoring_target(r, g->values.items[from].name);
+        if (listed < 0 || find_named(group, listed) >= 0 || !g->values.items[from].tensor) continue;
+        plim_value own =
+            plim__graph_add_tensor(g, NULL, PLIM__VALUE_CONSTANT, plim__tensor_retain(g->values.items[from].tensor));
+        if (own >= 0) g->nodes.items[origin->node].inputs.items[i] = own;
+    }
+    return plim_graph_status(g, r->error);
+}
+
 static void add_node(const plim__restoring *r, const plim__node_origin *origin, struct group *group) {
     const plim__node *node = &r->g->nodes.items[origin->node];
     if (origin->rules && strstr(origin->rules, "FuseBatchNorm")) group->usable = false; /* restore_norms */
@@ -70,7 +106,7 @@ static void add_node(const plim__restoring *r, const plim__node_origin *origin, 
         if (!value || !may_be_loose(r, value)) continue;
         int named = find_named(group, plim__restoring_target(r, value->name));
         bool again = named >= 0 && group->taken[named];
-        if (named >= 0) group->taken[named] = true;
+        if (named >= 0) group->taken[named] = r->named[group->named[named]] = true;
         if (named >= 0 && !again) continue;
         if (group->loose_count == MOST) {
             group->usable = false;
@@ -222,6 +258,43 @@ static plim_status restore_group(plim__restoring *r, struct group *group) {
     return PLIM_OK;
 }
 
+/* --- constants ------------------------------------------------------------------------------------------------------- */
+
+enum { MOST_MERGED = 4096 }; /* elements: the exporter leaves larger tensors apart */
+
+/* Whether all its elements are the same number. */
+static bool is_uniform(const plim_graph *g, plim__tensor *tensor) {
+    int64_t count = tensor ? plim__shape_elements(&tensor->shape) : 0;
+    if (count < 1 || count > MOST_MERGED || !plim__match_load(g, tensor)) return false;
+    for (int64_t i = 1; i < count; i++)
+        if (plim__tensor_at(tensor, i) != plim__tensor_at(tensor, 0)) return false;
+    return true;
+}
+
+/* Inputs of a group that has all its parameters, and reads one more. */
+static plim_status part_others(plim__restoring *r, struct group *group) {
+    plim_graph *g = r->g;
+    for (size_t i = 0; i < group->named_count; i++)
+        if (!group->taken[i]) return PLIM_OK;
+    for (size_t i = 0; group->usable && i < group->loose_count; i++) {
+        struct input at = group->loose[i];
+        plim_value from = g->nodes.items[at.node].inputs.items[at.index];
+        const plim__value *value = &g->values.items[from];
+        int64_t listed = plim__restoring_target(r, value->name);
+        if (group->again[i] || listed < 0 || !r->named[listed] || !plim__role_trained(value->role) ||
+            !is_uniform(g, value->tensor))
+            continue;
+        PLIM_TRY(plim__graph_remark(g, PLIM_REMARK_DOUBT,
+                                    "node '%.200s' reads '%.200s', which its call does not name: taken for a constant "
+                                    "that the exporter merged with an equal parameter, and not trained there",
+                                    plim__node_label(g, &g->nodes.items[at.node]), value->name));
+        plim_value own =
+            plim__graph_add_tensor(g, NULL, PLIM__VALUE_CONSTANT, plim__tensor_retain(g->values.items[from].tensor));
+        if (own >= 0) g->nodes.items[at.node].inputs.items[at.index] = own;
+    }
+    return plim_graph_status(g, r->error);
+}
+
 /* --- groups --------------------------------------------------------------------------------------------------------- */
 
 /* next[i] is the next origin whose call has the same result; first ones are marked. */
@@ -247,19 +320,34 @@ static plim_status link_groups(const plim__restoring *r, int32_t *next, bool *fi
     return status;
 }
 
-plim_status plim__restore_parameters(plim__restoring *r) {
+/* What `restore` does to each group of nodes. */
+static plim_status for_groups(plim__restoring *r, const int32_t *next, const bool *first,
+                              plim_status (*restore)(plim__restoring *r, struct group *group)) {
     const plim__provenance *p = r->provenance;
-    int32_t *next = plim__alloc_array(p->nodes.count, sizeof *next);
-    bool *first = plim__alloc_zero(p->nodes.count, sizeof *first);
-    plim_status status = next && first ? link_groups(r, next, first)
-                                       : plim__fail_memory(r->error, "the exporter's calls", p->nodes.count);
+    plim_status status = PLIM_OK;
     for (size_t i = 0; i < p->nodes.count && status == PLIM_OK; i++) {
         if (!first[i]) continue;
         struct group group;
         read_call(r, p->nodes.items[i].call, &group);
-        for (int32_t k = (int32_t)i; k >= 0; k = next[k]) add_node(r, &p->nodes.items[k], &group);
-        status = restore_group(r, &group);
+        for (int32_t k = (int32_t)i; k >= 0 && status == PLIM_OK; k = next[k]) {
+            status = part_constants(r, &p->nodes.items[k], &group);
+            if (status == PLIM_OK) add_node(r, &p->nodes.items[k], &group);
+        }
+        if (status == PLIM_OK) status = restore(r, &group);
     }
+    return status;
+}
+
+plim_status plim__restore_parameters(plim__restoring *r) {
+    size_t count = r->provenance->nodes.count;
+    int32_t *next = plim__alloc_array(count, sizeof *next);
+    bool *first = plim__alloc_zero(count, sizeof *first);
+    r->named = plim__alloc_zero(r->signature.items.count, sizeof *r->named);
+    plim_status status = next && first && r->named ? link_groups(r, next, first)
+                                                   : plim__fail_memory(r->error, "the exporter's calls", count);
+    if (status == PLIM_OK) status = for_groups(r, next, first, restore_group);
+    if (status == PLIM_OK) status = for_groups(r, next, first, part_others);
+    plim__free(r->named);
     plim__free(next);
     plim__free(first);
     return status;

@@ -1,0 +1,32 @@
+#!/bin/bash
+# The largest batch that `plan` names is the largest: that one fits in one piece, and one sample more does not; the buffers of
+# data that is read grow with the batch, too.
+program=$(realpath "$1")
+. "$(dirname "$0")/memory_group.sh" largest
+number() { python3 -c 'import json, sys; print(json.load(open("plan.json"))[sys.argv[1]])' "$1"; }
+plan() { # BATCH
+    "$program" plan model.onnx --data "$data" --batch "$1" --budget "$budget" --allow exact --threads 1 --json > plan.json 2> err
+}
+whole() { plan "$1" && [ "$(number micro_batch)" = "$1" ]; } # BATCH: fits in one piece
+largest() { # ZOO-OPTIONS...
+    "$program" zoo "$@" -o model.onnx > /dev/null 2> err || fail "zoo $1"
+    plan 2 || fail "$1 within $budget"
+    found=$(number largest_batch)
+    echo "$1 within $budget: $found"
+    whole "$found" || fail "$1: $found do not fit $budget"
+    ! whole $((found + 1)) || fail "$1: one more than $found fits $budget"
+}
+data=synthetic budget=40MiB
+largest resnet18 --image 48 --width 8 --classes 10
+data=$work/x.npz budget=40MiB
+python3 - "$data" <<'P' || exit 1
+import struct, sys, zipfile
+def array(kind, shape, data):
+    head = repr({"descr": kind, "fortran_order": False, "shape": shape}).encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + data
+with zipfile.ZipFile(sys.argv[1], "w") as z:
+    z.writestr("x.npy", array("<f4", (2048, 1, 28, 28), bytes(4 * 2048 * 784)))
+    z.writestr("y.npy", array("<i8", (2048,), bytes(8 * 2048)))
+P
+largest lenet --width 8
