@@ -26,6 +26,7 @@ struct search {
     size_t held;   /* bytes of the process while it plans, without program and search */
     size_t coming; /* bytes that it takes after planning, beside the arena */
     bool smallest; /* the main program is the smallest candidate: nothing else fits */
+    bool beyond;   /* the search went beyond the budget, and left holes in the heap that no run would have */
 };
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
@@ -81,8 +82,8 @@ static void name_largest(const plim__variant *v, plim__str *text) {
     }
 }
 
-/* The main program is the smallest candidate. */
-static plim_status refuse(plim__training_plan *plan, plim_error *error) {
+/* The main program is the smallest candidate. `measured` says whether what is resident now is what a run would hold. */
+static plim_status refuse(plim__training_plan *plan, bool measured, plim_error *error) {
     char budget[PLIM_BYTES_TEXT], persistent[PLIM_BYTES_TEXT], transient[PLIM_BYTES_TEXT], rest[PLIM_BYTES_TEXT];
     char file[PLIM_BYTES_TEXT];
     plim__str names = {0}, spilled = {0};
@@ -91,7 +92,8 @@ static plim_status refuse(plim__training_plan *plan, plim_error *error) {
         plim__str_addf(&spilled, " (and %s that can go to a file)", plim_bytes_format(plan->choice.levers.spill, file));
     size_t arena = plan->persistent_bytes + plan->transient_bytes, planned = plan->process.planned_bytes,
            estimated = plim__process_estimated(plan);
-    if (!plim__process_fits_as_measured(plan)) estimated = larger(planned, estimated);
+    if (measured && !plim__process_fits_as_measured(plan)) estimated = larger(planned, estimated);
+    if (!measured) planned = estimated;
     plan->least_budget = plim__process_least_budget(estimated);
     plim_status status = plim__fail(
         error, PLIM_BUDGET,
@@ -196,6 +198,7 @@ static plim_status choose(struct search *s, size_t limit, plim_error *error) {
     if (only_tries(s->plan)) return plim__fail(error, PLIM_BUDGET, "nothing fits");
     if (!s->candidates.complete || s->candidates.left_out) { /* the search stopped somewhere: how low does it go? */
         set_planning_room(s, true);
+        s->beyond = true;
         PLIM_TRY(plim__candidates_find(&s->candidates, SIZE_MAX, error));
         PLIM_TRY(take_best(s, limit, error));
     }
@@ -341,7 +344,7 @@ static plim_status fit(plim__training_plan *plan, plim_error *error) {
         plim__process_correct(plan, 0);
         PLIM_TRY(search(&s, begin_search(&s), error));
     }
-    return fits(plan) || fits_nearly(&s) ? PLIM_OK : refuse(plan, error);
+    return fits(plan) || fits_nearly(&s) ? PLIM_OK : refuse(plan, !s.beyond, error);
 }
 
 /* The step as it comes fits, and is taken; others are only listed. */
@@ -388,7 +391,7 @@ static plim_status plan_saved(plim__training_plan *plan, plim_error *error) {
     PLIM_TRY(plim__saved_plan_take(plan, error));
     if (!plan->bounds.budget) return plim__programs_plan(plan, error);
     PLIM_TRY(add_up(plan, error));
-    return plim__process_fits_as_measured(plan) ? PLIM_OK : refuse(plan, error);
+    return plim__process_fits_as_measured(plan) ? PLIM_OK : refuse(plan, true, error);
 }
 
 plim_status plim__training_plan_choose(plim__training_plan *plan, plim_error *error) {
