@@ -22,7 +22,7 @@ typedef struct plim_plan_candidate {
     uint64_t process_bytes; /* with the program itself, data buffers and threads: resident memory at its highest */
     int64_t micro_batch, accumulate;
     uint64_t recomputed; /* steps of the program that are done again */
-    uint64_t spilled;    /* bytes of optimizer state that are in a file */
+    uint64_t spilled;    /* bytes of weights and optimizer state that are in a file */
     double seconds;      /* of an update, expected */
     plim_class class_;
     /* bytes at the peak, by kind; their sum is process_bytes, up to what packing leaves between buffers */
@@ -33,6 +33,7 @@ typedef struct plim_plan_candidate {
     plim_precision precision; /* of what waits for the backward pass: never PLIM_PRECISION_DEFAULT */
     uint64_t base_saved;      /* bytes of frozen weights that there are less, */
     plim_base base;           /* since they are kept in this form: never PLIM_BASE_DEFAULT */
+    uint64_t streamed;        /* of `spilled`: weights, which steps fetch from the file when they read them */
     uint64_t opening;         /* what opening the data (a tokenizer) takes more than all that comes later */
 } plim_plan_candidate;
 

@@ -263,11 +263,12 @@ typedef struct plim_trainer_stats {
     double seconds;           /* of an update, as planned */
     plim_class class_;        /* what the plan does to the numbers */
     size_t repeated;          /* steps that are done again to save memory */
-    size_t spilled_bytes;     /* of optimizer state, in a file */
+    size_t spilled_bytes;     /* of weights and optimizer state, in a file */
     int64_t replans;          /* since training began */
     plim_precision precision; /* of what waits for the backward pass: never PLIM_PRECISION_DEFAULT */
     plim_base base;           /* of frozen layers: never PLIM_BASE_DEFAULT */
     uint64_t base_saved;      /* bytes that they take less than in float32 */
+    size_t streamed_bytes;    /* of spilled_bytes: weights, which steps fetch when they read them */
 } plim_trainer_stats;
 PLIM_API void plim_trainer_get_stats(const plim_trainer *trainer, plim_trainer_stats *stats);
 

@@ -10,6 +10,7 @@ static const plim__py_field candidate_fields[] = {
     C(INT64, accumulate),
     C(UINT64, recomputed),
     C(UINT64, spilled),
+    C(UINT64, streamed),
     C(DOUBLE, seconds),
     C(CLASS, class_),
     C(UINT64, weights),

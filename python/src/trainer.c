@@ -513,6 +513,7 @@ static const plim__py_field stats_fields[] = {
     S(CLASS, class_),
     S(UINT64, repeated),
     S(UINT64, spilled_bytes),
+    S(UINT64, streamed_bytes),
     S(INT64, replans),
     S(PRECISION, precision),
     S(BASE, base),

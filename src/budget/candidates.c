@@ -118,6 +118,11 @@ static plim_status pack(plim__candidates *all, plim__candidate *candidate, plim_
     return PLIM_OK;
 }
 
+/* Bytes of a file that are left for optimizer state. */
+static uint64_t state_room(const plim__candidates *all, const plim__setting *s) {
+    return all->task.spill_room > s->streamed_bytes ? all->task.spill_room - s->streamed_bytes : 0;
+}
+
 /* The same candidate with `spill` bytes of state in a file, a sum of its list. */
 static plim__candidate spilled(const plim__candidates *all, const plim__candidate *candidate, size_t spill) {
     const plim__setting *s = all->settings.items[candidate->setting];
@@ -138,7 +143,7 @@ static bool within(const plim__candidates *all, const plim__candidate *candidate
     if (floor_of(all, s) + candidate->program_bytes > limit) return false;
     if (bytes > limit) {
         spill = plim__spill_list_sum(&s->spillable, bytes - limit + s->window);
-        if (!spill || spill > all->task.spill_room) return false;
+        if (!spill || spill > state_room(all, s)) return false;
     }
     *with = spilled(all, candidate, spill);
     return true;
@@ -207,7 +212,7 @@ plim_status plim__candidates_smallest(plim__candidates *all, size_t n, bool *fou
     if (!*found) return PLIM_OK;
     const plim__setting *s = all->settings.items[candidate->setting];
     PLIM_TRY(pack(all, candidate, error));
-    size_t most = plim__spill_list_most(&s->spillable, all->task.spill_room);
+    size_t most = plim__spill_list_most(&s->spillable, state_room(all, s));
     *smallest = spilled(all, candidate, most > s->window ? most : 0);
     return PLIM_OK;
 }
@@ -225,7 +230,7 @@ plim_status plim__candidates_fastest(plim__candidates *all, bool *found, plim__c
 static size_t programs_of(const plim__setting *s) { return s->programs * s->program_bytes; }
 
 static size_t least_persistent(const plim__candidates *all, const plim__setting *s) {
-    size_t most = plim__spill_list_most(&s->spillable, all->task.spill_room);
+    size_t most = plim__spill_list_most(&s->spillable, state_room(all, s));
     return most > s->window ? s->persistent_bytes + s->window - most : s->persistent_bytes;
 }
 
@@ -247,7 +252,8 @@ static plim__setting *known_setting(const plim__candidates *all, const plim__lev
     for (size_t i = 0; i < all->settings.count; i++) {
         plim__setting *s = all->settings.items[i];
         if (s->levers.micro_batch == levers->micro_batch && s->levers.loss_rows == levers->loss_rows &&
-            s->levers.state_bits == levers->state_bits && s->levers.precision == levers->precision)
+            s->levers.state_bits == levers->state_bits && s->levers.precision == levers->precision &&
+            s->levers.stream == levers->stream)
             return s;
     }
     return NULL;
@@ -315,7 +321,7 @@ static plim_status try(plim__candidates *all, plim__levers levers, size_t limit,
     PLIM_TRY(is_useful(all, s, limit, &useful, error));
     if (!useful) return PLIM_OK;
     /* micro-batches come in many sizes: theirs are sketched, that of the whole is worked out */
-    int effort = levers.micro_batch < all->task.most_samples ? -1 : all->task.effort;
+    int effort = levers.micro_batch < all->task.most_samples || levers.stream ? -1 : all->task.effort;
     /* only asked whether something fits: no further than there, and lower by what packing may add */
     bool fits_only = all->task.effort < 0 && limit < SIZE_MAX;
     size_t others = least_persistent(all, s) + programs_of(s), index = 0;
@@ -351,6 +357,28 @@ static plim_status try_with_chunks(plim__candidates *all, plim__levers levers, c
     return PLIM_OK;
 }
 
+/* Weights below this are not worth a search. */
+#define WORTH_STREAMING ((size_t)16 << 20)
+
+static size_t trained_bytes(const plim__candidates *all) {
+    size_t bytes = 0;
+    for (size_t v = 0; v < all->task.model->values.count; v++) {
+        const plim__value *value = &all->task.model->values.items[v];
+        if (value->kind == PLIM__VALUE_PARAMETER && value->tensor) bytes += value->tensor->bytes;
+    }
+    return bytes;
+}
+
+/* The whole batch with its weights in a file. Sums over micro-batches are as large as the weights: those are not tried. */
+static plim_status find_streamed(plim__candidates *all, plim__levers levers, const int64_t *rows, size_t chunks,
+                                 size_t limit, plim_error *error) {
+    size_t bytes = trained_bytes(all);
+    if (bytes < WORTH_STREAMING || bytes > all->task.spill_room || is_spent(all)) return PLIM_OK;
+    levers.stream = true;
+    PLIM_TRY(try(all, levers, limit, error));
+    return try_with_chunks(all, levers, rows, chunks, limit, error);
+}
+
 /* All sizes of micro-batches, with the optimizer's state and what waits for the backward pass in these bits. */
 static plim_status find_with(plim__candidates *all, int state_bits, plim_precision precision, size_t limit,
                              plim_error *error) {
@@ -359,11 +387,12 @@ static plim_status find_with(plim__candidates *all, int state_bits, plim_precisi
         .micro_batch = batch, .state_bits = state_bits, .precision = precision, .transient_limit = INT64_MAX};
     PLIM_TRY(try(all, levers, limit, error));
     const plim__setting *first = known_setting(all, &levers);
-    if (!first->explored) return PLIM_OK; /* persistent bytes alone are too many */
     size_t chunks = first->classes >= MANY_CLASSES && all->task.allow >= PLIM_REORDERED ? CHUNK_SIZES : 0;
     bool splits = can_split(all, first);
     int64_t rows[CHUNK_SIZES] = {0}, last = batch;
     for (size_t i = 0; i < chunks; i++) rows[i] = chunk_rows(first->classes, chunk_sizes[i]);
+    PLIM_TRY(find_streamed(all, levers, rows, chunks, limit, error));
+    if (!first->explored) return PLIM_OK; /* persistent bytes alone are too many */
     PLIM_TRY(try_with_chunks(all, levers, rows, chunks, limit, error));
     for (int64_t runs = 2; splits && runs / 2 < batch && !is_spent(all); runs *= 2) {
         int64_t micro = (batch + runs - 1) / runs;

@@ -88,8 +88,8 @@ static plim_status refuse(plim__training_plan *plan, bool measured, plim_error *
     char file[PLIM_BYTES_TEXT];
     plim__str names = {0}, spilled = {0};
     name_largest(plan->main, &names);
-    if (plan->choice.levers.spill)
-        plim__str_addf(&spilled, " (and %s that can go to a file)", plim_bytes_format(plan->choice.levers.spill, file));
+    size_t in_file = plim__spilled_bytes(plan->main->program);
+    if (in_file) plim__str_addf(&spilled, " (and %s that can go to a file)", plim_bytes_format(in_file, file));
     size_t arena = plan->persistent_bytes + plan->transient_bytes, planned = plan->process.planned_bytes,
            estimated = plim__process_estimated(plan);
     if (measured && !plim__process_fits_as_measured(plan)) estimated = larger(planned, estimated);
@@ -113,6 +113,7 @@ static plim_status add_alternative(struct search *s, const plim__candidate *cand
                                    plim_error *error) {
     plim__training_plan *plan = s->plan;
     int64_t micro = candidate->levers.micro_batch;
+    size_t streamed = s->candidates.settings.items[candidate->setting]->streamed_bytes;
     size_t process = larger(plim__candidates_total(&s->candidates, candidate) + overhead, plim__process_opening(plan));
     plim_plan_candidate row = {.budget_bytes = plim__process_least_budget(process),
                                .arena_bytes = candidate->arena_bytes,
@@ -120,7 +121,8 @@ static plim_status add_alternative(struct search *s, const plim__candidate *cand
                                .micro_batch = micro,
                                .accumulate = (plan->request.batch + micro - 1) / micro,
                                .recomputed = candidate->repeated,
-                               .spilled = candidate->levers.spill,
+                               .spilled = candidate->levers.spill + streamed,
+                               .streamed = streamed,
                                .seconds = candidate->seconds,
                                .class_ = candidate->class};
     /* rows become slower: a budget that a faster one needs already, in whole MiB, is no alternative */

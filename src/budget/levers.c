@@ -17,6 +17,7 @@ plim__training_options plim__levers_training(const plim__task *task, const plim_
     options.loss_rows = levers->loss_rows;
     options.state_bits = levers->state_bits;
     options.precision = levers->precision;
+    options.stream = levers->stream;
     return options;
 }
 
@@ -119,5 +120,5 @@ double plim__variant_seconds(const plim__variant *v, const plim__task *task) {
         const plim__step *step = &v->program->steps.items[s];
         sum += plim__costs_seconds(task->costs, step) * (step->phase == PLIM__UPDATE ? 1 : (double)runs);
     }
-    return sum + 2 * (double)plim__spilled_bytes(v->lowered) / task->costs->disk;
+    return sum + 2 * (double)plim__spill_updated_bytes(v->lowered) / task->costs->disk;
 }

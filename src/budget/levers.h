@@ -1,7 +1,8 @@
 /* The levers that trade time for memory, and the program that a setting of them makes.
  *
  *   levers   micro-batches · the last layer in chunks of rows · order, updates within the backward pass · recompute ·
- *            optimizer state in a file · optimizer state in 8 bits · what waits for the backward pass in 16 bits
+ *            optimizer state in a file · weights in a file, fetched when they are read · optimizer state in 8 bits ·
+ *            what waits for the backward pass in 16 bits
  */
 #ifndef PLIM_BUDGET_LEVERS_H
 #define PLIM_BUDGET_LEVERS_H
@@ -17,7 +18,7 @@ typedef struct plim__task {
     const plim__costs *costs;
     plim_class allow;     /* candidates of a class up to this one */
     int64_t most_samples; /* of a run */
-    uint64_t spill_room;  /* bytes of optimizer state that may go to a file; 0: none */
+    uint64_t spill_room;  /* bytes of weights and optimizer state that may go to a file; 0: none */
     int effort;           /* as in plim__recompute_options */
     size_t search_bytes;  /* of programs that a search may hold beside the one it works on */
     size_t planning_room; /* bytes for a program and the search for its schedule: what needs more is not searched */
@@ -37,6 +38,7 @@ typedef struct plim__levers {
     int state_bits;           /* of the optimizer's state: 8, else float32 */
     plim_precision precision; /* of what waits for the backward pass; zero: float32 */
     int64_t transient_limit;  /* transient bytes before packing; INT64_MAX: any, so that nothing is repeated */
+    bool stream;              /* large weights wait in a file */
     size_t spill;             /* bytes of optimizer state in a file */
 } plim__levers;
 

@@ -51,9 +51,11 @@ static plim_status add_facts(const plim__training_plan *plan, plim__timeline *ti
     PLIM_TRY(plim__timeline_add_fact(timeline, "optimizer", plim_optimizer_name(plan->request.optimizer.kind), error));
     PLIM_TRY(add_fact(timeline, "recomputed steps", error, "%llu", (unsigned long long)chosen.recomputed));
     char bytes[PLIM_BYTES_TEXT];
-    if (chosen.spilled)
-        PLIM_TRY(
-            add_fact(timeline, "spilled", error, "%s of optimizer state", plim_bytes_format(chosen.spilled, bytes)));
+    if (chosen.streamed)
+        PLIM_TRY(add_fact(timeline, "weights in a file", error, "%s", plim_bytes_format(chosen.streamed, bytes)));
+    if (chosen.spilled > chosen.streamed)
+        PLIM_TRY(add_fact(timeline, "spilled", error, "%s of optimizer state",
+                          plim_bytes_format(chosen.spilled - chosen.streamed, bytes)));
     PLIM_TRY(plim__timeline_add_fact(timeline, "class", plim_class_name(chosen.class_), error));
     return add_fact(timeline, "expected", error, "%.3g s an update", chosen.seconds);
 }

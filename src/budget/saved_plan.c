@@ -78,14 +78,15 @@ static json_t *plan_json(const plim__training_plan *plan, uint64_t budget, json_
     const plim__variant *v = plan->main;
     json_t *steps = json_array();
     for (size_t i = 0; i < v->schedule.count; i++) json_array_append_new(steps, json_integer(v->schedule.steps[i]));
-    return json_pack(
-        "{s:i, s:o, s:I, s:{s:I, s:I, s:i, s:s, s:I, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan", VERSION, "for",
-        is, "budget_bytes", (json_int_t)budget, "levers", "micro_batch", (json_int_t)plan->choice.levers.micro_batch,
-        "loss_rows", (json_int_t)plan->choice.levers.loss_rows, "state_bits", plan->choice.levers.state_bits,
-        "precision", plim_precision_name(plan->choice.levers.precision), "passing_limit",
-        (json_int_t)plan->choice.levers.transient_limit, "spill", (json_int_t)plan->choice.levers.spill, "class",
-        plim_class_name(plan->choice.class), "arena_bytes", (json_int_t)v->plan->arena_bytes, "process_bytes",
-        (json_int_t)plan->process.planned_bytes, "seconds_per_step", plan->choice.seconds, "schedule", steps);
+    return json_pack("{s:i, s:o, s:I, s:{s:I, s:I, s:i, s:s, s:I, s:b, s:I}, s:s, s:I, s:I, s:f, s:o}", "plimsoll_plan",
+                     VERSION, "for", is, "budget_bytes", (json_int_t)budget, "levers", "micro_batch",
+                     (json_int_t)plan->choice.levers.micro_batch, "loss_rows",
+                     (json_int_t)plan->choice.levers.loss_rows, "state_bits", plan->choice.levers.state_bits,
+                     "precision", plim_precision_name(plan->choice.levers.precision), "passing_limit",
+                     (json_int_t)plan->choice.levers.transient_limit, "stream", plan->choice.levers.stream, "spill",
+                     (json_int_t)plan->choice.levers.spill, "class", plim_class_name(plan->choice.class), "arena_bytes",
+                     (json_int_t)v->plan->arena_bytes, "process_bytes", (json_int_t)plan->process.planned_bytes,
+                     "seconds_per_step", plan->choice.seconds, "schedule", steps);
 }
 
 plim_status plim__saved_plan_text(const plim__training_plan *plan, uint64_t budget, char **text, plim_error *error) {
@@ -181,16 +182,19 @@ static plim_status apply(plim__training_plan *plan, const json_t *saved, plim_er
     const char *named = json_string_value(json_object_get(levers, "precision"));
     if (!named || !plim_precision_find(named, &precision))
         return plim__fail(error, PLIM_CORRUPT, "'%s': its levers make no sense", plan->request.saved);
-    if (spill > 0 && plan->bounds.no_spill)
-        return plim__fail(error, PLIM_INVALID,
-                          "'%s' keeps optimizer state in a file, which --no-spill forbids; plan again with --replan",
-                          plan->request.saved);
+    bool stream = json_is_true(json_object_get(levers, "stream"));
+    if ((spill > 0 || stream) && plan->bounds.no_spill)
+        return plim__fail(
+            error, PLIM_INVALID,
+            "'%s' keeps weights or optimizer state in a file, which --no-spill forbids; plan again with --replan",
+            plan->request.saved);
     plan->choice = (plim__candidate){
         .levers = {.micro_batch = json_integer_value(json_object_get(levers, "micro_batch")),
                    .loss_rows = json_integer_value(json_object_get(levers, "loss_rows")),
                    .state_bits = json_integer_value(json_object_get(levers, "state_bits")) == 8 ? 8 : 0,
                    .precision = plim__precision_lever(precision),
                    .transient_limit = json_integer_value(json_object_get(levers, "passing_limit")),
+                   .stream = stream,
                    .spill = spill > 0 ? (size_t)spill : 0},
         .seconds = json_number_value(json_object_get(saved, "seconds_per_step"))};
     for (plim_class k = PLIM_EXACT; k <= PLIM_LOSSY; k++)

@@ -11,10 +11,11 @@
 
 /* --- building --------------------------------------------------------------------------------------------------- */
 
+/* Of weights that are streamed, the window is always there. */
 static size_t persistent_bytes(const plim__program *program) {
-    size_t bytes = 0;
+    size_t bytes = plim__streamed_bytes(program) ? plim__spill_window_bytes(program) : 0;
     for (size_t b = 0; b < program->buffers.count; b++)
-        if (program->buffers.items[b].persistent)
+        if (program->buffers.items[b].persistent && !program->buffers.items[b].streamed)
             bytes += (program->buffers.items[b].bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
     return bytes;
 }
@@ -67,7 +68,9 @@ static plim_status note(plim__setting *s, const plim__task *task, plim_error *er
     plim__free(seconds);
     s->step_count = program->steps.count;
     s->persistent_bytes = persistent_bytes(program);
-    s->window = plim__spill_window_bytes(program);
+    s->streamed_bytes = plim__streamed_bytes(program);
+    s->window = s->streamed_bytes ? 0 : plim__spill_window_bytes(program);
+    s->update_seconds += 2 * (double)plim__spill_updated_bytes(program) / task->costs->disk;
     s->program_bytes = plim__program_bytes(program);
     s->programs = plim__task_programs(task, s->levers.micro_batch);
     s->working_bytes = plim__working_bytes(s->step_count);

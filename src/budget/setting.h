@@ -30,7 +30,8 @@ typedef struct plim__setting {
     size_t page_bytes;
     size_t step_count;
     int64_t work;            /* that exploring it may take */
-    size_t persistent_bytes; /* with nothing spilled */
+    size_t persistent_bytes; /* with no state spilled */
+    size_t streamed_bytes;   /* of weights in a file */
     size_t least_transient;  /* no schedule has less */
     size_t window;           /* bytes more when something is spilled */
     size_t program_bytes;    /* of its program, beside its buffers */

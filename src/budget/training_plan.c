@@ -129,6 +129,7 @@ void plim__training_plan_stats(const plim__training_plan *plan, plim_trainer_sta
         .precision = plan->choice.levers.precision ? plan->choice.levers.precision : PLIM_PRECISION_F32,
         .base = plan->request.base ? plan->request.base : PLIM_BASE_F32,
         .base_saved = v->training->base_saved,
+        .streamed_bytes = plim__streamed_bytes(v->program),
     };
     add_program(v, stats);
 }
@@ -159,6 +160,7 @@ plim_plan_candidate plim__training_plan_summary(const plim__training_plan *plan)
                                  .precision = stats.precision,
                                  .base_saved = stats.base_saved,
                                  .base = stats.base,
+                                 .streamed = stats.streamed_bytes,
                                  .opening = plan->process.opening_excess,
                                  .program = process - stats.arena_bytes - stats.data_buffer_bytes - recording -
                                             plan->process.opening_excess};

@@ -108,7 +108,7 @@ static void print_words(const table *t) {
         {"micro-batch", "samples run at once x parts of a batch", pieces && t->terminal->width >= MIDDLE},
         {"recomputed", "steps that are run again instead of keeping what they gave",
          again && t->terminal->width >= MIDDLE},
-        {"spilled", "optimizer state that is in a file", spilled && t->terminal->width >= WIDE},
+        {"spilled", "weights and optimizer state that are in a file", spilled && t->terminal->width >= WIDE},
         {"exact", "the same bits as without a budget", true},
         {"reordered", "the same sums, added in another order", reordered},
         {"lossy", "other numbers than without a budget", lossy},

@@ -80,6 +80,7 @@ typedef struct plim__training_options {
     int state_bits;           /* of the optimizer: 8, else float32 */
     plim_precision precision; /* of what waits for the backward pass */
     plim__packed_form base;   /* of frozen layers */
+    bool stream;              /* large weights wait in a file: a matter of the program, not of the graph */
     bool whole_saved;         /* tensors are saved whole where bits of them would do: for comparison */
     plim__fold fold;          /* computes what is constant */
 } plim__training_options;

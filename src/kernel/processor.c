@@ -11,6 +11,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "core/host.h"
+#include "kernel/fetch.h"
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
 #include "kernel/product_heap.h"
@@ -115,6 +116,7 @@ const plim__device plim__processor = {.name = "processor",
                                       .same_axes = plim__reorder_same_axes,
                                       .layout_equal = layout_equal,
                                       .layout_bytes = layout_bytes,
+                                      .fetch = plim__fetch,
                                       .fold = plim__processor_fold,
                                       .packed = plim__product_packed};
 

@@ -66,7 +66,7 @@ static plim_status open_file(plim__spill *s, plim_error *error) {
     if (s->fd < 0) return plim__fail_errno(error, errno, "cannot make a file in '%s' to spill to", s->folder);
     int code = s->bytes ? reserve(s->fd, s->bytes) : 0;
     if (code == 0) return PLIM_OK;
-    return plim__fail(error, PLIM_IO, "cannot reserve %s in '%s' to spill optimizer state to: %s",
+    return plim__fail(error, PLIM_IO, "cannot reserve %s in '%s' to spill weights and optimizer state to: %s",
                       plim_bytes_format(s->bytes, size), s->folder, strerror(code));
 }
 
@@ -97,7 +97,7 @@ void plim__spill_free(plim__spill *s) {
 /* --- reading and writing -------------------------------------------------------------------------------------- */
 
 static plim_status fail_transfer(const plim__spill *s, const char *verb, const char *why, plim_error *error) {
-    return plim__fail(error, PLIM_IO, "cannot %s optimizer state that is spilled to '%s': %s", verb, s->folder, why);
+    return plim__fail(error, PLIM_IO, "cannot %s what is spilled to '%s': %s", verb, s->folder, why);
 }
 
 plim_status plim__spill_read(const plim__spill *s, void *data, size_t bytes, int64_t at, plim_error *error) {

@@ -9,6 +9,8 @@
 #include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
+#include "plan/spill.h"
+#include "program/stream.h"
 
 /* The input becomes a constant with the given data. */
 static plim_status fix_input(plim_graph *g, const plim_fixed_input *fixed, plim_error *error) {
@@ -66,7 +68,11 @@ static plim_status prepare(plim__inference *made, const plim_graph *model, const
     PLIM_TRY(plim__graph_prune(made->graph, error));
     PLIM_TRY(plim__program_create(made->graph, target, shared ? shared->program : NULL, &made->program, error));
     plim__plan_options planning = {0};
-    if (shared) planning = (plim__plan_options){.shared = shared->plan, .persistent_from = shared->persistent_from};
+    if (shared) {
+        planning = (plim__plan_options){.shared = shared->plan, .persistent_from = shared->persistent_from};
+        PLIM_TRY(plim__program_stream_each(made->program, shared->program, error));
+        plim__spill_mark_like(made->program, shared->program);
+    }
     return plim__plan_create(made->program, &planning, &made->plan, error);
 }
 

@@ -79,25 +79,28 @@ size_t plim__spill_list_most(const plim__spill_list *list, uint64_t room) {
 
 /* --- marks ---------------------------------------------------------------------------------------------------- */
 
-static void clear(plim__program *program) {
-    for (size_t b = 0; b < program->buffers.count; b++) program->buffers.items[b].spilled = false;
+/* Each at its place in the file, one after the other. */
+static void mark(plim__buffer *buffer, int64_t *at) {
+    buffer->spilled = true;
+    buffer->spill_at = *at;
+    *at += (int64_t)((buffer->bytes + PAGE - 1) / PAGE * PAGE);
 }
 
 void plim__spill_mark(plim__program *program, const plim__spill_list *list, size_t bytes) {
     size_t sum = 0;
     int64_t at = 0;
-    clear(program);
+    for (size_t b = 0; b < program->buffers.count; b++) {
+        program->buffers.items[b].spilled = false;
+        if (program->buffers.items[b].streamed) mark(&program->buffers.items[b], &at);
+    }
     for (size_t i = 0; i < list->items.count && sum < bytes; i++) {
-        plim__buffer *buffer = &program->buffers.items[list->items.items[i].buffer];
-        buffer->spilled = true;
-        buffer->spill_at = at;
-        at += (int64_t)((buffer->bytes + PAGE - 1) / PAGE * PAGE);
+        mark(&program->buffers.items[list->items.items[i].buffer], &at);
         sum = list->items.items[i].bytes;
     }
 }
 
 void plim__spill_mark_like(plim__program *program, const plim__program *like) {
-    clear(program);
+    for (size_t b = 0; b < program->buffers.count; b++) program->buffers.items[b].spilled = false;
     for (size_t i = 0; i < program->loads.count; i++) {
         const plim__load *load = &program->loads.items[i];
         if (load->shared < 0) continue;
@@ -110,6 +113,26 @@ size_t plim__spilled_bytes(const plim__program *program) {
     size_t bytes = 0;
     for (size_t b = 0; b < program->buffers.count; b++)
         if (program->buffers.items[b].spilled) bytes += in_arena(&program->buffers.items[b]);
+    return bytes;
+}
+
+size_t plim__streamed_bytes(const plim__program *program) {
+    size_t bytes = 0;
+    for (size_t b = 0; b < program->buffers.count; b++)
+        if (program->buffers.items[b].streamed) bytes += in_arena(&program->buffers.items[b]);
+    return bytes;
+}
+
+size_t plim__spill_updated_bytes(const plim__program *program) {
+    size_t bytes = 0;
+    for (size_t s = 0; s < program->steps.count; s++) {
+        const plim__step *step = &program->steps.items[s];
+        for (int32_t i = step->in_count; i < step->in_count + step->out_count; i++) {
+            const plim__buffer *buffer =
+                step->operands[i].buffer < 0 ? NULL : &program->buffers.items[step->operands[i].buffer];
+            if (buffer && (buffer->spilled || buffer->streamed)) bytes += in_arena(buffer);
+        }
+    }
     return bytes;
 }
 

@@ -2,6 +2,7 @@
 #include "plan/variant.h"
 
 #include "core/error.h"
+#include "program/stream.h"
 
 /* Many variants are packed while a plan is searched for; placements found later than this hardly differ. */
 #define PACK_WORK 20000000
@@ -37,6 +38,8 @@ plim_status plim__variant_create(const plim_graph *model, const plim__training_o
     plim_status status = plim__training_create(model, &with_fold, &v->training, error);
     if (status == PLIM_OK)
         status = plim__program_create(v->training->graph, target, like ? like->lowered : NULL, &v->lowered, error);
+    if (status == PLIM_OK && options->stream)
+        status = plim__program_stream(v->lowered, like ? like->lowered : NULL, error);
     v->program = v->lowered;
     if (status == PLIM_OK) status = plim__spill_list_make(v->lowered, &v->spillable, error);
     if (status == PLIM_OK) return PLIM_OK;

@@ -31,6 +31,7 @@ typedef struct plim__buffer {
     plim_value value; /* what it holds, for reports; PLIM_NO_VALUE for scratch */
     bool output;      /* read by the caller after the last step */
     bool persistent;  /* holds its data from one run to the next: weights, state, gradients that are summed up */
+    bool streamed;    /* a weight that always lies in a file: steps read copies of it (stream.h) */
     bool spilled;     /* lies in a file instead of the arena, ... */
     int64_t spill_at; /* ... here */
 } plim__buffer;
@@ -46,14 +47,14 @@ typedef struct plim__call {
     void *const *in;
     void *const *out;
     void *scratch;
-    const struct plim__spill
-        *spill;            /* the file of out operands that are spilled, whose pointers are NULL; mem/spill.h */
-    const int64_t *places; /* of each out operand: where it is in that file, -1: in memory. NULL: none is */
-    void *window;          /* memory to work on them in: plim__spill_window_bytes */
-    uint64_t tick;         /* for random operators: the number of the update since training began, */
-    int64_t sample;        /* and of the first sample of this run in its batch */
-    bool first;            /* the run is the first of its batch: sums start at zero */
-    plim_error *error;     /* for kernels that meet bad data (an index out of range); may be NULL */
+    const struct plim__spill *spill; /* the file of operands that are spilled, whose pointers are NULL; mem/spill.h */
+    const int64_t *in_places;        /* of each in operand: where it is in that file, -1: in memory. NULL: none is */
+    const int64_t *places;           /* of each out operand */
+    void *window;                    /* memory to work on them in: plim__spill_window_bytes */
+    uint64_t tick;                   /* for random operators: the number of the update since training began, */
+    int64_t sample;                  /* and of the first sample of this run in its batch */
+    bool first;                      /* the run is the first of its batch: sums start at zero */
+    plim_error *error;               /* for kernels that meet bad data (an index out of range); may be NULL */
 } plim__call;
 
 typedef plim_status (*plim__kernel)(const plim__call *call);

@@ -74,32 +74,6 @@ static plim_status read_tensor(const plim__runner *runner, plim__tensor *tensor,
     return status;
 }
 
-static plim_status load_one(plim__runner *runner, const plim__load *load, plim_error *error) {
-    char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    if (!target) return PLIM_OK; /* never used; or spilled, to a file that is all zeros */
-    if (!load->tensor) {
-        size_t bytes = runner->program->buffers.items[load->buffer].bytes;
-        return device_of(runner)->clear(runner->program->engine, target, bytes);
-    }
-    if (!load->in.run) return read_tensor(runner, load->tensor, target, error);
-    /* one weight at a time is held twice while it is rearranged */
-    size_t bytes = aligned(load->tensor->bytes);
-    void *staging = borrow(runner, 0, bytes, NULL);
-    plim_status status = staging ? read_tensor(runner, load->tensor, staging, error)
-                                 : plim__fail_memory(error, "rearranging a weight", bytes);
-    if (status == PLIM_OK) status = rearrange(runner, &load->in, (struct in_use){bytes, NULL}, staging, target, error);
-    give_back(runner, staging);
-    return status;
-}
-
-plim_status plim__runner_load(plim__runner *runner, plim_error *error) {
-    PLIM_TRY(enter(runner, error));
-    for (size_t i = 0; i < runner->program->loads.count; i++)
-        if (runner->program->loads.items[i].shared < 0)
-            PLIM_TRY(load_one(runner, &runner->program->loads.items[i], error));
-    return PLIM_OK;
-}
-
 static size_t dense_bytes(const plim__runner *runner, const plim__load *load) {
     const plim__value *value = &runner->program->graph->values.items[load->value];
     return (size_t)plim__shape_elements(&value->shape) * (size_t)plim_dtype_bits(value->dtype) / 8;
@@ -124,6 +98,47 @@ static plim_status move_spilled(plim__runner *runner, const plim__load *load, vo
     if (status == PLIM_OK && !out) status = plim__spill_write(file, raw, buffer->bytes, buffer->spill_at, error);
     give_back(runner, raw);
     return status;
+}
+
+/* To the file, by way of the end of the transient memory: its beginning serves to rearrange. */
+static plim_status load_spilled(plim__runner *runner, const plim__load *load, plim_error *error) {
+    const plim__arena *arena = runner->arena;
+    size_t bytes = aligned(load->tensor->bytes);
+    bool fits = bytes > 0 && bytes <= arena->transient_bytes;
+    char *staging = fits ? arena->transient + (arena->transient_bytes - bytes) / PLIM__ALIGNMENT * PLIM__ALIGNMENT
+                         : plim__alloc(bytes);
+    if (!staging) return plim__fail_memory(error, "bringing a weight to a file", bytes);
+    plim_status status = plim__tensor_read(load->tensor, staging, error);
+    if (status == PLIM_OK) status = move_spilled(runner, load, staging, false, error);
+    give_back(runner, staging);
+    return status;
+}
+
+static plim_status load_one(plim__runner *runner, const plim__load *load, plim_error *error) {
+    if (load->tensor && runner->program->buffers.items[load->buffer].spilled) return load_spilled(runner, load, error);
+    char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
+    if (!target) return PLIM_OK; /* never used; or spilled, to a file that is all zeros */
+    if (!load->tensor) {
+        size_t bytes = runner->program->buffers.items[load->buffer].bytes;
+        return device_of(runner)->clear(runner->program->engine, target, bytes);
+    }
+    if (!load->in.run) return read_tensor(runner, load->tensor, target, error);
+    /* one weight at a time is held twice while it is rearranged */
+    size_t bytes = aligned(load->tensor->bytes);
+    void *staging = borrow(runner, 0, bytes, NULL);
+    plim_status status = staging ? read_tensor(runner, load->tensor, staging, error)
+                                 : plim__fail_memory(error, "rearranging a weight", bytes);
+    if (status == PLIM_OK) status = rearrange(runner, &load->in, (struct in_use){bytes, NULL}, staging, target, error);
+    give_back(runner, staging);
+    return status;
+}
+
+plim_status plim__runner_load(plim__runner *runner, plim_error *error) {
+    PLIM_TRY(enter(runner, error));
+    for (size_t i = 0; i < runner->program->loads.count; i++)
+        if (runner->program->loads.items[i].shared < 0)
+            PLIM_TRY(load_one(runner, &runner->program->loads.items[i], error));
+    return PLIM_OK;
 }
 
 /* Through memory of a device that cannot reach the caller's: `out` to `dense`, or back. */
@@ -294,7 +309,8 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
                        .scratch = plim__runner_at(runner, (plim__operand){step->scratch, 0})};
     if (runner->places) {
         call.spill = runner->arena->spill;
-        call.places = runner->places + runner->operands[s] + step->in_count;
+        call.in_places = runner->places + runner->operands[s];
+        call.places = call.in_places + step->in_count;
         call.window = runner->arena->persistent + runner->plan->window;
     }
     double start = runner->seconds ? plim__clock_seconds() : 0;

@@ -1,5 +1,5 @@
-/* Optimizer state in a file is the same state: the same bits as in memory for every optimizer, through checkpoints and
- * other budgets; plans that spill keep the budget's promises; what fails on disk is said. */
+/* Weights and optimizer state in a file are the same: the same bits as in memory for every optimizer, through checkpoints
+ * and other budgets; plans that spill keep the budget's promises; what fails on disk is said. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "budget/programs.h"
 #include "budget/saved_plan.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
@@ -54,8 +55,7 @@ static plim_trainer *make_trainer(const plim_graph *model, plim_trainer_options 
     return t;
 }
 
-/* The same with `spill` bytes of its state in a file; SIZE_MAX: all. */
-static plim_trainer *make_spilled(const plim_graph *model, plim_trainer_options o, size_t spill) {
+static plim_trainer *make_by_levers(const plim_graph *model, plim_trainer_options o, plim__levers levers) {
     plim_trainer *t = make_trainer(model, o);
     plim__training_plan *plan = t->plan;
     plim__trainer_stop(t);
@@ -63,11 +63,35 @@ static plim_trainer *make_spilled(const plim_graph *model, plim_trainer_options 
     plan->costs = plim__alloc(sizeof *plan->costs);
     *plan->costs = plim__costs_default(o.threads);
     plim__task task = plim__training_plan_task(plan);
-    plim__levers levers = {.micro_batch = task.most_samples, .transient_limit = INT64_MAX, .spill = spill};
+    levers.micro_batch = task.most_samples;
     must(plim__levers_apply(&task, &levers, NULL, &plan->main, &error));
+    must(plim__programs_plan(plan, &error));
     must(plim__trainer_start(t, &error));
     plan->choice.levers = levers;
     return t;
+}
+
+/* The same with `spill` bytes of its state in a file; SIZE_MAX: all. */
+static plim_trainer *make_spilled(const plim_graph *model, plim_trainer_options o, size_t spill) {
+    return make_by_levers(model, o, (plim__levers){.transient_limit = INT64_MAX, .spill = spill});
+}
+
+/* All of its state and its large weights in a file; with little transient memory weights are fetched once more. */
+static plim_trainer *make_streamed(const plim_graph *model, plim_trainer_options o, int64_t transient) {
+    return make_by_levers(model, o, (plim__levers){.transient_limit = transient, .stream = true, .spill = SIZE_MAX});
+}
+
+static size_t streamed_by(const plim_trainer *t) {
+    plim_trainer_stats stats;
+    plim_trainer_get_stats(t, &stats);
+    return stats.streamed_bytes;
+}
+
+static size_t fetches_of(const plim_trainer *t) {
+    size_t count = 0;
+    for (size_t s = 0; s < t->plan->main->program->steps.count; s++)
+        count += strcmp(t->plan->main->program->steps.items[s].label, "fetch") == 0;
+    return count;
 }
 
 static size_t spilled_by(const plim_trainer *t) {
@@ -131,6 +155,61 @@ static void every_optimizer_gives_the_same_bits(void **state) {
         plim_trainer_free(all);
         plim_trainer_free(half);
     }
+    plim_graph_free(model);
+}
+
+static void weights_in_a_file_give_the_same_bits(void **state) {
+    (void)state;
+    plim_graph *model = make_model("resnet18", 28);
+    for (int k = 0; k < RULES; k++) {
+        const char *what;
+        plim_trainer_options o = options_of(optimizer_of(k, &what));
+        o.threads = 1 + k % 2;
+        plim_trainer *right = make_trainer(model, o), *once = make_streamed(model, o, INT64_MAX);
+        int64_t transient = (int64_t)plim__variant_transient_bytes(once->plan->main);
+        plim_trainer *again = make_streamed(model, o, transient / 2);
+        assert_true(streamed_by(once) > ((size_t)4 << 20) && streamed_by(again) == streamed_by(once));
+        assert_true(fetches_of(again) > fetches_of(once));
+        assert_true(once->arena.persistent_bytes + streamed_by(once) < right->arena.persistent_bytes);
+        learn(right, 0, 2);
+        learn(once, 0, 2);
+        learn(again, 0, 2);
+        must_be_equal(right, once, what);
+        must_be_equal(right, again, what);
+        plim_trainer_free(right);
+        plim_trainer_free(once);
+        plim_trainer_free(again);
+    }
+    plim_graph_free(model);
+}
+
+static double evaluate(plim_trainer *t) {
+    plim_data_array arrays[] = {{"image", PLIM_F32, 4, (const int64_t[]){BATCH, 3, 32, 32}, images, 0},
+                                {"label", PLIM_I64, 1, (const int64_t[]){BATCH}, labels, 1}};
+    plim_evaluation evaluation;
+    plim_data *data;
+    must(plim_data_create_arrays(arrays, 2, &(plim_data_options){.batch = BATCH, .epochs = 1}, &data, &error));
+    must(plim_trainer_evaluate(t, data, &evaluation, &error));
+    plim_data_free(data);
+    return evaluation.loss;
+}
+
+/* Evaluation and batches of other sizes have programs of their own over the same weights. */
+static void other_programs_read_weights_from_the_file_too(void **state) {
+    (void)state;
+    plim_graph *model = make_model("resnet18", 28);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    plim_trainer *right = make_trainer(model, o), *t = make_streamed(model, o, INT64_MAX);
+    for (int round = 0; round < 2; round++) {
+        learn(right, 2 * round, 2 * round + 1);
+        learn(t, 2 * round, 2 * round + 1);
+        learn_some(right, 2 * round + 1, 2 * round + 2, 5);
+        learn_some(t, 2 * round + 1, 2 * round + 2, 5);
+        assert_true(evaluate(right) == evaluate(t));
+    }
+    must_be_equal(right, t, "other programs");
+    plim_trainer_free(right);
+    plim_trainer_free(t);
     plim_graph_free(model);
 }
 
@@ -350,6 +429,8 @@ int main(int argc, char **argv) {
     setenv("PLIMSOLL_COSTS", "default", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_optimizer_gives_the_same_bits),
+        cmocka_unit_test(weights_in_a_file_give_the_same_bits),
+        cmocka_unit_test(other_programs_read_weights_from_the_file_too),
         cmocka_unit_test(adafactor_keeps_its_state_in_memory),
         cmocka_unit_test(other_levers_and_short_batches_change_nothing),
         cmocka_unit_test(checkpoints_carry_what_is_spilled_both_ways),

@@ -127,36 +127,36 @@ plim__update plim__update_of(const plim__node *node, plim__update_rule rule) {
                           .factor = plim__update_factor(node)};
 }
 
-/* --- state in a file ------------------------------------------------------------------------------------------- */
+/* --- weights and state in a file ------------------------------------------------------------------------------------------- */
 
 #define CHUNK       (8 * BLOCK) /* elements that a thread takes at a time: whole blocks, so that the numbers are the same */
 #define CHUNK_BYTES (CHUNK * sizeof(float))
-#define STATES      2
+#define PARTS       3 /* parameter, m, v */
 
-/* Every thread works on a chunk of each state. */
-static size_t window_bytes(const plim__lower *l) { return (size_t)plim__lower_threads(l) * STATES * CHUNK_BYTES; }
+/* Every thread works on a chunk of each part. */
+static size_t window_bytes(const plim__lower *l) { return (size_t)plim__lower_threads(l) * PARTS * CHUNK_BYTES; }
 
-/* Elements from `at` on. `room` is where states that are in the file are worked on. */
+/* Elements from `at` on. `room` is where parts that are in the file are worked on. */
 static plim_status update_chunk(const plim__call *call, const plim__update_numbers *u, int64_t at, float *room,
                                 plim_error *error) {
     const plim__update *s = call->state;
     int64_t count = s->elements - at < CHUNK ? s->elements - at : CHUNK;
     size_t bytes = (size_t)count * sizeof(float);
-    float *x = (float *)call->out[0] + at, *state[STATES];
+    float *part[PARTS];
     const float *g = (const float *)call->in[2] + at;
-    for (int k = 0; k < STATES; k++) {
-        int64_t place = call->places[1 + k];
-        state[k] = place >= 0 ? room + k * CHUNK : call->out[1 + k] ? (float *)call->out[1 + k] + at : NULL;
+    for (int k = 0; k < PARTS; k++) {
+        int64_t place = call->places[k];
+        part[k] = place >= 0 ? room + k * CHUNK : call->out[k] ? (float *)call->out[k] + at : NULL;
         if (place >= 0)
-            PLIM_TRY(plim__spill_read(call->spill, state[k], bytes, place + at * (int64_t)sizeof(float), error));
+            PLIM_TRY(plim__spill_read(call->spill, part[k], bytes, place + at * (int64_t)sizeof(float), error));
     }
     for (int64_t b = 0; b < count; b += BLOCK)
-        plim__updates()->rule[s->rule](u, count - b < BLOCK ? count - b : BLOCK, x + b, g + b,
-                                       state[0] ? state[0] + b : NULL, state[1] ? state[1] + b : NULL);
-    for (int k = 0; k < STATES; k++)
-        if (call->places[1 + k] >= 0)
-            PLIM_TRY(plim__spill_write(call->spill, state[k], bytes, call->places[1 + k] + at * (int64_t)sizeof(float),
-                                       error));
+        plim__updates()->rule[s->rule](u, count - b < BLOCK ? count - b : BLOCK, part[0] + b, g + b,
+                                       part[1] ? part[1] + b : NULL, part[2] ? part[2] + b : NULL);
+    for (int k = 0; k < PARTS; k++)
+        if (call->places[k] >= 0)
+            PLIM_TRY(
+                plim__spill_write(call->spill, part[k], bytes, call->places[k] + at * (int64_t)sizeof(float), error));
     return PLIM_OK;
 }
 
@@ -169,7 +169,7 @@ static plim_status update_spilled(const plim__call *call, const plim__update_num
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t at = 0; at < s->elements; at += CHUNK) {
         plim_error error = {0};
-        float *room = (float *)call->window + (size_t)omp_get_thread_num() * STATES * CHUNK;
+        float *room = (float *)call->window + (size_t)omp_get_thread_num() * PARTS * CHUNK;
         plim_status status = update_chunk(call, u, at, room, &error);
         if (status == PLIM_OK) continue;
 #pragma omp critical(plim_spill)
@@ -186,7 +186,8 @@ static plim_status update_spilled(const plim__call *call, const plim__update_num
 static plim_status run_update(const plim__call *call) {
     const plim__update *s = call->state;
     plim__update_numbers u = plim__update_now(s, call);
-    if (call->places && (call->places[1] >= 0 || call->places[2] >= 0)) return update_spilled(call, &u);
+    if (call->places && (call->places[0] >= 0 || call->places[1] >= 0 || call->places[2] >= 0))
+        return update_spilled(call, &u);
     float *x = call->out[0], *m = call->out[1], *v = call->out[2];
     const float *g = call->in[2];
     plim__update_loop loop = plim__updates()->rule[s->rule];
@@ -210,6 +211,7 @@ static plim_status lower_update(plim__lower *l, plim__update_rule rule) {
     PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_RATE, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_SCALE, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_written(l, PLIM__UPDATE_PARAMETER, -1));
+    plim__lower_may_spill(l, window_bytes(l));
     PLIM_TRY(plim__lower_input_like(l, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
     PLIM_TRY(plim__lower_written(l, u.has_m ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
     if (u.has_m) plim__lower_may_spill(l, window_bytes(l));

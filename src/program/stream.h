@@ -1,0 +1,19 @@
+/* Weights that lie in a file and are read when they are needed.
+ *
+ *   before   W persistent ──→ steps that read W ──→ update, which changes W
+ *   after    W in the file ──→ fetch ──→ copy, transient ──→ the same steps      update, which changes W in the file
+ *
+ * A fetch is a step like any other: the planner gives its copy a place, and where memory is short the copy dies after the
+ * forward pass and is fetched again for the backward pass, as recompute does it with activations. */
+#ifndef PLIM_PROGRAM_STREAM_H
+#define PLIM_PROGRAM_STREAM_H
+
+#include "program/program.h"
+
+/* Streams every weight of a training program that is large enough and that nothing but a step that can work on a file
+ * changes. With `like` (may be NULL), the weights that are streamed there. */
+plim_status plim__program_stream(plim__program *program, const plim__program *like, plim_error *error);
+/* The weights that `like` streams, with a copy for each step that reads one: for a program whose steps are never done again. */
+plim_status plim__program_stream_each(plim__program *program, const plim__program *like, plim_error *error);
+
+#endif
