@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Random budgets: does the process stay within them, from the first byte?
 
-usage: budgets.py PROGRAM [--count N] [--first N] [--seed N] [--busy N] [--threads N] [--out OUT.json] [--rows ROWS.jsonl]
+usage: budgets.py PROGRAM [--kinds deep,images,zoo|levers] [--count N] [--first N] [--seed N] [--busy N] [--threads N] [--out OUT.json] [--rows ROWS.jsonl]
 
 A third of the runs are deep networks of thin layers at the least budget that `plan` names, a third learn from images of up to
 200 megapixels, the rest are networks of the zoo at budgets between the least and what they take without one. Each run is a
 process of its own in a memory cgroup whose limit is the budget (where one can be made; else only its peak is read), beside
---busy processes that do nothing but compute. Told are:
+--busy processes that do nothing but compute. With --kinds levers, runs are networks whose weights are most of their memory, with
+precisions, bits of optimizer state, adapters and budgets drawn at random, half of them the least. Told are:
 
     above      runs whose resident peak was above the budget
     killed     runs that a signal ended
@@ -39,6 +40,9 @@ DEEP = [("vit-tiny", ["--layers", (8, 28), "--width", (8, 24, 4), "--heads", "1"
 ZOO = [("lenet", ["--width", (16, 64)], (32, 256)), ("gpt2-tiny", ["--layers", (1, 4)], (4, 16)), ("vit-tiny", ["--layers", (1, 4)], (8, 32)),
        ("unet", ["--image", "64", "--width", (4, 16, 4)], (2, 8)), ("lstm", ["--width", (32, 128, 32)], (8, 32)),
        ("resnet18", ["--image", (48, 96), "--width", (16, 32, 8), "--classes", "10"], (8, 24))]
+WIDE = [("gpt2-tiny", ["--layers", (2, 6), "--width", (256, 512, 64), "--heads", "4", "--seq", (16, 48)], (2, 6)), ("mlp", ["--width", (512, 2048, 256)], (8, 64)),
+        ("resnet18", ["--width", (32, 64, 8), "--image", "32", "--classes", "10"], (4, 12)), ("vit-tiny", ["--layers", (2, 6), "--width", (256, 512, 64), "--heads", "4"], (2, 8)),
+        ("lstm", ["--width", (256, 512, 128)], (4, 8))]
 OPTIMIZERS = ["sgd", "adamw", "lion", "adafactor"]
 
 
@@ -107,12 +111,22 @@ class Group:
             os.rmdir(self.path)
 
 
+def draw_levers(name):
+    """What makes numbers or models smaller."""
+    levers = random.choice([[], [], ["--precision", "bf16"], ["--precision", "fp16"]])
+    if random.random() < 0.2:
+        levers = [*levers, "--optimizer-state", "8bit"]
+    if name == "gpt2-tiny" and random.random() < 0.25:
+        levers = [*levers, "--lora", "r=4", *random.choice([[], ["--base", "int8"], ["--base", "nf4"]])]
+    return levers
+
+
 def answer_of(done):
     return json.loads(done.stdout) if done.returncode == 0 else {"error": (done.stderr.strip().splitlines() or ["exit %d" % done.returncode])[-1]}
 
 
 def one(program, kind, threads, group):
-    name, options, batches = random.choice(DEEP if kind == "deep" else ZOO if kind == "zoo" else [("resnet18", ["--width", "8", "--image", "48", "--classes", "2", "--channels", "1"], (2, 6))])
+    name, options, batches = random.choice(DEEP if kind == "deep" else ZOO if kind == "zoo" else WIDE if kind == "levers" else [("resnet18", ["--width", "8", "--image", "48", "--classes", "2", "--channels", "1"], (2, 6))])
     options, batch = draw(options), random.randint(*batches)
     case = {"kind": kind, "model": " ".join([name, *options]), "batch": batch}
     subprocess.run([program, "zoo", name, *options, "-o", "model.onnx"], stdout=subprocess.DEVNULL, check=True)
@@ -120,12 +134,17 @@ def one(program, kind, threads, group):
         case["images"] = write_images("photos")
     common = ["model.onnx", "--batch", str(batch), "--optimizer", random.choice(OPTIMIZERS), "--threads", str(threads), "--json",
               "--data", "photos" if kind == "images" else "synthetic", "--steps", "2", "--allow", random.choice(["exact", "reordered", "lossy"])]
+    if kind == "levers":
+        levers = draw_levers(name)
+        common += levers
+        if "8bit" in levers:
+            common[common.index("--optimizer") + 1] = random.choice(["adamw", "lion"])
     case["options"] = " ".join(common[1:])
     plan = answer_of(subprocess.run([program, "plan", *common], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False))
     if "error" in plan:
         return {**case, "verdict": "plan: " + plan["error"]}
     least, most = plan["minimum_budget_bytes"], plan["unconstrained"]["process_bytes"]
-    budget = least if kind == "deep" else random.randint(least, max(least, int(most * 1.05)))
+    budget = least if kind == "deep" or (kind == "levers" and random.random() < 0.5) else random.randint(least, max(least, int(most * 1.05)))
     case.update(least=least, unconstrained=most, budget=budget)
     done = group.run(budget, [program, "train", *common, "--budget", str(budget)])
     run = answer_of(done)
@@ -133,7 +152,7 @@ def one(program, kind, threads, group):
         case["verdict"] = "killed" if done.returncode < 0 else "refused"
         case["error"] = run["error"]
         return case
-    case.update(peak=run["peak_resident_bytes"], planned=run["planned_process_bytes"], micro_batch=run["micro_batch"], recomputed=run["recomputed"])
+    case.update(streamed=run["streamed_bytes"], spilled=run["spilled_bytes"], peak=run["peak_resident_bytes"], planned=run["planned_process_bytes"], micro_batch=run["micro_batch"], recomputed=run["recomputed"])
     case["off"] = (case["planned"] - case["peak"]) / case["peak"]
     case["verdict"] = "above" if case["peak"] > budget else "beyond" if abs(case["off"]) > 0.01 else "held"
     if kind == "deep":
@@ -151,6 +170,7 @@ def differs(case):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("program")
+    p.add_argument("--kinds", default="deep,images,zoo")
     p.add_argument("--count", type=int, default=200)
     p.add_argument("--first", type=int, default=0)
     p.add_argument("--seed", type=int, default=0)
@@ -159,6 +179,7 @@ def main():
     p.add_argument("--out")
     p.add_argument("--rows")
     o = p.parse_args()
+    kinds = o.kinds.split(",")
     program, out, rows = os.path.realpath(o.program), o.out and os.path.realpath(o.out), o.rows and os.path.realpath(o.rows)
     known = {}
     if rows and os.path.exists(rows):
@@ -174,7 +195,7 @@ def main():
             os.chdir(folder)
             for i in range(o.first, o.first + o.count):
                 random.seed(f"{o.seed} {i}")
-                case = known.get((o.seed, i)) or {"seed": o.seed, "number": i, **one(program, ("deep", "images", "zoo")[i % 3], o.threads, group)}
+                case = known.get((o.seed, i)) or {"seed": o.seed, "number": i, **one(program, kinds[i % len(kinds)], o.threads, group)}
                 cases.append(case)
                 if rows and (o.seed, i) not in known:
                     with open(rows, "a") as file:
