@@ -214,10 +214,10 @@ static void say_text(struct train *t, const plim_fit_result *r) {
         snprintf(accuracy, sizeof accuracy, ", %saccuracy %.2f %%", r->validation.count > 0 ? "validation " : "",
                  100 * r->metric);
     double loss = t->epochs.loss;
-    plim__terminal_line(stdout, "loss %.4f%s after %lld steps%s; %.0f samples/s, peak memory %s",
-                        isnan(loss) ? r->loss : loss, accuracy, (long long)r->steps,
+    plim__terminal_line(stdout, "loss %.4f%s after %lld step%s%s; %.0f samples/s, peak memory %s",
+                        isnan(loss) ? r->loss : loss, accuracy, (long long)r->steps, r->steps == 1 ? "" : "s",
                         r->early ? " (ended early: validation has not improved)" : "", r->samples_per_second,
-                        plim_bytes_format(plim_process_resident_peak(), peak));
+                        plim_bytes_format(plim__progress_peak(), peak));
     say_epochs(t, r);
     if (t->settings.options.budget) plim__train_budget_say(&t->budget, t->trainer);
     const char *file;

@@ -343,6 +343,7 @@ static json_t *loss_json(const plim_loss *loss) {
 static const char *target_name(const plim_data *data, const plim_data_info *info, const plim_data_options *options) {
     const plim_data_field *field;
     if (!options->target || strcmp(info->kind, "npy") == 0) return NULL; /* of npy, it is a path */
+    if (plim__data_target_columns(data)) return plim__data_target_columns(data);
     for (int i = 0; (field = plim_data_field_at(data, i)); i++)
         if (field->target && strcmp(field->name, "y") != 0 && strlen(field->name) + 1 < sizeof field->name)
             return field->name;
