@@ -60,5 +60,12 @@ learn small.onnx --data last.npz --layout nhwc --epochs 5 --batch 15 --lr 1e-2 -
 above "$(accuracy last.onnx --data last.npz)" 0.98 || fail "the layout was not remembered: $(cat evaluated.json)"
 refuses "--layout nchw" evaluate last.onnx --data first.npz
 above "$(accuracy last.onnx --data first.npz --layout nchw)" 0.98 || fail "channels first: $(cat evaluated.json)"
+# A model of plain rows has no axes of its own: those that it was trained on count.
+"$program" zoo tabular --features 192 --classes 3 -o rows.onnx >/dev/null || fail "zoo"
+learn rows.onnx --data first.npz --epochs 5 --batch 15 --lr 1e-2 --out rows-t.onnx
+above "$(accuracy rows-t.onnx --data first.npz)" 0.98 || fail "rows: $(cat evaluated.json)"
+refuses "is 8x8x3, and the model was trained on 3x8x8" evaluate rows-t.onnx --data last.npz
+refuses "--layout nhwc" predict rows-t.onnx last.npz
+above "$(accuracy rows-t.onnx --data last.npz --layout nhwc)" 0.98 || fail "rows, transposed: $(cat evaluated.json)"
 refuses "it is for arrays" train table.onnx --data flowers.csv --target species --layout nhwc
 echo "all well"
