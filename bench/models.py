@@ -24,8 +24,7 @@ class Block(nn.Module):
             conv_bn(self, "3", width, width * expansion, 1)
         self.downsample = None
         if stride != 1 or i != width * expansion:
-            self.downsample = nn.Module()
-            conv_bn(self.downsample, "", i, width * expansion, 1, stride)
+            self.downsample = nn.Sequential(nn.Conv2d(i, width * expansion, 1, stride, bias=False), nn.BatchNorm2d(width * expansion))
 
     def forward(self, x):
         y = F.relu(self.bn1(self.conv1(x)), inplace=True)
@@ -33,7 +32,7 @@ class Block(nn.Module):
         if self.expansion > 1:
             y = self.bn3(self.conv3(F.relu(y, inplace=True)))
         if self.downsample is not None:
-            x = self.downsample.bn(self.downsample.conv(x))
+            x = self.downsample(x)
         return F.relu(y + x, inplace=True)
 
 
@@ -57,45 +56,34 @@ class ResNet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
-class MobileLayer(nn.Module):
-    def __init__(self, i, o, k, stride=1, groups=1, activate=True):
-        super().__init__()
-        conv_bn(self, "", i, o, k, stride, k // 2, groups)
-        self.activate = activate
-
-    def forward(self, x):
-        x = self.bn(self.conv(x))
-        return F.relu6(x, inplace=True) if self.activate else x
+def mobile_layer(i, o, k, stride=1, groups=1):
+    return nn.Sequential(nn.Conv2d(i, o, k, stride, k // 2, groups=groups, bias=False), nn.BatchNorm2d(o), nn.ReLU6(inplace=True))
 
 
 class Inverted(nn.Module):
     def __init__(self, i, o, stride, expand):
         super().__init__()
         hidden = i * expand
-        if expand != 1:
-            self.add_module("0", MobileLayer(i, hidden, 1))
-        self.add_module("1", MobileLayer(hidden, hidden, 3, stride, hidden))
-        self.add_module("2", MobileLayer(hidden, o, 1, activate=False))
+        layers = [mobile_layer(i, hidden, 1)] if expand != 1 else []
+        layers += [mobile_layer(hidden, hidden, 3, stride, hidden), nn.Conv2d(hidden, o, 1, bias=False), nn.BatchNorm2d(o)]
+        self.conv = nn.Sequential(*layers)
         self.skip = stride == 1 and i == o
 
     def forward(self, x):
-        y = x
-        for layer in self.children():
-            y = layer(y)
-        return x + y if self.skip else y
+        return x + self.conv(x) if self.skip else self.conv(x)
 
 
 class MobileNetV2(nn.Module):
     def __init__(self, classes=1000):
         super().__init__()
-        features, i = [MobileLayer(3, 32, 3, 2)], 32
+        features, i = [mobile_layer(3, 32, 3, 2)], 32
         for expand, o, count, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)):
             for k in range(count):
                 features.append(Inverted(i, o, 1 if k else stride, expand))
                 i = o
-        features.append(MobileLayer(i, 1280, 1))
+        features.append(mobile_layer(i, 1280, 1))
         self.features = nn.Sequential(*features)
-        self.classifier = nn.Linear(1280, classes)
+        self.classifier = nn.Sequential(nn.Identity(), nn.Linear(1280, classes))  # no dropout, as in the zoo
 
     def forward(self, x):
         return self.classifier(self.features(x).mean((2, 3)))

@@ -51,7 +51,7 @@ typedef struct plim_measures_summary {
     double accuracy, top5;             /* shares */
     double precision, recall, f1, iou; /* means over classes; NaN-free: 0 where nothing was predicted */
     double auc; /* area under the ROC curve: of class 1 of two, else mean of each against all others */
-    double mean_absolute, root_mean_square, r2; /* of numbers; r2 is the mean over columns */
+    double mean_absolute, root_mean_square, r2; /* of numbers: means over columns */
 } plim_measures_summary;
 PLIM_API void plim_measures_get(const plim_measures *measures, plim_measures_summary *summary);
 

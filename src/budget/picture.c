@@ -122,14 +122,10 @@ static plim_status add_candidate(plim__timeline *timeline, const plim_plan_candi
     return status;
 }
 
-/* `chosen` is the one that is added already; NULL where nothing fits. */
-static plim_status add_others(plim__timeline *timeline, const plim_plan_candidate *chosen,
-                              const plim_plan_candidate *others, size_t count, const char *command, plim_error *error) {
-    for (size_t i = 0; i < count; i++) {
-        if (chosen && others[i].arena_bytes == chosen->arena_bytes) continue;
-        PLIM_TRY(add_candidate(timeline, &others[i], others[i].budget_bytes, command, false, error));
-    }
-    return PLIM_OK;
+/* Whether it would only raise questions beside the chosen one within `budget`: the same, or no less memory for nothing better. */
+static bool is_idle(const plim_plan_candidate *other, const plim_plan_candidate *chosen, uint64_t budget) {
+    if (other->arena_bytes == chosen->arena_bytes) return true;
+    return other->budget_bytes >= budget && other->seconds >= chosen->seconds && other->class_ >= chosen->class_;
 }
 
 plim_status plim__training_plan_picture_alternatives(const plim__training_plan *plan, const char *command,
@@ -138,7 +134,12 @@ plim_status plim__training_plan_picture_alternatives(const plim__training_plan *
     plim_plan_candidate chosen = plim__training_plan_summary(plan);
     uint64_t budget = plan->bounds.budget < PLIM__ENDLESS ? plan->bounds.budget : chosen.budget_bytes;
     PLIM_TRY(add_candidate(timeline, &chosen, budget, command, true, error));
-    return add_others(timeline, &chosen, plan->alternatives.items, plan->alternatives.count, command, error);
+    for (size_t i = 0; i < plan->alternatives.count; i++) {
+        const plim_plan_candidate *other = &plan->alternatives.items[i];
+        if (!is_idle(other, &chosen, budget))
+            PLIM_TRY(add_candidate(timeline, other, other->budget_bytes, command, false, error));
+    }
+    return PLIM_OK;
 }
 
 plim_status plim__plan_picture(const plim_plan *plan, const char *title, const char *command, plim__timeline *timeline,
@@ -149,6 +150,10 @@ plim_status plim__plan_picture(const plim_plan *plan, const char *title, const c
     const plim_plan_candidate *chosen = r->fits ? &r->chosen : NULL;
     uint64_t budget = r->budget_bytes ? r->budget_bytes : r->chosen.budget_bytes;
     if (chosen) PLIM_TRY(add_candidate(timeline, chosen, budget, command, true, error));
-    PLIM_TRY(add_others(timeline, chosen, r->frontier, (size_t)r->frontier_count, command, error));
+    for (int i = 0; i < r->frontier_count; i++) {
+        const plim_plan_candidate *other = &r->frontier[i];
+        if (!chosen || !is_idle(other, chosen, budget))
+            PLIM_TRY(add_candidate(timeline, other, other->budget_bytes, command, false, error));
+    }
     return r->fits ? PLIM_OK : plim__timeline_add_fact(timeline, "fits", "no", error);
 }

@@ -126,7 +126,7 @@ static void describe_table(plim__args *args, const char *path, json_t **columns,
     if (plim__args_json(args))
         *columns = plim__table_json(table);
     else
-        plim__table_describe(table, path, plim__args_get(args, "target"));
+        plim__table_describe(table, path, args);
     plim_table_free(table);
 }
 

@@ -7,6 +7,7 @@
 #include "cli/config.h"
 #include "cli/format.h"
 #include "cli/lr_plot.h"
+#include "cli/model.h"
 #include "cli/remarks.h"
 #include "cli/train_data.h"
 
@@ -43,8 +44,7 @@ static void set_schedule(struct search *s) {
 
 static plim_status make(struct search *s, const char *path, plim_error *error) {
     plim_status status = plim_graph_load(path, &s->model, error);
-    const char *weights = plim__args_get(s->args, "weights");
-    if (status == PLIM_OK && weights) status = plim_graph_load_weights(s->model, weights, NULL, error);
+    if (status == PLIM_OK) status = plim__weights_read(s->args, s->model, error);
     if (status != PLIM_OK) return status;
     plim__remarks_say(s->args, s->model);
     status = plim__train_free_batch(s->args, s->model, &s->settings, error);

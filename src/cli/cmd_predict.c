@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "cli/activity.h"
+#include "cli/format.h"
 #include "cli/prediction.h"
+#include "cli/terminal.h"
 #include "cli/train_data.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/file.h"
 
 enum { NAME = 4200 };
 
@@ -82,6 +85,10 @@ static plim_status predict_data(struct predict *p, plim_data *data) {
     plim_data_get_info(data, &info);
     plim_status status = plim_job_check(p->settings.job, data, &p->error);
     if (status == PLIM_OK && !p->session) status = create_session(p, info.batch);
+    if (plim__args_has(p->args, "out") || p->prediction.list)
+        plim__activity_say(p->args, "predicting %lld samples", (long long)info.samples);
+    else
+        plim__activity_end();
     while (status == PLIM_OK) {
         status = plim_data_next(data, &batch, &p->error);
         if (status == PLIM_OK && batch.count > 0) status = predict_batch(p, data, &batch);
@@ -96,6 +103,7 @@ static plim_status predict_path(struct predict *p, const char *path) {
     plim_data *data = NULL;
     plim__sizes sizes = {p->options.sizes, &p->options.session.size_count};
     given.path = path;
+    plim__activity_say(p->args, "reading %s", path);
     given.options.no_target = given.options.in_order = 1;
     given.options.epochs = 1;
     if (!given.options.batch) given.options.batch = 32;
@@ -265,19 +273,23 @@ static plim_status predict_all(struct predict *p) {
 
 static int predict(struct predict *p) {
     const char *prompt = plim__args_get(p->args, "prompt"), *out = plim__args_get(p->args, "out");
-    p->prediction.stream = out ? fopen(out, "we") : stdout;
-    if (!p->prediction.stream) return plim__say_failure(p->args, "cannot write '%s': %s", out, strerror(errno));
+    plim__file_writer file = {0};
+    if (out && plim__file_writer_open(&file, out, &p->error) != PLIM_OK) return plim__say_error(p->args, &p->error);
+    p->prediction.stream = out ? file.stream : stdout;
     if (plim__args_json(p->args) && !prompt) p->prediction.list = json_array();
     double start = plim__clock_seconds();
     plim_status status = prompt ? continue_text(p, prompt) : predict_all(p);
     double seconds = plim__clock_seconds() - start;
-    bool written = fflush(p->prediction.stream) == 0 && !ferror(p->prediction.stream);
-    if (out && fclose(p->prediction.stream) != 0) written = false;
+    plim__activity_end();
+    if (status == PLIM_OK && out) status = plim__file_writer_commit(&file, &p->error);
+    plim__file_writer_discard(&file);
     if (status != PLIM_OK) {
         json_decref(p->prediction.list);
         return plim__say_error(p->args, &p->error);
     }
-    if (!written) return plim__say_failure(p->args, "cannot write %s", out ? out : "standard output");
+    if (!out && (fflush(stdout) != 0 || ferror(stdout)))
+        return plim__say_failure(p->args, "cannot write standard output");
+    if (out) plim__terminal_line(stdout, "wrote %s: %lld predictions", plim__shown(out), (long long)p->samples);
     if (!p->prediction.list) return PLIM_EXIT_OK;
     return plim__say_json(p->args, json_pack("{s:o, s:I, s:f}", "predictions", p->prediction.list, "samples",
                                              (json_int_t)p->samples, "seconds", seconds));

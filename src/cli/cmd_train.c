@@ -14,6 +14,7 @@
 #include "cli/gradients.h"
 #include "cli/lora_options.h"
 #include "cli/measures_text.h"
+#include "cli/model.h"
 #include "cli/profile.h"
 #include "cli/progress.h"
 #include "cli/remarks.h"
@@ -213,10 +214,10 @@ static void say_text(struct train *t, const plim_fit_result *r) {
         snprintf(accuracy, sizeof accuracy, ", %saccuracy %.2f %%", r->validation.count > 0 ? "validation " : "",
                  100 * r->metric);
     double loss = t->epochs.loss;
-    plim__terminal_line(stdout, "loss %.4f%s after %lld steps%s; %.0f samples/s, peak memory %s",
-                        isnan(loss) ? r->loss : loss, accuracy, (long long)r->steps,
+    plim__terminal_line(stdout, "loss %.4f%s after %lld step%s%s; %.0f samples/s, peak memory %s",
+                        isnan(loss) ? r->loss : loss, accuracy, (long long)r->steps, r->steps == 1 ? "" : "s",
                         r->early ? " (ended early: validation has not improved)" : "", r->samples_per_second,
-                        plim_bytes_format(plim_process_resident_peak(), peak));
+                        plim_bytes_format(plim__progress_peak(), peak));
     say_epochs(t, r);
     if (t->settings.options.budget) plim__train_budget_say(&t->budget, t->trainer);
     const char *file;
@@ -301,27 +302,12 @@ static int run_training(struct train *t) {
 /* --- the command ---------------------------------------------------------------------------------------------- */
 
 /* --weights: what is new is said, since it has to be trained. */
-static plim_status load_weights(const struct train *t, plim_error *error) {
-    const char *path = plim__args_get(t->args, "weights");
-    plim_weights_loaded loaded;
-    if (!path) return PLIM_OK;
-    plim_status status = plim_graph_load_weights(t->model, path, &loaded, error);
-    if (status != PLIM_OK) return status;
-    plim__str said = {0};
-    plim__str_addf(&said, "%zu tensors are from '%s'", loaded.loaded, path);
-    if (loaded.replaced) plim__str_addf(&said, "; the last layer is new, as its shape differs: %s", loaded.names);
-    if (loaded.unused) plim__str_addf(&said, "; %zu of the file are not in the model", loaded.unused);
-    plim__say_note(t->args, "%s", plim__str_text(&said));
-    plim__str_free(&said);
-    return PLIM_OK;
-}
-
 static plim_status make(struct train *t, const char *path, plim_error *error) {
     const char *gradients = plim__args_get(t->args, "dump-gradients");
     plim_status status = plim__train_outputs_check(t->args, &t->fit, error);
     plim__activity_say(t->args, "reading %s", path);
     if (status == PLIM_OK) status = plim_graph_load(path, &t->model, error);
-    if (status == PLIM_OK) status = load_weights(t, error);
+    if (status == PLIM_OK) status = plim__weights_read(t->args, t->model, error);
     if (status == PLIM_OK) status = plim__lora_apply(t->args, t->model, t->settings.options.seed, error);
     if (status != PLIM_OK) return status;
     plim__remarks_say(t->args, t->model);

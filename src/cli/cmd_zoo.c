@@ -7,6 +7,7 @@
 #include "cli/activity.h"
 #include "cli/args.h"
 #include "cli/format.h"
+#include "cli/model.h"
 #include "cli/terminal.h"
 #include "core/str.h"
 #include "plimsoll/onnx.h"
@@ -45,6 +46,9 @@ static int check_name(plim__args *args, const char *name) {
         if (plim__args_has(args, sizes[i]) && !strstr(entries[k].sizes, word))
             return plim__say_usage(args, "%shas no effect on %s, which takes %s", word, name, entries[k].sizes);
     }
+    if (strcmp(name, "tabular") == 0 && plim__args_has(args, "seq") != plim__args_has(args, "vocab"))
+        return plim__say_usage(args,
+                               "--seq and --vocab need each other: so many columns are embedded, with so many rows");
     return PLIM_EXIT_OK;
 }
 
@@ -75,7 +79,7 @@ static int run(plim__args *args) {
     plim_graph *graph;
     plim__activity_say(args, "making %s", name);
     if (plim_zoo_create(name, &o, &graph, &error) != PLIM_OK) return plim__say_error(args, &error);
-    plim_status status = weights ? plim_graph_load_weights(graph, weights, NULL, &error) : PLIM_OK;
+    plim_status status = plim__weights_read(args, graph, &error);
     if (status == PLIM_OK) status = plim_graph_save(graph, out, &error);
     size_t nodes = plim_graph_node_count(graph);
     plim_graph_free(graph);
@@ -101,7 +105,7 @@ static const plim__option options[] = {
     {"hidden", 0, "N", "width inside the feed-forward part of a block (llama, bert)"},
     {"vocab", 0, "N", "tokens that the model knows (bert)"},
     {"features", 0, "N", "numbers in a row of a table"},
-    {"weights", 0, "FILE", "with these weights, by name: .safetensors, its .index.json, .onnx or a checkpoint"},
+    {"weights", 0, "FILE", "with these weights, by name: .safetensors, its .index.json, .pt, .onnx or a checkpoint"},
     {"seed", 0, "N", "seed of the weights; the default is 0"},
     {0},
 };
@@ -110,11 +114,14 @@ const plim__command plim__command_zoo = {
     .name = "zoo",
     .usage = "[MODEL -o FILE.onnx]",
     .summary = "Make a well-known network as an ONNX file",
-    .description = "Without a model it lists them. Weights are random, seeded, and initialised as PyTorch would; llama "
-                   "and bert have the\n"
-                   "names of the public checkpoints, so that --weights takes those.",
+    .description =
+        "Without a model it lists them. Weights are random, seeded, and initialised as PyTorch would; "
+        "resnets\n"
+        "and mobilenet_v2 have torchvision's names, llama and bert those of the public checkpoints, so that\n"
+        "--weights takes those.",
     .options = options,
     .examples = "  plimsoll zoo resnet50 -o resnet50.onnx\n  plimsoll zoo gpt2 --seq 512 -o gpt2.onnx\n  plimsoll zoo "
-                "bert --seq 64 --classes 4 -o bert.onnx",
+                "bert --seq 64 --classes 4 -o bert.onnx\n  plimsoll zoo resnet18 --classes 5 --weights resnet18.pt -o "
+                "mine.onnx",
     .run = run,
 };

@@ -42,6 +42,7 @@ static const struct rule {
     {"infer", "input zeros repeat profile", NOT_WITH, "data"},
     {"predict", DATA, NOT_WITH, "prompt"},
     {"predict", "format out top data", NOT_WITH, "prompt"},
+    {"predict", "format out", NOT_WITH, "json"},
     {"predict", "generate temperature top-k top-p seed", NEEDS, "prompt"},
     {"explain", "gpu optimizer precision batch size without", NEEDS, "model"},
     {"explain", "model", NOT_WITH, "causes"},

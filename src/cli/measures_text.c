@@ -9,7 +9,7 @@
 #include "cli/terminal.h"
 #include "core/str.h"
 
-enum { MOST_PRINTED = 40, MOST_COLUMNS = 12 };
+enum { MOST_PRINTED = 40, MOST_COLUMNS = 12, NAME_WIDTH = 16, LEAST_WIDTH = 9 };
 
 static bool find_shape(const plim_graph *model, const plim_loss *loss, int *rank, int64_t dims[PLIM_MAX_RANK]) {
     plim_value v = loss->output ? plim_graph_find(model, loss->output) : plim_graph_output_at(model, 0);
@@ -94,27 +94,38 @@ static const char *class_name(const plim_job *job, const plim_data *data, int64_
     return text;
 }
 
-/* A name in at most `width` columns. */
+/* A name in `width` columns, elided in the middle where it has more. */
 static void print_name(const char *name, int width, bool right) {
-    name = plim__shown(name);
-    int length = (int)plim__terminal_columns(name);
-    if (right) printf("%*s", width > length ? width - length : 0, "");
-    if (length <= width)
-        fputs(name, stdout);
-    else
-        printf("%.*s", width, name);
-    if (!right) printf("%*s", width > length ? width - length : 0, "");
+    plim__str text = {0};
+    plim__str_add(&text, plim__shown(name));
+    plim__terminal_cut_middle(&text, width);
+    int room = width - (int)plim__terminal_columns(plim__str_text(&text));
+    printf("%*s%s%*s", right ? room : 0, "", plim__str_text(&text), right ? 0 : room, "");
+    plim__str_free(&text);
+}
+
+/* Columns as wide as the longest name, where the screen has room for that. */
+static int matrix_width(int64_t classes, int room, const plim_job *job, const plim_data *data) {
+    char text[24];
+    int widest = LEAST_WIDTH;
+    for (int64_t k = 0; k < classes; k++) {
+        int width = (int)plim__terminal_columns(plim__shown(class_name(job, data, k, text)));
+        if (width > widest) widest = width;
+    }
+    int most = (int)(room / classes) - 1;
+    return widest < most ? widest : most;
 }
 
 static void print_matrix(const plim_measures *m, int64_t classes, const plim_job *job, const plim_data *data) {
     char text[24];
+    int width = matrix_width(classes, plim__terminal_of(1).width - NAME_WIDTH, job, data);
     plim__terminal_line(stdout, "\nconfusion: rows are what they are, columns what was predicted");
-    printf("%-16s", "");
-    for (int64_t k = 0; k < classes; k++) putchar(' '), print_name(class_name(job, data, k, text), 9, true);
+    printf("%-*s", NAME_WIDTH, "");
+    for (int64_t k = 0; k < classes; k++) putchar(' '), print_name(class_name(job, data, k, text), width, true);
     putchar('\n');
     for (int64_t i = 0; i < classes; i++) {
-        print_name(class_name(job, data, i, text), 16, false);
-        for (int64_t k = 0; k < classes; k++) printf(" %9lld", (long long)plim_measures_confusion(m, i, k));
+        print_name(class_name(job, data, i, text), NAME_WIDTH, false);
+        for (int64_t k = 0; k < classes; k++) printf(" %*lld", width, (long long)plim_measures_confusion(m, i, k));
         putchar('\n');
     }
 }
@@ -125,7 +136,7 @@ void plim__measures_print(const plim_measures *m, int64_t classes, const plim_jo
     if (*line) plim__terminal_line(stdout, "%s", line);
     if (classes == 0) return;
     bool narrow = plim__terminal_of(1).width < 56;
-    int name = narrow ? 9 : 16;
+    int name = narrow ? LEAST_WIDTH : NAME_WIDTH;
     printf("\n%-*s%s %9s %9s %9s\n", name, "class", narrow ? "" : "   samples", "precision", "recall", "F1");
     int64_t most = classes < MOST_PRINTED ? classes : MOST_PRINTED;
     bool matrix = false;
@@ -139,7 +150,7 @@ void plim__measures_print(const plim_measures *m, int64_t classes, const plim_jo
     }
     if (classes > most)
         plim__terminal_line(stdout, "... and %lld more classes (--json has all)", (long long)(classes - most));
-    int room = (plim__terminal_of(1).width - 16) / 10;
+    int room = (plim__terminal_of(1).width - NAME_WIDTH) / (LEAST_WIDTH + 1);
     if (matrix && classes <= MOST_COLUMNS && classes <= room) print_matrix(m, classes, job, data);
 }
 

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/error.h"
+#include "core/str.h"
+#include "plimsoll/onnx.h"
+
 bool plim__sizes_read(plim__args *args, plim_size sizes[PLIM__MOST_SIZES], char names[PLIM__MOST_SIZES][64],
                       size_t *count) {
     const char *text;
@@ -32,4 +36,18 @@ bool plim__model_options_read(plim__args *args, plim__model_options *o) {
     o->session.sizes = o->sizes;
     return plim__args_int(args, "batch", 1, 1 << 24, &o->session.batch) &&
            plim__sizes_read(args, o->sizes, o->names, &o->session.size_count);
+}
+
+plim_status plim__weights_read(const plim__args *args, plim_graph *model, plim_error *error) {
+    const char *path = plim__args_get(args, "weights");
+    plim_weights_loaded loaded;
+    if (!path) return PLIM_OK;
+    PLIM_TRY(plim_graph_load_weights(model, path, &loaded, error));
+    plim__str said = {0};
+    plim__str_addf(&said, "%zu tensors are from '%s'", loaded.loaded, path);
+    if (loaded.replaced) plim__str_addf(&said, "; the last layer is new, as its shape differs: %s", loaded.names);
+    if (loaded.unused) plim__str_addf(&said, "; %zu of the file are not in the model", loaded.unused);
+    plim__say_note(args, "%s", plim__str_text(&said));
+    plim__str_free(&said);
+    return PLIM_OK;
 }

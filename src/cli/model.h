@@ -1,4 +1,4 @@
-/* What inspect and infer have in common: loading a model and reading --batch, --size and --without. */
+/* What several commands have in common about models: reading --batch, --size, --without and --weights. */
 #ifndef PLIM_CLI_MODEL_H
 #define PLIM_CLI_MODEL_H
 
@@ -29,5 +29,7 @@ bool plim__sizes_read(plim__args *args, plim_size sizes[PLIM__MOST_SIZES], char 
                       size_t *count);
 /* False after a usage error has been printed. */
 bool plim__model_options_read(plim__args *args, plim__model_options *options);
+/* --weights, where it is given: into the model, and said how many there are and what is new. */
+plim_status plim__weights_read(const plim__args *args, plim_graph *model, plim_error *error);
 
 #endif

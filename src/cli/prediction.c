@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/format.h"
 #include "cli/terminal.h"
 #include "core/alloc.h"
 #include "core/error.h"
+
+enum { TARGET = 256 }; /* a name of one, shortened */
 
 /* --- what it means -------------------------------------------------------------------------------------------- */
 
@@ -40,6 +43,8 @@ plim_status plim__prediction_begin(plim__prediction *p, int rank, const int64_t 
                           "the model has scores for each of %lld positions; --prompt TEXT continues a text",
                           (long long)dims[1]);
     read_shape(p, rank, dims, loss);
+    if (p->kind == PLIM__NUMBERS && p->top > 1)
+        return plim__fail(error, PLIM_INVALID, "--top has no effect: the model predicts numbers, not classes");
     int names = plim_job_class_count(p->job);
     if (p->kind != PLIM__NUMBERS && p->classes > 1 && names && names != p->classes)
         return plim__fail(error, PLIM_INVALID, "the model has %lld scores, and remembers %d classes",
@@ -171,9 +176,20 @@ static void print_csv(const plim__prediction *p, const char *sample, const float
     fputc('\n', p->stream);
 }
 
+/* The name of the i-th of several numbers: the model remembers --target a,b. */
+static bool target_of(const plim__prediction *p, int64_t i, char *text, size_t size) {
+    const char *target = plim_job_target(p->job), *comma = target;
+    int64_t names = 1;
+    while (target && (comma = strchr(comma, ','))) names++, comma++;
+    if (!target || p->classes == 1 || names != p->classes) return false;
+    for (; i > 0; i--) target = strchr(target, ',') + 1;
+    snprintf(text, size, "%.*s", (int)strcspn(target, ","), target);
+    return true;
+}
+
 /* A row where the screen has the columns for it, else a line for the sample and one for each of its answers. */
 static void print_row(const plim__prediction *p, const char *sample, const float *scores) {
-    char text[32], name[4200];
+    char text[TARGET], name[4200];
     plim__terminal terminal = p->stream == stdout ? plim__terminal_of(1) : (plim__terminal){0};
     bool numbers = p->kind == PLIM__NUMBERS;
     int64_t answers = numbers ? p->classes : shown(p);
@@ -182,13 +198,18 @@ static void print_row(const plim__prediction *p, const char *sample, const float
     plim__error_clean(name);
     plim__str_add(&lines, name);
     if (terminal.is_terminal) plim__terminal_cut_middle(&lines, terminal.width);
-    plim__str_addf(&row, "%-24s", name);
+    plim__terminal_pad(&row, name, 24);
     for (int64_t i = 0; i < answers; i++) {
         plim__str one = {0};
+        plim__str_add(&one, "  ");
+        if (numbers && target_of(p, i, text, sizeof text))
+            plim__str_addf(&one, "%s ", plim__shown(text));
+        else if (!numbers)
+            plim__terminal_pad(&one, plim__shown(name_of(p, p->order[i], text)), 16);
         if (numbers)
-            plim__str_addf(&one, "  %12.6g", (double)scores[i]);
+            plim__str_addf(&one, "%12.6g", (double)scores[i]);
         else
-            plim__str_addf(&one, "  %-16s %5.1f %%", name_of(p, p->order[i], text), 100 * p->shares[p->order[i]]);
+            plim__str_addf(&one, " %5.1f %%", 100 * p->shares[p->order[i]]);
         plim__str_add(&row, plim__str_text(&one));
         plim__str_addf(&lines, "\n%s", plim__str_text(&one));
         plim__str_free(&one);
@@ -202,10 +223,13 @@ static void print_row(const plim__prediction *p, const char *sample, const float
 static void print_header(plim__prediction *p) {
     const char *target = plim_job_target(p->job);
     bool many = p->kind == PLIM__NUMBERS && p->classes > 1;
+    char name[TARGET];
     fputs("sample", p->stream);
     for (int64_t i = 0; p->kind == PLIM__NUMBERS && i < p->classes; i++) {
         fputc(',', p->stream);
-        if (many)
+        if (many && target_of(p, i, name, sizeof name))
+            print_quoted(p->stream, name);
+        else if (many)
             fprintf(p->stream, "value%lld", (long long)i + 1);
         else
             print_quoted(p->stream, target ? target : "value");

@@ -110,6 +110,13 @@ static void add_place(plim__str *out, const plim__progress *p, const plim_fit_ev
 
 enum { LOSS = 1, LEFT = 2, ACCURACY = 4, SPEED = 8, MEMORY = 16, PEAK = 32, SHARE = 64, ALL = 127 };
 
+uint64_t plim__progress_peak(void) {
+    static uint64_t most;
+    uint64_t now = plim_process_resident_peak();
+    if (now > most) most = now;
+    return most;
+}
+
 static void add_figures(plim__str *out, const plim__progress *p, const plim_fit_event *e, int which) {
     char now[PLIM_BYTES_TEXT], peak[PLIM_BYTES_TEXT], left[PLIM_SECONDS_TEXT];
     double accuracy = recent_accuracy(p), seconds = seconds_left(p, e);
@@ -120,7 +127,7 @@ static void add_figures(plim__str *out, const plim__progress *p, const plim_fit_
     if (which & ACCURACY && accuracy >= 0) plim__str_addf(out, "  accuracy %.1f %%", 100 * accuracy);
     if (which & SPEED) plim__str_addf(out, "  %.0f samples/s", samples_per_second(p, e));
     if (which & MEMORY) plim__str_addf(out, "  %s", plim_bytes_format(plim_process_resident(), now));
-    if (which & PEAK) plim__str_addf(out, " (peak %s)", plim_bytes_format(plim_process_resident_peak(), peak));
+    if (which & PEAK) plim__str_addf(out, " (peak %s)", plim_bytes_format(plim__progress_peak(), peak));
     if (!(which & LEFT) || seconds < 0) return;
     plim__seconds_format(seconds, left, sizeof left);
     plim__str_addf(out, "  %s left", left);

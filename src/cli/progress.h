@@ -36,6 +36,8 @@ void plim__progress_begin(plim__progress *progress, bool json, bool quiet, int64
 void plim__progress_seen(plim__progress *progress, const plim_fit_event *event);
 /* A line of its own, above the bar. */
 void plim__progress_say(plim__progress *progress, const char *format, ...) PLIM_PRINTF(2, 3);
+/* The most memory that was read so far. The kernel's own figure may fall by some pages: it is rounded each time it is read. */
+uint64_t plim__progress_peak(void);
 /* Takes the bar away. */
 void plim__progress_clear(plim__progress *progress);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/format.h"
 #include "cli/terminal.h"
 #include "core/str.h"
 
@@ -19,24 +20,43 @@ static bool is_label(const plim_table_column *c) {
     return c->texts > 3 && !is_date(c) && (c->different < 0 || c->different > FEW || c->different == c->texts);
 }
 
-static void print_column(const plim_table_column *c, const char *mark) {
+/* Whole numbers one after the other, each once: they count the rows. */
+static bool is_number_of_row(const plim_table *table, const plim_table_column *c) {
+    int64_t rows = plim_table_rows(table);
+    return is_number(c) && c->whole && rows >= 20 && c->numbers == rows && (c->different < 0 || c->different == rows) &&
+           c->most - c->least == (double)(rows - 1) && c->mean == (c->least + c->most) / 2;
+}
+
+/* Texts as a reader can tell them apart: in quotes, without line ends, not too long. */
+static void add_examples(plim__str *line, const plim_table_column *c) {
+    for (int i = 0; i < 3 && c->examples[i]; i++) {
+        plim__str text = {0};
+        plim__str_add(&text, plim__shown(c->examples[i]));
+        plim__terminal_cut_middle(&text, 23);
+        plim__str_addf(line, "%s'%s'", i ? ", " : ": ", plim__str_text(&text));
+        plim__str_free(&text);
+    }
+}
+
+static void print_column(const plim_table *table, const plim_table_column *c, const char *mark) {
     plim__str line = {0};
-    plim__str_addf(&line, "  %-20s ", c->name);
+    const char *more = c->different < 0 ? "more than " : "";
+    long long different = (long long)(c->different < 0 ? 1024 : c->different);
+    plim__str_add(&line, "  ");
+    plim__terminal_pad(&line, plim__shown(c->name), 20);
     if (is_number(c))
-        plim__str_addf(&line, "%-9s %.6g to %.6g, mean %.6g", c->whole ? "whole" : "number", c->least, c->most,
-                       c->mean);
+        plim__str_addf(&line, " %-9s %.6g to %.6g, mean %.6g%s", c->whole ? "whole" : "number", c->least, c->most,
+                       c->mean, is_number_of_row(table, c) ? ", counts the rows" : "");
     else if (is_date(c))
-        plim__str_addf(&line, "%-9s %s%lld different", "date", c->different < 0 ? "more than " : "",
-                       (long long)(c->different < 0 ? 1024 : c->different));
+        plim__str_addf(&line, " %-9s %s%lld different", "date", more, different);
     else if (c->numbers > 0)
-        plim__str_addf(&line, "%-9s %lld numbers and %lld texts", "mixed", (long long)c->numbers, (long long)c->texts);
-    else if (is_label(c))
-        plim__str_addf(&line, "%-9s %s%lld different texts", "text", c->different < 0 ? "more than " : "",
-                       (long long)(c->different < 0 ? 1024 : c->different));
+        plim__str_addf(&line, " %-9s %lld numbers and %lld texts", "mixed", (long long)c->numbers, (long long)c->texts);
+    else if (c->texts == 0)
+        plim__str_addf(&line, " %-9s no value", "empty");
     else
-        plim__str_addf(&line, "%-9s %lld different", "category", (long long)c->different);
-    for (int i = 0; !is_number(c) && i < 3 && c->examples[i]; i++)
-        plim__str_addf(&line, "%s%.20s", i ? ", " : ": ", c->examples[i]);
+        plim__str_addf(&line, " %-9s %s%lld different%s", is_label(c) ? "text" : "category", more, different,
+                       is_label(c) ? " texts" : "");
+    if (!is_number(c)) add_examples(&line, c);
     if (c->missing) plim__str_addf(&line, ", %lld missing", (long long)c->missing);
     plim__terminal_line(stdout, "%s%s", plim__str_text(&line), mark);
     plim__str_free(&line);
@@ -49,11 +69,37 @@ static bool is_target_name(const char *name) {
     return false;
 }
 
-static size_t find_target(const plim_table *table, const char *wanted) {
+static size_t count_columns(const plim_table *table) {
+    plim_table_column c;
+    size_t count = 0;
+    while (plim_table_get_column(table, count, &c)) count++;
+    return count;
+}
+
+/* Whether "a,b,-1" has the column, by its name or number, as the options of data sets do. */
+static bool lists(const char *list, const plim_table *table, size_t at) {
+    plim_table_column c;
+    char number[24], from_end[24];
+    if (!list || !plim_table_get_column(table, at, &c)) return false;
+    if (strcmp(list, c.name) == 0) return true;
+    snprintf(number, sizeof number, "%zu", at);
+    snprintf(from_end, sizeof from_end, "-%zu", count_columns(table) - at);
+    for (const char *word = list;; word++) {
+        size_t length = strcspn(word, ",");
+        const char *const names[] = {c.name, number, from_end};
+        for (size_t i = 0; i < 3; i++)
+            if (strlen(names[i]) == length && strncmp(word, names[i], length) == 0) return true;
+        word += length;
+        if (!*word) return false;
+    }
+}
+
+/* The column to propose where no --target is given. */
+static size_t guess_target(const plim_table *table) {
     plim_table_column c;
     size_t count = 0, named = SIZE_MAX;
     for (; plim_table_get_column(table, count, &c); count++)
-        if (wanted ? strcmp(c.name, wanted) == 0 : is_target_name(c.name)) named = count;
+        if (is_target_name(c.name)) named = count;
     return named != SIZE_MAX ? named : count - 1;
 }
 
@@ -62,57 +108,116 @@ static bool is_class(const plim_table_column *c) {
     return c->whole && c->least >= 0 && c->most < MOST_CLASSES && c->different > 0 && c->different <= MOST_CLASSES;
 }
 
-/* For a shell; names with a quote in them are left as they are. */
-static void add_word(plim__str *out, const char *word) {
-    bool plain =
-        *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-,") == strlen(word);
-    plim__str_addf(out, plain ? "%s" : "'%s'", word);
+/* As one word of a shell. */
+static void add_word(plim__str *out, const char *option, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-,";
+    plim__str_add(out, option);
+    if (*word && strspn(word, plain) == strlen(word)) {
+        plim__str_add(out, word);
+        return;
+    }
+    plim__str_addc(out, '\'');
+    for (; *word; word++) plim__str_addf(out, *word == '\'' ? "'\\''" : "%c", *word);
+    plim__str_addc(out, '\'');
 }
 
-static void print_commands(const plim_table *table, const char *path, size_t target) {
-    plim_table_column c, goal;
-    plim__str drop = {0}, mixed = {0}, name = {0};
-    long long features = 0, gaps = 0;
-    plim_table_get_column(table, target, &goal);
-    for (size_t i = 0; plim_table_get_column(table, i, &c); i++) {
-        if (i == target) continue;
-        bool both = c.numbers > 0 && c.texts > 0;
-        if (is_label(&c) || c.numbers + c.texts == 0) {
-            plim__str_addf(&drop, "%s%s", drop.length ? "," : "", c.name);
-            continue;
-        }
-        if (both) plim__str_addf(&mixed, "%s%s", mixed.length ? "," : "", c.name);
-        features += is_date(&c) ? DATE_NUMBERS : c.texts > 0 ? c.different : 1;
-        gaps += c.missing;
+/* To a list of columns: by its number where its name would be two names there. */
+static void add_name(plim__str *list, const char *name, size_t at) {
+    if (list->length) plim__str_addc(list, ',');
+    if (strchr(name, ','))
+        plim__str_addf(list, "%zu", at);
+    else
+        plim__str_add(list, name);
+}
+
+/* What the columns come to with the options that were given, and those that they still ask for. */
+struct proposal {
+    long long features, gaps, targets, classes, embedded, rows; /* `rows` of an embedding */
+    plim__str target, drop, categories;
+};
+
+static void propose_input(struct proposal *p, const plim_table *table, size_t at, bool embed, bool category) {
+    plim_table_column column, *c = &column;
+    plim_table_get_column(table, at, c);
+    if ((is_label(c) && !embed && !category) || c->numbers + c->texts == 0 || is_number_of_row(table, c)) {
+        add_name(&p->drop, c->name, at);
+        return;
     }
+    bool mixed = c->numbers > 0 && c->texts > 0;
+    if (category || (mixed && !embed)) add_name(&p->categories, c->name, at);
+    p->gaps += c->missing;
+    if (embed) {
+        p->embedded++;
+        p->rows += c->different + 1;
+    } else {
+        p->features += category || mixed ? c->different : is_date(c) ? DATE_NUMBERS : c->texts > 0 ? c->different : 1;
+    }
+}
+
+static void propose_target(struct proposal *p, const plim_table_column *c, size_t at) {
+    add_name(&p->target, c->name, at);
+    p->classes = p->targets++ || !is_class(c) ? 0 : c->texts > 0 ? (long long)c->different : (long long)c->most + 1;
+}
+
+static struct proposal propose(const plim_table *table, const plim__args *args, size_t guess) {
+    struct proposal p = {0};
+    plim_table_column c;
+    const char *target = plim__args_get(args, "target"), *columns = plim__args_get(args, "columns"),
+               *drop = plim__args_get(args, "drop"), *embed = plim__args_get(args, "embed"),
+               *categories = plim__args_get(args, "categories");
+    if (drop) plim__str_add(&p.drop, drop);
+    for (size_t i = 0; plim_table_get_column(table, i, &c); i++) {
+        if (target ? lists(target, table, i) : i == guess)
+            propose_target(&p, &c, i);
+        else if (!lists(drop, table, i) && (!columns || lists(columns, table, i)))
+            propose_input(&p, table, i, lists(embed, table, i), lists(categories, table, i));
+    }
+    return p;
+}
+
+static void print_commands(struct proposal *p, const plim__args *args, const char *path) {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+    plim__str name = {0}, line = {0}, model = {0};
     plim__str_addf(&name, "%.*s", (int)(dot ? dot - base : (ptrdiff_t)strlen(base)), base);
-    bool class = is_class(&goal);
-    long long classes = !class ? 1 : goal.texts > 0 ? (long long)goal.different : (long long)goal.most + 1;
-    plim__str line = {0};
-    add_word(&line, path);
-    plim__str_add(&line, " --target ");
-    add_word(&line, goal.name);
-    if (drop.length) plim__str_add(&line, " --drop "), add_word(&line, plim__str_text(&drop));
-    if (mixed.length) plim__str_add(&line, " --categories "), add_word(&line, plim__str_text(&mixed));
-    if (gaps) plim__str_add(&line, " --missing mean");
-    printf("next:\n  plimsoll zoo tabular --features %lld --classes %lld -o %s.onnx\n", features, classes,
-           plim__str_text(&name));
-    printf("  plimsoll train %s.onnx --data %s --normalise%s --validation 0.2 --epochs 20 --out %s-trained.onnx\n",
-           plim__str_text(&name), plim__str_text(&line), class ? "" : " --loss mse", plim__str_text(&name));
-    plim__str_free(&drop);
-    plim__str_free(&mixed);
+    plim__str_addf(&model, "%s.onnx", plim__str_text(&name));
+    plim__str_addf(&line, "next:\n  plimsoll zoo tabular --features %lld", p->features);
+    if (p->embedded) plim__str_addf(&line, " --seq %lld --vocab %lld", p->embedded, p->rows);
+    plim__str_addf(&line, " --classes %lld", p->classes ? p->classes : p->targets);
+    add_word(&line, " -o ", plim__str_text(&model));
+    add_word(&line, "\n  plimsoll train ", plim__str_text(&model));
+    add_word(&line, " --data ", path);
+    add_word(&line, " --target ", plim__str_text(&p->target));
+    if (plim__args_has(args, "columns")) add_word(&line, " --columns ", plim__args_get(args, "columns"));
+    if (p->drop.length) add_word(&line, " --drop ", plim__str_text(&p->drop));
+    if (p->categories.length) add_word(&line, " --categories ", plim__str_text(&p->categories));
+    if (p->embedded) add_word(&line, " --embed ", plim__args_get(args, "embed"));
+    const char *missing = plim__args_get(args, "missing");
+    if (p->gaps || missing) plim__str_addf(&line, " --missing %s", missing ? missing : "mean");
+    plim__str_addf(&line, " --normalise%s --validation 0.2 --epochs 20", p->classes ? "" : " --loss mse");
+    plim__str_clear(&model);
+    plim__str_addf(&model, "%s-trained.onnx", plim__str_text(&name));
+    add_word(&line, " --out ", plim__str_text(&model));
+    puts(plim__str_text(&line));
     plim__str_free(&name);
     plim__str_free(&line);
+    plim__str_free(&model);
 }
 
-void plim__table_describe(const plim_table *table, const char *path, const char *target) {
+void plim__table_describe(const plim_table *table, const char *path, const plim__args *args) {
     plim_table_column c;
-    size_t goal = find_target(table, target);
-    printf("%s: a table of %lld rows\n", path, (long long)plim_table_rows(table));
+    const char *target = plim__args_get(args, "target");
+    size_t guess = guess_target(table);
+    struct proposal p = propose(table, args, guess);
+    printf("%s: a table of %lld rows\n", plim__shown(path), (long long)plim_table_rows(table));
     for (size_t i = 0; plim_table_get_column(table, i, &c); i++)
-        print_column(&c, i == goal ? target ? ", to be predicted" : ", to be predicted?" : "");
-    print_commands(table, path, goal);
+        print_column(table, &c,
+                     target       ? lists(target, table, i) ? ", to be predicted" : ""
+                     : i == guess ? ", to be predicted?"
+                                  : "");
+    if (p.targets && p.features + p.embedded > 0) print_commands(&p, args, path);
+    plim__str_free(&p.target);
+    plim__str_free(&p.drop);
+    plim__str_free(&p.categories);
 }
 
 json_t *plim__table_json(const plim_table *table) {

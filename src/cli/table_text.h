@@ -4,8 +4,8 @@
 
 #include "cli/command.h"
 
-/* `target` is --target; NULL: a column is proposed. */
-void plim__table_describe(const plim_table *table, const char *path, const char *target);
+/* The commands follow --target, --columns, --drop, --categories, --embed and --missing; without --target a column is proposed. */
+void plim__table_describe(const plim_table *table, const char *path, const plim__args *args);
 json_t *plim__table_json(const plim_table *table);
 
 #endif

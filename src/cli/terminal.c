@@ -90,6 +90,11 @@ void plim__terminal_cut_middle(plim__str *text, int columns) {
     *text = out;
 }
 
+void plim__terminal_pad(plim__str *out, const char *text, int columns) {
+    int taken = (int)plim__terminal_columns(text);
+    plim__str_addf(out, "%s%*s", text, taken < columns ? columns - taken : 0, "");
+}
+
 static int columns_of(const char *word, size_t length) {
     int columns = 0;
     for (size_t i = 0; i < length; i++) {

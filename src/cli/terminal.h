@@ -39,6 +39,9 @@ void plim__terminal_cut(plim__str *text, int columns);
 /* The same in the middle, as "layer1.0...conv2.weight": names differ at both ends. */
 void plim__terminal_cut_middle(plim__str *text, int columns);
 
+/* Adds plain text and spaces up to this number of columns. */
+void plim__terminal_pad(plim__str *out, const char *text, int columns);
+
 /* plim__bar_add of `width` columns. */
 void plim__terminal_bar(plim__str *out, const plim__terminal *terminal, const plim__bar_part *parts, size_t count,
                         double total, int width);

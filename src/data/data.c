@@ -283,6 +283,10 @@ const char *plim_data_remark(const plim_data *data, char *text, size_t size) {
 
 bool plim__data_moves_channels(const plim_data *data) { return data->source->channels_moved; }
 
+const char *plim__data_target_columns(const plim_data *data) {
+    return data->source->ops->target_columns ? data->source->ops->target_columns(data->source) : NULL;
+}
+
 const char *plim_data_table(const plim_data *data) {
     return data && data->source->ops->table ? data->source->ops->table(data->source) : NULL;
 }

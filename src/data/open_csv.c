@@ -107,9 +107,14 @@ static plim_status no_column(const reader *r, const char *wanted, size_t length,
                       r->header ? " to " : "", r->header ? r->names[r->columns - 1] : "");
 }
 
-static size_t find_column(const reader *r, const char *name) {
+static size_t find_name(const reader *r, const char *name) {
     size_t i = 0;
     while (i < r->columns && strcmp(r->names[i], name) != 0) i++;
+    return i;
+}
+
+static size_t find_column(const reader *r, const char *name) {
+    size_t i = find_name(r, name);
     if (i < r->columns) return i;
     for (i = 0; i < r->columns && !plim__columns_lists(name, r->names[i], i, r->columns);) i++;
     return i;
@@ -120,8 +125,7 @@ static plim_status check_list(const reader *r, const char *list, plim_error *err
     if (!list || find_column(r, list) < r->columns) {
         if (!list || !strchr(list, ',')) return PLIM_OK;
     }
-    for (size_t i = 0; i < r->columns; i++)
-        if (strcmp(r->names[i], list) == 0) return PLIM_OK;
+    if (find_name(r, list) < r->columns) return PLIM_OK;
     for (const char *word = list;; word++) {
         size_t length = strcspn(word, ","), i = 0;
         char name[1024];
@@ -139,19 +143,41 @@ static bool is_target(const reader *r, size_t column) {
     return false;
 }
 
+/* "price,rent", so that another table's columns are found by name even where numbers were given. */
+static plim_status name_targets(reader *r, plim_error *error) {
+    plim__str list = {0};
+    bool named = r->header && r->made.target.count > 1;
+    for (size_t i = 0; named && i < r->made.target.count; i++) {
+        const char *name = r->names[r->targets[i]];
+        named = !strchr(name, ',');
+        plim__str_addf(&list, "%s%s", i ? "," : "", name);
+    }
+    if (named && !(r->made.target.columns = plim__strdup(plim__str_text(&list)))) list.failed = true;
+    bool failed = list.failed;
+    size_t length = list.length;
+    plim__str_free(&list);
+    return failed ? plim__fail_memory(error, "names of columns", length) : PLIM_OK;
+}
+
+/* In the order of the list: a model's numbers stay what they are where another file has its columns elsewhere. */
 static plim_status find_targets(reader *r, const char *wanted, plim_error *error) {
     plim__columns_target *target = &r->made.target;
     if (!wanted) return PLIM_OK;
     plim_status found = check_list(r, wanted, error);
     if (found != PLIM_OK) return r->options->no_target ? PLIM_OK : found;
-    for (size_t i = 0; i < r->columns; i++) {
-        if (!plim__columns_lists(wanted, r->names[i], i, r->columns)) continue;
+    for (const char *word = wanted;; word++) {
+        char name[1024];
+        size_t whole = find_name(r, wanted), length = whole < r->columns ? strlen(word) : strcspn(word, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(length < 1000 ? length : 1000), word);
+        size_t column = find_column(r, name);
         if (target->count == MAX_TARGETS)
             return plim__fail(error, PLIM_UNSUPPORTED, "more than %d columns are to be predicted", MAX_TARGETS);
-        r->targets[target->count++] = i;
+        if (!is_target(r, column)) r->targets[target->count++] = column;
+        word += length;
+        if (!*word) break;
     }
     snprintf(target->name, sizeof target->name, "%s", r->header && target->count == 1 ? r->names[r->targets[0]] : "y");
-    return PLIM_OK;
+    return name_targets(r, error);
 }
 
 /* The columns that a table was made of, wherever they are now. */

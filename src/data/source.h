@@ -62,6 +62,8 @@ typedef struct plim__data_source_ops {
     void (*remark)(const plim__data_source *source, char *text, size_t size);
     /* As plim_data_table; may be NULL. */
     const char *(*table)(const plim__data_source *source);
+    /* As plim__data_target_columns; may be NULL. */
+    const char *(*target_columns)(const plim__data_source *source);
 } plim__data_source_ops;
 
 struct plim__data_source { /* the first member of every kind's own structure */
@@ -114,6 +116,8 @@ struct plim_data;
 void plim__data_describe_changes(const struct plim_data *data, char *text, size_t size);
 /* Whether options.channels_last had an effect. */
 bool plim__data_moves_channels(const struct plim_data *data);
+/* The names of several columns that are predicted, with commas; NULL where there is one, or where they have none. */
+const char *plim__data_target_columns(const struct plim_data *data);
 /* data/targets.h, over the split. */
 struct plim__target_rules;
 plim_status plim__data_check_targets(const struct plim_data *data, const struct plim__target_rules *rules,

@@ -21,6 +21,7 @@ typedef struct table_source {
 void plim__columns_rows_free(plim__columns_rows *rows) {
     for (size_t i = 0; i < rows->target.names.count; i++) plim__free(rows->target.names.items[i]);
     plim__vec_free(&rows->target.names);
+    plim__free(rows->target.columns);
     plim__vec_free(&rows->target.places);
     plim__columns_free(&rows->table);
     plim__blob_close(&rows->spool);
@@ -152,6 +153,10 @@ static const char *class_name(const plim__data_source *base, int64_t index) {
                                                                            : NULL;
 }
 
+static const char *target_columns(const plim__data_source *base) {
+    return ((const table_source *)base)->rows.target.columns;
+}
+
 static const plim__data_source_ops ops = {.kind = "csv",
                                           .read = read_sample,
                                           .class_name = class_name,
@@ -159,7 +164,8 @@ static const plim__data_source_ops ops = {.kind = "csv",
                                           .read_target = read_target,
                                           .free = free_source,
                                           .fit = fit,
-                                          .table = table_text};
+                                          .table = table_text,
+                                          .target_columns = target_columns};
 
 static plim_status add_target(table_source *source, bool as_floats, plim_error *error) {
     const plim__columns_target *target = &source->rows.target;

@@ -9,6 +9,7 @@
 /* What is predicted. */
 typedef struct plim__columns_target {
     char name[PLIM_DATA_NAME];
+    char *columns;            /* the names of several, with commas; NULL where they have none */
     size_t count;             /* columns; several are a vector of numbers */
     bool is_class;            /* whole numbers, or names */
     int64_t classes;          /* 0: not known */

@@ -106,10 +106,17 @@ static plim_value find_wrapped(const loading *l, const char *name) {
     return v;
 }
 
+/* PyTorch's batch norm counts its batches; nothing is computed from that, and other programs do not have it. */
+static bool is_counter(const char *name) {
+    static const char end[] = "num_batches_tracked";
+    size_t length = strlen(name);
+    return length >= sizeof end - 1 && strcmp(name + length - (sizeof end - 1), end) == 0;
+}
+
 static plim_status load_tensor(loading *l, plim__source *source, const plim__tensor_info *from, plim_error *error) {
     plim_value v = find_wrapped(l, from->name);
     if (v < 0) {
-        l->report->unused++;
+        l->report->unused += !is_counter(from->name);
         return PLIM_OK;
     }
     plim_dtype dtype = plim_dtype_from_name(from->element->name);

@@ -44,12 +44,23 @@ static bool fits(const plim__wants *wants, plim_value v, const plim_data_field *
     return want.count <= 1 || has.count <= 1 || equals(&want, &has);
 }
 
+static bool is_kind(const plim_data *data, const char *kind) {
+    plim_data_info info;
+    plim_data_get_info(data, &info);
+    return strcmp(info.kind, kind) == 0;
+}
+
 /* What would make it fit: channels last are wanted first, or the other way round. */
 static const char *advice(const plim__wants *wants, plim_value v, const plim_data *data, const plim_data_field *field) {
     const plim__shape *shape = &wants->graph->values.items[v].shape;
     if (wants->graph->values.items[v].dtype == PLIM_I32 && field->dtype == PLIM_I64)
         return ": integers of data are int64; export the model with an input of int64 (keras.Input(..., "
                "dtype=\"int64\"))";
+    if (is_kind(data, "csv") && field->rank == 1 && shape->rank == 2 && !field->target &&
+        shape->dims[1] != field->dims[0])
+        return ": columns are left out with --drop or chosen with --columns, each category counts as one; or make a "
+               "model "
+               "with as many features";
     if (!fits_by_count(wants, v, field)) return "";
     axes want = axes_of(shape->rank - 1, shape->dims + 1), has = axes_of(field->rank, field->dims), moved = has;
     if (want.count != has.count) return ": only the number of elements is the same";
@@ -108,8 +119,10 @@ static plim_status match_target(const plim__wants *wants, plim_data *data, plim_
     const plim_data_field *field = plim_data_field_at(data, feed->target);
     if (!fits(wants, wants->target, field)) return misfit(wants, wants->target, data, field, error);
     if (wants->classes > 0 && field->classes > wants->classes)
-        return plim__fail(error, PLIM_INVALID, "the data has %lld classes, the model predicts %lld",
-                          (long long)field->classes, (long long)wants->classes);
+        return plim__fail(error, PLIM_INVALID, "the data has %lld %s, the model predicts %lld",
+                          (long long)field->classes,
+                          is_kind(data, "text") || is_kind(data, "tokens") ? "different tokens" : "classes",
+                          (long long)wants->classes);
     return PLIM_OK;
 }
 

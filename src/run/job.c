@@ -9,6 +9,7 @@
 #include "core/arguments.h"
 #include "core/json.h"
 #include "data/source.h"
+#include "graph/shape.h"
 
 #define CLASSES_NOTE  "plimsoll.classes"
 #define JOB_NOTE      "plimsoll.job"
@@ -246,11 +247,50 @@ plim_status plim_job_check_tokenizer(const plim_job *job, uint64_t hash, plim_er
                       path ? path : "");
 }
 
+/* Sizes of a sample's axes, those of size 1 left out, as "3x16x16"; and how many elements that are. */
+static int64_t print_axes(const plim_data_field *field, const json_t *sizes, char text[PLIM_SHAPE_TEXT]) {
+    int64_t elements = 1;
+    size_t rank = field ? (size_t)field->rank : json_array_size(sizes), used = 0;
+    *text = 0;
+    for (size_t i = 0; i < rank && used + 24 < PLIM_SHAPE_TEXT; i++) {
+        int64_t size = field ? field->dims[i] : (int64_t)json_integer_value(json_array_get(sizes, i));
+        if (size == 1) continue;
+        elements *= size;
+        used += (size_t)snprintf(text + used, PLIM_SHAPE_TEXT - used, "%s%lld", used ? "x" : "", (long long)size);
+    }
+    return elements;
+}
+
+/* A model that takes plain rows of numbers would take as many in any order: samples have the axes that they were trained with. */
+static plim_status check_axes(const plim_job *job, const plim_data *data, plim_error *error) {
+    const json_t *shapes = job ? json_object_get(job->root, "shapes") : NULL;
+    const plim_data_field *field;
+    for (int i = 0, input = 0; shapes && (field = plim_data_field_at(data, i)); i++) {
+        if (field->target) continue;
+        const json_t *sizes = json_array_get(shapes, (size_t)input++);
+        char was[PLIM_SHAPE_TEXT], is[PLIM_SHAPE_TEXT];
+        if (!sizes || print_axes(NULL, sizes, was) != print_axes(field, NULL, is) || strcmp(was, is) == 0) continue;
+        if (!strchr(was, 'x') || !strchr(is, 'x')) continue; /* a plain row of numbers has no order of axes */
+        const char *last = strrchr(is, 'x') + 1;
+        size_t length = strlen(last);
+        bool comes_last = strncmp(was, last, length) == 0 && was[length] == 'x';
+        return plim__fail(error, PLIM_SHAPE,
+                          "a sample of '%s' is %s, and the model was trained on %s: only the number of elements is the "
+                          "same; %s",
+                          field->name, is, was,
+                          plim__data_moves_channels(data) ? "--layout nchw leaves its channels where they are"
+                          : comes_last                    ? "--layout nhwc puts its last axis, the channels, first"
+                                                          : "are its axes transposed?");
+    }
+    return PLIM_OK;
+}
+
 plim_status plim_job_check(const plim_job *job, const plim_data *data, plim_error *error) {
     PLIM__NEED(data, error);
     plim_data_info info;
     plim_data_get_info(data, &info);
     if (strcmp(info.kind, "text") == 0) PLIM_TRY(plim_job_check_tokenizer(job, info.tokenizer, error));
+    PLIM_TRY(check_axes(job, data, error));
     const json_t *inputs = job ? json_object_get(job->root, "inputs") : NULL;
     const plim_data_field *field;
     size_t seen = 0;
@@ -343,6 +383,7 @@ static json_t *loss_json(const plim_loss *loss) {
 static const char *target_name(const plim_data *data, const plim_data_info *info, const plim_data_options *options) {
     const plim_data_field *field;
     if (!options->target || strcmp(info->kind, "npy") == 0) return NULL; /* of npy, it is a path */
+    if (plim__data_target_columns(data)) return plim__data_target_columns(data);
     for (int i = 0; (field = plim_data_field_at(data, i)); i++)
         if (field->target && strcmp(field->name, "y") != 0 && strlen(field->name) + 1 < sizeof field->name)
             return field->name;
@@ -354,6 +395,18 @@ static json_t *inputs_json(const plim_data *data) {
     const plim_data_field *field;
     for (int i = 0; (field = plim_data_field_at(data, i)); i++)
         if (!field->target) append(&list, json_string(field->name));
+    return list;
+}
+
+static json_t *shapes_json(const plim_data *data) {
+    json_t *list = json_array();
+    const plim_data_field *field;
+    for (int i = 0; (field = plim_data_field_at(data, i)); i++) {
+        if (field->target) continue;
+        json_t *sizes = json_array();
+        for (int k = 0; k < field->rank; k++) append(&sizes, json_integer(field->dims[k]));
+        append(&list, sizes);
+    }
     return list;
 }
 
@@ -380,6 +433,7 @@ static json_t *job_json(const plim_data *data, const plim_data_options *options,
         set(&made, "tokenizer_path", json_string(options->tokenizer));
     }
     set(&made, "inputs", inputs_json(data));
+    set(&made, "shapes", shapes_json(data));
     if (loss) set(&made, "loss", loss_json(loss));
     return made;
 }

@@ -21,7 +21,7 @@ struct plim_measures {
     int64_t *matrix;                    /* classes x classes: [label][predicted] */
     int64_t *hits, *labelled, *guessed; /* independent classes: both, is, said */
     column *columns;
-    double absolute, squared;
+    double absolute;
     float *probabilities; /* rank_room x classes */
     int64_t *labels;      /* rank_room, or rank_room x classes */
     int64_t ranked;       /* -1: more came than there is room for */
@@ -99,7 +99,7 @@ void plim_measures_clear(plim_measures *m) {
     if (m->hits) memset(m->hits, 0, 3 * classes * sizeof *m->hits);
     if (m->columns) memset(m->columns, 0, (size_t)columns_of(&m->o) * sizeof *m->columns);
     m->count = m->right = m->right5 = m->ranked = m->places = 0;
-    m->absolute = m->squared = 0;
+    m->absolute = 0;
 }
 
 /* --- adding --------------------------------------------------------------------------------------------------- */
@@ -178,7 +178,6 @@ static void add_row(plim_measures *m, const float *scores, const float *targets)
         c->squares += off * ((double)targets[k] - c->mean);
         c->errors += error * error;
         m->absolute += fabs(error);
-        m->squared += error * error;
     }
     m->count += columns;
 }
@@ -297,12 +296,12 @@ static void sum_classes(const plim_measures *m, plim_measures_summary *s) {
 static void sum_numbers(const plim_measures *m, plim_measures_summary *s) {
     int64_t columns = columns_of(&m->o);
     s->mean_absolute = m->absolute / (double)m->count;
-    s->root_mean_square = sqrt(m->squared / (double)m->count);
-    s->r2 = 0;
+    s->root_mean_square = s->r2 = 0;
     for (int64_t k = 0; k < columns; k++) {
         const column *c = &m->columns[k];
         double part = c->squares > 0 ? 1 - c->errors / c->squares : c->errors > 0 ? 0 : 1;
         s->r2 += part / (double)columns;
+        s->root_mean_square += sqrt(c->errors * (double)columns / (double)m->count) / (double)columns;
     }
 }
 

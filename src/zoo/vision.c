@@ -62,15 +62,20 @@ void plim__zoo_lenet(plim__maker *m) {
     plim_graph_output(m->g, plim__make_linear(m, x, "fc2", 8 * width, plim__size_or(m->o.classes, 10)), "logits");
 }
 
-/* --- residual nets, as in torchvision ------------------------------------------------------------------------- */
+/* --- residual nets: torchvision's layers under torchvision's names, so that its weights load ------------------ */
 
-static plim_value conv_norm(plim__maker *m, plim_value x, const char *prefix, const char *suffix, plim__conv c) {
+/* `names` are those of the convolution and the norm behind `prefix`. */
+static plim_value conv_norm(plim__maker *m, plim_value x, const char *prefix, const char *const names[2],
+                            plim__conv c) {
     char conv[128], norm[128];
-    snprintf(conv, sizeof conv, "%sconv%s", prefix, suffix);
-    snprintf(norm, sizeof norm, "%sbn%s", prefix, suffix);
+    snprintf(conv, sizeof conv, "%s%s", prefix, names[0]);
+    snprintf(norm, sizeof norm, "%s%s", prefix, names[1]);
     c.fan_out = 1;
     return plim__make_batch_norm(m, plim__make_conv(m, x, conv, c), norm, c.out);
 }
+
+static const char *const layer_names[][2] = {
+    {"downsample.0", "downsample.1"}, {"conv1", "bn1"}, {"conv2", "bn2"}, {"conv3", "bn3"}};
 
 struct block {
     int64_t in, width, stride, expansion;
@@ -79,23 +84,22 @@ struct block {
 /* Two 3×3 convolutions, or 1×1, 3×3, 1×1 with `expansion` 4. */
 static plim_value residual_block(plim__maker *m, plim_value x, const char *prefix, struct block b) {
     int64_t in = b.in, width = b.width, stride = b.stride, expansion = b.expansion;
-    char shortcut[160];
     plim_value y;
     if (expansion == 1) {
         y = plim__make_relu(m,
-                            conv_norm(m, x, prefix, "1",
+                            conv_norm(m, x, prefix, layer_names[1],
                                       (plim__conv){.in = in, .out = width, .kernel = 3, .stride = stride, .pad = 1}));
-        y = conv_norm(m, y, prefix, "2", (plim__conv){.in = width, .out = width, .kernel = 3, .pad = 1});
+        y = conv_norm(m, y, prefix, layer_names[2], (plim__conv){.in = width, .out = width, .kernel = 3, .pad = 1});
     } else {
-        y = plim__make_relu(m, conv_norm(m, x, prefix, "1", (plim__conv){.in = in, .out = width, .kernel = 1}));
+        y = plim__make_relu(m,
+                            conv_norm(m, x, prefix, layer_names[1], (plim__conv){.in = in, .out = width, .kernel = 1}));
         y = plim__make_relu(
-            m, conv_norm(m, y, prefix, "2",
+            m, conv_norm(m, y, prefix, layer_names[2],
                          (plim__conv){.in = width, .out = width, .kernel = 3, .stride = stride, .pad = 1}));
-        y = conv_norm(m, y, prefix, "3", (plim__conv){.in = width, .out = width * expansion, .kernel = 1});
+        y = conv_norm(m, y, prefix, layer_names[3], (plim__conv){.in = width, .out = width * expansion, .kernel = 1});
     }
     if (stride != 1 || in != width * expansion) {
-        snprintf(shortcut, sizeof shortcut, "%sdownsample.", prefix);
-        x = conv_norm(m, x, shortcut, "",
+        x = conv_norm(m, x, prefix, layer_names[0],
                       (plim__conv){.in = in, .out = width * expansion, .kernel = 1, .stride = stride});
     }
     return plim__make_relu(m, plim__make_add(m, y, x));
@@ -106,7 +110,7 @@ static void residual_net(plim__maker *m, const int blocks[4], int64_t expansion)
     plim_value x = image_input(m, 3, 224);
     x = plim__make_relu(
         m, conv_norm(
-               m, x, "", "1",
+               m, x, "", layer_names[1],
                (plim__conv){.in = plim__size_or(m->o.channels, 3), .out = width, .kernel = 7, .stride = 2, .pad = 3}));
     x = plim__make_max_pool(m, x, 3, 2, 1);
     for (int stage = 0; stage < 4; stage++)
@@ -124,29 +128,32 @@ void plim__zoo_resnet18(plim__maker *m) { residual_net(m, (int[]){2, 2, 2, 2}, 1
 void plim__zoo_resnet34(plim__maker *m) { residual_net(m, (int[]){3, 4, 6, 3}, 1); }
 void plim__zoo_resnet50(plim__maker *m) { residual_net(m, (int[]){3, 4, 6, 3}, 4); }
 
-/* --- mobilenet_v2 --------------------------------------------------------------------------------------------- */
+/* --- mobilenet_v2, with torchvision's names too --------------------------------------------------------------- */
 
-static plim_value mobile_layer(plim__maker *m, plim_value x, const char *prefix, int index, plim__conv c,
-                               int activate) {
-    char name[128];
-    c.fan_out = 1;
-    snprintf(name, sizeof name, "%s%d.conv", prefix, index);
-    x = plim__make_conv(m, x, name, c);
-    snprintf(name, sizeof name, "%s%d.bn", prefix, index);
-    x = plim__make_batch_norm(m, x, name, c.out);
-    return activate ? plim__make_relu6(m, x) : x;
+/* `name` is a layer's; its convolution and its norm are numbered, one after the other. */
+static plim_value mobile_layer(plim__maker *m, plim_value x, const char *name, int first, plim__conv c) {
+    char conv[16], norm[16];
+    snprintf(conv, sizeof conv, ".%d", first);
+    snprintf(norm, sizeof norm, ".%d", first + 1);
+    return conv_norm(m, x, name, (const char *const[]){conv, norm}, c);
 }
 
 static plim_value inverted_residual(plim__maker *m, plim_value x, int number, struct block b) {
-    char prefix[64];
-    snprintf(prefix, sizeof prefix, "features.%d.", number);
+    char name[64];
     int64_t in = b.in, out = b.width, stride = b.stride, hidden = in * b.expansion;
+    int layer = 0;
     plim_value y = x;
-    if (b.expansion != 1) y = mobile_layer(m, y, prefix, 0, (plim__conv){.in = in, .out = hidden, .kernel = 1}, 1);
-    y = mobile_layer(
-        m, y, prefix, 1,
-        (plim__conv){.in = hidden, .out = hidden, .kernel = 3, .stride = stride, .pad = 1, .group = hidden}, 1);
-    y = mobile_layer(m, y, prefix, 2, (plim__conv){.in = hidden, .out = out, .kernel = 1}, 0);
+    if (b.expansion != 1) {
+        snprintf(name, sizeof name, "features.%d.conv.%d", number, layer++);
+        y = plim__make_relu6(m, mobile_layer(m, y, name, 0, (plim__conv){.in = in, .out = hidden, .kernel = 1}));
+    }
+    snprintf(name, sizeof name, "features.%d.conv.%d", number, layer++);
+    y = plim__make_relu6(
+        m, mobile_layer(
+               m, y, name, 0,
+               (plim__conv){.in = hidden, .out = hidden, .kernel = 3, .stride = stride, .pad = 1, .group = hidden}));
+    snprintf(name, sizeof name, "features.%d.conv", number);
+    y = mobile_layer(m, y, name, layer, (plim__conv){.in = hidden, .out = out, .kernel = 1});
     return stride == 1 && in == out ? plim__make_add(m, y, x) : y;
 }
 
@@ -154,9 +161,10 @@ void plim__zoo_mobilenet_v2(plim__maker *m) {
     static const int table[][4] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                                    {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}; /* expand, out, count, stride */
     int64_t base = plim__size_or(m->o.width, 32), in = base;
-    plim_value x = mobile_layer(
-        m, image_input(m, 3, 224), "features.", 0,
-        (plim__conv){.in = plim__size_or(m->o.channels, 3), .out = base, .kernel = 3, .stride = 2, .pad = 1}, 1);
+    plim_value x = plim__make_relu6(
+        m, mobile_layer(
+               m, image_input(m, 3, 224), "features.0", 0,
+               (plim__conv){.in = plim__size_or(m->o.channels, 3), .out = base, .kernel = 3, .stride = 2, .pad = 1}));
     int number = 1;
     for (size_t r = 0; r < sizeof table / sizeof *table; r++)
         for (int i = 0; i < table[r][2]; i++) {
@@ -165,9 +173,9 @@ void plim__zoo_mobilenet_v2(plim__maker *m) {
             in = out;
         }
     int64_t last = base > 32 ? 1280 * base / 32 : 1280;
-    x = mobile_layer(m, x, "features.", 18, (plim__conv){.in = in, .out = last, .kernel = 1}, 1);
+    x = plim__make_relu6(m, mobile_layer(m, x, "features.18", 0, (plim__conv){.in = in, .out = last, .kernel = 1}));
     x = plim__make_flatten(m, plim__make_apply(m, "GlobalAveragePool", x, PLIM_NO_VALUE));
-    plim_graph_output(m->g, plim__make_linear(m, x, "classifier", last, plim__size_or(m->o.classes, 1000)), "logits");
+    plim_graph_output(m->g, plim__make_linear(m, x, "classifier.1", last, plim__size_or(m->o.classes, 1000)), "logits");
 }
 
 /* --- unet ----------------------------------------------------------------------------------------------------- */

@@ -72,6 +72,10 @@ none predict m.onnx first.npz --temperature 2
 none predict m.onnx first.npz --top-k 2
 none predict m.onnx --prompt a --top 2
 none predict m.onnx --prompt a --raw
+none predict m.onnx first.npz --json --out x.csv
+none predict m.onnx first.npz --json --format csv
+refuses "need each other" zoo tabular --vocab 3 -o x.onnx
+refuses "need each other" zoo tabular --seq 3 -o x.onnx
 none explain --gpu 8GiB
 none explain --batch 3
 none zoo lenet --heads 3 -o x.onnx

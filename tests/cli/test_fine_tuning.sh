@@ -31,6 +31,10 @@ refuses "'ten-t.onnx' has 'conv1.weight' as float32\[4,3,7,7\], the model as flo
 zoo lenet --width 4 --image 8 --channels 3 --classes 3 -o small.onnx
 zoo mlp --image 8 --channels 3 --classes 3 -o mlp.onnx
 refuses "has nothing for the model's 'layers.0" train mlp.onnx --weights ten-t.safetensors --data first.npz
+for command in "zoo resnet18 --image 8 --width 4 --classes 3 -o z.onnx" "find-lr three.onnx --data first.npz --steps 10 --batch 15"; do
+    "$program" $command --weights ten-t.safetensors >out 2>errors || fail "$command: $(cat errors)"
+    grep -q "100 tensors are from.*last layer is new" errors || fail "$command replaces the last layer without a word: $(cat errors)"
+done
 refuses "cannot open" train three.onnx --weights nowhere.safetensors --data first.npz
 refuses "cannot read the weights .nowhere.safetensors." zoo llama --weights nowhere.safetensors -o llama.onnx # at once: the model has 1.1 billion parameters
 

@@ -22,6 +22,16 @@ refuses "trained to predict 'species'" evaluate flowers.onnx --data flowers.csv 
 learn table.onnx --data flowers.csv --target species --normalise --val flowers-sorted.csv --epochs 12 --batch 16 --lr 1e-2 --out b.onnx
 above "$(field metric trained.json)" 0.95 || fail "--val numbers classes or columns by itself: $(cat trained.json)"
 
+# Several targets: by name too, wherever they are in another file, and also where they were given by number.
+"$program" zoo tabular --features 2 --classes 2 -o two.onnx >/dev/null || fail "zoo"
+awk -F, -v OFS=, '{ print $4, $2, $1, $3 }' flowers.csv >elsewhere.csv
+for target in "petal width,sepal length" 3,0; do
+    learn two.onnx --data flowers.csv --target "$target" --drop species --normalise --loss mse --epochs 12 --batch 16 --lr 1e-2 --out numbers.onnx
+    accuracy numbers.onnx --data flowers.csv >/dev/null && mine=$(field r2 evaluated.json)
+    accuracy numbers.onnx --data elsewhere.csv >/dev/null && [ "$(field r2 evaluated.json)" = "$mine" ] ||
+        fail "targets $target elsewhere: $(field r2 evaluated.json), not $mine"
+done
+
 # Folders of images: one class is missing, one is unknown; the size of images and the mean are remembered.
 "$program" zoo lenet --width 4 --image 8 --channels 3 --classes 3 -o small.onnx >/dev/null || fail "zoo lenet"
 learn small.onnx --data photos --mean 0.4,0.4,0.4 --std 0.05,0.05,0.05 --epochs 5 --batch 15 --lr 1e-2 --out photos.onnx --out photos.safetensors
@@ -50,5 +60,12 @@ learn small.onnx --data last.npz --layout nhwc --epochs 5 --batch 15 --lr 1e-2 -
 above "$(accuracy last.onnx --data last.npz)" 0.98 || fail "the layout was not remembered: $(cat evaluated.json)"
 refuses "--layout nchw" evaluate last.onnx --data first.npz
 above "$(accuracy last.onnx --data first.npz --layout nchw)" 0.98 || fail "channels first: $(cat evaluated.json)"
+# A model of plain rows has no axes of its own: those that it was trained on count.
+"$program" zoo tabular --features 192 --classes 3 -o rows.onnx >/dev/null || fail "zoo"
+learn rows.onnx --data first.npz --epochs 5 --batch 15 --lr 1e-2 --out rows-t.onnx
+above "$(accuracy rows-t.onnx --data first.npz)" 0.98 || fail "rows: $(cat evaluated.json)"
+refuses "is 8x8x3, and the model was trained on 3x8x8" evaluate rows-t.onnx --data last.npz
+refuses "--layout nhwc" predict rows-t.onnx last.npz
+above "$(accuracy rows-t.onnx --data last.npz --layout nhwc)" 0.98 || fail "rows, transposed: $(cat evaluated.json)"
 refuses "it is for arrays" train table.onnx --data flowers.csv --target species --layout nhwc
 echo "all well"

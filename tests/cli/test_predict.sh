@@ -66,6 +66,12 @@ truth = [float(r["petal width"]) for r in csv.DictReader(open("flowers.csv"))]
 assert rows[0] == ["sample", "petal width"], rows[0]
 assert sum(abs(float(r[1]) - t) for r, t in zip(rows[1:], truth)) / len(truth) < 0.3
 PY
+# Several numbers have their names, and names line up whatever letters they have.
+"$program" zoo tabular --features 2 --classes 2 -o two.onnx >/dev/null || fail "zoo tabular"
+sed 's/petal width/Stärke/; s/petal length/Länge/' flowers.csv >blume.csv
+learn two.onnx --data blume.csv --target Stärke,Länge --drop species --normalise --loss mse --epochs 1 --out both.onnx
+[ "$(predict both.onnx blume.csv --format csv | head -1)" = "sample,Stärke,Länge" ] || fail "names: $(predict both.onnx blume.csv --format csv | head -1)"
+predict both.onnx blume.csv | head -1 | grep -q "^row 1 *Stärke *[0-9.-]*  Länge " || fail "names: $(predict both.onnx blume.csv | head -1)"
 "$program" zoo lenet --width 4 --image 8 --channels 3 --classes 3 -o small.onnx >/dev/null || fail "zoo lenet"
 learn small.onnx --data photos --epochs 5 --batch 15 --lr 1e-2 --out photos.onnx
 predict photos.onnx photos/sea/2.png photos-less/leaf --format csv >photos.csv
@@ -73,6 +79,10 @@ grep -q "^photos/sea/2.png,sea," photos.csv && grep -q "^photos-less/leaf/1.png,
 [ "$(predict photos.onnx first.npz --format csv | cut -d, -f2 | head -4 | tr '\n' ' ')" = "class apple leaf sea " ] || fail "arrays"
 
 # What is not possible, or would lose something.
+refuses "predicts numbers, not classes" predict width.onnx flowers.csv --top 2
+refuses "cannot open" predict photos.onnx nowhere.png --out unwritten.csv
+[ -e unwritten.csv ] && fail "a refused prediction left a file"
+[ "$(predict photos.onnx photos/sea --format csv --out sea.csv)" = "wrote sea.csv: $(($(wc -l <sea.csv) - 1)) predictions" ] || fail "what was written is not said"
 printf 'mine' >mine.csv
 refuses "'mine.csv' exists" predict photos.onnx photos --out mine.csv
 [ "$(cat mine.csv)" = mine ] || fail "--out replaced a file"

@@ -34,6 +34,33 @@ expect 2 'expected a size' "$folder/images" --image 0
 expect 2 'expected numbers' "$folder/images" --mean 0.5,x
 expect 2 'has 2 values' "$folder/images" --mean 1,2 --std 1,2,3
 
+# The proposed commands are for the options that were given, and work as they stand, whatever the columns are called.
+python3 - "$folder" <<'PY'
+import csv, random, sys
+random.seed(1)
+with open(sys.argv[1] + "/it's mine.csv", "w", newline="") as file:
+    out = csv.writer(file)
+    out.writerow(["id", "it's a name", "city, now", "joined", "note", "price", "rent"])
+    for i in range(1, 61):
+        out.writerow([i, f'"{i}" of, us', random.choice(["Köln", "Sankt Augustin, West", ""]), f"2024-05-{i % 28 + 1:02}",
+                      random.choice(["a\nb", "c"]), random.random() * 100, random.random()])
+PY
+cd "$folder" && mkdir bin && ln -s "$program" bin/plimsoll && PATH=$folder/bin:$PATH
+proposed() { # WORDS ARGS...
+    words=$1
+    shift
+    "$program" data "it's mine.csv" --seconds 0.01 "$@" >said 2>error || fail "data $*: $(cat error)"
+    grep -q -e "$words" said || fail "no '$words' in: $(cat said)"
+    sed -n '/^next:/,/^ .*train/p' said | grep plimsoll | sed 's/--epochs 20/--epochs 1 --quiet/' >proposed.sh
+    grep -q -e "$words" proposed.sh && sh -e proposed.sh >out 2>&1 || fail "proposed with $*: $(cat proposed.sh out)"
+    rm -f it*.onnx
+}
+proposed "--target price --drop 'id,it'"
+proposed "--classes 2 .*\|--target price,rent --drop" --target price,rent --drop "id,it's a name" --missing mean
+proposed "--seq 1 --vocab 3 " --target 5 --embed 2 --drop "id,it's a name" --missing mean
+proposed "--features 2 " --columns 4,price
+grep -q "'a?b'" said && grep -q "'Sankt Augustin, West', " said || fail "texts cannot be told apart: $(cat said)"
+
 # A small file that would fill the disk: refused within its stated bound, and read when that is raised.
 python3 - "$folder" <<'PY'
 import gzip, struct, sys

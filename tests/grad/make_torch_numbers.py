@@ -35,8 +35,9 @@ def lenet():
     return F.cross_entropy(x, labels(3, 10))
 
 def conv_norm(x, prefix, n, i, o, k, stride=1, pad=0):
-    x = F.conv2d(x, weight(f"{prefix}conv{n}.weight", o, i, k, k), stride=stride, padding=pad)
-    return F.batch_norm(x, None, None, weight(f"{prefix}bn{n}.weight", o, base=1.0), weight(f"{prefix}bn{n}.bias", o), training=True)
+    conv, norm = (f"{prefix}conv{n}", f"{prefix}bn{n}") if n else (f"{prefix}0", f"{prefix}1")
+    x = F.conv2d(x, weight(f"{conv}.weight", o, i, k, k), stride=stride, padding=pad)
+    return F.batch_norm(x, None, None, weight(f"{norm}.weight", o, base=1.0), weight(f"{norm}.bias", o), training=True)
 
 def resnet18():
     x = F.max_pool2d(F.relu(conv_norm(data(8, 3, 32, 32), "", "1", 3, 8, 7, 2, 3)), 3, 2, 1)

@@ -106,7 +106,7 @@ class Page(unittest.TestCase):
         self.assertEqual(again, plan["recomputed"])
         told = b.run("const m = plimsoll.model; return Array.from(m.mark.type, (t, i) => t === 2 ? m.texts[m.mark.text[i]] : '').filter((t) => t.includes('ConvGrad'))")
         self.assertGreater(len(told), 50)
-        self.assertEqual([t for t in told if not re.match(r"\S*conv\S*, ConvGrad", t)], [], "steps of the backward pass name their layer")
+        self.assertEqual([t for t in told if not re.match(r"\S*(conv|downsample)\S*, ConvGrad", t)], [], "steps of the backward pass name their layer")
         self.assertEqual(b.value("[plimsoll.axis.unit, plimsoll.model.times.length === plimsoll.model.ticks]"), ["time", True])
         expected = b.value("plimsoll.model.times.at(-1)")
         self.assertLess(abs(expected / plan["seconds_per_step"] - 1), 0.1, "the axis is the time that the plan expects")
@@ -204,6 +204,8 @@ class Page(unittest.TestCase):
                 self.assertEqual(titles, ["Loss", "Accuracy of validation, %", "Memory of the process", "Measures of validation"])
                 keys = b.run("return [...document.querySelectorAll('.curve')].map((c) => [...c.querySelectorAll('.keys li')].map((l) => l.firstChild.nextSibling.textContent))")
                 self.assertEqual(keys, [["training loss", "validation loss"], ["validation accuracy"], ["measured", "planned, at its highest", "budget"], ["precision", "recall", "F1"]])
+                letters = b.run("return [...document.querySelectorAll('.curve svg')].map((s) => s.getBoundingClientRect().width / s.viewBox.baseVal.width)")
+                self.assertTrue(all(0.9 < share < 1.2 for share in letters), f"letters are not drawn at their size: {letters}")
                 units = b.run("return [...document.querySelectorAll('.curve')].map((c) => [...c.querySelectorAll('.unit')].map((u) => u.textContent)[0])")
                 self.assertEqual(units, ["update"] * 4)
                 labels = b.run("return [...document.querySelectorAll('.curve:nth-child(3) text')].map((t) => t.textContent)")
@@ -269,6 +271,11 @@ class Page(unittest.TestCase):
         shown = b.run("return [...document.querySelectorAll('.holders .n')].map((n) => n.textContent)")
         self.assertTrue(all(len(n) <= 26 for n in shown), shown)
         self.assertIn("a" * 13 + "…" + "a" * 12, shown)
+        for width in 1280, 700, 390:
+            b.resize(width, 900)
+            b.frame()
+            cut = b.run("return [...document.querySelectorAll('.grid tr[data-row] td')].filter((d) => d.offsetWidth && d.scrollWidth > d.clientWidth).map((d) => d.textContent)")
+            self.assertEqual(cut, [], f"at {width} columns ends are cut off")
 
     def test_page_json_and_text_show_the_same_numbers(self):
         b = self.show(self.page)

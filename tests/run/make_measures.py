@@ -42,7 +42,7 @@ say("labels", accuracy=(labels == (scores > 0)).mean(), precision=q, recall=r, f
 truth = (numbers(200 * 2, 43, 11, 997).reshape(200, 2) / 100).astype(np.float32)
 guess = (truth + numbers(200 * 2, 37, 101, 1009).reshape(200, 2) / 400 - 1).astype(np.float32)
 a, b = truth.astype(np.float64), guess.astype(np.float64)
-say("numbers", mean_absolute=metrics.mean_absolute_error(a, b), root_mean_square=metrics.mean_squared_error(a, b) ** 0.5, r2=metrics.r2_score(a, b))
+say("numbers", mean_absolute=metrics.mean_absolute_error(a, b), root_mean_square=metrics.root_mean_squared_error(a, b), r2=metrics.r2_score(a, b))
 
 labels = numbers(10 * 64, 31, 17, 4).reshape(10, 64)
 scores = (numbers(10 * 4 * 64, 37, 101, 1009).reshape(10, 4, 64) / 256).astype(np.float32)

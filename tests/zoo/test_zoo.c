@@ -170,6 +170,41 @@ static void a_checkpoint_of_another_size_is_refused_by_name(void **state) {
     plim_graph_free(g);
 }
 
+static void check_weight(const plim_graph *g, const char *name, const char *shape) {
+    for (size_t v = 0; v < g->values.count; v++) {
+        const plim__value *value = &g->values.items[v];
+        if (!value->tensor || !value->name || strcmp(value->name, name) != 0) continue;
+        char text[128] = "";
+        for (int d = 0; d < value->shape.rank; d++)
+            snprintf(text + strlen(text), sizeof text - strlen(text), "%s%lld", d ? "x" : "",
+                     (long long)value->shape.dims[d]);
+        assert_string_equal(text, shape);
+        return;
+    }
+    fail_msg("there is no '%s'", name);
+}
+
+/* So that a state dict of torchvision loads as it is (data/torchvision.txt, by make_torchvision_names.py). */
+static void residual_nets_have_the_names_of_torchvision(void **state) {
+    (void)state;
+    FILE *file = fopen(PLIM_SOURCE_DIR "/tests/zoo/data/torchvision.txt", "r");
+    assert_non_null(file);
+    char model[64], name[128], shape[64], last[64] = "";
+    plim_graph *g = NULL;
+    size_t checked = 0;
+    for (; fscanf(file, "%63s %127s %63s", model, name, shape) == 3; checked++) {
+        if (strcmp(model, last) != 0) {
+            plim_graph_free(g);
+            g = make(model, NULL);
+            snprintf(last, sizeof last, "%s", model);
+        }
+        check_weight(g, name, shape);
+    }
+    assert_int_equal(checked, 813);
+    plim_graph_free(g);
+    fclose(file);
+}
+
 /* The session's own way to a plan, with the plan in hand. */
 static void plan_model(const char *name, const plim_graph *model, int64_t batch) {
     plim_graph *g = plim_graph_clone(model);
@@ -300,6 +335,7 @@ int main(void) {
         cmocka_unit_test(the_list_and_the_small_ones_here_are_the_same),
         cmocka_unit_test(every_model_agrees_with_onnxruntime),
         cmocka_unit_test(public_checkpoints_load_by_name_and_agree_with_transformers),
+        cmocka_unit_test(residual_nets_have_the_names_of_torchvision),
         cmocka_unit_test(a_checkpoint_of_another_size_is_refused_by_name),
         cmocka_unit_test(every_plan_is_valid_and_tight),
         cmocka_unit_test(the_models_of_the_benchmark_have_tight_plans),

@@ -16,8 +16,8 @@ const slower = (p) => (fastestPlan && p.seconds > fastestPlan.seconds * 1.0005 ?
 const curveOf = (name) => summary.series.find((s) => s.name === name && s.curve && s.curve.values.length > 1)?.curve;
 
 // Lines over the updates of a run, with a legend and units. `lines`: {name, colour, dash, x, y}; a constant has x null.
-function drawLines({title, unit, lines, format, from}) {
-  const W = innerWidth < 640 ? 340 : 560, H = innerWidth < 640 ? 210 : 250, left = 62, right = 14, top = 12, bottom = 40;
+function drawLines({title, unit, lines, format, from}, W) {
+  const H = Math.round(Math.min(270, 130 + W / 4)), left = 62, right = 14, top = 28, bottom = 40;
   const moving = lines.filter((l) => l.x), xs = moving.flatMap((l) => l.x), ys = lines.flatMap((l) => l.y);
   const x0 = Math.min(...xs), x1 = Math.max(...xs, x0 + 1), low = from ?? Math.min(...ys), high = Math.max(...ys);
   const y0 = low, y1 = high > low ? high + (high - low) * 0.06 : low + 1;
@@ -27,7 +27,7 @@ function drawLines({title, unit, lines, format, from}) {
   for (let v = Math.ceil(y0 / stepY) * stepY; v <= y1; v += stepY)
     picture.append(SVG('line', {class: 'grid-line', x1: left, x2: W - right, y1: y(v), y2: y(v)}), SVG('text', {x: left - 8, y: y(v) + 4, 'text-anchor': 'end'}, unit === 'bytes' ? axisBytes(v, stepY) : `${+v.toPrecision(3)}`));
   for (let v = Math.ceil(x0 / stepX) * stepX; v <= x1; v += stepX) picture.append(SVG('text', {x: x(v), y: H - bottom + 17, 'text-anchor': 'middle'}, groupDigits(v)));
-  picture.append(SVG('text', {class: 'unit', x: W - right, y: H - 4, 'text-anchor': 'end'}, 'update'), SVG('text', {class: 'unit', x: left, y: H - 4}, title));
+  picture.append(SVG('text', {class: 'unit', x: W - right, y: H - 4, 'text-anchor': 'end'}, 'update'), SVG('text', {class: 'unit', x: 2, y: 11}, title));
   for (const l of lines) {
     const points = l.x ? l.x.map((v, i) => `${x(v).toFixed(1)} ${y(l.y[i]).toFixed(1)}`) : [`${left} ${y(l.y[0]).toFixed(1)}`, `${W - right} ${y(l.y[0]).toFixed(1)}`];
     picture.append(SVG('path', {class: 'line', d: `M${points.join('L')}`, style: `stroke:var(${l.colour})`, 'stroke-dasharray': l.dash || 'none'}));
@@ -37,16 +37,17 @@ function drawLines({title, unit, lines, format, from}) {
   return make('section', {class: 'card curve', 'aria-label': title}, make('div', {class: 'bar'}, make('h2', {text: title})), legend, picture);
 }
 
+// What the cards of a run show: arguments of drawLines.
 function lossCards() {
   const cards = [], loss = curveOf('loss'), validation = curveOf('validation loss'), accuracy = curveOf('validation accuracy');
   const lines = [];
   if (loss) lines.push({name: 'training loss', colour: '--accent', x: loss.updates, y: loss.values});
   if (validation) lines.push({name: 'validation loss', colour: '--gradient', x: validation.updates, y: validation.values, dots: true});
-  if (lines.length) cards.push(drawLines({title: 'Loss', unit: 'number', lines, format: (v) => v.toPrecision(4)}));
-  if (accuracy) cards.push(drawLines({title: 'Accuracy of validation, %', unit: 'number', from: 0, format: (v) => `${v.toFixed(1)}%`,
-    lines: [{name: 'validation accuracy', colour: '--activation', x: accuracy.updates, y: accuracy.values.map((v) => 100 * v), dots: true}]}));
+  if (lines.length) cards.push({title: 'Loss', unit: 'number', lines, format: (v) => v.toPrecision(4)});
+  if (accuracy) cards.push({title: 'Accuracy of validation, %', unit: 'number', from: 0, format: (v) => `${v.toFixed(1)}%`,
+    lines: [{name: 'validation accuracy', colour: '--activation', x: accuracy.updates, y: accuracy.values.map((v) => 100 * v), dots: true}]});
   const scale = curveOf('loss scale');
-  if (scale && loss) cards.push(drawLines({title: 'Scale of the loss', unit: 'number', from: 0, format: (v) => v.toPrecision(4), lines: [{name: 'loss scale', colour: '--workspace', ...stairs(scale, loss.updates.at(-1))}]}));
+  if (scale && loss) cards.push({title: 'Scale of the loss', unit: 'number', from: 0, format: (v) => v.toPrecision(4), lines: [{name: 'loss scale', colour: '--workspace', ...stairs(scale, loss.updates.at(-1))}]});
   return cards;
 }
 
@@ -70,7 +71,7 @@ function measureCards() {
   return groups.map(([title, names, from]) => {
     const lines = names.map((name, i) => [name, curveOf(`validation ${name}`), colours[i]]).filter(([, curve]) => curve)
       .map(([name, curve, colour]) => ({name, colour, x: curve.updates, y: curve.values, dots: true}));
-    return lines.length ? drawLines({title, unit: 'number', lines, from, format: (v) => v.toPrecision(4)}) : null;
+    return lines.length ? {title, unit: 'number', lines, from, format: (v) => v.toPrecision(4)} : null;
   });
 }
 
@@ -80,7 +81,7 @@ function memoryCard() {
   const lines = [{name: 'measured', colour: '--activation', x: resident.updates, y: resident.values}];
   if (process) lines.push({name: 'planned, at its highest', colour: '--accent', dash: '6 3', x: null, y: [process.planned_bytes]});
   if (summary.budget_bytes) lines.push(budgetLine(curveOf('budget'), resident.updates.at(-1)));
-  return drawLines({title: 'Memory of the process', unit: 'bytes', lines, format: formatBytes, from: 0});
+  return {title: 'Memory of the process', unit: 'bytes', lines, format: formatBytes, from: 0};
 }
 
 // Every budget with its cost; the one that is chosen here is a line in the chart below, and its command is shown.
@@ -105,11 +106,21 @@ function budgetCard(select) {
   return {card, show};
 }
 
+// Full rows, and pictures drawn at the size that they are shown at, so that their letters are.
+function curveCards(curves, room) {
+  const most = Math.max(1, Math.min(3, Math.floor(room / 300))), columns = curves.length === 4 && most === 3 ? 2 : Math.min(most, curves.length);
+  const padding = 38, gap = 13, width = Math.round((room - gap * (columns - 1)) / columns) - padding;
+  return make('div', {class: 'curves', style: `--columns:${columns}`}, ...curves.map((curve) => drawLines(curve, Math.max(240, width))));
+}
+
 // Returns what shows another point of the frontier here.
 function buildDecisions(element, select) {
   const budgets = summary.frontier.length > 1 ? budgetCard(select) : null;
   const curves = summary.source === 'run' ? [...lossCards(), memoryCard(), ...measureCards()].filter(Boolean) : [];
-  if (curves.length) element.append(make('div', {class: 'curves'}, ...curves));
+  if (curves.length) {
+    element.hidden = false;
+    element.append(curveCards(curves, element.clientWidth));
+  }
   if (budgets) element.append(budgets.card);
   element.hidden = !element.childElementCount;
   return (point) => budgets?.show(point);

@@ -4,11 +4,11 @@ const ROW = 32;
 // `single`: only rows that stand for one tensor have it.
 const COLUMNS = [
   {key: 'name', title: 'Name', width: 'auto'},
-  {key: 'kind', single: true, title: 'Kind', width: '10.5rem', wide: true},
+  {key: 'kind', single: true, title: 'Kind', width: '9.5rem', wide: true},
   {key: 'layer', single: true, title: 'Layer', width: '13%', wide: true},
-  {key: 'operation', single: true, title: 'Operator', width: '11%', wide: true},
-  {key: 'shape', single: true, title: 'Shape', width: '13.5rem', wide: true},
-  {key: 'lives', title: 'Lives', width: '5.5rem', right: true, wide: true},
+  {key: 'operation', single: true, title: 'Operator', width: '10%', wide: true},
+  {key: 'shape', single: true, title: 'Shape', width: '12rem', wide: true},
+  {key: 'lives', title: 'Lives', width: '4.6rem', right: true, wide: true},
   {key: 'bytes', title: 'Bytes', width: '6.6rem', right: true},
   {key: 'share', title: 'Share', more: ' of peak', width: 'var(--share-width, 9.5rem)', right: true},
 ];
@@ -46,6 +46,7 @@ class Table {
     this.grid = make('div', {class: 'grid', onscroll: () => this.rows()},
       this.table = make('table', {role: 'grid', 'aria-label': 'Tensors and layers'}, make('thead', {}, this.head), this.body));
     element.append(make('div', {class: 'tablebar'}, this.search, this.groups, this.sum), this.grid);
+    new ResizeObserver(() => this.list && this.rows()).observe(this.grid);
   }
 
   sortBy(key) {
@@ -119,7 +120,24 @@ class Table {
     return false;
   }
 
+  // What the cells of each column have room for. Names differ at both ends: they are cut in the middle, by what is really seen.
+  measure() {
+    const context = this.context ||= document.createElement('canvas').getContext('2d'), cell = this.body.querySelector('tr[data-row] td') || this.grid;
+    const {fontStyle, fontWeight, fontSize, fontFamily} = getComputedStyle(cell); // `font` is empty where digits are all as wide
+    context.font = `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}`;
+    this.room = Object.fromEntries([...this.head.children].map((th) => [th.firstChild.dataset.sort, th.clientWidth - 26]));
+  }
+
+  cut(text, key) {
+    const room = this.room[key], width = (t) => this.context.measureText(t).width;
+    if (typeof text !== 'string' || room <= 0 || width(text) <= room) return text;
+    let most = Math.max(5, Math.floor(text.length * room / width(text)));
+    while (most > 5 && width(elide(text, most)) > room) most--;
+    return elide(text, most);
+  }
+
   rows() {
+    this.measure();
     const first = Math.max(0, Math.floor(this.grid.scrollTop / ROW) - 6), last = Math.min(this.list.length, first + Math.ceil(this.grid.clientHeight / ROW) + 14);
     const spacer = (n) => make('tr', {class: 'spacer', 'aria-hidden': 'true'}, make('td', {style: `height:${n * ROW}px`}));
     const rows = [spacer(first)], focused = this.body.contains(document.activeElement);
@@ -148,7 +166,7 @@ class Table {
       else if (c.key === 'bytes') Object.assign(td, {textContent: formatBytes(row.bytes), title: exactBytes(row.bytes)});
       else if (c.key === 'lives') td.textContent = groupDigits(row.lives);
       else if (c.key === 'share') td.append(make('span', {class: 'share'}, make('i', {'aria-hidden': 'true'}, make('b', {style: `width:${this.mostShare ? 100 * row.share / this.mostShare : 0}%`})), percent(row.share)));
-      else Object.assign(td, {textContent: elide(row[c.key], {name: 36, layer: 19, operation: 16}[c.key] || 40), title: row[c.key]});
+      else Object.assign(td, {textContent: this.cut(row[c.key], c.key), title: row[c.key]});
       return td;
     };
     const open = () => {
