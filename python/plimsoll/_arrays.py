@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 
+from ._errors import DtypeError, InvalidError
+
 _CPU_DEVICES = (1, 3)  # DLPack: the processor's memory, also where it is pinned for a GPU
 
 
@@ -23,9 +25,9 @@ def is_array(value) -> bool:
 
 def _of_torch(tensor, name, torch):
     if tensor.device.type != "cpu":
-        raise ValueError("%s is on %s: Plimsoll trains on the processor; %s.cpu() is there" % (name, tensor.device, name))
+        raise InvalidError("%s is on %s: Plimsoll trains on the processor; %s.cpu() is there" % (name, tensor.device, name))
     if tensor.layout != torch.strided:
-        raise TypeError("%s is %s: give a dense tensor" % (name, tensor.layout))
+        raise DtypeError("%s is %s: give a dense tensor" % (name, tensor.layout))
     tensor = tensor.detach()
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.float()
@@ -39,16 +41,18 @@ def to_numpy(value, name="the array"):
         array = value
     elif torch is not None and isinstance(value, torch.Tensor):
         array = _of_torch(value, name, torch)
+    elif type(value).__module__.split(".")[0] == "pandas":
+        array = np.ascontiguousarray(value)  # a table is kept by columns
     elif hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         device = value.__dlpack_device__()
         if int(device[0]) not in _CPU_DEVICES:
-            raise ValueError("%s is in the memory of another device (DLPack kind %d): Plimsoll trains on the processor"
+            raise InvalidError("%s is in the memory of another device (DLPack kind %d): Plimsoll trains on the processor"
                              % (name, int(device[0])))
         array = np.from_dlpack(value) if hasattr(np, "from_dlpack") else np.asarray(value)
     else:
         array = np.asarray(value)
     if array.dtype == object or array.dtype.kind in "OSUVMm":
-        raise TypeError("%s holds %s: numbers are needed" % (name, array.dtype))
+        raise DtypeError("%s holds %s: numbers are needed" % (name, array.dtype))
     return array
 
 
@@ -59,9 +63,9 @@ def for_field(value, field):
     wanted = np.dtype(dtype)
     if array.dtype != wanted:
         if wanted.kind in "iu" and array.dtype.kind == "f":
-            raise TypeError("'%s' is %s; the model needs %s" % (name, array.dtype, dtype))
+            raise DtypeError("'%s' is %s; the model needs %s" % (name, array.dtype, dtype))
         if array.dtype.kind == "c":
-            raise TypeError("'%s' is %s; the model needs %s" % (name, array.dtype, dtype))
+            raise DtypeError("'%s' is %s; the model needs %s" % (name, array.dtype, dtype))
         array = array.astype(wanted)
     return np.ascontiguousarray(_reshaped(array, tuple(shape)))
 

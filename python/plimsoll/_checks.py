@@ -6,7 +6,7 @@ import difflib
 
 from . import _native
 from ._arrays import is_array
-from ._errors import DtypeError
+from ._errors import DtypeError, InvalidError
 
 
 def whole(name, value, of):
@@ -15,7 +15,7 @@ def whole(name, value, of):
         raise TypeError("%s is an array: inputs and targets are one argument, fit((inputs, targets))" % name)
     number = isinstance(value, float) and value.is_integer() or hasattr(value, "__index__") and not isinstance(value, bool)
     if not number or value < 1:
-        raise ValueError("%s: %r is no number of %s" % (name, value, of))
+        raise InvalidError("%s: %r is no number of %s" % (name, value, of))
     return int(value)
 
 

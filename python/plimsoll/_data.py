@@ -10,6 +10,7 @@ import numpy as np
 from . import _native
 from ._arrays import is_array, to_numpy
 from ._checks import no_option
+from ._errors import InvalidError
 
 FIT_OPTIONS = ("data", "epochs", "validation", "batch", "shuffle", "steps", "callbacks", "verbose", "patience", "best", "checkpoint",
                "checkpoint_every", "resume")
@@ -45,14 +46,15 @@ def named(data, inputs, own_loss):
             target = list(data)[-1]
         return [(str(k), to_numpy(v, "'%s'" % k), k == target) for k, v in data.items()]
     if len(data) == 1 and not own_loss:
-        raise ValueError("one array was given: give (inputs, targets); a model with a loss of its own needs loss='model'")
-    if len(data) < len(inputs) + (0 if own_loss else 1):
-        raise ValueError("the model has %d inputs (%s)%s; %d arrays were given" % (
-            len(inputs), ", ".join(inputs), "" if own_loss else " and needs a target", len(data)))
+        raise InvalidError("one array was given: give (inputs, targets); a model with a loss of its own needs loss='model'")
+    if len(data) != len(inputs) + (0 if own_loss else 1):
+        raise InvalidError("the model takes %s%s; %d arrays were given%s" % (
+            ", ".join(inputs), "" if own_loss else " and needs a target", len(data),
+            "" if len(data) < len(inputs) + 1 or own_loss else ": weights of samples are not supported"))
     made = []
     for i, value in enumerate(data):
         last = i == len(data) - 1 and not own_loss
-        name = "target" if last else inputs[i] if i < len(inputs) else "array %d" % i
+        name = "target" if last else inputs[i]
         made.append((name, to_numpy(value, "'%s'" % name), last))
     return made
 
@@ -61,13 +63,13 @@ def check_arrays(arrays):
     """What the library would refuse later, with names."""
     for name, array, _ in arrays:
         if array.ndim == 0:
-            raise ValueError("'%s' is a single number: arrays have one row a sample" % name)
+            raise InvalidError("'%s' is a single number: arrays have one row a sample" % name)
         if array.shape[0] == 0:
-            raise ValueError("'%s' is empty: there are no samples" % name)
+            raise InvalidError("'%s' is empty: there are no samples" % name)
         if not array.flags.c_contiguous:
-            raise ValueError("'%s' is not contiguous: numpy.ascontiguousarray makes a copy that is" % name)
+            raise InvalidError("'%s' is not contiguous: numpy.ascontiguousarray makes a copy that is" % name)
         if array.shape[0] != arrays[0][1].shape[0]:
-            raise ValueError("'%s' has %d samples, '%s' has %d" % (name, array.shape[0], arrays[0][0],
+            raise InvalidError("'%s' has %d samples, '%s' has %d" % (name, array.shape[0], arrays[0][0],
                                                                   arrays[0][1].shape[0]))
 
 
@@ -186,10 +188,10 @@ def match(parts, fields):
         for name, _, _, is_target, _ in fields:
             keys = [k for k in ((name,) + LABELS if is_target else (name,)) if k in parts]
             if not keys:
-                raise ValueError("the batch has no '%s'; it has %s" % (name, ", ".join(parts) or "nothing"))
+                raise InvalidError("the batch has no '%s'; it has %s" % (name, ", ".join(parts) or "nothing"))
             made.append(parts[keys[0]])
         return made
     if len(parts) != len(fields):
-        raise ValueError("the model needs %d arrays a batch (%s); the data gives %d" % (
+        raise InvalidError("the model needs %d arrays a batch (%s); the data gives %d" % (
             len(fields), ", ".join(f[0] for f in fields), len(parts)))
     return parts

@@ -140,6 +140,7 @@ def explain(error: Union[BaseException, str, bytes, "os.PathLike[str]", None] = 
         if isinstance(error, MemoryError) and not str(error):
             text += "\nMemoryError\n"
         live = Live(error)
+        text = live.remote or text  # its lines are those that failed
         return _of_text(live.preface() + live.with_backend(text), live)
     if isinstance(error, (str, bytes, bytearray, memoryview)):
         return _of_text(error)

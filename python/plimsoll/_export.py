@@ -4,6 +4,7 @@ module, the batch axis open even where the example has one sample."""
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import logging
 import os
@@ -12,7 +13,7 @@ import re
 import sys
 import warnings
 
-from ._errors import ExportError
+from ._errors import ExportError, InvalidError
 
 
 def is_module(model) -> bool:
@@ -20,13 +21,23 @@ def is_module(model) -> bool:
     return torch is not None and hasattr(torch, "nn") and isinstance(model, torch.nn.Module)
 
 
+def unwrapped(module):
+    """(the module inside of torch.compile's and DataParallel's, what these put before its names)"""
+    prefix = ""
+    while True:
+        inner = {"OptimizedModule": "_orig_mod", "DataParallel": "module", "DistributedDataParallel": "module"}.get(type(module).__name__)
+        if inner is None or not is_module(module):
+            return module, prefix
+        module, prefix = getattr(module, inner), prefix + inner + "."
+
+
 def check_device(module):
     """Weights must be in the processor's memory, and be there at all."""
     for name, tensor in list(module.named_parameters()) + list(module.named_buffers()):
         if tensor.device.type == "meta":
-            raise ValueError("'%s' has no contents (it is on the meta device)" % name)
+            raise InvalidError("'%s' has no contents (it is on the meta device)" % name)
         if tensor.device.type != "cpu":
-            raise ValueError("the model is on %s ('%s'): Plimsoll trains on the processor; model.cpu() moves it there"
+            raise InvalidError("the model is on %s ('%s'): Plimsoll trains on the processor; model.cpu() moves it there"
                              % (tensor.device, name))
 
 
@@ -58,7 +69,7 @@ def _two(value, torch):
     if value.dim() == 0:
         return value
     if value.shape[0] == 0:
-        raise ValueError("the sample is empty")
+        raise InvalidError("the sample is empty")
     return torch.cat([value, value])[:2].contiguous() if value.shape[0] == 1 else value[:2].contiguous()
 
 
@@ -99,7 +110,6 @@ def _all_text(error):
 
 def _owner(module, place):
     """The submodule whose forward() has that line."""
-    import inspect
     for name, part in module.named_modules():
         try:
             lines, start = inspect.getsourcelines(type(part).forward)
@@ -305,6 +315,11 @@ def export(module, sample, folder, apart=False) -> str:
     import torch
     check_device(module)
     args, kwargs = as_example(sample, torch)
+    try:
+        inspect.signature(module.forward).bind(*args, **kwargs)
+    except TypeError as error:
+        raise InvalidError("%s.forward%s does not take these inputs: %s" % (
+            type(module).__name__, inspect.signature(module.forward), error)) from None
     path = os.path.join(folder, "model.onnx")
     if apart and hasattr(os, "fork") and not torch.cuda.is_initialized() and _forked(module, args, kwargs, path):
         return path

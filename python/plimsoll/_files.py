@@ -23,7 +23,8 @@ def export(model, path, sample=None):
     `sample`: inputs as it is called with. A file that exists is not written over.
     """
     from ._trainer import _is_keras
-    from ._export import check_device, is_module, as_example, _inline
+    from ._export import check_device, is_module, as_example, unwrapped, _inline
+    model = unwrapped(model)[0]
     path = os.fspath(path)
     if os.path.exists(path):
         raise FileExistsError("'%s' exists" % path)
@@ -74,8 +75,8 @@ def load(model, path):
     refused before anything is changed. Files that Keras's own exporter made are taken too.
     """
     from ._trainer import _is_keras
-    from ._export import is_module
-    state = read_tensors(path)
+    from ._export import is_module, unwrapped
+    model, state = unwrapped(model)[0], read_tensors(path)
     if _is_keras(model):
         return _load_keras(model, state, os.fspath(path))
     if not is_module(model):

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Union
 
 from . import _native
 from ._errors import InvalidError, UnsupportedError
-from ._export import export, is_module
+from ._export import export, is_module, unwrapped
 from ._text import size
 
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw", "adamw-fused", "adamw-8bit", "rmsprop", "adagrad")
@@ -303,6 +303,7 @@ def fit(model: Any, sample: Any = None, *, optimizer: Any = "adamw", precision: 
     name = _optimizer_name(optimizer)
     if gpu is not None:
         _native.gpu(gpu)
+    model = unwrapped(model)[0]
     if is_module(model) and not hasattr(model, "get_config"):
         if sample is None:
             raise ValueError("fit: a sample is needed, as the module is called with it")

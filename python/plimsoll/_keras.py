@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from . import _native
-from ._errors import UnsupportedError
+from ._errors import InvalidError, UnsupportedError
 from ._keras_masks import Masks
 from ._keras_sequences import Sequences
 from ._keras_value import Value
@@ -64,6 +64,17 @@ class Converted(Sequences, Masks):
         if self.last_activation in ("softmax", "sigmoid"):
             self.graph.output(self._activate(outputs[0], self.last_activation).last(), "probabilities")
 
+    def loss_output(self, loss, of_probabilities):
+        """What the loss is of: scores where it has the last activation in itself, else what the model gives."""
+        if of_probabilities and not self.last_activation:
+            raise InvalidError("loss: it takes probabilities, and the model's last layer is no softmax or sigmoid; where its outputs "
+                               "are scores, loss='%s' takes them" % loss)
+        inside = {"cross_entropy": "softmax", "bce_with_logits": "sigmoid"}.get(loss)
+        if self.last_activation and inside and inside != self.last_activation:
+            raise InvalidError("loss: %s of a model that ends with a %s is not supported; with a %s, or with no activation, it is"
+                               % (loss, self.last_activation, inside))
+        return "probabilities" if self.last_activation and not inside else "output"
+
     @staticmethod
     def results(names, made):
         """What Keras predicts, of all outputs of the graph: probabilities instead of scores, no masks."""
@@ -86,7 +97,7 @@ class Converted(Sequences, Masks):
         return made
 
     def _model(self, model, inputs, outermost=False):
-        final = model.layers[-1] if outermost and len(model.outputs) == 1 else None
+        final = model.outputs[0] if outermost and len(model.outputs) == 1 else None
         known = {}
         tensors = model.inputs if isinstance(model.inputs, (list, tuple)) else [model.inputs]
         for tensor, value in zip(tensors, inputs):
@@ -108,7 +119,7 @@ class Converted(Sequences, Masks):
             self.called = (_swapped(given, value_of), _swapped(keywords, value_of))
             called, values = self.called, [value_of(t) for t in arguments]
             self.called = called  # those of other layers were put there
-            results = self._layer(layer, values, layer is final)
+            results = self._layer(layer, values, tensor is final)
             outputs = node.output_tensors if hasattr(node, "output_tensors") else node.outputs
             outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
             for one, result in zip(outputs, results):
@@ -120,7 +131,7 @@ class Converted(Sequences, Masks):
 
     def _layer(self, layer, inputs, is_final):
         if hasattr(layer, "layers") and hasattr(layer, "outputs"):
-            return self._model(layer, inputs)
+            return self._model(layer, inputs, outermost=is_final)
         if type(layer).__name__ == "TimeDistributed" and type(layer.layer).__name__ in _EACH_STEP:
             layer = layer.layer  # it works on the last axis by itself
         convert = getattr(self, "_convert_" + type(layer).__name__, None)
@@ -141,8 +152,7 @@ class Converted(Sequences, Masks):
         name = getattr(getattr(layer, "activation", None), "__name__", "linear")
         if type(layer).__name__ == "Softmax":
             name = "softmax"
-        if is_final and name in ("softmax", "sigmoid") and type(layer).__name__ in ("Dense", "Activation", "Softmax",
-                                                                                   "Conv2D"):
+        if is_final and name in ("softmax", "sigmoid"):
             self.last_activation = name  # the loss takes scores; predictions have it
             return [made]
         if name != "linear" and type(layer).__name__ != "Softmax":
@@ -257,14 +267,18 @@ class Converted(Sequences, Masks):
         return self._conv(layer, value, "Conv", kernel, channels)
 
     def _convert_Conv2DTranspose(self, layer, value):
-        if layer.padding == "same" and any(s != k for s, k in zip(layer.strides, layer.kernel_size)):
-            raise UnsupportedError("Conv2DTranspose '%s' with padding='same' and a kernel other than its strides is not "
-                                   "supported" % layer.name)
+        """Keras' results have `strides` times the input, and with padding="valid" what the kernel reaches beyond that."""
+        if getattr(layer, "output_padding", None) is not None or getattr(layer, "groups", 1) != 1:
+            raise UnsupportedError("Conv2DTranspose '%s' with output_padding or groups is not supported" % layer.name)
         kernel = self._weight(layer, layer.kernel, "kernel", lambda a: a.transpose(3, 2, 0, 1),
                               lambda a: a.transpose(2, 3, 1, 0))
         self._last_only(layer)
+        reaches = [(k - 1) * d + 1 - s for k, d, s in zip(layer.kernel_size, layer.dilation_rate, layer.strides)]
+        cut = [max(reach, 0) if layer.padding == "same" else 0 for reach in reaches]
         inputs = [value.first(), kernel] + ([self._weight(layer, layer.bias, "bias")] if layer.use_bias else [])
-        made = self.graph.node("ConvTranspose", None, inputs, 1, strides=list(layer.strides))[0]
+        made = self.graph.node("ConvTranspose", None, inputs, 1, strides=list(layer.strides), dilations=list(layer.dilation_rate),
+                               pads=[c // 2 for c in cut] + [c - c // 2 for c in cut],
+                               output_padding=[max(-reach, 0) for reach in reaches])[0]
         return Value(self.graph, value.rank, first=made)
 
     def _convert_SeparableConv2D(self, layer, value):

@@ -49,6 +49,18 @@ def _frames(error):
     return found
 
 
+def remote_text(error):
+    """The traceback of another process that the exception brings along as text: of a pool, an executor, a worker of a loader."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        text = str(error) if isinstance(error, Exception) else ""
+        if "Traceback (most recent call last)" in text:
+            return text
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return ""
+
+
 # --- what a value holds ------------------------------------------------------------------------------------------------
 
 def _torch_held(name, value, torch):
@@ -329,7 +341,7 @@ class Live:
     def __init__(self, error):
         self.user, self.code, self.held, self.batch, self.line = None, "", [], None, 0
         self.stats, self.limits, self.resident, self.peak, self.made_by = {}, {}, 0, 0, ""
-        self._frames = []
+        self._frames, self.remote = [], remote_text(error)
         for part in (self._read_process, lambda: self._read_frames(error), self._read_allocators):
             try:
                 part()
@@ -374,7 +386,7 @@ class Live:
     def complete(self, explanation):
         """Gives the explanation what the text did not tell."""
         numbers = explanation.numbers
-        if self.user is not None:
+        if self.user is not None and not (self.remote and explanation.place.get("line")):
             explanation.place.update(file=self.user.co_filename, line=self.line, function=self.user.co_name)
             if self.code:
                 explanation.place["code"] = self.code
@@ -409,6 +421,9 @@ class Live:
     def facts(self):
         """Pairs of a word and a sentence."""
         made = []
+        if self.remote and self.user is not None:
+            made.append(("waits at", "%s line %d: the error is that of another process, which told no more" % (
+                os.path.basename(self.user.co_filename), self.line)))
         if self.made_by:
             made.append(("made by", self.made_by))
         if self.batch is not None:

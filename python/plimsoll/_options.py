@@ -54,15 +54,37 @@ def _of_torch_loss(loss, torch):
 
 
 def _of_keras_loss(loss):
-    name = loss if isinstance(loss, str) else getattr(loss, "name", type(loss).__name__)
-    name = name.lower()
+    settings = dict(loss.get_config(), **getattr(loss, "_fn_kwargs", {})) if hasattr(loss, "get_config") else {}
+    title = loss if isinstance(loss, str) else type(loss).__name__ if settings else loss.__name__
+    name = title.lower()
+    if settings.get("reduction", "sum_over_batch_size") not in ("sum_over_batch_size", "mean", "auto"):
+        raise InvalidError("loss: %s with reduction='%s': only the mean is supported" % (title, settings["reduction"]))
+    if settings.get("label_smoothing"):
+        raise InvalidError("loss: %s with label_smoothing is not supported" % title)
+    if name in ("categorical_crossentropy", "categoricalcrossentropy"):
+        raise InvalidError("loss: %s takes rows of probabilities, which is not supported: sparse_categorical_crossentropy takes "
+                           "the numbers of classes, labels.argmax(-1)" % title)
     if name in ("sparse_categorical_crossentropy", "sparsecategoricalcrossentropy"):
-        return {"loss": "cross_entropy"}
+        ignored = settings.get("ignore_class")
+        return dict({"loss": "cross_entropy"}, **({} if ignored is None else {"ignores": 1, "ignore_index": int(ignored)}))
     if name in ("binary_crossentropy", "binarycrossentropy"):
         return {"loss": "bce_with_logits"}
-    if name in _KERAS_LOSSES:
-        return {"loss": _KERAS_LOSSES[name]}
-    return {"loss": name}
+    if name == "huber" and settings:
+        return {"loss": "huber", "delta": float(settings.get("delta", 1.0))}
+    return {"loss": _KERAS_LOSSES.get(name, title if settings else name)}
+
+
+def takes_probabilities(loss):
+    """Whether a loss of Keras takes what a softmax or a sigmoid gives; ours have these in themselves."""
+    name = loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
+    return name.lower() in ("sparse_categorical_crossentropy", "sparsecategoricalcrossentropy", "binary_crossentropy",
+                            "binarycrossentropy") and not getattr(loss, "_fn_kwargs", {}).get("from_logits")
+
+
+def _is_theirs(loss):
+    """Whether a loss is of PyTorch or Keras itself: a program's own of the same name may compute anything."""
+    home = getattr(loss, "__module__", None) if hasattr(loss, "__name__") else type(loss).__module__
+    return (home or "").split(".")[0] in ("torch", "keras", "tf_keras", "tensorflow")
 
 
 def loss_options(loss):
@@ -74,14 +96,17 @@ def loss_options(loss):
     if torch is not None and callable(loss) and getattr(loss, "__module__", "").startswith("torch.nn.functional"):
         loss = {"cross_entropy": "cross_entropy", "mse_loss": "mse", "l1_loss": "l1", "huber_loss": "huber",
                 "binary_cross_entropy_with_logits": "bce_with_logits"}.get(loss.__name__, loss.__name__)
-    made = _of_keras_loss(loss) if isinstance(loss, str) or hasattr(loss, "name") else {"loss": str(
-        getattr(loss, "__name__", type(loss).__name__))}
+    if not isinstance(loss, str) and not (callable(loss) and _is_theirs(loss)):
+        raise InvalidError("loss: '%s' is none of PyTorch's or Keras' own; there are %s; a module that returns its loss itself "
+                           "has loss='model'" % (getattr(loss, "__name__", type(loss).__name__), ", ".join(LOSSES)))
+    made = _of_keras_loss(loss)
     if not _native.find_word("loss", made["loss"]):
         raise InvalidError("loss: '%s' is not known; there are %s" % (made["loss"], ", ".join(LOSSES)))
     return made
 
 
-_TORCH_OPTIMIZERS = {"SGD": "sgd", "Adam": "adam", "AdamW": "adamw", "RMSprop": "rmsprop", "Adagrad": "adagrad"}
+_TORCH_OPTIMIZERS = {"SGD": "sgd", "Adam": "adam", "AdamW": "adamw", "RMSprop": "rmsprop", "Adagrad": "adagrad",
+                     "Adafactor": "adafactor"}
 
 
 def _zero(value):
@@ -97,10 +122,13 @@ def _of_torch_optimizer(optimizer):
     for other in groups[1:]:
         if {k: v for k, v in other.items() if k != "params"} != group:
             raise InvalidError("optimizer: parameter groups with different settings are not supported")
-    for key in ("amsgrad", "maximize", "centered"):
+    for key in ("amsgrad", "maximize", "centered", "initial_accumulator_value"):
         if group.get(key):
-            raise InvalidError("optimizer: %s=True is not supported" % key)
-    made = {"optimizer": _TORCH_OPTIMIZERS[name], "rate": _zero(group["lr"]), "weight_decay": group.get("weight_decay", 0)}
+            raise InvalidError("optimizer: %s=%s is not supported" % (key, group[key]))
+    word = "adamw" if name == "Adam" and group.get("decoupled_weight_decay") else _TORCH_OPTIMIZERS[name]
+    made = {"optimizer": word, "rate": _zero(group["lr"]), "weight_decay": group.get("weight_decay", 0)}
+    if word == "adafactor":
+        made.update(beta2=float(group["beta2_decay"]), epsilon=float(group.pop("eps")[1]), threshold=float(group["d"]))
     for ours, theirs in (("momentum", "momentum"), ("dampening", "dampening"), ("epsilon", "eps"), ("rate_decay", "lr_decay")):
         if theirs in group:
             made[ours] = float(group[theirs])
@@ -113,19 +141,37 @@ def _of_torch_optimizer(optimizer):
     return made
 
 
+_KERAS_UNKNOWN = ("amsgrad", "centered", "clipnorm", "use_ema", "loss_scale_factor", "gradient_accumulation_steps",
+                  "initial_accumulator_value")
+
+
 def _of_keras_optimizer(optimizer):
     config = optimizer.get_config()
     name = type(optimizer).__name__.lower()
-    if name not in OPTIMIZERS or config.get("amsgrad") or config.get("centered"):
-        raise InvalidError("optimizer: keras.optimizers.%s is not supported as it is set" % type(optimizer).__name__)
+    if name not in OPTIMIZERS:
+        raise InvalidError("optimizer: keras.optimizers.%s is not known; there are %s" % (type(optimizer).__name__,
+                                                                                         ", ".join(OPTIMIZERS)))
+    for key in _KERAS_UNKNOWN:
+        if config.get(key):
+            raise InvalidError("optimizer: %s=%s is not supported" % (key, config[key]))
+    if config.get("weight_decay"):
+        if name == "adam":
+            name = "adamw"  # Keras shrinks the weights in every optimizer
+        elif name in ("rmsprop", "adagrad") or name == "sgd" and config.get("momentum"):
+            raise InvalidError("optimizer: weight_decay in keras.optimizers.%s is not supported: it is apart from the gradients there"
+                               % type(optimizer).__name__)
     if isinstance(config.get("learning_rate"), dict):
         raise InvalidError("optimizer: schedules of Keras are not supported: give schedule='cosine' and the like")
     made = {"optimizer": name, "rate": _zero(config["learning_rate"])}
     for ours, theirs in (("momentum", "momentum"), ("beta1", "beta_1"), ("beta2", "beta_2"), ("epsilon", "epsilon"),
                          ("alpha", "rho"), ("weight_decay", "weight_decay"), ("clip_norm", "global_clipnorm"),
-                         ("clip_value", "clipvalue")):
+                         ("clip_value", "clipvalue"), ("threshold", "clip_threshold")):
         if config.get(theirs) is not None:
             made[ours] = float(config[theirs])
+    if name == "adafactor":
+        if not config.get("relative_step", True):
+            raise InvalidError("optimizer: relative_step=False is not supported")
+        made.update(beta2=float(config["beta_2_decay"]), epsilon=float(config["epsilon_2"]))
     if config.get("nesterov"):
         made["nesterov"] = 1
     return made

@@ -21,6 +21,11 @@ class History:
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
+    def to_frame(self):
+        """A row an epoch, as a pandas.DataFrame."""
+        import pandas
+        return pandas.DataFrame(self.history, index=pandas.Index(self.epoch, name="epoch"))
+
     def __repr__(self):
         last = ", ".join("%s %.4g" % (name, values[-1]) for name, values in self.history.items() if values)
         return "<plimsoll.History: %d epochs%s>" % (len(self.epoch), "; " + last if last else "")
@@ -32,6 +37,11 @@ def _in_notebook():
     return shell is not None and shell.__class__.__name__ == "ZMQInteractiveShell"
 
 
+def _tqdm():
+    """Where the program uses it, its bars and ours must know of each other."""
+    return getattr(sys.modules.get("tqdm.auto") or sys.modules.get("tqdm"), "tqdm", None)
+
+
 class Progress:
     """One line that is written again, on a terminal and in a notebook; elsewhere a line an epoch. 0: nothing."""
 
@@ -40,9 +50,12 @@ class Progress:
         if verbose is None or verbose == "auto":
             verbose = 1 if _in_notebook() or getattr(self.stream, "isatty", lambda: False)() else 2
         self.verbose, self.epochs, self.next, self.length = int(verbose), epochs, 0.0, 0
-        self.started = time.monotonic()
+        self.started, self.tqdm, self.bar = time.monotonic(), _tqdm(), None
 
     def _write(self, text, end):
+        if self.tqdm is not None:
+            self.tqdm.write(text, file=self.stream)
+            return
         padded = text + " " * max(0, self.length - len(text))
         self.length = 0 if end else len(text)
         self.stream.write(("\r" if self.verbose == 1 else "") + padded + ("\n" if end else ""))
@@ -51,9 +64,15 @@ class Progress:
     def begin_epoch(self):
         self.started = time.monotonic()
 
+    def head(self, epoch):
+        return "epoch %d/%s" % (epoch + 1, self.epochs or "?")
+
+    @staticmethod
+    def numbers(logs):
+        return "  ".join("%s %.4f" % (name, value) for name, value in logs.items() if isinstance(value, float))
+
     def line(self, epoch, share, logs):
-        numbers = "  ".join("%s %.4f" % (name, value) for name, value in logs.items() if isinstance(value, float))
-        head = "epoch %d/%s" % (epoch + 1, self.epochs or "?")
+        head, numbers = self.head(epoch), self.numbers(logs)
         if share is None:
             return "%s  %s" % (head, numbers)
         cells = int(round(24 * min(1.0, share)))
@@ -63,14 +82,28 @@ class Progress:
         now = time.monotonic()
         if self.verbose == 1 and now >= self.next:
             self.next = now + 0.1
-            self._write(self.line(epoch, share, logs), False)
+            if self.tqdm is None:
+                self._write(self.line(epoch, share, logs), False)
+                return
+            if self.bar is None:
+                self.bar = self.tqdm(total=100, leave=False, file=self.stream, bar_format="{desc} {bar} {percentage:3.0f} %{postfix}")
+            self.bar.n = 100 * min(1.0, share or 0.0)
+            self.bar.set_description_str(self.head(epoch), refresh=False)
+            self.bar.set_postfix_str(self.numbers(logs))
 
     def end_epoch(self, epoch, logs):
         if self.verbose:
-            text = self.line(epoch, 1.0 if self.verbose == 1 else None, logs)
+            self.clear()
+            text = self.line(epoch, 1.0 if self.verbose == 1 and self.tqdm is None else None, logs)
             self._write("%s  %.1f s" % (text, time.monotonic() - self.started), True)
 
     def clear(self):
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None
+
+    def end(self):
+        self.clear()
         if self.verbose == 1 and self.length:
             self._write("", True)
 
@@ -170,7 +203,7 @@ class Run:
         return self.trainer.stop_training
 
     def end(self):
-        self.progress.clear()
+        self.progress.end()
         last = {name: values[-1] for name, values in self.history.history.items()}
         self.callbacks.call("on_train_end", last)
 

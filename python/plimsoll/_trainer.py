@@ -14,11 +14,12 @@ import numpy as np
 
 from . import _native
 from ._arrays import for_field, to_numpy
+from ._checkpoint import Checkpoint
 from ._checks import as_data, check_options, check_types, no_option, whole
 from ._data import ARRAY_OPTIONS, FIT_OPTIONS, Batches, Native, flatten, is_arrays, is_path, match, named
-from ._errors import BudgetError, ExportError, InvalidError, ShapeError
-from ._export import export, is_module, merged_state
-from ._options import budget_bytes, loss_options, optimizer_options
+from ._errors import BudgetError, DtypeError, ExportError, InvalidError, ShapeError
+from ._export import export, is_module, merged_state, unwrapped
+from ._options import budget_bytes, loss_options, optimizer_options, takes_probabilities
 from ._plan import Plan
 from ._process import resident_by_owner, threads as all_threads
 from ._run import Best, History, Run
@@ -77,6 +78,7 @@ class Trainer:
         self._options: Dict[str, Any] = {"seed": seed, "threads": all_threads(threads)}
         self._options.update(loss_options(loss))
         self._options.update(optimizer_options(optimizer, learning_rate))
+        self._updated = {id(p) for group in getattr(optimizer, "param_groups", ()) for p in group["params"]}
         self._zoo = {k: options.pop(k) for k in _ZOO_SIZES if k in options}
         check_options(options, _OPTIONS + _ZOO_SIZES)
         self._options.update(options)
@@ -91,12 +93,12 @@ class Trainer:
         self._baked: Any = None  # (samples that a file is for and nothing else, why)
         self._declared: Dict[str, Any] = {}
         self.resident_before: Dict[str, int] = {}
-        self.model = model
-        self._open_model(model)
+        self.model, self._prefix = unwrapped(model)
+        self._open_model(self.model, loss)
 
     # --- the model ------------------------------------------------------------------------------------------------------
 
-    def _open_model(self, model):
+    def _open_model(self, model, loss):
         self.title = type(model).__name__
         if is_path(model):
             self.title = os.path.basename(os.fspath(model))
@@ -113,6 +115,8 @@ class Trainer:
         elif is_module(model) and not _is_keras(model):
             from ._export import check_device
             check_device(model)
+            if self._updated and not self._updated & {id(p) for p in model.parameters()}:
+                raise InvalidError("optimizer: it has none of the parameters of %s" % self.title)
         elif _is_keras(model):
             from ._keras import Converted
             self._keras = Converted(model)
@@ -120,9 +124,12 @@ class Trainer:
             if self._keras.left_out:
                 warnings.warn("%s: not a part of this training: %s; weight_decay is" % (
                     self.title, ", ".join(self._keras.left_out)), stacklevel=_outside())
+            if len(model.outputs) > 1:
+                warnings.warn("%s: the loss is that of the first of its %d outputs" % (self.title, len(model.outputs)),
+                              stacklevel=_outside())
             if self._keras.frozen:
                 self._options["freeze"] = list(self._options.get("freeze", ())) + _globs(self._keras.frozen)
-            self._options.setdefault("loss_output", "output")
+            self._options.setdefault("loss_output", self._keras.loss_output(self._options["loss"], takes_probabilities(loss)))
             if self._keras.counts:
                 self._options.setdefault("loss_counts", self._keras.counts)
         else:
@@ -153,15 +160,19 @@ class Trainer:
         if self._graph is None:
             sample = self._sample if self._sample is not None else sample
             if sample is None:
-                raise ValueError("a sample is needed to export %s: Trainer(..., sample=inputs)" % self.title)
+                raise InvalidError("a sample is needed to export %s: Trainer(..., sample=inputs)" % self.title)
             path = export(self.model, sample, self._temporary(), apart=bool(self.budget))
             self._graph = _native.Graph.load(path)
             self._take_file(self._graph)
             wanted = "loss" if self._own_loss() else "logits"
+            if all(dtype.startswith("int") for _, dtype, _ in self._graph.outputs() + self._graph.inputs()):
+                raise DtypeError("the inputs are %s, and so are the outputs of %s: it needs float32, inputs.float()" % (
+                    self._graph.inputs()[0][1], self.title))
             if wanted in [name for name, _, _ in self._graph.outputs()]:
                 self._options.setdefault("loss_output", wanted)
             trained = set(self._graph.trained())
-            frozen = [name for name, p in self.model.named_parameters() if not p.requires_grad and name in trained]
+            frozen = [name for name, p in self.model.named_parameters() if name in trained and (
+                not p.requires_grad or self._updated and id(p) not in self._updated)]
             if frozen:
                 self._options["freeze"] = list(self._options.get("freeze", ())) + _globs(frozen)
         return self._graph
@@ -331,7 +342,7 @@ class Trainer:
         arrays = data if isinstance(data, tuple) else (data,)
         arrays = arrays if self._own_loss() else arrays[:-1]
         if not arrays:
-            raise ValueError("one array was given: give (inputs, targets)")
+            raise InvalidError("one array was given: give (inputs, targets)")
         return tuple(to_numpy(a, "the sample")[:2] for a in arrays)
 
     def _sample_of_batch(self, parts):
@@ -360,11 +371,11 @@ class Trainer:
         if steps is not None:
             steps = whole("steps", steps, "updates")
         if (patience or best) and validation is None:
-            raise ValueError("patience and best need validation data")
+            raise InvalidError("patience and best need validation data")
         if best:
             _native.can_save(best)
         if resume and not checkpoint:
-            raise ValueError("resume needs a checkpoint")
+            raise InvalidError("resume needs a checkpoint")
         run_options = {"epochs": epochs, "steps": steps, "patience": patience, "best": best,
                        "checkpoint": os.fspath(checkpoint) if checkpoint else None, "checkpoint_every": checkpoint_every,
                        "resume": resume}
@@ -387,7 +398,7 @@ class Trainer:
     def _split(self, data, share, options):
         """The last part of arrays, or what the library keeps apart of files."""
         if not 0 < share < 1:
-            raise ValueError("validation: a share is between 0 and 1, not %g" % share)
+            raise InvalidError("validation: a share is between 0 and 1, not %g" % share)
         if is_path(data):
             return data, os.fspath(data), dict(options, validation=share)
         if not is_arrays(data):
@@ -472,7 +483,7 @@ class Trainer:
         try:
             first = next(iterator)
         except StopIteration:
-            raise ValueError("the data is empty: there is no batch") from None
+            raise InvalidError("the data is empty: there is no batch") from None
         return first, iterator
 
     def _fit_batches(self, source, validation, options, callbacks, verbose, data_options):
@@ -480,7 +491,7 @@ class Trainer:
         parts = flatten(first)
         values = list(parts.values()) if isinstance(parts, dict) else parts
         if any(np.ndim(to_numpy(value, "the first batch")) == 0 for value in values):
-            raise ValueError("the data gives single samples, not batches: tf.data.Dataset.batch(%d), or a list of batches"
+            raise InvalidError("the data gives single samples, not batches: tf.data.Dataset.batch(%d), or a list of batches"
                              % source.batch)
         self._need_graph(self._sample_of_batch(parts))
         self._take_sizes(parts)
@@ -493,7 +504,7 @@ class Trainer:
         trainer = self._make(size_of, declared)
         fields = trainer.fields()
         run = Run(self, options["epochs"], verbose, callbacks)
-        watch, state = Best(self, options), _Checkpoint(self, options)
+        watch, state = Best(self, options), Checkpoint(self, options)
         start = state.read() if options["resume"] else 0
         run.begin()
         stop, done = False, trainer.updates()
@@ -517,7 +528,7 @@ class Trainer:
                         break
                 if not run.open:
                     if source.again and not stop:
-                        raise ValueError("epoch %d: the data gave no batch" % (epoch + 1))
+                        raise InvalidError("epoch %d: the data gave no batch" % (epoch + 1))
                     if not source.again:
                         warnings.warn("the generator was used up after %d of %d epochs: give the function that makes it"
                                       % (epoch, options["epochs"]), stacklevel=_outside())
@@ -549,7 +560,7 @@ class Trainer:
         arrays = [for_field(part, field) for part, field in zip(match(flatten(batch), fields), fields)]
         counts = {len(a) for a in arrays}
         if len(counts) != 1:
-            raise ValueError("arrays of one batch have %s samples" % " and ".join(map(str, sorted(counts))))
+            raise InvalidError("arrays of one batch have %s samples" % " and ".join(map(str, sorted(counts))))
         return arrays
 
     # --- evaluation and prediction -----------------------------------------------------------------------------------------
@@ -574,7 +585,7 @@ class Trainer:
             sums["samples"] += one["samples"]
             sums["classifies"] = one["classifies"]
         if not sums["count"]:
-            raise ValueError("the data is empty: there is nothing to evaluate")
+            raise InvalidError("the data is empty: there is nothing to evaluate")
         return dict(sums, loss=sums["loss"] / sums["count"], accuracy=sums["accuracy"] / sums["count"])
 
     def evaluate(self, data: Any, *, batch: Optional[int] = None, **data_options: Any) -> Dict[str, float]:
@@ -583,7 +594,7 @@ class Trainer:
         if is_path(data):
             data_options.setdefault("split", "test")
         if not (is_path(data) or is_arrays(data)) and self._graph is None:
-            raise ValueError("the module was not exported yet: fit() first, or give arrays")
+            raise InvalidError("the module was not exported yet: fit() first, or give arrays")
         source = self._open(data, batch, False, dict(data_options, epochs=1) if is_path(data) or is_arrays(data) else {})
         self._make(self.batch_made if self._native is not None else batch, {"evaluates": batch})
         result = self._evaluate_source(source)
@@ -621,11 +632,11 @@ class Trainer:
         arrays = data if isinstance(data, tuple) else tuple(data.values()) if isinstance(data, dict) else (data,)
         arrays = [to_numpy(a, "the input") for a in arrays]
         if not arrays or arrays[0].ndim == 0 or arrays[0].shape[0] == 0:
-            raise ValueError("there are no samples to predict")
+            raise InvalidError("there are no samples to predict")
         session, most = self._predictor(min(batch or self.batch, len(arrays[0])), tuple(a[:2] for a in arrays))
         inputs, outputs = session.signature()
         if len(arrays) != len(inputs):
-            raise ValueError("the model has %d inputs (%s); %d arrays were given" % (
+            raise InvalidError("the model has %d inputs (%s); %d arrays were given" % (
                 len(inputs), ", ".join(i[0] for i in inputs), len(arrays)))
         made = [[] for _ in outputs]
         for start in range(0, len(arrays[0]), most):
@@ -633,7 +644,7 @@ class Trainer:
             for (name, dtype, dims), array in zip(inputs, arrays):
                 rows = for_field(array[start:start + count], (name, dtype, dims[1:], False, 0))
                 if rows.shape[1:] != tuple(dims[1:]):
-                    raise ValueError("'%s' has the shape %s; samples of %s are needed" % (name, array.shape, dims[1:]))
+                    raise InvalidError("'%s' has the shape %s; samples of %s are needed" % (name, array.shape, dims[1:]))
                 if count < most:
                     rows = np.concatenate([rows, np.zeros((most - count,) + rows.shape[1:], rows.dtype)])
                 feed[name] = rows
@@ -668,6 +679,10 @@ class Trainer:
 
     def state_dict(self) -> Dict[str, Any]:
         """Parameters and statistics by name: of a module as its own state_dict(), for load_state_dict(); else arrays."""
+        state = self._own_state()
+        return state if not self._prefix else {self._prefix + name: value for name, value in state.items()}
+
+    def _own_state(self):
         self._need_native()
         state = {name: array for (name, role), array in self._read_all().items() if role != "optimizer"}
         return merged_state(self.model, state) if is_module(self.model) and not self._keras else state
@@ -676,6 +691,7 @@ class Trainer:
         """Replaces parameters and statistics by those of the same names; what is missing or too much is a KeyError."""
         self._need_native()
         known = {name for name, role, _, _ in self._native.tensors() if role != "optimizer"}
+        state = {name[len(self._prefix):] if name.startswith(self._prefix) else name: value for name, value in state.items()}
         missing = known - set(state)
         if missing:
             raise KeyError("the state has no %s" % ", ".join(sorted(missing)[:5]))
@@ -692,7 +708,7 @@ class Trainer:
         self._need_native()
         names = [(name, role) for name, role, _, _ in self._native.tensors() if role != "optimizer"]
         if len(names) != len(weights):
-            raise ValueError("%d arrays were given; there are %d" % (len(weights), len(names)))
+            raise InvalidError("%d arrays were given; there are %d" % (len(weights), len(names)))
         self._write_all({name: to_numpy(array, name[0]) for name, array in zip(names, weights)})
         self._session = None
 
@@ -706,7 +722,7 @@ class Trainer:
             import torch
             own = self.model.state_dict(keep_vars=True)
             with torch.no_grad():
-                for name, value in self.state_dict().items():
+                for name, value in self._own_state().items():
                     if own[name].data_ptr() != value.data_ptr():
                         own[name].copy_(value)
 
@@ -756,45 +772,3 @@ class Trainer:
 
     def __repr__(self):
         return "<plimsoll.Trainer: %s, %s>" % (self.title, "budget %s" % size(self.budget) if self.budget else "no budget")
-
-
-class _Checkpoint:
-    """The whole state of a run over batches of Python, in one .npz file that appears whole or not at all."""
-
-    def __init__(self, trainer, options):
-        self.trainer, self.path = trainer, options["checkpoint"]
-
-    def write(self, epoch):
-        if not self.path:
-            return
-        state = {"%s/%s" % (role, name): array for (name, role), array in self.trainer._read_all().items()}
-        temporary = "%s.%d" % (self.path, os.getpid())
-        try:
-            with open(temporary, "wb") as file:
-                updates, *scaling = self.trainer._native.progress()
-                np.savez(file, **{"plimsoll.progress": np.array([updates, epoch], np.int64),
-                                  "plimsoll.scaling": np.array(scaling, np.float64)}, **state)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.remove(temporary)
-            raise
-
-    def read(self):
-        """The epoch to go on with; from the beginning where there is no file yet."""
-        if not os.path.exists(self.path):
-            return 0
-        with np.load(self.path) as file:
-            if "plimsoll.progress" not in file.files:
-                raise InvalidError("'%s' is no checkpoint of a run over batches" % self.path)
-            state = {tuple(reversed(key.split("/", 1))): file[key] for key in file.files if not key.startswith("plimsoll.")}
-            wanted = {(name, role) for name, role, _, _ in self.trainer._native.tensors()}
-            if set(state) != wanted:
-                raise InvalidError("'%s' is a checkpoint of another model or optimizer" % self.path)
-            self.trainer._write_all(state)
-            updates, epoch = (int(n) for n in file["plimsoll.progress"])
-            scaling = file["plimsoll.scaling"].tolist() if "plimsoll.scaling" in file.files else [0, 0, 0, 0.0]
-        self.trainer._native.progress(updates, *map(int, scaling[:3]), scaling[3])
-        return epoch

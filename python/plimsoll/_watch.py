@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 
@@ -27,7 +28,6 @@ def _width():
 
 def _can_show(stream):
     """(colours, blocks): what the command asks of its terminal too."""
-    import os
     terminal = getattr(stream, "isatty", lambda: False)() and os.environ.get("TERM", "dumb") != "dumb"
     return terminal and not os.environ.get("NO_COLOR"), "utf" in (getattr(stream, "encoding", None) or "").lower()
 
@@ -54,6 +54,30 @@ def _excepthook(kind, error, trace):
 def _threadhook(args):
     _previous.get("threading", threading.__excepthook__)(args)
     _show(args.exc_value)
+
+
+def _watch_child():
+    """In a child of multiprocessing: what ends it is printed by its own bootstrap, not by sys.excepthook."""
+    if sys.excepthook is not _excepthook or "multiprocessing.process" not in sys.modules:
+        return
+    import traceback
+    plain = traceback.print_exc
+    if getattr(plain, "_plimsoll", False):
+        return
+
+    def print_exc(*args, **kwargs):
+        plain(*args, **kwargs)
+        if sys._getframe(1).f_code.co_name == "_bootstrap":
+            _show(sys.exc_info()[1])
+
+    print_exc._plimsoll = True
+    traceback.print_exc = print_exc
+
+
+def _is_child():
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and (process.parent_process() is not None or
+                                    getattr(process.current_process(), "_inheriting", False))  # begins, by 'spawn'
 
 
 def _shell():
@@ -97,6 +121,11 @@ def watch() -> None:
     if threading.excepthook is not _threadhook:
         _previous["threading"] = threading.excepthook
         threading.excepthook = _threadhook
+    if _is_child():
+        _watch_child()
+    elif "forks" not in _previous and hasattr(os, "register_at_fork"):
+        _previous["forks"] = True  # for good: it asks whether somebody watches
+        os.register_at_fork(after_in_child=_watch_child)
     shell = _shell()
     if shell is not None:
         _watch_shell(shell)

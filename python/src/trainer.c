@@ -28,6 +28,7 @@ static const plim__py_field option_fields[] = {
     {"beta2", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, optimizer.beta2), 0},
     {"alpha", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, optimizer.alpha), 0},
     {"epsilon", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, optimizer.epsilon), 0},
+    {"threshold", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, optimizer.threshold), 0},
     {"rate_decay", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, optimizer.rate_decay), 0},
     {"weight_decay", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, optimizer.weight_decay), 0},
     {"clip_norm", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, optimizer.clip_norm), 0},

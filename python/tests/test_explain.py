@@ -146,6 +146,36 @@ def test_memory_errors_of_threads_and_of_python_itself_are_explained(tmp_path):
     assert "MemoryError" in done.stderr and "Plimsoll" in done.stderr and "resident" in done.stderr
 
 
+PROCESSES = """
+    import concurrent.futures, multiprocessing, sys
+    import plimsoll.hook
+    def work(_):
+        raise MemoryError("Unable to allocate 8.00 GiB for an array with shape (32768, 32768) and data type float64")
+    if __name__ == "__main__":
+        context = multiprocessing.get_context("%s")
+        if "%s" == "process":
+            process = context.Process(target=work, args=(0,))
+            process.start()
+            process.join()
+        elif "%s" == "pool":
+            with context.Pool(1) as pool:
+                pool.map(work, [0])
+        else:
+            with concurrent.futures.ProcessPoolExecutor(1, context) as executor:
+                executor.submit(work, 0).result()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("kind", ["process", "pool", "executor"])
+def test_errors_of_other_processes_name_the_line_there(method, kind, tmp_path):
+    done = run(PROCESSES % (method, kind, kind), tmp_path=tmp_path)
+    assert done.stderr.count("-- Plimsoll") == 1, done.stderr
+    answer = done.stderr[done.stderr.index("-- Plimsoll"):]
+    assert "program.py line 5" in answer and "32768 x 32768 float64" in answer
+    assert ("another process" in answer) == (kind != "process")
+
+
 def test_a_cause_behind_another_exception_is_found(tmp_path):
     done = run("""
         import plimsoll.hook

@@ -224,6 +224,100 @@ def test_masked_steps_are_left_out_of_the_loss_as_in_keras(keras, loss, width, a
         np.testing.assert_allclose(one, two, atol=1e-3 * np.abs(two - start).max() + 1e-6, err_msg=variable.path)
 
 
+def train_both(keras, model, loss, optimizer, x, y):
+    """Two epochs by both from the same weights; the largest difference in units of how far Keras went."""
+    import numpy as np
+    import plimsoll
+    model.compile(optimizer(), loss)
+    before = model.get_weights()
+    plimsoll.Trainer(model, loss=loss, optimizer=optimizer(), batch=8).fit((x, y), epochs=2, shuffle=False, verbose=0)
+    trained = model.get_weights()
+    model.set_weights(before)
+    model.fit(x, y, epochs=2, shuffle=False, batch_size=8, verbose=0)
+    return max(np.abs(one - two).max() / np.abs(two - start).max()
+               for one, two, start in zip(trained, model.get_weights(), before))
+
+
+def perceptron(keras, activation, width=1):
+    layers = keras.layers
+    keras.utils.set_random_seed(0)
+    return keras.Sequential([keras.Input((6,)), layers.Dense(8, activation="tanh"), layers.Dense(width, activation=activation)])
+
+
+def rows_and_targets():
+    import numpy as np
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 4, 32)
+    return generator.normal(size=(32, 6)).astype("f4"), labels, (labels[:, None] > 1).astype("f4")
+
+
+@pytest.mark.parametrize("activation,loss", [
+    ("sigmoid", lambda k: "mse"), ("sigmoid", lambda k: k.losses.MeanAbsoluteError()), ("sigmoid", lambda k: "binary_crossentropy"),
+    (None, lambda k: k.losses.BinaryCrossentropy(from_logits=True)), (None, lambda k: k.losses.Huber(delta=0.3)),
+    ("softmax", lambda k: k.losses.SparseCategoricalCrossentropy(ignore_class=1)),
+    (None, lambda k: k.losses.SparseCategoricalCrossentropy(from_logits=True))])
+def test_a_loss_is_of_what_keras_applies_it_to(keras, activation, loss):
+    x, labels, numbers = rows_and_targets()
+    loss = loss(keras)
+    by_class = "Sparse" in type(loss).__name__
+    model = perceptron(keras, activation, 4 if by_class else 1)
+    assert train_both(keras, model, loss, lambda: keras.optimizers.SGD(0.3), x, labels if by_class else numbers) < 1e-4
+
+
+@pytest.mark.parametrize("name,options,limit", [
+    ("SGD", {"momentum": 0.9, "nesterov": True}, 1e-4), ("SGD", {"weight_decay": 0.1}, 1e-4), ("Adam", {"weight_decay": 0.1}, 1e-3),
+    ("AdamW", {"weight_decay": 0.1}, 1e-3), ("Lion", {"weight_decay": 0.1}, 1e-4), ("Adafactor", {"clip_threshold": 0.7}, 1e-3),
+    ("Adagrad", {"initial_accumulator_value": 0.0}, 1e-2), ("SGD", {"global_clipnorm": 0.1}, 1e-4)])
+def test_optimizers_of_keras_are_followed(keras, name, options, limit):
+    """Adam's and Adagrad's epsilon stands elsewhere in Keras: hence their limits."""
+    x, _, numbers = rows_and_targets()
+    assert train_both(keras, perceptron(keras, None), "mse",
+                      lambda: getattr(keras.optimizers, name)(0.01, **options), x, numbers) < limit
+
+
+def test_what_is_not_followed_of_keras_is_refused(keras):
+    import plimsoll
+    k, model = keras, perceptron(keras, "softmax", 4)
+    for loss, words in ((k.losses.MeanSquaredError(reduction="sum"), "reduction"), ("categorical_crossentropy", "argmax"),
+                        (k.losses.BinaryCrossentropy(label_smoothing=0.1), "label_smoothing"), ("binary_crossentropy", "softmax")):
+        with pytest.raises(ValueError, match=words):
+            plimsoll.Trainer(model, loss=loss)
+    for loss in ("sparse_categorical_crossentropy", k.losses.BinaryCrossentropy()):
+        with pytest.raises(ValueError, match="probabilities"):
+            plimsoll.Trainer(perceptron(keras, None, 4), loss=loss)
+    for optimizer, words in ((k.optimizers.SGD(clipnorm=1.0), "clipnorm"), (k.optimizers.SGD(use_ema=True), "use_ema"),
+                             (k.optimizers.Adagrad(), "initial_accumulator_value"), (k.optimizers.Nadam(), "Nadam"),
+                             (k.optimizers.RMSprop(weight_decay=0.1), "weight_decay")):
+        with pytest.raises(ValueError, match=words):
+            plimsoll.Trainer(model, optimizer=optimizer)
+    x, labels, _ = rows_and_targets()
+    with pytest.raises(ValueError, match="weights of samples"):
+        plimsoll.Trainer(model).fit((x, labels, x), verbose=0)
+
+
+@pytest.mark.parametrize("kernel,strides,padding,dilation", [(3, 2, "same", 1), (4, 2, "same", 1), (3, 1, "same", 2), (2, 3, "same", 1),
+                                                             (2, 3, "valid", 1), (3, 2, "valid", 1)])
+def test_transposed_convolutions_are_those_of_keras(keras, kernel, strides, padding, dilation):
+    import numpy as np
+    layers = keras.layers
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((6, 6, 1)), layers.Conv2D(4, 3, padding="same", activation="relu"),
+                              layers.Conv2DTranspose(1, kernel, strides=strides, padding=padding, dilation_rate=dilation,
+                                                     activation="sigmoid")])
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(16, 6, 6, 1)).astype("f4"), generator.integers(0, 2, (16,) + model.output_shape[1:]).astype("f4")
+    assert train_both(keras, model, "binary_crossentropy", lambda: keras.optimizers.SGD(0.3), x, y) < 1e-4
+
+
+def test_a_head_inside_of_another_model_ends_it_too(keras):
+    x, labels, _ = rows_and_targets()
+    layers = keras.layers
+    keras.utils.set_random_seed(0)
+    head = keras.Sequential([keras.Input((8,)), layers.Dense(4, activation="softmax")])
+    model = keras.Sequential([keras.Input((6,)), layers.Dense(8, activation="tanh"), head])
+    assert train_both(keras, model, "sparse_categorical_crossentropy", lambda: keras.optimizers.SGD(0.3), x, labels) < 1e-4
+
+
 def test_callbacks_of_keras_itself_work(keras, tmp_path):
     import numpy as np
     import plimsoll

@@ -327,6 +327,81 @@ def test_an_optimizer_that_is_not_known_is_refused():
                                                             {"params": [module.bias]}], lr=0.1))
 
 
+def test_parameters_that_the_optimizer_does_not_have_are_frozen():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+    theirs, batches = copy.deepcopy(module), [(images(6), classes(3)) for _ in range(3)]
+    torch_steps(theirs, batches, nn.CrossEntropyLoss(), torch.optim.SGD(theirs[2].parameters(), 0.5))
+    plimsoll.Trainer(module, optimizer=torch.optim.SGD(module[2].parameters(), 0.5)).fit(batches, verbose=0)
+    for mine, right in zip(module.parameters(), theirs.parameters()):
+        torch.testing.assert_close(mine, right, atol=1e-6, rtol=1e-4)
+    with pytest.raises(ValueError, match="none of the parameters"):
+        plimsoll.Trainer(module, optimizer=torch.optim.SGD(theirs.parameters(), 0.5))
+
+
+@pytest.mark.parametrize("make", [lambda p: torch.optim.Adam(p, 1e-2, weight_decay=0.1, decoupled_weight_decay=True),
+                                  lambda p: torch.optim.Adafactor(p, 1e-2, d=0.7), lambda p: torch.optim.Adagrad(p, 1e-2)])
+def test_settings_of_optimizers_are_followed(make):
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+    theirs, batches = copy.deepcopy(module), [(images(6), classes(3)) for _ in range(3)]
+    torch_steps(theirs, batches, nn.CrossEntropyLoss(), make(theirs.parameters()))
+    plimsoll.Trainer(module, optimizer=make(module.parameters())).fit(batches, verbose=0)
+    for mine, right in zip(module.parameters(), theirs.parameters()):
+        torch.testing.assert_close(mine, right, atol=1e-5, rtol=1e-4)
+    with pytest.raises(ValueError, match="initial_accumulator_value"):
+        plimsoll.Trainer(module, optimizer=torch.optim.Adagrad(module.parameters(), initial_accumulator_value=0.1))
+
+
+@pytest.mark.parametrize("wrap", [torch.compile, nn.DataParallel])
+def test_a_wrapped_module_is_trained_inside(wrap):
+    module = nn.Linear(4, 3)
+    wrapped, before = wrap(module), module.weight.clone()
+    trainer = plimsoll.Trainer(wrapped, optimizer="sgd", learning_rate=0.5)
+    trainer.fit((images(4), classes(3)), batch=8, verbose=0)
+    assert not torch.equal(before, module.weight)
+    wrapped.load_state_dict(trainer.state_dict())
+
+
+def test_what_a_module_does_not_take_is_said():
+    module = nn.Linear(4, 3)
+    with pytest.raises(ValueError, match=r"Linear\.forward.*does not take"):
+        plimsoll.Trainer(module).fit((images(4), classes(3), torch.ones(8)), verbose=0)
+    with pytest.raises(TypeError, match="float32"):
+        plimsoll.Trainer(module).fit((torch.ones(8, 4, dtype=torch.long), classes(3)), verbose=0)
+
+
+def test_a_loss_of_the_programs_own_is_not_taken_for_another():
+    def mse(output, target):
+        return (output - target).abs().sum()
+    with pytest.raises(ValueError, match="none of PyTorch's"):
+        plimsoll.Trainer(nn.Linear(3, 3), loss=mse)
+
+
+WORKERS = """
+    import plimsoll.hook, resource, torch
+    class Pairs(torch.utils.data.Dataset):
+        def __len__(self):
+            return 8
+        def __getitem__(self, index):
+            points = torch.zeros(3, 512, 512)
+            return points.repeat(64, 200, 1).sum((1, 2))
+    used = int(open("/proc/self/statm").read().split()[0]) * 4096
+    resource.setrlimit(resource.RLIMIT_AS, (used + (6 << 30), used + (6 << 30)))
+    for batch in torch.utils.data.DataLoader(Pairs(), batch_size=4, num_workers=1):
+        pass
+"""
+
+
+def test_an_error_in_a_worker_of_a_loader_names_the_line_there(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text(textwrap.dedent(WORKERS))
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=300, check=False)
+    answer = done.stderr[done.stderr.index("-- Plimsoll"):]
+    assert "40,265,318,400 bytes" in answer and "missing" in answer and "while reading data" in answer
+    assert "train.py line 8" in answer and "points.repeat" in answer and "train.py line 11: the error is that of another" in answer
+
+
 PROGRAM = """
     import resource, torch
     class Net(torch.nn.Module):

@@ -266,6 +266,31 @@ def test_progress_is_a_line_an_epoch_elsewhere(capsys):
     assert len(lines) == 2 and lines[1].startswith("epoch 2/2") and "loss" in lines[1]
 
 
+@pytest.mark.frameworks
+def test_tables_are_data_and_a_history_is_one():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = pandas.DataFrame(np.random.randn(32, 784)), pandas.Series(np.arange(32) % 10)
+    one, two = (plimsoll.Trainer("mlp", width=4, batch=8, threads=1) for _ in range(2))
+    history = one.fit((x, y), epochs=2, verbose=0)
+    two.fit((np.ascontiguousarray(x, "f4"), y.to_numpy()), epochs=2, verbose=0)
+    np.testing.assert_allclose(one.predict(x), two.predict(np.ascontiguousarray(x, "f4")), atol=1e-6)
+    table = history.to_frame()
+    assert list(table.index) == [0, 1] and list(table["loss"]) == history.history["loss"]
+
+
+@pytest.mark.frameworks
+def test_bars_of_tqdm_and_ours_know_of_each_other(tmp_path):
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    file = tmp_path / "program.py"
+    file.write_text("import tqdm, numpy as np, plimsoll\n"
+                    "for _ in tqdm.tqdm(range(2), desc='trials'):\n"
+                    "    trainer = plimsoll.Trainer('mlp', width=4, batch=8)\n"
+                    "    trainer.fit((np.zeros((64, 784), 'f4'), np.arange(64) % 10), epochs=2, verbose=1)\n")
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=120, check=True)
+    lines = done.stdout.replace("\r", "\n").split("\n")
+    assert sum(line.startswith("epoch 2/2  loss") for line in lines) == 2 and "trials: 100%" in done.stderr
+
+
 @pytest.mark.parametrize("kind", ["arrays", "batches"])
 def test_ctrl_c_is_keyboard_interrupt_with_everything_saved(kind, tmp_path):
     code = """
