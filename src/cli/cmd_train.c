@@ -311,6 +311,7 @@ static plim_status make(struct train *t, const char *path, plim_error *error) {
     if (status == PLIM_OK) status = plim__lora_apply(t->args, t->model, t->settings.options.seed, error);
     if (status != PLIM_OK) return status;
     plim__remarks_say(t->args, t->model);
+    plim__trained_say(t->args, t->model);
     status = plim__train_free_batch(t->args, t->model, &t->settings, error);
     if (status != PLIM_OK) return status;
     status = plim__train_data_follow(t->args, t->model, &t->settings, &t->data_settings, error);

@@ -20,6 +20,21 @@ void plim__remarks_say(const plim__args *args, const plim_graph *model) {
         plim__say_note(args, "%s: %s", kind == PLIM_REMARK_RESTORED ? "note" : "warning", text);
 }
 
+void plim__trained_say(const plim__args *args, const plim_graph *model) {
+    static const char *const chosen[] = {"freeze", "trainable", "lora"};
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++)
+        if (plim__args_get(args, chosen[i])) return;
+    plim_graph_weight weight;
+    size_t count = 0;
+    for (size_t i = 0; plim_graph_weight_at(model, i, &weight) != PLIM_NO_VALUE; i++)
+        count += weight.trained && strstr(weight.why, "exporter");
+    if (count)
+        plim__say_note(args,
+                       "note: all %zu parameters are trained: a file does not say which of them the module froze "
+                       "(requires_grad=False); --freeze GLOB does",
+                       count);
+}
+
 void plim__remarks_print(const plim_graph *model) {
     plim_remark_kind kind;
     const char *text;

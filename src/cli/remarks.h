@@ -6,6 +6,8 @@
 
 /* Notes as lines of standard error: what is lost or doubtful is a warning. */
 void plim__remarks_say(const plim__args *args, const plim_graph *model);
+/* For a module's parameters: that all of them are trained, unless the user has chosen. */
+void plim__trained_say(const plim__args *args, const plim_graph *model);
 /* The same on standard output; a question mark where training differs from the module that was exported. */
 void plim__remarks_print(const plim_graph *model);
 /* [{"kind": "lost", "text": ...}] */

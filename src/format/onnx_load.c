@@ -302,8 +302,8 @@ static plim_status read_attributes(loader *l, plim__span span, int32_t node) {
     return PLIM_OK;
 }
 
-/* Only nodes that read weights matter to what is trained. */
-static bool named_by_exporter(const loader *l, int32_t node) {
+/* Only nodes that read weights, and those that stop a gradient, matter to what is trained. */
+static bool reads_weights(const loader *l, int32_t node) {
     const plim__node *made = &l->g->nodes.items[node];
     for (size_t i = 0; i < made->inputs.count; i++)
         if (made->inputs.items[i] >= 0 && l->g->values.items[made->inputs.items[i]].kind == PLIM__VALUE_PARAMETER)
@@ -324,8 +324,12 @@ static plim_status add_node(loader *l, plim__span span, const Onnx__NodeProto *p
     PLIM_TRY(plim_graph_status(l->g, l->error));
     for (size_t i = 0; i < proto->n_input; i++) PLIM_TRY(connect_input(l, node, proto->input[i]));
     for (size_t i = 0; i < proto->n_output; i++) PLIM_TRY(connect_output(l, node, proto->output[i]));
-    if (l->depth == 0 && named_by_exporter(l, node))
-        PLIM_TRY(plim__onnx_read_node_origin(l->reader, span, node, &l->provenance, l->error));
+    plim__node_origin origin = {.node = node};
+    if (l->depth == 0) PLIM_TRY(plim__onnx_read_node_origin(l->reader, span, &origin, l->error));
+    if (origin.call && (reads_weights(l, node) || strstr(origin.call, "detach")))
+        PLIM_TRY(plim__provenance_add_node(&l->provenance, origin, l->error));
+    else
+        plim__node_origin_free(&origin);
     return read_attributes(l, span, node);
 }
 

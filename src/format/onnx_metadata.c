@@ -48,20 +48,11 @@ plim_status plim__onnx_read_signature(plim__onnx_reader *reader, plim__span grap
     return read_entries(reader, graph, 16, wanted, 1, error);
 }
 
-plim_status plim__onnx_read_node_origin(plim__onnx_reader *reader, plim__span span, int32_t node,
-                                        plim__provenance *provenance, plim_error *error) {
-    plim__node_origin origin = {.node = node};
-    struct wanted wanted[] = {{PLIM__KEY_CALL, &origin.call}, {PLIM__KEY_RULES, &origin.rules}};
+plim_status plim__onnx_read_node_origin(plim__onnx_reader *reader, plim__span span, plim__node_origin *origin,
+                                        plim_error *error) {
+    struct wanted wanted[] = {{PLIM__KEY_CALL, &origin->call}, {PLIM__KEY_RULES, &origin->rules}};
     plim_status status = read_entries(reader, span, 9, wanted, 2, error);
-    if (status == PLIM_OK && !origin.call) {
-        plim__free(origin.rules);
-        return PLIM_OK;
-    }
-    if (status == PLIM_OK && !plim__vec_push(&provenance->nodes, origin))
-        status = plim__fail_memory(error, "the exporter's metadata", sizeof origin);
-    if (status == PLIM_OK) return PLIM_OK;
-    plim__free(origin.call);
-    plim__free(origin.rules);
+    if (status != PLIM_OK) plim__node_origin_free(origin);
     return status;
 }
 

@@ -107,8 +107,8 @@ plim_status plim__onnx_read_attribute(plim__onnx_reader *reader, plim__span span
 plim_status plim__onnx_read_signature(plim__onnx_reader *reader, plim__span graph, plim__provenance *provenance,
                                       plim_error *error);
 /* Adds nothing for a node or value without metadata. */
-plim_status plim__onnx_read_node_origin(plim__onnx_reader *reader, plim__span span, int32_t node,
-                                        plim__provenance *provenance, plim_error *error);
+plim_status plim__onnx_read_node_origin(plim__onnx_reader *reader, plim__span span, plim__node_origin *origin,
+                                        plim_error *error);
 plim_status plim__onnx_read_value_origin(plim__onnx_reader *reader, plim__span span, const char *name,
                                          plim__provenance *provenance, plim_error *error);
 

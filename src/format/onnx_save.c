@@ -243,6 +243,18 @@ static void put_names(sink *out, const saver *s, uint32_t number, const plim_val
     }
 }
 
+static void put_property(sink *out, uint32_t number, const char *key, const char *value) {
+    Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT;
+    entry.key = (char *)(uintptr_t)key;
+    entry.value = (char *)(uintptr_t)value;
+    put_header(out, number, onnx__string_string_entry_proto__get_packed_size(&entry));
+    put_plain(out, &entry);
+}
+
+/* The call of PyTorch that says so: an attribute of ours would make the file one for us alone. */
+#define DETACH                                                                                                         \
+    "%detach : [num_users=1] = call_function[target=torch.ops.aten.detach.default](args = (%x,), kwargs = {})"
+
 static void put_node(sink *out, const saver *s, const void *what) {
     const plim__node *node = what;
     put_names(out, s, 1, node->inputs.items, node->inputs.count - plim__node_captured(node));
@@ -253,7 +265,9 @@ static void put_node(sink *out, const saver *s, const void *what) {
     proto.domain = *node->domain ? node->domain : NULL;
     put_plain(out, &proto);
     for (size_t i = 0; i < node->attributes.count; i++)
-        put_nested(out, 5, put_attribute, s, &node->attributes.items[i]);
+        if (strcmp(node->attributes.items[i].name, PLIM__DETACHED) != 0)
+            put_nested(out, 5, put_attribute, s, &node->attributes.items[i]);
+    if (plim__node_attribute(node, PLIM__DETACHED)) put_property(out, 9, PLIM__KEY_CALL, DETACH);
 }
 
 /* --- values ----------------------------------------------------------------------------------------------------------
@@ -312,14 +326,6 @@ static void put_value_infos(sink *out, const saver *s) {
 /* --- graph and model ------------------------------------------------------------------------------------------ */
 
 static size_t changed_index(const saver *s, size_t value) { return s->indices ? s->indices[value] : PLIM__NO_WEIGHT; }
-
-static void put_property(sink *out, uint32_t number, const char *key, const char *value) {
-    Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT;
-    entry.key = (char *)(uintptr_t)key;
-    entry.value = (char *)(uintptr_t)value;
-    put_header(out, number, onnx__string_string_entry_proto__get_packed_size(&entry));
-    put_plain(out, &entry);
-}
 
 static void put_graph(sink *out, const saver *s, const void *what) {
     const plim_graph *g = what;

@@ -30,6 +30,7 @@ static bool *find_needed(const plim_graph *g, plim_value loss, const plim_value 
         bool depends = false;
         for (size_t i = 0; !node->dead && i < node->inputs.count; i++)
             depends |= node->inputs.items[i] >= 0 && needed[node->inputs.items[i]];
+        if (depends && plim__node_attribute(node, PLIM__DETACHED)) depends = false;
         for (size_t i = 0; depends && i < node->outputs.count; i++)
             if (node->outputs.items[i] >= 0)
                 needed[node->outputs.items[i]] = is_real(g->values.items[node->outputs.items[i]].dtype);

@@ -134,6 +134,9 @@ plim_status plim__gradients_narrow(plim_graph *g, plim_dtype to, size_t *saved_b
  * were any, and types must be inferred again. */
 plim_status plim__gradient_operators_expand(plim_graph *g, bool *expanded, plim_error *error);
 
+/* The tensor that a running statistic began as: through copies, and batch norms that moved it before. */
+plim_value plim__running_root(const plim_graph *g, plim_value v);
+
 /* For models exported in evaluation mode: every BatchNormalization gets training_mode = 1, and its running statistics
  * come out as values named "<input>.next" (make them outputs, or write them to the state, to keep them). */
 plim_status plim__batch_norms_to_training_mode(plim_graph *g, plim_error *error);

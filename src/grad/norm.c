@@ -27,6 +27,17 @@ static void produce(plim_graph *g, const char *op, plim_value a, plim_value b, p
     plim__node_add_output(g, node, y);
 }
 
+plim_value plim__running_root(const plim_graph *g, plim_value v) {
+    while (v >= 0 && g->values.items[v].producer >= 0) {
+        const plim__node *node = &g->nodes.items[g->values.items[v].producer];
+        bool norm = !*node->domain && strcmp(node->op_name, "BatchNormalization") == 0;
+        if (*node->domain || (!norm && strcmp(node->op_name, "Identity") != 0)) break;
+        if (norm && v != plim__node_out(node, 1) && v != plim__node_out(node, 2)) break;
+        v = plim__node_in(node, !norm ? 0 : v == plim__node_out(node, 1) ? 3 : 4);
+    }
+    return v;
+}
+
 static plim_value scaled(plim_graph *g, plim_value x, double factor) {
     if (x < 0) return x;
     float number = (float)factor;
@@ -39,10 +50,8 @@ static plim_value scaled(plim_graph *g, plim_value x, double factor) {
 
 /* PyTorch's running variance is the unbiased one, that of Keras 3 the population's; Keras calls it moving_variance. */
 static double variance_correction(const plim_graph *g, plim_value statistic, double count) {
-    static const char keras[] = "moving_variance";
     const char *name = g->values.items[statistic].name;
-    size_t length = name ? strlen(name) : 0;
-    if (length >= sizeof keras - 1 && strcmp(name + length - (sizeof keras - 1), keras) == 0) return 1;
+    if (name && strstr(name, "moving_variance")) return 1; /* with .next behind it where the layer is called again */
     return count > 1 ? count / (count - 1) : 1;
 }
 
@@ -126,6 +135,23 @@ static plim_status train_batch_norm(plim_graph *g, int32_t n, plim_error *error)
     return plim_graph_status(g, error);
 }
 
+static bool is_batch_norm(const plim__node *node) {
+    return !node->dead && !*node->domain && strcmp(node->op_name, "BatchNormalization") == 0 && node->inputs.count == 5;
+}
+
+/* Batch norms of one layer that is called several times follow each other: each moves what the one before it left. */
+static void follow_earlier(plim_graph *g, int32_t n, size_t i) {
+    plim_value root = plim__running_root(g, plim__node_in(&g->nodes.items[n], i)), latest = root;
+    if (root < 0) return;
+    for (int32_t m = 0; m < n; m++) {
+        plim_value next = plim__node_out(&g->nodes.items[m], i - 2);
+        if (is_batch_norm(&g->nodes.items[m]) && next >= 0 &&
+            plim__running_root(g, plim__node_in(&g->nodes.items[m], i)) == root)
+            latest = next;
+    }
+    plim__node_set_input(g, n, i, latest);
+}
+
 /* The running statistic of input i comes out as output i - 2, under the input's name with ".next". */
 static void add_running(plim_graph *g, int32_t n, size_t i) {
     plim_value from = plim__node_in(&g->nodes.items[n], i);
@@ -147,12 +173,12 @@ static void add_running(plim_graph *g, int32_t n, size_t i) {
 plim_status plim__batch_norms_to_training_mode(plim_graph *g, plim_error *error) {
     size_t count = g->nodes.count;
     for (size_t n = 0; n < count; n++) {
-        const plim__node *node = &g->nodes.items[n];
-        if (node->dead || *node->domain || strcmp(node->op_name, "BatchNormalization") != 0 || node->inputs.count != 5)
-            continue;
+        if (!is_batch_norm(&g->nodes.items[n])) continue;
         plim_graph_set_int(g, (int32_t)n, "training_mode", 1);
-        add_running(g, (int32_t)n, 3);
-        add_running(g, (int32_t)n, 4);
+        for (size_t i = 3; i < 5; i++) {
+            follow_earlier(g, (int32_t)n, i);
+            add_running(g, (int32_t)n, i);
+        }
     }
     return plim_graph_status(g, error);
 }

@@ -10,6 +10,7 @@
 #include "grad/base.h"
 #include "grad/gradient.h"
 #include "graph/pass.h"
+#include "graph/passes/export/provenance.h"
 
 /* A running statistic and the value that takes its place after each run, both by name: passes may move values. */
 struct statistic {
@@ -21,6 +22,7 @@ struct work {
     plim__training *made;
     const plim__training_options *options;
     PLIM_VEC(struct statistic) statistics;
+    bool moves; /* buffers that are no statistics of batch norms */
     plim_error *error;
 };
 
@@ -84,8 +86,15 @@ static bool is_training_norm(const plim__node *node) {
 
 /* Running statistics are state; what follows them is an output for now, so that it survives every pass. */
 static plim_status note_statistic(struct work *w, plim_value now, plim_value next) {
+    now = plim__running_root(w->g, now);
     if (now < 0 || next < 0) return PLIM_OK;
     plim__value *value = &w->g->values.items[now];
+    for (size_t i = 0; i < w->statistics.count; i++)
+        if (strcmp(w->statistics.items[i].now, value->name) == 0) {
+            plim__free(w->statistics.items[i].next); /* the layer is called once more */
+            w->statistics.items[i].next = plim__strdup(w->g->values.items[next].name);
+            return w->statistics.items[i].next ? PLIM_OK : no_memory(w);
+        }
     if (value->kind != PLIM__VALUE_PARAMETER && value->kind != PLIM__VALUE_CONSTANT) return PLIM_OK;
     value->kind = PLIM__VALUE_STATE;
     struct statistic names = {plim__strdup(value->name), plim__strdup(w->g->values.items[next].name)};
@@ -97,6 +106,21 @@ static plim_status note_statistic(struct work *w, plim_value now, plim_value nex
     return PLIM_OK;
 }
 
+/* Buffers that the file says the module moves, and what they become. */
+static plim_status note_buffers(struct work *w) {
+    plim__signature listed;
+    plim_status status = plim__signature_read(w->g->info.signature, &listed, w->error);
+    for (size_t i = 0; status == PLIM_OK && i < listed.moved.count; i++) {
+        plim_value now = plim_graph_find(w->g, listed.moved.items[i].target),
+                   next = plim_graph_find(w->g, listed.moved.items[i].value);
+        if (now < 0 || next < 0) continue;
+        w->moves = true;
+        status = note_statistic(w, now, next);
+    }
+    plim__signature_free(&listed);
+    return status;
+}
+
 static plim_status prepare_norms(struct work *w) {
     PLIM_TRY(plim__batch_norms_to_training_mode(w->g, w->error));
     for (size_t n = 0; n < w->g->nodes.count; n++) {
@@ -106,7 +130,7 @@ static plim_status prepare_norms(struct work *w) {
                    out[2] = {plim__node_out(node, 1), plim__node_out(node, 2)};
         for (int i = 0; i < 2; i++) PLIM_TRY(note_statistic(w, in[i], out[i]));
     }
-    return PLIM_OK;
+    return note_buffers(w);
 }
 
 /* --- the loss ------------------------------------------------------------------------------------------------- */
@@ -206,6 +230,10 @@ static plim_status judge(struct work *w, const plim_graph *model) {
     } else {
         snprintf(split->why, sizeof split->why, "with %lld samples: %.120s", (long long)other, error.message);
         status = PLIM_OK;
+    }
+    if (status == PLIM_OK && w->moves) {
+        split->split = PLIM__SPLIT_NEVER;
+        snprintf(split->why, sizeof split->why, "the module moves buffers once for each batch");
     }
     work_end(&twin);
     plim_graph_free(made.graph);

@@ -102,6 +102,9 @@ struct plim__property {
     char *key, *value;
 };
 
+/* An attribute of Identity, which is kept as the call that a file's node was made from: no gradient goes through it. */
+#define PLIM__DETACHED "plimsoll.detached"
+
 /* Keys of notes that are ours; the writer's version marks files that may be replaced. */
 #define PLIM__NOTE_PREFIX "plimsoll."
 #define PLIM__NOTE_WRITER "plimsoll.version"

@@ -35,6 +35,7 @@ plim_status plim__pass_identity(plim_graph *g, bool *changed, plim_error *error)
         plim__node *node = &g->nodes.items[n];
         if (node->dead || *node->domain || (strcmp(node->op_name, "Identity") != 0 && !drops_nothing(g, node)))
             continue;
+        if (plim__node_attribute(node, PLIM__DETACHED)) continue;
         plim_value in = node->inputs.items[0], out = node->outputs.items[0];
         /* an output must stay a value of its own when it is an input or a weight */
         if (plim__graph_is_output(g, out) && g->values.items[in].kind != PLIM__VALUE_NODE) continue;

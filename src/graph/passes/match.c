@@ -79,6 +79,7 @@ plim_value plim__match_through(const plim_graph *g, plim_value value) {
                           *out = &g->values.items[value];
         bool moves = true;
         for (size_t i = 0; moves && i < sizeof ops / sizeof *ops; i++) moves = !plim__match_op(node, ops[i]);
+        moves |= plim__node_attribute(node, PLIM__DETACHED) != NULL;
         if (moves || in->dtype != out->dtype || !plim__shape_equal(&in->shape, &out->shape) ||
             (plim__match_op(node, "Transpose") && !in_order(node)))
             return value;

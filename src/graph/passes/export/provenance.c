@@ -8,12 +8,21 @@
 
 #include "core/error.h"
 
+void plim__node_origin_free(plim__node_origin *origin) {
+    plim__free(origin->call);
+    plim__free(origin->rules);
+    origin->call = origin->rules = NULL;
+}
+
+plim_status plim__provenance_add_node(plim__provenance *p, plim__node_origin origin, plim_error *error) {
+    if (plim__vec_push(&p->nodes, origin)) return PLIM_OK;
+    plim__node_origin_free(&origin);
+    return plim__fail_memory(error, "the exporter's metadata", sizeof origin);
+}
+
 void plim__provenance_free(plim__provenance *p) {
     plim__free(p->signature);
-    for (size_t i = 0; i < p->nodes.count; i++) {
-        plim__free(p->nodes.items[i].call);
-        plim__free(p->nodes.items[i].rules);
-    }
+    for (size_t i = 0; i < p->nodes.count; i++) plim__node_origin_free(&p->nodes.items[i]);
     for (size_t i = 0; i < p->values.count; i++) {
         plim__free(p->values.items[i].name);
         plim__free(p->values.items[i].kind);
@@ -72,13 +81,32 @@ static plim_status read_line(plim__signature *s, const char *line, const char *e
     return list(s, one, error);
 }
 
+static plim_status move(plim__signature *s, plim__moved one, plim_error *error) {
+    if (one.value && one.target && plim__vec_push(&s->moved, one)) return PLIM_OK;
+    plim__free(one.value);
+    plim__free(one.target);
+    return plim__fail_memory(error, "the exporter's list of buffers", sizeof one);
+}
+
+/*   div_1: BUFFER_MUTATION target='norm.u'   */
+static plim_status read_output(plim__signature *s, const char *line, const char *end, plim_error *error) {
+    static const char kind[] = ": BUFFER_MUTATION ";
+    const char *colon = memchr(line, ':', (size_t)(end - line));
+    size_t length;
+    if (!colon || (size_t)(end - colon) < sizeof kind || memcmp(colon, kind, sizeof kind - 1) != 0) return PLIM_OK;
+    const char *target = quoted(colon, end, "target='", &length);
+    if (!target) return PLIM_OK;
+    return move(
+        s, (plim__moved){.value = plim__strndup(line, (size_t)(colon - line)), .target = plim__strndup(target, length)},
+        error);
+}
+
 static plim_status read_lines(plim__signature *s, const char *text, plim_error *error) {
-    const char *stop = strstr(text, "# outputs");
-    if (!stop) stop = text + strlen(text);
+    const char *outputs = strstr(text, "# outputs"), *stop = text + strlen(text);
     while (text < stop) {
         const char *end = memchr(text, '\n', (size_t)(stop - text));
         if (!end) end = stop;
-        PLIM_TRY(read_line(s, text, end, error));
+        PLIM_TRY(outputs && text >= outputs ? read_output(s, text, end, error) : read_line(s, text, end, error));
         text = end + 1;
     }
     return PLIM_OK;
@@ -114,7 +142,12 @@ void plim__signature_free(plim__signature *s) {
         plim__free(s->items.items[i].placeholder);
         plim__free(s->items.items[i].target);
     }
+    for (size_t i = 0; i < s->moved.count; i++) {
+        plim__free(s->moved.items[i].value);
+        plim__free(s->moved.items[i].target);
+    }
     plim__vec_free(&s->items);
+    plim__vec_free(&s->moved);
     plim__map_free(&s->placeholders);
     plim__map_free(&s->targets);
 }

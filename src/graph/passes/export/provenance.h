@@ -38,6 +38,9 @@ typedef struct plim__provenance {
 } plim__provenance;
 
 void plim__provenance_free(plim__provenance *provenance);
+/* Takes the texts, also when it fails. */
+plim_status plim__provenance_add_node(plim__provenance *provenance, plim__node_origin origin, plim_error *error);
+void plim__node_origin_free(plim__node_origin *origin);
 
 /* --- the signature ------------------------------------------------------------------------------------------------ */
 
@@ -54,8 +57,16 @@ typedef struct plim__listed {
     plim__listed_kind kind;
 } plim__listed;
 
+/* One line of the outputs:  div_1: BUFFER_MUTATION target='norm.u' */
+typedef struct plim__moved {
+    char *value;  /* what the buffer becomes after a step */
+    char *target; /* the buffer */
+    bool followed;
+} plim__moved;
+
 typedef struct plim__signature {
     PLIM_VEC(plim__listed) items;
+    PLIM_VEC(plim__moved) moved;
     plim__map placeholders, targets; /* to indices */
 } plim__signature;
 

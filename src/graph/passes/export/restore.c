@@ -233,10 +233,12 @@ static plim_status note_mode(plim__restoring *r) {
         if (strcmp(node->op_name, "BatchNormalization") == 0 && plim__node_int(node, "training_mode", 0))
             return PLIM_OK;
     }
-    return plim__graph_remark(r->g, PLIM_REMARK_DOUBT,
-                              "the file drops nothing at random: if the module has dropout or stochastic depth, it was "
-                              "exported in evaluation mode, which leaves them out; torch.onnx.export(model.train(), "
-                              "args, path, dynamo=True, optimize=False) keeps them");
+    return plim__graph_remark(
+        r->g, PLIM_REMARK_DOUBT,
+        "the file drops nothing at random: if the module has dropout, stochastic depth or buffers "
+        "that it moves while it trains, it was exported in evaluation mode, which leaves them out; "
+        "torch.onnx.export(model.train(), "
+        "args, path, dynamo=True, optimize=False) keeps them");
 }
 
 static plim_status note_restored(plim__restoring *r) {
@@ -244,6 +246,10 @@ static plim_status note_restored(plim__restoring *r) {
         PLIM_TRY(plim__graph_remark(r->g, PLIM_REMARK_RESTORED,
                                     "%zu embedding%s a row for padding, which gets no gradient there", r->padded,
                                     r->padded == 1 ? " has" : "s have"));
+    if (r->stopped)
+        PLIM_TRY(plim__graph_remark(r->g, PLIM_REMARK_RESTORED,
+                                    "the gradient stops where the module detaches: %zu time%s", r->stopped,
+                                    r->stopped == 1 ? "" : "s"));
     if (!r->split && !r->biases && !r->views) return PLIM_OK;
     return plim__graph_remark(r->g, PLIM_REMARK_RESTORED,
                               "parameters are as in the module again: %zu had been merged with equal ones, %zu biases "
@@ -262,6 +268,10 @@ static plim_status keep_signature(plim__restoring *r) {
         plim__str_addf(&text, "%s: %s target='%s'\n", one->placeholder, kinds[one->kind], one->target);
     }
     plim__str_add(&text, "\n# outputs\n");
+    for (size_t i = 0; i < r->signature.moved.count; i++)
+        if (r->signature.moved.items[i].followed)
+            plim__str_addf(&text, "%s: BUFFER_MUTATION target='%s'\n", r->signature.moved.items[i].value,
+                           r->signature.moved.items[i].target);
     if (text.failed) {
         plim__str_free(&text);
         return plim__fail_memory(r->error, "the exporter's list of parameters", text.length);
@@ -286,6 +296,7 @@ static plim_status restore(plim__restoring *r) {
     PLIM_TRY(plim__restore_recurrent(r));
     PLIM_TRY(plim__restore_norms(r));
     PLIM_TRY(plim__restore_embeddings(r));
+    PLIM_TRY(plim__restore_gradients(r));
     PLIM_TRY(drop_folded(r));
     find_lost(r);
     PLIM_TRY(note_restored(r));

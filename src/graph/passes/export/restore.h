@@ -41,7 +41,7 @@ typedef struct plim__restoring {
     plim__fate *fates; /* of each line */
     plim__map folded;  /* name of a value → index in provenance->values */
     bool *named;       /* of each line: a node reads it whose call names it */
-    size_t split, biases, views, padded;
+    size_t split, biases, views, padded, stopped;
     plim_error *error;
 } plim__restoring;
 
@@ -60,6 +60,8 @@ plim_status plim__restore_parameters(plim__restoring *r);
 plim_status plim__restore_recurrent(plim__restoring *r);
 /* Rows of embeddings that PyTorch does not train. */
 plim_status plim__restore_embeddings(plim__restoring *r);
+/* Where the module stops its gradient, and buffers that it moves while it trains. */
+plim_status plim__restore_gradients(plim__restoring *r);
 /* Batch norms that were folded into the layer before them. */
 plim_status plim__restore_norms(plim__restoring *r);
 

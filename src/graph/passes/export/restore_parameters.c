@@ -237,12 +237,31 @@ static size_t drop_computed(const plim__restoring *r, struct group *group, int64
     return count;
 }
 
+/* A value that was computed from none of the parameters that are left stands for none of them: F.linear(x, w.t(), b). */
+static void drop_foreign(const plim__restoring *r, struct group *group, const int64_t *left, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < group->loose_count; i++) {
+        const plim__node *node = &r->g->nodes.items[group->loose[i].node];
+        const plim__value *value = &r->g->values.items[node->inputs.items[group->loose[i].index]];
+        int64_t at = value->role == PLIM__ROLE_FOLDED ? plim__map_get(&r->folded, value->name, -1) : -1;
+        bool own = at < 0;
+        char name[PLIM__NAME_SIZE];
+        for (const char *text = own ? NULL : r->provenance->values.items[at].folded;
+             text && plim__quoted_next(&text, name);)
+            for (size_t k = 0; k < count; k++) own |= left[k] == plim__restoring_target(r, name);
+        group->again[kept] = group->again[i];
+        if (own) group->loose[kept++] = group->loose[i];
+    }
+    group->loose_count = kept;
+}
+
 static plim_status restore_group(plim__restoring *r, struct group *group) {
     int64_t left[MOST];
     size_t count = 0;
     for (size_t i = 0; i < group->named_count; i++)
         if (!group->taken[i]) left[count++] = group->named[i];
     if (!group->usable || count == 0) return PLIM_OK;
+    drop_foreign(r, group, left, count);
     if (count < group->loose_count) drop_repeated(group);
     if (group->biasless >= 0 && count == group->loose_count + 1) {
         bool first = plim__call_is(&group->call, "addmm");

@@ -1,0 +1,183 @@
+/* Where a module stops its gradient, and buffers that it moves while it trains.
+ *
+ *   call   detach(%sigmoid)                   Identity(sigmoid), which gets a mark: no gradient goes through it
+ *   call   mul(%linear, %detach)              Mul(linear, sigmoid): the exporter removed the Identity, and it comes back
+ *   list   div: BUFFER_MUTATION target='u'    u becomes div after each step; what reads div gets no gradient through it
+ *
+ * A buffer that kept its gradient would ask for the graph of the step before, which is gone: PyTorch refuses that, so a
+ * module computes what a buffer becomes without gradients. */
+#include <ctype.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "graph/passes/export/names.h"
+#include "graph/passes/export/restore.h"
+#include "graph/passes/match.h"
+
+/* detach, detach_3: names of calls that stop the gradient. */
+static bool names_detach(const char *name) {
+    if (strncmp(name, "detach", 6) != 0) return false;
+    const char *rest = name + 6;
+    if (*rest == '_') rest++;
+    while (isdigit((unsigned char)*rest)) rest++;
+    return !*rest;
+}
+
+/* A copy of the value that no gradient goes through. */
+static plim_value stop(plim_graph *g, plim_value value) {
+    int32_t node = plim_graph_node(g, "Identity", NULL, &value, 1, 1);
+    plim_graph_set_int(g, node, PLIM__DETACHED, 1);
+    plim_value made = plim_graph_node_output(g, node, 0);
+    if (made >= 0) {
+        g->values.items[made].dtype = g->values.items[value].dtype;
+        g->values.items[made].shape = g->values.items[value].shape;
+    }
+    return made;
+}
+
+/* The input that is the only one whose name the call does not have, or that stands where `argument` does; -1 when neither
+ * tells. */
+static int find_input(const plim_graph *g, const plim__node *node, const plim__call *call, size_t argument) {
+    char name[PLIM__NAME_SIZE];
+    size_t tensors = 0, place = 0, inputs = 0;
+    int only = -1, unnamed = 0;
+    for (size_t i = 0; i < call->count; i++) {
+        if (i == argument) place = tensors;
+        tensors += plim__call_argument(call, i, name, sizeof name);
+    }
+    for (size_t i = 0; i < node->inputs.count; i++) {
+        plim_value v = node->inputs.items[i];
+        if (v < 0 || g->values.items[v].producer < 0) {
+            inputs += v >= 0;
+            continue;
+        }
+        inputs++;
+        bool named = false;
+        for (size_t k = 0; k < call->count; k++)
+            named |= plim__call_argument(call, k, name, sizeof name) && strcmp(name, g->values.items[v].name) == 0;
+        if (!named) only = (int)i, unnamed++;
+    }
+    if (unnamed == 1) return only;
+    return inputs == tensors && inputs == node->inputs.count ? (int)place : -1;
+}
+
+/* Whether a node of another origin has the same call: its inputs are not the call's alone. */
+static bool has_company(const plim__provenance *p, size_t i) {
+    const char *call = p->nodes.items[i].call;
+    size_t length = strcspn(call, " ");
+    for (size_t k = i < 8 ? 0 : i - 8; k < p->nodes.count && k < i + 8; k++)
+        if (k != i && p->nodes.items[k].call && strncmp(p->nodes.items[k].call, call, length + 1) == 0) return true;
+    return false;
+}
+
+/* A call that reads what a removed Identity gave. */
+static plim_status put_back(plim__restoring *r, size_t i, const plim__call *call, plim__name_list *lost) {
+    plim_graph *g = r->g;
+    int32_t n = r->provenance->nodes.items[i].node;
+    char name[PLIM__NAME_SIZE];
+    for (size_t k = 0; k < call->count; k++) {
+        if (!plim__call_argument(call, k, name, sizeof name) || !names_detach(name) || plim_graph_find(g, name) >= 0)
+            continue;
+        int input = has_company(r->provenance, i) ? -1 : find_input(g, &g->nodes.items[n], call, k);
+        if (input < 0) {
+            plim__name_list_add(lost, plim__node_label(g, &g->nodes.items[n]));
+            continue;
+        }
+        plim_value made = stop(g, g->nodes.items[n].inputs.items[input]);
+        if (made >= 0) plim__node_set_input(g, n, (size_t)input, made);
+        r->stopped++;
+    }
+    return plim_graph_status(g, r->error);
+}
+
+static plim_status stop_calls(plim__restoring *r, plim__name_list *lost) {
+    for (size_t i = 0; i < r->provenance->nodes.count; i++) {
+        const plim__node_origin *origin = &r->provenance->nodes.items[i];
+        plim__call call;
+        if (!origin->call || !strstr(origin->call, "detach") || !plim__call_read(origin->call, &call)) continue;
+        if (plim__call_is(&call, "detach") && plim__match_op(&r->g->nodes.items[origin->node], "Identity")) {
+            plim_graph_set_int(r->g, origin->node, PLIM__DETACHED, 1);
+            r->stopped++;
+        } else {
+            PLIM_TRY(put_back(r, i, &call, lost));
+        }
+    }
+    return plim_graph_status(r->g, r->error);
+}
+
+/* --- buffers ---------------------------------------------------------------------------------------------------------- */
+
+/* Statistics of batch norms move by themselves, and are no matter of this file. */
+static bool is_of_norm(const plim_graph *g, plim_value buffer) {
+    for (size_t n = 0; n < g->nodes.count; n++)
+        for (size_t i = 3; i < 5 && plim__match_op(&g->nodes.items[n], "BatchNormalization"); i++)
+            if (plim__node_in(&g->nodes.items[n], i) == buffer) return true;
+    return false;
+}
+
+static bool is_counter(const char *name) {
+    static const char end[] = "num_batches_tracked";
+    size_t length = strlen(name);
+    return length >= sizeof end - 1 && strcmp(name + length - (sizeof end - 1), end) == 0;
+}
+
+/* Readers of what a buffer becomes get no gradient through it. */
+static void stop_readers(plim_graph *g, plim_value next) {
+    size_t count = g->nodes.count;
+    plim_value made = stop(g, next);
+    for (size_t n = 0; made >= 0 && n < count; n++)
+        for (size_t i = 0; i < g->nodes.items[n].inputs.count; i++)
+            if (g->nodes.items[n].inputs.items[i] == next) plim__node_set_input(g, (int32_t)n, i, made);
+}
+
+static void follow_buffers(plim__restoring *r, plim__name_list *still, plim__name_list *absent) {
+    plim_graph *g = r->g;
+    for (size_t i = 0; i < r->signature.moved.count; i++) {
+        plim__moved *one = &r->signature.moved.items[i];
+        plim_value now = plim_graph_find(g, one->target), next = plim_graph_find(g, one->value);
+        one->followed = false;
+        if (is_counter(one->target) || (now >= 0 && is_of_norm(g, now))) continue;
+        bool real = now >= 0 && g->values.items[now].kind == PLIM__VALUE_PARAMETER;
+        if (now < 0) {
+            plim__name_list_add(absent, one->target);
+        } else if (real && next >= 0 && g->values.items[next].producer >= 0) {
+            one->followed = true;
+            stop_readers(g, next);
+        } else {
+            plim__name_list_add(still, one->target);
+        }
+    }
+}
+
+static plim_status note(plim__restoring *r, plim__name_list *lost, plim__name_list *still, plim__name_list *absent) {
+    if (lost->count)
+        PLIM_TRY(plim__graph_remark(r->g, PLIM_REMARK_LOST,
+                                    "the module stops the gradient (detach) before %zu node%s, and the file does not "
+                                    "show at which input: gradients go through: %s; " PLIM__KEEP,
+                                    lost->count, lost->count == 1 ? "" : "s", plim__name_list_text(lost)));
+    if (still->count)
+        PLIM_TRY(plim__graph_remark(r->g, PLIM_REMARK_LOST,
+                                    "the module moves %zu buffer%s while it trains, and the file has not what %s: "
+                                    "here %s as in the file: %s",
+                                    still->count, still->count == 1 ? "" : "s",
+                                    still->count == 1 ? "it becomes" : "they become",
+                                    still->count == 1 ? "it stays" : "they stay", plim__name_list_text(still)));
+    if (absent->count == 0) return PLIM_OK;
+    return plim__graph_remark(r->g, PLIM_REMARK_DOUBT,
+                              "the module moves %zu buffer%s while it trains that nothing in the file reads: no "
+                              "trained file has %s: %s",
+                              absent->count, absent->count == 1 ? "" : "s", absent->count == 1 ? "it" : "them",
+                              plim__name_list_text(absent));
+}
+
+plim_status plim__restore_gradients(plim__restoring *r) {
+    plim__name_list lost = {0}, still = {0}, absent = {0};
+    plim_status status = stop_calls(r, &lost);
+    if (status == PLIM_OK) follow_buffers(r, &still, &absent);
+    if (status == PLIM_OK) status = plim_graph_status(r->g, r->error);
+    if (status == PLIM_OK) status = note(r, &lost, &still, &absent);
+    plim__name_list_free(&lost);
+    plim__name_list_free(&still);
+    plim__name_list_free(&absent);
+    return status;
+}
