@@ -111,6 +111,7 @@ static bool batch_may_shrink(const plim__case *c) { return !batch_is_one(c) && !
 static bool batch_no_more(const plim__case *c) { return !batch_may_shrink(c); }
 
 static bool is_float64(const plim__case *c) { return strcmp(c->x->dtype, "float64") == 0; }
+static bool is_int64(const plim__case *c) { return strcmp(c->x->dtype, "int64") == 0; }
 static bool is_float32(const plim__case *c) { return !c->x->dtype[0] || strcmp(c->x->dtype, "float32") == 0; }
 static bool has_limit(const plim__case *c) { return c->x->limit.known; }
 static bool is_alone(const plim__case *c) {
@@ -224,6 +225,10 @@ static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORC
 static bool has_cards(const plim__case *c) {
     return says(c, PLIM_CONTEXT_MULTIGPU) || c->x->device_index > 0 || c->card >= 0;
 }
+/* Low-memory settings, or a pipeline that moves its parts to the device and back. */
+static bool has_offloaded(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_LOWVRAM) || (says(c, PLIM_CONTEXT_OFFLOAD) && is_diffusion(c));
+}
 static bool is_program(const plim__case *c) { return plim__program_find(c) != NULL; }
 
 static bool is_llama_program(const plim__case *c) {
@@ -272,6 +277,7 @@ static const condition conditions[] = {
     FACT("batch>1", batch_may_shrink, "the batch is not known to be 1, nor said to have been reduced"),
     FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),
     FACT("f64", is_float64, "the tensor is float64"),
+    FACT("i64", is_int64, "a tensor of int64"),
     FACT("f32", is_float32, "the tensor is float32, or its type is not told"),
     FACT("limit-known", has_limit, "the limit is told"),
     FACT("holders", has_holders, "a dump names what holds the memory"),
@@ -366,6 +372,7 @@ static const condition conditions[] = {
     SAYS("offloaded", OFFLOAD, "offloading is on already"),
     SAYS("growth", GROWTH, "memory growth is set"),
     SAYS("lowvram", LOWVRAM, "low-memory settings are on"),
+    FACT("still-more", has_offloaded, "a part is in host memory already"),
     SAYS("watermark", WATERMARK, "the watermark is lifted already"),
     SAYS("dataloader", DATALOADER, "a DataLoader"),
     SAYS("workers0", WORKERS_ZERO, "no loader processes"),

@@ -122,6 +122,7 @@
     X(FIRST_TOUCH)                                                                                                     \
     X(RESUMES)                                                                                                         \
     X(DEVICE_MAP)                                                                                                      \
+    X(STATE)                                                                                                           \
     X(XGBOOST)
 
 typedef enum plim__context_word {

@@ -6,12 +6,12 @@
 #include <string.h>
 
 static const struct {
-    const char *word, *when;
+    const char *word, *acts, *when;
     plim__saving saving;
     int cost;
     const char *title;
 } levers[] = {
-#define LEVER(name, word, when, saving, cost, title) {word, when, PLIM_SAVING_##saving, cost, title},
+#define LEVER(name, word, acts, when, saving, cost, title) {word, acts, when, PLIM_SAVING_##saving, cost, title},
     PLIM_LEVER_LIST(LEVER)
 #undef LEVER
 };
@@ -53,6 +53,7 @@ const plim__program *plim__program_at(size_t index) {
 }
 
 const char *plim__lever_title(plim__lever lever) { return levers[lever].title; }
+const char *plim__lever_acts(plim__lever lever) { return levers[lever].acts; }
 
 const char *plim__program_setting(const plim__program *program, plim__lever lever) {
     for (size_t i = 0; i < PLIM_PROGRAM_LEVERS && program->levers[i].setting; i++)
