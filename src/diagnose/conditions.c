@@ -229,6 +229,11 @@ static bool has_cards(const plim__case *c) {
 static bool has_offloaded(const plim__case *c) {
     return says(c, PLIM_CONTEXT_LOWVRAM) || (says(c, PLIM_CONTEXT_OFFLOAD) && is_diffusion(c));
 }
+/* More cards are there, or are what such a model is run on: a server, tens of billions of parameters. */
+static bool may_have_more_cards(const plim__case *c) {
+    if (says(c, PLIM_CONTEXT_COLAB) || says(c, PLIM_CONTEXT_KAGGLE) || says(c, PLIM_CONTEXT_ONE_CARD)) return false;
+    return has_cards(c) || is_for(c, PLIM_ACTIVITY_SERVE) || c->parameters >= 12e9 || says(c, PLIM_CONTEXT_DEEPSPEED);
+}
 static bool is_program(const plim__case *c) { return plim__program_find(c) != NULL; }
 
 static bool is_llama_program(const plim__case *c) {
@@ -276,6 +281,7 @@ static const condition conditions[] = {
     FACT("single", is_single, "one request of 1 GiB and more"),
     FACT("batch>1", batch_may_shrink, "the batch is not known to be 1, nor said to have been reduced"),
     FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),
+    FACT("one", batch_is_one, "a batch of one"),
     FACT("f64", is_float64, "the tensor is float64"),
     FACT("i64", is_int64, "a tensor of int64"),
     FACT("f32", is_float32, "the tensor is float32, or its type is not told"),
@@ -363,6 +369,7 @@ static const condition conditions[] = {
     SAYS("sglang", SGLANG, "SGLang"),
     SAYS("graphs", GRAPHS, "graph networks"),
     FACT("multigpu", has_cards, "several cards"),
+    FACT("more-cards", may_have_more_cards, "several cards, or a program that is run on several"),
     SAYS("expandable", EXPANDABLE, "expandable segments are set"),
     SAYS("split", SPLIT_SIZE, "max_split_size_mb is set"),
     SAYS("checkpointed", CHECKPOINTING, "activations are recomputed already"),

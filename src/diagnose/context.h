@@ -122,6 +122,7 @@
     X(FIRST_TOUCH)                                                                                                     \
     X(RESUMES)                                                                                                         \
     X(DEVICE_MAP)                                                                                                      \
+    X(ONE_CARD)                                                                                                        \
     X(STATE)                                                                                                           \
     X(XGBOOST)
 

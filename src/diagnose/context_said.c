@@ -108,11 +108,13 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
         "recommend",  "suggest",   "consider",      "works",        "worked",      "solved",     "fine",
         "helped",     "try to ",   "unsure how",    "not sure how", "how can i",   "how i can",  "please try",
         "it runs",    "only with", "without reduc", "don't want",   "do not want", "want to"};
-    /* said in so many words, whatever is asked for behind it */
+    /* said plainly, whatever is asked for behind it */
     static const char *const plainly[] = {"besid",     "apart from", "aside from", "other than",
                                           "also fail", "but fail",   "no effect",  "no use",
                                           "not help",  "n't help",   "no differ",  "in vain"};
+    static const char *const whatever[] = {"no matter", "regardless", "although i", "even though", "irrespective"};
     plim__text s = sentence_around(at);
+    if (plim__has_any(s, whatever, sizeof whatever / sizeof *whatever)) plim__context_set(context, at.means);
     if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) &&
         plim__has_any(s, plainly, sizeof plainly / sizeof *plainly)) {
         plim__context_set(context, at.means);
@@ -219,6 +221,14 @@ const plim__word plim__said_words[] = {
     {"optimizerstateinit", PLIM_CONTEXT_STATE, NULL, false},
     {"_configure_zero_optimizer", PLIM_CONTEXT_STATE, NULL, false},
     {"onwindows", PLIM_CONTEXT_WINDOWS, NULL, false},
+    {"imgs_per_gpu", PLIM_CONTEXT_TRAINING, read_batch, false},
+    {"singlegpu", PLIM_CONTEXT_ONE_CARD, NULL, false},
+    {"onegpu", PLIM_CONTEXT_ONE_CARD, NULL, false},
+    {"1gpu", PLIM_CONTEXT_ONE_CARD, NULL, false},
+    {"singlecard", PLIM_CONTEXT_ONE_CARD, NULL, false},
+    {"_warmup", PLIM_CONTEXT_TRIAL, NULL, false},
+    {"_dummy_run", PLIM_CONTEXT_TRIAL, NULL, false},
+    {"capture_model", PLIM_CONTEXT_TRIAL, NULL, false},
     {"vaedecode", PLIM_CONTEXT_DECODES, NULL, false},
     {"decode_first_stage", PLIM_CONTEXT_DECODES, NULL, false},
     {"_load_optimizer", PLIM_CONTEXT_RESUMES, NULL, false},

@@ -47,9 +47,12 @@ static bool take_frame(plim__text line, frame *made) {
         plim__text inner = t;
         if (plim__seek(&inner, 90, "File \"")) t.at = inner.at - 6;
     }
-    if (plim__take(&t, "File \"")) {
-        made->file = up_to(&t, "\"");
-        if (!plim__take(&t, "\" , line %i", &made->line)) return false;
+    bool curly = plim__take(&t, "File \xE2\x80\x9C"); /* pasted through a word processor */
+    if (curly || plim__take(&t, "File \"")) {
+        made->file = up_to(&t, curly ? "\xE2" : "\"");
+        if (curly ? !plim__take(&t, "\xE2\x80\x9D , line %i", &made->line)
+                  : !plim__take(&t, "\" , line %i", &made->line))
+            return false;
         if (plim__take(&t, " , in")) made->function = trim(t);
         return true;
     }

@@ -197,8 +197,12 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
         return plim__str_add(out, one ? "the batch is 1 already" : "the batch was reduced already"), true;
     }
     if (IS("half_batch")) {
+        bool shaped = c->x->rank >= 3 && c->x->shape[0] > 1 && c->x->shape[0] <= 256;
         if (c->context->batch > 1)
             plim__str_addf(out, "%lld", (long long)(c->context->batch / 2));
+        else if (shaped && strcmp(c->x->framework, "tensorflow") == 0)
+            plim__str_addf(out, "%lld (the tensor's first axis is %lld)", (long long)(c->x->shape[0] / 2),
+                           (long long)c->x->shape[0]);
         else
             plim__str_add(out, "N // 2");
         return true;

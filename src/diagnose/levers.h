@@ -3,7 +3,7 @@
  * `acts` says which memory the lever makes smaller, a letter each; a lever without one is no matter of kinds:
  *
  *   w  weights                    c  a server's cache of keys and values
- *   s  gradients and state        k  what is kept from call to call
+ *   s  gradients and state        k  what calls leave behind
  *   b  saved for the backward     o  other processes'
  *   t  passing through a layer    h  holes between blocks
  *
@@ -29,7 +29,7 @@
     X(OPTIMIZER, "optimizer", "s", "!opt8", UNKNOWN, 1, "Use an optimizer with little state")                          \
     X(OFFLOAD, "offload", "ws", "!offloaded !lowvram", UNKNOWN, 1, "Keep a part in host memory")                       \
     X(OFFLOAD_MORE, "more", "ws", "still-more", UNKNOWN, 1, "Keep still more in host memory")                          \
-    X(SHARD, "shard", "ws", "!parallel", UNKNOWN, 2, "Spread the model over more cards")                               \
+    X(SHARD, "shard", "ws", "!parallel more-cards", UNKNOWN, 2, "Spread the model over more cards")                    \
     X(CACHE, "cache", "c", "", UNKNOWN, 0, "Leave the engine's cache less of the card")                                \
     X(GRAPHS, "graphs", "tc", "!eager", UNKNOWN, 1, "Do without CUDA graphs")                                          \
     X(MODEL, "model", "wsbt", "", UNKNOWN, 1, "Use a smaller model")                                                   \

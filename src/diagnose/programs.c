@@ -25,9 +25,9 @@ static const char *order_of(plim__activity activity) {
     case PLIM_ACTIVITY_INFER: return "own tiles offload more input quantize length precision fewer model shard release";
     case PLIM_ACTIVITY_SERVE: return "cache length fewer graphs quantize shard offload model";
     case PLIM_ACTIVITY_START: return "shard quantize offload model cache";
-    case PLIM_ACTIVITY_TRIAL: return "fewer input length graphs quantize shard cache model";
+    case PLIM_ACTIVITY_TRIAL: return "fewer cache input graphs length quantize shard model";
     case PLIM_ACTIVITY_LOAD: return "quantize offload more shard precision model own release cache";
-    case PLIM_ACTIVITY_UPDATE: return "optimizer offload shard adapters batch";
+    case PLIM_ACTIVITY_UPDATE: return "optimizer adapters offload shard batch";
     case PLIM_ACTIVITY_EVAL: return "eval eval-more fewer input precision model";
     case PLIM_ACTIVITY_HOST: return "heap host host-more";
     case PLIM_ACTIVITY_BIG: return "kernels tiles own input length fewer batch precision offload more";

@@ -118,8 +118,8 @@ const plim__program plim__programs_use[] = {
                 L(INPUT, "a downscale factor of 2 or 4; fewer samples a ray (--N_samples 64 --N_importance 64)"),
                 L(OWN, "images in host memory (no --preload); a smaller aabb_scale or hash table"),
                 L(FEWER, "--chunk 4096, --render_factor 4"), L(EVAL, "--chunk 4096, --render_factor 4")}},
-    {PROGRAM("COLMAP", "colmap patch_match_stereo feature_extractor siftextraction", "colmap"), INFER,
-     .framework = "cuda", .order = "input own",
+    {PROGRAM("COLMAP", "colmap patch_match_stereo siftextraction", "colmap"), INFER, .framework = "cuda",
+     .order = "input own",
      .levers = {L(INPUT, "--SiftExtraction.max_image_size 1600, --PatchMatchStereo.max_image_size 1600"),
                 L(OWN, "--SiftMatching.max_num_matches 16384, --PatchMatchStereo.cache_size 16"),
                 L(HOST, "--StereoFusion.cache_size 16 --StereoFusion.max_image_size 1600, fewer threads "

@@ -1,5 +1,5 @@
-/* Weights come in many small pieces and fill the device to the brim; what passes through a layer is asked for in large
- * ones. So a small request on a full device in inference speaks of weights, a large one of the input. */
+/* Weights come in many small pieces and fill the device to the brim: a small request on a full device in inference speaks
+ * of them. A large one says little: room for it is made by a smaller input, and by weights that are elsewhere, too. */
 #include "diagnose/situation.h"
 
 #include <string.h>
@@ -60,7 +60,6 @@ static const char *fills_in_use(const plim__case *c) {
     const plim_explanation *x = c->x;
     if (plim__context_has(c->context, PLIM_CONTEXT_DECODES) && makes_images(c)) return "t";
     if (!x->requested.known || !x->capacity.known) return "";
-    if (x->requested.bytes >= x->capacity.bytes / 8) return "t";
     bool brim = x->allocated.known && x->allocated.bytes >= x->capacity.bytes / 100 * 88;
     bool small = x->requested.bytes < x->capacity.bytes / 50;
     return brim && small && has_large_weights(c) ? "w" : "";

@@ -66,8 +66,9 @@ static const rule more_rules[] = {
      "(GPU 0; 10.92 GiB total capacity; 9.22 GiB already allocated; 401.81 MiB free; 9.78 GiB reserved in total by "
      "PyTorch)\nchanging batch size and PYTORCH_CUDA_ALLOC_CONF do not helps me.",
      "pytorch", "fragmented", ABSENT, "the batch was reduced already", "max_split_size_mb"},
-    {"besides the batch",
-     "I would like to ask, besides reducing Batch_size, is there any other way? train.py says RuntimeError: CUDA out "
+    {"apart from the batch",
+     "I would like to ask, apart from reducing Batch_size, is there any other way? train.py says RuntimeError: CUDA "
+     "out "
      "of "
      "memory. Tried to allocate 182.00 MiB (GPU 0; 15.90 GiB total capacity; 14.60 GiB already allocated; 75.75 MiB "
      "free; 15.12 GiB reserved in total by PyTorch).",
@@ -78,7 +79,7 @@ static const rule more_rules[] = {
     {"weights that Ollama cannot place",
      "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 35533.34 MiB on device 0: cudaMalloc failed: out of "
      "memory\nllama_model_load: error loading model: unable to allocate CUDA0 buffer\npanic: unable to load model: "
-     "/root/.ollama/models/blobs/sha256-d8\n",
+     "~/.ollama/models/blobs/sha256-d8\n",
      "ollama", "full", ABSENT, "num_gpu", "num_ctx"},
 };
 
