@@ -180,7 +180,11 @@ static bool is_other_process(const view *v) {
     uint64_t cached = plim__cached(x);
     if (request && cached >= request && cached >= x->capacity.bytes / 4 && cached + GIB / 2 >= others) return false;
     /* what is only estimated holds this process's context, and on a small card that and a desktop are a quarter */
-    if (!x->other_process.known && !x->process.known && others < 5 * GIB / 4) return false;
+    bool estimated = !x->other_process.known && !x->process.known;
+    if (estimated && others < 5 * GIB / 4) return false;
+    /* a desktop and the driver's own share, beside a process that holds most of it */
+    bool mostly_own = x->reserved.known && x->reserved.bytes >= x->capacity.bytes / 100 * 55;
+    if (estimated && others < 2 * GIB && mostly_own) return false;
     return others >= x->capacity.bytes / 4 && free + others >= request;
 }
 

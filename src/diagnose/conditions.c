@@ -111,6 +111,7 @@ static bool batch_may_shrink(const plim__case *c) { return !batch_is_one(c) && !
 static bool batch_no_more(const plim__case *c) { return !batch_may_shrink(c); }
 
 static bool is_float64(const plim__case *c) { return strcmp(c->x->dtype, "float64") == 0; }
+static bool is_int64(const plim__case *c) { return strcmp(c->x->dtype, "int64") == 0; }
 static bool is_float32(const plim__case *c) { return !c->x->dtype[0] || strcmp(c->x->dtype, "float32") == 0; }
 static bool has_limit(const plim__case *c) { return c->x->limit.known; }
 static bool is_alone(const plim__case *c) {
@@ -224,6 +225,15 @@ static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORC
 static bool has_cards(const plim__case *c) {
     return says(c, PLIM_CONTEXT_MULTIGPU) || c->x->device_index > 0 || c->card >= 0;
 }
+/* Low-memory settings, or a pipeline that moves its parts to the device and back. */
+static bool has_offloaded(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_LOWVRAM) || (says(c, PLIM_CONTEXT_OFFLOAD) && is_diffusion(c));
+}
+/* More cards are there, or are what such a model is run on: a server, tens of billions of parameters. */
+static bool may_have_more_cards(const plim__case *c) {
+    if (says(c, PLIM_CONTEXT_COLAB) || says(c, PLIM_CONTEXT_KAGGLE) || says(c, PLIM_CONTEXT_ONE_CARD)) return false;
+    return has_cards(c) || is_for(c, PLIM_ACTIVITY_SERVE) || c->parameters >= 12e9 || says(c, PLIM_CONTEXT_DEEPSPEED);
+}
 static bool is_program(const plim__case *c) { return plim__program_find(c) != NULL; }
 
 static bool is_llama_program(const plim__case *c) {
@@ -271,7 +281,9 @@ static const condition conditions[] = {
     FACT("single", is_single, "one request of 1 GiB and more"),
     FACT("batch>1", batch_may_shrink, "the batch is not known to be 1, nor said to have been reduced"),
     FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),
+    FACT("one", batch_is_one, "a batch of one"),
     FACT("f64", is_float64, "the tensor is float64"),
+    FACT("i64", is_int64, "a tensor of int64"),
     FACT("f32", is_float32, "the tensor is float32, or its type is not told"),
     FACT("limit-known", has_limit, "the limit is told"),
     FACT("holders", has_holders, "a dump names what holds the memory"),
@@ -357,6 +369,7 @@ static const condition conditions[] = {
     SAYS("sglang", SGLANG, "SGLang"),
     SAYS("graphs", GRAPHS, "graph networks"),
     FACT("multigpu", has_cards, "several cards"),
+    FACT("more-cards", may_have_more_cards, "several cards, or a program that is run on several"),
     SAYS("expandable", EXPANDABLE, "expandable segments are set"),
     SAYS("split", SPLIT_SIZE, "max_split_size_mb is set"),
     SAYS("checkpointed", CHECKPOINTING, "activations are recomputed already"),
@@ -366,6 +379,7 @@ static const condition conditions[] = {
     SAYS("offloaded", OFFLOAD, "offloading is on already"),
     SAYS("growth", GROWTH, "memory growth is set"),
     SAYS("lowvram", LOWVRAM, "low-memory settings are on"),
+    FACT("still-more", has_offloaded, "a part is in host memory already"),
     SAYS("watermark", WATERMARK, "the watermark is lifted already"),
     SAYS("dataloader", DATALOADER, "a DataLoader"),
     SAYS("workers0", WORKERS_ZERO, "no loader processes"),

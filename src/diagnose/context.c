@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "diagnose/article.h"
 #include "diagnose/context_trace.h"
+#include "diagnose/context_when.h"
 #include "diagnose/context_words.h"
 #include "diagnose/program_marks.h"
 #include "diagnose/talk.h"
@@ -99,9 +100,12 @@ void plim__context_read(plim__context *context, const plim__context_scan *scan, 
     context->place = (plim_place){.line = -1, .epoch = -1, .step = -1, .step_count = -1};
     read_words(context, &scan->words, window);
     read_programs(context, scan, window);
+    plim__when_read(context, window);
     context->person = plim__has_person(window);
     context->teaching += plim__advice_points(window);
     plim__traceback_read(context, window, at, end);
+    if (context->phase == PLIM_PHASE_UNKNOWN && plim__context_has(context, PLIM_CONTEXT_STATE))
+        context->phase = PLIM_PHASE_OPTIMIZER; /* state is made, and nothing was computed */
     if (context->phase == PLIM_PHASE_BACKWARD || context->phase == PLIM_PHASE_OPTIMIZER)
         plim__context_set(context, PLIM_CONTEXT_TRAINING);
 }

@@ -122,6 +122,8 @@
     X(FIRST_TOUCH)                                                                                                     \
     X(RESUMES)                                                                                                         \
     X(DEVICE_MAP)                                                                                                      \
+    X(ONE_CARD)                                                                                                        \
+    X(STATE)                                                                                                           \
     X(XGBOOST)
 
 typedef enum plim__context_word {

@@ -98,20 +98,44 @@ static plim__text sentence_around(plim__word_place at) {
 static void read_in_vain(plim__context *context, plim__word_place at) {
     static const char *const smaller[] = {"reduc", "lower", "decreas", "small", "chang", "shrink", "minim", "crop",
                                           "resiz", "short", "downs",   "half",  "set ",  "= 1",    "=1",    "to 1"};
-    static const char *const vain[] = {"tried",    "i try",      "trying",     "already",    "even ",      "still",
-                                       "but ",     "does not",   "doesn't",    "did not",    "didn't",     "not work",
-                                       "not help", "no help",    "same error", "no matter",  "regardle",   "however",
-                                       "despite",  "besid",      "other than", "apart from", "aside from", "no success",
-                                       "persist",  "can't work", "cannot work"};
+    static const char *const vain[] = {"tried",      "i try",      "trying",   "already",    "even ",      "still",
+                                       "but ",       "do not ",    "don't ",   "does not",   "doesn't",    "did not",
+                                       "didn't",     "not work",   "not help", "no help",    "same error", "no matter",
+                                       "regardle",   "however",    "despite",  "besid",      "other than", "apart from",
+                                       "aside from", "no success", "persist",  "can't work", "cannot work"};
     static const char *const else_[] = {
         "you should", "should i",  "could i",       "can i",        "how to",      "would like", "if you",
         "recommend",  "suggest",   "consider",      "works",        "worked",      "solved",     "fine",
         "helped",     "try to ",   "unsure how",    "not sure how", "how can i",   "how i can",  "please try",
         "it runs",    "only with", "without reduc", "don't want",   "do not want", "want to"};
+    /* said plainly, whatever is asked for behind it */
+    static const char *const plainly[] = {"besid",     "apart from", "aside from", "other than",
+                                          "also fail", "but fail",   "no effect",  "no use",
+                                          "not help",  "n't help",   "no differ",  "in vain"};
+    static const char *const whatever[] = {"no matter", "regardless", "although i", "even though", "irrespective"};
     plim__text s = sentence_around(at);
+    if (plim__has_any(s, whatever, sizeof whatever / sizeof *whatever)) plim__context_set(context, at.means);
+    if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) &&
+        plim__has_any(s, plainly, sizeof plainly / sizeof *plainly)) {
+        plim__context_set(context, at.means);
+        return;
+    }
     if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) &&
         plim__has_any(s, vain, sizeof vain / sizeof *vain) && !plim__has_any(s, else_, sizeof else_ / sizeof *else_))
         plim__context_set(context, at.means);
+}
+
+/* "max_split_size_mb did not help": the allocator's variable was tried, whichever of its options. */
+static void read_allocator(plim__context *context, plim__word_place at) {
+    static const char *const vain[] = {"tried", "i try ",   "already",  "still",     "do not",
+                                       "don't", "does not", "doesn't",  "did not",   "didn't",
+                                       "even ", "no help",  "not work", "no effect", "no success"};
+    static const char *const advice[] = {"try setting", "reserved memory is", "if reserved", "see documentation"};
+    plim__text s = sentence_around(at);
+    if (!plim__has_any(s, vain, sizeof vain / sizeof *vain)) return;
+    if (plim__has_any(s, advice, sizeof advice / sizeof *advice)) return;
+    plim__context_set(context, PLIM_CONTEXT_SPLIT_SIZE);
+    plim__context_set(context, PLIM_CONTEXT_EXPANDABLE);
 }
 
 static void read_lowvram(plim__context *context, plim__word_place at) {
@@ -168,7 +192,9 @@ static void read_resume(plim__context *context, plim__word_place at) {
 static void read_offload(plim__context *context, plim__word_place at) {
     plim__text after = at.after;
     bool printed = plim__take(&after, " device: ") || plim__take(&after, ": Total persistent");
-    if (!printed) read_on(context, at);
+    /* a line of code reads the switch: it does not set it */
+    bool read = plim__has(line_before(at.before, 13), 13, "args.") || plim__has(line_before(at.before, 10), 10, "if ");
+    if (!printed && !read) read_on(context, at);
 }
 
 static void read_batch(plim__context *context, plim__word_place at) {
@@ -187,6 +213,27 @@ static void read_batch(plim__context *context, plim__word_place at) {
 }
 
 const plim__word plim__said_words[] = {
+    {"alloc_conf", PLIM_CONTEXT_COUNT, read_allocator, true},
+    {"max_split_size", PLIM_CONTEXT_COUNT, read_allocator, true},
+    {"expandable_segments", PLIM_CONTEXT_COUNT, read_allocator, true},
+    {"downsample", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"deepspeed.initialize", PLIM_CONTEXT_STATE, NULL, false},
+    {"optimizerstateinit", PLIM_CONTEXT_STATE, NULL, false},
+    {"_configure_zero_optimizer", PLIM_CONTEXT_STATE, NULL, false},
+    {"onwindows", PLIM_CONTEXT_WINDOWS, NULL, false},
+    {"imgs_per_gpu", PLIM_CONTEXT_TRAINING, read_batch, false},
+    {"singlegpu", PLIM_CONTEXT_ONE_CARD, NULL, false},
+    {"onegpu", PLIM_CONTEXT_ONE_CARD, NULL, false},
+    {"1gpu", PLIM_CONTEXT_ONE_CARD, NULL, false},
+    {"singlecard", PLIM_CONTEXT_ONE_CARD, NULL, false},
+    {"_warmup", PLIM_CONTEXT_TRIAL, NULL, false},
+    {"_dummy_run", PLIM_CONTEXT_TRIAL, NULL, false},
+    {"capture_model", PLIM_CONTEXT_TRIAL, NULL, false},
+    {"vaedecode", PLIM_CONTEXT_DECODES, NULL, false},
+    {"decode_first_stage", PLIM_CONTEXT_DECODES, NULL, false},
+    {"_load_optimizer", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"loadingfromcheckpoint", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"loadingfromacheckpoint", PLIM_CONTEXT_RESUMES, NULL, false},
     {"increasing", PLIM_CONTEXT_GROWS, read_growth, true},
     {"increases", PLIM_CONTEXT_GROWS, read_growth, true},
     {"increase", PLIM_CONTEXT_GROWS, read_growth, true},

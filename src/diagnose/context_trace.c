@@ -43,9 +43,16 @@ static bool take_frame(plim__text line, frame *made) {
     *made = (frame){.line = -1};
     while (t.at < t.end && strchr("|>!│", *t.at) && *t.at) t.at++; /* quoted, or a rich traceback's frame */
     t = trim(t);
-    if (plim__take(&t, "File \"")) {
-        made->file = up_to(&t, "\"");
-        if (!plim__take(&t, "\" , line %i", &made->line)) return false;
+    if (!plim__has(t, 5, "File ")) { /* behind what a logger puts in front of every line */
+        plim__text inner = t;
+        if (plim__seek(&inner, 90, "File \"")) t.at = inner.at - 6;
+    }
+    bool curly = plim__take(&t, "File \xE2\x80\x9C"); /* pasted through a word processor */
+    if (curly || plim__take(&t, "File \"")) {
+        made->file = up_to(&t, curly ? "\xE2" : "\"");
+        if (curly ? !plim__take(&t, "\xE2\x80\x9D , line %i", &made->line)
+                  : !plim__take(&t, "\" , line %i", &made->line))
+            return false;
         if (plim__take(&t, " , in")) made->function = trim(t);
         return true;
     }
@@ -246,6 +253,8 @@ typedef struct trace {
     frame own;     /* the innermost that is the user's */
     bool found, has_own, trains;
     plim_phase told; /* by the names of the user's own functions, the innermost that says something */
+    bool loads;      /* a function that loads weights, by its name, and no pass of the network behind it */
+    bool builds;     /* the innermost function makes an object */
     bool computed;   /* a pass of the network, an update or a saved state is among the frames */
     bool decodes;    /* an image or sound out of its code */
     bool touches;    /* the innermost frame makes or moves a tensor */
@@ -264,6 +273,23 @@ static bool touches_device(const frame *f, plim__text whole, bool *makes) {
     return plim__has_any(whole, moves, sizeof moves / sizeof *moves);
 }
 
+/* "load_flow_model", "loadWeights(", "load_checkpoint_guess_config": a verb and what it loads, in one name. */
+static bool loads_by_name(plim__text t) {
+    static const char *const objects[] = {"model", "weight",   "ckpt",   "checkpoint", "pipe",
+                                          "lora",  "vae",      "unet",   "text_e",     "clip",
+                                          "state", "pretrain", "transf", "flow",       "diffusion"};
+    const char *stop = t.end;
+    for (; t.at + 4 < stop; t.at++) {
+        if (strncasecmp(t.at, "load", 4) != 0) continue;
+        plim__text rest = {t.at + 4, t.at + 4};
+        while (rest.end < stop && (isalnum((unsigned char)*rest.end) || *rest.end == '_')) rest.end++;
+        for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+            if (plim__has(rest, (size_t)(rest.end - rest.at), objects[i])) return true;
+        t.at += 3;
+    }
+    return false;
+}
+
 static void look_into(trace *made, const frame *f, plim__text whole) {
     static const char *const passes[] = {"in forward", "_call_impl",      ".backward(", ".step(",
                                          "loss",       "load_state_dict", "torch.load("};
@@ -271,6 +297,10 @@ static void look_into(trace *made, const frame *f, plim__text whole) {
     if (plim__has_any(whole, passes, sizeof passes / sizeof *passes)) made->computed = true;
     if (plim__has_any(whole, decoders, sizeof decoders / sizeof *decoders)) made->decodes = true;
     made->touches = touches_device(f, whole, &made->makes);
+    bool passes_on = plim__has(whole, (size_t)(whole.end - whole.at), "in forward") ||
+                     plim__has(whole, (size_t)(whole.end - whole.at), "_call_impl");
+    made->loads = (made->loads || loads_by_name(f->function) || loads_by_name(f->code)) && !passes_on;
+    made->builds = plim__has(f->function, 10, "__init__");
 }
 
 static void add_frame(trace *made, const frame *f, plim__text whole) {
@@ -405,6 +435,8 @@ void plim__traceback_read(plim__context *context, plim__text window, const char 
     if (made) plim__context_set(context, PLIM_CONTEXT_FIRST_TOUCH);
     if (found.marker < sizeof markers / sizeof *markers) context->phase = markers[found.marker].phase;
     if (made && found.makes) context->phase = PLIM_PHASE_LOADING;
+    bool open = context->phase == PLIM_PHASE_UNKNOWN || context->phase == PLIM_PHASE_INFERENCE;
+    if (open && (found.loads || (found.builds && !found.computed))) context->phase = PLIM_PHASE_LOADING;
     bool uses = found.told == PLIM_PHASE_INFERENCE || found.told == PLIM_PHASE_EVALUATION;
     bool passes = context->phase == PLIM_PHASE_FORWARD || context->phase == PLIM_PHASE_UNKNOWN ||
                   context->phase == PLIM_PHASE_INFERENCE;

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "diagnose/levers.h"
 #include "plimsoll/diagnose.h"
 
 /* How the saving is estimated. */
@@ -35,6 +36,7 @@ typedef struct plim__fix_row {
     plim_cause cause;
     const char *frameworks; /* words, "*" for all */
     const char *when;
+    plim__lever lever; /* what it turns; two fixes of a device turn two levers */
     plim__saving saving;
     int cost;                    /* as plim_fix has it */
     const char *title, *setting; /* NULL: the settings of the program at hand (programs.h) */
@@ -47,11 +49,11 @@ const plim__fix_row *plim__fix_row_at(size_t index);
 extern const plim__fix_row plim__fix_full_rows[];
 extern const size_t plim__fix_full_count;
 
-#define ROW(cause, frameworks, when, saving, cost, title, setting)                                                     \
-    { PLIM_CAUSE_##cause, frameworks, when, PLIM_SAVING_##saving, cost, title, setting }
+#define ROW(cause, frameworks, when, lever, saving, cost, title, setting)                                              \
+    { PLIM_CAUSE_##cause, frameworks, when, PLIM_LEVER_##lever, PLIM_SAVING_##saving, cost, title, setting }
 
 /* Where the settings of the program at hand stand (programs.h). */
 #define PROGRAM_ROW(cause, frameworks, when)                                                                           \
-    { PLIM_CAUSE_##cause, frameworks, when, PLIM_SAVING_UNKNOWN, 0, NULL, NULL }
+    { PLIM_CAUSE_##cause, frameworks, when, PLIM_LEVER_OWN, PLIM_SAVING_UNKNOWN, 0, NULL, NULL }
 
 #endif

@@ -11,6 +11,7 @@
 #include "diagnose/own_options.h"
 #include "diagnose/programs.h"
 #include "diagnose/settings.h"
+#include "diagnose/situation.h"
 #include "diagnose/weigh.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -135,6 +136,7 @@ static void add_double(plim__str *out, const plim__case *c, bool megabytes) {
 static void add_share(plim__str *out, const plim__case *c, bool lower) {
     const plim_explanation *x = c->x;
     double now = c->context->utilization > 0 ? c->context->utilization : 0.9, share;
+    uint64_t others;
     double missing = x->shortfall.known && x->capacity.known && x->capacity.bytes
                          ? (double)x->shortfall.bytes / (double)x->capacity.bytes
                          : 0;
@@ -142,6 +144,8 @@ static void add_share(plim__str *out, const plim__case *c, bool lower) {
         share = now + missing + 0.05 > 0.95 ? 0.95 : now + missing + 0.05 < 0.9 ? 0.9 : now + missing + 0.05;
     else if (x->free.known && x->capacity.known && x->capacity.bytes && c->facts & PLIM_FACT_UTILIZATION)
         share = 0.97 * (double)x->free.bytes / (double)x->capacity.bytes;
+    else if (x->cause == PLIM_CAUSE_OTHER_PROCESS && x->capacity.known && plim__others(x, &others) && others)
+        share = 0.97 - (double)others / (double)x->capacity.bytes;
     else
         share = now - 0.1;
     if (lower && share >= now) share = now - 0.05;
@@ -193,8 +197,12 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
         return plim__str_add(out, one ? "the batch is 1 already" : "the batch was reduced already"), true;
     }
     if (IS("half_batch")) {
+        bool shaped = c->x->rank >= 3 && c->x->shape[0] > 1 && c->x->shape[0] <= 256;
         if (c->context->batch > 1)
             plim__str_addf(out, "%lld", (long long)(c->context->batch / 2));
+        else if (shaped && strcmp(c->x->framework, "tensorflow") == 0)
+            plim__str_addf(out, "%lld (the tensor's first axis is %lld)", (long long)(c->x->shape[0] / 2),
+                           (long long)c->x->shape[0]);
         else
             plim__str_add(out, "N // 2");
         return true;
@@ -226,14 +234,17 @@ typedef struct choice {
     plim_explanation *x;
     const plim__case *c;
     plim__lever levers[PLIM_EXPLANATION_FIXES]; /* of the fixes so far */
+    const char *fills;                          /* what fills the device (situation.h) */
+    bool rest;                                  /* the levers on that were offered: now the others */
 } choice;
 
 /* The same advice in other words is no second advice. */
 static bool is_offered(const choice *made, const plim_fix *fix, plim__lever lever) {
     const plim_explanation *x = made->x;
+    bool device = x->cause == PLIM_CAUSE_FULL || x->cause == PLIM_CAUSE_FRAGMENTED || x->cause == PLIM_CAUSE_TOO_BIG;
     for (int i = 0; i < x->fix_count; i++) {
         if (strcmp(x->fixes[i].setting, fix->setting) == 0 || strcmp(x->fixes[i].title, fix->title) == 0) return true;
-        if (lever != PLIM_LEVER_COUNT && made->levers[i] == lever) return true;
+        if (device && made->levers[i] == lever && strpbrk(plim__lever_acts(lever), "wsbtck")) return true;
     }
     return false;
 }
@@ -267,9 +278,7 @@ static void offer(choice *made, const plim__lever_row *row) {
     plim_explanation *x = made->x;
     plim_fix *fix = &x->fixes[x->fix_count];
     plim__lever lever = row->lever;
-    bool device = x->cause == PLIM_CAUSE_FULL || x->cause == PLIM_CAUSE_FRAGMENTED || x->cause == PLIM_CAUSE_TOO_BIG;
-    if (lever == PLIM_LEVER_COUNT && device) lever = plim__lever_of_title(row->title);
-    if (!plim__lever_helps(lever, made->c)) return;
+    if (plim__lever_fits(lever, made->fills) == made->rest || !plim__lever_helps(lever, made->c)) return;
     memset(fix, 0, sizeof *fix);
     write_setting(made, row, lever, fix);
     write_text(row->title, made->c, fix->title, sizeof fix->title);
@@ -298,10 +307,20 @@ static void offer_rows(choice *made, plim_cause cause, int most) {
         if (row->cause != cause || !names(row->frameworks, x->framework) || !plim__conditions_hold(row->when, made->c))
             continue;
         if (row->setting)
-            offer(made, &(plim__lever_row){row->saving, row->cost, row->title, row->setting, PLIM_LEVER_COUNT});
+            offer(made, &(plim__lever_row){row->saving, row->cost, row->title, row->setting, row->lever});
         else
             offer_program(made, most);
     }
+}
+
+/* Levers on what fills the device come first; each part keeps the table's order. */
+static void offer_cause(choice *made, plim_cause cause, int most) {
+    made->rest = false;
+    offer_rows(made, cause, most);
+    if (!*made->fills) return;
+    made->rest = true;
+    offer_rows(made, cause, most);
+    made->rest = false;
 }
 
 /* What gives less than a quarter of the shortfall goes behind what may reach it; the rest keeps the table's order. */
@@ -327,10 +346,10 @@ static void offer_for_holes(choice *made) {
     bool packed = plim__conditions_hold("full-live", made->c) && x->allocated.bytes > x->capacity.bytes / 100 * 95;
     const plim__program *program = plim__program_find(made->c);
     bool serves = program && program->usual == PLIM_ACTIVITY_SERVE; /* a server has settings of its own for this */
-    if (!packed && !serves) offer_rows(made, PLIM_CAUSE_FRAGMENTED, 1);
+    if (!packed && !serves) offer_cause(made, PLIM_CAUSE_FRAGMENTED, 1);
     if (x->fix_count && x->fixes[0].saving.known == 0) x->fix_count = 0; /* no setting closes them */
-    offer_rows(made, PLIM_CAUSE_FULL, packed || serves ? PLIM_EXPLANATION_FIXES - 1 : PLIM_EXPLANATION_FIXES);
-    if (packed || serves) offer_rows(made, PLIM_CAUSE_FRAGMENTED, x->fix_count + 1);
+    offer_cause(made, PLIM_CAUSE_FULL, packed || serves ? PLIM_EXPLANATION_FIXES - 1 : PLIM_EXPLANATION_FIXES);
+    if (packed || serves) offer_cause(made, PLIM_CAUSE_FRAGMENTED, x->fix_count + 1);
 }
 
 /* A figure of its own counts where language models are spoken of: elsewhere a "7b" may be anything. */
@@ -356,10 +375,11 @@ void plim__choose_fixes(plim_explanation *x, const plim__reader *reader) {
     c.parameters = parameters_of(&c);
     char sentence[160];
     if (plim__weights_sentence(&c, sentence, sizeof sentence)) plim__add_evidence(x, "%s", sentence);
+    made.fills = plim__fills(&c);
     if (holes)
         offer_for_holes(&made);
     else
-        offer_rows(&made, x->cause, PLIM_EXPLANATION_FIXES);
+        offer_cause(&made, x->cause, PLIM_EXPLANATION_FIXES);
     rank(x);
 }
 

@@ -25,8 +25,8 @@ static const char *const length_names[] = {"max_seq_length",   "max_seq_len",   
                                            "sequence_len",     "max_source_length", "block_size", "seq_length",
                                            "max_total_length", "seq_len",           "max_length", "max_len"};
 static const char *const input_names[] = {
-    "imgsz",      "loadsize",  "load_size",  "img_size", "image_size", "train_resolution",
-    "resolution", "crop_size", "input_size", "img"};
+    "max_resolution", "image_resolution", "max_res",    "imgsz",     "loadsize",   "load_size", "img_size",
+    "image_size",     "train_resolution", "resolution", "crop_size", "input_size", "img"};
 
 typedef struct names {
     const char *const *list;

@@ -6,12 +6,12 @@
 #include <string.h>
 
 static const struct {
-    const char *word, *when;
+    const char *word, *acts, *when;
     plim__saving saving;
     int cost;
     const char *title;
 } levers[] = {
-#define LEVER(name, word, when, saving, cost, title) {word, when, PLIM_SAVING_##saving, cost, title},
+#define LEVER(name, word, acts, when, saving, cost, title) {word, acts, when, PLIM_SAVING_##saving, cost, title},
     PLIM_LEVER_LIST(LEVER)
 #undef LEVER
 };
@@ -25,9 +25,9 @@ static const char *order_of(plim__activity activity) {
     case PLIM_ACTIVITY_INFER: return "own tiles offload more input quantize length precision fewer model shard release";
     case PLIM_ACTIVITY_SERVE: return "cache length fewer graphs quantize shard offload model";
     case PLIM_ACTIVITY_START: return "shard quantize offload model cache";
-    case PLIM_ACTIVITY_TRIAL: return "fewer input length graphs quantize shard cache model";
+    case PLIM_ACTIVITY_TRIAL: return "fewer cache input graphs length quantize shard model";
     case PLIM_ACTIVITY_LOAD: return "quantize offload more shard precision model own release cache";
-    case PLIM_ACTIVITY_UPDATE: return "optimizer offload shard adapters batch";
+    case PLIM_ACTIVITY_UPDATE: return "optimizer adapters offload shard batch";
     case PLIM_ACTIVITY_EVAL: return "eval eval-more fewer input precision model";
     case PLIM_ACTIVITY_HOST: return "heap host host-more";
     case PLIM_ACTIVITY_BIG: return "kernels tiles own input length fewer batch precision offload more";
@@ -53,6 +53,7 @@ const plim__program *plim__program_at(size_t index) {
 }
 
 const char *plim__lever_title(plim__lever lever) { return levers[lever].title; }
+const char *plim__lever_acts(plim__lever lever) { return levers[lever].acts; }
 
 const char *plim__program_setting(const plim__program *program, plim__lever lever) {
     for (size_t i = 0; i < PLIM_PROGRAM_LEVERS && program->levers[i].setting; i++)

@@ -14,40 +14,7 @@
 
 #include "diagnose/conditions.h"
 #include "diagnose/fixes.h"
-
-/* lever, its word in an order of its own, what must hold beside the order, the saving, cost, title */
-#define PLIM_LEVER_LIST(X)                                                                                             \
-    X(BATCH, "batch", "batch>1", HALF_REQUEST, 1, "Use a smaller batch, and accumulate more of them")                  \
-    X(FEWER, "fewer", "", UNKNOWN, 1, "Take fewer at a time")                                                          \
-    X(EVAL, "eval", "", UNKNOWN, 0, "Keep less in evaluation")                                                         \
-    X(EVAL_MORE, "eval-more", "", UNKNOWN, 0, "Keep numbers of each batch instead of its outputs")                     \
-    X(LENGTH, "length", "!short", UNKNOWN, 1, "Use shorter sequences")                                                 \
-    X(INPUT, "input", "!input-tried", UNKNOWN, 1, "Use a smaller input")                                               \
-    X(TILES, "tiles", "", UNKNOWN, 0, "Work on it in tiles or pieces")                                                 \
-    X(CHECKPOINT, "checkpoint", "!checkpointed", UNKNOWN, 1, "Recompute activations in the backward pass")             \
-    X(KERNELS, "kernels", "", UNKNOWN, 0, "Use attention and a loss that never build the whole matrix")                \
-    X(PRECISION, "precision", "!half !quantized", HALF_LIVE, 1, "Keep it in 16 bits")                                  \
-    X(QUANTIZE, "quantize", "!quantized", UNKNOWN, 1, "Load the weights in fewer bits")                                \
-    X(ADAPTERS, "adapters", "!lora", UNKNOWN, 2, "Train adapters instead of all weights")                              \
-    X(OPTIMIZER, "optimizer", "!opt8", UNKNOWN, 1, "Use an optimizer with little state")                               \
-    X(OFFLOAD, "offload", "!offloaded !lowvram", UNKNOWN, 1, "Keep a part in host memory")                             \
-    X(OFFLOAD_MORE, "more", "lowvram", UNKNOWN, 1, "Keep still more in host memory")                                   \
-    X(SHARD, "shard", "!parallel", UNKNOWN, 2, "Spread the model over more cards")                                     \
-    X(CACHE, "cache", "", UNKNOWN, 0, "Leave the engine's cache less of the card")                                     \
-    X(GRAPHS, "graphs", "!eager", UNKNOWN, 1, "Do without CUDA graphs")                                                \
-    X(MODEL, "model", "", UNKNOWN, 1, "Use a smaller model")                                                           \
-    X(RELEASE, "release", "", UNKNOWN, 0, "Release what earlier work left on the device")                              \
-    X(OWN, "own", "", UNKNOWN, 0, "Use the program's own setting for small cards")                                     \
-    X(HEAP, "heap", "", UNKNOWN, 0, "Raise the heap's limit")                                                          \
-    X(HOST, "host", "", UNKNOWN, 0, "Hold less in host memory")                                                        \
-    X(HOST_MORE, "host-more", "", UNKNOWN, 1, "Keep less of it at all")
-
-typedef enum plim__lever {
-#define PLIM_LEVER_ENUM(name, word, when, saving, cost, title) PLIM_LEVER_##name,
-    PLIM_LEVER_LIST(PLIM_LEVER_ENUM)
-#undef PLIM_LEVER_ENUM
-        PLIM_LEVER_COUNT
-} plim__lever;
+#include "diagnose/levers.h"
 
 /* What a program was doing; the first three are also what one is usually for. */
 typedef enum plim__activity {
@@ -102,7 +69,7 @@ typedef struct plim__lever_row {
     plim__saving saving;
     int cost;
     const char *title, *setting;
-    plim__lever lever; /* what it acts on; PLIM_LEVER_COUNT for nothing of the list */
+    plim__lever lever;
 } plim__lever_row;
 bool plim__program_lever(const plim__program *program, const plim__case *c, size_t n, plim__lever_row *row);
 

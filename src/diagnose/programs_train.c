@@ -144,11 +144,11 @@ const plim__program plim__programs_train[] = {
                 L(FEWER, "tagger.predict(sentences, mini_batch_size=4, embedding_storage_mode='none')")}},
 
     /* --- images: training --------------------------------------------------------------------------------------- */
-    {TRAIN(
-         "sd-scripts (kohya)",
-         "kohya_ss/ sd-scripts/ library/train_util.py train_network.py sdxl_train flux_train train_db.py library/flux_ "
-         "network_module networks.lora network_dim cache_latents",
-         "kohya kohya_ss kohya-ss sd-scripts lora_easy_training_scripts"),
+    {TRAIN("sd-scripts (kohya)",
+           "kohya_ss/ usedreamboothmethod. bucket_no_upscale sd-scripts/ library/train_util.py train_network.py "
+           "sdxl_train flux_train train_db.py library/flux_ "
+           "network_module networks.lora network_dim cache_latents",
+           "kohya kohya_ss kohya-ss sd-scripts lora_easy_training_scripts"),
      .order = "checkpoint optimizer own input precision batch quantize",
      .levers = {L(CHECKPOINT, "--gradient_checkpointing --mixed_precision bf16"),
                 L(OPTIMIZER, "--optimizer_type AdamW8bit (or Adafactor with --fused_backward_pass)"),

@@ -14,11 +14,11 @@ const plim__program plim__programs_use[] = {
              "comfyui/ comfy/ comfyui_ comfy_extras/ custom_nodes/ ksampler comfyui-manager prompt_worker "
              "model_management.py unloadingallloadedmodels exceptionduringprocessing",
              "comfyui comfy"),
-     INFER, .order = "offload more input own quantize tiles",
+     INFER, .order = "tiles offload more input own quantize",
      .levers = {L(OWN, "python main.py --reserve-vram 2.0: room for what is computed beside the model"),
                 L(OFFLOAD, "python main.py --lowvram (--reserve-vram 1.0 where the desktop shares the card)"),
                 L(OFFLOAD_MORE, "python main.py --novram --cpu-vae; --disable-smart-memory"),
-                L(TILES, "the node VAE Decode (Tiled) in place of VAE Decode"),
+                L(TILES, "the node VAE Decode (Tiled) in place of VAE Decode, tile_size 256 if that is not enough"),
                 L(INPUT, "a smaller latent or fewer frames, batch_size 1; the node VAE Decode (Tiled)"),
                 L(QUANTIZE, "an fp8 or GGUF file of the model, and of the text encoder"),
                 L(MODEL, "a smaller or distilled model"),
@@ -118,8 +118,8 @@ const plim__program plim__programs_use[] = {
                 L(INPUT, "a downscale factor of 2 or 4; fewer samples a ray (--N_samples 64 --N_importance 64)"),
                 L(OWN, "images in host memory (no --preload); a smaller aabb_scale or hash table"),
                 L(FEWER, "--chunk 4096, --render_factor 4"), L(EVAL, "--chunk 4096, --render_factor 4")}},
-    {PROGRAM("COLMAP", "colmap patch_match_stereo feature_extractor siftextraction", "colmap"), INFER,
-     .framework = "cuda", .order = "input own",
+    {PROGRAM("COLMAP", "colmap patch_match_stereo siftextraction", "colmap"), INFER, .framework = "cuda",
+     .order = "input own",
      .levers = {L(INPUT, "--SiftExtraction.max_image_size 1600, --PatchMatchStereo.max_image_size 1600"),
                 L(OWN, "--SiftMatching.max_num_matches 16384, --PatchMatchStereo.cache_size 16"),
                 L(HOST, "--StereoFusion.cache_size 16 --StereoFusion.max_image_size 1600, fewer threads "
@@ -313,7 +313,8 @@ const plim__program plim__programs_general[] = {
     {PROGRAM(
          "Hugging Face Trainer",
          "transformers/trainer.py transformers/trainer_seq2seq trainingarguments trl/ sfttrainer run_clm.py run_mlm.py "
-         "run_glue.py run_qa.py run_summarization run_translation per_device_train_batch_size seq2seqtrainer "
+         "run_glue.py run_qa.py run_ner.py run_language_modeling trainer.evaluate( run_summarization run_translation "
+         "per_device_train_batch_size seq2seqtrainer "
          "nested_concat preds_host compute_metrics evaluation_strategy",
          NULL),
      TRAIN, .order = "batch checkpoint length precision optimizer adapters shard",
@@ -355,10 +356,12 @@ const plim__program plim__programs_general[] = {
     {PROGRAM("diffusers",
              "diffusers/ diffusers. stablediffusionpipeline diffusionpipeline pipelines/stable_diffusion prompt_embeds",
              "diffusers"),
-     INFER, .order = "offload tiles precision input quantize",
+     INFER, .order = "offload more tiles precision input quantize",
      .levers = {L(KERNELS, "PyTorch 2's own attention or pipe.enable_xformers_memory_efficient_attention()"),
                 L(OFFLOAD, "{at}pipe.enable_model_cpu_offload() instead of pipe.to('cuda') (less still: "
                            "enable_sequential_cpu_offload())"),
+                L(OFFLOAD_MORE, "{at}pipe.enable_sequential_cpu_offload(), or group offloading "
+                                "(pipe.transformer.enable_group_offload(...)), instead of enable_model_cpu_offload()"),
                 L(TILES, "pipe.vae.enable_tiling(); pipe.enable_attention_slicing()"),
                 L(PRECISION, "torch_dtype=torch.float16 in from_pretrained"),
                 L(INPUT, "lower height, width and num_frames; num_images_per_prompt=1"),
@@ -384,7 +387,7 @@ const plim__program plim__programs_general[] = {
                 L(CHECKPOINT, "gradient_checkpointing=True, for the vision tower too"),
                 L(ADAPTERS, "LoRA with the vision tower frozen"), L(LENGTH, "shorter prompts; max_new_tokens=256")}},
     {PROGRAM("a model of graphs", "ogbn_ ogbn- nodeproppred adjacencymatrix adjencymatrix",
-             "gcn gnn graphsage graphs adjacency lightgcn"),
+             "gcn gnn graphsage adjacency lightgcn"),
      TRAIN, .order = "batch input precision",
      .levers = {L(BATCH, "samples of the graph instead of the whole: NeighborLoader(data, num_neighbors=[10, 10], "
                          "batch_size=512), ClusterLoader; some graphs at a time"),
@@ -404,8 +407,12 @@ const plim__program plim__programs_general[] = {
                 L(BATCH, "batch {half_batch}, with shorter sequences or crops together")}},
     {PROGRAM("a model of video", NULL,
              "video videos video_length num_frames num_segments clip_len --fps --video video_path clips"),
-     INFER, .order = "tiles input precision model",
-     .levers = {L(TILES, "{at}fewer frames at a time: parts of the video one after another, results moved to the host"),
+     INFER, .order = "tiles input offload more quantize precision model",
+     .levers = {L(OFFLOAD, "the program's own switch (--offload_model True, --cpu_offload, --lowvram), or "
+                           "pipe.enable_model_cpu_offload()"),
+                L(OFFLOAD_MORE, "layer by layer: pipe.enable_sequential_cpu_offload(), block swap, group offloading"),
+                L(QUANTIZE, "an fp8, GGUF or 4-bit file of the model and of its text encoder"),
+                L(TILES, "{at}fewer frames at a time: parts of the video one after another, results moved to the host"),
                 L(INPUT, "{at}a lower resolution, or every second frame"),
                 L(PRECISION, "torch.autocast('{device}', dtype=torch.float16), or model.half()"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
@@ -421,8 +428,7 @@ const plim__program plim__programs_general[] = {
                 L(FEWER, "one recording or sentence at a time"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
                 L(LENGTH, "leave out or cut the longest recordings"), L(MODEL, "a smaller model of the family")}},
-    {PROGRAM("a model of volumes", NULL,
-             "volume volumes volumetric voxels ct mri nifti .nii brats 3d-unet unet3d 3dunet conv3d"),
+    {PROGRAM("a model of volumes", NULL, "volumetric voxels ct mri nifti .nii brats 3d-unet unet3d 3dunet conv3d"),
      TRAIN, .order = "input batch precision checkpoint",
      .levers = {L(INPUT, "{at}smaller patches (64 x 64 x 64 holds an eighth of 128 x 128 x 128)"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
@@ -431,7 +437,7 @@ const plim__program plim__programs_general[] = {
                 L(TILES, "{at}windows of the volume, one after another, put together on the host"),
                 L(MODEL, "fewer channels")}},
     {PROGRAM("a model of points", NULL,
-             "pointcloud point-cloud lidar points pointnet pointnet++ kitti nuscenes scannet"),
+             "pointcloud point-cloud pointclouds lidar pointnet pointnet++ kitti nuscenes scannet"),
      TRAIN, .order = "batch input precision",
      .levers = {L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
                 L(INPUT, "{at}fewer points a sample, larger voxels, or pieces of the scene"),

@@ -226,7 +226,8 @@ static void parse_told_killed(plim__reader *reader, const char *start, const cha
     static const char *const memory[] = {"memory", " ram", "gb ram", "oom", "\xE5\x86\x85\xE5\xAD\x98"};
     plim__text near = {from, reader->end - end > 600 ? end + 600 : reader->end};
     /* or where a job of that kind is spoken of, and not of a hand that ended it */
-    static const char *const jobs[] = {"train", "dataset", "epoch", "inference", "preprocess", "the data"};
+    static const char *const jobs[] = {"train",      "dataset",  "epoch",      "inference",
+                                       "preprocess", "the data", "checkpoint", "shards"};
     static const char *const hands[] = {"manually", "ctrl",    "i killed",        "time limit",
                                         "walltime", "preempt", "by the scheduler"};
     bool spoken = plim__has_any(near, memory, sizeof memory / sizeof *memory);

@@ -14,60 +14,6 @@
 static const double in_32_bits = 4, in_16_bits = 2, in_4_bits = 0.56, adam_state = 8, adam_state_8bit = 2,
                     adam_in_all = 16;
 
-/* --- what a fix acts on ----------------------------------------------------------------------------------------- */
-
-plim__lever plim__lever_of_title(const char *title) {
-    static const struct {
-        const char *words;
-        plim__lever lever;
-    } titles[] = {
-        {"smaller batch in evaluation", PLIM_LEVER_EVAL},
-        {"half the batch", PLIM_LEVER_BATCH},
-        {"smaller batch", PLIM_LEVER_BATCH},
-        {"4 bits", PLIM_LEVER_QUANTIZE},
-        {"fewer bits", PLIM_LEVER_QUANTIZE},
-        {"16 bits", PLIM_LEVER_PRECISION},
-        {"Recompute", PLIM_LEVER_CHECKPOINT},
-        {"n host memory", PLIM_LEVER_OFFLOAD},
-        {"optimizer's state", PLIM_LEVER_OPTIMIZER},
-        {"rain adapters", PLIM_LEVER_ADAPTERS},
-        {"maller image", PLIM_LEVER_INPUT},
-        {"maller inputs", PLIM_LEVER_INPUT},
-        {"horter sequences", PLIM_LEVER_LENGTH},
-    };
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        if (strstr(title, titles[i].words)) return titles[i].lever;
-    return PLIM_LEVER_COUNT;
-}
-
-#define BIT(lever) (1u << PLIM_LEVER_##lever)
-
-/* Levers on memory that a phase does not hold: nothing was computed while weights are loaded, activations are gone when
- * the optimizer steps, and inference has neither gradients nor state. */
-static unsigned idle_in(plim_phase phase) {
-    switch (phase) {
-    case PLIM_PHASE_LOADING:
-        return BIT(BATCH) | BIT(INPUT) | BIT(LENGTH) | BIT(CHECKPOINT) | BIT(TILES) | BIT(FEWER) | BIT(EVAL) |
-               BIT(KERNELS);
-    case PLIM_PHASE_OPTIMIZER:
-        return BIT(BATCH) | BIT(INPUT) | BIT(LENGTH) | BIT(CHECKPOINT) | BIT(TILES) | BIT(EVAL) | BIT(KERNELS);
-    case PLIM_PHASE_INFERENCE: return BIT(CHECKPOINT) | BIT(OPTIMIZER) | BIT(ADAPTERS);
-    default: return 0;
-    }
-}
-
-bool plim__lever_helps(plim__lever lever, const plim__case *c) {
-    if (lever == PLIM_LEVER_COUNT || c->x->cause == PLIM_CAUSE_HOST_MEMORY || c->x->cause == PLIM_CAUSE_LIMIT)
-        return true;
-    if (lever == PLIM_LEVER_PRECISION && plim__conditions_hold("quantized", c)) return false;
-    bool pytorch = strcmp(c->x->framework, "pytorch") == 0 || strcmp(c->x->framework, "cuda") == 0;
-    if (pytorch && (idle_in(c->context->phase) >> lever & 1)) return false;
-    /* an image is decoded in tiles, not made in them */
-    bool makes = plim__conditions_hold("diffusion", c) || plim__conditions_hold("comfy", c);
-    return lever != PLIM_LEVER_TILES || !makes || !c->context->traced ||
-           plim__context_has(c->context, PLIM_CONTEXT_DECODES);
-}
-
 /* --- the model's size ------------------------------------------------------------------------------------------- */
 
 /* "7b", "1.3B", "(13B)": a number of its own with a B, not "8x7B", "16GB" or "512 B". */

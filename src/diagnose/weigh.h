@@ -1,15 +1,9 @@
-/* What a fix acts on, whether that holds memory in the phase that failed, and how many bytes it gives. */
+/* How many bytes a lever gives, by the size of the model that is named. */
 #ifndef PLIM_DIAGNOSE_WEIGH_H
 #define PLIM_DIAGNOSE_WEIGH_H
 
 #include "diagnose/conditions.h"
 #include "diagnose/programs.h"
-
-/* The lever that a title of the table speaks of; PLIM_LEVER_COUNT for none. */
-plim__lever plim__lever_of_title(const char *title);
-
-/* Whether the lever's memory exists in the phase at hand: a batch takes none while weights are loaded. */
-bool plim__lever_helps(plim__lever lever, const plim__case *c);
 
 /* How many parameters the model has by its name in the log ("llama-7b": 7e9), or by a figure of its own ("a 7B model")
  * unless only names count; 0 where there is none. */
