@@ -46,8 +46,18 @@ typedef struct plim_plan_tensor {
     int layouts;    /* in how many it lies in memory at once */
 } plim_plan_tensor;
 
+/* A means of using less memory, as far as it goes by itself, beside the step as it comes. */
+typedef struct plim_plan_lever {
+    const char *name; /* static */
+    uint64_t saved_bytes;
+    double seconds; /* that an update takes more, expected */
+    plim_class class_;
+    int used; /* by the chosen plan */
+} plim_plan_lever;
+
 #define PLIM_PLAN_POINTS  12
 #define PLIM_PLAN_TENSORS 10
+#define PLIM_PLAN_LEVERS  8
 
 typedef struct plim_plan_report {
     int fits;                                 /* chosen is within the budget; without a budget always */
@@ -62,6 +72,8 @@ typedef struct plim_plan_report {
     plim_plan_candidate
         frontier[PLIM_PLAN_POINTS]; /* what other budgets would cost, from the largest to the smallest */
     int frontier_count;
+    plim_plan_lever levers[PLIM_PLAN_LEVERS]; /* that save anything, of the classes that are allowed */
+    int lever_count;
     const char *why;            /* when nothing fits: what makes the floor */
     const char *prevents_split; /* why micro-batches would change the result, and which node does; NULL: they do not */
 } plim_plan_report;

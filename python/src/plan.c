@@ -65,11 +65,29 @@ static PyObject *frontier_list(const plim_plan_report *report) {
     return list;
 }
 
+#define L(kind, field) PLIM__PY_FIELD(plim_plan_lever, PLIM__PY_##kind, field)
+static const plim__py_field lever_fields[] = {
+    L(TEXT, name), L(UINT64, saved_bytes), L(DOUBLE, seconds), L(CLASS, class_), L(INT, used), {0},
+};
+#undef L
+
+static PyObject *lever_list(const plim_plan_report *report) {
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list && i < report->lever_count; i++) {
+        PyObject *one = plim__py_build(lever_fields, &report->levers[i]);
+        if (!one || PyList_Append(list, one) < 0) Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 static PyObject *report_dict(const plim_plan_report *report) {
     PyObject *dict = plim__py_build(report_fields, report);
     bool good = dict && plim__py_put(dict, "chosen", plim__py_build(candidate_fields, &report->chosen)) &&
                 plim__py_put(dict, "unconstrained", plim__py_build(candidate_fields, &report->unconstrained)) &&
-                plim__py_put(dict, "peak", peak_list(report)) && plim__py_put(dict, "frontier", frontier_list(report));
+                plim__py_put(dict, "peak", peak_list(report)) &&
+                plim__py_put(dict, "frontier", frontier_list(report)) &&
+                plim__py_put(dict, "levers", lever_list(report));
     if (!good) Py_CLEAR(dict);
     return dict;
 }

@@ -26,6 +26,24 @@ size_t plim__candidates_total(const plim__candidates *all, const plim__candidate
     return (arena > least ? arena : least) + p->program_bytes;
 }
 
+/* Bytes of a file that are left for optimizer state. */
+static uint64_t state_room(const plim__candidates *all, const plim__setting *s) {
+    return all->task.spill_room > s->streamed_bytes ? all->task.spill_room - s->streamed_bytes : 0;
+}
+
+/* What spilling all of its state saves. */
+static size_t spill_gain(const plim__candidates *all, const plim__setting *s) {
+    size_t most = plim__spill_list_most(&s->spillable, state_room(all, s));
+    return most > s->window ? most - s->window : 0;
+}
+
+/* The bytes of a candidate with all of its state in a file. */
+static size_t least_total(const plim__candidates *all, const plim__candidate *p) {
+    const plim__setting *s = all->settings.items[p->setting];
+    size_t arena = arena_of(p) - spill_gain(all, s), least = floor_of(all, s);
+    return (arena > least ? arena : least) + p->program_bytes;
+}
+
 static int faster_first(const void *a, const void *b) {
     const plim__candidate *x = a, *y = b;
     size_t xs = x->persistent_bytes + x->transient_bytes, ys = y->persistent_bytes + y->transient_bytes;
@@ -52,16 +70,21 @@ static plim_status add_candidates(plim__candidates *all, size_t index, plim_erro
     return PLIM_OK;
 }
 
+/* Whether one is no larger than the other, with its state in memory and in a file: settings differ in what can be spilled. */
+static bool covers(const plim__candidates *all, const plim__candidate *a, const plim__candidate *b) {
+    return plim__candidates_total(all, a) <= plim__candidates_total(all, b) &&
+           least_total(all, a) <= least_total(all, b);
+}
+
 /* Sorts by time and drops every candidate that a faster one is no larger than. */
 static void keep_best(plim__candidates *all) {
     plim__candidate *items = all->items.items;
-    size_t count = 0, least = SIZE_MAX;
+    size_t count = 0;
     if (all->items.count) qsort(items, all->items.count, sizeof *items, faster_first);
     for (size_t i = 0; i < all->items.count; i++) {
-        size_t total = plim__candidates_total(all, &items[i]);
-        if (total >= least) continue;
-        least = total;
-        items[count++] = items[i];
+        bool covered = false;
+        for (size_t k = count; k-- > 0 && !covered;) covered = covers(all, &items[k], &items[i]);
+        if (!covered) items[count++] = items[i];
     }
     all->items.count = count;
 }
@@ -116,11 +139,6 @@ static plim_status pack(plim__candidates *all, plim__candidate *candidate, plim_
     all->packed++;
     candidate->arena_bytes = s->variant->plan->arena_bytes;
     return PLIM_OK;
-}
-
-/* Bytes of a file that are left for optimizer state. */
-static uint64_t state_room(const plim__candidates *all, const plim__setting *s) {
-    return all->task.spill_room > s->streamed_bytes ? all->task.spill_room - s->streamed_bytes : 0;
 }
 
 /* The same candidate with `spill` bytes of state in a file, a sum of its list. */
@@ -195,12 +213,18 @@ static plim__candidate *smallest_of(plim__candidates *all, size_t setting) {
     return NULL;
 }
 
-/* The n-th setting from the one whose smallest candidate is the smallest: candidates become smaller and smaller. */
+/* The smallest candidate of the setting that is n-th in this, with all state in a file; of two that are as small, the later. */
 static plim__candidate *nth_smallest(plim__candidates *all, size_t n) {
     for (size_t i = all->items.count; i-- > 0;) {
         plim__candidate *candidate = &all->items.items[i];
+        size_t own = least_total(all, candidate), before = 0;
         if (smallest_of(all, candidate->setting) != candidate) continue;
-        if (n-- == 0) return candidate;
+        for (size_t k = 0; k < all->items.count; k++) {
+            plim__candidate *other = &all->items.items[k];
+            size_t bytes = least_total(all, other);
+            before += smallest_of(all, other->setting) == other && (bytes < own || (bytes == own && k > i));
+        }
+        if (before == n) return candidate;
     }
     return NULL;
 }
@@ -212,8 +236,7 @@ plim_status plim__candidates_smallest(plim__candidates *all, size_t n, bool *fou
     if (!*found) return PLIM_OK;
     const plim__setting *s = all->settings.items[candidate->setting];
     PLIM_TRY(pack(all, candidate, error));
-    size_t most = plim__spill_list_most(&s->spillable, state_room(all, s));
-    *smallest = spilled(all, candidate, most > s->window ? most : 0);
+    *smallest = spilled(all, candidate, spill_gain(all, s) ? spill_gain(all, s) + s->window : 0);
     return PLIM_OK;
 }
 
@@ -230,19 +253,21 @@ plim_status plim__candidates_fastest(plim__candidates *all, bool *found, plim__c
 static size_t programs_of(const plim__setting *s) { return s->programs * s->program_bytes; }
 
 static size_t least_persistent(const plim__candidates *all, const plim__setting *s) {
-    size_t most = plim__spill_list_most(&s->spillable, state_room(all, s));
-    return most > s->window ? s->persistent_bytes + s->window - most : s->persistent_bytes;
+    return s->persistent_bytes - spill_gain(all, s);
 }
 
 /* Whether any candidate of a setting could be one that keep_best keeps: with sums of gradients beside everything else,
  * micro-batches are often larger and slower than what is there already. */
 static bool could_win(const plim__candidates *all, const plim__setting *s) {
-    size_t least = s->persistent_bytes + s->least_transient;
-    if (least < floor_of(all, s)) least = floor_of(all, s);
+    size_t floor = floor_of(all, s), in_memory = s->persistent_bytes + s->least_transient,
+           in_file = in_memory - spill_gain(all, s);
+    if (in_memory < floor) in_memory = floor;
+    if (in_file < floor) in_file = floor;
     for (size_t i = 0; i < all->items.count; i++) {
         const plim__candidate *p = &all->items.items[i];
         if (p->seconds <= s->update_seconds && p->class <= s->class &&
-            plim__candidates_total(all, p) <= least + programs_of(s))
+            plim__candidates_total(all, p) <= in_memory + programs_of(s) &&
+            least_total(all, p) <= in_file + programs_of(s))
             return false;
     }
     return true;

@@ -1,5 +1,6 @@
 /* Choosing a plan: without a budget the step as it comes; with one, the fastest candidate that fits. */
 #include "budget/costs_file.h"
+#include "budget/lever_table.h"
 #include "budget/programs.h"
 #include "budget/saved_plan.h"
 #include "core/error.h"
@@ -273,6 +274,7 @@ static plim_status name_least(struct search *s, plim_error *error) {
 
 static plim_status list_all(struct search *s, size_t rest, plim_error *error) {
     PLIM_TRY(list_alternatives(s, rest, error));
+    s->plan->lever_count = plim__lever_table(&s->candidates, &s->plan->choice, s->plan->levers);
     plim__candidates_release(&s->candidates);
     PLIM_TRY(name_least(s, error));
     size_t count = s->plan->alternatives.count; /* the last row is the smallest */

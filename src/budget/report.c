@@ -253,6 +253,7 @@ static plim_status plan_chosen(struct draft *draft, plim_error *error) {
     if (status != PLIM_OK && status != PLIM_BUDGET) return plim__fail(error, status, "%s", why.message);
     for (size_t i = 0; i < made->alternatives.count && i < PLIM_PLAN_POINTS; i++)
         report->frontier[report->frontier_count++] = made->alternatives.items[i];
+    for (int i = 0; i < made->lever_count; i++) report->levers[report->lever_count++] = made->levers[i];
     report->minimum_budget_bytes = made->least_budget;
     report->fits = status == PLIM_OK;
     if (report->fits) {

@@ -158,6 +158,11 @@ static plim_status take_points(plim__setting *s, const plim__frontier *frontier,
         if (!plim__vec_push(&s->points, point)) return plim__fail_memory(error, "schedules", sizeof point);
         at += count;
     }
+    if (s->points.count > 0) {
+        s->first_transient = (size_t)s->points.items[0].peak_bytes;
+        s->last_transient = (size_t)s->points.items[s->points.count - 1].peak_bytes;
+        s->last_seconds = s->points.items[s->points.count - 1].extra_seconds;
+    }
     s->explored = true;
     return PLIM_OK;
 }

@@ -29,16 +29,18 @@ typedef struct plim__setting {
     int32_t *pages;
     size_t page_bytes;
     size_t step_count;
-    int64_t work;            /* that exploring it may take */
-    size_t persistent_bytes; /* with no state spilled */
-    size_t streamed_bytes;   /* of weights in a file */
-    size_t least_transient;  /* no schedule has less */
-    size_t window;           /* bytes more when something is spilled */
-    size_t program_bytes;    /* of its program, beside its buffers */
-    size_t programs;         /* that it takes: one, and others for other sizes */
-    size_t working_bytes;    /* that searching and packing take beside the program */
-    double update_seconds;   /* of an update without repetitions */
-    int64_t runs;            /* of an update */
+    int64_t work;                           /* that exploring it may take */
+    size_t persistent_bytes;                /* with no state spilled */
+    size_t streamed_bytes;                  /* of weights in a file */
+    size_t least_transient;                 /* no schedule has less */
+    size_t first_transient, last_transient; /* of the first and the last point that was found, ... */
+    double last_seconds;                    /* ... and what the last one takes more in a run */
+    size_t window;                          /* bytes more when something is spilled */
+    size_t program_bytes;                   /* of its program, beside its buffers */
+    size_t programs;                        /* that it takes: one, and others for other sizes */
+    size_t working_bytes;                   /* that searching and packing take beside the program */
+    double update_seconds;                  /* of an update without repetitions */
+    int64_t runs;                           /* of an update */
 } plim__setting;
 
 /* The program is there afterwards, where the setting is usable. */

@@ -39,7 +39,9 @@ typedef struct plim__training_plan {
     size_t planned_persistent, planned_arena; /* the same when the plan was made: programs may have been added since */
     plim__process process;
     PLIM_VEC(plim_plan_candidate) alternatives; /* what other budgets would cost, where that was asked for */
-    size_t least_budget;                        /* the smallest that works: with alternatives, and after a refusal */
+    plim_plan_lever levers[PLIM_PLAN_LEVERS];   /* what each saves by itself, likewise */
+    int lever_count;
+    size_t least_budget; /* the smallest that works: with alternatives, and after a refusal */
 } plim__training_plan;
 
 /* Plans. With a saved plan in the request, rebuilds that one. When nothing fits the budget: PLIM_BUDGET, and *plan is one

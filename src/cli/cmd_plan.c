@@ -78,6 +78,17 @@ static json_t *frontier_json(const plim_plan_report *r) {
     return list;
 }
 
+static json_t *levers_json(const plim_plan_report *r) {
+    json_t *list = json_array();
+    for (int i = 0; i < r->lever_count; i++) {
+        const plim_plan_lever *lever = &r->levers[i];
+        json_array_append_new(list, json_pack("{s:s, s:I, s:f, s:s, s:b}", "lever", lever->name, "saved_bytes",
+                                              (json_int_t)lever->saved_bytes, "seconds", lever->seconds, "class",
+                                              plim_class_name(lever->class_), "used", lever->used));
+    }
+    return list;
+}
+
 static json_t *report_json(const plim_plan_report *r, const plim_graph *model, double seconds, uint64_t opening) {
     json_t *root = candidate_json(r->fits ? &r->chosen : &r->unconstrained);
     json_object_set_new(root, "remarks", plim__remarks_json(model));
@@ -90,6 +101,7 @@ static json_t *report_json(const plim_plan_report *r, const plim_graph *model, d
     json_object_set_new(root, "largest_batch", json_integer((json_int_t)r->largest_batch));
     json_object_set_new(root, "opening_bytes", json_integer((json_int_t)opening));
     json_object_set_new(root, "frontier", frontier_json(r));
+    json_object_set_new(root, "levers", levers_json(r));
     json_object_set_new(root, "prevents_split", r->prevents_split ? json_string(r->prevents_split) : json_null());
     json_object_set_new(root, "planning_seconds", json_real(seconds));
     return root;
@@ -190,6 +202,7 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
             stdout, "\nBefore the first step: %s for the tokenizer while text becomes numbers, then given back.",
             plim_bytes_format(options->data_opening_bytes, text));
     print_peak(r, &terminal);
+    plim__plan_levers_print(r, &terminal);
     plim__plan_table_print(r, &terminal);
     plim__str end = {0};
     plim__str_addf(&end, "Smallest budget: %s.", plim_bytes_format(r->minimum_budget_bytes, text));

@@ -127,3 +127,21 @@ void plim__plan_table_print(const plim_plan_report *report, const plim__terminal
     for (int i = 0; i < t.count; i++) print_row(&t, i);
     print_words(&t);
 }
+
+/* --- levers --------------------------------------------------------------------------------------------------- */
+
+void plim__plan_levers_print(const plim_plan_report *r, const plim__terminal *terminal) {
+    bool wide = terminal->width >= MIDDLE;
+    if (r->lever_count == 0) return;
+    plim__terminal_line(stdout, "\nWhat each lever saves by itself%s:",
+                        r->budget_bytes && r->fits ? " (> is used by the plan above)" : "");
+    printf("  %-17s %10s %8s%s\n", "lever", "saves", "adds", wide ? "  class" : "");
+    for (int i = 0; i < r->lever_count; i++) {
+        const plim_plan_lever *lever = &r->levers[i];
+        char saved[PLIM_BYTES_TEXT], added[32];
+        snprintf(added, sizeof added, "%+.2g s", lever->seconds);
+        printf("%c %-17s %10s %8s%s%s\n", r->budget_bytes && r->fits && lever->used ? '>' : ' ', lever->name,
+               plim_bytes_format(lever->saved_bytes, saved), added, wide ? "  " : "",
+               wide ? plim_class_name(lever->class_) : "");
+    }
+}

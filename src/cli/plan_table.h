@@ -1,4 +1,4 @@
-/* The table of a plan: what other budgets would cost, with the chosen plan among them. */
+/* The tables of a plan: what each lever saves, and what other budgets would cost, with the chosen plan among them. */
 #ifndef PLIM_CLI_PLAN_TABLE_H
 #define PLIM_CLI_PLAN_TABLE_H
 
@@ -7,5 +7,6 @@
 
 /* At most 80 columns on a terminal that has them, fewer columns of figures on a narrower one. */
 void plim__plan_table_print(const plim_plan_report *report, const plim__terminal *terminal);
+void plim__plan_levers_print(const plim_plan_report *report, const plim__terminal *terminal);
 
 #endif

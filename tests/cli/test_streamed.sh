@@ -13,6 +13,16 @@ least=$(python3 -c 'import json; print(json.load(open("plan.json"))["minimum_bud
 grep -q 'weights in a file: .* in spill, fetched when they are read$' text || fail "the plan does not say where weights are: $(cat text)"
 "$program" plan "${same[@]:0:9}" --budget "$least" --no-spill > text 2> err && fail "it fits without a file"
 
+# What is allowed beside that, state in 8 bits which cannot be spilled among it, makes no budget too small that was large enough.
+"$program" plan "${same[@]/exact/lossy}" --budget "$least" --spill spill > lossy.json 2> err || fail "plan with everything allowed"
+python3 - <<'PY' || fail "levers"
+import json
+plan = json.load(open("lossy.json"))
+levers = {row["lever"]: row for row in plan["levers"]}
+assert plan["fits"] and levers["weights in a file"]["used"] and levers["state in a file"]["used"], levers
+assert levers["weights in a file"]["saved_bytes"] > 60 << 20 and levers["state in 8 bits"]["class"] == "lossy", levers
+PY
+
 "$program" train "${same[@]}" --steps 4 --out right.safetensors > right.json 2> err || fail "without a budget"
 for part in "--steps 2" "--steps 4 --resume --out streamed.safetensors"; do
     within "$least" "$program" train "${same[@]}" --budget "$least" --spill spill --checkpoint run.ckpt $part > run.json 2> err || fail "train $part"

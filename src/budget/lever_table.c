@@ -1,0 +1,91 @@
+/* The table of levers. A setting that differs from the whole batch in one lever tells what that lever does alone: both without
+ * recompute, which is a row of its own; but weights in a file save where they are fetched again, so that both are compared
+ * at their least. */
+#include "budget/lever_table.h"
+
+#include <string.h>
+
+struct table {
+    const plim__setting *whole;
+    const plim__candidate *choice;
+    plim_plan_lever *rows;
+    int count;
+};
+
+static size_t bytes_of(const plim__setting *s, bool least) {
+    return s->persistent_bytes + (least ? s->last_transient : s->first_transient);
+}
+
+/* A lever that saves nothing is no row; of one with several settings (sizes of micro-batches), the row that saves the most. */
+static void add(struct table *t, plim_plan_lever row) {
+    int at = 0;
+    if (row.saved_bytes == 0) return;
+    while (at < t->count && strcmp(t->rows[at].name, row.name) != 0) at++;
+    if (at == PLIM_PLAN_LEVERS || (at < t->count && t->rows[at].saved_bytes >= row.saved_bytes)) return;
+    t->rows[at] = row;
+    if (at == t->count) t->count++;
+}
+
+static void add_recompute(struct table *t) {
+    const plim__setting *s = t->whole;
+    add(t, (plim_plan_lever){.name = "recompute",
+                             .saved_bytes = s->first_transient - s->last_transient,
+                             .seconds = s->last_seconds * (double)s->runs,
+                             .class_ = PLIM_EXACT,
+                             .used = t->choice->repeated > 0});
+}
+
+static void add_spill(struct table *t, const plim__task *task) {
+    size_t most = plim__spill_list_most(&t->whole->spillable, task->spill_room);
+    add(t, (plim_plan_lever){.name = "state in a file",
+                             .saved_bytes = most > t->whole->window ? most - t->whole->window : 0,
+                             .seconds = 2 * (double)most / task->costs->disk,
+                             .class_ = PLIM_EXACT,
+                             .used = t->choice->levers.spill > 0});
+}
+
+/* The one lever in which settings differ; NULL: there are several, or none. */
+static const char *difference(const plim__levers *a, const plim__levers *b) {
+    const struct {
+        const char *name;
+        bool differs;
+    } levers[] = {{"weights in a file", a->stream != b->stream},
+                  {"micro-batches", a->micro_batch != b->micro_batch},
+                  {"loss in chunks", a->loss_rows != b->loss_rows},
+                  {"state in 8 bits", a->state_bits != b->state_bits},
+                  {"16 bits", a->precision != b->precision}};
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof levers / sizeof *levers; i++) {
+        if (!levers[i].differs) continue;
+        if (name) return NULL;
+        name = levers[i].name;
+    }
+    return name;
+}
+
+static void add_setting(struct table *t, const plim__setting *s, const plim__costs *costs) {
+    const plim__levers *chosen = &t->choice->levers, *own = &s->levers, *whole = &t->whole->levers;
+    const char *name = s->explored ? difference(own, whole) : NULL;
+    bool least = own->stream != whole->stream;
+    if (!name || bytes_of(s, least) >= bytes_of(t->whole, least)) return;
+    bool used = (own->stream != whole->stream && chosen->stream != whole->stream) ||
+                (own->micro_batch != whole->micro_batch && chosen->micro_batch != whole->micro_batch) ||
+                (own->loss_rows != whole->loss_rows && chosen->loss_rows != whole->loss_rows) ||
+                (own->state_bits != whole->state_bits && chosen->state_bits != whole->state_bits) ||
+                (own->precision != whole->precision && chosen->precision != whole->precision);
+    add(t, (plim_plan_lever){.name = name,
+                             .saved_bytes = bytes_of(t->whole, least) - bytes_of(s, least),
+                             .seconds = s->update_seconds - t->whole->update_seconds +
+                                        (double)s->streamed_bytes / costs->disk, /* fetched once more */
+                             .class_ = s->class,
+                             .used = used});
+}
+
+int plim__lever_table(const plim__candidates *all, const plim__candidate *choice, plim_plan_lever *rows) {
+    if (all->settings.count == 0 || !all->settings.items[0]->explored) return 0;
+    struct table t = {.whole = all->settings.items[0], .choice = choice, .rows = rows};
+    add_recompute(&t);
+    add_spill(&t, &all->task);
+    for (size_t i = 1; i < all->settings.count; i++) add_setting(&t, all->settings.items[i], all->task.costs);
+    return t.count;
+}
