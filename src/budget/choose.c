@@ -348,7 +348,8 @@ static plim_status fit(plim__training_plan *plan, plim_error *error) {
         plim__process_correct(plan, 0);
         PLIM_TRY(search(&s, begin_search(&s), error));
     }
-    return fits(plan) || fits_nearly(&s) ? PLIM_OK : refuse(plan, !s.beyond, error);
+    bool measured = plan->request.purpose == PLIM__PLAN_TO_RUN && (plan->process.has_past || !s.beyond);
+    return fits(plan) || fits_nearly(&s) ? PLIM_OK : refuse(plan, measured, error);
 }
 
 /* The step as it comes fits, and is taken; others are only listed. */
@@ -403,6 +404,7 @@ plim_status plim__training_plan_choose(plim__training_plan *plan, plim_error *er
     if (!plan->costs) return plim__fail_memory(error, "a plan", sizeof *plan->costs);
     *plan->costs = plim__costs_default(plan->bounds.threads);
     plan->process.planned_bytes = 0;
+    plan->process.has_past = plim__process_enter();
     PLIM_TRY(find_spill_room(plan, error));
     if (plan->request.saved) return plan_saved(plan, error);
     if (!plan->bounds.budget) {

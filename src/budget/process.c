@@ -1,6 +1,8 @@
 /* Estimating and measuring the process. */
 #include "budget/process.h"
 
+#include <stdatomic.h>
+
 #include "budget/training_plan.h"
 #include "kernel/processor.h"
 #include "mem/heap.h"
@@ -18,6 +20,10 @@
 #define PACKED_GRAIN ((size_t)256 << 10)
 /* How far a plan stays below its budget: the kernel's own bookkeeping, and what differs from run to run. */
 static size_t margin(size_t budget) { return ((size_t)256 << 10) + budget / 256; }
+
+static atomic_bool has_past;
+
+bool plim__process_enter(void) { return atomic_exchange(&has_past, true); }
 
 /* Kernels that oneDNN has for others would be shared by the first plan, and by no later one. */
 plim_status plim__process_prepare(int threads, plim_error *error) {

@@ -21,7 +21,11 @@ typedef struct plim__process {
     size_t base_bytes;     /* resident without arena, data and search, coarsely; 0: measured with the first plan */
     size_t packed_bytes;   /* that oneDNN takes from the heap during a step; given to a plan that is only tried */
     struct plim__heap_plug *plugs; /* src/mem/heap.h; NULL: none */
+    bool has_past;                 /* other plans were made before in this process */
 } plim__process;
+
+/* Whether plans were made before: what they left in the heap is a part of the process then. From now on they were. */
+bool plim__process_enter(void);
 
 /* Before the first plan: a heap that gives back what is freed, and what oneDNN makes at its first call. */
 plim_status plim__process_prepare(int threads, plim_error *error);
