@@ -340,7 +340,7 @@ def test_parameters_that_the_optimizer_does_not_have_are_frozen():
 
 
 @pytest.mark.parametrize("make", [lambda p: torch.optim.Adam(p, 1e-2, weight_decay=0.1, decoupled_weight_decay=True),
-                                  lambda p: torch.optim.Adafactor(p, 1e-2, d=0.7), lambda p: torch.optim.Adagrad(p, 1e-2)])
+                                  lambda p: torch.optim.Adafactor(p, 1e-2, d=1.5), lambda p: torch.optim.Adagrad(p, 1e-2)])
 def test_settings_of_optimizers_are_followed(make):
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
