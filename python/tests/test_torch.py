@@ -371,11 +371,21 @@ def test_what_a_module_does_not_take_is_said():
         plimsoll.Trainer(module).fit((torch.ones(8, 4, dtype=torch.long), classes(3)), verbose=0)
 
 
-def test_a_loss_of_the_programs_own_is_not_taken_for_another():
+def test_what_is_the_programs_own_is_not_taken_for_another():
     def mse(output, target):
         return (output - target).abs().sum()
-    with pytest.raises(ValueError, match="none of PyTorch's"):
-        plimsoll.Trainer(nn.Linear(3, 3), loss=mse)
+
+    class Focal(nn.CrossEntropyLoss):
+        pass
+
+    class SGD(torch.optim.SGD):
+        pass
+    module = nn.Linear(3, 3)
+    for loss in (mse, Focal()):
+        with pytest.raises(ValueError, match="none of PyTorch's"):
+            plimsoll.Trainer(module, loss=loss)
+    with pytest.raises(ValueError, match="test_torch.SGD is not known"):
+        plimsoll.Trainer(module, optimizer=SGD(module.parameters(), 0.1))
 
 
 WORKERS = """
