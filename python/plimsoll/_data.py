@@ -98,6 +98,8 @@ class Batches:
         self.make, self.length = self._open(data, batch, shuffle, seed)
 
     def _open(self, data, batch, shuffle, seed):
+        if _module_of(data) == "datasets":  # before PyTorch's, which its streams are too where PyTorch is imported
+            return self._hugging_face(data, batch, shuffle, seed)
         torch = sys.modules.get("torch")
         if torch is not None and "torch.utils.data" in sys.modules:
             utils = torch.utils.data
@@ -108,8 +110,6 @@ class Batches:
             if isinstance(data, utils.Dataset):
                 generator = torch.Generator().manual_seed(seed)
                 return self._loader(utils.DataLoader(data, batch_size=batch, shuffle=shuffle, generator=generator))
-        if _module_of(data) == "datasets":
-            return self._hugging_face(data, batch, shuffle, seed)
         if _module_of(data) == "tensorflow" and hasattr(data, "element_spec"):
             cardinality = int(data.cardinality())
             return (lambda: iter(data)), cardinality if cardinality > 0 else None

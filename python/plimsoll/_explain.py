@@ -135,12 +135,14 @@ def explain(error: Union[BaseException, str, bytes, "os.PathLike[str]", None] = 
         if error is None:
             raise ValueError("there is no exception: give one, or the text of a log")
     if isinstance(error, BaseException):
-        from ._live import Live
+        from ._live import Live, cells
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         if isinstance(error, MemoryError) and not str(error):
             text += "\nMemoryError\n"
         live = Live(error)
         text = live.remote or text  # its lines are those that failed
+        for file, name in cells().items():
+            text = text.replace('"%s"' % file, '"%s"' % name)
         return _of_text(live.preface() + live.with_backend(text), live)
     if isinstance(error, (str, bytes, bytearray, memoryview)):
         return _of_text(error)

@@ -61,6 +61,14 @@ def remote_text(error):
     return ""
 
 
+def cells():
+    """{the file that a notebook's cell is compiled as: how the notebook calls it}"""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
+    known = getattr(getattr(shell, "compile", None), "_filename_map", None) or {}
+    return {file: "In[%s]" % number for file, number in known.items()}
+
+
 # --- what a value holds ------------------------------------------------------------------------------------------------
 
 def _torch_held(name, value, torch):
@@ -387,7 +395,8 @@ class Live:
         """Gives the explanation what the text did not tell."""
         numbers = explanation.numbers
         if self.user is not None and not (self.remote and explanation.place.get("line")):
-            explanation.place.update(file=self.user.co_filename, line=self.line, function=self.user.co_name)
+            file = self.user.co_filename
+            explanation.place.update(file=cells().get(file, file), line=self.line, function=self.user.co_name)
             if self.code:
                 explanation.place["code"] = self.code
         host = explanation.device in (None, "host") and not self.stats

@@ -29,6 +29,12 @@ def budget_bytes(budget):
     return int(budget)
 
 
+def _is_theirs(loss):
+    """Whether a loss is of PyTorch or Keras itself: a program's own of the same name may compute anything."""
+    home = getattr(loss, "__module__", None) if hasattr(loss, "__name__") else type(loss).__module__
+    return (home or "").split(".")[0] in ("torch", "keras", "tf_keras", "tensorflow")
+
+
 def _of_torch_loss(loss, torch):
     nn = torch.nn
     reduction = getattr(loss, "reduction", "mean")
@@ -81,17 +87,11 @@ def takes_probabilities(loss):
                             "binarycrossentropy") and not getattr(loss, "_fn_kwargs", {}).get("from_logits")
 
 
-def _is_theirs(loss):
-    """Whether a loss is of PyTorch or Keras itself: a program's own of the same name may compute anything."""
-    home = getattr(loss, "__module__", None) if hasattr(loss, "__name__") else type(loss).__module__
-    return (home or "").split(".")[0] in ("torch", "keras", "tf_keras", "tensorflow")
-
-
 def loss_options(loss):
     if isinstance(loss, dict):
         return dict(loss)
     torch = sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "nn") and isinstance(loss, torch.nn.Module):
+    if torch is not None and hasattr(torch, "nn") and isinstance(loss, torch.nn.Module) and _is_theirs(loss):
         return _of_torch_loss(loss, torch)
     if torch is not None and callable(loss) and getattr(loss, "__module__", "").startswith("torch.nn.functional"):
         loss = {"cross_entropy": "cross_entropy", "mse_loss": "mse", "l1_loss": "l1", "huber_loss": "huber",
@@ -115,8 +115,10 @@ def _zero(value):
 
 def _of_torch_optimizer(optimizer):
     name = type(optimizer).__name__
-    if name not in _TORCH_OPTIMIZERS:
-        raise InvalidError("optimizer: torch.optim.%s is not known; there are %s" % (name, ", ".join(OPTIMIZERS)))
+    home = type(optimizer).__module__
+    if name not in _TORCH_OPTIMIZERS or not home.startswith("torch."):
+        raise InvalidError("optimizer: %s.%s is not known; there are %s" % (
+            "torch.optim" if home.startswith("torch.") else home, name, ", ".join(OPTIMIZERS)))
     groups = optimizer.param_groups
     group = {k: v for k, v in groups[0].items() if k != "params"}
     for other in groups[1:]:

@@ -165,9 +165,6 @@ class Trainer:
             self._graph = _native.Graph.load(path)
             self._take_file(self._graph)
             wanted = "loss" if self._own_loss() else "logits"
-            if all(dtype.startswith("int") for _, dtype, _ in self._graph.outputs() + self._graph.inputs()):
-                raise DtypeError("the inputs are %s, and so are the outputs of %s: it needs float32, inputs.float()" % (
-                    self._graph.inputs()[0][1], self.title))
             if wanted in [name for name, _, _ in self._graph.outputs()]:
                 self._options.setdefault("loss_output", wanted)
             trained = set(self._graph.trained())
@@ -241,6 +238,11 @@ class Trainer:
             self._native = _native.Trainer(self._need_graph(), **options)
         except BudgetError as error:
             raise self._named(error) from None
+        except InvalidError as error:
+            kinds = {dtype for _, dtype, _ in self._graph.inputs()}
+            if is_module(self.model) and kinds == {"int64"} and "scores must be float32" in str(error):
+                raise DtypeError("%s; the inputs are int64 too: %s may need inputs.float()" % (error, self.title)) from None
+            raise
         self.batch_made, self._made = batch, (batch, options)
 
     def _owners(self):

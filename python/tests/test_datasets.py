@@ -24,7 +24,11 @@ def test_a_data_set_trains_as_its_arrays_do():
         np.testing.assert_array_equal(value, two.state_dict()[name])
 
 
-def test_streams_and_splits_train_and_validate():
+@pytest.mark.parametrize("beside", ["", "torch.utils.data"])
+def test_streams_and_splits_train_and_validate(beside):
+    """Where PyTorch is imported, streams are data sets of its own too."""
+    if beside:
+        pytest.importorskip(beside, reason="PyTorch is not installed")
     data = datasets.Dataset.from_dict(columns())
     parts = data.train_test_split(0.25, seed=0)
     trainer = plimsoll.Trainer("mlp", width=8, batch=10)

@@ -40,7 +40,7 @@ def test_jax_out_of_memory_names_shape_shortfall_line_and_fix(tmp_path):
 def test_arrays_of_jax_are_data_without_a_copy():
     import jax.numpy as jnp
     from plimsoll._arrays import to_numpy
-    x, y = jnp.ones((32, 784), jnp.float32), jnp.zeros(32, jnp.int32)
+    x, y = jnp.ones((32, 784), jnp.float32), jnp.arange(32, dtype=jnp.int32) % 10
     assert to_numpy(x).__array_interface__["data"][0] == x.unsafe_buffer_pointer()
     trainer = plimsoll.Trainer("mlp", width=4, batch=16)
     trainer.fit((x, y), verbose=0)

@@ -40,3 +40,4 @@ def test_the_notebook_runs_in_a_kernel():
     assert "error" in kinds
     page = "".join(o["data"].get("text/html", "") for o in last.outputs if o.output_type == "display_data")
     assert "Out of memory" in page and "1048576 x 1048576 x 16 float32" in page
+    assert "In[%d] line 2" % last.execution_count in page and "ipykernel" not in page

@@ -340,7 +340,7 @@ def test_parameters_that_the_optimizer_does_not_have_are_frozen():
 
 
 @pytest.mark.parametrize("make", [lambda p: torch.optim.Adam(p, 1e-2, weight_decay=0.1, decoupled_weight_decay=True),
-                                  lambda p: torch.optim.Adafactor(p, 1e-2, d=0.7), lambda p: torch.optim.Adagrad(p, 1e-2)])
+                                  lambda p: torch.optim.Adafactor(p, 1e-2, d=1.5), lambda p: torch.optim.Adagrad(p, 1e-2)])
 def test_settings_of_optimizers_are_followed(make):
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
@@ -371,11 +371,21 @@ def test_what_a_module_does_not_take_is_said():
         plimsoll.Trainer(module).fit((torch.ones(8, 4, dtype=torch.long), classes(3)), verbose=0)
 
 
-def test_a_loss_of_the_programs_own_is_not_taken_for_another():
+def test_what_is_the_programs_own_is_not_taken_for_another():
     def mse(output, target):
         return (output - target).abs().sum()
-    with pytest.raises(ValueError, match="none of PyTorch's"):
-        plimsoll.Trainer(nn.Linear(3, 3), loss=mse)
+
+    class Focal(nn.CrossEntropyLoss):
+        pass
+
+    class SGD(torch.optim.SGD):
+        pass
+    module = nn.Linear(3, 3)
+    for loss in (mse, Focal()):
+        with pytest.raises(ValueError, match="none of PyTorch's"):
+            plimsoll.Trainer(module, loss=loss)
+    with pytest.raises(ValueError, match="test_torch.SGD is not known"):
+        plimsoll.Trainer(module, optimizer=SGD(module.parameters(), 0.1))
 
 
 WORKERS = """
