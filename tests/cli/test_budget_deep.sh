@@ -20,7 +20,7 @@ PY
 }
 refused 100 # by the number of nodes
 refused 160 # while it is lowered
-"$program" zoo mlp --image 4 --channels 1 --width 4 --layers 200 -o model.onnx > /dev/null || fail "zoo"
+"$program" zoo mlp --image 4 --channels 1 --width 4 --layers 60 -o model.onnx > /dev/null || fail "zoo"
 run=(model.onnx --batch 4 --data synthetic --steps 1)
 "$program" plan "${run[@]}" --json > plan.json 2> err || fail "plan"
 least=$(python3 -c 'import json; print(json.load(open("plan.json"))["minimum_budget_bytes"])')
