@@ -171,6 +171,7 @@ static bool within(const plim__candidates *all, const plim__candidate *candidate
  * answer. Networks of some hundred layers never come there. */
 #define MOST_BUILT  ((size_t)60000) /* steps of programs */
 #define MOST_PACKED ((size_t)200)   /* candidates */
+#define MANY_STEPS  ((size_t)8000)  /* of a program: all else takes longer, so that less is left for its search */
 
 static bool is_spent(const plim__candidates *all) { return all->built > MOST_BUILT || all->packed > MOST_PACKED; }
 
@@ -303,7 +304,7 @@ static plim_status find_setting(plim__candidates *all, plim__levers levers, plim
      * more than a little time. */
     double slower = 1 + HAIR * (double)(all->settings.count - 1) + (s->class > PLIM_EXACT ? A_LITTLE : 0);
     all->built += s->step_count;
-    s->work = PLIM__RECOMPUTE_WORK / (int64_t)((all->settings.count + 1) / 2);
+    s->work = PLIM__RECOMPUTE_WORK / (int64_t)((all->settings.count + 1) / 2 * (1 + s->step_count / MANY_STEPS));
     if (all->settings.count > 1)
         s->update_seconds = fmax(s->update_seconds, all->settings.items[0]->update_seconds * slower);
     *setting = s;

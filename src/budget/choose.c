@@ -1,4 +1,6 @@
 /* Choosing a plan: without a budget the step as it comes; with one, the fastest candidate that fits. */
+#include <stdio.h>
+
 #include "budget/costs_file.h"
 #include "budget/lever_table.h"
 #include "budget/programs.h"
@@ -65,7 +67,46 @@ static plim_status plan_freely(plim__training_plan *plan, plim_error *error) {
                                      .persistent_bytes = plan->main->plan->persistent_bytes,
                                      .transient_bytes = plim__variant_transient_bytes(plan->main),
                                      .seconds = plim__variant_seconds(plan->main, &task)};
+    plan->persistent_bytes = plan->choice.persistent_bytes;
+    plan->transient_bytes = plan->choice.transient_bytes;
     return PLIM_OK;
+}
+
+/* --- room for programs ---------------------------------------------------------------------------------------- */
+
+/* Planning never holds more than this, whatever the machine has: a larger program is refused. */
+#define MOST_PLANNING ((size_t)1 << 30)
+/* What a process that trains may hold, where it is there, to name the least budget after all: less than that is hardly any. */
+#define LEAST_PLANNING ((size_t)64 << 20)
+
+/* Bytes of the process while it plans. One that will train stays within its budget; one that shows, within the machine. */
+static size_t planning_bytes(const plim__training_plan *plan, bool beyond_budget) {
+    const plim__bounds *bounds = &plan->bounds;
+    size_t machine = bounds->planning_bytes ? bounds->planning_bytes : plim__limits_allowed_now(),
+           most = bounds->budget;
+    bool shows = wants_alternatives(plan) || only_tries(plan) || bounds->budget == PLIM__ENDLESS;
+    if (shows)
+        most = larger(most < PLIM__ENDLESS ? most : 0, machine);
+    else if (beyond_budget)
+        most = larger(most, machine < LEAST_PLANNING ? machine : LEAST_PLANNING);
+    return most < MOST_PLANNING ? most : MOST_PLANNING;
+}
+
+/* What lowering may take. */
+static void set_room(plim__training_plan *plan) {
+    size_t held = plim__process_held(plan), most = planning_bytes(plan, true);
+    plan->room = (plim__room){.bytes = most > held ? most - held : 1, .resident = most};
+}
+
+/* Not even the program has room: it was not made to its end. */
+static plim_status refuse_program(plim__training_plan *plan, plim_error *error) {
+    char why[sizeof error->message];
+    snprintf(why, sizeof why, "%s", error ? error->message : "");
+    plan->least_budget = plim__process_least_budget(plim__process_held(plan) + plan->room.needed);
+    return plim__fail(
+        error, PLIM_BUDGET,
+        "planning alone takes more memory than there is: a budget of less than %zu MiB does not work (%s)",
+        plan->least_budget >> 20, why);
 }
 
 /* --- refusing ------------------------------------------------------------------------------------------------- */
@@ -166,11 +207,7 @@ static size_t rest_of(const plim__training_plan *plan) {
 /* The search itself stays within the budget; where only others are asked about, within what the machine allows, or the run that
  * is under way. */
 static void set_planning_room(struct search *s, bool beyond_budget) {
-    const plim__bounds *bounds = &s->plan->bounds;
-    size_t room = bounds->budget;
-    if (beyond_budget)
-        room = larger(room, bounds->planning_bytes ? bounds->planning_bytes : plim__limits_allowed_now());
-    s->candidates.task.planning_room = plim__process_arena_limit(room, s->held);
+    s->candidates.task.planning_room = plim__process_arena_limit(planning_bytes(s->plan, beyond_budget), s->held);
 }
 
 /* The fastest candidate within `limit` as the main program; none when there is none. */
@@ -377,8 +414,11 @@ static bool has_room_for_all(const plim__training_plan *plan) {
 /* What it would need, and what the plan itself takes. Where there is no room for its other programs, they are not made: it
  * would not fit with them. */
 static plim_status plan_within(plim__training_plan *plan, plim_error *error) {
-    PLIM_TRY(plan_freely(plan, error));
     plim__process_begin(plan);
+    set_room(plan);
+    plim_status status = plan_freely(plan, error);
+    if (status == PLIM_BUDGET) return refuse_program(plan, error);
+    PLIM_TRY(status);
     if (!has_room_for_all(plan)) {
         plan->choice.program_bytes = plim__process_second_program(plan); /* those that there are */
         return fit(plan, error);
@@ -393,6 +433,7 @@ static plim_status plan_within(plim__training_plan *plan, plim_error *error) {
 
 static plim_status plan_saved(plim__training_plan *plan, plim_error *error) {
     PLIM_TRY(plim__process_prepare(plan->bounds.threads, error));
+    plim__process_begin(plan);
     PLIM_TRY(plim__saved_plan_take(plan, error));
     if (!plan->bounds.budget) return plim__programs_plan(plan, error);
     PLIM_TRY(add_up(plan, error));

@@ -82,7 +82,7 @@ static size_t program_bytes(const plim__training_plan *plan) {
 
 /* Of libraries. */
 static size_t library_bytes(const plim__training_plan *plan) {
-    return plim__program_library_bytes(plan->main->lowered);
+    return plan->main ? plim__program_library_bytes(plan->main->lowered) : 0;
 }
 
 void plim__process_unplug(plim__training_plan *plan) {
@@ -102,16 +102,14 @@ static void tidy(plim__training_plan *plan) {
     plan->process.plugs = plim__heap_plug_holes();
 }
 
-static void find_base(plim__training_plan *plan) {
-    if (!plan->process.base_bytes)
-        plan->process.base_bytes = plim__resident_coarse(program_bytes(plan) + data_held(plan), library_bytes(plan));
-}
+/* Of a model as it was read, for each of its values: names, shapes, attributes. */
+#define MODEL_VALUE_BYTES ((size_t)600)
 
+/* Before any program is made: what these take is estimated, and no part of the base. */
 void plim__process_begin(plim__training_plan *plan) {
-    plan->persistent_bytes = plan->main->plan->persistent_bytes;
-    plan->transient_bytes = plim__variant_transient_bytes(plan->main);
+    size_t model = plan->model->values.count * MODEL_VALUE_BYTES;
     plim__process_leave(plan);
-    find_base(plan);
+    if (!plan->process.base_bytes) plan->process.base_bytes = plim__resident_coarse(model + data_held(plan)) + model;
 }
 
 /* Threads pack for themselves, and seldom all at a time: a quarter less is expected, though all may be. */
@@ -124,7 +122,6 @@ plim_status plim__process_measure(plim__training_plan *plan, plim_error *error) 
     if (measures(plan) && !given) plan->process.packed_bytes = 0;
     if (measures(plan) && !given && can_try_products(plan))
         PLIM_TRY(packed_now(plan, &plan->process.packed_bytes, error));
-    find_base(plan);
     plan->process.planned_bytes =
         plim__resident_now() + to_come(plan) + plan->process.packed_bytes - unpacked(plan) + arena;
     return PLIM_OK;

@@ -29,7 +29,7 @@ bool plim__process_enter(void);
 
 /* Before the first plan: a heap that gives back what is freed, and what oneDNN makes at its first call. */
 plim_status plim__process_prepare(int threads, plim_error *error);
-/* The main program is made, and no other: what is resident without it. */
+/* No program is made yet: what is resident without any. */
 void plim__process_begin(struct plim__training_plan *plan);
 /* All programs are made: planned_bytes is what the process will hold at its highest, as measured now, and the heap is in the
  * state in which steps leave nothing behind. Before programs are made or freed it must be left again (plim__process_leave),

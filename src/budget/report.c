@@ -102,31 +102,7 @@ struct between {
     int64_t good, bad;     /* 0, INT64_MAX: not found yet */
     size_t tries;          /* that are left */
     size_t packed_bytes;   /* 0: not known, and measured where plans are made to tell */
-    double constant_bytes; /* that each sample more takes in constants of the graph: masks, positions */
 };
-
-/* What was computed of the graph while it was made for this batch, outside the arena. */
-static size_t constants_of(const plim__training_plan *plan) {
-    const plim_graph *g = plan->main->training->graph;
-    size_t bytes = 0;
-    for (size_t i = 0; i < g->values.count; i++)
-        if (g->values.items[i].kind == PLIM__VALUE_CONSTANT && g->values.items[i].tensor)
-            bytes += g->values.items[i].tensor->data ? g->values.items[i].tensor->bytes : 0;
-    return bytes;
-}
-
-/* Constants are part of what the process holds to begin with. */
-static size_t base_at(const struct draft *draft, const struct between *b, int64_t batch) {
-    double grown = b->constant_bytes * (double)(batch - draft->request.batch);
-    return draft->bounds.base_bytes + (grown > 0 ? (size_t)grown : 0);
-}
-
-static void learn(const struct draft *draft, struct between *b, const plim__training_plan *tried) {
-    size_t before = constants_of(draft->plan->training), now = tried->main ? constants_of(tried) : 0;
-    int64_t more = tried->request.batch - draft->request.batch;
-    b->packed_bytes = tried->process.packed_bytes; /* nearly the same for some samples more */
-    if (more > 0 && now > before) b->constant_bytes = (double)(now - before) / (double)more;
-}
 
 /* Samples that a batch of the data holds: there may be fewer than were asked for. */
 static int64_t held_at(const plim__request *r, int64_t batch) {
@@ -144,9 +120,8 @@ static plim_status try_batch(const struct draft *draft, struct between *b, int64
     one.request.allow = PLIM_EXACT;
     plim__training_plan *plan;
     one.bounds.packed_bytes = b->packed_bytes;
-    one.bounds.base_bytes = base_at(draft, b, batch);
     plim_status status = make_plan(&one, b->purpose, b->limit, &plan, error);
-    if (plan) learn(draft, b, plan);
+    if (plan) b->packed_bytes = plan->process.packed_bytes; /* nearly the same for some samples more */
     *(status == PLIM_OK ? &b->good : &b->bad) = batch;
     b->tries--;
     plim__training_plan_free(plan);
@@ -222,11 +197,11 @@ static plim_status find_largest_batch(const struct draft *draft, uint64_t limit,
     if (tries > MOST_TRIES) tries = MOST_TRIES;
     int64_t asked = report->fits && report->chosen.accumulate == 1 ? draft->request.batch : 0;
     struct between nearly = {
-        limit, PLIM__PLAN_TO_TRY, asked, INT64_MAX, tries, draft->plan->training->process.packed_bytes, 0};
+        limit, PLIM__PLAN_TO_TRY, asked, INT64_MAX, tries, draft->plan->training->process.packed_bytes};
     PLIM_TRY(find_nearly(draft, &nearly, error));
     report->largest_batch = nearly.good;
     if (!tries || !draft->bounds.budget) return PLIM_OK;
-    struct between exactly = {limit, PLIM__PLAN_TO_TELL, asked, INT64_MAX, 2 * tries, 0, nearly.constant_bytes};
+    struct between exactly = {limit, PLIM__PLAN_TO_TELL, asked, INT64_MAX, 2 * tries, 0};
     PLIM_TRY(find_exactly(draft, &exactly, &nearly, error));
     report->largest_batch = exactly.good;
     return PLIM_OK;

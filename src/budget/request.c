@@ -188,7 +188,7 @@ plim__training_options plim__request_training(const plim__request *r, int64_t sa
 }
 
 plim__target plim__bounds_target(const plim__bounds *bounds) {
-    return (plim__target){bounds->device ? bounds->device : &plim__processor, bounds->threads};
+    return (plim__target){bounds->device ? bounds->device : &plim__processor, bounds->threads, NULL};
 }
 
 const char *plim__bounds_spill_folder(const plim__bounds *bounds) {

@@ -98,7 +98,7 @@ static bool means_unbuildable(plim_status status) {
 }
 
 /* Parts for which the model cannot be built, or which do not make a batch, are no failure: the whole, which was asked for,
- * is. */
+ * is. Nor are programs that planning has no room for. */
 static plim_status build(plim__setting *s, const plim__task *task, plim_error *error) {
     bool requested = s->levers.micro_batch == task->most_samples, splits = true;
     plim_status status = plim__setting_revive(s, task, error);
@@ -106,7 +106,7 @@ static plim_status build(plim__setting *s, const plim__task *task, plim_error *e
     s->usable = status == PLIM_OK && splits;
     if (s->usable) return note(s, task, error);
     plim__setting_release(s);
-    return !requested && means_unbuildable(status) ? PLIM_OK : status;
+    return status == PLIM_BUDGET || (!requested && means_unbuildable(status)) ? PLIM_OK : status;
 }
 
 plim_status plim__setting_create(const plim__task *task, plim__levers levers, plim__setting **setting,

@@ -9,7 +9,9 @@
 /* --- making --------------------------------------------------------------------------------------------------- */
 
 plim_status plim__training_plan_renew(plim__training_plan *plan, plim_error *error) {
-    PLIM_TRY(plim__training_plan_choose(plan, error));
+    plim_status status = plim__training_plan_choose(plan, error);
+    plan->room = (plim__room){0};
+    PLIM_TRY(status);
     if (plan->process.planned_bytes) plim__process_count_planning(plan);
     plan->planned_persistent = plan->persistent_bytes;
     plan->planned_arena = plan->persistent_bytes + plan->transient_bytes;
@@ -65,9 +67,11 @@ void plim__training_plan_free(plim__training_plan *plan) {
 
 plim__task plim__training_plan_task(const plim__training_plan *plan) {
     const plim__request *r = &plan->request;
+    plim__target target = plim__bounds_target(&plan->bounds);
+    if (plan->room.bytes) target.room = (plim__room *)&plan->room; /* the plan is not const where it is made */
     return (plim__task){.model = plan->model,
                         .training = plim__request_training(r, r->batch, false),
-                        .target = plim__bounds_target(&plan->bounds),
+                        .target = target,
                         .costs = plan->costs,
                         .allow = r->allow,
                         .effort = r->purpose == PLIM__PLAN_TO_TRY ? -1 : 0,

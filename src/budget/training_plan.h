@@ -38,6 +38,7 @@ typedef struct plim__training_plan {
     size_t persistent_bytes, transient_bytes; /* of all programs: what the arena must have */
     size_t planned_persistent, planned_arena; /* the same when the plan was made: programs may have been added since */
     plim__process process;
+    plim__room room;                            /* for programs, while a plan is searched for */
     PLIM_VEC(plim_plan_candidate) alternatives; /* what other budgets would cost, where that was asked for */
     plim_plan_lever levers[PLIM_PLAN_LEVERS];   /* what each saves by itself, likewise */
     int lever_count;

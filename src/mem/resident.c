@@ -44,10 +44,10 @@ static uint64_t coarse_own(uint64_t bytes) {
     return bytes < 6 * MIB + slack ? 6 * MIB : (bytes - slack + MIB - 1) / MIB * MIB;
 }
 
-uint64_t plim__resident_coarse(uint64_t own, uint64_t files) {
+uint64_t plim__resident_coarse(uint64_t own) {
     /* where libraries lie in a file system in memory (a live system, an initial RAM disk), they count as shared memory */
     uint64_t all_own = read_field("\nRssAnon:"), all_files = read_field("\nRssFile:") + read_field("\nRssShmem:");
     if (all_files == 0) all_own = plim__resident_now(); /* an old kernel */
     uint64_t rest = coarse_own(all_own > own ? all_own - own : 0);
-    return all_files == 0 ? rest : rest + coarse_files(all_files > files ? all_files - files : 0);
+    return all_files == 0 ? rest : rest + coarse_files(all_files);
 }

@@ -8,8 +8,8 @@
  * starts again when a program is started. */
 uint64_t plim__resident_now(void);
 uint64_t plim__resident_peak(void);
-/* About what is resident now in addition to `own` bytes of its own memory and `files` bytes of files, and mostly a little more: a
- * number that is the same for each run that does the same, also where bytes differ. */
-uint64_t plim__resident_coarse(uint64_t own, uint64_t files);
+/* About what is resident now in addition to `own` bytes of its own memory, and mostly a little more: a number that is the same for
+ * each run that does the same, also where bytes differ. */
+uint64_t plim__resident_coarse(uint64_t own);
 
 #endif

@@ -10,8 +10,9 @@
 
 #include "core/error.h"
 
-#define ROUNDS 400                  /* moves around the peak, at most */
-#define WORK   ((int64_t)100 << 20) /* steps measured or swept over, at most */
+#define ROUNDS     400                  /* moves around the peak, at most */
+#define WORK       ((int64_t)100 << 20) /* steps measured or swept over, at most */
+#define MANY_STEPS 8000                 /* orders of larger programs are made several times in a plan: each gets less */
 
 struct order {
     const plim__depend *depend;
@@ -283,7 +284,8 @@ static bool move_once(struct order *o) {
 plim_status plim__order(const plim__depend *depend, plim__order_kind kind, plim__schedule *schedule,
                         plim_error *error) {
     if (schedule->count != depend->step_count || depend->step_count == 0) return PLIM_OK;
-    struct order o = {.depend = depend, .count = schedule->count, .peak = INT64_MAX, .work = WORK};
+    struct order o = {.depend = depend, .count = schedule->count, .peak = INT64_MAX};
+    o.work = WORK / (1 + (int64_t)(o.count / MANY_STEPS));
     plim_status status = plim__meter_create(depend, &o.meter, error);
     if (status == PLIM_OK && !make(&o)) status = plim__fail_memory(error, "the order of steps", o.count);
     if (status == PLIM_OK) {

@@ -35,7 +35,9 @@ plim_status plim__variant_create(const plim_graph *model, const plim__training_o
     v->samples = options->batch;
     plim__training_options with_fold = *options;
     with_fold.fold = target.device->fold;
-    plim_status status = plim__training_create(model, &with_fold, &v->training, error);
+    /* the backward pass has as many nodes again, at least */
+    plim_status status = plim__program_check_room(target.room, 2 * model->nodes.count, error);
+    if (status == PLIM_OK) status = plim__training_create(model, &with_fold, &v->training, error);
     if (status == PLIM_OK)
         status = plim__program_create(v->training->graph, target, like ? like->lowered : NULL, &v->lowered, error);
     if (status == PLIM_OK && options->stream)

@@ -69,10 +69,18 @@ typedef struct plim__device {
     plim_status (*packed)(const plim__product *product, int threads, size_t *bytes, plim_error *error);
 } plim__device;
 
+/* What a program may take of the process beside its buffers: lowering ends with PLIM_BUDGET where it would be more. */
+typedef struct plim__room {
+    size_t bytes;    /* 0: any */
+    size_t resident; /* of the process, as the system counts it */
+    size_t needed;   /* about what the program that ended so would have taken */
+} plim__room;
+
 /* What a program is made for. */
 typedef struct plim__target {
     const plim__device *device;
     int threads;
+    plim__room *room; /* while it is made; NULL: any */
 } plim__target;
 
 #endif

@@ -117,7 +117,8 @@ plim_status plim__program_fold(plim_graph *g, int32_t index, const plim__device 
     plim_graph *alone = isolate(g, node);
     if (!alone) return plim__fail_memory(error, "folding a constant", sizeof *alone);
     plim__program *program = NULL;
-    plim_status status = plim__program_create(alone, (plim__target){device, 1}, NULL, &program, error);
+    plim_status status =
+        plim__program_create(alone, (plim__target){.device = device, .threads = 1}, NULL, &program, error);
     void **blocks = status == PLIM_OK ? plim__alloc_zero(program->buffers.count, sizeof *blocks) : NULL;
     if (status == PLIM_OK && !blocks) status = plim__fail_memory(error, "folding a constant", sizeof *blocks);
     if (status == PLIM_OK) status = run_blocks(program, blocks, error);

@@ -64,8 +64,12 @@ plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind k
     return PLIM_OK;
 }
 
-void plim__lower_code(plim__lower *l, size_t bytes, size_t library_bytes) {
-    l->program->code_bytes += bytes;
+void plim__lower_own(plim__lower *l, size_t bytes) { l->program->code_bytes += bytes; }
+
+void plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes) {
+    uint32_t there;
+    if (!plim__address_find(&l->codes, code, &there)) l->program->code_bytes += bytes;
+    plim__address_put(&l->codes, code, 0); /* where it is not kept, code counts twice */
     if (library_bytes > l->program->library_bytes) l->program->library_bytes = library_bytes;
 }
 

@@ -90,8 +90,10 @@ plim_status plim__lower_product(plim__lower *l, plim__product product);
 /* Ends the step. Takes `state`, also on failure; release (may be NULL) frees it. */
 plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state, void (*release)(void *));
 
-/* Code that the device made for a step, in bytes of the process; and pages of its library that such code touches, which
- * all programs share. */
-void plim__lower_code(plim__lower *l, size_t bytes, size_t library_bytes);
+/* What a step takes of its own, beside its state: bytes of the process. */
+void plim__lower_own(plim__lower *l, size_t bytes);
+/* Code that the device made for a step, and shares between steps of a program with the same `code`; and pages of its library
+ * that such code touches, which all programs share. */
+void plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes);
 
 #endif

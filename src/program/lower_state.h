@@ -2,6 +2,7 @@
 #ifndef PLIM_PROGRAM_LOWER_STATE_H
 #define PLIM_PROGRAM_LOWER_STATE_H
 
+#include "core/address_map.h"
 #include "program/lower.h"
 
 /* One arrangement in which a value can be had. */
@@ -26,6 +27,7 @@ struct plim__lower {
     uint32_t spill;
     bool emitted; /* the node has a step already; its cost is counted once */
     plim__layout peeked;
+    plim__address_map codes; /* that were counted */
 };
 
 static inline const plim__value *plim__lower_value(const plim__lower *l, plim_value v) {

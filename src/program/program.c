@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "mem/resident.h"
+#include "plimsoll/bytes.h"
 #include "program/lower_state.h"
 
 static plim_status place_inputs(plim__lower *l) {
@@ -29,10 +31,31 @@ static plim_status place_outputs(plim__lower *l) {
     return PLIM_OK;
 }
 
+static plim_status fail_room(const plim__room *room, size_t nodes, plim_error *error) {
+    char needed[PLIM_BYTES_TEXT], there[PLIM_BYTES_TEXT];
+    return plim__fail(error, PLIM_BUDGET, "the program for %zu nodes takes about %s, and there is room for %s", nodes,
+                      plim_bytes_format(room->needed, needed), plim_bytes_format(room->bytes, there));
+}
+
+/* The sum may be too low: what is resident is looked at now and then. */
+#define NODES_BETWEEN 128
+
+/* A program grows by its nodes about evenly: what is there when its room is used up tells what all of it would take. */
+static plim_status check_room(plim__lower *l, size_t done) {
+    plim__room *room = l->program->target.room;
+    size_t bytes = plim__program_bytes(l->program), count = l->graph->nodes.count;
+    if (!room || !room->bytes) return PLIM_OK;
+    bool looks = done % NODES_BETWEEN == NODES_BETWEEN - 1;
+    if (bytes <= room->bytes && !(looks && plim__resident_now() > room->resident)) return PLIM_OK;
+    room->needed = bytes + (size_t)((double)l->program->code_bytes * (double)(count - done) / (double)(done + 1));
+    return fail_room(room, count, l->error);
+}
+
 static plim_status lower_nodes(plim__lower *l) {
     for (size_t n = 0; n < l->graph->nodes.count; n++) {
         const plim__node *node = &l->graph->nodes.items[n];
         if (node->dead) continue;
+        PLIM_TRY(check_room(l, n));
         l->node = node;
         l->node_index = (int32_t)n;
         l->emitted = false;
@@ -58,6 +81,16 @@ static bool *find_written(const plim_graph *g) {
     return written;
 }
 
+/* Masks, positions, what was folded: outside of the arena. */
+static size_t constant_bytes(const plim_graph *g) {
+    size_t bytes = 0;
+    for (size_t v = 0; v < g->values.count; v++) {
+        const plim__value *value = &g->values.items[v];
+        if (value->kind == PLIM__VALUE_CONSTANT && value->tensor && value->tensor->data) bytes += value->tensor->bytes;
+    }
+    return bytes;
+}
+
 static plim_status build(const plim_graph *g, plim__target target, const plim__program *like, plim__program *program,
                          plim_error *error) {
     program->graph = g;
@@ -80,6 +113,7 @@ static plim_status build(const plim_graph *g, plim__target target, const plim__p
     }
     if (status == PLIM_OK) status = lower_nodes(&l);
     if (status == PLIM_OK) status = place_outputs(&l);
+    program->code_bytes += constant_bytes(g);
     for (size_t v = 0; status == PLIM_OK && v < g->values.count; v++) /* for reports: where each value is first */
         if (program->values[v].buffer < 0 && l.first[v] >= 0) program->values[v] = l.places.items[l.first[v]].operand;
     plim__free(l.first);
@@ -87,6 +121,7 @@ static plim_status build(const plim_graph *g, plim__target target, const plim__p
     plim__vec_free(&l.places);
     plim__vec_free(&l.in);
     plim__vec_free(&l.out);
+    plim__address_free(&l.codes);
     return status;
 }
 
@@ -126,11 +161,18 @@ void plim__program_free(plim__program *program) {
 }
 
 /* Of a graph and its steps, as seen with networks of 10 to 400 layers; and of every program, kernels of other sizes. */
-#define NODE_BYTES    ((size_t)1280)
-#define PROGRAM_BYTES ((size_t)512 << 10)
+#define NODE_BYTES    ((size_t)2048)
+#define PROGRAM_BYTES ((size_t)128 << 10)
 
 size_t plim__program_bytes(const plim__program *program) {
     return PROGRAM_BYTES + program->graph->nodes.count * NODE_BYTES + program->code_bytes;
+}
+
+plim_status plim__program_check_room(plim__room *room, size_t nodes, plim_error *error) {
+    size_t bytes = PROGRAM_BYTES + nodes * NODE_BYTES;
+    if (!room || !room->bytes || bytes <= room->bytes) return PLIM_OK;
+    room->needed = bytes;
+    return fail_room(room, nodes, error);
 }
 
 size_t plim__program_library_bytes(const plim__program *program) { return program->library_bytes; }

@@ -117,6 +117,8 @@ typedef struct plim__program {
 plim_status plim__program_create(const plim_graph *g, plim__target target, const plim__program *like,
                                  plim__program **program, plim_error *error);
 void plim__program_free(plim__program *program);
+/* PLIM_BUDGET where a program of `nodes` nodes, whatever they are, would have no room. */
+plim_status plim__program_check_room(plim__room *room, size_t nodes, plim_error *error);
 /* About what it takes apart from its buffers, with its graph and the code that was made for it; and what it makes
  * resident of the device's library, which programs share. The same numbers every time for the same program, where
  * measured ones are not. */
