@@ -45,7 +45,9 @@ bool plim__lever_helps(plim__lever lever, const plim__case *c) {
 
 /* --- what fills the device -------------------------------------------------------------------------------------- */
 
+/* ComfyUI and its like move weights by themselves: there they do not stand in the way. */
 static bool has_large_weights(const plim__case *c) {
+    if (plim__conditions_hold("comfy", c) || plim__conditions_hold("webui", c)) return false;
     return makes_images(c) || plim__conditions_hold("llm", c) || c->parameters >= 1e9;
 }
 
