@@ -220,7 +220,7 @@ static bool add_unicode(plim__str *out, const char *digits, size_t left) {
 /* Whether a line may need more than copying: a run of CUT_BLANKS covers two neighbours of this grid. */
 static bool needs_work(const char *text, size_t length) {
     if (memchr(text, '\r', length) || memchr(text, 0, length) || memchr(text, '\\', length) ||
-        memchr(text, '&', length))
+        memchr(text, '&', length) || memmem(text, length, "</", 2))
         return true;
     size_t step = CUT_BLANKS / 2;
     for (size_t i = step; i + step <= length; i += step)
@@ -241,14 +241,34 @@ static char take_entity(const char *text, size_t length, size_t *used) {
     return 0;
 }
 
+/* "<b>", "</span>": marks of a page that may stand inside of a figure. A line that has none closed is no page. */
+static size_t tag_length(const char *text, size_t length) {
+    static const char *const names[] = {"b", "i", "em", "strong", "span", "code", "font", "mark", "u"};
+    size_t at = length > 1 && text[1] == '/' ? 2 : 1;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        size_t name = strlen(names[k]);
+        if (length < at + name + 1 || strncasecmp(text + at, names[k], name) != 0) continue;
+        if (text[at + name] != '>' && text[at + name] != ' ') continue;
+        const char *close = memchr(text + at + name, '>', length - at - name);
+        if (close && close - text < 200) return (size_t)(close - text) + 1;
+    }
+    return 0;
+}
+
 static void add_body(plim__str *out, const char *text, size_t length) {
     if (!needs_work(text, length)) {
         plim__str_addn(out, text, length);
         return;
     }
-    bool escaped = looks_escaped(text, length);
+    bool escaped = looks_escaped(text, length), page = memmem(text, length, "</", 2);
     size_t start = 0;
     for (size_t i = 0; i < length; i++) {
+        size_t tag = page && text[i] == '<' ? tag_length(text + i, length - i) : 0;
+        if (tag) {
+            plim__str_addn(out, text + start, i - start);
+            i += tag - 1, start = i + 1;
+            continue;
+        }
         char c = text[i], instead = 0;
         size_t used = 1;
         if (c == '\r' || c == 0) {

@@ -225,6 +225,10 @@ static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORC
 static bool has_cards(const plim__case *c) {
     return says(c, PLIM_CONTEXT_MULTIGPU) || c->x->device_index > 0 || c->card >= 0;
 }
+/* Whoever asks trained the network, or a line of a script of theirs failed: they can change the code, not only its options. */
+static bool is_own_code(const plim__case *c) {
+    return says(c, PLIM_CONTEXT_TRAINING) || (c->context->traced && c->x->place.file[0]);
+}
 /* Low-memory settings, or a pipeline that moves its parts to the device and back. */
 static bool has_offloaded(const plim__case *c) {
     return says(c, PLIM_CONTEXT_LOWVRAM) || (says(c, PLIM_CONTEXT_OFFLOAD) && is_diffusion(c));
@@ -281,6 +285,7 @@ static const condition conditions[] = {
     FACT("single", is_single, "one request of 1 GiB and more"),
     FACT("batch>1", batch_may_shrink, "the batch is not known to be 1, nor said to have been reduced"),
     FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),
+    FACT("own-code", is_own_code, "a script of one's own"),
     FACT("one", batch_is_one, "a batch of one"),
     FACT("f64", is_float64, "the tensor is float64"),
     FACT("i64", is_int64, "a tensor of int64"),

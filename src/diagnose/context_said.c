@@ -114,7 +114,9 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
                                           "not help",  "n't help",   "no differ",  "in vain"};
     static const char *const whatever[] = {"no matter", "regardless", "although i", "even though", "irrespective"};
     plim__text s = sentence_around(at);
-    if (plim__has_any(s, whatever, sizeof whatever / sizeof *whatever)) plim__context_set(context, at.means);
+    bool again = plim__has(s, (size_t)(s.end - s.at), "tried") &&
+                 (plim__has(s, (size_t)(s.end - s.at), "still") || plim__has(s, (size_t)(s.end - s.at), "same"));
+    if (again || plim__has_any(s, whatever, sizeof whatever / sizeof *whatever)) plim__context_set(context, at.means);
     if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) &&
         plim__has_any(s, plainly, sizeof plainly / sizeof *plainly)) {
         plim__context_set(context, at.means);
@@ -229,6 +231,15 @@ const plim__word plim__said_words[] = {
     {"_warmup", PLIM_CONTEXT_TRIAL, NULL, false},
     {"_dummy_run", PLIM_CONTEXT_TRIAL, NULL, false},
     {"capture_model", PLIM_CONTEXT_TRIAL, NULL, false},
+    {"roi_size", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"patch_size", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"patchsize", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"resolution", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"imagesize", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"inputsize", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"crop_size", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"max_length", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
+    {"sequencelength", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
     {"vaedecode", PLIM_CONTEXT_DECODES, NULL, false},
     {"decode_first_stage", PLIM_CONTEXT_DECODES, NULL, false},
     {"_load_optimizer", PLIM_CONTEXT_RESUMES, NULL, false},

@@ -264,6 +264,15 @@ static size_t narrow(plim_explainer *explainer, char *to, size_t room, const uns
     return made;
 }
 
+/* UTF-16 whose mark is lost: every second byte of the first ones is 0, and no other. */
+static bool is_unmarked(const unsigned char *bytes, size_t size, bool *big) {
+    size_t count = size < 64 ? size & ~(size_t)1 : 64, zeros[2] = {0, 0};
+    for (size_t i = 0; i < count; i++) zeros[i & 1] += bytes[i] == 0;
+    *big = zeros[0] > zeros[1];
+    size_t most = *big ? zeros[0] : zeros[1], least = *big ? zeros[1] : zeros[0];
+    return count >= 16 && !least && most >= count / 2 - count / 16;
+}
+
 plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, size_t size, plim_error *error) {
     const unsigned char *bytes = data;
     PLIM__NEED(explainer, error);
@@ -276,6 +285,9 @@ plim_status plim_explainer_feed(plim_explainer *explainer, const void *data, siz
         explainer->utf16_half = big; /* its letters stand in the second byte */
         bytes += 2, size -= 2;
         explainer->total += 2;
+    } else if (explainer->total == 0 && is_unmarked(bytes, size, &big)) {
+        explainer->utf16 = true;
+        explainer->utf16_half = big;
     }
     if (explainer->total < BLOCK && !explainer->utf16)
         for (size_t i = 0; i < size && i < 65536; i++) explainer->nul += bytes[i] == 0;

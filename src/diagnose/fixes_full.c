@@ -167,7 +167,7 @@ const plim__fix_row plim__fix_full_rows[] = {
     ROW(FULL, "pytorch cuda", "infer !diffusion !llm !program input-tried", TILES, UNKNOWN, 1,
         "Work on pieces of the input one after another, and move each result to the host",
         "{at}tiles, chunks or single frames; out = out.cpu(); del what is done"),
-    ROW(FULL, "pytorch", "infer !diffusion !nograd torch>=0.4 !llm !program", NOGRAD, UNKNOWN, 0,
+    ROW(FULL, "pytorch", "infer !diffusion !nograd torch>=0.4 !llm !program own-code", NOGRAD, UNKNOWN, 0,
         "Keep no graph for inference", "{at}with torch.no_grad(): ... (torch.inference_mode() since 1.9)"),
     ROW(FULL, "pytorch cuda", "infer !half", PRECISION, HALF_LIVE, 1, "Run in 16 bits",
         "model.half() and x.half(), or torch.autocast"),

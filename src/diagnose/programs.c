@@ -128,7 +128,7 @@ static bool may_be(const plim__program *program, const plim__case *c) {
     bool known = strcmp(built, "tensorflow") == 0 || strcmp(built, "jax") == 0 || strcmp(built, "pytorch") == 0;
     if (told && known && strcmp(speaks, built) != 0) return false;
     bool trains = c->context->phase == PLIM_PHASE_BACKWARD || c->context->phase == PLIM_PHASE_OPTIMIZER;
-    return !trains || plim__program_setting(program, PLIM_LEVER_BATCH);
+    return !trains || program->usual == PLIM_ACTIVITY_TRAIN || plim__program_setting(program, PLIM_LEVER_BATCH);
 }
 
 void plim__program_note(plim__program_set *set, const char *name) {

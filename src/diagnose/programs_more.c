@@ -53,6 +53,11 @@ const plim__program plim__programs_more[] = {
     {PROGRAM("IOPaint", "iopaint/ lama_cleaner/ lama-cleaner", "iopaint lama-cleaner"), INFER, .order = "own input",
      .levers = {L(OWN, "--low-mem --cpu-offload"), L(INPUT, "a smaller picture: HD strategy Resize or Crop")}},
 
+    {PROGRAM("SentencePiece", "trainer_interface.cc spm_train sentencepiecetrainer", "sentencepiece"), INFER,
+     .framework = "cpp",
+     .levers = {L(HOST, "--input_sentence_size=10000000 --shuffle_input_sentence=true: a sample is enough"),
+                L(HOST_MORE, "--train_extremely_large_corpus=true, a smaller --vocab_size, or more memory")}},
+
     /* --- recommendations, tables ---------------------------------------------------------------------------------- */
     {PROGRAM("RecBole", "recbole/ run_recbole recbole.", "recbole"), TRAIN, .order = "batch input model eval",
      .levers = {L(BATCH, "train_batch_size: {half_batch}, eval_batch_size lower too"),

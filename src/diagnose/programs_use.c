@@ -61,7 +61,7 @@ const plim__program plim__programs_use[] = {
     {PROGRAM("Wan, HunyuanVideo, CogVideoX and other video models",
              "wan2.1 wan2.2 wan/ --offload_model --t5_cpu hyvideo/ hunyuanvideo cogvideo opensora/ open-sora wan2gp "
              "latte/ animatediff/ mochi ltx_video ltx-video framepack stepvideo",
-             "wan2 hunyuanvideo cogvideox cogvideo opensora mochi ltxv framepack animatediff"),
+             "wan2 hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 framepack animatediff"),
      INFER, .order = "offload input quantize tiles shard",
      .levers = {L(KERNELS, "xformers, flash-attn or SageAttention, installed for this PyTorch (--attention_mode, "
                            "--use_sage where it has them)"),
@@ -202,7 +202,7 @@ const plim__program plim__programs_use[] = {
              "--gpu-memory-utilization "
              "gpu_memory_utilization --max-model-len vllmserve",
              "vllm"),
-     SERVE, .images = true, .order = "cache length fewer graphs quantize shard model",
+     SERVE, .images = true, .order = "cache input length fewer graphs quantize shard model",
      .levers = {L(CACHE,
                   "--gpu-memory-utilization {lower} (gpu_memory_utilization={lower}): more is left to what it does "
                   "not plan"),
@@ -407,12 +407,8 @@ const plim__program plim__programs_general[] = {
                 L(BATCH, "batch {half_batch}, with shorter sequences or crops together")}},
     {PROGRAM("a model of video", NULL,
              "video videos video_length num_frames num_segments clip_len --fps --video video_path clips"),
-     INFER, .order = "tiles input offload more quantize precision model",
-     .levers = {L(OFFLOAD, "the program's own switch (--offload_model True, --cpu_offload, --lowvram), or "
-                           "pipe.enable_model_cpu_offload()"),
-                L(OFFLOAD_MORE, "layer by layer: pipe.enable_sequential_cpu_offload(), block swap, group offloading"),
-                L(QUANTIZE, "an fp8, GGUF or 4-bit file of the model and of its text encoder"),
-                L(TILES, "{at}fewer frames at a time: parts of the video one after another, results moved to the host"),
+     INFER, .order = "tiles input precision model",
+     .levers = {L(TILES, "{at}fewer frames at a time: parts of the video one after another, results moved to the host"),
                 L(INPUT, "{at}a lower resolution, or every second frame"),
                 L(PRECISION, "torch.autocast('{device}', dtype=torch.float16), or model.half()"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),

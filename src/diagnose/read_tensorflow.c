@@ -101,6 +101,16 @@ static int take_old_dims(plim__text *t, int64_t *shape) {
     return rank;
 }
 
+/* "shape[32,64,11" at the end of a text. */
+static void note_cut_shape(plim__reader *reader, plim__event *event, plim__text at) {
+    int length = 0;
+    while (at.at + length < at.end && length < 40 && strchr("0123456789, ", at.at[length]) && at.at[length]) length++;
+    if (!length || at.at + length < at.end - 1) return;
+    event->facts |= PLIM_FACT_CUT;
+    snprintf(reader->unread, sizeof reader->unread, "the shape: \"[%.*s\" is cut off; it was not guessed", length,
+             at.at);
+}
+
 static void parse_oom(plim__reader *reader, const char *start, const char *end) {
     plim__event event = tf_event(reader, start);
     plim__text t = plim__text_at(reader, end);
@@ -108,7 +118,9 @@ static void parse_oom(plim__reader *reader, const char *start, const char *end) 
     event.strength = PLIM_FULL;
     bool typed = !plim__take(&t, " with shape") && plim__take(&t, " of shape"); /* by hand */
     if (plim__take(&t, typed ? " [" : "[")) {
+        plim__text dims = t;
         event.rank = plim__take_dims(&t, ']', event.shape);
+        if (event.rank < 0) note_cut_shape(reader, &event, dims);
     } else {
         int rank = take_old_dims(&t, event.shape);
         event.rank = rank > 0 ? rank : -1;

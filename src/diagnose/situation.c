@@ -45,7 +45,9 @@ bool plim__lever_helps(plim__lever lever, const plim__case *c) {
 
 /* --- what fills the device -------------------------------------------------------------------------------------- */
 
+/* ComfyUI and its like move weights by themselves: there they do not stand in the way. */
 static bool has_large_weights(const plim__case *c) {
+    if (plim__conditions_hold("comfy", c) || plim__conditions_hold("webui", c)) return false;
     return makes_images(c) || plim__conditions_hold("llm", c) || c->parameters >= 1e9;
 }
 
@@ -60,9 +62,10 @@ static const char *fills_in_use(const plim__case *c) {
     const plim_explanation *x = c->x;
     if (plim__context_has(c->context, PLIM_CONTEXT_DECODES) && makes_images(c)) return "t";
     if (!x->requested.known || !x->capacity.known) return "";
+    if (x->requested.bytes >= x->capacity.bytes / 4) return "T";
     bool brim = x->allocated.known && x->allocated.bytes >= x->capacity.bytes / 100 * 88;
     bool small = x->requested.bytes < x->capacity.bytes / 50;
-    return brim && small && has_large_weights(c) ? "w" : "";
+    return brim && small && has_large_weights(c) ? plim__conditions_hold("llm", c) ? "wc" : "w" : "";
 }
 
 const char *plim__fills(const plim__case *c) {
@@ -77,6 +80,8 @@ const char *plim__fills(const plim__case *c) {
 
 bool plim__lever_fits(plim__lever lever, const char *fills) {
     const char *acts = plim__lever_acts(lever);
+    /* one large request: fewer bits of the weights do not reach it, weights that are elsewhere make room */
+    if (*fills == 'T') return lever != PLIM_LEVER_QUANTIZE && lever != PLIM_LEVER_SHARD && lever != PLIM_LEVER_MODEL;
     bool last = lever == PLIM_LEVER_CHECK || lever == PLIM_LEVER_MACHINE; /* what is left when nothing else is */
     return !*fills || (shares(acts, fills) && !last) || strpbrk(acts, "oh");
 }

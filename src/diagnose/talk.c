@@ -234,9 +234,10 @@ bool plim__has_person(plim__text window) {
                                          "\xE8\xB0\xA2\xE8\xB0\xA2",
                                          "\xE6\x80\x8E\xE4\xB9\x88",
                                          "\xE7\x9A\x84\xE9\x94\x99\xE8\xAF\xAF"};
-    static const char *const pleas[] = {"any idea",    "any suggestion",   "anyone",       "anybody",
-                                        "please help", "help me",          "can you help", "can you figure",
-                                        "in advance",  "describe the bug", "[bug]",        "to reproduce"};
+    static const char *const pleas[] = {"any idea",     "any suggestion",   "anyone",         "anybody",
+                                        "please help",  "help me",          "can you help",   "can you figure",
+                                        "in advance",   "describe the bug", "[bug]",          "to reproduce",
+                                        "we encounter", "we get ",          "we are getting", "we have encountered"};
     if (plim__has_any(window, pleas, sizeof pleas / sizeof *pleas)) return true;
     for (plim__text t = window; t.at < t.end;) {
         for (size_t i = 0; (unsigned char)*t.at >= 128 && i < sizeof others / sizeof *others; i++)

@@ -184,6 +184,30 @@ static void figures_that_are_cut_or_garbled_are_not_guessed(void **state) {
     assert_true(x.found && x.requested.known && !x.capacity.known && strstr(x.unread, "cut off"));
     x = explain("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4194");
     assert_true(x.found && !x.requested.known && x.unread[0]);
+    x = explain("ResourceExhaustedError: OOM when allocating tensor with shape[32,64,11");
+    assert_true(x.found && !x.requested.known && strstr(x.unread, "[32,64,11\" is cut off"));
+}
+
+/* Pages mark figures, and a shell's redirection may lose the mark of UTF-16. */
+static void figures_are_read_through_tags_and_without_a_byte_order_mark(void **state) {
+    (void)state;
+    static const char text[] = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 8.00 GiB total "
+                               "capacity; 6.00 GiB already allocated)\n";
+    plim_explanation x =
+        explain("<pre>RuntimeError: CUDA out of memory. Tried to allocate <b>2.00&nbsp;GiB</b> (GPU 0; "
+                "<span class=\"n\">8.00</span> GiB total capacity; 6.00 GiB already allocated)</pre>");
+    assert_true(x.requested.bytes == (uint64_t)2 << 30 && x.capacity.bytes == (uint64_t)8 << 30);
+    for (size_t big = 0; big < 2; big++) {
+        char wide[2 * sizeof text] = {0};
+        for (size_t i = 0; i + 1 < sizeof text; i++) wide[2 * i + big] = text[i];
+        plim_explainer *explainer;
+        const plim_explanation *found;
+        assert_int_equal(plim_explainer_create(&explainer, NULL), PLIM_OK);
+        assert_int_equal(plim_explainer_feed(explainer, wide, 2 * (sizeof text - 1), NULL), PLIM_OK);
+        assert_int_equal(plim_explainer_finish(explainer, &found, NULL), PLIM_OK);
+        assert_true(found->requested.known && found->requested.bytes == (uint64_t)2 << 30);
+        plim_explainer_free(explainer);
+    }
 }
 
 /* At any width: a size needs a unit, dimensions need commas, bytes their word. */
@@ -260,6 +284,7 @@ int main(void) {
         cmocka_unit_test(pages_and_mails_are_read),
         cmocka_unit_test(numbers_that_a_wrap_cut_are_one_number),
         cmocka_unit_test(figures_that_are_cut_or_garbled_are_not_guessed),
+        cmocka_unit_test(figures_are_read_through_tags_and_without_a_byte_order_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
