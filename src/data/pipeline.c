@@ -511,6 +511,15 @@ plim_status plim__pipeline_next(plim__pipeline *p, plim_data_batch *batch, plim_
     return status;
 }
 
+int64_t plim__pipeline_place(const plim__pipeline *p, int64_t position, int64_t index) {
+    const slot *s = p->held;
+    if (!s || s->position != position || s->good == s->count) return index;
+    int64_t place = 0;
+    for (int64_t good = 0; place < s->count; place++)
+        if (!s->bad[place] && good++ == index) break;
+    return place;
+}
+
 plim_data_position plim__pipeline_tell(const plim__pipeline *p) { return p->position; }
 
 plim_status plim__pipeline_seek(plim__pipeline *p, plim_data_position to, plim_error *error) {
