@@ -48,7 +48,7 @@ static int check_name(plim__args *args, const char *name) {
     }
     if (strcmp(name, "tabular") == 0 && plim__args_has(args, "seq") != plim__args_has(args, "vocab"))
         return plim__say_usage(args,
-                               "--seq and --vocab need each other: so many columns are embedded, with so many rows");
+                               "--seq and --vocab need each other: how many columns are embedded, with how many rows");
     return PLIM_EXIT_OK;
 }
 
