@@ -189,6 +189,11 @@ typedef struct plim_data_batch {
  * again until plim_data_seek. Not for several threads at once. */
 PLIM_API plim_status plim_data_next(plim_data *data, plim_data_batch *batch, plim_error *error);
 
+/* What a sample of the batch that came last is called, as plim_data_sample_name has it; samples that were left out as bad do not
+ * count. */
+PLIM_API const char *plim_data_batch_sample_name(const plim_data *data, const plim_data_batch *batch, int64_t index,
+                                                 char *text, size_t size);
+
 /* Where the stream stands: the first sample that no batch has brought yet. */
 typedef struct plim_data_position {
     int64_t epoch, sample;

@@ -8,6 +8,7 @@
 #include "cli/table_text.h"
 #include "cli/terminal.h"
 #include "core/clock.h"
+#include "core/str.h"
 
 typedef struct measurement {
     int64_t samples, batches;
@@ -80,11 +81,14 @@ static void print_fields(const plim_data *data) {
 
 static void print_classes(const plim_data *data, int64_t classes) {
     if (classes == 0) return;
-    printf("  %" PRId64 " classes", classes);
+    plim__str line = {0};
+    plim__str_addf(&line, "  %" PRId64 " classes", classes);
     const char *name, *before = ": ";
     for (int64_t i = 0; i < 8 && (name = plim_data_class_name(data, i)); i++, before = ", ")
-        printf("%s%s", before, plim__shown(name));
-    puts(classes > 8 && plim_data_class_name(data, 8) ? ", ..." : "");
+        plim__str_addf(&line, "%s%s", before, plim__shown(name));
+    plim__terminal_line(stdout, "%s%s", plim__str_text(&line),
+                        classes > 8 && plim_data_class_name(data, 8) ? ", ..." : "");
+    plim__str_free(&line);
 }
 
 static void print(const char *path, const plim_data *data, const plim_data_info *info, const measurement *m) {

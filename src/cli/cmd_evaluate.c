@@ -125,6 +125,7 @@ static int run(plim__args *args) {
         struct subject of = {.args = args, .model = model, .data = data, .job = settings.job, .loss = &loss};
         code = status == PLIM_OK ? evaluate(&of, &options.session) : plim__say_error(args, &error);
     }
+    if (data && code == PLIM_EXIT_OK) plim__data_say_bad(args, data);
     plim_data_free(data);
     plim__data_settings_free(&settings);
     plim_graph_free(model);

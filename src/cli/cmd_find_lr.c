@@ -9,6 +9,7 @@
 #include "cli/lr_plot.h"
 #include "cli/model.h"
 #include "cli/remarks.h"
+#include "cli/terminal.h"
 #include "cli/train_data.h"
 
 struct search {
@@ -84,11 +85,14 @@ static int say(const struct search *s, double found) {
                                s->diverged, "curve", curve_json(&s->curve)));
     plim__lr_curve_print(&s->curve, found);
     if (found > 0)
-        printf("learning rate %.1e: the loss falls fastest there; begin with --lr %.1e\n", found, found);
+        plim__terminal_line(stdout, "learning rate %.1e: the loss falls fastest there; begin with --lr %.1e", found,
+                            found);
     else
-        puts("no learning rate: the loss does not fall; try --from and --to, or look at data and loss");
-    if (!s->diverged) printf("the loss never left its way up to %.1e; --to tries larger rates\n", s->most);
-    if (plot) printf("wrote %s\n", plim__shown(plot));
+        plim__terminal_line(stdout, "%s",
+                            "no learning rate: the loss does not fall; try --from and --to, or look at data and loss");
+    if (!s->diverged)
+        plim__terminal_line(stdout, "the loss never left its way up to %.1e; --to tries larger rates", s->most);
+    if (plot) plim__terminal_line(stdout, "wrote %s", plim__shown(plot));
     return PLIM_EXIT_OK;
 }
 

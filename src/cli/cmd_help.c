@@ -38,12 +38,14 @@ static void print_description(const char *text) {
 }
 
 void plim__help_command(const plim__command *command) {
-    printf("plimsoll %s %s\n\n%s.\n", command->name, command->usage, command->summary);
+    plim__terminal_line(stdout, "plimsoll %s %s\n\n%s.", command->name, command->usage, command->summary);
     if (command->description) print_description(command->description);
     puts("\nOptions:");
     const plim__option *option;
     for (size_t i = 0; (option = plim__option_at(command, i)); i++) print_option(option);
-    if (command->examples) printf("\nExamples:\n%s\n", command->examples);
+    if (!command->examples) return;
+    puts("\nExamples:");
+    plim__terminal_commands(stdout, command->examples);
 }
 
 static void print_all(void) {

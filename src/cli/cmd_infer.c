@@ -8,6 +8,7 @@
 #include "cli/model.h"
 #include "cli/open_axes.h"
 #include "cli/profile.h"
+#include "cli/terminal.h"
 #include "cli/train_outputs.h"
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -213,8 +214,8 @@ static int run_session(plim__args *args, plim_session *session, const struct job
         return plim__say_json(args, json_pack("{s:f, s:I, s:I}", "seconds", median, "arena_bytes",
                                               (json_int_t)stats.arena_bytes, "peak_resident_bytes", (json_int_t)peak));
     char arena[PLIM_BYTES_TEXT], resident[PLIM_BYTES_TEXT];
-    printf("%.1f ms, arena %s, peak resident %s\n", median * 1e3, plim_bytes_format(stats.arena_bytes, arena),
-           plim_bytes_format(peak, resident));
+    plim__terminal_line(stdout, "%.1f ms, arena %s, peak resident %s", median * 1e3,
+                        plim_bytes_format(stats.arena_bytes, arena), plim_bytes_format(peak, resident));
     if (plim__args_has(args, "profile")) print_profile(session);
     return PLIM_EXIT_OK;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/terminal.h"
 
 static const char *domain_of(const plim_operator *op) { return *op->domain ? op->domain : "ai.onnx"; }
 
@@ -60,8 +61,8 @@ static int run(plim__args *args) {
     if (plim__args_has(args, "markdown")) return print_markdown(), PLIM_EXIT_OK;
     for (size_t i = 0; i < plim_operator_count(); i++) {
         plim_operator op = row(i);
-        printf("%-28s %-26s opsets %2d to %2d%s\n", op.name, domain_of(&op), op.since, op.until,
-               op.differentiable ? "  gradient" : "");
+        plim__terminal_line(stdout, "%-26s %-23s opsets %2d to %2d%s", op.name, domain_of(&op), op.since, op.until,
+                            op.differentiable ? "  gradient" : "");
     }
     return PLIM_EXIT_OK;
 }

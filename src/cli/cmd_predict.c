@@ -71,7 +71,7 @@ static plim_status predict_batch(struct predict *p, plim_data *data, const plim_
         if (status != PLIM_OK) return status;
         const float *scores = plim_session_output(p->session, output);
         for (int64_t i = 0; i < count; i++, scores += width) {
-            plim_data_sample_name(data, batch->epoch, batch->position + from + i, name, sizeof name);
+            plim_data_batch_sample_name(data, batch, from + i, name, sizeof name);
             plim__prediction_add(&p->prediction, name, scores);
         }
     }
@@ -115,6 +115,7 @@ static plim_status predict_path(struct predict *p, const char *path) {
     p->has_loss = plim__args_has(p->args, "loss") || plim_job_get_loss(given.job, &p->loss);
     if (status == PLIM_OK) status = plim_data_create(path, &given.options, &data, &p->error);
     if (status == PLIM_OK) status = predict_data(p, data);
+    if (status == PLIM_OK) plim__data_say_bad(p->args, data);
     plim_data_free(data);
     return status;
 }

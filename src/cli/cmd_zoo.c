@@ -47,8 +47,8 @@ static int check_name(plim__args *args, const char *name) {
             return plim__say_usage(args, "%shas no effect on %s, which takes %s", word, name, entries[k].sizes);
     }
     if (strcmp(name, "tabular") == 0 && plim__args_has(args, "seq") != plim__args_has(args, "vocab"))
-        return plim__say_usage(
-            args, "--seq and --vocab need each other: how many columns are embedded, and how many rows each table has");
+        return plim__say_usage(args,
+                               "--seq and --vocab need each other: how many columns are embedded, with how many rows");
     return PLIM_EXIT_OK;
 }
 

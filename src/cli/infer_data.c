@@ -125,6 +125,9 @@ int plim__infer_data(plim__args *args, const char *path, plim__model_options *op
     plim_data_info info;
     double seconds = 0;
     if (plim__args_has(args, "input")) return plim__say_usage(args, "--input and --data: one of them");
+    if (plim__args_has(args, "skip-bad"))
+        return plim__say_usage(args, "--skip-bad: without some samples, rows would not be those of theirs any more; "
+                                     "'plimsoll predict' names each");
     if (!plim__data_options_read(args, &settings)) return PLIM_EXIT_USAGE;
     settings.options.batch = plim__args_has(args, "batch") ? options->session.batch : 32;
     settings.options.no_target = settings.options.in_order = 1;

@@ -84,7 +84,8 @@ void plim__lr_curve_print(const plim__lr_curve *c, double found) {
         else
             printf("%9s %.*s\n", row == ROWS / 2 ? "loss" : "", length, cells[row]);
     }
-    printf("%9s %-*.1e%8.1e  learning rate\n", "", width - 8, c->rates[0], c->rates[c->count - 1]);
+    printf("%9s %-*.1e%*s%*.1e\n", "", (width - 13) / 2, c->rates[0], 13, "learning rate",
+           width - 13 - (width - 13) / 2, c->rates[c->count - 1]);
 }
 
 static void draw(const plim__lr_curve *c, double found, FILE *out) {

@@ -60,8 +60,9 @@ static void print_all(const plim_graph *model) {
         int64_t dims[PLIM_MAX_RANK];
         char shape[PLIM_SHAPE_WORDS];
         int rank = plim_graph_value_shape(model, v, dims);
-        printf("  %-8s %-40s %-18s %s\n", weight.trained ? "trained" : "fixed",
-               plim__shown(plim_graph_value_name(model, v)), plim__format_shape(model, rank, dims, shape), weight.why);
+        plim__terminal_line(stdout, "  %-8s %-40s %-18s %s", weight.trained ? "trained" : "fixed",
+                            plim__shown(plim_graph_value_name(model, v)), plim__format_shape(model, rank, dims, shape),
+                            weight.why);
     }
 }
 

@@ -197,7 +197,7 @@ static void print_commands(struct proposal *p, const plim__args *args, const cha
     plim__str_clear(&model);
     plim__str_addf(&model, "%s-trained.onnx", plim__str_text(&name));
     add_word(&line, " --out ", plim__str_text(&model));
-    puts(plim__str_text(&line));
+    plim__terminal_commands(stdout, plim__str_text(&line));
     plim__str_free(&name);
     plim__str_free(&line);
     plim__str_free(&model);

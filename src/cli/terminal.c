@@ -150,6 +150,40 @@ void plim__terminal_wrap(plim__str *out, const char *text, int width, int indent
     }
 }
 
+/* Bytes of a word of a shell: quotes hold it together. */
+static size_t shell_word_length(const char *text) {
+    size_t length = 0;
+    for (char quote = 0; text[length] && text[length] != '\n' && (quote || text[length] != ' '); length++) {
+        if (quote ? text[length] == quote : text[length] == '\'' || text[length] == '"')
+            quote = quote ? 0 : text[length];
+    }
+    return length;
+}
+
+void plim__terminal_commands(FILE *stream, const char *text) {
+    plim__terminal terminal = plim__terminal_of(fileno(stream));
+    const int end = terminal.width - 2; /* " \" */
+    plim__str out = {0};
+    for (int at = 0; terminal.is_terminal && *text;) {
+        size_t spaces = strspn(text, " "), length = shell_word_length(text + spaces);
+        int word = columns_of(text + spaces, length);
+        bool last = text[spaces + length] == '\n' || !text[spaces + length];
+        if (at > 0 && at + (int)spaces + word > (last ? terminal.width : end)) {
+            plim__str_add(&out, " \\\n    ");
+            at = 4;
+        } else {
+            plim__str_addn(&out, text, spaces);
+            at += (int)spaces;
+        }
+        plim__str_addn(&out, text + spaces, length);
+        at += word;
+        text += spaces + length;
+        if (*text == '\n') plim__str_addc(&out, *text++), at = 0;
+    }
+    fprintf(stream, "%s%s\n", plim__str_text(&out), text);
+    plim__str_free(&out);
+}
+
 void plim__terminal_line(FILE *stream, const char *format, ...) {
     plim__str text = {0}, out = {0};
     plim__terminal terminal = plim__terminal_of(fileno(stream));

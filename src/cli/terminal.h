@@ -34,6 +34,9 @@ size_t plim__terminal_columns(const char *text);
 void plim__terminal_wrap(plim__str *out, const char *text, int width, int indent);
 /* Prints a line. Where the stream is a terminal it breaks between words, and its parts are indented further. */
 void plim__terminal_line(FILE *stream, const char *format, ...) PLIM_PRINTF(2, 3);
+/* Prints commands, a line each. Where the stream is a terminal that is narrower they go on behind a backslash, so that they can be
+ * copied as they stand. */
+void plim__terminal_commands(FILE *stream, const char *text);
 /* Leaves out the end of plain text that has more columns. */
 void plim__terminal_cut(plim__str *text, int columns);
 /* The same in the middle, as "layer1.0...conv2.weight": names differ at both ends. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/format.h"
 #include "cli/measures_text.h"
 #include "core/alloc.h"
 #include "core/error.h"
@@ -240,4 +241,12 @@ void plim__train_data_free(plim__train_data *data) {
     plim_data_free(data->validation);
     plim_data_free(data->data);
     *data = (plim__train_data){0};
+}
+
+void plim__data_say_bad(const plim__args *args, const plim_data *data) {
+    plim_data_stats stats;
+    plim_data_get_stats(data, &stats);
+    if (stats.skipped)
+        plim__say_note(args, "%lld bad sample%s left out; the last: %s", (long long)stats.skipped,
+                       stats.skipped == 1 ? " was" : "s were", plim__shown(plim_data_last_bad(data)));
 }

@@ -52,4 +52,7 @@ plim_status plim__train_data_follow_trainer(const plim__args *args, const plim_t
                                             plim__data_settings *data, plim__train_data *made, plim_error *error);
 void plim__train_data_free(plim__train_data *data);
 
+/* Says how many samples were left out as bad, where some were. */
+void plim__data_say_bad(const plim__args *args, const plim_data *data);
+
 #endif

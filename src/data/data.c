@@ -254,6 +254,15 @@ const char *plim_data_sample_name(const plim_data *data, int64_t epoch, int64_t 
     return text;
 }
 
+const char *plim_data_batch_sample_name(const plim_data *data, const plim_data_batch *batch, int64_t index, char *text,
+                                        size_t size) {
+    if (!text || size == 0) return "";
+    *text = 0;
+    if (!data || !batch || index < 0) return text;
+    return plim_data_sample_name(
+        data, batch->epoch, batch->position + plim__pipeline_place(data->pipeline, batch->position, index), text, size);
+}
+
 plim_status plim_data_count_classes(const plim_data *data, int64_t *counts, int64_t count, plim_error *error) {
     PLIM__NEED(data, error);
     PLIM__NEED(counts, error);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -344,17 +345,19 @@ static plim_status check_memory(const plim__pipeline *p, plim_error *error) {
     if (!limit || bytes <= limit) return PLIM_OK;
     plim_bytes_format(bytes, all);
     plim_bytes_format(limit, most);
+    if (limit == 1) snprintf(most, sizeof most, "nothing"); /* the process has all of it already */
     if (!needs->largest)
         return plim__fail(error, PLIM_BUDGET,
                           "reading the data takes %s and the budget leaves %s for it: smaller or fewer batches ahead "
                           "(--batch, --data-depth) take less",
                           all, most);
-    return plim__fail(error, PLIM_BUDGET,
-                      "reading the data takes %s with %d workers, and the budget leaves %s for it: '%s' needs %s to be "
-                      "decoded. Make that image smaller or store it without passes (not interlaced, not progressive), "
-                      "use fewer --workers, or leave it out with --skip-bad",
-                      all, p->options.workers, most, needs->largest,
-                      plim_bytes_format(plim__scratch_needs_bytes(needs), one));
+    return plim__fail(
+        error, PLIM_BUDGET,
+        "reading the data takes %s with %d worker%s, and the budget leaves %s for it: '%s' needs %s to be "
+        "decoded. Make that image smaller or store it without passes (not interlaced, not progressive), "
+        "use fewer --workers, or leave it out with --skip-bad",
+        all, p->options.workers, p->options.workers == 1 ? "" : "s", most, needs->largest,
+        plim_bytes_format(plim__scratch_needs_bytes(needs), one));
 }
 
 static plim_status prepare(plim__pipeline *p, plim_error *error) {
@@ -506,6 +509,15 @@ plim_status plim__pipeline_next(plim__pipeline *p, plim_data_batch *batch, plim_
     tune(p);
     pthread_mutex_unlock(&p->mutex);
     return status;
+}
+
+int64_t plim__pipeline_place(const plim__pipeline *p, int64_t position, int64_t index) {
+    const slot *s = p->held;
+    if (!s || s->position != position || s->good == s->count) return index;
+    int64_t place = 0;
+    for (int64_t good = 0; place < s->count; place++)
+        if (!s->bad[place] && good++ == index) break;
+    return place;
 }
 
 plim_data_position plim__pipeline_tell(const plim__pipeline *p) { return p->position; }

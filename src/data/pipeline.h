@@ -37,6 +37,8 @@ plim_status plim__pipeline_next(plim__pipeline *pipeline, plim_data_batch *batch
 plim_data_position plim__pipeline_tell(const plim__pipeline *pipeline);
 plim_status plim__pipeline_seek(plim__pipeline *pipeline, plim_data_position position, plim_error *error);
 void plim__pipeline_stats(plim__pipeline *pipeline, plim_data_stats *stats);
+/* The place that sample `index` had in the batch at `position` before bad ones were taken out; of the batch that came last. */
+int64_t plim__pipeline_place(const plim__pipeline *pipeline, int64_t position, int64_t index);
 const char *plim__pipeline_last_bad(const plim__pipeline *pipeline);
 
 uint64_t plim__pipeline_bytes(plim__pipeline *pipeline);            /* slots and workers' scratch memory, now */

@@ -215,8 +215,7 @@ static plim_status keep(reader *r, int c) {
     if (s->rest.length > MOST_REST) return wrong(r, "it has more than 64 MiB beside vocabulary and merges");
     if (!r->limit || s->rest_memory <= r->limit) return PLIM_OK;
     return plim__fail(r->error, PLIM_BUDGET,
-                      "what it has beside vocabulary and merges takes more than the %llu bytes "
-                      "that the budget leaves",
+                      "what it has beside vocabulary and merges takes more than the budget leaves (%llu bytes)",
                       (unsigned long long)r->limit);
 }
 

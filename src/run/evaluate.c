@@ -88,7 +88,7 @@ static void feed_input(const struct work *w, plim_value input, const void *field
 
 static plim_status bad_label(const struct work *w, const plim_data_batch *batch, int64_t at, int64_t label) {
     char name[400];
-    plim_data_sample_name(w->data, batch->epoch, batch->position + at, name, sizeof name);
+    plim_data_batch_sample_name(w->data, batch, at, name, sizeof name);
     return plim__fail(w->error, PLIM_INVALID, "label %lld of %s lies outside the model's %lld classes",
                       (long long)label, name, (long long)w->evaluated->classes);
 }
@@ -112,8 +112,7 @@ static plim_status check_numbers(const struct work *w, const plim_data_batch *ba
     for (int64_t i = 0; i < count * w->target_elements; i++) {
         char name[400];
         if (isfinite(numbers[i])) continue;
-        plim_data_sample_name(w->data, batch->epoch, batch->position + from + i / w->target_elements, name,
-                              sizeof name);
+        plim_data_batch_sample_name(w->data, batch, from + i / w->target_elements, name, sizeof name);
         return plim__fail(w->error, PLIM_NUMERIC, "the data holds %s in its target, %s",
                           isnan(numbers[i]) ? "NaN" : "Inf", name);
     }

@@ -37,10 +37,8 @@ static void name_sample(const plim__fit *f, const plim_data_batch *batch) {
     static const char end[] = " of the batch";
     char name[512], rest[512], *from = strstr(f->error->message, "sample "), *to;
     long long number = from ? strtoll(from + 7, &to, 10) : -1;
-    plim_data_info info;
-    plim_data_get_info(f->data, &info);
-    if (number < 0 || strncmp(to, end, strlen(end)) != 0 || info.skips_bad) return;
-    plim_data_sample_name(f->data, batch->epoch, batch->position + number, name, sizeof name);
+    if (number < 0 || strncmp(to, end, strlen(end)) != 0) return;
+    plim_data_batch_sample_name(f->data, batch, number, name, sizeof name);
     snprintf(rest, sizeof rest, "%s", to + strlen(end));
     size_t room = sizeof f->error->message - (size_t)(from - f->error->message);
     snprintf(from, room, "%s%s", name, rest);
@@ -67,11 +65,9 @@ static void name_label(const plim__fit *f, const plim_data_batch *batch) {
     char name[512], rest[512], *from = strstr(f->error->message, " at position "), *to;
     static const char range[] = "is out of range for ";
     to = from ? strstr(from, range) : NULL;
-    plim_data_info info;
-    plim_data_get_info(f->data, &info);
-    int64_t sample = to && !info.skips_bad ? find_bad_label(f, batch, strtoll(to + strlen(range), NULL, 10)) : -1;
+    int64_t sample = to ? find_bad_label(f, batch, strtoll(to + strlen(range), NULL, 10)) : -1;
     if (sample < 0) return;
-    plim_data_sample_name(f->data, batch->epoch, batch->position + sample, name, sizeof name);
+    plim_data_batch_sample_name(f->data, batch, sample, name, sizeof name);
     snprintf(rest, sizeof rest, "%s", to);
     snprintf(from, sizeof f->error->message - (size_t)(from - f->error->message), " of %s %s", name, rest);
     plim__error_clean(f->error->message);

@@ -78,6 +78,14 @@ predict photos.onnx photos/sea/2.png photos-less/leaf --format csv >photos.csv
 grep -q "^photos/sea/2.png,sea," photos.csv && grep -q "^photos-less/leaf/1.png,leaf," photos.csv || fail "photos: $(cat photos.csv)"
 [ "$(predict photos.onnx first.npz --format csv | cut -d, -f2 | head -4 | tr '\n' ' ')" = "class apple leaf sea " ] || fail "arrays"
 
+# Samples that cannot be read are left out, said, and the others keep their names: shifted ones would be the answers of others.
+cp -r photos holed && printf 'no image' >holed/apple/3.png && head -c 60 photos/leaf/1.png >holed/leaf/1.png
+predict photos.onnx photos --format csv >all.csv
+predict photos.onnx holed --skip-bad --format csv | sed 's/^holed/photos/' >some.csv
+grep -q "2 bad samples were left out" errors || fail "bad samples are not said: $(cat errors)"
+[ "$(grep -v '^photos/apple/3.png\|^photos/leaf/1.png' all.csv)" = "$(cat some.csv)" ] || fail "bad samples shift the names of others: $(diff all.csv some.csv)"
+"$program" evaluate photos.onnx --data holed --skip-bad >/dev/null 2>errors && grep -q "2 bad samples were left out" errors || fail "evaluate: $(cat errors)"
+refuses "rows would not be those of theirs" infer photos.onnx --data holed --skip-bad --output holed.npy
 # What is not possible, or would lose something.
 refuses "predicts numbers, not classes" predict width.onnx flowers.csv --top 2
 refuses "cannot open" predict photos.onnx nowhere.png --out unwritten.csv
