@@ -316,7 +316,7 @@ def libraries():
     import export_models
     import export_modules  # noqa: F401
     import export_families  # noqa: F401
-    import export_odd  # noqa: F401
+    import export_unusual  # noqa: F401
     torch.set_num_threads(1)
     try:
         export_models.need_torchvision()
