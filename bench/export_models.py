@@ -338,9 +338,9 @@ def plain_vision(name, size=32, **options):
 
 
 for name in ("resnet18", "shufflenet_v2_x0_5", "squeezenet1_1", "mobilenet_v2", "mobilenet_v3_small", "mnasnet0_5", "efficientnet_b0", "regnet_x_400mf", "regnet_y_400mf"):
-    plain_vision(name, 64 if "squeeze" in name or "net0_5" in name or "b0" in name else 32)
-vision("resnet_small", lambda m: m.ResNet(m.resnet.BasicBlock, [1, 1, 1, 1], num_classes=10))
-vision("resnet_bottleneck", lambda m: m.ResNet(m.resnet.Bottleneck, [1, 1, 1, 1], num_classes=10, groups=4, width_per_group=8))
+    plain_vision(name, 64)  # with less, the last batch norms see four numbers, and roundings part any two runs
+vision("resnet_small", lambda m: m.ResNet(m.resnet.BasicBlock, [1, 1, 1, 1], num_classes=10), 64)
+vision("resnet_bottleneck", lambda m: m.ResNet(m.resnet.Bottleneck, [1, 1, 1, 1], num_classes=10, groups=4, width_per_group=8), 64)
 vision("densenet_small", lambda m: m.DenseNet(8, (2, 2, 2), 16, num_classes=10))
 vision("vit_small", lambda m: m.VisionTransformer(32, 8, 2, 2, 32, 64, num_classes=10))
 vision("swin_small", lambda m: m.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], stochastic_depth_prob=0.0, num_classes=10))

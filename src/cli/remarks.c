@@ -26,9 +26,12 @@ void plim__trained_say(const plim__args *args, const plim_graph *model) {
         if (plim__args_get(args, chosen[i])) return;
     plim_graph_weight weight;
     size_t count = 0;
-    for (size_t i = 0; plim_graph_weight_at(model, i, &weight) != PLIM_NO_VALUE; i++)
-        count += weight.trained && strstr(weight.why, "exporter");
-    if (count)
+    bool said = false; /* by the exporter */
+    for (size_t i = 0; plim_graph_weight_at(model, i, &weight) != PLIM_NO_VALUE; i++) {
+        count += weight.trained != 0;
+        said |= weight.trained && strstr(weight.why, "exporter");
+    }
+    if (said)
         plim__say_note(args,
                        "note: all %zu parameters are trained: a file does not say which of them the module froze "
                        "(requires_grad=False); --freeze GLOB does",

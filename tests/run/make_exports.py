@@ -241,6 +241,35 @@ class Pyramid(nn.Module):
         return self.f(x + F.interpolate(self.b(x), size=x.shape[-2:], mode="nearest"))
 
 
+class Stopped(nn.Module):
+    """Gradients that stop: a gate, and rounding that they go past."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.f = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        h = self.a(x)
+        h = h + (torch.round(4 * h) / 4 - h).detach()
+        return self.f(h * torch.sigmoid(self.b(x)).detach())
+
+
+class Again(nn.Module):
+    """One batch norm that is called twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.n, self.f = nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.f(self.n(torch.tanh(self.n(self.a(x)))))
+
+
+def spectral():
+    """A buffer that each step moves, and that the weights are divided by."""
+    return nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4), n_power_iterations=1), nn.Tanh(), nn.Linear(4, 3))
+
+
 def run(module, x, y):
     module.train()
     optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
@@ -320,6 +349,10 @@ def cases():
         "stochastic": lambda: make("stochastic", Stochastic(), torch.randn(count, 3, 6), optimize=False),
         "partly": lambda: make("partly", Partly(), torch.randn(count, 4)),
         "pyramid": lambda: make("pyramid", Pyramid(), torch.randn(count, 1, 6, 6), baked=True),
+        "stopped": lambda: make("stopped", Stopped(), torch.randn(count, 4)),
+        "stopped_kept": lambda: make("stopped_kept", Stopped(), torch.randn(count, 4), optimize=False),
+        "norms_again": lambda: make("norms_again", Again(), torch.randn(count, 4), optimize=False),
+        "spectral": lambda: make("spectral", spectral(), torch.randn(count, 4), optimize=False),
         "twice": lambda: make("twice", Twice(), torch.randn(count, 3, 4), optimize=False),
     }
 

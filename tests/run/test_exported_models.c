@@ -156,6 +156,24 @@ static void statistics_follow_the_data_as_slowly_as_the_module_says(void **state
     trains_as_pytorch("norms_slow_kept", NULL);
 }
 
+/* detach is a word in the call of a node, or of the node that reads what it gave. */
+static void gradients_stop_where_the_module_detaches(void **state) {
+    (void)state;
+    trains_as_pytorch("stopped", NULL);
+    trains_as_pytorch("stopped_kept", NULL);
+}
+
+static void a_batch_norm_that_is_called_twice_moves_its_statistics_twice(void **state) {
+    (void)state;
+    trains_as_pytorch("norms_again", NULL);
+}
+
+/* The power iteration of a spectral norm goes on where the last step left it; nothing reads its other vector. */
+static void buffers_that_the_module_moves_follow(void **state) {
+    (void)state;
+    trains_as_pytorch("spectral", "0.parametrizations.weight.0._u");
+}
+
 static void reshaped_parameters_have_their_shape_again(void **state) {
     (void)state;
     trains_as_pytorch("views", NULL);
@@ -413,9 +431,34 @@ static void without_metadata_rules_decide_and_say_why(void **state) {
 }
 
 /* What was put back is in the file that is written, with its names and roles. */
+/* Stopped gradients and moved buffers are in the written file, too. */
+static void what_was_stopped_is_stopped_when_it_is_read_again(void **state) {
+    (void)state;
+    static const char *const names[] = {"stopped", "spectral"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        char path[] = "/tmp/plimsoll-XXXXXX.onnx", out[] = "/tmp/plimsoll-XXXXXX.safetensors";
+        int fd = mkstemps(path, 5), other = mkstemps(out, 12);
+        assert_true(fd >= 0 && other >= 0);
+        close(fd);
+        close(other);
+        plim_error error = {0};
+        plim_graph *g = load(names[k]), *again;
+        must(plim_graph_save(g, path, &error), &error);
+        must(plim_graph_load(path, &again, &error), &error);
+        struct numbers numbers = open_numbers(path_of(names[k], ".safetensors"));
+        train(again, &numbers, out);
+        compare(&numbers, out, "0.parametrizations.weight.0._u");
+        close_numbers(&numbers);
+        plim_graph_free(g);
+        plim_graph_free(again);
+        unlink(path);
+        unlink(out);
+    }
+}
+
 static void a_restored_model_is_the_same_when_it_is_read_again(void **state) {
     (void)state;
-    static const char *const names[] = {"merged", "norms_new", "views", "buffers", "recurrent"};
+    static const char *const names[] = {"merged", "norms_new", "views", "buffers", "recurrent", "norms_again"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         char path[] = "/tmp/plimsoll-XXXXXX.onnx";
         int fd = mkstemps(path, 5);
@@ -447,6 +490,9 @@ int main(void) {
         cmocka_unit_test(merged_and_removed_parameters_are_trained_apart),
         cmocka_unit_test(folded_batch_norms_that_are_new_are_put_back),
         cmocka_unit_test(statistics_follow_the_data_as_slowly_as_the_module_says),
+        cmocka_unit_test(gradients_stop_where_the_module_detaches),
+        cmocka_unit_test(a_batch_norm_that_is_called_twice_moves_its_statistics_twice),
+        cmocka_unit_test(buffers_that_the_module_moves_follow),
         cmocka_unit_test(stochastic_depth_drops_nothing_in_evaluation),
         cmocka_unit_test(a_name_that_the_exporter_used_twice_is_refused_with_the_remedy),
         cmocka_unit_test(reshaped_parameters_have_their_shape_again),
@@ -466,6 +512,7 @@ int main(void) {
         cmocka_unit_test(dropout_that_evaluation_mode_left_out_is_said),
         cmocka_unit_test(metadata_that_lies_is_said),
         cmocka_unit_test(without_metadata_rules_decide_and_say_why),
+        cmocka_unit_test(what_was_stopped_is_stopped_when_it_is_read_again),
         cmocka_unit_test(a_restored_model_is_the_same_when_it_is_read_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,17 +135,11 @@ static void follow_buffers(plim__restoring *r, plim__name_list *still, plim__nam
     for (size_t i = 0; i < r->signature.moved.count; i++) {
         plim__moved *one = &r->signature.moved.items[i];
         plim_value now = plim_graph_find(g, one->target), next = plim_graph_find(g, one->value);
-        one->followed = false;
         if (is_counter(one->target) || (now >= 0 && is_of_norm(g, now))) continue;
-        bool real = now >= 0 && g->values.items[now].kind == PLIM__VALUE_PARAMETER;
-        if (now < 0) {
-            plim__name_list_add(absent, one->target);
-        } else if (real && next >= 0 && g->values.items[next].producer >= 0) {
-            one->followed = true;
-            stop_readers(g, next);
-        } else {
-            plim__name_list_add(still, one->target);
-        }
+        bool made = next >= 0 && g->values.items[next].producer >= 0;
+        if (made) stop_readers(g, next);
+        one->followed = made && now >= 0 && g->values.items[now].kind == PLIM__VALUE_PARAMETER;
+        if (!one->followed) plim__name_list_add(now < 0 ? absent : still, one->target);
     }
 }
 
