@@ -374,7 +374,11 @@ static plim_status add_update(struct work *w) {
     for (size_t i = 0; i < w->statistics.count; i++) {
         plim_value now = plim_graph_find(w->g, w->statistics.items[i].now),
                    next = plim_graph_find(w->g, w->statistics.items[i].next);
-        if (now >= 0 && next >= 0) PLIM_TRY(add_write(w, "Assign", now, next));
+        if (now < 0 || next < 0) continue;
+        if (!plim__shape_equal(&w->g->values.items[now].shape, &w->g->values.items[next].shape))
+            return plim__fail(w->error, PLIM_CORRUPT, "the file says that '%.100s' becomes '%.100s', of another shape",
+                              w->statistics.items[i].now, w->statistics.items[i].next);
+        PLIM_TRY(add_write(w, "Assign", now, next));
     }
     return PLIM_OK;
 }

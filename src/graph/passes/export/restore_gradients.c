@@ -138,7 +138,7 @@ static void follow_buffers(plim__restoring *r, plim__name_list *still, plim__nam
         if (is_counter(one->target) || (now >= 0 && is_of_norm(g, now))) continue;
         bool made = next >= 0 && g->values.items[next].producer >= 0;
         if (made) stop_readers(g, next);
-        one->followed = made && now >= 0 && g->values.items[now].kind == PLIM__VALUE_PARAMETER;
+        one->followed = made && now >= 0 && g->values.items[now].role == PLIM__ROLE_BUFFER;
         if (!one->followed) plim__name_list_add(now < 0 ? absent : still, one->target);
     }
 }
