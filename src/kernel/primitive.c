@@ -138,7 +138,12 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
         plim_status failed = plim__lower_dnnl(l, status, "primitive");
         return failed != PLIM_OK ? failed : PLIM_INTERNAL;
     }
-    plim__lower_code(l, code, code_bytes(kind), kind == dnnl_convolution ? convolution_bytes() : 0);
+    plim_status counted =
+        plim__lower_code(l, code, code_bytes(kind), kind == dnnl_convolution ? convolution_bytes() : 0);
+    if (counted != PLIM_OK) {
+        release_primitive(p);
+        return counted;
+    }
     plim__lower_own(l, PRIMITIVE_BYTES);
     *made = (plim__rearrangement){.run = run_primitive, .state = p, .release = release_primitive, .scratch = scratch};
     return PLIM_OK;

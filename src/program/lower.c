@@ -66,11 +66,12 @@ plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind k
 
 void plim__lower_own(plim__lower *l, size_t bytes) { l->program->code_bytes += bytes; }
 
-void plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes) {
+plim_status plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes) {
     uint32_t there;
-    if (!plim__address_find(&l->codes, code, &there)) l->program->code_bytes += bytes;
-    plim__address_put(&l->codes, code, 0); /* where it is not kept, code counts twice */
     if (library_bytes > l->program->library_bytes) l->program->library_bytes = library_bytes;
+    if (plim__address_find(&l->codes, code, &there)) return PLIM_OK;
+    l->program->code_bytes += bytes;
+    return plim__address_put(&l->codes, code, 0) ? PLIM_OK : plim__lower_no_memory(l);
 }
 
 /* --- inputs --------------------------------------------------------------------------------------------------- */

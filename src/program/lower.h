@@ -94,6 +94,6 @@ plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run
 void plim__lower_own(plim__lower *l, size_t bytes);
 /* Code that the device made for a step, and shares between steps of a program with the same `code`; and pages of its library
  * that such code touches, which all programs share. */
-void plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes);
+plim_status plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes);
 
 #endif
