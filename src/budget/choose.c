@@ -78,17 +78,19 @@ static plim_status plan_freely(plim__training_plan *plan, plim_error *error) {
 #define MOST_PLANNING ((size_t)1 << 30)
 /* What a process that trains may hold, where it is there, to name the least budget after all: less than that is hardly any. */
 #define LEAST_PLANNING ((size_t)64 << 20)
+/* ... and more than that, where it holds other things already: an interpreter, arrays. */
+#define MORE_PLANNING ((size_t)32 << 20)
 
 /* Bytes of the process while it plans. One that will train stays within its budget; one that shows, within the machine. */
 static size_t planning_bytes(const plim__training_plan *plan, bool beyond_budget) {
     const plim__bounds *bounds = &plan->bounds;
     size_t machine = bounds->planning_bytes ? bounds->planning_bytes : plim__limits_allowed_now(),
-           most = bounds->budget;
+           most = bounds->budget, enough = larger(LEAST_PLANNING, plim__process_held(plan) + MORE_PLANNING);
     bool shows = wants_alternatives(plan) || only_tries(plan) || bounds->budget == PLIM__ENDLESS;
     if (shows)
         most = larger(most < PLIM__ENDLESS ? most : 0, machine);
     else if (beyond_budget)
-        most = larger(most, machine < LEAST_PLANNING ? machine : LEAST_PLANNING);
+        most = larger(most, machine < enough ? machine : enough);
     return most < MOST_PLANNING ? most : MOST_PLANNING;
 }
 
