@@ -34,9 +34,11 @@ with open("shop.csv", "w") as file:
         print(f'"shop {i % 40}",', f"town {i % 7}" if i % 9 else "", f",2024-0{i % 9 + 1}-1{i % 9},", random.random() if i % 11 else "NA", f",{i % 13},{'big' if i % 13 > 6 else 'small'}", sep="", file=file)
 PY
 "$program" zoo tabular --features 8 --seq 2 --vocab 49 --classes 2 -o shop.onnx >/dev/null || fail "zoo tabular"
+budget=(--budget 40MB)
+grep -q __asan_init "$program" && budget=() # sanitizers have memory of their own
 "$program" train shop.onnx --data shop.csv --target kind --embed shop,city --missing mean --normalise --validation 0.2 --epochs 6 --batch 16 \
-    --budget 40MB --tensorboard events --log shop.jsonl --out shop-t.onnx --json --quiet >shop.json 2>errors || fail "shop: $(cat errors)"
-grep -q __asan_init "$program" || holds shop.json
+    "${budget[@]}" --tensorboard events --log shop.jsonl --out shop-t.onnx --json --quiet >shop.json 2>errors || fail "shop: $(cat errors)"
+[ ${#budget[@]} -eq 0 ] || holds shop.json
 ls events/events.out.tfevents.* >/dev/null && awk "BEGIN { exit !($(field metric shop.json) > 0.8) }" || fail "shop: $(cat shop.json)"
 
 # Four micro-batches, and a run that was interrupted between two batches, see the same samples, changed in the same way.
