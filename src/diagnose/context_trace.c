@@ -279,7 +279,7 @@ static bool loads_by_name(plim__text t) {
                                           "lora",  "vae",      "unet",   "text_e",     "clip",
                                           "state", "pretrain", "transf", "flow",       "diffusion"};
     const char *stop = t.end;
-    for (; t.at + 4 < stop; t.at++) {
+    for (; stop - t.at > 4; t.at++) {
         if (strncasecmp(t.at, "load", 4) != 0) continue;
         plim__text rest = {t.at + 4, t.at + 4};
         while (rest.end < stop && (isalnum((unsigned char)*rest.end) || *rest.end == '_')) rest.end++;
