@@ -193,6 +193,24 @@ const plim__phrase plim__phrases[] = {
     {"whenapod", 2},
     {"lookforthe", 1},
 
+    /* talk about what others should write or build */
+    {"faqitem", 4},
+    {"faqentry", 4},
+    {"faqsection", 4},
+    {"mustmention", 4},
+    {"shouldmention", 2},
+    {"shouldbedocumented", 4},
+    {"documentationshould", 4},
+    {"docsshould", 4},
+    {"missingfromthedoc", 4},
+    {"addtothedocs", 4},
+    {"i'maskingthatwe", 4},
+    {"iproposethat", 4},
+    {"isimulatedan", 4},
+    {"shouldsurface", 4},
+    {"shouldbesurfaced", 4},
+    {"surfaceoom", 4},
+
     /* changes */
     {"itwouldbehelpful", 4},
     {"itwouldbenice", 4},

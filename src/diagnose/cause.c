@@ -7,6 +7,7 @@
 #include "diagnose/context_words.h"
 #include "diagnose/programs.h"
 #include "diagnose/settings.h"
+#include "diagnose/spots.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)
@@ -216,7 +217,10 @@ static bool is_fragmented(const view *v) {
     if (v->in_pieces) return true;
     /* what is cached beside a full device is a crumb */
     if (plim__is_crowded(x) && cached < x->capacity.bytes / 20 && cached < GIB && !is_amply_free(x)) return false;
-    if (cached >= request) return true;
+    /* a margin, as for what is free; a few megabytes in the cache may be of the wrong pool */
+    bool crumb =
+        x->capacity.known && cached < x->capacity.bytes / 12 && (cached < request + request / 8 || request < 32 * MIB);
+    if (cached >= request && !crumb) return true;
     if (!x->free.known) return false;
     if (is_amply_free(x)) return true;
     /* little is asked and little is left: full, whatever the last megabytes say */
@@ -243,7 +247,14 @@ static bool is_shown_taken(const view *v) {
 }
 
 static plim_cause decide(const view *v) {
-    if (is_bad_size(v)) return PLIM_CAUSE_BAD_SIZE;
+    bool dense = plim__at_spot(&v->incident->context, "a graph made dense") && v->x->requested.known &&
+                 v->x->requested.bytes < 1024 * NONSENSE; /* that is what it takes */
+    const plim__context *told = &v->incident->context;
+    bool pictures = plim__context_has(told, PLIM_CONTEXT_IMAGES) || plim__context_has(told, PLIM_CONTEXT_TILES) ||
+                    plim__context_has(told, PLIM_CONTEXT_DIFFUSION);
+    dense |= pictures && !plim__context_has(told, PLIM_CONTEXT_TRAINING) && v->x->requested.known &&
+             v->x->requested.bytes < 2 * NONSENSE; /* attention over every pixel */
+    if (is_bad_size(v)) return dense ? PLIM_CAUSE_TOO_BIG : PLIM_CAUSE_BAD_SIZE;
     if (is_too_big(v) || is_mostly_request(v)) return PLIM_CAUSE_TOO_BIG;
     if (is_limit(v)) return PLIM_CAUSE_LIMIT;
     if (is_block_limit(v)) return PLIM_CAUSE_PER_ALLOCATION_LIMIT;
@@ -506,6 +517,7 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
     bool shared = strcmp(x->framework, "onnxruntime") == 0 ||
                   (strcmp(x->framework, "pytorch") == 0 && !says(incident, PLIM_CONTEXT_PYTORCH));
     if (shared && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
+    if (shared && says(incident, PLIM_CONTEXT_XGBOOST) && !x->capacity.known) x->framework = "xgboost";
     if (strcmp(x->framework, "pytorch") == 0 && says(incident, PLIM_CONTEXT_LUA) && strstr(x->version, "PyTorch 0")) {
         x->framework = "torch7";
         x->version[0] = 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "diagnose/cause.h"
+#include "diagnose/context_tried.h"
 #include "diagnose/programs.h"
 #include "diagnose/weigh.h"
 
@@ -26,6 +27,16 @@ static bool mps_has_others(const plim__case *c) {
 static bool is_tpu(const plim__case *c) { return is_kind(c, "tpu"); }
 static bool is_npu(const plim__case *c) { return is_kind(c, "npu"); }
 static bool is_xpu(const plim__case *c) { return is_kind(c, "xpu"); }
+/* Devices that a variable chooses, each vendor's under its own name. */
+static bool is_card(const plim__case *c) { return is_gpu(c) || is_npu(c) || is_xpu(c); }
+/* There settings in Python's words are of no use. */
+static bool is_other_language(const plim__case *c) {
+    static const char *const languages[] = {"r",    "java", "node",   "php",   "rust",  "go",    "cpp",
+                                            "perl", "ruby", "matlab", "julia", "shell", "dotnet"};
+    for (size_t i = 0; i < sizeof languages / sizeof *languages; i++)
+        if (strcmp(c->x->framework, languages[i]) == 0) return true;
+    return false;
+}
 
 static bool is_load(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_LOADING)) return true;
@@ -34,10 +45,12 @@ static bool is_load(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_UNKNOWN) && told && c->x->place.epoch < 0) return true;
     return c->facts & PLIM_FACT_MODEL && !in_phase(c, PLIM_PHASE_INFERENCE);
 }
+static bool traces_load(const plim__case *c) { return in_phase(c, PLIM_PHASE_LOADING); }
 static bool is_optimizer(const plim__case *c) { return in_phase(c, PLIM_PHASE_OPTIMIZER); }
 static bool is_eval(const plim__case *c) {
     if (in_phase(c, PLIM_PHASE_EVALUATION)) return true;
-    return in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_EVALUATION) && c->x->place.epoch < 0;
+    bool told = c->x->place.epoch < 0 || says(c, PLIM_CONTEXT_SAID_EVALUATED); /* epochs have an evaluation, too */
+    return in_phase(c, PLIM_PHASE_UNKNOWN) && says(c, PLIM_CONTEXT_EVALUATION) && told;
 }
 /* Words of training that inference may have as well: a batch, adapters. */
 static bool hints_at_training(const plim__case *c) {
@@ -69,6 +82,8 @@ static bool only_infers(const plim__case *c) {
 }
 static bool is_train(const plim__case *c) {
     if (only_infers(c)) return false;
+    bool serves = is_for(c, PLIM_ACTIVITY_SERVE) && !says(c, PLIM_CONTEXT_TRAINING);
+    if (serves && !in_phase(c, PLIM_PHASE_BACKWARD)) return false;
     if (in_phase(c, PLIM_PHASE_FORWARD) || in_phase(c, PLIM_PHASE_BACKWARD)) return true;
     bool told = says(c, PLIM_CONTEXT_TRAINING) || hints_at_training(c) || is_for(c, PLIM_ACTIVITY_TRAIN);
     return in_phase(c, PLIM_PHASE_UNKNOWN) && told && !is_eval(c) && !is_load(c) &&
@@ -108,7 +123,24 @@ static bool batch_is_one(const plim__case *c) {
 }
 static bool batch_was_tried(const plim__case *c) { return !batch_is_one(c) && says(c, PLIM_CONTEXT_BATCH_TRIED); }
 static bool batch_may_shrink(const plim__case *c) { return !batch_is_one(c) && !batch_was_tried(c); }
+/* A batch that is told, not one that may be. */
+static bool has_batch(const plim__case *c) { return c->context->batch_most > 1; }
 static bool batch_no_more(const plim__case *c) { return !batch_may_shrink(c); }
+
+/* The request is a matrix over all nodes that are spoken of, with one figure or some for every pair. */
+static bool is_dense(const plim__case *c) {
+    double nodes = (double)c->context->nodes;
+    return c->x->requested.known && nodes >= 500 && (double)c->x->requested.bytes >= nodes * nodes;
+}
+/* One length three times: (H, W) with (H, W, C) broadcast gives it, data hardly. */
+static bool has_repeats(const plim__case *c) {
+    for (int i = 0; i < c->x->rank; i++) {
+        int same = 0;
+        for (int k = 0; k < c->x->rank; k++) same += c->x->shape[k] == c->x->shape[i];
+        if (same >= 3 && c->x->shape[i] >= 64) return true;
+    }
+    return false;
+}
 
 static bool is_float64(const plim__case *c) { return strcmp(c->x->dtype, "float64") == 0; }
 static bool is_int64(const plim__case *c) { return strcmp(c->x->dtype, "int64") == 0; }
@@ -118,6 +150,23 @@ static bool is_alone(const plim__case *c) {
     const plim_explanation *x = c->x;
     uint64_t own = x->allocated.known ? x->allocated.bytes + plim__cached(x) : 0;
     return says(c, PLIM_CONTEXT_ALONE) || (x->capacity.known && own >= x->capacity.bytes / 100 * 85);
+}
+/* Others hold a third and more: a smaller program of one's own does not reach it. */
+static bool is_crowded_out(const plim__case *c) {
+    uint64_t others;
+    bool told = c->x->other_process.known || !plim__program_find(c); /* a program's own libraries are others, too */
+    return told && c->x->capacity.known && plim__others(c->x, &others) && others >= c->x->capacity.bytes / 3;
+}
+/* Nothing else of this process is on the device. */
+static bool is_first(const plim__case *c) {
+    return c->x->allocated.known && c->x->capacity.known && c->x->allocated.bytes < c->x->capacity.bytes / 50;
+}
+/* A good part is live, a graph perhaps with it. */
+static bool holds_some(const plim__case *c) {
+    return !c->x->allocated.known || !c->x->capacity.known || c->x->allocated.bytes >= c->x->capacity.bytes / 4;
+}
+static bool fits_in_16(const plim__case *c) {
+    return !c->x->capacity.known || 2 * c->parameters <= 0.9 * (double)c->x->capacity.bytes;
 }
 static bool has_shape(const plim__case *c) { return c->x->rank > 0; }
 static bool is_unmeasured(const plim__case *c) { return !c->x->requested.known && !c->x->capacity.known; }
@@ -181,6 +230,11 @@ static bool trains_all(const plim__case *c) {
     if (says(c, PLIM_CONTEXT_ALL_WEIGHTS) && is_llm(c)) return true;
     return (is_train(c) || is_optimizer(c)) && plim__state_exceeds(c);
 }
+/* The program of the log has settings of its own for weights and state. */
+static bool has_state_levers(const plim__case *c) {
+    const plim__program *program = plim__program_find(c);
+    return program && program->usual == PLIM_ACTIVITY_TRAIN && plim__program_setting(program, PLIM_LEVER_OFFLOAD);
+}
 static bool is_sequences(const plim__case *c) {
     return (says(c, PLIM_CONTEXT_SEQUENCES) || says(c, PLIM_CONTEXT_LLM)) && !says(c, PLIM_CONTEXT_DETECTION) &&
            !is_diffusion(c);
@@ -225,6 +279,13 @@ static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORC
 static bool has_cards(const plim__case *c) {
     return says(c, PLIM_CONTEXT_MULTIGPU) || c->x->device_index > 0 || c->card >= 0;
 }
+/* No activation is that large: the gradients of all weights in one block. */
+static bool is_flat_gradient(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    return in_phase(c, PLIM_PHASE_BACKWARD) && has_cards(c) && x->requested.known && x->capacity.known &&
+           x->requested.bytes >= 16384 * MIB && x->requested.bytes >= x->capacity.bytes / 5 &&
+           x->requested.bytes < x->capacity.bytes;
+}
 /* Whoever asks trained the network, or a line of a script of theirs failed: they can change the code, not only its options. */
 static bool is_own_code(const plim__case *c) {
     return says(c, PLIM_CONTEXT_TRAINING) || (c->context->traced && c->x->place.file[0]);
@@ -243,6 +304,29 @@ static bool is_program(const plim__case *c) { return plim__program_find(c) != NU
 static bool is_llama_program(const plim__case *c) {
     const plim__program *program = plim__program_find(c);
     return program && program->framework && strcmp(program->framework, "llama.cpp") == 0;
+}
+
+static bool is_second(const plim__case *c) {
+    (void)c;
+    return true; /* the one who chooses sees to it */
+}
+/* On a small card the context, a desktop and other programs weigh. */
+static bool has_hidden(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    if (x->other_process.known && x->requested.known && x->other_process.bytes >= x->requested.bytes &&
+        x->other_process.bytes >= 256 * MIB)
+        return true; /* theirs alone would do */
+    if (!x->capacity.known || !x->free.known || !x->reserved.known || says(c, PLIM_CONTEXT_ALONE)) return false;
+    uint64_t seen = x->free.bytes + x->reserved.bytes;
+    return x->capacity.bytes <= (uint64_t)8200 * MIB && seen < x->capacity.bytes &&
+           x->capacity.bytes - seen >= x->capacity.bytes / 5 && x->capacity.bytes - seen >= 500 * MIB;
+}
+static bool may_edit(const plim__case *c) { return !c->context->traced || c->x->place.file[0]; }
+static bool limit_was_raised(const plim__case *c) { return plim__was_tried(c->context, PLIM_LEVER_LIMIT); }
+static bool has_plenty(const plim__case *c) { return says(c, PLIM_CONTEXT_PLENTY); }
+static bool is_square(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    return x->rank >= 2 && x->shape[x->rank - 1] == x->shape[x->rank - 2];
 }
 
 typedef struct condition {
@@ -265,7 +349,16 @@ static const condition conditions[] = {
     FACT("tpu", is_tpu, "a TPU"),
     FACT("npu", is_npu, "an NPU"),
     FACT("xpu", is_xpu, "an Intel GPU"),
+    FACT("card", is_card, "a GPU or an NPU"),
+    FACT("other-language", is_other_language, "a program that is not in Python"),
+    FACT("flat", is_flat_gradient, "one block of 16 GiB and more in the backward pass"),
+    SAYS("nvme", NVME, "offloading to NVMe is on already"),
+    FACT("dense", is_dense, "the request is a matrix over all nodes of a graph"),
+    FACT("repeats", has_repeats, "one length stands three times in the shape"),
+    SAYS("plain-load", PLAIN_LOAD, "the call that loads the weights names no type"),
+    SAYS("captures", CAPTURES, "while CUDA graphs are captured"),
     FACT("load", is_load, "while a model is loaded"),
+    FACT("loading", traces_load, "the traceback shows weights that are loaded"),
     FACT("optimizer", is_optimizer, "in the optimizer's update"),
     FACT("eval", is_eval, "in evaluation"),
     FACT("infer", is_infer, "in inference"),
@@ -274,9 +367,23 @@ static const condition conditions[] = {
     FACT("pieces", has_pieces, "a good part of the request is cached but unallocated"),
     FACT("refused", was_refused, "more is free than was asked for"),
     FACT("full-live", is_full_live, "hardly anything is left beside what is live"),
+    FACT("second", is_second, "as the second fix"),
+    FACT("hidden", has_hidden, "a good part of a small card is neither live nor cached nor free"),
+    FACT("may-edit", may_edit, "no installed program, as far as the traceback tells"),
+    SAYS("kubernetes", KUBERNETES, "Kubernetes"),
+    SAYS("wsl", WSL, "Linux inside Windows (WSL)"),
+    FACT("limit-tried", limit_was_raised, "a higher limit was tried"),
+    FACT("plenty", has_plenty, "memory is said to be free"),
+    FACT("square", is_square, "a square matrix"),
     SAYS("first-touch", FIRST_TOUCH, "it failed where a layer was made or moved, before any step"),
     SAYS("resumes", RESUMES, "training is resumed from a checkpoint"),
     SAYS("device-map", DEVICE_MAP, "layers are spread by device_map"),
+    FACT("crowded-out", is_crowded_out, "others hold a third of the device and more"),
+    FACT("first", is_first, "next to nothing of this process is on the device"),
+    SAYS("decodes", DECODES, "an image or a video is decoded"),
+    SAYS("merges", MERGES, "tables are joined"),
+    FACT("holds", holds_some, "a quarter of the device and more is live"),
+    FACT("fits-16", fits_in_16, "the weights fit in 16 bits, as far as their number is told"),
     FACT("shape", has_shape, "the tensor's shape is told"),
     FACT("unmeasured", is_unmeasured, "the message has no figures"),
     FACT("tiny", is_tiny, "a request below 32 MiB"),
@@ -285,6 +392,7 @@ static const condition conditions[] = {
     FACT("single", is_single, "one request of 1 GiB and more"),
     FACT("batch>1", batch_may_shrink, "the batch is not known to be 1, nor said to have been reduced"),
     FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),
+    FACT("batched", has_batch, "a batch above 1 is told"),
     FACT("own-code", is_own_code, "a script of one's own"),
     FACT("one", batch_is_one, "a batch of one"),
     FACT("f64", is_float64, "the tensor is float64"),
@@ -323,6 +431,7 @@ static const condition conditions[] = {
     FACT("windows", is_windows, "Windows"),
     FACT("mac", is_mac, "a Mac"),
     FACT("torchload", is_torchload, "torch.load"),
+    FACT("state-levers", has_state_levers, "a trainer with settings for where weights and state are"),
     FACT("all-weights", trains_all, "all weights are trained, and that by their number or by what is said"),
     SAYS("docker", DOCKER, "a container"),
     FACT("loads", loads_weights, "weights are loaded, or spoken of"),

@@ -4,10 +4,13 @@
 #include "core/alloc.h"
 #include "core/error.h"
 #include "diagnose/article.h"
+#include "diagnose/context_code.h"
 #include "diagnose/context_trace.h"
+#include "diagnose/context_tried.h"
 #include "diagnose/context_when.h"
 #include "diagnose/context_words.h"
 #include "diagnose/program_marks.h"
+#include "diagnose/spots.h"
 #include "diagnose/talk.h"
 
 void plim__context_set(plim__context *context, plim__context_word means) {
@@ -19,16 +22,22 @@ bool plim__context_has(const plim__context *context, plim__context_word means) {
 }
 
 static const plim__word *word_at(size_t index) {
-    return index < plim__word_count ? &plim__words[index] : &plim__said_words[index - plim__word_count];
+    if (index < plim__word_count) return &plim__words[index];
+    return &plim__said_words[index - plim__word_count];
 }
 
-/* The words, and behind them the phrases of articles. */
+static size_t word_count(void) { return plim__word_count + plim__said_count; }
+
+/* The words, behind them those of levers, marks of places, and the phrases of articles. */
 static plim_status build_words(plim__scan *scan, plim_error *error) {
     const char *texts[PLIM_WORDS + PLIM_PHRASES];
-    size_t phrases = plim__phrase_count(), count = plim__word_count + plim__said_count;
+    size_t phrases = plim__phrase_count(), words = word_count(), spots = words + plim__tried_count, row,
+           count = spots + plim__spot_mark_count();
     if (count > PLIM_WORDS || phrases > PLIM_PHRASES)
         return plim__fail(error, PLIM_INTERNAL, "too many words of the context");
-    for (size_t i = 0; i < count; i++) texts[i] = word_at(i)->text;
+    for (size_t i = 0; i < words; i++) texts[i] = word_at(i)->text;
+    for (size_t i = 0; i < plim__tried_count; i++) texts[words + i] = plim__tried_words[i].text;
+    for (size_t i = spots; i < count; i++) texts[i] = plim__spot_mark(i - spots, &row);
     for (size_t i = 0; i < phrases; i++) texts[count + i] = plim__phrases[i].text;
     return plim__scan_build(scan, texts, count + phrases, error);
 }
@@ -70,28 +79,37 @@ static bool is_printed_advice(plim__text window, const char *at) {
            plim__has_before(window.at, at, 30, "try to set");
 }
 
+static void read_word(plim__context *context, const plim__word *w, plim__text window, const char *end) {
+    plim__text before = {window.at, end}, after = {end, window.end};
+    bool setting =
+        w->means == PLIM_CONTEXT_EXPANDABLE || w->means == PLIM_CONTEXT_SPLIT_SIZE || w->means == PLIM_CONTEXT_DARKNET;
+    if (setting && is_printed_advice(window, end)) return;
+    if (w->means != PLIM_CONTEXT_COUNT && !w->decides) plim__context_set(context, w->means);
+    plim__tried_read(context, (plim__tried_word){w->text, plim__lever_of_word(w)}, before, after);
+    if (w->read) w->read(context, (plim__word_place){before, after, w->means, w->text});
+}
+
 static void read_words(plim__context *context, const plim__scan *scan, plim__text window) {
-    size_t size = (size_t)(window.end - window.at), at = 0, count = plim__word_count + plim__said_count;
+    size_t size = (size_t)(window.end - window.at), at = 0, words = word_count(), spots = words + plim__tried_count,
+           count = spots + plim__spot_mark_count();
     uint16_t state = 0, found;
     bool seen[PLIM_PHRASES] = {false};
     while ((found = plim__scan_next(scan, window.at, size, &at, &state)))
-        for (; found; found = scan->shorter[found]) {
-            uint16_t id = scan->word_of[found];
-            if (!id) continue;
-            plim__text after = {window.at + at, window.end};
-            if (id > count) { /* a phrase of articles counts once */
-                size_t phrase = id - 1u - count;
-                if (!seen[phrase] && !plim__asks(after)) context->teaching += plim__phrases[phrase].points;
-                seen[phrase] = true;
-                continue;
+        for (; found; found = scan->shorter[found])
+            for (uint16_t id = scan->word_of[found]; id; id = scan->same[id - 1]) {
+                plim__text before = {window.at, window.at + at}, after = {window.at + at, window.end};
+                size_t index = id - 1u;
+                if (index < words)
+                    read_word(context, word_at(index), window, window.at + at);
+                else if (index < spots)
+                    plim__tried_read(context, plim__tried_words[index - words], before, after);
+                else if (index < count)
+                    plim__spot_read(context, index - spots, after);
+                else if (!seen[index - count]) { /* a phrase of articles counts once */
+                    if (!plim__asks(after)) context->teaching += plim__phrases[index - count].points;
+                    seen[index - count] = true;
+                }
             }
-            const plim__word *w = word_at(id - 1u);
-            bool setting = w->means == PLIM_CONTEXT_EXPANDABLE || w->means == PLIM_CONTEXT_SPLIT_SIZE ||
-                           w->means == PLIM_CONTEXT_DARKNET;
-            if (setting && is_printed_advice(window, window.at + at)) continue;
-            if (w->means != PLIM_CONTEXT_COUNT && !w->decides) plim__context_set(context, w->means);
-            if (w->read) w->read(context, (plim__word_place){{window.at, window.at + at}, after, w->means, w->text});
-        }
 }
 
 void plim__context_read(plim__context *context, const plim__context_scan *scan, plim__text window, const char *at,
@@ -101,6 +119,7 @@ void plim__context_read(plim__context *context, const plim__context_scan *scan, 
     read_words(context, &scan->words, window);
     read_programs(context, scan, window);
     plim__when_read(context, window);
+    plim__code_read(context, window);
     context->person = plim__has_person(window);
     context->teaching += plim__advice_points(window);
     plim__traceback_read(context, window, at, end);

@@ -124,7 +124,15 @@
     X(DEVICE_MAP)                                                                                                      \
     X(ONE_CARD)                                                                                                        \
     X(STATE)                                                                                                           \
-    X(XGBOOST)
+    X(KUBERNETES)                                                                                                      \
+    X(PLENTY)                                                                                                          \
+    X(MERGES)                                                                                                          \
+    X(XGBOOST)                                                                                                         \
+    X(CAPTURES)                                                                                                        \
+    X(PLAIN_LOAD)                                                                                                      \
+    X(SAID_USED)                                                                                                       \
+    X(SAID_EVALUATED)                                                                                                  \
+    X(NVME)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,
@@ -146,10 +154,13 @@ typedef struct plim__context {
     bool is_read;
     plim__program_set programs;
     uint64_t words[2]; /* bits of plim__context_word */
+    uint64_t tried;    /* bits of plim__lever (context_tried.h) */
+    uint64_t spots;    /* bits of rows of spots.h */
     plim_phase phase;
     plim_place place;
     int64_t batch, batch_most;  /* the smallest batch size named beside 1, and the largest; -1 for none */
     int64_t workers;            /* num_workers named; -1 for none */
+    int64_t nodes;              /* of a graph, the largest number named; 0 for none */
     int torch, tensorflow;      /* 201 for 2.1, the version that the log names; 0 for none */
     plim_amount memory_setting; /* --mem, shm-size, a heap's limit as set in the log */
     double utilization;         /* gpu_memory_utilization or mem-fraction as set; 0 for none */

@@ -46,6 +46,12 @@ static void read_set(plim__context *context, plim__word_place at) {
     if (!is_off(at.after)) plim__context_set(context, at.means);
 }
 
+/* vLLM prints at every start how its graphs are switched off. */
+static void read_eager(plim__context *context, plim__word_place at) {
+    static const char *const advice[] = {"eager mode, set", "or use '"};
+    if (!plim__has_any(line_before(at.before, 90), advice, sizeof advice / sizeof *advice)) read_set(context, at);
+}
+
 /* "4-bit" weights; "8-bit Adam" is an optimizer, "64-bit" a system. */
 static void read_bits(plim__context *context, plim__word_place at) {
     plim__text before = at.before, after = at.after;
@@ -59,11 +65,14 @@ static void read_bits(plim__context *context, plim__word_place at) {
 
 /* "the batch size was reduced", "no matter which batch size": no use to say it again. */
 static void read_tried(plim__context *context, plim__word_place at) {
-    static const char *const words[] = {"try ",     "should", "you can", "could", "recommend", "suggest",
-                                        "consider", "pleas",  "if you",  "need ", "how to",    "want",
-                                        "would",    "may ",   "might ",  "must"};
+    static const char *const words[] = {"try ",     "should", "you can", "could",  "recommend", "suggest",
+                                        "consider", "pleas",  "if you",  "need ",  "how to",    "want",
+                                        "would",    "may ",   "might ",  "must",   "say ",      "says ",
+                                        "said ",    "told ",  "advis",   "someone"};
     plim__text after = {at.after.at, at.after.end - at.after.at > 70 ? at.after.at + 70 : at.after.end};
-    static const char *const cured[] = {"works", "worked", "solve", "fine", "helped"}; /* it was the batch, then */
+    static const char *const cured[] = {
+        "works",  "worked",      "solve",      "fine",
+        "helped", "cannot find", "can't find", "n't found"}; /* it was the batch, or there is none */
     if (plim__has_any(after, cured, sizeof cured / sizeof *cured)) return;
     if (!plim__has_any(line_before(at.before, 40), words, sizeof words / sizeof *words))
         plim__context_set(context, at.means);
@@ -98,11 +107,10 @@ static plim__text sentence_around(plim__word_place at) {
 static void read_in_vain(plim__context *context, plim__word_place at) {
     static const char *const smaller[] = {"reduc", "lower", "decreas", "small", "chang", "shrink", "minim", "crop",
                                           "resiz", "short", "downs",   "half",  "set ",  "= 1",    "=1",    "to 1"};
-    static const char *const vain[] = {"tried",      "i try",      "trying",   "already",    "even ",      "still",
-                                       "but ",       "do not ",    "don't ",   "does not",   "doesn't",    "did not",
-                                       "didn't",     "not work",   "not help", "no help",    "same error", "no matter",
-                                       "regardle",   "however",    "despite",  "besid",      "other than", "apart from",
-                                       "aside from", "no success", "persist",  "can't work", "cannot work"};
+    static const char *const vain[] = {"tried",      "i try",    "trying",     "already",    "even ",      "still",
+                                       "not work",   "n't work", "not help",   "no help",    "same error", "no matter",
+                                       "regardle",   "despite",  "besid",      "other than", "apart from", "aside from",
+                                       "no success", "persist",  "can't work", "cannot work"};
     static const char *const else_[] = {
         "you should", "should i",  "could i",       "can i",        "how to",      "would like", "if you",
         "recommend",  "suggest",   "consider",      "works",        "worked",      "solved",     "fine",
@@ -113,7 +121,20 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
                                           "also fail", "but fail",   "no effect",  "no use",
                                           "not help",  "n't help",   "no differ",  "in vain"};
     static const char *const whatever[] = {"no matter", "regardless", "although i", "even though", "irrespective"};
+    /* advice of others, and what is not there, is no trial */
+    static const char *const others[] = {"someone",       "somebody",  "people say", "they say",    "he says",
+                                         "says ",         "said ",     "advice",     "advise",      "answers",
+                                         "haven't found", "not found", "can't find", "cannot find", "no batch",
+                                         "where is",      "where can", "where to"};
+    /* these join any two sentences: they count beside somebody's own deed */
+    static const char *const loose[] = {"but ",    "do not ", "don't ", "does not",
+                                        "doesn't", "did not", "didn't", "however"};
+    static const char *const deeds[] = {" i ",       "i've ",   " we ",     "my ",      "reduced",    "lowered",
+                                        "decreased", "changed", "reducing", "lowering", "decreasing", "changing",
+                                        "setting",   "shrank",  "cropped",  "resized",  "halved",     "set ",
+                                        "= 1",       "=1",      "to 1"};
     plim__text s = sentence_around(at);
+    if (plim__has_any(s, others, sizeof others / sizeof *others)) return;
     bool again = plim__has(s, (size_t)(s.end - s.at), "tried") &&
                  (plim__has(s, (size_t)(s.end - s.at), "still") || plim__has(s, (size_t)(s.end - s.at), "same"));
     if (again || plim__has_any(s, whatever, sizeof whatever / sizeof *whatever)) plim__context_set(context, at.means);
@@ -122,8 +143,11 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
         plim__context_set(context, at.means);
         return;
     }
-    if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) &&
-        plim__has_any(s, vain, sizeof vain / sizeof *vain) && !plim__has_any(s, else_, sizeof else_ / sizeof *else_))
+    bool failed = plim__has_any(s, vain, sizeof vain / sizeof *vain) ||
+                  (plim__has_any(s, loose, sizeof loose / sizeof *loose) &&
+                   (plim__has(s, 3, "i ") || plim__has_any(s, deeds, sizeof deeds / sizeof *deeds)));
+    if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) && failed &&
+        !plim__has_any(s, else_, sizeof else_ / sizeof *else_))
         plim__context_set(context, at.means);
 }
 
@@ -199,6 +223,18 @@ static void read_offload(plim__context *context, plim__word_place at) {
     if (!printed && !read) read_on(context, at);
 }
 
+/* "there is over 2 TiB of free memory", "I have sufficient memory", not "not enough memory" or a figure of a message. */
+static void read_plenty(plim__context *context, plim__word_place at) {
+    static const char *const told[] = {"i have", "i've",   "there is",  "there are",   "there's",     "should be",
+                                       "still",  "plenty", "with over", "even though", "machine has", "server has"};
+    static const char *const denied[] = {"not ",   "n't ", "no ", "if ", "without", "need", "free memory on device",
+                                         "unused", "how "};
+    plim__text before = line_before(at.before, 60);
+    if (plim__has_any(before, told, sizeof told / sizeof *told) &&
+        !plim__has_any(before, denied, sizeof denied / sizeof *denied))
+        plim__context_set(context, at.means);
+}
+
 static void read_batch(plim__context *context, plim__word_place at) {
     at.means = PLIM_CONTEXT_BATCH_TRIED;
     read_in_vain(context, at);
@@ -214,10 +250,87 @@ static void read_batch(plim__context *context, plim__word_place at) {
     if (size == 1 && !says_it_works(at.before)) plim__context_set(context, PLIM_CONTEXT_BATCH_ONE);
 }
 
+/* "10242 nodes": a graph's; "2 nodes with 8 cards" are machines. */
+static void read_nodes(plim__context *context, plim__word_place at) {
+    const char *end = at.before.end - strlen(at.word), *digits;
+    while (end > at.before.at && end[-1] == ' ') end--;
+    for (digits = end; digits > at.before.at && end - digits < 12 && strchr("0123456789,k", digits[-1]);) digits--;
+    int64_t count = 0;
+    for (const char *c = digits; c < end; c++)
+        count = *c == 'k' ? count * 1000 : *c == ',' ? count : count * 10 + *c - '0';
+    if (digits == end || *digits == ',' || *digits == 'k' || count < 500) return;
+    if (count > context->nodes) context->nodes = count;
+    plim__context_set(context, at.means);
+}
+
 const plim__word plim__said_words[] = {
+    {"\"device\":\"nvme\"", PLIM_CONTEXT_NVME, NULL, false},
+    {"device:nvme", PLIM_CONTEXT_NVME, NULL, false},
+    {"nvme_path", PLIM_CONTEXT_NVME, NULL, false},
+    {"nodes", PLIM_CONTEXT_GRAPHS, read_nodes, true},
+    {"hip_visible_devices=", PLIM_CONTEXT_VISIBLE, NULL, false},
+    {"rocr_visible_devices=", PLIM_CONTEXT_VISIBLE, NULL, false},
+    {"ascend_rt_visible_devices=", PLIM_CONTEXT_VISIBLE, NULL, false},
+    {"ascend_visible_devices=", PLIM_CONTEXT_VISIBLE, NULL, false},
+    {"ze_affinity_mask=", PLIM_CONTEXT_VISIBLE, NULL, false},
+    {"capturecudagraphfailed", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"capturehipgraphfailed", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"duringcudagraphcapture", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"whilecapturingcudagraph", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"init_cuda_graphs", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"init_device_graphs", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"capture_one_batch_size", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"capture_one_stream", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"incapture_model", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"_capture_cudagraphs", PLIM_CONTEXT_CAPTURES, NULL, false},
+    {"finetuning", PLIM_CONTEXT_TRAINING, NULL, false},
+    {"highresfix", PLIM_CONTEXT_WEBUI, NULL, false},
     {"alloc_conf", PLIM_CONTEXT_COUNT, read_allocator, true},
     {"max_split_size", PLIM_CONTEXT_COUNT, read_allocator, true},
     {"expandable_segments", PLIM_CONTEXT_COUNT, read_allocator, true},
+    {"enoughmemory", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"sufficientmemory", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"freememory", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"memoryfree", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"memoryavailable", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"enoughram", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"freeram", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"ramavailable", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"accumulatememory", PLIM_CONTEXT_GROWS, NULL, false},
+    {"accumulatesmemory", PLIM_CONTEXT_GROWS, NULL, false},
+    {"memoryaccumulat", PLIM_CONTEXT_GROWS, NULL, false},
+    {"memoryleak", PLIM_CONTEXT_GROWS, read_on, true},
+    {"\xE6\x8E\xA8\xE7\x90\x86\xE6\x97\xB6", PLIM_CONTEXT_INFERS, NULL, false},            /* while inferring */
+    {"\xE7\x9A\x84\xE6\x8E\xA8\xE7\x90\x86", PLIM_CONTEXT_INFERS, NULL, false},            /* the inference of */
+    {"\xE6\x8E\xA8\xE7\x90\x86", PLIM_CONTEXT_INFERENCE, NULL, false},                     /* inference */
+    {"\xE6\xB5\x8B\xE8\xAF\x95\xE6\x97\xB6", PLIM_CONTEXT_INFERS, NULL, false},            /* while testing */
+    {"\xE9\xAA\x8C\xE8\xAF\x81\xE6\x97\xB6", PLIM_CONTEXT_EVALUATION, NULL, false},        /* while validating */
+    {"\xE8\xAF\x84\xE4\xBC\xB0\xE6\x97\xB6", PLIM_CONTEXT_EVALUATION, NULL, false},        /* while evaluating */
+    {"\xE8\xAE\xAD\xE7\xBB\x83", PLIM_CONTEXT_TRAINING, NULL, false},                      /* training */
+    {"\xE5\xBE\xAE\xE8\xB0\x83", PLIM_CONTEXT_TRAINING, NULL, false},                      /* fine-tuning */
+    {"\xE5\x8A\xA0\xE8\xBD\xBD\xE6\xA8\xA1\xE5\x9E\x8B", PLIM_CONTEXT_LOADS, NULL, false}, /* loads the model */
+    {"pd.merge", PLIM_CONTEXT_MERGES, NULL, false},
+    {"reshape/merge.py", PLIM_CONTEXT_MERGES, NULL, false},
+    {"reshape\\merge.py", PLIM_CONTEXT_MERGES, NULL, false},
+    {".merge(", PLIM_CONTEXT_MERGES, NULL, false},
+    {"vae.decode", PLIM_CONTEXT_DECODES, NULL, false},
+    {"l2i", PLIM_CONTEXT_DECODES, NULL, false},
+    {"latents_to_image", PLIM_CONTEXT_DECODES, NULL, false},
+    {"tensor_model_parallel_size", PLIM_CONTEXT_PARALLEL, NULL, false},
+    {"photos", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"testingimage", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"testingimage", PLIM_CONTEXT_INFERENCE, NULL, false},
+    {"testimage", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"test_images", PLIM_CONTEXT_INFERENCE, NULL, false},
+    {"denoising", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"deblur", PLIM_CONTEXT_IMAGES, NULL, false},
+    {"photo_restoration", PLIM_CONTEXT_INFERENCE, NULL, false},
+    {"kubernetes", PLIM_CONTEXT_KUBERNETES, NULL, false},
+    {"kubectl", PLIM_CONTEXT_KUBERNETES, NULL, false},
+    {"kubeflow", PLIM_CONTEXT_KUBERNETES, NULL, false},
+    {"/argo/", PLIM_CONTEXT_KUBERNETES, NULL, false},
+    {"thepod", PLIM_CONTEXT_KUBERNETES, NULL, false},
+    {"pods", PLIM_CONTEXT_KUBERNETES, NULL, false},
     {"downsample", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
     {"deepspeed.initialize", PLIM_CONTEXT_STATE, NULL, false},
     {"optimizerstateinit", PLIM_CONTEXT_STATE, NULL, false},
@@ -278,6 +391,8 @@ const plim__word plim__said_words[] = {
     {"evenbatchsize1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
     {"evenwithbatchsize1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
     {"vocode", PLIM_CONTEXT_WHISPER, NULL, false},
+    {"audioclip", PLIM_CONTEXT_WHISPER, NULL, false},
+    {"wav2vec", PLIM_CONTEXT_WHISPER, NULL, false},
     {"texttospeech", PLIM_CONTEXT_WHISPER, NULL, false},
     {"text-to-speech", PLIM_CONTEXT_WHISPER, NULL, false},
     {"voice-cloning", PLIM_CONTEXT_WHISPER, NULL, false},
@@ -396,6 +511,8 @@ const plim__word plim__said_words[] = {
     {"half-precision", PLIM_CONTEXT_HALF, read_on, true},
     {"halfprecision", PLIM_CONTEXT_HALF, read_on, true},
     {"fp16", PLIM_CONTEXT_HALF, read_on, true},
+    {"16bitprecision", PLIM_CONTEXT_HALF, read_on, true},
+    {"16-bitprecision", PLIM_CONTEXT_HALF, read_on, true},
     {"bf16", PLIM_CONTEXT_HALF, read_on, true},
     {"4-bit", PLIM_CONTEXT_QUANTIZED, read_bits, true},
     {"8-bit", PLIM_CONTEXT_QUANTIZED, read_bits, true},
@@ -437,8 +554,8 @@ const plim__word plim__said_words[] = {
     {"didn'thelp", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
     {"doesn'thelp", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
     {"doesnothelp", PLIM_CONTEXT_BATCH_TRIED, read_no_help, true},
-    {"enforce-eager", PLIM_CONTEXT_EAGER, read_set, true},
-    {"enforce_eager", PLIM_CONTEXT_EAGER, read_set, true},
+    {"enforce-eager", PLIM_CONTEXT_EAGER, read_eager, true},
+    {"enforce_eager", PLIM_CONTEXT_EAGER, read_eager, true},
     {"batch=", PLIM_CONTEXT_COUNT, read_batch, false},
     {"per_device_train_batch_size", PLIM_CONTEXT_TRAINER, read_batch, false},
     {"gradient_checkpointing", PLIM_CONTEXT_CHECKPOINTING, read_set, true},

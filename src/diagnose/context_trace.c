@@ -139,6 +139,9 @@ static const marker markers[] = {
     {"autograd\\__init__", PLIM_PHASE_BACKWARD},
     {"backward_hook", PLIM_PHASE_BACKWARD},
     {"tape.gradient", PLIM_PHASE_BACKWARD},
+    {"patch_weight_to_device", PLIM_PHASE_LOADING},
+    {"partially_load", PLIM_PHASE_LOADING},
+    {"_create_weight", PLIM_PHASE_LOADING},
     {"in _apply", PLIM_PHASE_LOADING},
     {"in convert", PLIM_PHASE_LOADING},
     {"_apply(fn)", PLIM_PHASE_LOADING},
@@ -150,7 +153,7 @@ static const marker markers[] = {
     {"load_model", PLIM_PHASE_LOADING},
     {"load_weights", PLIM_PHASE_LOADING},
     {"Parameter(torch.empty", PLIM_PHASE_LOADING},
-    {"get_model(", PLIM_PHASE_LOADING},
+    {"= get_model(", PLIM_PHASE_LOADING},
     {"model.to(", PLIM_PHASE_LOADING},
     {"model.cuda(", PLIM_PHASE_LOADING},
     {"safetensors", PLIM_PHASE_LOADING},
@@ -160,10 +163,14 @@ static const marker markers[] = {
     {"modeling_utils.py", PLIM_PHASE_UNKNOWN},
     {"_inductor", PLIM_PHASE_COMPILING},
     {"evaluation_loop", PLIM_PHASE_EVALUATION},
-    {"validation_step", PLIM_PHASE_EVALUATION},
-    {"validate", PLIM_PHASE_EVALUATION},
+    {"validation_step(", PLIM_PHASE_EVALUATION}, /* "validation_steps" and "validate=" are arguments */
+    {"in validation_step", PLIM_PHASE_EVALUATION},
+    {"validate(", PLIM_PHASE_EVALUATION},
+    {"in validate", PLIM_PHASE_EVALUATION},
+    {"validate_", PLIM_PHASE_EVALUATION},
     {"evaluate", PLIM_PHASE_EVALUATION},
     {"in validation", PLIM_PHASE_EVALUATION},
+    {"validation(", PLIM_PHASE_EVALUATION},
     {"eval(", PLIM_PHASE_EVALUATION},
     {"valid_epoch", PLIM_PHASE_EVALUATION},
     {".generate(", PLIM_PHASE_INFERENCE},
@@ -443,6 +450,14 @@ void plim__traceback_read(plim__context *context, plim__text window, const char 
     if (uses && passes) context->phase = found.told;
     if (uses) found.trains = false;
     bool trains = found.trains || context->place.epoch >= 0;
+    bool evaluated = plim__context_has(context, PLIM_CONTEXT_SAID_EVALUATED),
+         used = plim__context_has(context, PLIM_CONTEXT_SAID_USED);
+    /* a forward pass is both's: who tells of it knows which */
+    if (context->phase == PLIM_PHASE_FORWARD && (evaluated || used) && context->place.epoch < 0 &&
+        !plim__context_has(context, PLIM_CONTEXT_TRAINING)) {
+        context->phase = evaluated ? PLIM_PHASE_EVALUATION : PLIM_PHASE_INFERENCE;
+        found.trains = false;
+    }
     if (context->phase == PLIM_PHASE_FORWARD && !trains && !plim__context_has(context, PLIM_CONTEXT_TRAINING) &&
         !(plim__context_has(context, PLIM_CONTEXT_BATCHED) && !plim__context_has(context, PLIM_CONTEXT_INFERENCE)))
         context->phase = PLIM_PHASE_INFERENCE;

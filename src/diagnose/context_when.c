@@ -1,6 +1,7 @@
 /* A word that asks for a time, and behind it in the same clause a word for what is done then:
  *
- *   when | while | during   up to seven words   evaluat- | test | load- | train- ...
+ *   when | while | during   up to fourteen words   evaluat- | test | load- | train- ...
+ *   in | at                 up to two words     eval | testing | inference ...
  *   after | past | beyond   up to three words   a number   epochs | steps | images | hours
  */
 #include "diagnose/context_when.h"
@@ -11,7 +12,7 @@
 
 #include "diagnose/context_words.h"
 
-enum { REACH = 7, NEAR = 4, LONGEST_LINE = 1200 };
+enum { REACH = 14, NEAR = 4, LONGEST_LINE = 1200 };
 
 typedef struct clause {
     plim__text words[REACH];
@@ -56,15 +57,16 @@ static plim__context_word done_by(plim__text word) {
         plim__context_word means;
         bool whole;
     } stems[] = {
-        {"evaluat", PLIM_CONTEXT_EVALUATION, false}, {"validat", PLIM_CONTEXT_EVALUATION, false},
-        {"infer", PLIM_CONTEXT_INFERS, false},       {"predict", PLIM_CONTEXT_INFERS, false},
-        {"testing", PLIM_CONTEXT_INFERS, true},      {"test", PLIM_CONTEXT_INFERS, true},
-        {"generat", PLIM_CONTEXT_INFERS, false},     {"upscal", PLIM_CONTEXT_INFERS, false},
-        {"transcrib", PLIM_CONTEXT_INFERS, false},   {"decoding", PLIM_CONTEXT_INFERS, true},
-        {"sampling", PLIM_CONTEXT_INFERS, true},     {"inpaint", PLIM_CONTEXT_INFERS, false},
-        {"loading", PLIM_CONTEXT_LOADING, true},     {"load", PLIM_CONTEXT_LOADING, true},
-        {"train", PLIM_CONTEXT_TRAINING, false},     {"finetun", PLIM_CONTEXT_TRAINING, false},
-        {"fine-tun", PLIM_CONTEXT_TRAINING, false},  {"fitting", PLIM_CONTEXT_TRAINING, true},
+        {"eval", PLIM_CONTEXT_EVALUATION, true},     {"evaluat", PLIM_CONTEXT_EVALUATION, false},
+        {"validat", PLIM_CONTEXT_EVALUATION, false}, {"infer", PLIM_CONTEXT_INFERS, false},
+        {"predict", PLIM_CONTEXT_INFERS, false},     {"testing", PLIM_CONTEXT_INFERS, true},
+        {"test", PLIM_CONTEXT_INFERS, true},         {"generat", PLIM_CONTEXT_INFERS, false},
+        {"upscal", PLIM_CONTEXT_INFERS, false},      {"transcrib", PLIM_CONTEXT_INFERS, false},
+        {"decoding", PLIM_CONTEXT_INFERS, true},     {"sampling", PLIM_CONTEXT_INFERS, true},
+        {"inpaint", PLIM_CONTEXT_INFERS, false},     {"loading", PLIM_CONTEXT_LOADING, true},
+        {"load", PLIM_CONTEXT_LOADING, true},        {"train", PLIM_CONTEXT_TRAINING, false},
+        {"finetun", PLIM_CONTEXT_TRAINING, false},   {"fine-tun", PLIM_CONTEXT_TRAINING, false},
+        {"fitting", PLIM_CONTEXT_TRAINING, true},
     };
     for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
         if (stems[i].whole ? is(word, stems[i].stem) : begins(word, stems[i].stem)) return stems[i].means;
@@ -80,11 +82,30 @@ static bool is_of_data(const clause *c) {
     return false;
 }
 
-static void read_doing(plim__context *context, const clause *c) {
-    for (size_t i = 0; i < c->count; i++) {
+static bool is_stage(plim__text word) {
+    static const char *const stages[] = {"mode", "phase", "stage", "time", "step", "loop"};
+    return is_any(word, stages, sizeof stages / sizeof *stages);
+}
+
+static void read_doing(plim__context *context, const clause *c, size_t reach) {
+    for (size_t i = 0; i < c->count && i < reach; i++) {
         plim__context_word means = done_by(c->words[i]);
         if (means == PLIM_CONTEXT_COUNT) continue;
         if (means != PLIM_CONTEXT_LOADING || !is_of_data(c)) plim__context_set(context, means);
+        if (means == PLIM_CONTEXT_EVALUATION) plim__context_set(context, PLIM_CONTEXT_SAID_EVALUATED);
+        if (means == PLIM_CONTEXT_INFERS) plim__context_set(context, PLIM_CONTEXT_SAID_USED);
+        return;
+    }
+}
+
+/* "in eval() mode", "at the test stage": only what uses the model, for "in training" stands in many a name. */
+static void read_use(plim__context *context, const clause *c, size_t reach) {
+    for (size_t i = 0; i < c->count && i < reach; i++) {
+        plim__context_word means = done_by(c->words[i]);
+        if (means != PLIM_CONTEXT_EVALUATION && means != PLIM_CONTEXT_INFERS) continue;
+        if (is(c->words[i], "test") && !(i + 1 < c->count && is_stage(c->words[i + 1]))) continue;
+        if (begins(c->words[i], "generat") || begins(c->words[i], "upscal")) continue;
+        read_doing(context, c, i + 1);
         return;
     }
 }
@@ -125,6 +146,7 @@ static bool is_sentence(plim__text line) {
 static void read_line(plim__context *context, plim__text line) {
     static const char *const doing[] = {"when", "while", "whilst", "during", "whenever"};
     static const char *const later[] = {"after", "past", "beyond", "than", "until"};
+    static const char *const within[] = {"in", "at"};
     plim__text word;
     while (line.at < line.end) {
         if (!next_word(&line, &word)) {
@@ -133,14 +155,17 @@ static void read_line(plim__context *context, plim__text line) {
         }
         bool does = is_any(word, doing, sizeof doing / sizeof *doing);
         bool waits = is_any(word, later, sizeof later / sizeof *later);
-        if (!does && !waits) continue;
+        bool is_within = is_any(word, within, sizeof within / sizeof *within);
+        if (!does && !waits && !is_within) continue;
         clause c = {.count = 0};
         plim__text rest = line;
         while (c.count < REACH && next_word(&rest, &c.words[c.count])) c.count++;
         if (does)
-            read_doing(context, &c);
+            read_doing(context, &c, REACH);
+        else if (is_within)
+            read_use(context, &c, 2);
         else
-            read_later(context, &c);
+            read_later(context, &c), read_use(context, &c, 1); /* "after testing 1000 images" */
     }
 }
 

@@ -181,10 +181,15 @@ static void about_killed(const plim__reader *reader, plim_explanation *x) {
                       : strcmp(x->framework, "systemd-oomd") == 0 ? "systemd-oomd"
                       : strcmp(x->framework, "earlyoom") == 0     ? "earlyoom"
                                                                   : "the kernel";
-    if (x->process.known)
+    if (x->process.known && strcmp(x->framework, "deepspeed") == 0)
+        plim__add_evidence(x, "%s of host memory were in use shortly before, by DeepSpeed's own figures",
+                           bytes(x->process.bytes, a));
+    else if (x->process.known)
         plim__add_evidence(x, "%s killed a process that held %s", who, bytes(x->process.bytes, a));
     else if (facts & PLIM_FACT_OOMD)
         plim__add_evidence(x, "%s killed it before the kernel had to", who);
+    else if (facts & PLIM_FACT_SHM)
+        x->confidence = 0.65; /* a bus error, which the line above tells */
     else {
         plim__add_evidence(x, "the process was killed from outside (SIGKILL), which is what the OOM killer does");
         x->confidence = facts & PLIM_FACT_POSSIBLE ? 0.5 : 0.65;

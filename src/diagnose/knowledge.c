@@ -12,6 +12,7 @@
 #include "diagnose/programs.h"
 #include "diagnose/settings.h"
 #include "diagnose/situation.h"
+#include "diagnose/spots.h"
 #include "diagnose/weigh.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -118,8 +119,13 @@ static plim_amount present_limit(const plim__case *c) {
 static void add_double(plim__str *out, const plim__case *c, bool megabytes) {
     plim_amount limit = present_limit(c);
     uint64_t need = limit.known ? limit.bytes * 2 : 0;
-    if (!need && (c->facts & PLIM_FACT_HEAP) && c->x->process.known) need = c->x->process.bytes * 2;
+    if (!need && (c->facts & PLIM_FACT_HEAP) && c->x->process.known) {
+        uint64_t gib = (c->x->process.bytes * 2 + 512 * MIB) / (1024 * MIB); /* round figures are what people set */
+        need = (gib ? gib : 1) * 1024 * MIB;
+    }
     if (limit.known && c->x->requested.known && c->x->requested.bytes > limit.bytes) need = c->x->requested.bytes * 2;
+    uint64_t held = limit.known && c->x->process.known ? c->x->process.bytes : 0;
+    if (held + held / 4 > need) need = held + held / 4; /* more than it reached before it was ended */
     if (!need || need > (uint64_t)1 << 50) {
         plim__str_add(out, megabytes ? "8192" : UNKNOWN_LIMIT);
         return;
@@ -188,8 +194,15 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
         return true;
     }
     if (IS("script")) {
-        bool script = c->x->place.file[0] && strstr(c->x->place.file, ".py");
-        return plim__str_add(out, script ? base_name(c->x->place.file) : "..."), true;
+        /* what is started is a script, not a part of it */
+        const char *file = base_name(c->x->place.file);
+        static const char *const starts[] = {"train", "test",    "main", "run", "infer",
+                                             "demo",  "predict", "eval", "fine"};
+        bool script = strcmp(c->x->place.function, "<module>") == 0;
+        for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+            script |= strncmp(file, starts[i], strlen(starts[i])) == 0;
+        script &= strstr(file, ".py") != NULL;
+        return plim__str_add(out, script ? file : "..."), true;
     }
     if (IS("batch")) {
         bool one = c->context->batch_most == 1 || plim__context_has(c->context, PLIM_CONTEXT_BATCH_ONE) ||
@@ -274,13 +287,49 @@ static void write_saving(const choice *made, const plim__lever_row *row, plim__l
         fix->reaches = x->requested.bytes - fix->saving.bytes + x->allocated.bytes <= x->capacity.bytes;
 }
 
+/* Calls that came with a version. */
+static bool is_too_young(const char *setting, size_t length, const plim__case *c) {
+    static const struct {
+        const char *call, *since;
+    } calls[] = {{"autocast", "torch>=1.6"},           {"use_amp", "torch>=1.6"},
+                 {"use_reentrant", "torch>=1.11"},     {"scaled_dot_product", "torch>=1.13"},
+                 {"bitsandbytes", "torch>=1.8"},       {"BitsAndBytes", "torch>=1.8"},
+                 {"expandable_segments", "torch>=2.0"}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const char *found = strstr(setting, calls[i].call);
+        if (found && found < setting + length && !plim__conditions_hold(calls[i].since, c)) return true;
+    }
+    return false;
+}
+
+/* Takes out the clauses that name such a call, and the others stay; false where nothing is left. */
+static bool leave_old(const char *setting, const plim__case *c, char *to, size_t size) {
+    size_t used = 0;
+    bool pytorch = plim__conditions_hold("pytorch", c);
+    to[0] = 0;
+    for (const char *at = setting; *at;) {
+        const char *stop = strstr(at, "; ");
+        size_t length = stop ? (size_t)(stop - at) : strlen(at);
+        if (!pytorch || !is_too_young(at, length, c)) {
+            int wrote = snprintf(to + used, size - used, "%s%.*s", used ? "; " : "", (int)length, at);
+            used += wrote > 0 && (size_t)wrote < size - used ? (size_t)wrote : 0;
+        }
+        at += length + (stop ? 2 : 0);
+    }
+    return used > 0;
+}
+
 static void offer(choice *made, const plim__lever_row *row) {
     plim_explanation *x = made->x;
     plim_fix *fix = &x->fixes[x->fix_count];
     plim__lever lever = row->lever;
     if (plim__lever_fits(lever, made->fills) == made->rest || !plim__lever_helps(lever, made->c)) return;
+    char setting[sizeof fix->setting];
+    if (!leave_old(row->setting, made->c, setting, sizeof setting)) return;
     memset(fix, 0, sizeof *fix);
-    write_setting(made, row, lever, fix);
+    plim__lever_row left = *row;
+    left.setting = setting;
+    write_setting(made, &left, lever, fix);
     write_text(row->title, made->c, fix->title, sizeof fix->title);
     if (!plim__settings_left(fix->setting, made->c->log)) return; /* it is so already */
     if (is_offered(made, fix, lever)) return;
@@ -300,17 +349,52 @@ static void offer_program(choice *made, int most) {
         offer(made, &row);
 }
 
+static void offer_row(choice *made, const plim__fix_row *row, int most) {
+    if (row->setting)
+        offer(made, &(plim__lever_row){row->saving, row->cost, row->title, row->setting, row->lever});
+    else
+        offer_program(made, most);
+}
+
+/* A row that is to stand second waits for a first. */
 static void offer_rows(choice *made, plim_cause cause, int most) {
     const plim_explanation *x = made->x;
+    const plim__fix_row *waiting = NULL;
     for (size_t i = 0; i < plim__fix_row_count() && x->fix_count < most; i++) {
         const plim__fix_row *row = plim__fix_row_at(i);
         if (row->cause != cause || !names(row->frameworks, x->framework) || !plim__conditions_hold(row->when, made->c))
             continue;
-        if (row->setting)
-            offer(made, &(plim__lever_row){row->saving, row->cost, row->title, row->setting, row->lever});
-        else
-            offer_program(made, most);
+        if (strncmp(row->when, "second", 6) == 0 && x->fix_count == 0) {
+            waiting = row;
+            continue;
+        }
+        offer_row(made, row, waiting && x->fix_count == 0 ? 1 : most);
+        if (waiting && x->fix_count == 1 && most > 1) {
+            offer_row(made, waiting, most);
+            waiting = NULL;
+            if (!row->setting) offer_row(made, row, most); /* the rest of the program's settings */
+        }
     }
+}
+
+/* What the place of the failure itself says comes first; what is a matter of numbers (another process, a limit) does not
+ * change with it. */
+static void offer_spots(choice *made) {
+    plim_cause cause = made->x->cause;
+    if (cause == PLIM_CAUSE_OTHER_PROCESS) offer_rows(made, cause, 1); /* first who holds the rest */
+    if (cause == PLIM_CAUSE_LIMIT || cause == PLIM_CAUSE_WARNING || cause == PLIM_CAUSE_BAD_SIZE ||
+        cause == PLIM_CAUSE_DISGUISED)
+        return;
+    const char *fills = made->fills;
+    made->fills = "";
+    for (size_t i = 0; i < plim__spot_count && made->x->fix_count <= PLIM_SPOT_ADVICE; i++) {
+        const plim__spot *spot = &plim__spots[i];
+        if (!(made->c->context->spots >> i & 1) || !plim__conditions_hold(spot->when, made->c)) continue;
+        for (size_t k = 0; k < PLIM_SPOT_ADVICE && spot->advice[k].title; k++)
+            offer(made, &(plim__lever_row){PLIM_SAVING_UNKNOWN, 1, spot->advice[k].title, spot->advice[k].setting,
+                                           spot->advice[k].lever});
+    }
+    made->fills = fills;
 }
 
 /* Levers on what fills the device come first; each part keeps the table's order. */
@@ -340,14 +424,19 @@ static void rank(plim_explanation *x) {
 }
 
 /* A setting of the allocator closes holes, where the version has one; beside it stands what a full device needs: less that
- * is live leaves larger holes, too. Where nearly all is live, the setting comes last. */
+ * is live leaves larger holes, too. Where the cache is hardly larger than the request, or most of the device is live, that comes
+ * first; where nearly all is live, the setting comes last. */
 static void offer_for_holes(choice *made) {
     plim_explanation *x = made->x;
     bool packed = plim__conditions_hold("full-live", made->c) && x->allocated.bytes > x->capacity.bytes / 100 * 95;
     const plim__program *program = plim__program_find(made->c);
     bool serves = program && program->usual == PLIM_ACTIVITY_SERVE; /* a server has settings of its own for this */
-    if (!packed && !serves) offer_cause(made, PLIM_CAUSE_FRAGMENTED, 1);
-    if (x->fix_count && x->fixes[0].saving.known == 0) x->fix_count = 0; /* no setting closes them */
+    bool roomy = !x->allocated.known || !x->capacity.known || x->allocated.bytes < x->capacity.bytes / 100 * 85;
+    bool sure = roomy && x->requested.known && plim__cached(x) >= x->requested.bytes + x->requested.bytes / 4;
+    if (!packed && !serves && !sure) offer_cause(made, PLIM_CAUSE_FULL, x->fix_count + 1);
+    int before = x->fix_count;
+    if (!packed && !serves) offer_cause(made, PLIM_CAUSE_FRAGMENTED, before + 1);
+    if (x->fix_count > before && !x->fixes[before].saving.known) x->fix_count = before; /* no setting closes them */
     offer_cause(made, PLIM_CAUSE_FULL, packed || serves ? PLIM_EXPLANATION_FIXES - 1 : PLIM_EXPLANATION_FIXES);
     if (packed || serves) offer_cause(made, PLIM_CAUSE_FRAGMENTED, x->fix_count + 1);
 }
@@ -376,6 +465,7 @@ void plim__choose_fixes(plim_explanation *x, const plim__reader *reader) {
     char sentence[160];
     if (plim__weights_sentence(&c, sentence, sizeof sentence)) plim__add_evidence(x, "%s", sentence);
     made.fills = plim__fills(&c);
+    offer_spots(&made);
     if (holes)
         offer_for_holes(&made);
     else
@@ -447,6 +537,28 @@ static void add_causes(plim__str *out) {
     }
 }
 
+static void add_spots(plim__str *out) {
+    plim__str_add(out, "\n## Places that name their cure\n\nA call, a file or a line of code in the log: what is said "
+                       "about it comes before the rest.\n\n| place | found by | evidence needed | what to do | setting "
+                       "or line |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < plim__spot_count; i++) {
+        const plim__spot *spot = &plim__spots[i];
+        char when[512];
+        plim__conditions_print(spot->when, when, sizeof when);
+        for (size_t a = 0; a < PLIM_SPOT_ADVICE && spot->advice[a].title; a++) {
+            plim__str_addf(out, "| %s | ", spot->name);
+            for (size_t k = 0; k < PLIM_SPOT_MARKS && spot->marks[k]; k++) {
+                plim__str_add(out, k ? ", `" : "`");
+                add_cell(out, spot->marks[k]);
+                plim__str_addc(out, '`');
+            }
+            plim__str_addf(out, " | %s | %s | `", when, spot->advice[a].title);
+            add_cell(out, spot->advice[a].setting);
+            plim__str_add(out, "` |\n");
+        }
+    }
+}
+
 static void add_programs(plim__str *out) {
     plim__str_add(
         out, "\n## Programs\n\nA program is found by what it prints, else by its name; the first that is found counts. "
@@ -477,11 +589,13 @@ plim_status plim_explanation_causes(char **text, plim_error *error) {
     plim__str_add(
         &out,
         "# Why training runs out of memory, and what to change first\n\n"
-        "Printed by `plimsoll explain --causes` from the tables in `src/diagnose` (`fixes*.c`, `programs_*.c`,\n"
-        "`messages_*.c`): adding a fix or a message is adding a row there. Causes are checked in this order; fixes\n"
+        "Printed by `plimsoll explain --causes` from the tables in `src/diagnose` (`fixes*.c`, `spots.c`,\n"
+        "`programs_*.c`, `messages_*.c`): adding a fix or a message is adding a row there. Causes are checked in this "
+        "order; fixes\n"
         "stand in the order to try, one is offered only when its evidence is there, and one whose saving is far below\n"
         "what is missing stands behind the others. In braces: what is filled in from the log.\n");
     add_causes(&out);
+    add_spots(&out);
     add_programs(&out);
     plim__str_add(&out,
                   "\n## Messages that are one sentence\n\nFigures stand in angle brackets; brackets hold what may be "

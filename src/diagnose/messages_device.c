@@ -15,6 +15,7 @@ const plim__message plim__messages_device[] = {
      "[ Requested : <requested>][ Device limit : <capacity>][ Free (according to CUDA): <free>]",
      "pytorch", "gpu", PLIM_FACT_ASYNC, PLIM_FULL},
     {"Exception during processing !!! {Allocation on device}", "pytorch", "gpu", PLIM_FACT_ASYNC, PLIM_PLAIN},
+    {"XlaRuntimeError: INTERNAL: {Failed to allocate} <requested> bytes for new constant", "jax", "gpu", 0, 0},
     {"{Storage size calculation overflowed with sizes}", "pytorch", NULL, PLIM_FACT_BAD_SIZE, 0},
     {"RuntimeError: {numel: integer multiplication overflow}", "pytorch", NULL, PLIM_FACT_BAD_SIZE, 0},
     {"{Got OOM}, unloading all loaded models", "pytorch", "gpu", 0, PLIM_WEAK},

@@ -9,7 +9,9 @@
 enum { NAME = 40 };
 
 /* Names a lever goes by, the particular before the general; "-" is read as "_". */
-static const char *const batch_names[] = {"per_device_train_batch_size",
+static const char *const batch_names[] = {"micro_train_batch_size",
+                                          "ppo_micro_batch_size_per_gpu",
+                                          "per_device_train_batch_size",
                                           "per_gpu_train_batch_size",
                                           "train_micro_batch_size_per_gpu",
                                           "micro_batch_size",

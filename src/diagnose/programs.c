@@ -24,11 +24,12 @@ static const char *order_of(plim__activity activity) {
                "cache model release";
     case PLIM_ACTIVITY_INFER: return "own tiles offload more input quantize length precision fewer model shard release";
     case PLIM_ACTIVITY_SERVE: return "cache length fewer graphs quantize shard offload model";
-    case PLIM_ACTIVITY_START: return "shard quantize offload model cache";
+    case PLIM_ACTIVITY_START: return "quantize shard offload model cache";
     case PLIM_ACTIVITY_TRIAL: return "fewer cache input graphs length quantize shard model";
+    case PLIM_ACTIVITY_CAPTURE: return "graphs cache fewer length quantize shard model";
     case PLIM_ACTIVITY_LOAD: return "quantize offload more shard precision model own release cache";
-    case PLIM_ACTIVITY_UPDATE: return "optimizer adapters offload shard batch";
-    case PLIM_ACTIVITY_EVAL: return "eval eval-more fewer input precision model";
+    case PLIM_ACTIVITY_UPDATE: return "offload optimizer adapters cache shard batch checkpoint length";
+    case PLIM_ACTIVITY_EVAL: return "eval eval-more fewer input precision";
     case PLIM_ACTIVITY_HOST: return "heap host host-more";
     case PLIM_ACTIVITY_BIG: return "kernels tiles own input length fewer batch precision offload more";
     case PLIM_ACTIVITY_COUNT: break;
@@ -81,12 +82,16 @@ static bool is_use(plim__activity activity) {
     return activity == PLIM_ACTIVITY_INFER || activity == PLIM_ACTIVITY_EVAL;
 }
 
-/* A trainer's setting for the size of its input is that of training, where it has others for use; where it is that
+/* What makes use of a model smaller does not make its training smaller. A trainer's settings for the size of its input and for its precision are those of training, where it has others for use; where it is that
  * of images, images must be spoken of. */
 static bool is_elsewhere(const plim__program *program, plim__lever lever, plim__activity activity,
                          const plim__case *c) {
-    if (lever != PLIM_LEVER_INPUT) return false;
-    if (program->images) return !plim__context_has(c->context, PLIM_CONTEXT_VISION);
+    bool trains = activity == PLIM_ACTIVITY_TRAIN || activity == PLIM_ACTIVITY_UPDATE;
+    if (trains && program->usual != PLIM_ACTIVITY_TRAIN)
+        return lever == PLIM_LEVER_QUANTIZE || lever == PLIM_LEVER_TILES || lever == PLIM_LEVER_OFFLOAD ||
+               lever == PLIM_LEVER_OFFLOAD_MORE || lever == PLIM_LEVER_FEWER || lever == PLIM_LEVER_OWN;
+    if (lever != PLIM_LEVER_INPUT && lever != PLIM_LEVER_PRECISION) return false;
+    if (program->images && lever == PLIM_LEVER_INPUT) return !plim__context_has(c->context, PLIM_CONTEXT_VISION);
     if (program->usual != PLIM_ACTIVITY_TRAIN || !is_use(activity)) return false;
     return plim__program_setting(program, PLIM_LEVER_EVAL) || plim__program_setting(program, PLIM_LEVER_TILES) ||
            plim__program_setting(program, PLIM_LEVER_FEWER);
@@ -99,15 +104,18 @@ static plim__activity activity_of(const plim__program *program, const plim__case
     if (c->x->cause == PLIM_CAUSE_TOO_BIG && !plim__conditions_hold("load", c))
         return serves ? PLIM_ACTIVITY_TRIAL : PLIM_ACTIVITY_BIG;
     if (serves && plim__weights_exceed(c)) return PLIM_ACTIVITY_START;
+    if (serves && plim__conditions_hold("captures !eager", c)) return PLIM_ACTIVITY_CAPTURE;
     if (serves && plim__context_has(c->context, PLIM_CONTEXT_TRIAL)) return PLIM_ACTIVITY_TRIAL;
     bool uses = program->usual != PLIM_ACTIVITY_TRAIN;
+    if (plim__conditions_hold("all-weights state-levers !load !infer !eval", c)) return PLIM_ACTIVITY_UPDATE;
     plim__activity loads = program->usual == PLIM_ACTIVITY_SERVE ? PLIM_ACTIVITY_START : PLIM_ACTIVITY_LOAD;
     switch (c->context->phase) {
     case PLIM_PHASE_OPTIMIZER: return PLIM_ACTIVITY_UPDATE;
     case PLIM_PHASE_BACKWARD: return PLIM_ACTIVITY_TRAIN;
     case PLIM_PHASE_LOADING: return loads;
     case PLIM_PHASE_EVALUATION:
-        return plim__program_setting(program, PLIM_LEVER_EVAL) ? PLIM_ACTIVITY_EVAL : program->usual;
+        if (plim__program_setting(program, PLIM_LEVER_EVAL)) return PLIM_ACTIVITY_EVAL;
+        return uses ? program->usual : PLIM_ACTIVITY_INFER;
     case PLIM_PHASE_FORWARD: return program->usual;
     case PLIM_PHASE_INFERENCE: return uses ? program->usual : PLIM_ACTIVITY_INFER;
     default: break;
@@ -156,6 +164,9 @@ const plim__program *plim__program_find(const plim__case *c) {
 bool plim__program_lever(const plim__program *program, const plim__case *c, size_t n, plim__lever_row *row) {
     plim__activity activity = activity_of(program, c);
     const char *order = activity == program->usual && program->order ? program->order : order_of(activity);
+    /* weights in host memory cannot be trained where they are */
+    if (activity == PLIM_ACTIVITY_LOAD && program->usual == PLIM_ACTIVITY_TRAIN)
+        order = "quantize shard precision model own release cache offload more";
     for (const char *at = order; *at;) {
         size_t length = strcspn(at, " ");
         plim__lever lever = lever_of(at, length);

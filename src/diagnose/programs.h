@@ -21,8 +21,9 @@ typedef enum plim__activity {
     PLIM_ACTIVITY_TRAIN,
     PLIM_ACTIVITY_INFER,
     PLIM_ACTIVITY_SERVE,
-    PLIM_ACTIVITY_START, /* a server loads its weights */
-    PLIM_ACTIVITY_TRIAL, /* a server tries its largest batch */
+    PLIM_ACTIVITY_START,   /* a server loads its weights */
+    PLIM_ACTIVITY_TRIAL,   /* a server tries its largest batch */
+    PLIM_ACTIVITY_CAPTURE, /* a server captures graphs of its calls */
     PLIM_ACTIVITY_LOAD,
     PLIM_ACTIVITY_UPDATE,
     PLIM_ACTIVITY_EVAL,

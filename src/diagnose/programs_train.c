@@ -67,6 +67,15 @@ const plim__program plim__programs_train[] = {
                 L(LENGTH, "data.max_prompt_length and data.max_response_length halved"),
                 L(CHECKPOINT, "actor_rollout_ref.model.enable_gradient_checkpointing=True"),
                 L(SHARD, "rollout.tensor_model_parallel_size=2, actor.ulysses_sequence_parallel_size=2")}},
+    {TRAIN("TRL's GRPO, PPO and RLOO",
+           "grpoconfig grpotrainer grpo_trainer ppotrainer ppo_trainer.py rlootrainer rloo_trainer", "grpo rloo"),
+     .order = "batch length cache fewer checkpoint adapters offload",
+     .levers = {L(BATCH, "per_device_train_batch_size={half_batch}, gradient_accumulation_steps doubled"),
+                L(LENGTH, "max_completion_length=512, max_prompt_length=512"),
+                L(CACHE, "vllm_gpu_memory_utilization=0.3 in GRPOConfig, or the vLLM server on a card of its own"),
+                L(FEWER, "num_generations=4"), L(CHECKPOINT, "gradient_checkpointing=True"),
+                L(ADAPTERS, "peft_config=LoraConfig(...), the base in 4 bits"),
+                L(OFFLOAD, "DeepSpeed ZeRO stage 3 with offload_optimizer and offload_param on the cpu")}},
     {TRAIN("OpenRLHF", "openrlhf/ openrlhf.", "openrlhf"),
      .order = "batch checkpoint offload kernels length fewer cache shard",
      .levers = {L(BATCH, "--micro_train_batch_size 1 --micro_rollout_batch_size 1"),
@@ -150,11 +159,12 @@ const plim__program plim__programs_train[] = {
            "network_module networks.lora network_dim cache_latents",
            "kohya kohya_ss kohya-ss sd-scripts lora_easy_training_scripts"),
      .order = "checkpoint optimizer own input precision batch quantize",
-     .levers = {L(CHECKPOINT, "--gradient_checkpointing --mixed_precision bf16"),
+     .levers = {L(CHECKPOINT, "--gradient_checkpointing"),
                 L(OPTIMIZER, "--optimizer_type AdamW8bit (or Adafactor with --fused_backward_pass)"),
-                L(OWN, "--cache_latents --cache_text_encoder_outputs, --network_train_unet_only; FLUX: "
-                       "--blocks_to_swap 18 --fp8_base"),
-                L(INPUT, "--resolution 512, --network_dim 16"), L(PRECISION, "--mixed_precision bf16 --full_bf16"),
+                L(OWN, "--cache_latents, --network_train_unet_only (SDXL: with --cache_text_encoder_outputs; FLUX: "
+                       "--blocks_to_swap 18 --fp8_base)"),
+                L(INPUT, "--resolution 512, --network_dim 16"),
+                L(PRECISION, "--mixed_precision fp16 (bf16 from the RTX 30 series on)"),
                 L(BATCH, "--train_batch_size 1"), L(QUANTIZE, "--fp8_base"),
                 L(HOST, "--max_data_loader_n_workers 1 without --persistent_data_loader_workers; --lowram off; "
                         "--cache_latents_to_disk")}},
@@ -253,6 +263,8 @@ const plim__program plim__programs_train[] = {
                 L(TILES, "--disable_tta and perform_everything_on_device=False (v1: --mode normal, "
                          "--step_size 0.7)"),
                 L(FEWER, "-npp 1 -nps 1; smaller images; predict one case at a time"),
+                L(EVAL, "perform_everything_on_device=False of nnUNetPredictor; the validation again on a free card: "
+                        "nnUNetv2_train DATASET CONFIGURATION FOLD --val"),
                 L(HOST, "nnUNet_n_proc_DA=2; in prediction -npp 1 -nps 1; in preprocessing -np 1")}},
     {TRAIN("MONAI", "monai/ monai. sliding_window_inference swinunetr swin_unetr", "monai"),
      .order = "input checkpoint batch precision",
@@ -263,6 +275,8 @@ const plim__program plim__programs_train[] = {
                   "sliding_window_inference(x, roi, sw_batch_size=1, predictor=net, sw_device='cuda', device='cpu')"),
                 L(EVAL, "sliding_window_inference(..., sw_batch_size=1, sw_device='cuda', device='cpu') under "
                         "torch.no_grad()"),
+                L(EVAL_MORE, "post-process on the host (outputs.cpu() before AsDiscrete), one volume at a time; a "
+                             "larger spacing"),
                 L(HOST, "CacheDataset(cache_rate=0.1) or PersistentDataset; num_workers=2")}},
     {TRAIN("OpenPCDet", "pcdet/ pcdet. pointcept/ det3d/", "openpcdet pcdet pointcept"),
      .order = "batch input precision model",

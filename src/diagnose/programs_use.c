@@ -33,7 +33,7 @@ const plim__program plim__programs_use[] = {
          "Stable Diffusion web UI (A1111, Forge, SD.Next)",
          "stable-diffusion-webui sd.webui webui-user webui.bat webui.py commandline_args --medvram --lowvram "
          "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue torchactive/reserved "
-         "extensions/sd- ldm_patched/ modules_forge/ backend/sampling fooocus",
+         "extensions/sd- ldm_patched/ modules_forge/ backend/sampling fooocus highresfix hiresfix",
          "automatic1111 a1111 forge sd.next sdnext fooocus webui txt2img img2img hires"),
      INFER, .order = "offload more input tiles precision",
      .levers = {L(OFFLOAD,
@@ -41,16 +41,20 @@ const plim__program plim__programs_use[] = {
                   "enough (Forge: a lower GPU weight)"),
                 L(OFFLOAD_MORE, "--lowvram --opt-sub-quad-attention; without --no-half and --precision full"),
                 L(INPUT, "lower width and height, batch size 1, a smaller upscale factor or no hires. fix"),
-                L(TILES, "tiled VAE (the extension multidiffusion-upscaler; Never OOM in Forge)"),
+                L(TILES,
+                  "upscale and decode in tiles (Ultimate SD upscale, tiled VAE of multidiffusion-upscaler; Never "
+                  "OOM in Forge)"),
                 L(PRECISION, "without --no-half and --precision full"),
+                L(KERNELS, "--xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --opt-sub-quad-attention holds "
+                           "least"),
                 L(MODEL, "a pruned fp16 .safetensors; one checkpoint in memory"),
                 L(BATCH, "batch size 1, 512 x 512, cross-attention optimizations on; move VAE and CLIP to RAM when "
                          "training"),
                 L(HOST, "one checkpoint cached (Settings > Checkpoints in memory: 1); fp16 .safetensors; a larger page "
                         "file or swap")}},
     {PROGRAM("Stable Diffusion's own scripts",
-             "scripts/txt2img.py scripts/img2img.py optimizedsd/ ldm/models/ ldm/modules/ stable-diffusion "
-             "stablediffusion/ sd-v1-4 sd_internal",
+             "scripts/txt2img.py scripts/img2img.py optimizedsd/ ldm/models/ ldm/modules/ stablediffusion/ sd-v1-4 "
+             "sd_internal",
              "stable-diffusion stablediffusion"),
      INFER, .order = "input precision own",
      .levers = {L(INPUT, "--H 384 --W 384 --n_samples 1"),
@@ -77,8 +81,7 @@ const plim__program plim__programs_use[] = {
          "Real-ESRGAN and other upscalers",
          "realesrgan real-esrgan esrgan/ basicsr/ swinir gfpgan/ codeformer/ upscayl --tile tile_process --outscale "
          "video-enhancer upscaletorch rve-backend",
-         "esrgan real-esrgan swinir gfpgan codeformer upscayl super-resolution upscale upscaling upscaler "
-         "superresolution"),
+         "esrgan real-esrgan swinir gfpgan codeformer upscayl"),
      INFER, .order = "tiles input precision",
      .levers = {L(TILES, "--tile 256 (128 if that is not enough); in other programs the setting of that name"),
                 L(INPUT, "a smaller image or --outscale 2; one image at a time"), L(PRECISION, "without --fp32"),
@@ -158,7 +161,7 @@ const plim__program plim__programs_use[] = {
     {PROGRAM("Whisper",
              "whisper/ faster_whisper/ faster-whisper whisperx/ whisper.load_model whisper.transcribe whispermodel( "
              "whisper_ "
-             "whisper-ctranslate2",
+             "whisper-ctranslate2 whisperjav",
              "whisper whisperx faster-whisper"),
      INFER, .order = "model quantize fewer",
      .levers = {L(MODEL, "--model small (or medium, turbo) instead of large"),
@@ -309,7 +312,9 @@ const plim__program plim__programs_general[] = {
                 L(SHARD, "\"zero_optimization\": {\"stage\": 3}, or more cards"),
                 L(LENGTH, "shorter sequences (max_length, model_max_length)"),
                 L(HOST,
-                  "offload_optimizer to NVMe, \"pin_memory\": false, or stage 2 without offload; fewer ranks a node")}},
+                  "offload_optimizer to NVMe, \"pin_memory\": false, or stage 2 without offload; fewer ranks a node"),
+                L(HOST_MORE, "adapters (LoRA) instead of all weights, whose state is 12 bytes a parameter; more host "
+                             "memory or swap")}},
     {PROGRAM(
          "Hugging Face Trainer",
          "transformers/trainer.py transformers/trainer_seq2seq trainingarguments trl/ sfttrainer run_clm.py run_mlm.py "
@@ -354,7 +359,9 @@ const plim__program plim__programs_general[] = {
                 L(EVAL, "a smaller batch in val_dataloader(); log numbers, and keep no outputs of validation_step on "
                         "the device")}},
     {PROGRAM("diffusers",
-             "diffusers/ diffusers. stablediffusionpipeline diffusionpipeline pipelines/stable_diffusion prompt_embeds",
+             "diffusers/ diffusers. stablediffusionpipeline diffusionpipeline pipelines/stable_diffusion prompt_embeds "
+             "stablediffusionxlpipeline stablediffusion3pipeline stablediffusionimg2img stablediffusioninpaint "
+             "stablediffusioncontrolnet fluxpipeline autopipelinefor",
              "diffusers"),
      INFER, .order = "offload more tiles precision input quantize",
      .levers = {L(KERNELS, "PyTorch 2's own attention or pipe.enable_xformers_memory_efficient_attention()"),
@@ -399,6 +406,13 @@ const plim__program plim__programs_general[] = {
                 L(HOST, "a sparse matrix (scipy.sparse.csr_matrix, torch.sparse) instead of a dense N x N one; no "
                         ".todense(), .toarray()"),
                 L(HOST_MORE, "parts of the graph or some graphs at a time, made as they are needed")}},
+    {PROGRAM("a model that makes images larger", NULL,
+             "super-resolution superresolution upscale upscaling upscaler upscales"),
+     INFER, .order = "tiles input precision",
+     .levers = {L(TILES, "--tile 256 (128 if that is not enough), or the program's setting of that name"),
+                L(INPUT, "a smaller image or a smaller factor; one image at a time"),
+                L(PRECISION, "half precision, where the program has it"),
+                L(BATCH, "batch_size_per_gpu: {half_batch}, gt_size: 128 in the options file")}},
     {PROGRAM("a model of proteins", NULL, "protein proteins residues multimer amino"), INFER,
      .order = "tiles input precision",
      .levers = {L(TILES, "work in chunks (a chunk size of 64 or 32 where the program has one)"),

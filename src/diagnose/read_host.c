@@ -196,7 +196,8 @@ static void parse_killed(plim__reader *reader, const char *start, const char *en
         while (c > line.at && c[-1] == ' ') c--;
         /* "x.sh: line 3: 4711 Killed  python", "[1]  + 4711 killed     python", "step 40Killed" */
         bool after_pid = c < start && c > line.at && digit(c[-1]);
-        bool wide = line.end - end > 1 && end[0] == ' ' && (end[1] == ' ' || plim__has(line, 80, "line "));
+        bool job = line.at[0] == '[' && line.at + 1 < start && digit(line.at[1]); /* a job of the shell */
+        bool wide = line.end - end > 1 && end[0] == ' ' && (end[1] == ' ' || job || plim__has(line, 80, "line "));
         if (after_pid && (wide || last))
             report_killed(reader, start, end);
         else if (capital && last && c == start && !plim__has_before(line.at, start, 8, "OOM") && start > line.at &&
@@ -412,13 +413,32 @@ static void parse_node(plim__reader *reader, const char *start, const char *end)
     event.facts |= PLIM_FACT_LIMIT | PLIM_FACT_HEAP;
     const char *from = start - reader->begin > 3000 ? start - 3000 : reader->begin;
     plim__text told = {from, start};
-    while (plim__seek(&told, 3000, "Mark-")) {
-        plim__text line = {told.at, told.at};
-        while (line.end < start && *line.end != '\n') line.end++;
-        plim_amount used;
-        if (plim__seek(&line, 120, "-> %m (%m) MB", &used, &(plim_amount){0})) event.process = used;
-    }
+    static const char *const collections[] = {"Mark-", "Scavenge"}; /* the full ones tell more */
+    for (size_t i = 0; i < sizeof collections / sizeof *collections && !event.process.known; i++)
+        for (plim__text at = told; plim__seek(&at, 3000, collections[i]);) {
+            plim__text line = {at.at, at.at};
+            while (line.end < start && *line.end != '\n') line.end++;
+            plim_amount used;
+            if (plim__seek(&line, 120, "-> %m (%m) MB", &used, &(plim_amount){0})) event.process = used;
+        }
     plim__report(reader, &event, end);
+}
+
+/* DeepSpeed's launcher ends what is left when one of its processes is gone; its own figures say whether memory was short. */
+static void parse_sigkill_handler(plim__reader *reader, const char *start, const char *end) {
+    plim__text t = plim__text_at(reader, end);
+    if (!plim__has(t, 24, "Killing subprocess")) return;
+    plim__event event = host_event(reader, "deepspeed", PLIM_WEAK, start);
+    const char *from = start - reader->begin > 6000 ? start - 6000 : reader->begin;
+    int64_t whole = 0, part;
+    for (plim__text told = {from, start}; plim__seek(&told, 6000, "Virtual Memory:");) {
+        plim_amount used;
+        if (plim__seek(&told, 40, "used = %S", &used) && used.known) event.process = used;
+        plim__seek(&told, 20, "percent = %i.%i%%", &whole, &part);
+    }
+    if (whole < 75) return; /* without them it may be any error */
+    event.facts |= PLIM_FACT_KILLED | PLIM_FACT_POSSIBLE;
+    plim__report(reader, &event, t.at);
 }
 
 static void parse_deepspeed(plim__reader *reader, const char *start, const char *end) {
@@ -476,6 +496,14 @@ static void parse_bad_alloc(plim__reader *reader, const char *start, const char 
     plim__text after = plim__text_at(reader, end), line = plim__line_at(reader, start);
     size_t rest = (size_t)(line.end - end);
     /* Thrust and RMM throw it for every CUDA error; only one of them is about memory */
+    if (plim__has(after, 40, "hipError")) {
+        if (!plim__has(after, 60, "OutOfMemory") && !plim__has(after, 60, "MemoryAllocation")) return;
+        plim__event gpu = plim__event_at(reader, PLIM_GROUP_RUNTIME, "hip", line.at);
+        gpu.kind = "gpu";
+        gpu.strength = PLIM_STRONG;
+        plim__report(reader, &gpu, line.end);
+        return;
+    }
     if (plim__has(after, 300, "CUDA error") || plim__has(after, 300, "cudaError") || plim__has(after, 300, "RMM")) {
         if (plim__has(after, 300, "IllegalAddress") || plim__has(after, 300, "illegal memory access")) return;
         bool cut = plim__has(after, 300, "rmm/") && !plim__has(after, 300, "cudaError"); /* its reason is not pasted */
@@ -553,6 +581,7 @@ const plim__row plim__rows_host[] = {
     {"workers(tasks/actors)killed", parse_ray_workers},
     {"javascriptheapoutofmemory", parse_node},
     {"exitswithreturncode", parse_deepspeed},
+    {"sigkill_handler]", parse_sigkill_handler},
     {"memorybudget", parse_dask},
     {"iskilledbysignal:", parse_loader},
     {"unexpectedbuserrorencounteredinworker", parse_bus_error},

@@ -73,7 +73,9 @@ static void take_short_list(plim__text *t, plim__event *event) {
             plim__text hint = *t;
             plim__take(&hint, " )");
             bool hinted = plim__take(&hint, " If reserved memory is >>");
-            if (!event->version) event->version = hinted ? "PyTorch 1.10 to 2.0" : "PyTorch 1.4 to 1.9";
+            bool old = plim__take(&hint, " (malloc at"); /* a stack of C++ behind it, until 1.5 */
+            if (!event->version)
+                event->version = hinted ? "PyTorch 1.10 to 2.0" : old ? "PyTorch 1.4 to 1.5" : "PyTorch 1.4 to 1.9";
         } else {
             break;
         }

@@ -116,7 +116,7 @@ static void parse_oom(plim__reader *reader, const char *start, const char *end) 
     plim__text t = plim__text_at(reader, end);
     event.facts |= PLIM_FACT_TENSORFLOW;
     event.strength = PLIM_FULL;
-    bool typed = !plim__take(&t, " with shape") && plim__take(&t, " of shape"); /* by hand */
+    bool told = plim__take(&t, " with shape"), typed = !told && plim__take(&t, " of shape"); /* by hand */
     if (plim__take(&t, typed ? " [" : "[")) {
         plim__text dims = t;
         event.rank = plim__take_dims(&t, ']', event.shape);
@@ -124,7 +124,7 @@ static void parse_oom(plim__reader *reader, const char *start, const char *end) 
     } else {
         int rank = take_old_dims(&t, event.shape);
         event.rank = rank > 0 ? rank : -1;
-        if (!typed) event.version = "TensorFlow 0.5 to 0.7";
+        if (told) event.version = "TensorFlow 0.5 to 0.7";
     }
     char word[32];
     if (plim__take(&t, " and type ")) {
@@ -132,7 +132,7 @@ static void parse_oom(plim__reader *reader, const char *start, const char *end) 
         if (!plim__dtype_word(word, event.dtype, sizeof event.dtype)) event.dtype[0] = 0;
         if (plim__take(&t, " on ")) take_device(t, 120, &event);
         if (!event.version) event.version = "TensorFlow 1.5 or later";
-    } else if (!event.version) {
+    } else if (!event.version && (told || typed)) { /* else it is a title, which has no age */
         event.version = "TensorFlow 0.8 to 1.4";
     }
     if (plim__has(t, 80, "DmlAlloc")) event.kind = "gpu";

@@ -59,6 +59,7 @@ static void add_word(plim__scan *scan, node *nodes, uint16_t *count, const char 
         }
         at = child;
     }
+    scan->same[id] = nodes[at].word;
     nodes[at].word = (uint16_t)(id + 1);
 }
 
@@ -145,8 +146,9 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
     if (letters > UINT16_MAX) return plim__fail(error, PLIM_INTERNAL, "the trigger table is too large");
     scan->nodes = plim__alloc_zero(letters, sizeof *scan->nodes);
     scan->order = plim__alloc_array(letters, sizeof *scan->order);
+    scan->same = plim__alloc_array(count ? count : 1, sizeof *scan->same);
     uint16_t made = 1;
-    if (scan->nodes && scan->order) {
+    if (scan->nodes && scan->order && scan->same) {
         for (size_t i = 0; i < count; i++) add_word(scan, scan->nodes, &made, words[i], (uint16_t)i);
         link_suffixes(scan, scan->nodes, scan->order);
         number_states(scan, scan->nodes, made);
@@ -154,7 +156,7 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
         scan->word_of = plim__alloc_array(made, sizeof *scan->word_of);
         scan->shorter = plim__alloc_array(made, sizeof *scan->shorter);
     }
-    if (scan->nodes && scan->node_of && scan->word_of && scan->shorter) {
+    if (scan->nodes && scan->same && scan->node_of && scan->word_of && scan->shorter) {
         index_states(scan);
         return PLIM_OK;
     }
@@ -164,8 +166,8 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
 
 void plim__scan_free(plim__scan *scan) {
     plim__free(scan->next), plim__free(scan->word_of), plim__free(scan->shorter);
-    plim__free(scan->nodes), plim__free(scan->order), plim__free(scan->node_of);
-    scan->next = scan->word_of = scan->shorter = scan->order = scan->node_of = NULL;
+    plim__free(scan->nodes), plim__free(scan->order), plim__free(scan->node_of), plim__free(scan->same);
+    scan->next = scan->word_of = scan->shorter = scan->order = scan->node_of = scan->same = NULL;
     scan->nodes = NULL;
 }
 

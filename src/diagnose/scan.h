@@ -24,8 +24,9 @@ typedef struct plim__scan {
     uint16_t *order;   /* the nodes, breadth first */
     uint16_t *node_of; /* state -> node */
     uint16_t *next;    /* state << shift | class -> state; NULL until it is filled */
-    uint16_t *word_of; /* state -> 1 + the longest trigger that ends there, 0 for none */
+    uint16_t *word_of; /* state -> 1 + the longest trigger that ends there (of equal ones the last), 0 for none */
     uint16_t *shorter; /* state -> the state of the next shorter trigger that ends there, 0 for none */
+    uint16_t *same;    /* trigger -> 1 + one before it with the same letters, 0 for none */
     uint16_t state_count, first_accepting; /* states from here on end a trigger */
     size_t longest;
 } plim__scan;

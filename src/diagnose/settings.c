@@ -24,7 +24,7 @@ static size_t option_length(const char *at) {
         size_t value = strcspn(at + length + 1, " ,;)");
         if (!value) return dashes ? name : 0;
         bool word = yaml || at[length] == '=' || isdigit((unsigned char)at[length + 1]) || at[length + 1] == '\'';
-        static const char *const words[] = {"True", "true", "fp8", "fp16", "bf16", "half", "none", "auto"};
+        static const char *const words[] = {"True", "true", "fp8", "fp16", "bf16", "half", "none", "auto", "cpu"};
         for (size_t i = 0; i < sizeof words / sizeof *words && !word; i++)
             word = strlen(words[i]) == value && memcmp(at + length + 1, words[i], value) == 0;
         if (word) return length + 1 + value;
@@ -39,7 +39,8 @@ static bool stands_in(plim__text log, const char *option, size_t length) {
         at = memchr(at, option[0], (size_t)(log.end - at) - length + 1);
         if (!at) return false;
         if (at > log.at && is_name(at[-1])) continue;
-        if (plim__has_before(log.at, at, 60, "try ")) continue; /* what a program advises is no setting */
+        /* what a program advises is no setting */
+        if (plim__has_before(log.at, at, 60, "try ") || plim__has_before(log.at, at, 8, "use '")) continue;
         const char *a = at;
         size_t i = 0;
         while (i < length && a < log.end) {
@@ -120,6 +121,7 @@ bool plim__settings_left(char *setting, plim__text log) {
         }
     }
     for (size_t end = strlen(setting); end && strchr(" ,", setting[end - 1]);) setting[--end] = 0;
+    if (gone && strncmp(setting, "or ", 3) == 0) memmove(setting, setting + 3, strlen(setting + 3) + 1);
     return !options || gone < options;
 }
 

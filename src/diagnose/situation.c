@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "diagnose/context_tried.h"
 #include "diagnose/programs.h"
 #include "diagnose/weigh.h"
 
@@ -33,10 +34,14 @@ static bool makes_images(const plim__case *c) {
 }
 
 bool plim__lever_helps(plim__lever lever, const plim__case *c) {
+    if (plim__was_tried(c->context, lever)) return false;
+    bool foreign = plim__conditions_hold("npu", c) || plim__conditions_hold("tpu", c); /* no bitsandbytes there */
+    if (lever == PLIM_LEVER_QUANTIZE && foreign && strcmp(c->x->framework, "pytorch") == 0) return false;
     if (!is_device(c->x->cause)) return true;
     if (lever == PLIM_LEVER_PRECISION && plim__conditions_hold("quantized", c)) return false;
     bool pytorch = strcmp(c->x->framework, "pytorch") == 0 || strcmp(c->x->framework, "cuda") == 0;
-    if (pytorch && !shares(plim__lever_acts(lever), held_in(c->context->phase))) return false;
+    bool captures = plim__conditions_hold("captures", c); /* weights are there by then, and calls are run */
+    if (pytorch && !captures && !shares(plim__lever_acts(lever), held_in(c->context->phase))) return false;
     /* an image is decoded in tiles, not made in them */
     if (lever != PLIM_LEVER_TILES || !makes_images(c) || c->x->cause == PLIM_CAUSE_TOO_BIG) return true;
     bool told = c->context->traced || plim__conditions_hold("comfy", c);

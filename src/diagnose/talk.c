@@ -171,11 +171,13 @@ bool plim__is_described(plim__text after) {
 
 /* A condition or a wish in front: "without running out of memory", "if it is killed", "will I get ...". */
 bool plim__is_supposed(plim__text line, const char *at) {
-    static const char *const words[] = {"paper sa",   "without ",   "avoid",   "prevent",   " if ",    "may ",
-                                        "might",      "could",      "would ",  "will ",     "risk",    "handle",
-                                        "catch",      "unless",     "should",  "likely to", "reduce",  "in case",
-                                        "whether",    "not an",     "no ",     "potential", "e.g.",    "such as",
-                                        "due to not", "instead of", "mitigat", "thought",   "suspect", "questions"};
+    static const char *const words[] = {
+        "paper sa",   "without ",   "avoid",         "prevent", " if ",      "may ",      "might",    "could",
+        "would ",     "will ",      "risk",          "handle",  "catch",     "unless",    "should",   "likely to",
+        "reduce",     "in case",    "whether",       "not an",  "no ",       "potential", "e.g.",     "such as",
+        "due to not", "instead of", "mitigat",       "thought", "suspect",   "questions", "look for", "looking for",
+        "grep ",      "check for",  "search for",    "notice ", "watch for", "detect",    "alert",    "simulat",
+        "figuring",   "faq",        "documentation", "mention"};
     plim__text before = sentence_before(line, at, 48);
     static const char *const fails[] = {"could not", "couldn't"}; /* it was tried */
     if (plim__has_any(before, fails, 2)) return false;

@@ -103,7 +103,7 @@ bool plim__weigh(plim__lever lever, const plim__case *c, plim__weight *made) {
 
 bool plim__weights_exceed(const plim__case *c) {
     return c->x->capacity.known && !is_elsewhere(c, c->parameters) && !plim__conditions_hold("multigpu", c) &&
-           c->parameters * in_16_bits > (double)c->x->capacity.bytes;
+           c->parameters * now_of(c, c->parameters) > 0.85 * (double)c->x->capacity.bytes;
 }
 
 bool plim__state_exceeds(const plim__case *c) {

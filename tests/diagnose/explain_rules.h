@@ -377,8 +377,8 @@ static const rule rules[] = {
      562272000, NULL, NULL},
     {"a column of RMM", "nvs: RMM_ALLOC((nil),1199921152)=4\n  what():  parallel_for failed: out of memory", "rapids",
      "full", 1199921152, "spill", NULL},
-    {"told in Chinese", "8B GRPO \xE8\xAE\xAD\xE7\xBB\x83\xE4\xB8\x80\xE7\x9B\xB4OOM\xE3\x80\x82\n\xE6\x88\x91", "cuda",
-     "full", ABSENT, NULL, NULL},
+    {"told in Chinese", "8B GRPO \xE8\xAE\xAD\xE7\xBB\x83\xE4\xB8\x80\xE7\x9B\xB4OOM\xE3\x80\x82\n\xE6\x88\x91",
+     "pytorch", "full", ABSENT, NULL, NULL},
     {"memory that grows from call to call",
      "the gradio app has a memory leak: after 10 generations out of memory on my 3090", "pytorch", "full", ABSENT,
      "call to call", "loss.item"},
@@ -402,7 +402,7 @@ static const rule rules[] = {
      "with hires fix: CUDA out of memory. Tried to allocate 13.98 GiB (GPU 0; 24.00 GiB total capacity; 16.17 GiB "
      "already "
      "allocated; 5.39 GiB free; 16.19 GiB reserved in total by PyTorch)",
-     "pytorch", "too_big", 13.98 * GIB, "smaller upscale", "x.split"},
+     "pytorch", "too_big", 13.98 * GIB, "--xformers", "x.split"},
     {"another AMD card",
      "HIP out of memory. Tried to allocate 4.50 GiB. GPU 0 has a total capacity of 15.98 GiB of which 1.40 GiB is "
      "free. "
@@ -455,7 +455,7 @@ static const rule rules[] = {
     {"a heap as full as the collector says",
      "[1:0x5] 900 ms: Mark-Compact 2040.1 (2080.5) -> 2040.0 (2081.0) MB, 3.00 / 0.01 ms allocation failure\nFATAL "
      "ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n",
-     "node", "limit", ABSENT, "4080", NULL},
+     "node", "limit", ABSENT, "4096", NULL},
     {"a limit that is set already",
      "#SBATCH --mem=64G\nslurmstepd: error: Detected 1 oom-kill event(s) in StepId=5.batch cgroup.", "slurm", "limit",
      ABSENT, "--mem=128G", "--mem=64G"},

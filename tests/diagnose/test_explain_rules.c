@@ -13,10 +13,13 @@
 #include "diagnose/fixes.h"
 #include "diagnose/message.h"
 #include "diagnose/programs.h"
+#include "diagnose/spots.h"
 #include "plimsoll/diagnose.h"
 
 #include "explain_rules.h"
+#include "explain_rules_class.h"
 #include "explain_rules_more.h"
+#include "explain_rules_tried.h"
 
 static plim_explanation explain(const char *text) {
     plim_explainer *explainer;
@@ -60,7 +63,24 @@ static void every_rule_holds(void **state) {
     int broken = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) broken += is_broken(&rules[i]);
     for (size_t i = 0; i < sizeof more_rules / sizeof *more_rules; i++) broken += is_broken(&more_rules[i]);
+    for (size_t i = 0; i < sizeof class_rules / sizeof *class_rules; i++) broken += is_broken(&class_rules[i]);
+    for (size_t i = 0; i < sizeof tried_rules / sizeof *tried_rules; i++) broken += is_broken(&tried_rules[i]);
     assert_int_equal(broken, 0);
+}
+
+/* Conditions of the table of places are ones that exist, and every row says something. */
+static void every_place_is_whole(void **state) {
+    (void)state;
+    assert_true(plim__spot_count <= PLIM_SPOTS);
+    for (size_t i = 0; i < plim__spot_count; i++) {
+        const plim__spot *spot = &plim__spots[i];
+        assert_true(plim__conditions_known(spot->when));
+        assert_non_null(spot->marks[0]);
+        assert_non_null(spot->advice[0].title);
+        for (size_t k = 0; k < PLIM_SPOT_ADVICE && spot->advice[k].title; k++) assert_non_null(spot->advice[k].setting);
+        for (size_t k = 0; k < PLIM_SPOT_MARKS && spot->marks[k]; k++)
+            assert_null(strpbrk(spot->marks[k], " ABCDEFGHIJKLMNOPQRSTUVWXYZ"));
+    }
 }
 
 /* The model's name tells how many bytes its weights take, and so what fewer bits give and whether that is enough. */
@@ -272,6 +292,7 @@ static void pages_and_mails_are_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule_holds),
+        cmocka_unit_test(every_place_is_whole),
         cmocka_unit_test(fewer_bits_are_weighed_by_the_name_of_the_model),
         cmocka_unit_test(words_beside_the_failure_are_weighed),
         cmocka_unit_test(conditions_of_fixes_are_known_words),

@@ -12,6 +12,10 @@
 
 /* Articles, descriptions of changes, diffs. */
 static const char *const talk[] = {
+    "# FAQ entry needed: out of memory\nI think the page should mention seff for jobs that ran out of memory.\n",
+    "The docs should say what an out of memory job looks like. I was confused.\n",
+    "I look for exit code 137 in the logs, or grep for oom-killed. That is too hard: the state should be surfaced.\n",
+    "I simulated an OOM to see which event is sent. I propose that we send one when we notice OOMKilled: true.\n",
     "How to fix 'CUDA out of memory'\n\nThis error occurs when the model and its activations do not fit.\nCommon "
     "causes\n- a batch that is too large\n- tensors that are kept\n",
     "The RuntimeError: CUDA out of memory occurs when the card is full. Here's how to resolve it:\n- a smaller batch\n",

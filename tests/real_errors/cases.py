@@ -74,12 +74,12 @@ for version in ("1.24", "1.26", "2.0", "2.3"):
 for version, env in (("2.0", "numpy-1.26"), ("2.2", "numpy-2.0"), ("2.3", "numpy-2.3")):
     fails(f"pandas-{version}-merge", "pandas", version, ["{python}", "pandas_merge.py"],
           {"framework": ["numpy", "pandas", "python"], "kind": "host", "cause": "host_memory", "requested_bytes": [7200000000, None],
-           "fix": "pieces|hold"}, env=env, address_space=6 * GIB)
+           "fix": "duplicates"}, env=env, address_space=6 * GIB)
     runs(f"pandas-{version}-healthy", "pandas", version, ["{python}", "pandas_healthy.py"], env=env)
 for version, env in (("1.3", "numpy-1.26"), ("1.7", "numpy-2.3")):
     fails(f"scikit-learn-{version}-distances", "scikit-learn", version, ["{python}", "sklearn_distances.py"],
           {"framework": "numpy", "kind": "host", "cause": "host_memory", "requested_bytes": 28800000000, "shape": [60000, 60000],
-           "fix": "float32|pieces"}, env=env, address_space=8 * GIB)
+           "fix": "pairs"}, env=env, address_space=8 * GIB)
     runs(f"scikit-learn-{version}-healthy", "scikit-learn", version, ["{python}", "sklearn_healthy.py"], env=env)
 for version, env in (("0.20", "numpy-2.0"), ("1.35", "numpy-2.3")):
     fails(f"polars-{version}-join", "polars", version, ["{python}", "polars_join.py"],
