@@ -61,6 +61,7 @@ typedef struct plim_fit_options {
      * written, the result filled in, and plim_fit gives PLIM_INTERRUPTED. */
     int (*on_event)(void *context, const plim_fit_event *event);
     void *context;
+    int continues; /* the run is the rest of one that this trainer has begun, epoch by epoch: the checkpoint is its own */
 } plim_fit_options;
 
 typedef struct plim_fit_result {

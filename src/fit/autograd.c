@@ -41,11 +41,10 @@ static void note_unknown(plim__autograd *a, const char *name) {
         snprintf(a->unknown + used, room, ", ...");
 }
 
-static const plim__torch_row *row_of(plim__autograd *a, const plim__node *node) {
+static const plim__torch_row *row_of(const plim__autograd *a, const plim__node *node) {
     static const plim__torch_row other = {"", PLIM__SAVES_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME, PLIM__TORCH_OTHER};
     const plim__torch_row *row = a->options->graph_mode ? plim__graph_mode_row(node->op_name) : NULL;
     if (!row) row = plim__torch_row_find(node->op_name);
-    if (!row) note_unknown(a, node->op_name);
     return row ? row : &other;
 }
 
@@ -115,6 +114,10 @@ static void find_widths(plim__autograd *a) {
     }
 }
 
+static bool is_viewing(const plim__torch_row *row) {
+    return row->memory == PLIM__MEMORY_VIEW || row->memory == PLIM__MEMORY_VIEWED;
+}
+
 /* The only layer that is trained when the rest is frozen. */
 static int64_t last_weighted(const plim__autograd *a) {
     for (size_t n = a->g->nodes.count; n-- > 0;) {
@@ -143,6 +146,25 @@ static void find_trained(plim__autograd *a) {
     }
 }
 
+/* What each view looks like. */
+static void find_strides(plim__autograd *a) {
+    for (size_t n = 0; n < a->g->nodes.count; n++) {
+        const plim__node *node = &a->g->nodes.items[n];
+        plim_value in = plim__node_in(node, 0), out = plim__node_out(node, 0);
+        if (node->dead || in < 0 || out < 0) continue;
+        const plim__torch_row *row = row_of(a, node);
+        plim__torch_kind kind = plim__torch_kind_of(node->op_name);
+        plim__strides strides;
+        if (kind == PLIM__TORCH_ATTENTION)
+            a->strides[out] = plim__strides_attention(&a->g->values.items[out].shape);
+        else if (!is_viewing(row) || !plim__strides_view(a->g, node, kind, &a->strides[in], &strides))
+            continue;
+        else
+            for (size_t i = 0; i < node->outputs.count; i++)
+                if (node->outputs.items[i] >= 0) a->strides[node->outputs.items[i]] = strides;
+    }
+}
+
 plim_status plim__autograd_init(plim__autograd *a, const plim_graph *g, const plim_model_options *options,
                                 plim__timeline *timeline, plim_error *error) {
     *a = (plim__autograd){.g = g, .options = options, .saving = true};
@@ -154,15 +176,18 @@ plim_status plim__autograd_init(plim__autograd *a, const plim_graph *g, const pl
     a->ready = plim__alloc_zero(values, sizeof *a->ready);
     a->width = plim__alloc_zero(values, sizeof *a->width);
     a->needs = plim__alloc_zero(values, sizeof *a->needs);
+    a->strides = plim__alloc_zero(values, sizeof *a->strides);
     a->left = plim__alloc_zero(values, sizeof *a->left);
     a->first = plim__alloc_zero(nodes, sizeof *a->first);
     a->count = plim__alloc_zero(nodes, sizeof *a->count);
     a->uses = plim__graph_uses(g);
-    bool fine = a->storage && a->gradient && a->half && a->ready && a->width && a->needs && a->left && a->first &&
-                a->count && a->uses && !a->tape.failed;
+    bool fine = a->storage && a->gradient && a->half && a->ready && a->width && a->needs && a->strides && a->left &&
+                a->first && a->count && a->uses && !a->tape.failed;
     if (!fine) return plim__fail_memory(error, "a predicted step", values);
+    for (size_t v = 0; v < g->values.count; v++) a->strides[v] = plim__strides_plain(&g->values.items[v].shape);
     find_trained(a);
     find_widths(a);
+    find_strides(a);
     return PLIM_OK;
 }
 
@@ -174,6 +199,7 @@ void plim__autograd_free(plim__autograd *a) {
     plim__free(a->ready);
     plim__free(a->width);
     plim__free(a->needs);
+    plim__free(a->strides);
     plim__free(a->left);
     plim__free(a->first);
     plim__free(a->count);
@@ -278,6 +304,16 @@ static void save_inputs(plim__autograd *a, const plim__node *node, const uint32_
     }
 }
 
+/* A number for each row of scores; the kernel for 32 bits fills the rows of a head up to a multiple of 32. */
+static uint64_t log_sum_bytes(const plim__shape *shape, uint8_t width) {
+    uint64_t rows = 4;
+    for (int i = 0; i + 1 < shape->rank; i++) {
+        uint64_t size = shape->dims[i] > 0 ? (uint64_t)shape->dims[i] : 1;
+        rows *= i + 2 == shape->rank && width == 4 ? (size + 31) / 32 * 32 : size;
+    }
+    return rows;
+}
+
 static void save_for(plim__autograd *a, const plim__node *node, const plim__torch_row *row, const uint32_t *inputs) {
     plim_value out = plim__node_out(node, 0), in = plim__node_in(node, 0);
     switch (row->saves) {
@@ -309,10 +345,9 @@ static void save_for(plim__autograd *a, const plim__node *node, const plim__torc
         return;
     case PLIM__SAVES_ATTENTION: {
         const plim__shape *shape = &a->g->values.items[in].shape;
-        int64_t width = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
         for (size_t i = 0; i < node->inputs.count && i < 8; i++) save(a, inputs[i]);
         save(a, a->storage[out]);
-        save_new(a, node, "log-sum-exp", elements_of(a, in) / (uint64_t)(width > 0 ? width : 1) * 4);
+        save_new(a, node, "log-sum-exp", log_sum_bytes(shape, a->width[out]));
         return;
     }
     }
@@ -333,7 +368,13 @@ static bool is_bias(const plim__autograd *a, const plim__node *node) {
 }
 
 static plim_value shared_input(plim__autograd *a, const plim__node *node, const plim__torch_row *row) {
-    if (row->memory == PLIM__MEMORY_VIEW || row->memory == PLIM__MEMORY_VIEWED) return plim__node_in(node, 0);
+    if (is_viewing(row)) {
+        plim_value in = plim__node_in(node, 0);
+        plim__strides strides;
+        bool view = a->options->graph_mode ||
+                    plim__strides_view(a->g, node, plim__torch_kind_of(node->op_name), &a->strides[in], &strides);
+        return view ? in : PLIM_NO_VALUE;
+    }
     if (a->options->graph_mode) return plim__graph_mode_overwrites(a, node, row);
     if (is_bias(a, node))
         return plim__autograd_is_weight(a, node->inputs.items[0]) ? node->inputs.items[1] : node->inputs.items[0];
@@ -358,12 +399,30 @@ static void adapt(plim__autograd *a, const plim__node *node, uint32_t input) {
     plim__tape_drop(&a->tape, added);
 }
 
+/* A product over many axes reads its input as one matrix, or as a batch of them: where its strides do not allow that, a copy is
+ * made, and saved in its place. */
+static void copy_for_product(plim__autograd *a, const plim__node *node, size_t i, uint32_t *input,
+                             uint32_t *temporary) {
+    plim_value in = node->inputs.items[i];
+    if (a->options->graph_mode || !*input || plim__autograd_is_weight(a, in)) return;
+    const plim__value *value = &a->g->values.items[in];
+    bool matrix = plim__autograd_is_weight(a, node->inputs.items[1 - i]);
+    int last = value->shape.rank - (matrix ? 1 : 2);
+    if (value->shape.rank < 3 || plim__strides_join(&value->shape, &a->strides[in], 0, last)) return;
+    uint32_t copy =
+        plim__tape_new(&a->tape, name_of(a, in), "copy", PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, in));
+    plim__tape_drop(&a->tape, *temporary);
+    *temporary = *input = copy;
+}
+
 static void forward_node(plim__autograd *a, size_t n) {
     const plim__node *node = &a->g->nodes.items[n];
     const plim__torch_row *row = row_of(a, node);
     uint32_t inputs[8] = {0}, temporary[8] = {0};
     for (size_t i = 0; i < node->inputs.count && i < 8; i++)
         inputs[i] = cast_input(a, node, node->inputs.items[i], &temporary[i]);
+    for (size_t i = 0; plim__torch_kind_of(node->op_name) == PLIM__TORCH_MATMUL && i < 2; i++)
+        copy_for_product(a, node, i, &inputs[i], &temporary[i]);
     mark_operator(a, node, false);
     plim_value shared = shared_input(a, node, row);
     for (size_t i = 0; i < node->outputs.count; i++) {
@@ -378,6 +437,7 @@ static void forward_node(plim__autograd *a, size_t n) {
     a->first[n] = (uint32_t)a->saved.count;
     plim_value out = plim__node_out(node, 0);
     if (out >= 0 && a->needs[out]) {
+        if (!*row->name) note_unknown(a, node->op_name);
         save_for(a, node, row, inputs);
         adapt(a, node, inputs[0]);
     }

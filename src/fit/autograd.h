@@ -3,6 +3,7 @@
 #define PLIM_FIT_AUTOGRAD_H
 
 #include "fit/model.h"
+#include "fit/strides.h"
 #include "fit/tape.h"
 
 typedef struct plim__autograd {
@@ -15,6 +16,7 @@ typedef struct plim__autograd {
     uint32_t *half;           /* autocast: the 16-bit copy of each weight */
     uint8_t *width;           /* bytes of an element of each floating value */
     bool *needs;              /* a gradient is needed */
+    plim__strides *strides;   /* of each value */
     int32_t *uses;            /* of each value, in all */
     int32_t *left;            /* ... in this pass */
     PLIM_VEC(uint32_t) saved; /* storages that autograd saves; those of node n from first[n] to first[n + 1] in order */

@@ -34,7 +34,11 @@ typedef enum plim__torch_kind {
     PLIM__TORCH_MATMUL,
     PLIM__TORCH_GEMM,
     PLIM__TORCH_BATCH_NORM,
-    PLIM__TORCH_ADD
+    PLIM__TORCH_ADD,
+    PLIM__TORCH_ATTENTION,
+    PLIM__TORCH_TRANSPOSE,
+    PLIM__TORCH_EXPAND,
+    PLIM__TORCH_SLICE
 } plim__torch_kind;
 
 typedef struct plim__torch_row {

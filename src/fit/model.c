@@ -12,6 +12,7 @@
 #include "grad/gradient.h"
 #include "grad/training.h"
 #include "graph/pass.h"
+#include "graph/passes/kernels.h"
 #include "kernel/processor.h"
 
 static const struct optimizer_row {
@@ -96,7 +97,9 @@ static plim_status prepare(plim_graph *g, const plim_model_options *o, plim_erro
     PLIM_TRY(plim__graph_sort(g, error));
     PLIM_TRY(plim__graph_prune(g, error));
     /* what an exporter spelled out and PyTorch has as one kernel; not what only Plimsoll joins */
-    PLIM_TRY(plim__passes_run(g, "fuse-linear,conv-parts,pool-first,fuse-loss,table-first", true, error));
+    PLIM_TRY(plim__passes_run(g, "fuse-linear,conv-parts,pool-first,fuse-loss,table-first," PLIM__KERNEL_PASSES, true,
+                              error));
+    PLIM_TRY(plim__kernels_join(g, error));
     PLIM_TRY(plim__infer_graph(g, plim__processor_fold, NULL, error));
     PLIM_TRY(plim__graph_sort(g, error));
     PLIM_TRY(plim__graph_prune(g, error));
@@ -122,6 +125,7 @@ plim_status plim__model_prepare(const plim_graph *model, const plim_model_option
 typedef struct steps {
     plim__autograd a;
     PLIM_VEC(uint32_t) cuts; /* nodes after which one tensor alone goes on: blocks for recomputing end there */
+    uint32_t labels;         /* the answers that the program gives to the loss */
     uint32_t logits, loss;   /* what the program still holds of the last step */
 } steps;
 
@@ -155,8 +159,21 @@ static void load_weights(steps *s) {
     }
 }
 
+/* One class for every row of scores: 64 bits each. A model that ends in its own loss has its answers among its inputs. */
+static uint64_t bytes_of_labels(const plim__autograd *a) {
+    plim_value out = a->g->outputs.count ? a->g->outputs.items[0] : PLIM_NO_VALUE;
+    if (out < 0) return 0;
+    const plim__shape *shape = &a->g->values.items[out].shape;
+    int64_t elements = plim__shape_elements(shape);
+    int64_t classes = shape->rank > 3 ? shape->dims[1] : shape->rank > 1 ? shape->dims[shape->rank - 1] : elements;
+    return elements > 1 && classes > 0 ? (uint64_t)(elements / classes) * 8 : 0;
+}
+
 static void feed(steps *s) {
     plim__autograd *a = &s->a;
+    uint64_t labels = bytes_of_labels(a);
+    plim__tape_drop(&a->tape, s->labels);
+    s->labels = labels ? plim__tape_new(&a->tape, "labels", "data", PLIM__KIND_DATA, labels) : 0;
     for (size_t i = 0; i < a->g->inputs.count; i++) {
         plim_value in = a->g->inputs.items[i];
         if (!a->uses[in]) continue;
@@ -202,12 +219,14 @@ static void take_loss(steps *s) {
     uint32_t scores = scalar ? 0 : plim__tape_new(&a->tape, "log-softmax", "loss", PLIM__KIND_ACTIVATION, bytes);
     plim__tape_drop(&a->tape, s->loss);
     s->loss = plim__tape_new(&a->tape, "loss", "loss", PLIM__KIND_ACTIVATION, 4);
+    uint32_t total = scalar ? 0 : plim__tape_new(&a->tape, "total weight", "loss", PLIM__KIND_ACTIVATION, 4);
     plim__tape_phase(&a->tape, PLIM__PHASE_BACKWARD);
     uint32_t one = scalar ? 0 : plim__tape_new(&a->tape, "nll gradient", "loss", PLIM__KIND_ACTIVATION, bytes);
     uint32_t all =
         plim__tape_new(&a->tape, "score gradient", "loss", PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, out));
     plim__tape_drop(&a->tape, one);
     plim__tape_drop(&a->tape, scores);
+    plim__tape_drop(&a->tape, total);
     plim__autograd_deliver(a, out, all);
     give_outputs_back(a);
 }
