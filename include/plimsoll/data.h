@@ -61,7 +61,7 @@ typedef struct plim_data_options {
     int64_t seq;     /* default 256 */
     int64_t stride;  /* from one window to the next; default seq */
     int token_bytes; /* 2 or 4; default: 4 for .u32 and .uint32 files, else 2 */
-    /* images; pixels are scaled to 0..1 before mean and deviation */
+    /* images; pixels are scaled to 0..1 before mean and deviation, unless .raw */
     int64_t height, width; /* default 224; width defaults to height */
     int64_t resize;        /* the shorter side before cropping; default: just covers height and width, 8/7 of that
                             * with random_crop */
@@ -72,7 +72,7 @@ typedef struct plim_data_options {
     /* values of float inputs: (value - mean) / deviation, one pair for all or one a channel (the first axis) */
     const float *mean, *deviation;
     int normal_count; /* pairs in both; 0 is none */
-    int raw;          /* bytes stay 0..255 instead of 0..1 */
+    int raw;          /* bytes and pixels stay 0..255 instead of 0..1 */
     int channels_last; /* 1: samples of arrays are height x width x channels, and are delivered channels first; -1: they are
                         * not, whatever a model remembers of those that it was trained on (plim_job_apply) */
     /* tables (csv); lists are names or numbers of columns with commas between them */
@@ -110,6 +110,9 @@ typedef struct plim_data_options {
                         * one for what is missing. NULL: none */
     const char *tokenizer; /* text: a tokenizer.json (plimsoll/tokenizer.h); tokens are its numbers. NULL: bytes */
     int oversample; /* samples of rare classes come several times in an epoch, so that each class is as frequent */
+    int decimal; /* tables: ',' where numbers are written 1.234,5 and '.' where they are 1,234.5; 0: as 1234.5, and columns
+                  * whose numbers have commas are refused */
+    int float_inputs; /* inputs of arrays that are integers or booleans arrive as float32 */
 } plim_data_options;
 
 /* Opens "PATH" or "KIND:PATH"; "synthetic" is a kind that needs no path. Threads start with the first batch. */

@@ -90,6 +90,11 @@ void plim__budget_repeat_command(const plim__args *args, plim__str *command) {
             add_word(command, value);
         }
     }
+    const char *threads = plim__args_get(args, "threads"); /* of all commands: it changes what the process holds */
+    if (threads) {
+        plim__str_add(command, " --threads ");
+        add_word(command, threads);
+    }
     plim__str_add(command, " --budget");
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/activity.h"
 #include "cli/data_options.h"
 #include "cli/format.h"
 #include "cli/table_text.h"
@@ -116,17 +117,18 @@ static const plim_data_field synthetic_fields[] = {
 };
 
 /* A table is described before it is opened: gaps and texts may keep it from being, unless options say what to do with them.
- * Without such options the description is all that was asked for. */
-static void describe_table(plim__args *args, const char *path, json_t **columns, bool *described) {
+ * Without such options the description is all that was asked for: what is an input is not known yet. */
+static void describe_table(plim__args *args, const char *path, int decimal, json_t **columns, bool *described) {
     static const char *const options[] = {"target", "columns", "drop", "categories", "embed", "missing", "normalise"};
     const char *kind, *colon = strncmp(path, "csv:", 4) == 0 ? path + 4 : path;
     plim_table *table;
     if (plim_data_find_kind(path, plim__args_get(args, "kind"), &kind, NULL) != PLIM_OK || strcmp(kind, "csv") != 0)
         return;
-    if (plim_table_read(colon, &table, NULL) != PLIM_OK) return; /* opening it tells what is wrong */
+    if (plim_table_read_decimal(colon, decimal, &table, NULL) != PLIM_OK) return; /* opening it tells what is wrong */
     *described = !plim__args_json(args);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (plim__args_has(args, options[i])) *described = false;
+    plim__activity_end();
     if (plim__args_json(args))
         *columns = plim__table_json(table);
     else
@@ -156,14 +158,20 @@ static int run(plim__args *args) {
     measurement m;
     bool described = false;
     json_t *columns = NULL;
-    describe_table(args, path, &columns, &described);
+    plim__activity_say(args, "reading %s", path);
+    describe_table(args, path, settings.options.decimal, &columns, &described);
+    if (described) return PLIM_EXIT_OK;
+    plim__activity_say(args, "opening %s", path);
     if (plim_data_create(path, &settings.options, &data, &error) != PLIM_OK) {
         json_decref(columns);
-        return described ? PLIM_EXIT_OK : plim__say_error(args, &error);
+        return plim__say_error(args, &error);
     }
     plim_data_get_info(data, &info);
     int code = PLIM_EXIT_OK;
-    if (measure(data, seconds, &m, &error) != PLIM_OK)
+    plim__activity_say(args, "measuring for %g s at most", seconds);
+    plim_status measured = measure(data, seconds, &m, &error);
+    plim__activity_end();
+    if (measured != PLIM_OK)
         code = plim__say_error(args, &error);
     else if (plim__args_json(args))
         code = say_json(args, data, &info, &m, columns);

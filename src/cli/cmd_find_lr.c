@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/activity.h"
 #include "cli/budget_options.h"
 #include "cli/config.h"
 #include "cli/format.h"
@@ -11,6 +12,7 @@
 #include "cli/remarks.h"
 #include "cli/terminal.h"
 #include "cli/train_data.h"
+#include "core/clock.h"
 
 struct search {
     plim__args *args;
@@ -23,6 +25,7 @@ struct search {
     double least, most;
     int64_t steps;
     bool diverged;
+    double said; /* when the terminal was told last */
     plim_fit_result result;
 };
 
@@ -32,6 +35,12 @@ static int see_step(void *context, const plim_fit_event *event) {
     if (event->kind != PLIM_FIT_STEP) return 0;
     plim__lr_curve_add(&s->curve, event->step.rate, event->step.loss);
     s->diverged = plim__lr_curve_diverges(&s->curve);
+    double now = plim__clock_seconds();
+    if (now - s->said > 0.2) {
+        plim__activity_say(s->args, "update %zu of %lld, rate %.1e, loss %.4g", s->curve.count, (long long)s->steps,
+                           event->step.rate, event->step.loss);
+        s->said = now;
+    }
     return s->diverged;
 }
 
@@ -44,15 +53,19 @@ static void set_schedule(struct search *s) {
 }
 
 static plim_status make(struct search *s, const char *path, plim_error *error) {
+    plim__activity_say(s->args, "reading %s", path);
     plim_status status = plim_graph_load(path, &s->model, error);
+    plim__activity_end();
     if (status == PLIM_OK) status = plim__weights_read(s->args, s->model, error);
     if (status != PLIM_OK) return status;
     plim__remarks_say(s->args, s->model);
     status = plim__train_free_batch(s->args, s->model, &s->settings, error);
     if (status == PLIM_OK) status = plim__train_data_follow(s->args, s->model, &s->settings, &s->data_settings, error);
     if (status != PLIM_OK) return status;
+    plim__activity_say(s->args, "reading %s", plim__args_get(s->args, "data"));
     s->data = (plim__train_data){.steps = s->steps, .counted = s->settings.options.budget > 0};
     status = plim__train_data_open(s->args, s->model, &s->settings, &s->data_settings, &s->data, error);
+    plim__activity_say(s->args, "planning");
     if (status == PLIM_OK) status = plim_trainer_create(s->model, &s->settings.options, &s->trainer, error);
     if (status == PLIM_OK)
         status = plim__train_data_follow_trainer(s->args, s->trainer, &s->data_settings, &s->data, error);
@@ -101,7 +114,9 @@ static int find(struct search *s, const char *path) {
     plim_error error;
     plim_status status = plot ? plim_output_check(plot, PLIM_OUTPUT_RECORD, &error) : PLIM_OK;
     if (status == PLIM_OK) status = make(s, path, &error);
+    if (status == PLIM_OK) plim__activity_say(s->args, "the first update");
     if (status == PLIM_OK) status = search(s, &error);
+    plim__activity_end();
     double found = status == PLIM_OK ? plim__lr_curve_find(&s->curve) : 0;
     if (status == PLIM_OK && plot) status = plim__lr_curve_save(&s->curve, found, plot, &error);
     return status == PLIM_OK ? say(s, found) : plim__say_error(s->args, &error);
@@ -125,6 +140,7 @@ static int run(plim__args *args) {
         if (plim__args_has(args, without[i])) return plim__say_usage(args, "--%s has no effect here", without[i]);
     if (!(s.least > 0 && s.most > s.least && isfinite(s.most)))
         return plim__say_usage(args, "--from and --to: a range of rates, from more than 0 up");
+    plim__lr_curve_begin(&s.curve, s.steps);
     set_schedule(&s);
     int code = find(&s, path);
     plim__train_data_free(&s.data);

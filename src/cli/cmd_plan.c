@@ -12,6 +12,7 @@
 #include "cli/remarks.h"
 #include "cli/terminal.h"
 #include "cli/train_data.h"
+#include "cli/train_log.h"
 #include "core/clock.h"
 
 static const struct {
@@ -22,13 +23,13 @@ static const struct {
              {"optimizer", "optimizer", PLIM_STYLE_YELLOW, 'o'}, {"activations", "activations", PLIM_STYLE_GREEN, 'a'},
              {"workspace", "workspace", PLIM_STYLE_CYAN, 's'},   {"data", "data", PLIM_STYLE_RED, 'd'},
              {"program", "program", PLIM_STYLE_DIM, 'p'},        {"recording", "recording", PLIM_STYLE_DIM, 'r'},
-             {"opening", "opening data", PLIM_STYLE_RED, 't'}};
+             {"opening", "opening data", PLIM_STYLE_RED, 't'},   {"logs", "logs", PLIM_STYLE_DIM, 'l'}};
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static void bytes_of(const plim_plan_candidate *candidate, uint64_t bytes[KINDS]) {
-    uint64_t values[KINDS] = {candidate->weights,     candidate->gradients, candidate->optimizer,
-                              candidate->activations, candidate->workspace, candidate->data,
-                              candidate->program,     candidate->recording, candidate->opening};
+    uint64_t values[KINDS] = {candidate->weights,   candidate->gradients, candidate->optimizer, candidate->activations,
+                              candidate->workspace, candidate->data,      candidate->program,   candidate->recording,
+                              candidate->opening,   candidate->logs};
     memcpy(bytes, values, sizeof values);
 }
 
@@ -284,6 +285,7 @@ static int plan(plim__args *args, plim__train_settings *settings, plim__data_set
     plim__activity_end();
     int code;
     if (status != PLIM_OK) {
+        plim__remarks_say(args, model); /* which may be why */
         code = plim__say_error(args, &error);
     } else {
         const plim_plan_report *report = plim_plan_get_report(made);
@@ -311,6 +313,7 @@ static int run(plim__args *args) {
         !plim__args_bytes(args, "device-memory", &settings.options.budget) || !plim__data_options_read(args, &data))
         return PLIM_EXIT_USAGE;
     settings.options.records = plim__args_has(args, "recorded") ? 2 : 0;
+    settings.options.log_bytes = plim__train_log_bytes(args);
     return plan(args, &settings, &data);
 }
 
@@ -320,6 +323,8 @@ static const plim__option options[] = {
     {"report", 0, "FILE.html", "write the plan as a page: memory over the step, where everything lies, other budgets"},
     {"save", 0, "FILE", "write the plan to this file, for train --plan and for report"},
     {"recorded", 0, NULL, "plan for a run that is recorded: what train --report and --trace hold is part of it"},
+    {"log", 0, "FILE", "plan for a run that writes this log: what it holds is part of the plan; nothing is written"},
+    {"tensorboard", 0, "DIR", "the same for an event file of TensorBoard"},
     {"data", 'd', "PATH",
      "plan for this data set too: the short batch at the end of an epoch (unless --steps ends before it), validation, "
      "buffers"},

@@ -65,6 +65,11 @@ static plim_status predict_batch(struct predict *p, plim_data *data, const plim_
     char name[NAME];
     const char *output = output_of(p, &rank, dims, &dtype);
     size_t width = (size_t)(p->prediction.classes * p->prediction.places);
+    bool table = p->prediction.format == PLIM__FORMAT_TABLE;
+    for (int64_t i = 0; table && i < batch->count; i++) {
+        plim_data_batch_sample_name(data, batch, i, name, sizeof name);
+        plim__prediction_room(&p->prediction, name);
+    }
     for (int64_t from = 0; from < batch->count; from += count) {
         plim_status status = plim_session_feed(p->session, data, batch, from, &count, &p->error);
         if (status == PLIM_OK) status = plim_session_run(p->session, &p->error);
@@ -267,6 +272,9 @@ static bool read_format(plim__args *args, plim__prediction_format *format) {
 
 static plim_status predict_all(struct predict *p) {
     const char *source = plim__args_get(p->args, "data"), *path;
+    const char **longest = &p->prediction.longest;
+    for (size_t i = 1; plim__args_at(p->args, 2) && (path = plim__args_at(p->args, i)); i++) /* files by themselves */
+        if (!*longest || plim__terminal_columns(path) > plim__terminal_columns(*longest)) *longest = path;
     plim_status status = source ? predict_path(p, source) : PLIM_OK;
     for (size_t i = 1; status == PLIM_OK && (path = plim__args_at(p->args, i)); i++) status = predict_path(p, path);
     return status;

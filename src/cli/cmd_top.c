@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/activity.h"
 #include "cli/command.h"
 #include "cli/limits_text.h"
 #include "cli/terminal.h"
@@ -140,6 +141,8 @@ static void add_lines(plim__str *out, const viewer *v, const plim__str *text) {
     }
 }
 
+static size_t rows_once(const viewer *v) { return v->rows ? (size_t)v->rows : 20; }
+
 static void draw(plim__str *out, viewer *v, bool live) {
     plim__str limits = {0};
     plim__limits_text(&limits, &v->terminal, &v->limits);
@@ -148,7 +151,7 @@ static void draw(plim__str *out, viewer *v, bool live) {
     plim__str_free(&limits);
     plim__str_addc(out, '\n');
     add_heading(out, v);
-    size_t rows = v->rows ? (size_t)v->rows : live ? 0 : 20, taken = lines_of(out) + 1;
+    size_t rows = live ? (size_t)v->rows : rows_once(v), taken = lines_of(out) + 1;
     if (live && (!rows || taken + rows > (size_t)v->terminal.height))
         rows = (size_t)v->terminal.height > taken ? (size_t)v->terminal.height - taken : 0;
     size_t count = plim_process_table_count(v->table);
@@ -210,9 +213,14 @@ static int show_once(viewer *v) {
     plim_error error;
     struct timespec pause = {(time_t)v->interval, (long)((v->interval - (double)(time_t)v->interval) * 1e9)};
     /* growth needs two readings */
-    if (update(v, 0, &error) != PLIM_OK) return plim__say_error(v->args, &error);
-    nanosleep(&pause, NULL);
-    if (update(v, SIZE_MAX, &error) != PLIM_OK) return plim__say_error(v->args, &error);
+    plim__activity_say(v->args, "watching processes for %g s, to see which grow", v->interval);
+    plim_status status = update(v, 0, &error);
+    if (status == PLIM_OK) nanosleep(&pause, NULL);
+    /* details of what is shown: reading those of all processes can take a second */
+    bool largest = v->key == PLIM_PROCESS_RSS && (v->rows || !plim__args_json(v->args));
+    if (status == PLIM_OK) status = update(v, largest ? rows_once(v) : SIZE_MAX, &error);
+    plim__activity_end();
+    if (status != PLIM_OK) return plim__say_error(v->args, &error);
     if (plim__args_json(v->args)) return plim__say_json(v->args, table_json(v));
     plim__str out = {0};
     draw(&out, v, false);

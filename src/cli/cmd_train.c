@@ -100,12 +100,29 @@ static int between_steps(void *context, const plim_fit_event *event) {
     return interrupted || status != PLIM_OK;
 }
 
+/* Scores of a model that no class of the data has: they are trained to be never right. */
+static void say_spare_classes(const struct train *t) {
+    const char *wanted = t->settings.options.loss.output;
+    plim_value v = wanted ? plim_graph_find(t->model, wanted) : plim_graph_output_at(t->model, 0);
+    int64_t dims[PLIM_MAX_RANK], names = 0;
+    if (t->settings.options.loss.kind != PLIM_LOSS_CROSS_ENTROPY || v == PLIM_NO_VALUE ||
+        plim_graph_value_shape(t->model, v, dims) != 2)
+        return;
+    while (names < dims[1] && plim_data_class_name(t->data.data, names)) names++;
+    if (names > 0 && names < dims[1])
+        plim__say_note(t->args,
+                       "note: the data has %lld classes, the model has scores for %lld: the last %lld will have no "
+                       "name; zoo --classes %lld makes a model that fits",
+                       (long long)names, (long long)dims[1], (long long)(dims[1] - names), (long long)names);
+}
+
 /* What the user should know before it begins. */
 static void say_notes(struct train *t) {
     plim_trainer_stats stats;
     char odd[600];
     plim_trainer_get_stats(t->trainer, &stats);
     if (*plim_data_remark(t->data.data, odd, sizeof odd)) plim__say_note(t->args, "note: %s", odd);
+    say_spare_classes(t);
     if (stats.accumulate > 1 && stats.prevents_split)
         plim__say_note(t->args,
                        "warning: micro-batches of %lld samples give other results than the whole batch of %lld: %s",
@@ -378,6 +395,7 @@ static int run(plim__args *args) {
     t.settings.options.measure = plim__args_has(args, "profile");
     t.settings.options.alternatives = t.report.page != NULL; /* the page shows them */
     t.settings.options.records = t.report.page ? 2 : t.report.trace ? 1 : 0;
+    t.settings.options.log_bytes = plim__train_log_bytes(args);
     int code = train(&t, path);
     plim_error unused;
     plim__train_log_close(&t.log, &unused);

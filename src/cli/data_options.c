@@ -40,6 +40,14 @@ static bool read_layout(plim__args *args, plim_data_options *o) {
     return o->channels_last != 0;
 }
 
+static bool read_decimal(plim__args *args, plim_data_options *o) {
+    const char *text = plim__args_get(args, "decimal");
+    if (!text) return true;
+    o->decimal = strcmp(text, "comma") == 0 ? ',' : strcmp(text, "point") == 0 ? '.' : 0;
+    if (!o->decimal) plim__say_choice(args, "decimal", "comma or point");
+    return o->decimal != 0;
+}
+
 bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
     memset(settings, 0, sizeof *settings);
     plim_data_options *o = &settings->options;
@@ -68,7 +76,7 @@ bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
         plim__args_int(args, "workers", 1, 256, &workers) && plim__args_int(args, "data-depth", 1, 63, &depth) &&
         plim__args_bytes(args, "data-buffer", &o->buffer_limit) &&
         plim__args_bytes(args, "unpack-limit", &o->unpack_limit) && read_image_size(args, o) &&
-        read_normal(args, settings) && read_layout(args, o);
+        read_normal(args, settings) && read_layout(args, o) && read_decimal(args, o);
     o->token_bytes = (int)token_bytes;
     o->workers = (int)workers;
     o->depth = (int)depth;

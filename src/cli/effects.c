@@ -17,7 +17,8 @@ static const struct rule {
 #define LOSS_DETAILS "label-smoothing ignore-index class-weights"
 #define DATA                                                                                                           \
     "ignore-job kind split validation target seq stride token-bytes image resize channels random-crop random-flip "    \
-    "columns drop categories embed missing normalise layout mean std raw unpack-limit skip-bad no-shuffle workers "    \
+    "columns drop categories embed decimal missing normalise layout mean std raw unpack-limit skip-bad no-shuffle "    \
+    "workers "                                                                                                         \
     "data-depth data-buffer"
     {"train", "resume checkpoint-every", NEEDS, "checkpoint"},
     {"train", "best patience", NEEDS, "val validation"},
@@ -77,7 +78,7 @@ static const struct use {
     {"token-bytes", "tokens", "files of tokens"},
     {"tokenizer", "text", "text"},
     {"image resize channels random-crop random-flip skip-bad", "images", "images"},
-    {"columns drop categories embed missing normalise", "csv", "tables"},
+    {"columns drop categories embed decimal missing normalise", "csv", "tables"},
     {"layout", "npy npz", "arrays"},
     {"target", "csv npz", "tables and NPZ files"},
     {"mean std", "images idx npy npz csv", "images, arrays and tables"},

@@ -1,5 +1,5 @@
 /* TensorBoard's event files: numbers with a step and a name, in records that TensorBoard and its readers take. Nothing is
- * allocated, so a budget holds with them as without. */
+ * allocated, and what is held on the stack is a row of the plan. */
 #ifndef PLIM_CLI_EVENT_FILE_H
 #define PLIM_CLI_EVENT_FILE_H
 
@@ -19,6 +19,8 @@ typedef struct plim__event_scalar {
 } plim__event_scalar;
 
 enum { PLIM__EVENT_MOST_SCALARS = 32 };
+/* What writing one holds: a record, its event, its summary and a value, each as large as it may be. */
+enum { PLIM__EVENT_FILE_BYTES = 4 * (PLIM__EVENT_MOST_SCALARS * 80 + 64) };
 
 /* A new file in `folder`, which is made where it is not there. */
 plim_status plim__event_file_open(plim__event_file *file, const char *folder, plim_error *error);

@@ -9,17 +9,22 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 
-#define KEEP  0.9 /* of the mean, from one loss to the next */
-#define FIRST 10  /* losses that are not judged */
-#define DELAY 9   /* updates by which such a mean follows: KEEP / (1 - KEEP) */
+#define FIRST 10 /* losses that are not judged */
+#define DELAY 9  /* updates of a hundred by which the mean follows: keep / (1 - keep) */
+
+void plim__lr_curve_begin(plim__lr_curve *c, int64_t updates) {
+    c->count = 0;
+    c->delay = updates > 100 / DELAY ? (size_t)(updates * DELAY / 100) : 1;
+    c->keep = (double)c->delay / (double)(c->delay + 1);
+}
 
 void plim__lr_curve_add(plim__lr_curve *c, double rate, double loss) {
     if (c->count == PLIM__LR_MOST) return;
     size_t n = c->count++;
-    double before = n > 0 ? c->smooth[n - 1] * (1 - pow(KEEP, (double)n)) : 0;
+    double before = n > 0 ? c->smooth[n - 1] * (1 - pow(c->keep, (double)n)) : 0;
     c->rates[n] = rate;
     c->losses[n] = loss;
-    c->smooth[n] = (KEEP * before + (1 - KEEP) * loss) / (1 - pow(KEEP, (double)n + 1));
+    c->smooth[n] = (c->keep * before + (1 - c->keep) * loss) / (1 - pow(c->keep, (double)n + 1));
     if (n == 0 || c->smooth[n] < c->best) c->best = c->smooth[n];
 }
 
@@ -39,7 +44,7 @@ double plim__lr_curve_find(const plim__lr_curve *c) {
             best = i;
         }
     }
-    return best == 0 ? 0 : c->rates[best > DELAY ? best - DELAY : 0];
+    return best == 0 ? 0 : c->rates[best > c->delay ? best - c->delay : 0];
 }
 
 /* The range that is drawn: from the least to twice the first loss at most, so that the end does not flatten the rest. */
@@ -59,6 +64,10 @@ static double across(const plim__lr_curve *c, double rate) {
     return span > 0 ? log(rate / c->rates[0]) / span : 0;
 }
 
+/* A smoothed loss is that of the rates some updates before it; where there are too few, it is drawn as it is. */
+static size_t first_drawn(const plim__lr_curve *c) { return c->count > 2 * c->delay ? c->delay : 0; }
+static double rate_of(const plim__lr_curve *c, size_t i) { return c->rates[i - first_drawn(c)]; }
+
 void plim__lr_curve_print(const plim__lr_curve *c, double found) {
     enum { ROWS = 10, MOST = 100 };
     plim__terminal terminal = plim__terminal_of(1);
@@ -68,8 +77,8 @@ void plim__lr_curve_print(const plim__lr_curve *c, double found) {
     if (c->count < 2) return;
     find_range(c, &low, &high);
     memset(cells, ' ', sizeof cells);
-    for (size_t i = 0; i < c->count; i++) {
-        int x = (int)(across(c, c->rates[i]) * (width - 1));
+    for (size_t i = first_drawn(c); i < c->count; i++) {
+        int x = (int)(across(c, rate_of(c, i)) * (width - 1));
         double y = fmin(1, fmax(0, (c->smooth[i] - low) / (high - low)));
         cells[ROWS - 1 - (int)(y * (ROWS - 1) + 0.5)][x] = '*';
     }
@@ -117,8 +126,8 @@ static void draw(const plim__lr_curve *c, double found, FILE *out) {
             "<text x=\"%g\" y=\"%g\">loss, smoothed</text>\n<polyline fill=\"none\" stroke=\"#1f5fa8\" "
             "stroke-width=\"2\" points=\"",
             left, top - 10);
-    for (size_t i = 0; i < c->count; i++)
-        fprintf(out, "%.1f,%.1f ", left + width * across(c, c->rates[i]),
+    for (size_t i = first_drawn(c); i < c->count; i++)
+        fprintf(out, "%.1f,%.1f ", left + width * across(c, rate_of(c, i)),
                 top + height - height * fmin(1, fmax(0, (c->smooth[i] - low) / (high - low))));
     fputs("\"/>\n", out);
     if (found > 0)

@@ -116,15 +116,17 @@ static int matrix_width(int64_t classes, int room, const plim_job *job, const pl
     return widest < most ? widest : most;
 }
 
-static void print_matrix(const plim_measures *m, int64_t classes, const plim_job *job, const plim_data *data) {
+/* `name` columns for names. */
+static void print_matrix(const plim_measures *m, int64_t classes, int name, const plim_job *job,
+                         const plim_data *data) {
     char text[24];
-    int width = matrix_width(classes, plim__terminal_of(1).width - NAME_WIDTH, job, data);
+    int width = matrix_width(classes, plim__terminal_of(1).width - name, job, data);
     plim__terminal_line(stdout, "\nconfusion: rows are what they are, columns what was predicted");
-    printf("%-*s", NAME_WIDTH, "");
+    printf("%-*s", name, "");
     for (int64_t k = 0; k < classes; k++) putchar(' '), print_name(class_name(job, data, k, text), width, true);
     putchar('\n');
     for (int64_t i = 0; i < classes; i++) {
-        print_name(class_name(job, data, i, text), NAME_WIDTH, false);
+        print_name(class_name(job, data, i, text), name, false);
         for (int64_t k = 0; k < classes; k++) printf(" %*lld", width, (long long)plim_measures_confusion(m, i, k));
         putchar('\n');
     }
@@ -150,8 +152,12 @@ void plim__measures_print(const plim_measures *m, int64_t classes, const plim_jo
     }
     if (classes > most)
         plim__terminal_line(stdout, "... and %lld more classes (--json has all)", (long long)(classes - most));
-    int room = (plim__terminal_of(1).width - NAME_WIDTH) / (LEAST_WIDTH + 1);
-    if (matrix && classes <= MOST_COLUMNS && classes <= room) print_matrix(m, classes, job, data);
+    int room = (plim__terminal_of(1).width - name) / (LEAST_WIDTH + 1);
+    if (matrix && classes <= MOST_COLUMNS && classes <= room)
+        print_matrix(m, classes, name, job, data);
+    else if (matrix)
+        plim__terminal_line(stdout, "--json has the confusion matrix, which is too wide for this %s",
+                            classes <= MOST_COLUMNS ? "screen" : "table");
 }
 
 static json_t *matrix_json(const plim_measures *m, int64_t classes) {

@@ -13,15 +13,27 @@ typedef struct table {
     int count, chosen; /* chosen: -1 for none */
 } table;
 
+/* The same way of fitting; packing may have found a few bytes more or less for one of them. */
 static bool is_same(const plim_plan_candidate *a, const plim_plan_candidate *b) {
-    return a->arena_bytes == b->arena_bytes && a->micro_batch == b->micro_batch && a->recomputed == b->recomputed &&
+    uint64_t most = a->arena_bytes > b->arena_bytes ? a->arena_bytes : b->arena_bytes,
+             least = a->arena_bytes < b->arena_bytes ? a->arena_bytes : b->arena_bytes;
+    return most - least <= most / 100 && a->micro_batch == b->micro_batch && a->recomputed == b->recomputed &&
            a->spilled == b->spilled && a->class_ == b->class_;
 }
 
-/* The chosen plan as a row: like every row with the least budget that gives it, which the asked one need not be. */
+/* The chosen plan as a row: like every row with the least budget that gives it, which the asked one need not be. It was
+ * measured, the smallest budget is estimated: nothing is said to work below that. */
 static plim_plan_candidate row_of_chosen(const plim_plan_report *r) {
     plim_plan_candidate row = r->chosen;
+    if (row.budget_bytes < r->minimum_budget_bytes) row.budget_bytes = r->minimum_budget_bytes;
     if (row.budget_bytes > r->budget_bytes) row.budget_bytes = r->budget_bytes;
+    return row;
+}
+
+/* That row where the frontier has it too, with its estimate. */
+static plim_plan_candidate merged(const plim_plan_candidate *own, const plim_plan_candidate *of, uint64_t asked) {
+    plim_plan_candidate row = *own;
+    row.budget_bytes = of->budget_bytes < asked ? of->budget_bytes : asked;
     return row;
 }
 
@@ -45,14 +57,15 @@ static void fill(table *t, const plim_plan_report *r) {
     int rows = r->frontier_count < PLIM_PLAN_POINTS ? r->frontier_count : PLIM_PLAN_POINTS, same = rows;
     t->chosen = -1;
     while (chosen && same > 0 && !is_same(&r->frontier[same - 1], &own)) same--;
+    if (chosen && same > 0) own = merged(&own, &r->frontier[same - 1], r->budget_bytes);
     for (int i = 0; i < rows; i++) {
         const plim_plan_candidate *c = &r->frontier[i];
-        if (chosen && i == same - 1)
-            t->chosen = t->count;
-        else if (chosen && is_idle(c, &own))
-            continue;
-        else if (chosen && same == 0 && t->chosen < 0 && c->budget_bytes < own.budget_bytes)
+        if (chosen && i == same - 1) {
             add_chosen(t, &own);
+            continue;
+        }
+        if (chosen && is_idle(c, &own)) continue;
+        if (chosen && same == 0 && t->chosen < 0 && c->budget_bytes < own.budget_bytes) add_chosen(t, &own);
         t->rows[t->count++] = *c;
     }
     if (chosen && t->chosen < 0) add_chosen(t, &own);
@@ -135,12 +148,12 @@ void plim__plan_levers_print(const plim_plan_report *r, const plim__terminal *te
     if (r->lever_count == 0) return;
     plim__terminal_line(stdout, "\nWhat each lever saves by itself%s:",
                         r->budget_bytes && r->fits ? " (> is used by the plan above)" : "");
-    printf("  %-17s %10s %8s%s\n", "lever", "saves", "adds", wide ? "  class" : "");
+    printf("  %-17s %9s %9s%s\n", "lever", "saves", "adds", wide ? "  class" : "");
     for (int i = 0; i < r->lever_count; i++) {
         const plim_plan_lever *lever = &r->levers[i];
         char saved[PLIM_BYTES_TEXT], added[32];
         snprintf(added, sizeof added, "%+.2g s", lever->seconds);
-        printf("%c %-17s %10s %8s%s%s\n", r->budget_bytes && r->fits && lever->used ? '>' : ' ', lever->name,
+        printf("%c %-17s %9s %9s%s%s\n", r->budget_bytes && r->fits && lever->used ? '>' : ' ', lever->name,
                plim_bytes_format(lever->saved_bytes, saved), added, wide ? "  " : "",
                wide ? plim_class_name(lever->class_) : "");
     }

@@ -10,7 +10,8 @@
 #include "core/alloc.h"
 #include "core/error.h"
 
-enum { TARGET = 256 }; /* a name of one, shortened */
+enum { TARGET = 256 };                                                       /* a name of one, shortened */
+enum { LEAST_NAME = 24, MOST_NAME = 72, LEAST_CLASS = 16, MOST_CLASS = 40 }; /* columns of a table */
 
 /* --- what it means -------------------------------------------------------------------------------------------- */
 
@@ -46,7 +47,7 @@ plim_status plim__prediction_begin(plim__prediction *p, int rank, const int64_t 
     if (p->kind == PLIM__NUMBERS && p->top > 1)
         return plim__fail(error, PLIM_INVALID, "--top has no effect: the model predicts numbers, not classes");
     int names = plim_job_class_count(p->job);
-    if (p->kind != PLIM__NUMBERS && p->classes > 1 && names && names != p->classes)
+    if (p->kind != PLIM__NUMBERS && p->classes > 1 && names > p->classes) /* fewer: the others have numbers */
         return plim__fail(error, PLIM_INVALID, "the model has %lld scores, and remembers %d classes",
                           (long long)p->classes, names);
     p->shares = plim__alloc_array((size_t)p->classes, sizeof *p->shares);
@@ -59,8 +60,35 @@ plim_status plim__prediction_begin(plim__prediction *p, int rank, const int64_t 
 void plim__prediction_end(plim__prediction *p) {
     plim__free(p->shares);
     plim__free(p->order);
+    plim__str_free(&p->row);
     p->shares = NULL;
     p->order = NULL;
+}
+
+static const char *name_of(const plim__prediction *p, int64_t class, char text[32]) {
+    const char *name = plim_job_class_name(p->job, class);
+    if (name) return name;
+    snprintf(text, 32, "%lld", (long long)class);
+    return text;
+}
+
+static int wider(int width, const char *text, int most) {
+    int columns = (int)plim__terminal_columns(plim__shown(text));
+    return columns <= width ? width : columns < most ? columns : most;
+}
+
+void plim__prediction_room(plim__prediction *p, const char *sample) {
+    char text[32];
+    if (p->format != PLIM__FORMAT_TABLE || p->list) return;
+    if (!p->name_width) {
+        plim__terminal terminal = p->stream == stdout ? plim__terminal_of(1) : (plim__terminal){0};
+        p->screen = terminal.is_terminal ? terminal.width : 0;
+        p->name_width = wider(LEAST_NAME, p->longest ? p->longest : "", MOST_NAME);
+        p->class_width = LEAST_CLASS;
+        for (int64_t i = 0; p->kind != PLIM__NUMBERS && i < p->classes; i++)
+            p->class_width = wider(p->class_width, name_of(p, i, text), MOST_CLASS);
+    }
+    p->name_width = wider(p->name_width, sample, MOST_NAME);
 }
 
 /* --- one sample ----------------------------------------------------------------------------------------------- */
@@ -112,13 +140,6 @@ static void rank_classes(plim__prediction *p, const float *scores) {
         for (int64_t i = 0; i < p->classes; i++) p->shares[i] = 1 / (1 + exp(-(double)scores[i]));
     for (int64_t i = 0; i < p->classes; i++) p->order[i] = i;
     qsort_r(p->order, (size_t)p->classes, sizeof *p->order, by_share, p->shares);
-}
-
-static const char *name_of(const plim__prediction *p, int64_t class, char text[32]) {
-    const char *name = plim_job_class_name(p->job, class);
-    if (name) return name;
-    snprintf(text, 32, "%lld", (long long)class);
-    return text;
 }
 
 static int64_t shown(const plim__prediction *p) { return p->top < p->classes ? p->top : p->classes; }
@@ -187,38 +208,107 @@ static bool target_of(const plim__prediction *p, int64_t i, char *text, size_t s
     return true;
 }
 
-/* A row where the screen has the columns for it, else a line for the sample and one for each of its answers. */
-static void print_row(const plim__prediction *p, const char *sample, const float *scores) {
-    char text[TARGET], name[4200];
-    plim__terminal terminal = p->stream == stdout ? plim__terminal_of(1) : (plim__terminal){0};
-    bool numbers = p->kind == PLIM__NUMBERS;
-    int64_t answers = numbers ? p->classes : shown(p);
-    plim__str row = {0}, lines = {0};
-    snprintf(name, sizeof name, "%s", sample);
-    plim__error_clean(name);
-    plim__str_add(&lines, name);
-    if (terminal.is_terminal) plim__terminal_cut_middle(&lines, terminal.width);
-    plim__terminal_pad(&row, name, 24);
-    for (int64_t i = 0; i < answers; i++) {
-        plim__str one = {0};
-        plim__str_add(&one, "  ");
-        if (numbers && target_of(p, i, text, sizeof text))
-            plim__str_addf(&one, "%s ", plim__shown(text));
-        else if (!numbers)
-            plim__terminal_pad(&one, plim__shown(name_of(p, p->order[i], text)), 16);
-        if (numbers)
-            plim__str_addf(&one, "%12.6g", (double)scores[i]);
-        else
-            plim__str_addf(&one, " %5.1f %%", 100 * p->shares[p->order[i]]);
-        plim__str_add(&row, plim__str_text(&one));
-        plim__str_addf(&lines, "\n%s", plim__str_text(&one));
-        plim__str_free(&one);
+/* What the sample was found to be: a class with its probability, or a number with its name where there are several. */
+static void add_answer(const plim__prediction *p, int64_t i, const float *scores, plim__str *out) {
+    char text[TARGET];
+    plim__str_add(out, "  ");
+    if (p->kind != PLIM__NUMBERS) {
+        plim__terminal_pad(out, plim__shown(name_of(p, p->order[i], text)), p->class_width);
+        plim__str_addf(out, " %5.1f %%", 100 * p->shares[p->order[i]]);
+        return;
     }
-    bool fits = !terminal.is_terminal || plim__terminal_columns(plim__str_text(&row)) <= (size_t)terminal.width;
-    fprintf(p->stream, "%s\n", plim__str_text(fits ? &row : &lines));
-    plim__str_free(&row);
+    if (target_of(p, i, text, sizeof text)) plim__str_addf(out, "%s ", plim__shown(text));
+    plim__str_addf(out, "%12.6g", (double)scores[i]);
+}
+
+/* A line for the sample and one for each of its answers: for screens that have no room for a row. */
+static void print_lines(const plim__prediction *p, const char *name, const float *scores, int64_t answers, int width) {
+    plim__str lines = {0};
+    plim__str_add(&lines, name);
+    plim__terminal_cut_middle(&lines, width);
+    for (int64_t i = 0; i < answers; i++) {
+        plim__str_addc(&lines, '\n');
+        add_answer(p, i, scores, &lines);
+    }
+    fprintf(p->stream, "%s\n", plim__str_text(&lines));
     plim__str_free(&lines);
 }
+
+static void print_row(plim__prediction *p, const char *sample, const float *scores) {
+    const char *name = plim__shown(sample);
+    int64_t answers = p->kind == PLIM__NUMBERS ? p->classes : shown(p);
+    plim__str_clear(&p->row);
+    plim__terminal_pad(&p->row, name, p->name_width);
+    for (int64_t i = 0; i < answers; i++) add_answer(p, i, scores, &p->row);
+    if (p->screen && plim__terminal_columns(plim__str_text(&p->row)) > (size_t)p->screen) {
+        print_lines(p, name, scores, answers, p->screen);
+        return;
+    }
+    plim__str_addc(&p->row, '\n');
+    fwrite(plim__str_text(&p->row), 1, p->row.length, p->stream);
+}
+
+/* --- JSON lines ----------------------------------------------------------------------------------------------- */
+
+static void add_text(plim__str *out, const char *text) {
+    char clean[4200];
+    snprintf(clean, sizeof clean, "%s", text);
+    plim__error_clean(clean); /* no control characters are left */
+    plim__str_addc(out, '"');
+    for (const char *c = clean; *c; c++) {
+        if (*c == '"' || *c == '\\') plim__str_addc(out, '\\');
+        plim__str_addc(out, *c);
+    }
+    plim__str_addc(out, '"');
+}
+
+/* As a number with a fraction; JSON has no word for what is not finite. */
+static void add_number(plim__str *out, double value) {
+    char text[32];
+    if (!isfinite(value)) {
+        plim__str_add(out, "null");
+        return;
+    }
+    snprintf(text, sizeof text, "%.9g", value);
+    plim__str_add(out, text);
+    if (!strpbrk(text, ".e")) plim__str_add(out, ".0");
+}
+
+static void add_class(const plim__prediction *p, int64_t i, plim__str *out) {
+    char text[32];
+    plim__str_add(out, "\"class\":");
+    add_text(out, name_of(p, p->order[i], text));
+    plim__str_add(out, ",\"probability\":");
+    add_number(out, p->shares[p->order[i]]);
+}
+
+static void print_line(plim__prediction *p, const char *sample, const float *scores) {
+    plim__str *out = &p->row;
+    bool several = p->kind == PLIM__NUMBERS ? p->classes != 1 : p->top > 1;
+    plim__str_clear(out);
+    plim__str_add(out, "{\"sample\":");
+    add_text(out, sample);
+    if (p->kind == PLIM__NUMBERS) {
+        plim__str_add(out, several ? ",\"value\":[" : ",\"value\":");
+        for (int64_t i = 0; i < p->classes; i++) {
+            if (i) plim__str_addc(out, ',');
+            add_number(out, (double)scores[i]);
+        }
+    } else {
+        plim__str_addc(out, ',');
+        add_class(p, 0, out);
+        if (several) plim__str_add(out, ",\"top\":[");
+        for (int64_t i = 0; several && i < shown(p); i++) {
+            plim__str_add(out, i ? ",{" : "{");
+            add_class(p, i, out);
+            plim__str_addc(out, '}');
+        }
+    }
+    plim__str_add(out, several ? "]}\n" : "}\n");
+    fwrite(plim__str_text(out), 1, out->length, p->stream);
+}
+
+/* --- CSV, and all --------------------------------------------------------------------------------------------- */
 
 static void print_header(plim__prediction *p) {
     const char *target = plim_job_target(p->job);
@@ -248,10 +338,7 @@ void plim__prediction_add(plim__prediction *p, const char *sample, const float *
     if (p->list) {
         json_array_append_new(p->list, sample_json(p, sample, scores));
     } else if (p->format == PLIM__FORMAT_LINES) {
-        json_t *made = sample_json(p, sample, scores);
-        json_dumpf(made, p->stream, JSON_COMPACT | JSON_PRESERVE_ORDER);
-        fputc('\n', p->stream);
-        json_decref(made);
+        print_line(p, sample, scores);
     } else if (p->format == PLIM__FORMAT_CSV) {
         if (!p->begun) print_header(p); /* before the first sample */
         p->begun = true;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "core/str.h"
 
 typedef enum plim__prediction_format {
     PLIM__FORMAT_TABLE,
@@ -24,12 +25,18 @@ typedef struct plim__prediction {
     json_t *list; /* takes the place of the stream, with --json */
     double *shares;
     int64_t *order;
+    plim__str row;               /* as it is printed */
+    int screen;                  /* columns of the terminal that is printed to; 0: none */
+    const char *longest;         /* name that is known to come; NULL: none */
+    int name_width, class_width; /* columns of a table; 0: not known yet */
 } plim__prediction;
 
 /* Reads what the output of this shape means; `loss` is what the model was trained with, NULL: not known. The caller has set
  * job, top, format, and stream or list. */
 plim_status plim__prediction_begin(plim__prediction *p, int rank, const int64_t *dims, const plim_loss *loss,
                                    plim_error *error);
+/* A sample that comes: a table has room for its name. Before those of a batch are added. */
+void plim__prediction_room(plim__prediction *p, const char *sample);
 /* One sample: its name, and classes x places scores. */
 void plim__prediction_add(plim__prediction *p, const char *sample, const float *scores);
 void plim__prediction_end(plim__prediction *p);

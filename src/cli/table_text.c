@@ -14,10 +14,13 @@ enum { FEW = 64, MOST_CLASSES = 100 };
 enum { DATE_NUMBERS = 6 }; /* that a date becomes */
 
 static bool is_number(const plim_table_column *c) { return c->numbers > 0 && c->texts == 0; }
+/* Numbers that --decimal makes of texts. */
+static bool is_written(const plim_table_column *c) { return c->commas > 0 && c->commas == c->texts; }
 static bool is_date(const plim_table_column *c) { return c->dates > 0 && c->dates == c->texts && c->numbers == 0; }
 /* Texts that differ in nearly every row say nothing that can be learned from one row to the next. */
 static bool is_label(const plim_table_column *c) {
-    return c->texts > 3 && !is_date(c) && (c->different < 0 || c->different > FEW || c->different == c->texts);
+    return c->texts > 3 && !is_date(c) && !is_written(c) &&
+           (c->different < 0 || c->different > FEW || c->different == c->texts);
 }
 
 /* Whole numbers one after the other, each once: they count the rows. */
@@ -38,6 +41,17 @@ static void add_examples(plim__str *line, const plim_table_column *c) {
     }
 }
 
+/* One of the cells is a mistake, most likely: which. */
+static void add_mixed(plim__str *line, const plim_table_column *c) {
+    plim__str text = {0};
+    plim__str_add(&text, plim__shown(c->text));
+    plim__terminal_cut_middle(&text, 23);
+    plim__str_addf(line, " %-9s %lld number%s and %lld text%s, the first '%s' in line %lld", "mixed",
+                   (long long)c->numbers, c->numbers == 1 ? "" : "s", (long long)c->texts, c->texts == 1 ? "" : "s",
+                   plim__str_text(&text), (long long)c->text_line);
+    plim__str_free(&text);
+}
+
 static void print_column(const plim_table *table, const plim_table_column *c, const char *mark) {
     plim__str line = {0};
     const char *more = c->different < 0 ? "more than " : "";
@@ -49,14 +63,16 @@ static void print_column(const plim_table *table, const plim_table_column *c, co
                        c->mean, is_number_of_row(table, c) ? ", counts the rows" : "");
     else if (is_date(c))
         plim__str_addf(&line, " %-9s %s%lld different", "date", more, different);
+    else if (is_written(c))
+        plim__str_addf(&line, " %-9s with commas", "number");
     else if (c->numbers > 0)
-        plim__str_addf(&line, " %-9s %lld numbers and %lld texts", "mixed", (long long)c->numbers, (long long)c->texts);
+        add_mixed(&line, c);
     else if (c->texts == 0)
         plim__str_addf(&line, " %-9s no value", "empty");
     else
         plim__str_addf(&line, " %-9s %s%lld different%s", is_label(c) ? "text" : "category", more, different,
                        is_label(c) ? " texts" : "");
-    if (!is_number(c)) add_examples(&line, c);
+    if (!is_number(c) && (c->numbers == 0 || is_written(c))) add_examples(&line, c);
     if (c->missing) plim__str_addf(&line, ", %lld missing", (long long)c->missing);
     plim__terminal_line(stdout, "%s%s", plim__str_text(&line), mark);
     plim__str_free(&line);
@@ -104,6 +120,7 @@ static size_t guess_target(const plim_table *table) {
 }
 
 static bool is_class(const plim_table_column *c) {
+    if (is_written(c)) return false;
     if (c->texts > 0) return c->different > 0 && c->different <= MOST_CLASSES;
     return c->whole && c->least >= 0 && c->most < MOST_CLASSES && c->different > 0 && c->different <= MOST_CLASSES;
 }
@@ -134,7 +151,13 @@ static void add_name(plim__str *list, const char *name, size_t at) {
 struct proposal {
     long long features, gaps, targets, classes, embedded, rows; /* `rows` of an embedding */
     plim__str target, drop, categories;
+    bool commas, decimal_comma; /* numbers have some; one of them is no mark of thousands */
 };
+
+static void note_commas(struct proposal *p, const plim_table_column *c) {
+    p->commas |= is_written(c);
+    p->decimal_comma |= is_written(c) && c->grouped < c->commas;
+}
 
 static void propose_input(struct proposal *p, const plim_table *table, size_t at, bool embed, bool category) {
     plim_table_column column, *c = &column;
@@ -143,19 +166,24 @@ static void propose_input(struct proposal *p, const plim_table *table, size_t at
         add_name(&p->drop, c->name, at);
         return;
     }
-    bool mixed = c->numbers > 0 && c->texts > 0;
+    bool mixed = c->numbers > 0 && c->texts > 0 && !is_written(c);
+    note_commas(p, c);
     if (category || (mixed && !embed)) add_name(&p->categories, c->name, at);
     p->gaps += c->missing;
     if (embed) {
         p->embedded++;
         p->rows += c->different + 1;
     } else {
-        p->features += category || mixed ? c->different : is_date(c) ? DATE_NUMBERS : c->texts > 0 ? c->different : 1;
+        p->features += category || mixed                ? c->different
+                       : is_date(c)                     ? DATE_NUMBERS
+                       : c->texts > 0 && !is_written(c) ? c->different
+                                                        : 1;
     }
 }
 
 static void propose_target(struct proposal *p, const plim_table_column *c, size_t at) {
     add_name(&p->target, c->name, at);
+    note_commas(p, c);
     p->classes = p->targets++ || !is_class(c) ? 0 : c->texts > 0 ? (long long)c->different : (long long)c->most + 1;
 }
 
@@ -191,7 +219,9 @@ static void print_commands(struct proposal *p, const plim__args *args, const cha
     if (p->drop.length) add_word(&line, " --drop ", plim__str_text(&p->drop));
     if (p->categories.length) add_word(&line, " --categories ", plim__str_text(&p->categories));
     if (p->embedded) add_word(&line, " --embed ", plim__args_get(args, "embed"));
-    const char *missing = plim__args_get(args, "missing");
+    const char *missing = plim__args_get(args, "missing"), *decimal = plim__args_get(args, "decimal");
+    if (p->commas || decimal)
+        plim__str_addf(&line, " --decimal %s", decimal ? decimal : p->decimal_comma ? "comma" : "point");
     if (p->gaps || missing) plim__str_addf(&line, " --missing %s", missing ? missing : "mean");
     plim__str_addf(&line, " --normalise%s --validation 0.2 --epochs 20", p->classes ? "" : " --loss mse");
     plim__str_clear(&model);

@@ -91,8 +91,8 @@ void plim__terminal_cut_middle(plim__str *text, int columns) {
 }
 
 void plim__terminal_pad(plim__str *out, const char *text, int columns) {
-    int taken = (int)plim__terminal_columns(text);
-    plim__str_addf(out, "%s%*s", text, taken < columns ? columns - taken : 0, "");
+    plim__str_add(out, text);
+    for (int taken = (int)plim__terminal_columns(text); taken < columns; taken++) plim__str_addc(out, ' ');
 }
 
 static int columns_of(const char *word, size_t length) {

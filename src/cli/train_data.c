@@ -65,6 +65,14 @@ static void follow_shape(const plim_graph *model, const plim__sizes *sizes, plim
     if (rank == 4) follow_image(model, dims, sizes, data);
 }
 
+/* Whether all that it reads is float32. */
+static bool takes_floats(const plim_graph *model) {
+    size_t count = (size_t)plim_graph_input_count(model);
+    for (size_t i = 0; i < count; i++)
+        if (plim_graph_value_dtype(model, plim_graph_input_at(model, i)) != PLIM_F32) return false;
+    return count > 0;
+}
+
 plim_status plim__model_data_follow(const plim__args *args, const plim_graph *model, const plim__sizes *sizes,
                                     plim_loss *loss, plim__data_settings *data, plim_error *error) {
     const char *path = data->path ? data->path : plim__args_get(args, "data");
@@ -73,6 +81,7 @@ plim_status plim__model_data_follow(const plim__args *args, const plim_graph *mo
     if (status != PLIM_OK) return status;
     follow_loss(args, data, loss);
     data->options.float_target = plim__train_data_is_float(model, loss->kind);
+    data->options.float_inputs = takes_floats(model);
     follow_shape(model, sizes, &data->options);
     return PLIM_OK;
 }
@@ -192,10 +201,9 @@ static void count_bytes(const plim_data *data, plim_trainer_options *options) {
 static void declare_sizes(const plim__args *args, const plim__train_data *d, plim_trainer_options *options) {
     plim_data_info info = {.samples = SYNTHETIC};
     if (d->data) plim_data_get_info(d->data, &info);
-    int64_t batches = (info.samples + options->batch - 1) / options->batch;
-    bool ends = d->steps == 0 || d->steps >= batches; /* an epoch does, within the run */
     options->irregular_batches = info.skips_bad;
-    options->samples = ends && !plim__args_has(args, "drop-last") ? info.samples : 0;
+    options->samples = plim__args_has(args, "drop-last") ? 0 : info.samples;
+    options->updates = d->steps;
     if (d->validation) options->evaluates = plim_evaluation_batch(&options->loss, d->validation);
 }
 

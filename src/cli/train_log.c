@@ -114,6 +114,14 @@ static plim_status cannot(const plim__train_log *log, plim_error *error) {
     return plim__fail_errno(error, errno, "cannot write the log '%s'", log->path);
 }
 
+/* A stream's buffer, and lines on the stack; for an event file its records on the stack. With both, pages of the program that
+ * nothing else uses. */
+uint64_t plim__train_log_bytes(const plim__args *args) {
+    const uint64_t pages = (uint64_t)16 << 10;
+    uint64_t bytes = plim__args_has(args, "log") ? BUFSIZ + 2 * LINE + pages : 0;
+    return bytes + (plim__args_has(args, "tensorboard") ? PLIM__EVENT_FILE_BYTES + pages : 0);
+}
+
 plim_status plim__train_log_open(plim__train_log *log, const char *path, const char *folder, bool resume,
                                  plim_error *error) {
     *log = (plim__train_log){.path = path, .events = {.fd = -1}};

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/command.h"
 #include "cli/event_file.h"
 #include "cli/train_epochs.h"
 #include "plimsoll/fit.h"
@@ -18,6 +19,8 @@ typedef struct plim__train_log {
     bool validates;                 /* an epoch ends with its validation */
 } plim__train_log;
 
+/* What the logs that the options name hold while the run goes on, for its plan. */
+uint64_t plim__train_log_bytes(const plim__args *args);
 /* New files; with `resume` an old one is kept until plim__train_log_seen tells where the run goes on. `path` (a name in
  * .csv is a table, others are lines of JSON) and `folder` may be NULL. */
 plim_status plim__train_log_open(plim__train_log *log, const char *path, const char *folder, bool resume,

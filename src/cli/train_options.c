@@ -210,5 +210,6 @@ bool plim__train_options_read(plim__args *args, plim__train_settings *s) {
                 read_precision(args, &o->precision) && read_base(args, &o->base) &&
                 read_optimizer(args, &o->optimizer) && read_schedule(args, &o->schedule);
     o->seed = (uint64_t)seed;
+    o->no_winograd = plim__args_has(args, "no-winograd");
     return good;
 }

@@ -37,6 +37,8 @@
         {"base", 0, "NAME",                                                                                            \
          "frozen layers in fewer bits, which their products unpack (lossy): bf16, int8 or nf4 (4 bits in blocks of "   \
          "64); or file: they stay in the model's file and are read there each time (reordered); the default is fp32"}, \
+        {"no-winograd", 0, NULL,                                                                                       \
+         "3x3 convolutions as sums of products, also where Winograd's form, which rounds otherwise, is faster"},       \
         {"lr", 0, "X", "learning rate; each optimizer has its own default, that of PyTorch"},                          \
         {"momentum", 0, "X", "sgd, rmsprop; the default is 0"}, {"nesterov", 0, NULL, "sgd"},                          \
         {"dampening", 0, "X", "sgd; the default is 0"},                                                                \

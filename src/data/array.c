@@ -3,7 +3,7 @@
  *   stored              delivered
  *   uint8               float32, 0..1 (0..255 with options.raw); int64 as a target
  *   float16/32/64       float32
- *   bool, other ints    int64; float32 as a target with options.float_target
+ *   bool, other ints    int64; float32 as a target with options.float_target, as an input with options.float_inputs
  */
 #include "data/array.h"
 
@@ -38,7 +38,7 @@ struct plim__array_source {
     column columns[PLIM_DATA_MAX_FIELDS];
     plim__normal normal;
     plim__augment augment;
-    bool raw, float_target, channels_last, no_target;
+    bool raw, float_target, float_inputs, channels_last, no_target;
 };
 
 /* --- reading -------------------------------------------------------------------------------------------------- */
@@ -185,6 +185,7 @@ plim_status plim__array_source_create(const char *kind, int64_t count, const pli
     (*source)->base.count = count;
     (*source)->raw = options->raw;
     (*source)->float_target = options->float_target;
+    (*source)->float_inputs = options->float_inputs;
     (*source)->channels_last = options->channels_last > 0;
     (*source)->no_target = options->no_target;
     PLIM_TRY(plim__augment_of(&(*source)->augment, options, error));
@@ -270,12 +271,13 @@ plim_status plim__array_source_add_column(plim__array_source *source, const plim
     plim_dtype made = delivered_dtype(wanted);
     if (wanted->dtype == PLIM_DTYPE_NONE)
         return plim__fail(error, PLIM_DTYPE,
-                          "array '%s' of '%s' holds texts or objects; only numbers can be trained on", wanted->name,
-                          source->blobs[wanted->blob].path);
+                          "array '%s' of '%s' holds texts or objects; only numbers can be trained on%s", wanted->name,
+                          source->blobs[wanted->blob].path,
+                          wanted->target ? " (np.unique(..., return_inverse=True)[1] has the numbers of classes)" : "");
     if (made == PLIM_DTYPE_NONE)
         return plim__fail(error, PLIM_DTYPE, "array '%s' of '%s' holds %s values, which cannot be trained on",
                           wanted->name, source->blobs[wanted->blob].path, plim_dtype_name(wanted->dtype));
-    if (made == PLIM_I64 && wanted->target && source->float_target) made = PLIM_F32;
+    if (made == PLIM_I64 && (wanted->target ? source->float_target : source->float_inputs)) made = PLIM_F32;
     snprintf(field->name, sizeof field->name, "%s", wanted->name);
     field->target = wanted->target;
     field->classes = wanted->classes;

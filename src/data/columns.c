@@ -118,7 +118,8 @@ void plim__columns_encode(const plim__columns *table, const float *row, float *m
 }
 
 bool plim__column_is_missing(const char *cell) {
-    static const char *const words[] = {"", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "?"};
+    static const char *const words[] = {"",     "NA",   "N/A",  "n/a",  "nan",  "NaN",  "NAN", "-nan",
+                                        "-NaN", "null", "NULL", "None", "<NA>", "#N/A", "#NA", "?"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(cell, words[i]) == 0) return true;
     return false;
@@ -224,6 +225,41 @@ plim_status plim__columns_parse(plim__columns *table, const char *text, plim_err
     }
     table->settled = true;
     json_decref(all);
+    return status;
+}
+
+/* --- names ---------------------------------------------------------------------------------------------------- */
+
+static plim_status rename_column(char **name, const char *to, plim_error *error) {
+    char *copy = plim__strdup(to);
+    if (!copy) return plim__fail_memory(error, "names of columns", strlen(to));
+    plim__free(*name);
+    *name = copy;
+    return PLIM_OK;
+}
+
+static plim_status tell_apart(plim__map *seen, char **name, size_t at, bool header, plim_error *error) {
+    char number[32];
+    snprintf(number, sizeof number, "%zu", at);
+    if (!header || !**name) PLIM_TRY(rename_column(name, number, error));
+    plim__str next = {0};
+    for (int again = 1; plim__map_get(seen, next.length ? plim__str_text(&next) : *name, -1) >= 0; again++) {
+        plim__str_clear(&next);
+        plim__str_addf(&next, "%s.%d", *name, again);
+        if (next.failed) break;
+    }
+    plim_status status = next.length ? rename_column(name, plim__str_text(&next), error) : PLIM_OK;
+    if (next.failed) status = plim__fail_memory(error, "names of columns", strlen(*name));
+    plim__str_free(&next);
+    if (status == PLIM_OK && !plim__map_put(seen, *name, 0)) return plim__fail_memory(error, "names of columns", 1);
+    return status;
+}
+
+plim_status plim__columns_tell_apart(char **names, size_t count, bool header, plim_error *error) {
+    plim__map seen = {0};
+    plim_status status = PLIM_OK;
+    for (size_t i = 0; i < count && status == PLIM_OK; i++) status = tell_apart(&seen, &names[i], i, header, error);
+    plim__map_free(&seen);
     return status;
 }
 

@@ -61,6 +61,10 @@ char *
 plim__columns_print(const plim__columns *table); /* plim__free it; NULL when memory is short or a name is not UTF-8 */
 plim_status plim__columns_parse(plim__columns *table, const char *text, plim_error *error);
 
+/* Gives each column a name of its own: a second "a" is "a.1", as for pandas, one without a name, or all where there is no
+ * `header`, its number. Names are replaced on our heap. */
+plim_status plim__columns_tell_apart(char **names, size_t count, bool header, plim_error *error);
+
 /* Whether "a,b,c" names this column, by its name or number; -1 is the last of `count`. */
 bool plim__columns_lists(const char *list, const char *name, size_t at, size_t count);
 

@@ -25,6 +25,7 @@ typedef struct image_source {
     int height, width, resize, channels;
     plim__augment augment;
     bool changes;         /* plim__augment_changes */
+    bool raw;             /* values are 0..255 */
     bool bounded;         /* base.scratch is the most that an image may need */
     bool skip_large;      /* images that need more than `limit` to be decoded are bad ones, and left out */
     size_t limit;         /* bytes for decoding one image; SIZE_MAX: no limit */
@@ -107,7 +108,7 @@ static plim_status get_room(const reading *r, int part, size_t bytes, void **roo
     return *room ? PLIM_OK : plim__fail_memory(error, r->path, bytes);
 }
 
-/* Values are those of 0..1 here; erasing comes after the mean is zero. */
+/* Values are those of 0..1 at first; erasing comes after the mean is zero. */
 static plim_status finish_image(const reading *r, float *planes, plim_error *error) {
     const image_source *source = r->source;
     plim__picture picture = {planes, source->channels, source->height, source->width, 1};
@@ -115,6 +116,8 @@ static plim_status finish_image(const reading *r, float *planes, plim_error *err
     void *room = source->changes ? plim__scratch_get(r->scratch, SCRATCH_AUGMENT, bytes ? bytes : 1) : NULL;
     if (source->changes && !room) return plim__fail_memory(error, r->path, bytes);
     if (source->changes) plim__augment_pixels(&source->augment, r->key, &picture, room);
+    size_t count = source->base.fields[0].bytes / sizeof *planes;
+    for (size_t i = 0; source->raw && i < count; i++) planes[i] *= 255;
     plim__normal_apply(&source->normal, &source->base.fields[0], planes);
     if (source->augment.erase > 0) plim__augment_erase(&source->augment, r->key, &picture);
     return PLIM_OK;
@@ -299,6 +302,7 @@ static plim_status set_sizes(image_source *source, const plim_data_options *opti
     source->width = (int)width;
     source->resize = (int)resize;
     source->channels = (int)channels;
+    source->raw = options->raw;
     PLIM_TRY(plim__augment_of(&source->augment, options, error));
     source->changes = plim__augment_changes(&source->augment);
     source->base.augmented = true;

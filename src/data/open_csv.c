@@ -23,7 +23,7 @@ typedef struct reader {
     const plim_data_options *options;
     plim__columns_rows made;
     size_t columns;
-    char **names; /* of columns; their numbers where there is no header, or where two have one name */
+    char **names; /* of columns, each another; their numbers where there is no header */
     bool header;
     size_t targets[MAX_TARGETS];
     bool target_is_text;  /* its values are names of classes */
@@ -43,6 +43,10 @@ static void free_reader(reader *r) {
     plim__csv_close(&r->csv);
 }
 
+static bool is_number(const reader *r, const char *cell, double *value) {
+    return plim__csv_number_in(cell, (char)r->options->decimal, value);
+}
+
 /* --- the first rows ------------------------------------------------------------------------------------------- */
 
 static plim_status keep_names(reader *r, plim_error *error) {
@@ -55,26 +59,6 @@ static plim_status keep_names(reader *r, plim_error *error) {
     return PLIM_OK;
 }
 
-static plim_status number_names(reader *r, plim_error *error) {
-    plim__map seen = {0};
-    plim_status status = PLIM_OK;
-    for (size_t i = 0; i < r->columns && status == PLIM_OK; i++) {
-        char number[32];
-        snprintf(number, sizeof number, "%zu", i);
-        bool twice = r->header && plim__map_get(&seen, r->names[i], -1) >= 0;
-        if (r->header && !plim__map_put(&seen, r->names[i], 0))
-            status = plim__fail_memory(error, "names of columns", 1);
-        if (r->header && !twice) continue;
-        char *copy = plim__strdup(number);
-        if (!copy) status = plim__fail_memory(error, "names of columns", sizeof number);
-        if (!copy) break;
-        plim__free(r->names[i]);
-        r->names[i] = copy;
-    }
-    plim__map_free(&seen);
-    return status;
-}
-
 /* The first row names the columns when one of its texts stands over a number, or nothing in it is a number. */
 static plim_status find_header(reader *r, plim_error *error) {
     double number;
@@ -84,12 +68,12 @@ static plim_status find_header(reader *r, plim_error *error) {
     PLIM_TRY(keep_names(r, error));
     PLIM_TRY(plim__csv_next(&r->csv, error));
     for (size_t i = 0; i < r->columns; i++) {
-        bool is_number = plim__csv_number(r->names[i], &number);
-        any_number |= is_number;
-        if (!is_number && i < r->csv.cell_count) over_number |= plim__csv_number(r->csv.cells[i], &number);
+        bool numeric = is_number(r, r->names[i], &number);
+        any_number |= numeric;
+        if (!numeric && i < r->csv.cell_count) over_number |= is_number(r, r->csv.cells[i], &number);
     }
     r->header = over_number || !any_number;
-    return number_names(r, error);
+    return plim__columns_tell_apart(r->names, r->columns, r->header, error);
 }
 
 /* --- which columns -------------------------------------------------------------------------------------------- */
@@ -230,9 +214,15 @@ static plim_status bad_cell(const reader *r, size_t column, const char *what, pl
 
 static plim_status not_a_number(const reader *r, size_t column, plim_error *error) {
     char what[128];
+    double unused;
     const char *cell = r->csv.cells[column];
     if (!*cell) return bad_cell(r, column, "is empty; a number belongs here", error);
-    snprintf(what, sizeof what, "'%.60s' is not a finite number", cell);
+    bool points = plim__csv_number_in(cell, '.', &unused), comma = !points && plim__csv_number_in(cell, ',', &unused);
+    snprintf(what, sizeof what, "'%.60s' is not a finite number%s%s%s", cell, points || comma ? "; --decimal " : "",
+             points  ? "point"
+             : comma ? "comma"
+                     : "",
+             points || comma ? " reads such ones" : "");
     return bad_cell(r, column, what, error);
 }
 
@@ -286,6 +276,37 @@ static plim_status read_date(const reader *r, const plim__column *c, float *made
     return bad_cell(r, c->at, what, error);
 }
 
+static plim_status missing_cell(const reader *r, size_t column, plim_error *error) {
+    char what[160];
+    const char *cell = r->csv.cells[column];
+    if (!*cell) return bad_cell(r, column, "is empty; --missing mean allows that", error);
+    snprintf(what, sizeof what,
+             "'%.20s' says that it is missing; --missing mean allows that, --categories takes it as a text", cell);
+    return bad_cell(r, column, what, error);
+}
+
+static bool has_commas(const reader *r, char **values, size_t count) {
+    if (r->options->decimal) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!plim__csv_number_with_comma(values[i], '.') && !plim__csv_number_with_comma(values[i], ',')) return false;
+    return count > 0;
+}
+
+/* As texts they would be categories or classes, each of its own, and nothing would say so. */
+static plim_status commas(const reader *r, size_t column, const char *cell, plim_error *error) {
+    plim__str how = {0};
+    if (plim__csv_number_with_comma(cell, '.')) plim__str_add(&how, "--decimal point reads them as thousands");
+    if (plim__csv_number_with_comma(cell, ','))
+        plim__str_addf(&how, "%s--decimal comma %s decimals", how.length ? ", " : "",
+                       how.length ? "as" : "reads them as");
+    plim_status status = plim__fail(
+        error, PLIM_INVALID,
+        "'%s' column %zu (%.100s): its numbers have commas, as '%.40s': %s, --categories takes them as texts",
+        r->csv.path, column + 1, r->names[column], cell, plim__str_text(&how));
+    plim__str_free(&how);
+    return status;
+}
+
 /* A column is numbers, dates or texts, by its first cell; one that has several is a mistake in one of the cells. */
 static plim_status read_cell(reader *r, plim__column *c, float *made, plim_error *error) {
     const char *cell = r->csv.cells[c->at];
@@ -295,7 +316,8 @@ static plim_status read_cell(reader *r, plim__column *c, float *made, plim_error
         c->missing++;
         return PLIM_OK;
     }
-    bool number = plim__csv_number(cell, &value) && isfinite((float)value);
+    if (plim__column_is_missing(cell) && !c->settled && !c->takes_numbers) return missing_cell(r, c->at, error);
+    bool number = is_number(r, cell, &value) && isfinite((float)value);
     if (c->kind == PLIM__COLUMN_OPEN) c->kind = kind_of_cell(cell, number, c);
     if (c->kind == PLIM__COLUMN_DATE) return read_date(r, c, made, error);
     if (c->kind == PLIM__COLUMN_NUMBER) {
@@ -306,6 +328,7 @@ static plim_status read_cell(reader *r, plim__column *c, float *made, plim_error
     if (!*cell) return bad_cell(r, c->at, "is empty; --missing mean allows that", error);
     if (number && !c->settled && !c->takes_numbers) {
         char what[128];
+        if (has_commas(r, c->values.items, c->values.count)) return commas(r, c->at, c->values.items[0], error);
         snprintf(what, sizeof what, "'%.60s' is a number, but line %lld has a text; --categories takes both as texts",
                  cell, (long long)c->first_text);
         return bad_cell(r, c->at, what, error);
@@ -360,9 +383,9 @@ static plim_status read_target(reader *r, size_t which, double *value, plim_erro
     size_t column = r->targets[which];
     const char *cell = r->csv.cells[column];
     if (r->made.count == 0 && which == 0 && r->made.target.count == 1 && !r->options->float_target)
-        r->target_is_text = r->options->class_count > 0 || (*cell && !plim__csv_number(cell, value));
+        r->target_is_text = r->options->class_count > 0 || (*cell && !is_number(r, cell, value));
     if (r->target_is_text) return class_number(r, value, error);
-    if (!plim__csv_number(cell, value)) return not_a_number(r, column, error);
+    if (!is_number(r, cell, value)) return not_a_number(r, column, error);
     if (*value != trunc(*value) || fabs(*value) > 0x1p53) r->target_is_whole = false;
     if (*value > r->target_most) r->target_most = *value;
     if (*value < r->target_least) r->target_least = *value;
@@ -438,8 +461,22 @@ static plim_status sort_classes(plim__columns_target *target, plim_error *error)
     return good ? PLIM_OK : plim__fail_memory(error, "names of classes", bytes);
 }
 
+static plim_status check_commas(const reader *r, plim_error *error) {
+    const plim__columns_target *target = &r->made.target;
+    for (size_t i = 0; i < r->made.table.columns.count; i++) {
+        const plim__column *c = &r->made.table.columns.items[i];
+        if (c->kind == PLIM__COLUMN_CATEGORY && !c->settled && !c->takes_numbers &&
+            has_commas(r, c->values.items, c->values.count))
+            return commas(r, c->at, c->values.items[0], error);
+    }
+    if (r->target_is_text && r->options->class_count == 0 && has_commas(r, target->names.items, target->names.count))
+        return commas(r, r->targets[0], target->names.items[0], error);
+    return PLIM_OK;
+}
+
 static plim_status finish(reader *r, plim_error *error) {
     plim__columns_target *target = &r->made.target;
+    PLIM_TRY(check_commas(r, error));
     if (!plim__columns_sort(&r->made.table)) return plim__fail_memory(error, "categories", sizeof(int64_t));
     target->is_class = r->target_is_text || r->target_is_whole;
     if (r->target_is_text) target->classes = (int64_t)target->names.count;
@@ -451,6 +488,9 @@ static plim_status finish(reader *r, plim_error *error) {
 
 static plim_status read_csv(reader *r, const char *path, plim__data_source **source, plim_error *error) {
     struct stat info;
+    int decimal = r->options->decimal;
+    if (decimal && decimal != ',' && decimal != '.')
+        return plim__fail(error, PLIM_INVALID, "the decimal mark of a table is ',' or '.'");
     PLIM_TRY(plim__csv_open(&r->csv, path, error));
     PLIM_TRY(find_header(r, error));
     PLIM_TRY(find_targets(r, r->options->target, error));

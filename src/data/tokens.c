@@ -97,12 +97,23 @@ static plim_status tokenise(token_source *source, const char *tokenizer, uint64_
     return PLIM_OK;
 }
 
+/* Text in UTF-16 begins with its byte-order mark: taken as bytes, every second one would be zero. */
+static plim_status check_mark(const token_source *source, const char *path, plim_error *error) {
+    unsigned char mark[2] = {0};
+    if (source->blob.bytes < sizeof mark) return PLIM_OK;
+    PLIM_TRY(plim__blob_read(&source->blob, 0, mark, sizeof mark, error));
+    if ((mark[0] != 0xff || mark[1] != 0xfe) && (mark[0] != 0xfe || mark[1] != 0xff)) return PLIM_OK;
+    return plim__fail(error, PLIM_INVALID, "'%s' is text in UTF-16: 'iconv -f UTF-16 -t UTF-8' makes it readable",
+                      path);
+}
+
 static plim_status open_windows(token_source *source, const char *path, const plim_data_options *options,
                                 plim_error *error) {
     const char *tokenizer = source->token_bytes == 1 ? options->tokenizer : NULL;
     uint64_t limit = options->bounded ? options->memory_limit : 0;
     PLIM_TRY(plim__blob_open(&source->blob, path, error));
     source->base.file_bytes = source->blob.bytes;
+    if (source->token_bytes == 1) PLIM_TRY(check_mark(source, path, error));
     if (tokenizer) PLIM_TRY(tokenise(source, tokenizer, limit, error));
     PLIM_TRY(set_fields(source, error));
     uint64_t width = (uint64_t)source->token_bytes, tokens = source->blob.bytes / width;

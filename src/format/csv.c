@@ -60,6 +60,12 @@ static plim_status read_row(plim__csv *csv, bool *ended, plim_error *error) {
     csv->line = csv->lines + 1;
     while ((c = getc_unlocked(csv->stream)) != EOF) {
         if (c == '"') quoted = !quoted;
+        if (c == 0 && csv->lines == 0)
+            return plim__fail(
+                error, PLIM_CORRUPT,
+                "'%s' has zero bytes in its first line: not a CSV file, or one in UTF-16 (spreadsheets call "
+                "it Unicode), which 'iconv -f UTF-16 -t UTF-8' makes readable",
+                csv->path);
         if (c == 0)
             return plim__fail(error, PLIM_CORRUPT, "'%s' line %lld has a zero byte: not a CSV file", csv->path,
                               (long long)csv->lines + 1);
@@ -189,4 +195,42 @@ bool plim__csv_number(const char *text, double *number) {
     locale_t plain = plain_locale();
     *number = plain ? strtod_l(text, &end, plain) : strtod(text, &end);
     return *text && *text != ' ' && !*end && isfinite(*number);
+}
+
+static const char numerals[] = "0123456789";
+
+/* 1.234.567,5e3 with a decimal comma; groups have three digits each. */
+static bool is_written(const char *t, char decimal) {
+    char mark = decimal == ',' ? '.' : ',';
+    if (*t == '-' || *t == '+') t++;
+    size_t first = strspn(t, numerals);
+    t += first;
+    if (first == 0 || (*t == mark && first > 3)) return false;
+    for (; *t == mark; t += 4)
+        if (strspn(t + 1, numerals) != 3) return false;
+    if (*t == decimal) {
+        size_t after = strspn(t + 1, numerals);
+        if (after == 0) return false;
+        t += 1 + after;
+    }
+    if (*t == 'e' || *t == 'E') {
+        t += t[1] == '-' || t[1] == '+' ? 2 : 1;
+        if (!*t) return false;
+        t += strspn(t, numerals);
+    }
+    return !*t;
+}
+
+bool plim__csv_number_with_comma(const char *text, char decimal) {
+    return strchr(text, ',') && is_written(text, decimal);
+}
+
+bool plim__csv_number_in(const char *text, char decimal, double *number) {
+    char plain[64], *write = plain, mark = decimal == ',' ? '.' : ',';
+    if (!decimal || (!strchr(text, ',') && !strchr(text, '.'))) return plim__csv_number(text, number);
+    if (!is_written(text, decimal) || strlen(text) >= sizeof plain) return false;
+    for (; *text; text++)
+        if (*text != mark) *write++ = *text == decimal ? '.' : *text;
+    *write = 0;
+    return plim__csv_number(plain, number);
 }

@@ -41,5 +41,9 @@ void plim__csv_close(plim__csv *csv);
 
 /* The whole text as a finite number, written as C and everyone else does, whatever the locale. */
 bool plim__csv_number(const char *text, double *number);
+/* The same, written as 1.234,5 (`decimal` is ',') or as 1,234.5 ('.'); 0: as C does. */
+bool plim__csv_number_in(const char *text, char decimal, double *number);
+/* Whether the whole text is a number with a comma in it: as 1,234.5 (`decimal` is '.'), as 1.234,5 (','). */
+bool plim__csv_number_with_comma(const char *text, char decimal);
 
 #endif

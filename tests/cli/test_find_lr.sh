@@ -39,6 +39,12 @@ awk "BEGIN { exit !($(loss "$rate") < 0.5 * $(loss "$(python3 -c "print($rate / 
 grep -q "begin with --lr" out || fail "the rate is not said: $(cat out)"
 grep -q __asan_init "$program" || # sanitizers have memory of their own
     "$program" find-lr m.onnx $data --budget 60MB --steps 20 >out 2>errors || fail "within a budget: $(cat errors)"
+# With fewer updates it is about the same rate: smoothing follows the range, not the number of updates.
+for steps in 25 50; do
+    "$program" find-lr m.onnx $data --steps $steps --json >other.json 2>errors || fail "$(cat errors)"
+    python3 -c "import json; other = json.load(open('other.json'))['rate']; assert 1 / 8 < other / $rate < 8, other" ||
+        fail "another rate with $steps updates"
+done
 refuses "has no effect" find-lr m.onnx $data --lr 1
 refuses "a range of rates" find-lr m.onnx $data --from 1 --to 0.1
 refuses "expected a whole number" find-lr m.onnx $data --steps 3

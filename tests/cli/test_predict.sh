@@ -110,4 +110,12 @@ loss, perplexity, count = map(float, open(sys.argv[1]).read().split())
 ours = json.load(open("evaluated.json"))
 assert abs(ours["loss"] - loss) < 1e-5 and abs(ours["perplexity"] / perplexity - 1) < 1e-5, (ours, loss, perplexity)
 PY
+
+# A model with more scores than the data has classes says so before it trains, and what has no name has a number.
+"$program" zoo lenet --width 4 --image 8 --channels 3 --classes 5 -o more.onnx >/dev/null || fail "zoo"
+learn more.onnx --data photos --steps 2 --batch 15 --out more-trained.onnx
+grep -q "3 classes, the model has scores for 5: .*--classes 3" errors || fail "spare scores are not said: $(cat errors)"
+predict more-trained.onnx photos/sea/2.png --top 5 --format csv >spare.csv
+for class in apple leaf sea 3 4; do grep -q ",$class," spare.csv || fail "no class $class: $(cat spare.csv)"; done
+
 echo "all well"

@@ -101,6 +101,25 @@ static void other_commands_fit_too(void **state) {
         for (size_t v = 0; v < VIEWS; v += 4) show(&seen, &views[v], commands[i], 0);
 }
 
+static void what_takes_time_is_said_before_it_is_done(void **state) {
+    (void)state;
+    const struct said {
+        const char *words[3], *const argv[10];
+    } commands[] = {
+        {{"reading tabular.onnx", "planning", "the first update"},
+         {PROGRAM, "find-lr", model, "--data", table, "--target", "kind", "--steps", "10"}},
+        {{"watching processes for 0.5 s", "watching", "to see which grow"}, {PROGRAM, "top", "--once"}},
+        {{"reading table.csv", "opening table.csv", "measuring"}, {PROGRAM, "data", table, "--target", "kind"}},
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        show(&seen, &views[1], commands[i].argv, 0);
+        for (int k = 0; k < 3; k++)
+            if (!strstr(seen.raw, commands[i].words[k]))
+                fail_msg("%s does not say '%s'", commands[i].argv[1], commands[i].words[k]);
+        assert_false(screen_has(&seen, " ...")); /* and nothing of it is left */
+    }
+}
+
 static int is_word_of(screen *s, const char *word, size_t length) {
     for (int r = 0; r < s->rows; r++)
         for (const char *at = screen_row(s, r); *at; at += strcspn(at, " ")) {
@@ -239,6 +258,7 @@ static void the_first_interrupt_is_acknowledged(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_training_run_is_never_garbled),
                                        cmocka_unit_test(other_commands_fit_too),
+                                       cmocka_unit_test(what_takes_time_is_said_before_it_is_done),
                                        cmocka_unit_test(words_of_help_and_messages_are_not_broken),
                                        cmocka_unit_test(a_plan_fits_its_screen_and_does_not_contradict_itself),
                                        cmocka_unit_test(the_first_interrupt_is_acknowledged)};
