@@ -47,6 +47,7 @@ import numpy as np
 
 BATCH, STEPS = 4, 3
 RATES = (1e-2, 1e-1, 1e-3)
+MORE_RUNS = 5  # of a model whose updates the framework does not repeat, to learn by how much
 FORMS = ("default", "baked", "recommended")
 OUTPUT_LIMIT, GRADIENT_LIMIT, WEIGHT_LIMIT = 1e-5, 1e-4, 1e-3
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -112,9 +113,9 @@ def train(torch, model, start, xs, ys, rate, double):
     return first, gradients, {k: v.detach().numpy().copy() for k, v in model.state_dict(keep_vars=True).items()}
 
 
-def nudged(torch, start):
+def nudged(torch, start, seed=7):
     """Every weight off by one rounding: what a correct program may start from that reads it from another form."""
-    generator = torch.Generator().manual_seed(7)
+    generator = torch.Generator().manual_seed(seed)
     import copy
     made = copy.copy(start)  # with what it says of versions
     for k, v in start.items():
@@ -147,13 +148,16 @@ def torch_reference(torch, model, xs, ys):
         best = max(best, (same, rate, one, nudge, double), key=lambda b: b[0])
         if same >= 0.9:
             break
-    same, rate, (loss, gradients, after), (_, gradients2, after2), (_, gradients64, after64) = best
+    same, rate, (loss, gradients, after), nudge, double = best
+    others = [nudge, double]
+    if same < 1:  # a number beside the bend of a ReLU falls to either side: one more run may not show it
+        others += [train(torch, model, nudged(torch, start, seed), xs, ys, rate, False) for seed in range(8, 8 + MORE_RUNS)]
     out = {"rate": np.array(rate), "loss": np.array(loss), "names": np.array(sorted(names)), "repeats": np.array(same)}
     for k, v in gradients.items():
-        out["grad:" + k], out["grad-noise:" + k] = v, np.array(max(np.abs(v - g[k]).max(initial=0) for g in (gradients2, gradients64)))
+        out["grad:" + k], out["grad-noise:" + k] = v, np.array(max(np.abs(v - g[k]).max(initial=0) for _, g, _ in others))
     for k, v in start.items():
         out["start:" + k], out["after:" + k] = v.numpy(), after[k]
-        out["after-noise:" + k] = np.array(max(np.abs(after[k] - a[k]).max(initial=0) for a in (after2, after64)) if after[k].dtype.kind == "f" else 0)
+        out["after-noise:" + k] = np.array(max(np.abs(after[k] - a[k]).max(initial=0) for _, _, a in others) if after[k].dtype.kind == "f" else 0)
     places = {}
     for k, p in model.named_parameters(remove_duplicate=False):
         places.setdefault(id(p), []).append(k)
@@ -323,6 +327,9 @@ def libraries():
         import transformers.modeling_utils  # noqa: F401
     except ImportError:
         pass
+    with tempfile.TemporaryDirectory() as work:  # the first export loads more, and takes five times as long as the next
+        torch.onnx.export(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()).eval(), (torch.zeros(2, 2),), os.path.join(work, "x.onnx"), dynamo=True, external_data=False, verbose=False)
+    train(torch, torch.nn.Linear(2, 2), torch.nn.Linear(2, 2).state_dict(), torch.zeros(BATCH * STEPS, 2), torch.zeros(BATCH * STEPS, 2), 0.1, False)
     return list(export_models.MODELS)
 
 
@@ -566,7 +573,7 @@ def check_training(program, folder, form, path, work):
         wrong = set()  # gradients of the parameters beside them differ
         if not lost and "folded" in said:  # a norm that is called twice, and folded once
             lost = set(re.findall(r"statistics to follow the data: ([^;,]+);", said)) & {n.rsplit(".", 1)[0] for n in state}
-    return problems, sorted(lost | wrong), sorted(neutral), said
+    return problems, sorted(lost | wrong | set(extra)), sorted(neutral - set(extra)), said
 
 
 def check_weights(data, state, after):

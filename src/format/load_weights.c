@@ -219,7 +219,10 @@ static plim_status check_complete(loading *l, plim_error *error) {
         if (l->last[v])
             note_new(l, (plim_value)v);
         else
-            return plim__fail(error, PLIM_NOT_FOUND, "'%s' has nothing for the model's '%s'", l->path, value->name);
+            return plim__fail(error, PLIM_NOT_FOUND, "'%s' has nothing for the model's '%s'%s", l->path, value->name,
+                              l->report->loaded ? ""
+                                                : ": none of its tensors has a name of the model's (of a whole PyTorch "
+                                                  "model, save its state_dict())");
     }
     return PLIM_OK;
 }

@@ -326,6 +326,11 @@ static plim_status add_node(loader *l, plim__span span, const Onnx__NodeProto *p
     for (size_t i = 0; i < proto->n_output; i++) PLIM_TRY(connect_output(l, node, proto->output[i]));
     plim__node_origin origin = {.node = node};
     if (l->depth == 0) PLIM_TRY(plim__onnx_read_node_origin(l->reader, span, &origin, l->error));
+    l->provenance.mixed |= origin.traced && !origin.apart;
+    if (origin.apart && !plim__vec_push(&l->provenance.apart, node)) {
+        plim__node_origin_free(&origin);
+        return plim__fail_memory(l->error, "the exporter's metadata", sizeof node);
+    }
     if (origin.call && (reads_weights(l, node) || strstr(origin.call, "detach")))
         PLIM_TRY(plim__provenance_add_node(&l->provenance, origin, l->error));
     else

@@ -50,9 +50,15 @@ plim_status plim__onnx_read_signature(plim__onnx_reader *reader, plim__span grap
 
 plim_status plim__onnx_read_node_origin(plim__onnx_reader *reader, plim__span span, plim__node_origin *origin,
                                         plim_error *error) {
-    struct wanted wanted[] = {{PLIM__KEY_CALL, &origin->call}, {PLIM__KEY_RULES, &origin->rules}};
-    plim_status status = read_entries(reader, span, 9, wanted, 2, error);
+    static const char made[] = "File \"<eval_with_key>";
+    char *trace = NULL;
+    struct wanted wanted[] = {
+        {PLIM__KEY_CALL, &origin->call}, {PLIM__KEY_RULES, &origin->rules}, {PLIM__KEY_TRACE, &trace}};
+    plim_status status = read_entries(reader, span, 9, wanted, 3, error);
     if (status != PLIM_OK) plim__node_origin_free(origin);
+    origin->traced = trace && *trace;
+    origin->apart = trace && strncmp(trace + strspn(trace, " \n"), made, sizeof made - 1) == 0;
+    plim__free(trace);
     return status;
 }
 

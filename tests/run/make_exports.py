@@ -3,9 +3,10 @@
 usage: make_exports.py [NAME...]        needs torch 2.13, onnx, onnxscript, safetensors; without names all of them
 
 NAME.onnx is the exported module (without the stack traces of its nodes, which are most of such a file), NAME.safetensors its
-data (x, y: three batches of four samples), its state after three updates (after:NAME) by SGD, rate 0.05, mean square error, and
+data (x, y: three batches of four samples), its state (start:NAME, of files that were made since that is written) and after three updates (after:NAME) by SGD, rate 0.05, mean square error, and
 what it computes from x before them in evaluation mode (eval).
 """
+import copy
 import os
 import re
 import sys
@@ -32,6 +33,31 @@ class Merged(nn.Module):
 
     def forward(self, x):
         return self.c(self.m(torch.tanh(self.b(self.n(self.a(x))))))
+
+
+class Apart(nn.Module):
+    """A part without gradients, which the file shows by the stack traces of its nodes alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        with torch.no_grad():
+            fixed = torch.tanh(self.a(x))
+        return self.c(fixed + self.b(x))
+
+
+class Copies(nn.Module):
+    """Layers that start as copies, as those of nn.TransformerEncoder: what the exporter computes from them is merged, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.f = nn.Linear(4, 4), nn.Linear(4, 3)
+        self.b = copy.deepcopy(self.a)
+
+    def forward(self, x):
+        return self.f(torch.tanh(self.b(torch.tanh(self.a(x)))))
 
 
 class Norms(nn.Module):
@@ -283,9 +309,13 @@ def run(module, x, y):
 
 def strip(model, everything=False):
     """Without stack traces; with `everything` without all that the exporter says."""
+    traces = [p for n in model.graph.node for p in n.metadata_props if p.key.endswith("stack_trace")]
+    apart = any("<eval_with_key>" in p.value for p in traces)  # then the beginning of each is kept
+    for trace in traces:
+        trace.value = re.match(r'\s*File "(<\w+>)?', trace.value).group()
     parts = [model.graph] + list(model.graph.node) + list(model.graph.value_info) + list(model.graph.input) + list(model.graph.output)
     for part in parts:
-        keep = [p for p in part.metadata_props if not everything and re.search("signature|fx_node|rule_name|folded_from", p.key)]
+        keep = [p for p in part.metadata_props if not everything and re.search("signature|fx_node|rule_name|folded_from" + "|stack_trace" * apart, p.key)]
         del part.metadata_props[:]
         part.metadata_props.extend(keep)
     return model
@@ -302,7 +332,8 @@ def make(name, module, x, baked=False, **options):
     module.train(options.get("optimize") is False)
     torch.onnx.export(module, (x[:2] if baked else x,), path, dynamo=True, external_data=False, verbose=False, **options)
     onnx.save(strip(onnx.load(path)), path)
-    tensors = {"after:" + k: v.numpy().copy() for k, v in run(module, x, y).items()}
+    tensors = {"start:" + k: v.numpy().copy() for k, v in module.state_dict().items() if v.is_floating_point()}
+    tensors.update({"after:" + k: v.numpy().copy() for k, v in run(module, x, y).items()})
     save_file({"x": x.numpy().copy(), "y": y.numpy().copy(), "eval": expected.numpy(), **tensors}, os.path.join(HERE, name + ".safetensors"))
 
 
@@ -323,6 +354,20 @@ def lie():
             part.value = part.value.replace("(args = (", "(args = (%p_ghost, ")
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(3, np.int64), "whole"))
     onnx.save(model, os.path.join(HERE, "lies.onnx"))
+
+
+def lie_otherwise():
+    """Calls that name parameters of other shapes; a list without two of the weights; one that is no list; a mask that is a parameter everywhere."""
+    def write(source, name, listed=lambda text: text, kind=lambda text: text, call=lambda text: text):
+        model = onnx.load(os.path.join(HERE, source + ".onnx"))
+        for parts, change in ((model.graph, listed), *((v, kind) for v in model.graph.value_info), *((n, call) for n in model.graph.node)):
+            for part in parts.metadata_props:
+                part.value = change(part.value)
+        onnx.save(model, os.path.join(HERE, name + ".onnx"))
+    write("merged", "lies_calls", call=lambda text: text.replace("p_a_weight", "p_c_weight").replace("p_n_bias", "p_a_weight"))
+    write("merged", "lies_unlisted", listed=lambda text: "\n".join(line for line in text.split("\n") if "'c.weight'" not in line and "'a.weight'" not in line), kind=lambda text: "")
+    write("merged", "lies_list", listed=lambda text: "garbage ' : PARAMETER target=\n" * 9)
+    write("buffers", "lies_mask", listed=lambda text: text.replace("BUFFER", "PARAMETER"), kind=lambda text: "PARAMETER")
 
 
 def cases():
@@ -353,6 +398,8 @@ def cases():
         "stopped_kept": lambda: make("stopped_kept", Stopped(), torch.randn(count, 4), optimize=False),
         "norms_again": lambda: make("norms_again", Again(), torch.randn(count, 4), optimize=False),
         "spectral": lambda: make("spectral", spectral(), torch.randn(count, 4), optimize=False),
+        "copies": lambda: make("copies", Copies(), torch.randn(count, 2, 4)),
+        "apart": lambda: make("apart", Apart(), torch.randn(count, 4), optimize=False),
         "twice": lambda: make("twice", Twice(), torch.randn(count, 3, 4), optimize=False),
     }
 
@@ -366,6 +413,7 @@ def main():
         torch.manual_seed(0)
         build()
     lie()
+    lie_otherwise()
     onnx.save(strip(onnx.load(os.path.join(HERE, "buffers.onnx")), True), os.path.join(HERE, "stripped.onnx"))
 
 

@@ -144,9 +144,45 @@ static void merged_and_removed_parameters_are_trained_apart(void **state) {
     trains_as_pytorch("merged", NULL);
 }
 
+static void layers_that_start_as_copies_are_trained_apart(void **state) {
+    (void)state;
+    trains_as_pytorch("copies", NULL);
+}
+
 static void folded_batch_norms_that_are_new_are_put_back(void **state) {
     (void)state;
     trains_as_pytorch("norms_new", NULL);
+}
+
+/* Roundings part two runs of a network: it starts from the very numbers that the module has. */
+static void weights_that_were_folded_are_the_modules_to_the_last_bit(void **state) {
+    (void)state;
+    static float ours[MOST], theirs[MOST];
+    char out[] = "/tmp/plimsoll-XXXXXX.safetensors";
+    int fd = mkstemps(out, 12);
+    assert_true(fd >= 0);
+    close(fd);
+    plim_graph *g = load("norms_new");
+    plim_error error = {0};
+    plim_trainer *trainer;
+    plim_trainer_options o = {.batch = BATCH, .loss = plim_loss_default(PLIM_LOSS_MSE)};
+    must(plim_trainer_create(g, &o, &trainer, &error), &error);
+    must(plim_trainer_save(trainer, out, &error), &error);
+    struct numbers expected = open_numbers(path_of("norms_new", ".safetensors")), got = open_numbers(out);
+    static const char *const names[] = {"a.weight", "b.weight", "b.bias"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char start[32];
+        snprintf(start, sizeof start, "start:%s", names[i]);
+        const plim__safetensors_tensor *b = read_tensor(&expected, start, theirs, sizeof theirs);
+        assert_non_null(b);
+        assert_non_null(read_tensor(&got, names[i], ours, sizeof ours));
+        assert_memory_equal(ours, theirs, b->bytes);
+    }
+    close_numbers(&got);
+    close_numbers(&expected);
+    plim_trainer_free(trainer);
+    plim_graph_free(g);
+    unlink(out);
 }
 
 /* The momentum and epsilon of a module that are not PyTorch's defaults, from both forms of export. */
@@ -413,6 +449,46 @@ static void metadata_that_lies_is_said(void **state) {
     plim_graph_free(g);
 }
 
+/* Whether a tensor with this name is there and trained. */
+static bool is_trained(const char *model, const char *name) {
+    plim_graph *g = load(model);
+    plim_graph_weight weight;
+    plim_value v;
+    bool trained = false;
+    for (size_t i = 0; (v = plim_graph_weight_at(g, i, &weight)) != PLIM_NO_VALUE; i++)
+        trained |= strcmp(plim_graph_value_name(g, v), name) == 0 && weight.trained;
+    plim_graph_free(g);
+    return trained;
+}
+
+static void parts_under_no_grad_are_said(void **state) {
+    (void)state;
+    assert_true(has_remark("apart", "2 parameters are read in a part of the module under torch.no_grad()"));
+    assert_true(has_remark("apart", "trained here: a.weight, a.bias;"));
+    assert_false(has_remark("stopped_kept", "torch.no_grad()"));
+}
+
+static void calls_and_lists_that_lie_are_not_followed_and_said(void **state) {
+    (void)state;
+    assert_true(has_remark("lies_calls", "names 'c.weight', whose shape is not that of what the node reads"));
+    assert_true(has_remark("lies_calls", "names 'a.weight', whose shape is not that of what the node reads"));
+    plim_graph *g = load("lies_calls"); /* it still runs */
+    plim_session *session;
+    plim_error error = {0};
+    must(plim_session_create(g, &(plim_session_options){.batch = BATCH}, &session, &error), &error);
+    plim_session_free(session);
+    plim_graph_free(g);
+    assert_true(has_remark("lies_unlisted", "2 weights of layers are not in the exporter's list"));
+    assert_false(has_remark("merged", "in the exporter's list"));
+    assert_false(is_trained("lies_unlisted", "a.weight"));
+    assert_true(is_trained("lies_unlisted", "b.weight"));
+    assert_true(has_remark("lies_list", "list of parameters and buffers cannot be read"));
+    assert_true(is_trained("lies_list", "a.weight"));
+    assert_true(has_remark("lies_mask", "'mask' is a mask"));
+    assert_false(is_trained("lies_mask", "mask"));
+    assert_true(is_trained("lies_mask", "qkv.weight"));
+}
+
 static void without_metadata_rules_decide_and_say_why(void **state) {
     (void)state;
     plim_graph *g = load("stripped");
@@ -488,7 +564,9 @@ static void a_restored_model_is_the_same_when_it_is_read_again(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merged_and_removed_parameters_are_trained_apart),
+        cmocka_unit_test(layers_that_start_as_copies_are_trained_apart),
         cmocka_unit_test(folded_batch_norms_that_are_new_are_put_back),
+        cmocka_unit_test(weights_that_were_folded_are_the_modules_to_the_last_bit),
         cmocka_unit_test(statistics_follow_the_data_as_slowly_as_the_module_says),
         cmocka_unit_test(gradients_stop_where_the_module_detaches),
         cmocka_unit_test(a_batch_norm_that_is_called_twice_moves_its_statistics_twice),
@@ -511,6 +589,8 @@ int main(void) {
         cmocka_unit_test(what_is_lost_of_a_model_of_keras_is_said_by_layer),
         cmocka_unit_test(dropout_that_evaluation_mode_left_out_is_said),
         cmocka_unit_test(metadata_that_lies_is_said),
+        cmocka_unit_test(parts_under_no_grad_are_said),
+        cmocka_unit_test(calls_and_lists_that_lie_are_not_followed_and_said),
         cmocka_unit_test(without_metadata_rules_decide_and_say_why),
         cmocka_unit_test(what_was_stopped_is_stopped_when_it_is_read_again),
         cmocka_unit_test(a_restored_model_is_the_same_when_it_is_read_again),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "graph/pass.h"
+#include "graph/passes/kernels.h"
 #include "graph/passes/match.h"
 
 static const plim__shape *shape_of(const plim_graph *g, plim_value v) { return &g->values.items[v].shape; }
@@ -163,14 +164,34 @@ static plim_status fuse(plim_graph *g, size_t n, plim__attention_pattern *p) {
     return plim__match_replace(g, old, made);
 }
 
-plim_status plim__pass_attention(plim_graph *g, bool *changed, plim_error *error) {
-    (void)error;
+/* scaled_dot_product_attention, as exporters spell it: the root of the scale on queries and keys. A program's own attention has it
+ * on the scores or on one of them. */
+static bool is_kernel(const plim_graph *g, const plim__attention_pattern *p) {
+    double q = 1, k = 1;
+    plim_value keys = peel_scale(g, p->k, &k);
+    const plim__node *flipped = plim__match_producer(g, keys, "Transpose");
+    if (flipped && k == 1) peel_scale(g, flipped->inputs.items[0], &k);
+    peel_scale(g, p->q, &q);
+    return p->scale == 1 && q != 1 && plim__match_near(q, k);
+}
+
+static plim_status join(plim_graph *g, bool *changed, bool kernels) {
     for (size_t n = 0; n < g->nodes.count; n++) {
         const plim__node *mix = &g->nodes.items[n];
         plim__attention_pattern p;
-        if (!plim__match_op(mix, "MatMul") || !matches(g, mix, &p)) continue;
+        if (!plim__match_op(mix, "MatMul") || !matches(g, mix, &p) || (kernels && !is_kernel(g, &p))) continue;
         if (fuse(g, n, &p) != PLIM_OK) return g->failure.status;
         *changed = true;
     }
     return PLIM_OK;
+}
+
+plim_status plim__pass_attention(plim_graph *g, bool *changed, plim_error *error) {
+    (void)error;
+    return join(g, changed, false);
+}
+
+plim_status plim__join_attention(plim_graph *g, bool *changed, plim_error *error) {
+    (void)error;
+    return join(g, changed, true);
 }

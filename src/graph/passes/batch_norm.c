@@ -31,15 +31,15 @@ static plim_status fold(plim_graph *g, plim__node *conv, const plim__node *norm,
     plim__tensor *weights = plim__graph_tensor(g, conv->inputs.items[1]),
                  *bias = plim__graph_tensor(g, plim__node_in(conv, 2));
     int64_t channels = weights->shape.dims[0];
-    float *factors = plim__alloc_array((size_t)channels, sizeof *factors);
+    double *factors = plim__alloc_array((size_t)channels, sizeof *factors);
     plim__tensor *new_bias = NULL, *new_weights = NULL;
     plim__shape row = {.rank = 1, .dims = {channels}};
     plim_status status = factors ? plim__tensor_create(PLIM_F32, &row, &new_bias, error)
-                                 : plim__fail_memory(error, "folding", (size_t)channels * 4);
+                                 : plim__fail_memory(error, "folding", (size_t)channels * sizeof *factors);
     if (status == PLIM_OK && bias) status = plim__tensor_load(bias, error);
     for (int64_t c = 0; status == PLIM_OK && c < channels; c++) {
         double factor = plim__tensor_at(s->scale, c) / sqrt(plim__tensor_at(s->variance, c) + s->epsilon);
-        factors[c] = (float)factor;
+        factors[c] = factor;
         ((float *)new_bias->data)[c] =
             (float)(((bias ? plim__tensor_at(bias, c) : 0) - plim__tensor_at(s->mean, c)) * factor +
                     plim__tensor_at(s->bias, c));

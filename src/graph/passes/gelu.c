@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "graph/pass.h"
+#include "graph/passes/kernels.h"
 #include "graph/passes/match.h"
 
 /* x / √2 or x · 1/√2 */
@@ -51,11 +52,12 @@ static bool is_gate(const plim_graph *g, plim_value v, plim_value *x, bool *tanh
     return tanh && is_inner(g, tanh->inputs.items[0], x);
 }
 
-/* The three factors x, ½ and gate may be multiplied in any order. */
-static bool is_gelu(const plim_graph *g, const plim__node *mul, plim_value *x, bool *tanh_form) {
+/* The three factors x, ½ and gate may be multiplied in any order. Exporters that spell a kernel out multiply ½ with the gate or last;
+ * a program's own ½ · x · (...) multiplies it with x first: `kernels` leaves that as it is. */
+static bool is_gelu(const plim_graph *g, const plim__node *mul, plim_value *x, bool *tanh_form, bool kernels) {
     for (size_t i = 0; i < 2; i++) {
         plim_value a = mul->inputs.items[i], b = mul->inputs.items[1 - i], half;
-        if (is_gate(g, a, x, tanh_form)) { /* gate · (½ · x) */
+        if (!kernels && is_gate(g, a, x, tanh_form)) { /* gate · (½ · x) */
             if (plim__match_with_scalar(g, plim__match_producer(g, b, "Mul"), 0.5, &half, NULL) && half == *x)
                 return true;
         }
@@ -73,13 +75,12 @@ static bool is_gelu(const plim_graph *g, const plim__node *mul, plim_value *x, b
     return false;
 }
 
-plim_status plim__pass_gelu(plim_graph *g, bool *changed, plim_error *error) {
-    (void)error;
+static plim_status join(plim_graph *g, bool *changed, bool kernels) {
     for (size_t n = 0; n < g->nodes.count; n++) {
         plim__node *node = &g->nodes.items[n];
         plim_value x;
         bool tanh_form;
-        if (!plim__match_op(node, "Mul") || !is_gelu(g, node, &x, &tanh_form)) continue;
+        if (!plim__match_op(node, "Mul") || !is_gelu(g, node, &x, &tanh_form, kernels)) continue;
         plim_value old = node->outputs.items[0];
         int32_t made = plim__match_build(g, (plim__made){"", "Gelu", 20}, node->name, &x, 1, old);
         if (tanh_form) plim_graph_set_string(g, made, "approximate", "tanh");
@@ -87,4 +88,14 @@ plim_status plim__pass_gelu(plim_graph *g, bool *changed, plim_error *error) {
         *changed = true;
     }
     return PLIM_OK;
+}
+
+plim_status plim__pass_gelu(plim_graph *g, bool *changed, plim_error *error) {
+    (void)error;
+    return join(g, changed, false);
+}
+
+plim_status plim__join_gelu(plim_graph *g, bool *changed, plim_error *error) {
+    (void)error;
+    return join(g, changed, true);
 }

@@ -28,6 +28,7 @@ void plim__provenance_free(plim__provenance *p) {
         plim__free(p->values.items[i].kind);
         plim__free(p->values.items[i].folded);
     }
+    plim__vec_free(&p->apart);
     plim__vec_free(&p->nodes);
     plim__vec_free(&p->values);
     *p = (plim__provenance){0};

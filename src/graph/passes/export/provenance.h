@@ -16,12 +16,16 @@
 #define PLIM__KEY_FOLDED    "pkg.onnxscript.optimizer.folded_from"             /* of a value */
 #define PLIM__KEY_CALL      "pkg.torch.onnx.fx_node"                           /* of a node */
 #define PLIM__KEY_RULES     "pkg.onnxscript.rewriter.rule_name"                /* of a node */
+#define PLIM__KEY_TRACE     "pkg.torch.onnx.stack_trace"                       /* of a node */
 
 /* A node and the call that it was made from; texts may be NULL. */
 typedef struct plim__node_origin {
     int32_t node;
     char *call;  /* "%linear : [...] = call_function[target=torch.ops.aten.linear.default](args = (%x, %p_w), ..." */
     char *rules; /* "RemoveOptionalBiasFromGemm, ..." */
+    bool traced; /* there is a stack trace */
+    bool
+        apart; /* ... which begins in code that the exporter made of a part of the module: torch.no_grad() or autocast */
 } plim__node_origin;
 
 /* A named value; texts may be NULL. */
@@ -32,8 +36,10 @@ typedef struct plim__value_origin {
 } plim__value_origin;
 
 typedef struct plim__provenance {
-    char *signature; /* NULL for none */
-    PLIM_VEC(plim__node_origin) nodes;
+    char *signature;                   /* NULL for none */
+    PLIM_VEC(plim__node_origin) nodes; /* those that read weights or detach */
+    PLIM_VEC(int32_t) apart;           /* nodes of which that is true */
+    bool mixed;                        /* ... and there are others */
     PLIM_VEC(plim__value_origin) values;
 } plim__provenance;
 

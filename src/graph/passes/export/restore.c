@@ -20,10 +20,22 @@ int64_t plim__restoring_placeholder(const plim__restoring *r, const char *name) 
 plim_value plim__restoring_add(plim__restoring *r, int64_t listed, plim__role role, plim__tensor *tensor) {
     plim_value v = plim__graph_add_tensor(r->g, r->signature.items.items[listed].target, PLIM__VALUE_PARAMETER, tensor);
     if (v < 0) return v;
-    bool buffer = role == PLIM__ROLE_SPLIT && r->signature.items.items[listed].kind != PLIM__LISTED_PARAMETER;
+    bool buffer = plim__role_trained(role) && r->signature.items.items[listed].kind != PLIM__LISTED_PARAMETER;
     r->g->values.items[v].role = buffer ? PLIM__ROLE_BUFFER : role;
     r->fates[listed] = PLIM__FATE_FOUND;
     return v;
+}
+
+plim_status plim__restoring_check(plim__restoring *r, int32_t node, plim_value *found, const plim__shape *shape) {
+    plim_graph *g = r->g;
+    if (*found < 0 || plim__shape_equal(&g->values.items[*found].shape, shape)) return PLIM_OK;
+    const char *name = g->values.items[*found].name;
+    *found = PLIM_NO_VALUE;
+    return plim__graph_remark(
+        g, PLIM_REMARK_DOUBT,
+        "the call of node '%.200s' names '%.200s', whose shape is not that of what the node reads: "
+        "the node is left as it is",
+        plim__node_label(g, &g->nodes.items[node]), name);
 }
 
 /* --- roles ---------------------------------------------------------------------------------------------------------- */
@@ -55,7 +67,7 @@ static plim_status set_role(plim__restoring *r, plim__value *value) {
     plim__role own = r->signature.items.items[listed].kind == PLIM__LISTED_PARAMETER ? PLIM__ROLE_PARAMETER
                      : r->signature.items.items[listed].kind == PLIM__LISTED_BUFFER  ? PLIM__ROLE_BUFFER
                                                                                      : PLIM__ROLE_UNLISTED;
-    bool differs = origin && origin->kind && role_of_kind(origin->kind) != own;
+    bool differs = origin && origin->kind && *origin->kind && role_of_kind(origin->kind) != own;
     value->role = differs ? PLIM__ROLE_CONTRADICTED : own;
     if (!differs) return PLIM_OK;
     return plim__graph_remark(r->g, PLIM_REMARK_DOUBT,
@@ -65,17 +77,16 @@ static plim_status set_role(plim__restoring *r, plim__value *value) {
                               value->name);
 }
 
-/* Modules have tables of positions as parameters that need no gradient, which the exporter does not say. */
+/* Modules have tables of positions and masks as parameters that need no gradient, which the exporter does not say. */
 static plim_status fix_table(plim__restoring *r, plim__value *value) {
-    bool angles;
-    if (value->role != PLIM__ROLE_PARAMETER || value->shape.rank != 2) return PLIM_OK;
-    PLIM_TRY(plim__tensor_is_angles(value->tensor, &angles, r->error));
-    if (!angles) return PLIM_OK;
-    value->role = PLIM__ROLE_POSITIONS;
+    if (value->role != PLIM__ROLE_PARAMETER || value->shape.rank < 2) return PLIM_OK;
+    plim__role role;
+    PLIM_TRY(plim__tensor_find_role(value->tensor, &role, r->error));
+    if (role == PLIM__ROLE_WEIGHT || (role == PLIM__ROLE_POSITIONS && value->shape.rank != 2)) return PLIM_OK;
+    value->role = role;
     return plim__graph_remark(
-        r->g, PLIM_REMARK_DOUBT,
-        "'%.200s' is a table of sines and cosines, and is not trained (--trainable '%.200s' would)", value->name,
-        value->name);
+        r->g, PLIM_REMARK_DOUBT, "'%.200s' is %s, and is not trained (--trainable '%.200s' would)", value->name,
+        role == PLIM__ROLE_MASK ? "a mask (0, and far below)" : "a table of sines and cosines", value->name);
 }
 
 static plim_status set_roles(plim__restoring *r) {
@@ -165,6 +176,30 @@ static void find_lost(plim__restoring *r) {
             int64_t listed = plim__restoring_target(r, name);
             if (listed >= 0 && r->fates[listed] == PLIM__FATE_UNUSED) r->fates[listed] = PLIM__FATE_LOST;
         }
+}
+
+/* Weights of layers that the list does not name, and that were not computed from anything: it may lack them. */
+static plim_status note_unlisted(plim__restoring *r) {
+    plim__name_list missing = {0};
+    for (size_t n = 0; r->signature.items.count && n < r->g->nodes.count; n++) {
+        const plim__node *node = &r->g->nodes.items[n];
+        plim_value v = node->dead ? PLIM_NO_VALUE : plim__layer_weight(node);
+        const plim__value *value = v < 0 ? NULL : &r->g->values.items[v];
+        if (!value || value->kind != PLIM__VALUE_PARAMETER || value->role != PLIM__ROLE_UNLISTED) continue;
+        int64_t at = plim__map_get(&r->folded, value->name, -1);
+        bool computed = at >= 0 && r->provenance->values.items[at].folded;
+        if (!computed && plim__restoring_target(r, value->name) < 0) plim__name_list_add(&missing, value->name);
+    }
+    plim_status status = PLIM_OK;
+    if (missing.count)
+        status =
+            plim__graph_remark(r->g, PLIM_REMARK_DOUBT,
+                               "%zu weight%s of layers %s not in the exporter's list of parameters and buffers, and "
+                               "not trained (--trainable GLOB would): %s",
+                               missing.count, missing.count == 1 ? "" : "s", missing.count == 1 ? "is" : "are",
+                               plim__name_list_text(&missing));
+    plim__name_list_free(&missing);
+    return status;
 }
 
 /* Whether the exporter has rewritten anything. */
@@ -301,6 +336,7 @@ static plim_status restore(plim__restoring *r) {
     find_lost(r);
     PLIM_TRY(note_restored(r));
     PLIM_TRY(note_lost(r));
+    PLIM_TRY(note_unlisted(r));
     PLIM_TRY(note_mode(r));
     PLIM_TRY(plim_graph_status(r->g, r->error));
     return r->signature.items.count ? keep_signature(r) : PLIM_OK;
@@ -313,6 +349,12 @@ plim_status plim__export_restore(plim_graph *g, const plim__provenance *provenan
     plim_status status = plim__export_drop_zero_biases(g, error);
     if (status == PLIM_OK) status = plim__signature_read(provenance->signature, &r.signature, error);
     bool said = r.signature.items.count || kinds;
+    if (status == PLIM_OK && provenance->signature && !r.signature.items.count)
+        status =
+            plim__graph_remark(g, PLIM_REMARK_DOUBT,
+                               "the exporter's list of parameters and buffers cannot be read: %s, and nothing that it "
+                               "merged or removed is put back",
+                               kinds ? "what each tensor says of itself decides" : "rules decide");
     if (status == PLIM_OK) status = said ? restore(&r) : plim__graph_find_roles(g, error);
     if (status == PLIM_OK && !said) status = plim__export_note_unsaid(g, error);
     if (status == PLIM_OK) status = plim_graph_status(g, error);

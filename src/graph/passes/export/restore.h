@@ -11,8 +11,8 @@
  * found by use. */
 plim_status plim__export_restore(plim_graph *g, const plim__provenance *provenance, plim_error *error);
 
-/* Whether each row of a tensor is sines and cosines of the same angles. */
-plim_status plim__tensor_is_angles(const plim__tensor *tensor, bool *angles, plim_error *error);
+/* What the numbers of a tensor are: a mask, sines and cosines of the same angles in each row, or a weight's. */
+plim_status plim__tensor_find_role(const plim__tensor *tensor, plim__role *role, plim_error *error);
 
 /* Convolutions read no bias where the file computes one of zeros. */
 plim_status plim__export_drop_zero_biases(plim_graph *g, plim_error *error);
@@ -51,8 +51,15 @@ int64_t plim__restoring_placeholder(const plim__restoring *r, const char *name);
 /* A new parameter with this name; takes the tensor. */
 plim_value plim__restoring_add(plim__restoring *r, int64_t listed, plim__role role, plim__tensor *tensor);
 
+/* Sets *found, a value that the node's call names or PLIM_NO_VALUE, to PLIM_NO_VALUE where its shape is another one than what
+ * takes its place must have, and says so: calls may lie. */
+plim_status plim__restoring_check(plim__restoring *r, int32_t node, plim_value *found, const plim__shape *shape);
+
 /* Output channels of a convolution or a Gemm with a weight of known shape; -1 for anything else. */
 int64_t plim__layer_channels(const plim_graph *g, const plim__node *node);
+
+/* What a layer reads as its weight; PLIM_NO_VALUE for any other node. */
+plim_value plim__layer_weight(const plim__node *node);
 
 /* Inputs that are not what the node's call names: merged, transposed and reshaped parameters, removed biases. */
 plim_status plim__restore_parameters(plim__restoring *r);

@@ -2,6 +2,7 @@
  *
  *   call   detach(%sigmoid)                   Identity(sigmoid), which gets a mark: no gradient goes through it
  *   call   mul(%linear, %detach)              Mul(linear, sigmoid): the exporter removed the Identity, and it comes back
+ *   trace  File "<eval_with_key>.7"           torch.no_grad() or autocast, which nothing tells apart: said
  *   list   div: BUFFER_MUTATION target='u'    u becomes div after each step; what reads div gets no gradient through it
  *
  * A buffer that kept its gradient would ask for the graph of the step before, which is gone: PyTorch refuses that, so a
@@ -105,6 +106,76 @@ static plim_status stop_calls(plim__restoring *r, plim__name_list *lost) {
     return plim_graph_status(r->g, r->error);
 }
 
+/* --- parts without gradients ------------------------------------------------------------------------------------------ */
+
+/* Which values depend on something that is trained; in any order of the nodes. */
+static void find_dependent(const plim_graph *g, bool *depends) {
+    for (size_t v = 0; v < g->values.count; v++)
+        depends[v] = g->values.items[v].kind == PLIM__VALUE_PARAMETER && plim__role_trained(g->values.items[v].role);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t n = 0; n < g->nodes.count; n++) {
+            const plim__node *node = &g->nodes.items[n];
+            bool any = false;
+            if (node->dead || plim__node_attribute(node, PLIM__DETACHED)) continue;
+            for (size_t i = 0; i < node->inputs.count; i++)
+                any |= node->inputs.items[i] >= 0 && depends[node->inputs.items[i]];
+            for (size_t i = 0; any && i < node->outputs.count; i++) {
+                plim_value out = node->outputs.items[i];
+                if (out < 0 || depends[out]) continue;
+                depends[out] = changed = true;
+            }
+        }
+    }
+}
+
+/* Parameters that nodes apart read, once each; whether they read other values that depend on some. */
+static bool list_apart(const plim__restoring *r, bool *depends, plim__name_list *names) {
+    const plim_graph *g = r->g;
+    bool through = false;
+    for (size_t i = 0; i < r->provenance->apart.count; i++) {
+        const plim__node *node = &g->nodes.items[r->provenance->apart.items[i]];
+        for (size_t k = 0; k < node->inputs.count; k++) {
+            plim_value v = node->inputs.items[k];
+            if (v < 0 || !depends[v]) continue;
+            if (g->values.items[v].kind == PLIM__VALUE_PARAMETER) {
+                plim__name_list_add(names, g->values.items[v].name);
+                depends[v] = false; /* named once */
+            } else {
+                through = true;
+            }
+        }
+    }
+    return through;
+}
+
+/* What a module computes under torch.no_grad() is in the file as anything else, and so is what it computes with autocast set: only
+ * the stack traces of these nodes begin in code that the exporter made. */
+static plim_status note_apart(plim__restoring *r) {
+    if (!r->provenance->apart.count || !r->provenance->mixed) return PLIM_OK;
+    bool *depends = plim__alloc_zero(r->g->values.count, sizeof *depends);
+    if (!depends) return plim__fail_memory(r->error, "the uses of values", r->g->values.count);
+    plim__name_list names = {0};
+    find_dependent(r->g, depends);
+    bool through = list_apart(r, depends, &names);
+    plim__free(depends);
+    plim_status status = PLIM_OK;
+    if (names.count)
+        status = plim__graph_remark(
+            r->g, PLIM_REMARK_DOUBT,
+            "%zu parameter%s read in a part of the module under torch.no_grad() or autocast, which the file does not "
+            "tell "
+            "apart, and trained here: %s; where it is torch.no_grad(), --freeze GLOB, or detach() in the module",
+            names.count, names.count == 1 ? " is" : "s are", plim__name_list_text(&names));
+    else if (through)
+        status = plim__graph_remark(r->g, PLIM_REMARK_DOUBT,
+                                    "the module computes a part under torch.no_grad() or autocast, which the file does "
+                                    "not tell apart: gradients go "
+                                    "through it here; detach() in the place of torch.no_grad() is kept");
+    plim__name_list_free(&names);
+    return status;
+}
+
 /* --- buffers ---------------------------------------------------------------------------------------------------------- */
 
 /* Statistics of batch norms move by themselves, and are no matter of this file. */
@@ -170,6 +241,7 @@ plim_status plim__restore_gradients(plim__restoring *r) {
     if (status == PLIM_OK) follow_buffers(r, &still, &absent);
     if (status == PLIM_OK) status = plim_graph_status(r->g, r->error);
     if (status == PLIM_OK) status = note(r, &lost, &still, &absent);
+    if (status == PLIM_OK) status = note_apart(r);
     plim__name_list_free(&lost);
     plim__name_list_free(&still);
     plim__name_list_free(&absent);

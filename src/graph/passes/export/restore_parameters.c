@@ -137,15 +137,25 @@ int64_t plim__layer_channels(const plim_graph *g, const plim__node *node) {
     return -1;
 }
 
+plim_value plim__layer_weight(const plim__node *node) {
+    static const char *const layers[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "RNN"};
+    for (size_t i = 0; !*node->domain && i < sizeof layers / sizeof *layers; i++)
+        if (strcmp(node->op_name, layers[i]) == 0) return plim__node_in(node, 1);
+    return PLIM_NO_VALUE;
+}
+
 static plim_status restore_bias(plim__restoring *r, int32_t n, int64_t listed) {
     const plim__node *node = &r->g->nodes.items[n];
     int64_t channels = plim__layer_channels(r->g, node);
     plim_value weight = plim__node_in(node, 1), bias = plim_graph_find(r->g, r->signature.items.items[listed].target);
     if (channels < 1) return PLIM_OK;
-    if (bias < 0) {
+    const plim__shape shape = {.rank = 1, .dims = {channels}};
+    if (bias >= 0) {
+        PLIM_TRY(plim__restoring_check(r, n, &bias, &shape));
+        if (bias < 0) return PLIM_OK;
+    } else {
         plim__tensor *tensor;
-        PLIM_TRY(plim__tensor_create(r->g->values.items[weight].dtype, &(plim__shape){.rank = 1, .dims = {channels}},
-                                     &tensor, r->error));
+        PLIM_TRY(plim__tensor_create(r->g->values.items[weight].dtype, &shape, &tensor, r->error));
         memset(tensor->data, 0, tensor->bytes);
         bias = plim__restoring_add(r, listed, PLIM__ROLE_ZERO_BIAS, tensor);
         r->biases++;
@@ -157,10 +167,16 @@ static plim_status restore_bias(plim__restoring *r, int32_t n, int64_t listed) {
     return plim_graph_status(r->g, r->error);
 }
 
+/* The shape that the module has it in. */
+static plim__shape shape_in_module(const plim__value *from, bool transposed) {
+    if (transposed) return (plim__shape){.rank = 2, .dims = {from->shape.dims[1], from->shape.dims[0]}};
+    return (plim__shape){.rank = 1, .dims = {plim__shape_elements(&from->shape)}};
+}
+
 /* What `from` holds, in the shape that the module has it in, and what makes `from` of it again. */
 static plim_status undo_view(plim__restoring *r, plim__value *from, bool transposed, plim__tensor **tensor) {
     if (transposed) return plim__tensor_transposed(from->tensor, tensor, r->error);
-    plim__shape flat = {.rank = 1, .dims = {plim__shape_elements(&from->shape)}};
+    plim__shape flat = shape_in_module(from, false);
     return plim__tensor_reshaped(from->tensor, &flat, tensor, r->error);
 }
 
@@ -190,7 +206,10 @@ static plim_status restore_view(plim__restoring *r, const struct group *group, s
     *made = PLIM_NO_VALUE;
     if (!transposed && !flattened) return PLIM_OK;
     plim_value parameter = plim_graph_find(g, r->signature.items.items[listed].target);
-    if (parameter < 0) {
+    if (parameter >= 0) {
+        plim__shape shape = shape_in_module(&g->values.items[from], transposed);
+        PLIM_TRY(plim__restoring_check(r, at.node, &parameter, &shape));
+    } else {
         plim__tensor *tensor;
         PLIM_TRY(undo_view(r, &g->values.items[from], transposed, &tensor));
         parameter = plim__restoring_add(r, listed, PLIM__ROLE_VIEW, tensor);
@@ -207,7 +226,10 @@ static plim_status restore_input(plim__restoring *r, const struct group *group, 
         PLIM_TRY(restore_view(r, group, at, listed, &made));
     } else {
         made = plim_graph_find(g, r->signature.items.items[listed].target);
-        if (made < 0) {
+        if (made >= 0) {
+            plim__shape shape = g->values.items[from].shape;
+            PLIM_TRY(plim__restoring_check(r, at.node, &made, &shape));
+        } else {
             made = plim__restoring_add(r, listed, PLIM__ROLE_SPLIT, plim__tensor_retain(g->values.items[from].tensor));
             r->split++;
         }
@@ -237,6 +259,20 @@ static size_t drop_computed(const plim__restoring *r, struct group *group, int64
     return count;
 }
 
+/* Whether the input is the weight of a linear layer whose call names one that is left: computed from another parameter, it was merged
+ * with what was computed from an equal one (layers that are copies of each other). */
+static bool is_own_weight(const plim__restoring *r, const struct group *group, struct input at, const int64_t *left,
+                          size_t count) {
+    char name[PLIM__NAME_SIZE];
+    bool product = strcmp(r->g->nodes.items[at.node].op_name, "MatMul") == 0 && at.index == 1;
+    if (!product || !plim__call_is(&group->call, "linear") || !plim__call_argument(&group->call, 1, name, sizeof name))
+        return false;
+    int64_t listed = plim__restoring_placeholder(r, name);
+    for (size_t k = 0; k < count; k++)
+        if (listed >= 0 && left[k] == listed) return true;
+    return false;
+}
+
 /* A value that was computed from none of the parameters that are left stands for none of them: F.linear(x, w.t(), b). */
 static void drop_foreign(const plim__restoring *r, struct group *group, const int64_t *left, size_t count) {
     size_t kept = 0;
@@ -244,9 +280,9 @@ static void drop_foreign(const plim__restoring *r, struct group *group, const in
         const plim__node *node = &r->g->nodes.items[group->loose[i].node];
         const plim__value *value = &r->g->values.items[node->inputs.items[group->loose[i].index]];
         int64_t at = value->role == PLIM__ROLE_FOLDED ? plim__map_get(&r->folded, value->name, -1) : -1;
-        bool own = at < 0;
+        bool own = at < 0 || is_own_weight(r, group, group->loose[i], left, count);
         char name[PLIM__NAME_SIZE];
-        for (const char *text = own ? NULL : r->provenance->values.items[at].folded;
+        for (const char *text = own || at < 0 ? NULL : r->provenance->values.items[at].folded;
              text && plim__quoted_next(&text, name);)
             for (size_t k = 0; k < count; k++) own |= left[k] == plim__restoring_target(r, name);
         group->again[kept] = group->again[i];

@@ -148,7 +148,12 @@ static plim_status restore_weight(plim__restoring *r, const struct layers *l, si
         for (size_t u = 0; u < uses; u++) {
             int64_t listed = l->named[(k * l->directions + d) * l->each + (index - 1) + u];
             plim_value parameter = plim_graph_find(g, r->signature.items.items[listed].target);
-            if (parameter < 0) { /* a layer that is used twice has it already */
+            if (parameter >= 0) { /* a layer that is used twice has it already */
+                const plim__shape *all = &g->values.items[folded].shape;
+                plim__shape own = {.rank = all->rank - 1, .dims = {rows, all->rank == 3 ? all->dims[2] : 0}};
+                PLIM_TRY(plim__restoring_check(r, l->nodes[k], &parameter, &own));
+                if (parameter < 0) return PLIM_OK;
+            } else {
                 plim__tensor *tensor;
                 PLIM_TRY(take_rows(r, l, folded, ((int64_t)(d * uses + u)) * rows, rows, &tensor));
                 parameter = plim__restoring_add(r, listed, PLIM__ROLE_VIEW, tensor);

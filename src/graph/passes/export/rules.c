@@ -123,10 +123,10 @@ static plim_status examine(const plim__tensor *tensor, struct numbers *n, plim_e
     return status;
 }
 
-plim_status plim__tensor_is_angles(const plim__tensor *tensor, bool *angles, plim_error *error) {
+plim_status plim__tensor_find_role(const plim__tensor *tensor, plim__role *role, plim_error *error) {
     struct numbers n;
     PLIM_TRY(examine(tensor, &n, error));
-    *angles = n.halves || n.pairs;
+    *role = n.mask ? PLIM__ROLE_MASK : n.halves || n.pairs ? PLIM__ROLE_POSITIONS : PLIM__ROLE_WEIGHT;
     return PLIM_OK;
 }
 
