@@ -14,6 +14,8 @@ class Checkpoint:
 
     def __init__(self, trainer, options):
         self.trainer, self.path = trainer, options["checkpoint"]
+        if self.path and os.path.exists(self.path) and not options["resume"]:
+            raise InvalidError("'%s' is there already: resume goes on from a checkpoint; another name starts a new run" % self.path)
 
     def write(self, epoch):
         if not self.path:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 
+import numpy as np
+
 from . import _native
 from ._arrays import is_array
 from ._errors import DtypeError, InvalidError
@@ -47,6 +49,14 @@ def as_data(data, own_loss):
     if isinstance(data, tuple) and len(data) > 1 and all(
             isinstance(part, list) and part and isinstance(part[0], (int, float, list)) for part in data):
         raise TypeError("lists of numbers were given: numpy.asarray makes arrays of them")
+    if isinstance(data, tuple) and len(data) > 1 and isinstance(data[0], (list, tuple)) and data[0] and not own_loss and all(
+            is_array(part) for part in data[1:]):
+        rows = len(data[1])
+        if all(is_array(part) and np.shape(part)[:1] == (rows,) for part in data[0]):
+            return tuple(data[0]) + tuple(data[1:])  # several inputs, as Keras takes them
+        if len(data[0]) == rows:
+            raise TypeError("a list of %d %s was given: numpy.stack([numpy.asarray(one) for one in it]) makes one array of them"
+                            % (rows, type(data[0][0]).__name__))
     return data
 
 

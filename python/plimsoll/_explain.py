@@ -96,6 +96,15 @@ def _of_text(text, live=None):
     return Explanation(_native.Explanation(bytes(text)), live)
 
 
+def _culprit(error):
+    """Of a group of exceptions the first one that says that memory ran out; else the exception itself."""
+    for one in _chain(error):
+        for part in getattr(one, "exceptions", ()) if hasattr(one, "derive") else ():
+            if isinstance(part, BaseException) and is_memory_error(part):
+                return _culprit(part)
+    return error
+
+
 def _chain(error):
     """The exception and those it came from, the last one first."""
     seen = []
@@ -115,6 +124,8 @@ def is_memory_error(error: BaseException) -> bool:
     for one in _chain(error):
         if isinstance(one, Error) or not isinstance(one, Exception):
             continue
+        if hasattr(one, "derive") and any(is_memory_error(part) for part in one.exceptions):
+            return True
         if isinstance(one, MemoryError):
             return True
         if isinstance(one, _NEVER):
@@ -135,12 +146,13 @@ def explain(error: Union[BaseException, str, bytes, "os.PathLike[str]", None] = 
         if error is None:
             raise ValueError("there is no exception: give one, or the text of a log")
     if isinstance(error, BaseException):
-        from ._live import Live, cells
+        from ._live import Live, cells, one_statement
+        error = _culprit(error)
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         if isinstance(error, MemoryError) and not str(error):
             text += "\nMemoryError\n"
         live = Live(error)
-        text = live.remote or text  # its lines are those that failed
+        text = live.remote or one_statement(error, text)  # its lines are those that failed
         for file, name in cells().items():
             text = text.replace('"%s"' % file, '"%s"' % name)
         return _of_text(live.preface() + live.with_backend(text), live)

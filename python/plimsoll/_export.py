@@ -13,7 +13,9 @@ import re
 import sys
 import warnings
 
-from ._errors import ExportError, InvalidError
+import numpy as np
+
+from ._errors import DtypeError, ExportError, InvalidError
 
 
 def is_module(model) -> bool:
@@ -58,7 +60,9 @@ def _two(value, torch):
         if not is_array(value):
             return value
         array = to_numpy(value, "the sample")
-        value = torch.from_numpy(array.copy() if not array.flags.writeable else array)
+        if array.dtype.kind == "c":
+            raise DtypeError("the sample is %s: numbers that are not complex are needed" % array.dtype)
+        value = torch.from_numpy(np.array(array[:2] if array.ndim else array, array.dtype.newbyteorder("="), order="C"))
         if value.dtype == torch.float64:
             value = value.float()
         if value.dtype in (torch.int32, torch.int16):
@@ -346,3 +350,18 @@ def merged_state(module, state):
             if own[alias].shape == value.shape:
                 made[alias] = value
     return made
+
+
+def count_batches(module, updates):
+    """Batch norms of PyTorch count the batches that they were trained with."""
+    for part in module.modules():
+        counter = getattr(part, "num_batches_tracked", None)
+        if counter is not None and part.training and updates > 0:
+            counter += updates
+
+
+def ends_with(graph, op):
+    """Whether the first output is made by this operator."""
+    text = graph.text()
+    last = text[text.rindex("return %") + 7:].split("\n")[0].split(",")[0].strip()
+    return "\n  %s = %s(" % (last, op) in text

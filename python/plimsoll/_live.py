@@ -6,7 +6,9 @@ Nothing here may fail or take much memory: it runs when there is none. Framework
 from __future__ import annotations
 
 import ast
+import itertools
 import linecache
+import math
 import os
 import sys
 import sysconfig
@@ -47,6 +49,35 @@ def _frames(error):
         found = here + found if not found else found + here
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return found
+
+
+def _statement(trace):
+    """(the line, the part of it that failed) where a line holds several statements: their words are not all of the failure."""
+    code = trace.tb_frame.f_code
+    line = linecache.getline(code.co_filename, trace.tb_lineno, trace.tb_frame.f_globals)
+    if ";" not in line or not hasattr(code, "co_positions"):
+        return None
+    first, _, start, _ = list(code.co_positions())[trace.tb_lasti // 2]
+    if first != trace.tb_lineno or start is None:
+        return None
+    text, indent = line.strip(), len(line.encode()) - len(line.lstrip().encode())
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.Return)) and (
+                node.col_offset <= start - indent < node.end_col_offset):
+            return text, ast.get_source_segment(text, node)
+    return None
+
+
+def one_statement(error, text):
+    """The text of a traceback whose lines are the statements that failed."""
+    for _, _, trace in _frames(error):
+        try:
+            found = _statement(trace)
+            if found is not None:
+                text = text.replace("\n    %s\n" % found[0], "\n    %s\n" % found[1])
+        except Exception:  # pylint: disable=broad-except
+            continue
+    return text
 
 
 def remote_text(error):
@@ -109,6 +140,17 @@ def _array_held(name, value):
     return Held(name, nbytes, "", dims, str(getattr(dtype, "name", dtype)))
 
 
+def _sized(name, value):
+    """Lists, dictionaries and sets of Python's own, by some of their items."""
+    count, some = len(value), list(itertools.islice(value.values() if isinstance(value, dict) else value, 64))
+    if not some:
+        return None
+    each = sum(sys.getsizeof(item) for item in some) / len(some)
+    held = sys.getsizeof(value) + int(each * count)
+    return Held(name, held, "about, a %s of %d %s" % (type(value).__name__, count, type(some[0]).__name__),
+                kind="list") if held >= 1 << 20 else None
+
+
 _ARRAYS = ("numpy", "jax", "jaxlib", "cupy", "tensorflow", "keras")
 
 
@@ -131,6 +173,8 @@ def _held(name, value):
         if held:
             return Held(name, sum(h.bytes for h in held), "%d %s in a %s" % (
                 len(held), "tensors" if len(held) > 1 else "tensor", type(value).__name__), kind="list")
+    if isinstance(value, (list, tuple, dict, set, frozenset)):
+        return _sized(name, value)
     if isinstance(value, (bytes, bytearray)) and len(value) > 1 << 20:
         return Held(name, len(value), type(value).__name__)
     return None
@@ -297,6 +341,25 @@ def _requested_shape(frames, requested):
     return None
 
 
+_BYTES = {"float64": 8, "double": 8, "int64": 8, "long": 8, "complex64": 8, "float32": 4, "int32": 4, "float16": 2, "half": 2,
+          "bfloat16": 2, "int16": 2, "uint8": 1, "int8": 1, "bool": 1}
+
+
+def _written_shape(code, requested):
+    """A shape that the line names in numbers, of as many bytes: (dims, dtype) or None. Of another process there is no more."""
+    words = [word for word in _BYTES if word in code]
+    for node in ast.walk(ast.parse(code.strip())):
+        items = node.args if isinstance(node, ast.Call) else node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
+        dims = [item.value for item in items if isinstance(item, ast.Constant) and type(item.value) is int]
+        count = math.prod(dims)
+        if len(dims) < 2 or count <= 0 or requested % count:
+            continue
+        dtype = next((word for word in words if _BYTES[word] * count == requested), None)
+        if dtype or not words and requested == 4 * count:
+            return tuple(dims), dtype or "float32"
+    return None
+
+
 # --- allocators ----------------------------------------------------------------------------------------------------------
 
 def _torch_stats():
@@ -349,7 +412,7 @@ class Live:
     def __init__(self, error):
         self.user, self.code, self.held, self.batch, self.line = None, "", [], None, 0
         self.stats, self.limits, self.resident, self.peak, self.made_by = {}, {}, 0, 0, ""
-        self._frames, self.remote = [], remote_text(error)
+        self._frames, self.remote, self.least_free = [], remote_text(error), None
         for part in (self._read_process, lambda: self._read_frames(error), self._read_allocators):
             try:
                 part()
@@ -359,6 +422,11 @@ class Live:
     def _read_process(self):
         self.limits = _native.limits()
         self.resident, self.peak = _native.resident()
+        limiter = self.limits.get("limiter", "")
+        if limiter == "rlimit_as":
+            with open("/proc/self/status", encoding="utf-8") as file:
+                most = next(int(line.split()[1]) << 10 for line in file if line.startswith("VmPeak:"))
+            self.least_free = max(0, self.limits[limiter] - most)
 
     def _read_frames(self, error):
         self._frames = _frames(error)
@@ -405,6 +473,8 @@ class Live:
             numbers.setdefault("free", available)
             if numbers["requested"] > available:
                 numbers["shortfall"] = numbers["requested"] - available
+            elif self.least_free is not None and not self.remote and numbers["requested"] > self.least_free:  # some was given back since
+                numbers["free"], numbers["shortfall"] = self.least_free, numbers["requested"] - self.least_free
             if self.limits.get("limiter", "").startswith("rlimit"):
                 numbers.setdefault("limit", self.limits[self.limits["limiter"]])
         if self.stats.get("total") and "requested" in numbers and not numbers.get("shortfall"):
@@ -425,6 +495,13 @@ class Live:
                     if one.dims and one.bytes == numbers.get("requested"):
                         explanation.shape, explanation.dtype = one.dims, one.dtype
                         break
+        if explanation.shape is None and numbers.get("requested"):
+            try:
+                made = _written_shape(explanation.place.get("code", ""), numbers["requested"])
+            except Exception:  # pylint: disable=broad-except
+                made = None
+            if made:
+                explanation.shape, explanation.dtype = made
         self._frames = []  # frames hold what the program held
 
     def facts(self):

@@ -47,16 +47,27 @@ def _of_torch_loss(loss, torch):
         if loss.weight is not None:
             made["class_weights"] = [float(w) for w in loss.weight]
         return made
-    if isinstance(loss, nn.BCEWithLogitsLoss) and loss.weight is None and loss.pos_weight is None:
+    if isinstance(loss, nn.NLLLoss):  # of logarithms of probabilities, which the graph's end must be: Trainer looks
+        made = {"loss": "cross_entropy", "ignores": 1, "ignore_index": loss.ignore_index}
+        return made if loss.weight is None else dict(made, class_weights=[float(w) for w in loss.weight])
+    if isinstance(loss, nn.BCEWithLogitsLoss):
+        for name in ("weight", "pos_weight"):
+            if getattr(loss, name) is not None:
+                raise InvalidError("loss: BCEWithLogitsLoss with %s is not supported; fit(..., sample_weight=...) weighs samples"
+                                   % name)
         return {"loss": "bce_with_logits"}
     if isinstance(loss, nn.HuberLoss):
         return {"loss": "huber", "delta": loss.delta}
-    if isinstance(loss, nn.SmoothL1Loss) and loss.beta == 1:
+    if isinstance(loss, nn.SmoothL1Loss):
+        if loss.beta != 1:
+            raise InvalidError("loss: SmoothL1Loss with beta=%g is not supported: HuberLoss(delta=%g) is %g times it" % (
+                loss.beta, loss.beta, loss.beta))
         return {"loss": "huber", "delta": 1.0}
     for kind, word in ((nn.MSELoss, "mse"), (nn.L1Loss, "l1")):
         if isinstance(loss, kind):
             return {"loss": word}
-    raise InvalidError("loss: %s is not known; there are %s" % (type(loss).__name__, ", ".join(LOSSES)))
+    raise InvalidError("loss: %s is not known; there are %s; a module that returns its loss itself has loss='model'" % (
+        type(loss).__name__, ", ".join(LOSSES)))
 
 
 def _of_keras_loss(loss):
@@ -87,6 +98,11 @@ def takes_probabilities(loss):
                             "binarycrossentropy") and not getattr(loss, "_fn_kwargs", {}).get("from_logits")
 
 
+def takes_logarithms(loss):
+    """Whether a loss of PyTorch takes logarithms of probabilities: cross entropy of these is the same, of scores it is not."""
+    return type(loss).__name__ == "NLLLoss" or getattr(loss, "__name__", "") == "nll_loss"
+
+
 def loss_options(loss):
     if isinstance(loss, dict):
         return dict(loss)
@@ -94,7 +110,7 @@ def loss_options(loss):
     if torch is not None and hasattr(torch, "nn") and isinstance(loss, torch.nn.Module) and _is_theirs(loss):
         return _of_torch_loss(loss, torch)
     if torch is not None and callable(loss) and getattr(loss, "__module__", "").startswith("torch.nn.functional"):
-        loss = {"cross_entropy": "cross_entropy", "mse_loss": "mse", "l1_loss": "l1", "huber_loss": "huber",
+        loss = {"cross_entropy": "cross_entropy", "nll_loss": "cross_entropy", "mse_loss": "mse", "l1_loss": "l1", "huber_loss": "huber",
                 "binary_cross_entropy_with_logits": "bce_with_logits"}.get(loss.__name__, loss.__name__)
     if not isinstance(loss, str) and not (callable(loss) and _is_theirs(loss)):
         raise InvalidError("loss: '%s' is none of PyTorch's or Keras' own; there are %s; a module that returns its loss itself "

@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import shutil
 import sys
 import tempfile
 import warnings
+import weakref
 from typing import Any, Callable, Dict, Iterable, Optional, Sequence, Union
 
 import numpy as np
@@ -16,14 +18,16 @@ from . import _native
 from ._arrays import for_field, to_numpy
 from ._checkpoint import Checkpoint
 from ._checks import as_data, check_options, check_types, no_option, whole
-from ._data import ARRAY_OPTIONS, FIT_OPTIONS, Batches, Native, flatten, is_arrays, is_path, match, named
+from ._data import ARRAY_OPTIONS, FIT_OPTIONS, Batches, Native, arrays_of, flatten, is_arrays, is_path, named, split_share
+from ._data import taken_weights
 from ._errors import BudgetError, DtypeError, ExportError, InvalidError, ShapeError
-from ._export import export, is_module, merged_state, unwrapped
-from ._options import budget_bytes, loss_options, optimizer_options, takes_probabilities
+from ._export import count_batches, ends_with, export, is_module, merged_state, unwrapped
+from ._options import budget_bytes, loss_options, optimizer_options, takes_logarithms, takes_probabilities
 from ._plan import Plan
 from ._process import resident_by_owner, threads as all_threads
 from ._run import Best, History, Run
 from ._text import size
+from ._weights import Weighted, joined, marked
 
 atexit.register(_native.stop_all)
 
@@ -87,7 +91,8 @@ class Trainer:
         if self.budget:
             self._options["budget"] = self.budget
         self.batch, self._sample, self._seed = whole("batch", batch, "samples"), sample, seed
-        self._closed = False
+        self._logarithms, self._counted = takes_logarithms(loss), 0
+        self._closed, self._axes = False, 0  # how many axes of the targets have weights that come with the samples
         self._graph = self._native = self._session = self._keras = self._made = None
         self._folder: Any = None
         self._baked: Any = None  # (samples that a file is for and nothing else, why)
@@ -150,8 +155,9 @@ class Trainer:
 
     def _temporary(self):
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="plimsoll-")
-        return self._folder.name
+            folder = tempfile.mkdtemp(prefix="plimsoll-")
+            self._folder = (folder, weakref.finalize(self, shutil.rmtree, folder, True))
+        return self._folder[0]
 
     def _need_graph(self, sample=None):
         """The model as a graph; of a module once a sample is known."""
@@ -164,6 +170,9 @@ class Trainer:
             path = export(self.model, sample, self._temporary(), apart=bool(self.budget))
             self._graph = _native.Graph.load(path)
             self._take_file(self._graph)
+            if self._logarithms and not ends_with(self._graph, "LogSoftmax"):
+                raise InvalidError("loss: NLLLoss takes logarithms of probabilities, and %s does not end with a log_softmax; "
+                                   "CrossEntropyLoss takes scores" % self.title)
             wanted = "loss" if self._own_loss() else "logits"
             if wanted in [name for name, _, _ in self._graph.outputs()]:
                 self._options.setdefault("loss_output", wanted)
@@ -185,7 +194,7 @@ class Trainer:
     # --- plans ---------------------------------------------------------------------------------------------------------
 
     def _trainer_options(self, batch, declared):
-        made = dict(self._options, batch=batch)
+        made = dict(self._options, batch=batch, **({"sample_weights": self._axes} if self._axes else {}))
         made.update({k: v for k, v in declared.items() if v})
         if self._baked and "accumulate" not in made:
             samples, why = self._baked
@@ -213,7 +222,7 @@ class Trainer:
     def _make(self, batch, declared):
         """The trainer of the library, for this batch; what was trained so far stays."""
         declared = {k: v for k, v in declared.items() if v}
-        if self._native is not None and batch == self.batch_made:
+        if self._native is not None and batch == self.batch_made and self._axes_made() == self._axes:
             return self._native
         options, before = self._trainer_options(batch, declared), self._made
         if self._native is None:
@@ -239,7 +248,7 @@ class Trainer:
         except BudgetError as error:
             raise self._named(error) from None
         except InvalidError as error:
-            kinds = {dtype for _, dtype, _ in self._graph.inputs()}
+            kinds = {dtype for _, dtype, _ in self._graph.inputs()} if self._graph is not None else set()
             if is_module(self.model) and kinds == {"int64"} and "scores must be float32" in str(error):
                 raise DtypeError("%s; the inputs are int64 too: %s may need inputs.float()" % (error, self.title)) from None
             raise
@@ -294,6 +303,7 @@ class Trainer:
             return data
         if is_path(data) or is_arrays(data):
             if is_arrays(data):
+                data = self._marked(data)
                 self._need_graph(self._sample_of(data))
                 if len(self._need_graph().inputs()) == 0:
                     raise InvalidError("the model has no inputs")
@@ -302,13 +312,27 @@ class Trainer:
             data = self._with_axis(data, made)
             if is_path(data):
                 made = self._follow_model(made)
-            opened = Native(data, self.inputs, self._own_loss(), made)
+            opened = Native(data, self.inputs, self._own_loss(), made, self._axes)
             if opened.held:
                 check_types(opened.held, self._need_graph().inputs(), not made.get("float_target") and not self._own_loss())
             return opened
         if options:
             raise no_option(next(iter(options)), "fit() with batches", FIT_OPTIONS)
         return Batches(data, batch, shuffle, self._seed)
+
+    def _axes_made(self):
+        return self._made[1].get("sample_weights", 0) if self._made else 0
+
+    def _marked(self, data):
+        """The same, known to have weights of samples where it does; training has them from then on."""
+        if isinstance(data, (tuple, list)) and not self._own_loss():
+            data = marked(tuple(data), len(self.inputs) if self._graph is not None else None, self.model)
+        if isinstance(data, (Weighted, dict)):
+            weights, _ = taken_weights(data, self.inputs if self._graph is not None else (), self._own_loss())
+            if weights is not None and self._own_loss():
+                raise InvalidError("weights of samples: the model has its own loss, which they do not reach")
+            self._axes = max(self._axes, weights.ndim if weights is not None else 0)
+        return data
 
     def _take_sizes(self, arrays):
         """Open axes other than the batch have the sizes of the first arrays, given by name or in the order of the inputs."""
@@ -328,10 +352,11 @@ class Trainer:
         """Targets of losses over single numbers have the axes of the output: (N,) is (N, 1) where that is."""
         if not options.get("float_target") or not isinstance(data, tuple) or len(data) < 2:
             return data
-        target = to_numpy(data[-1], "'target'")
+        at = -2 if isinstance(data, Weighted) else -1
+        target = to_numpy(data[at], "'target'")
         outputs = self._need_graph().outputs()
         if target.ndim == 1 and len(outputs[0][2]) == 2 and target.flags.c_contiguous:
-            return data[:-1] + (target.reshape(-1, 1),)
+            return type(data)(data[:at] + (target.reshape(-1, 1),) + (data[-1:] if at == -2 else ()))
         return data
 
     def _sample_of(self, data):
@@ -342,7 +367,7 @@ class Trainer:
             inputs = {name: array for name, array, target in named(data, [], False) if not target or self._own_loss()}
             return {name: array[:2] for name, array in inputs.items()}
         arrays = data if isinstance(data, tuple) else (data,)
-        arrays = arrays if self._own_loss() else arrays[:-1]
+        arrays = arrays if self._own_loss() else arrays[:-2 if isinstance(data, Weighted) else -1]
         if not arrays:
             raise InvalidError("one array was given: give (inputs, targets)")
         return tuple(to_numpy(a, "the sample")[:2] for a in arrays)
@@ -350,15 +375,17 @@ class Trainer:
     def _sample_of_batch(self, parts):
         if isinstance(parts, dict):
             from ._data import LABELS
+            weights, parts = taken_weights(parts, (), self._own_loss())
             return {k: v for k, v in parts.items() if k not in LABELS or self._own_loss()}
-        return tuple(parts if self._own_loss() else parts[:-1])
+        return tuple(parts if self._own_loss() else parts[:-2 if isinstance(parts, Weighted) else -1])
 
     # --- fit -----------------------------------------------------------------------------------------------------------
 
     def fit(self, data: Any, epochs: int = 1, validation: Any = None, *, batch: Optional[int] = None, shuffle: bool = True,
             steps: Optional[int] = None, callbacks: Any = None, verbose: Union[int, str, None] = None,
             patience: Optional[int] = None, best: Optional[str] = None, checkpoint: Optional[str] = None,
-            checkpoint_every: Optional[int] = None, resume: bool = False, **data_options: Any) -> History:
+            checkpoint_every: Optional[int] = None, resume: bool = False, sample_weight: Any = None,
+            class_weight: Optional[Dict[int, float]] = None, **data_options: Any) -> History:
         """Trains for this number of epochs; a History is returned, as Keras does. The weights go back into a module or a
         Keras model, also when Ctrl-C ends the run.
 
@@ -366,10 +393,14 @@ class Trainer:
                     Face data set, or anything that gives batches
         validation  the same, or a share of the data as 0.1
         callbacks   objects as keras.callbacks.Callback, or functions of (epoch, logs)
+        sample_weight, class_weight  as Keras has them; data may bring the first as (inputs, targets, weights) too
         checkpoint  a file with the whole state: written after each epoch and when the run is interrupted; resume=True goes
                     on from it
         """
         epochs, data = whole("epochs", epochs, "epochs"), as_data(data, self._own_loss())
+        self._axes = self._axes_made()
+        by_batch = class_weight is not None and not is_arrays(data) and not is_path(data)
+        data = data if by_batch else joined(data, sample_weight, class_weight)
         if steps is not None:
             steps = whole("steps", steps, "updates")
         if (patience or best) and validation is None:
@@ -384,8 +415,12 @@ class Trainer:
         batch = self.batch if batch is None else whole("batch", batch, "samples")
         share = validation if isinstance(validation, float) else None
         if share is not None:
-            data, validation, data_options = self._split(data, share, data_options)
+            data, validation, data_options = split_share(data, share, data_options)
+        if is_arrays(validation):
+            validation = self._marked(as_data(validation, self._own_loss()))
         source = self._open(data, batch, shuffle, data_options)
+        if by_batch:
+            source.weigh_classes(class_weight)
         if isinstance(source, Native):
             loop = self._fit_native
         else:
@@ -396,22 +431,6 @@ class Trainer:
         finally:
             if sys.exc_info()[0] is None or isinstance(sys.exc_info()[1], KeyboardInterrupt):
                 self._give_back()
-
-    def _split(self, data, share, options):
-        """The last part of arrays, or what the library keeps apart of files."""
-        if not 0 < share < 1:
-            raise InvalidError("validation: a share is between 0 and 1, not %g" % share)
-        if is_path(data):
-            return data, os.fspath(data), dict(options, validation=share)
-        if not is_arrays(data):
-            raise TypeError("validation: a share is for arrays and paths; give validation data")
-        first = data if isinstance(data, np.ndarray) else next(iter(data.values())) if isinstance(data, dict) else data[0]
-        count = to_numpy(first).shape[0]
-        cut = max(1, min(count - 1, int(round(count * (1 - share)))))
-        if isinstance(data, dict):
-            return {k: to_numpy(v)[:cut] for k, v in data.items()}, {k: to_numpy(v)[cut:] for k, v in data.items()}, options
-        parts = data if isinstance(data, tuple) else (data,)
-        return tuple(to_numpy(v)[:cut] for v in parts), tuple(to_numpy(v)[cut:] for v in parts), options
 
     def _open_validation(self, validation, batch, data_options):
         if validation is None:
@@ -441,7 +460,7 @@ class Trainer:
         native_validation = checked.data if isinstance(checked, Native) else None
         watch = Best(self, options)
         run.begin()
-        epoch, resume = 0, options["resume"]
+        epoch, resume, begun = 0, options["resume"], False
         while epoch < options["epochs"]:
             seen: Dict[str, Any] = {}
 
@@ -455,10 +474,10 @@ class Trainer:
             try:
                 result = trainer.fit(source.data, native_validation, on_event, run.every_step, epochs=epoch + 1,
                                      steps=options["steps"], checkpoint=options["checkpoint"],
-                                     checkpoint_every=options["checkpoint_every"], resume=int(resume))
+                                     checkpoint_every=options["checkpoint_every"], resume=int(resume), continues=int(begun))
             except BudgetError as error:
                 raise self._named(error) from None
-            resume = False
+            resume, begun = False, True
             run.history.result = result
             if checked is not None and native_validation is None and not result["stopped"]:
                 seen["validation"] = self._evaluate_batches(checked)
@@ -490,7 +509,7 @@ class Trainer:
 
     def _fit_batches(self, source, validation, options, callbacks, verbose, data_options):
         first, rest = self._first_batch(source)
-        parts = flatten(first)
+        parts = self._marked(flatten(first))
         values = list(parts.values()) if isinstance(parts, dict) else parts
         if any(np.ndim(to_numpy(value, "the first batch")) == 0 for value in values):
             raise InvalidError("the data gives single samples, not batches: tf.data.Dataset.batch(%d), or a list of batches"
@@ -514,7 +533,7 @@ class Trainer:
             for epoch in range(start, options["epochs"]):
                 sums = [0, 0.0, 0.0, 0.0, 0.0]
                 for number, batch in enumerate(self._batches_of(source, first, rest, epoch == start)):
-                    arrays = self._arrays_of(batch, fields)
+                    arrays = arrays_of(batch, fields)
                     if len(arrays[0]) > self.batch_made:  # the first one was a short one
                         trainer = self._make(len(arrays[0]), declared)
                     result = trainer.step(len(arrays[0]), arrays)
@@ -557,28 +576,24 @@ class Trainer:
         elif source.again:
             yield from source.make()
 
-    @staticmethod
-    def _arrays_of(batch, fields):
-        arrays = [for_field(part, field) for part, field in zip(match(flatten(batch), fields), fields)]
-        counts = {len(a) for a in arrays}
-        if len(counts) != 1:
-            raise InvalidError("arrays of one batch have %s samples" % " and ".join(map(str, sorted(counts))))
-        return arrays
-
     # --- evaluation and prediction -----------------------------------------------------------------------------------------
 
-    def _evaluate_source(self, source):
+    def _evaluate_source(self, source, alone=False):
         if isinstance(source, Native):
             source.data.seek(0, 0)
             return self._native.evaluate(source.data)
-        return self._evaluate_batches(source)
+        return self._evaluate_batches(source, alone)
 
-    def _evaluate_batches(self, source):
-        """Each batch by the library, together as if they were one."""
+    def _evaluate_batches(self, source, alone=False):
+        """Each batch by the library, together as if they were one. `alone`: no run goes on, which has its own trainer."""
         trainer, sums = self._native, {"loss": 0.0, "accuracy": 0.0, "count": 0, "samples": 0, "classifies": 0}
         fields = trainer.fields()
         for batch in source.make():
-            arrays = [for_field(part, field) for part, field in zip(match(flatten(batch), fields), fields)]
+            if alone:
+                self._marked(flatten(batch))
+                trainer = self._make(self.batch_made, {})
+                fields = trainer.fields()
+            arrays = arrays_of(batch, fields)
             entries = [(f[0], a, f[3]) for f, a in zip(fields, arrays)]
             one = trainer.evaluate(_native.Data.arrays(entries, batch=len(arrays[0]), epochs=1, in_order=1, workers=1))
             for key in ("loss", "accuracy"):
@@ -590,8 +605,11 @@ class Trainer:
             raise InvalidError("the data is empty: there is nothing to evaluate")
         return dict(sums, loss=sums["loss"] / sums["count"], accuracy=sums["accuracy"] / sums["count"])
 
-    def evaluate(self, data: Any, *, batch: Optional[int] = None, **data_options: Any) -> Dict[str, float]:
-        """Loss, and accuracy of a model that classifies, over all the data."""
+    def evaluate(self, data: Any, *, batch: Optional[int] = None, sample_weight: Any = None,
+                 **data_options: Any) -> Dict[str, float]:
+        """Loss, and accuracy of a model that classifies, over all the data. The loss is weighed by `sample_weight`, as in
+        Keras."""
+        data, self._axes = joined(as_data(data, self._own_loss()), sample_weight, None), self._axes_made()
         batch = batch or (self.batch_made if self._native is not None else self.batch)
         if is_path(data):
             data_options.setdefault("split", "test")
@@ -599,7 +617,7 @@ class Trainer:
             raise InvalidError("the module was not exported yet: fit() first, or give arrays")
         source = self._open(data, batch, False, dict(data_options, epochs=1) if is_path(data) or is_arrays(data) else {})
         self._make(self.batch_made if self._native is not None else batch, {"evaluates": batch})
-        result = self._evaluate_source(source)
+        result = self._evaluate_source(source, alone=True)
         made = {"loss": result["loss"]}
         if result["classifies"]:
             made["accuracy"] = result["accuracy"]
@@ -632,6 +650,9 @@ class Trainer:
     def predict(self, data: Any, *, batch: Optional[int] = None) -> Any:
         """The model's outputs for these inputs: an array, or a tuple of them. A model is in evaluation mode here."""
         arrays = data if isinstance(data, tuple) else tuple(data.values()) if isinstance(data, dict) else (data,)
+        if any(hasattr(a, "__iter__") and not hasattr(a, "__array__") and not is_arrays(a) and not isinstance(
+                a, (list, memoryview)) for a in arrays):
+            raise TypeError("predict() takes arrays: predict(batch) for each batch of %s" % type(arrays[0]).__name__)
         arrays = [to_numpy(a, "the input") for a in arrays]
         if not arrays or arrays[0].ndim == 0 or arrays[0].shape[0] == 0:
             raise InvalidError("there are no samples to predict")
@@ -723,6 +744,8 @@ class Trainer:
         elif is_module(self.model):
             import torch
             own = self.model.state_dict(keep_vars=True)
+            count_batches(self.model, self.updates - self._counted)
+            self._counted = self.updates
             with torch.no_grad():
                 for name, value in self._own_state().items():
                     if own[name].data_ptr() != value.data_ptr():
@@ -763,7 +786,7 @@ class Trainer:
             self._native.close()
         self._native = self._graph = None
         if self._folder is not None:
-            self._folder.cleanup()
+            self._folder[1]()
             self._folder = None
 
     def __enter__(self):

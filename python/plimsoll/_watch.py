@@ -7,18 +7,40 @@ import sys
 import threading
 
 _previous: dict = {}
+_ROOM = 96 << 20  # bytes: the extension and the libraries in it take half of that
+
+
+def _reserve():
+    """Address space to answer in where a limit on it (ulimit -v) has left none. It is never touched: no memory is taken."""
+    try:
+        import mmap
+        _previous["room"] = mmap.mmap(-1, _ROOM, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+    except Exception:  # pylint: disable=broad-except
+        pass
+
+
+def _release():
+    room = _previous.pop("room", None)
+    if room is not None:
+        room.close()
 
 
 def _answer(error):
     """The explanation of an out-of-memory error, None for others. Never raises: a hook must not hide the error."""
+    if error is None:
+        return None
     try:
+        _release()
         from ._explain import explain, is_memory_error
-        if error is None or not is_memory_error(error):
+        if not is_memory_error(error):
             return None
         answer = explain(error)
         return answer if answer.found else None
     except Exception:  # pylint: disable=broad-except
         return None
+    finally:
+        if sys.excepthook is _excepthook:
+            _reserve()
 
 
 def _width():
@@ -115,6 +137,8 @@ def _watch_shell(shell):
 def watch() -> None:
     """From now on an out-of-memory exception of PyTorch, TensorFlow, JAX, CuPy, NumPy or Python ends with Plimsoll's answer
     under the traceback. Calling it again changes nothing; plimsoll.unwatch() ends it."""
+    if "room" not in _previous:
+        _reserve()
     if sys.excepthook is not _excepthook:
         _previous["sys"] = sys.excepthook
         sys.excepthook = _excepthook
@@ -133,6 +157,7 @@ def watch() -> None:
 
 def unwatch() -> None:
     """Puts back the hooks that were there before watch()."""
+    _release()
     if sys.excepthook is _excepthook:
         sys.excepthook = _previous.pop("sys")
     if threading.excepthook is _threadhook:

@@ -12,6 +12,7 @@ static const plim__py_field option_fields[] = {
     {"loss", PLIM__PY_LOSS, offsetof(plim_trainer_options, loss.kind), 0},
     {"loss_output", PLIM__PY_TEXT, offsetof(plim_trainer_options, loss.output), 0},
     {"loss_counts", PLIM__PY_TEXT, offsetof(plim_trainer_options, loss.counts), 0},
+    {"sample_weights", PLIM__PY_INT64, offsetof(plim_trainer_options, loss.sample_weights), 0},
     {"ignores", PLIM__PY_INT, offsetof(plim_trainer_options, loss.ignores), 0},
     {"ignore_index", PLIM__PY_INT64, offsetof(plim_trainer_options, loss.ignore_index), 0},
     {"label_smoothing", PLIM__PY_DOUBLE, offsetof(plim_trainer_options, loss.label_smoothing), 0},
@@ -59,6 +60,7 @@ static const plim__py_field option_fields[] = {
     O(INT, irregular_batches),
     O(TEXT, spill),
     O(INT, no_spill),
+    O(INT, no_winograd),
     {0},
 };
 #undef O
@@ -144,9 +146,12 @@ static const plim__py_field step_fields[] = {
 
 static PyObject *refuse_shape(const plim_data_field *field, const plim__py_array *array, long long count) {
     PyObject *want = plim__py_dims(field->rank, field->dims), *have = plim__py_dims(array->rank, array->dims);
-    if (want && have)
-        PyErr_Format(PyExc_ValueError, "'%s' has the shape %R; %lld samples of %R are needed", field->name, have, count,
-                     want);
+    PyObject *errors = PyImport_ImportModule("plimsoll._errors"),
+             *kind = errors ? PyObject_GetAttrString(errors, "ShapeError") : NULL;
+    if (want && have && kind)
+        PyErr_Format(kind, "'%s' has the shape %R; %lld samples of %R are needed", field->name, have, count, want);
+    Py_XDECREF(kind);
+    Py_XDECREF(errors);
     Py_XDECREF(want);
     Py_XDECREF(have);
     return NULL;
@@ -259,10 +264,8 @@ static const plim__py_field result_fields[] = {
 #undef F
 #define P(kind, field) PLIM__PY_FIELD(plim_fit_options, PLIM__PY_##kind, field)
 static const plim__py_field fit_fields[] = {
-    P(INT64, epochs),    P(INT64, steps),
-    P(INT64, patience),  P(TEXT, best),
-    P(TEXT, checkpoint), P(INT64, checkpoint_every),
-    P(INT, resume),      {0},
+    P(INT64, epochs),           P(INT64, steps),   P(INT64, patience), P(TEXT, best), P(TEXT, checkpoint),
+    P(INT64, checkpoint_every), P(INT, continues), P(INT, resume),     {0},
 };
 #undef P
 

@@ -11,6 +11,7 @@ import pytest
 
 import plimsoll
 
+NO_ASAN = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer's shadow exceeds every limit")
 TORCH = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 14.57 GiB "
          "of which 1.12 GiB is free. Including non-PyTorch memory, this process has 13.44 GiB memory in use. Of the "
          "allocated memory 12.10 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.")
@@ -185,6 +186,63 @@ def test_a_cause_behind_another_exception_is_found(tmp_path):
             raise RuntimeError("the batch could not be made") from error
     """, tmp_path=tmp_path)
     assert "the batch could not be made" in done.stderr and "32768 x 32768 float64" in done.stderr
+
+
+@NO_ASAN
+def test_a_process_without_room_for_the_answer_has_one(tmp_path):
+    """The limit leaves less than the extension itself takes."""
+    done = run("""
+        import plimsoll.hook
+        import mmap, resource
+        used = int(open("/proc/self/statm").read().split()[0]) * mmap.PAGESIZE
+        resource.setrlimit(resource.RLIMIT_AS, (used + (300 << 20),) * 2)
+        rows, size = [], 1 << 20
+        def grow():
+            global size
+            while True:
+                try:
+                    rows.append(bytearray(size))
+                except MemoryError:
+                    if size < 4096:
+                        raise
+                    size //= 2
+        grow()
+    """, tmp_path=tmp_path)
+    answer = done.stderr[done.stderr.index("-- Plimsoll"):]
+    assert "rows" in answer and "program.py line 11" in answer and "1. " in answer
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="groups of exceptions are of Python 3.11")
+@NO_ASAN
+def test_an_error_in_a_group_of_tasks_is_found(tmp_path):
+    done = run("""
+        import plimsoll.hook
+        import asyncio
+        import numpy as np
+        async def one(n):
+            return np.zeros((n, 1000, 1000))
+        async def both():
+            async with asyncio.TaskGroup() as group:
+                group.create_task(one(1))
+                group.create_task(one(1000))
+        asyncio.run(both())
+    """, limit=2 << 30, tmp_path=tmp_path)
+    answer = done.stderr[done.stderr.index("-- Plimsoll"):]
+    assert "1000 x 1000 x 1000 float64" in answer and "return np.zeros((n, 1000, 1000))" in answer
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="columns of a line are of Python 3.11")
+def test_only_the_statement_that_failed_tells_the_phase():
+    class Model:
+        def __call__(self):
+            raise MemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+        backward = step = lambda self: None
+    model = Model()
+    try:
+        loss = model(); loss.backward(); model.step()  # noqa: E702
+    except MemoryError as error:
+        assert plimsoll.explain(error).phase not in ("backward", "optimizer", "update")
 
 
 def test_watching_can_be_undone():

@@ -195,7 +195,7 @@ def test_training_is_that_of_keras_and_the_weights_come_back(keras, make):
 @pytest.mark.parametrize("loss,width,activation", [("sparse_categorical_crossentropy", 7, "softmax"),
                                                    ("binary_crossentropy", 1, "sigmoid"), ("mse", 3, None), ("mae", 3, None)])
 def test_masked_steps_are_left_out_of_the_loss_as_in_keras(keras, loss, width, activation, accumulate):
-    """In parts too: each has another number of steps that count."""
+    """In parts too: each has another number of steps that count. And with weights of samples, or of their steps."""
     import numpy as np
     import plimsoll
     layers = keras.layers
@@ -211,17 +211,45 @@ def test_masked_steps_are_left_out_of_the_loss_as_in_keras(keras, loss, width, a
     before = model.get_weights()
     trainer = plimsoll.Trainer(model, loss=loss, optimizer=keras.optimizers.SGD(0.5), batch=32, accumulate=accumulate)
     np.testing.assert_allclose(trainer.predict(x), model.predict(x, verbose=0), atol=1e-5)
-    mine = trainer.fit((x, y), epochs=3, shuffle=False, verbose=0)
-    judged, trained = trainer.evaluate((x, y)), model.get_weights()
+    weights = None if accumulate == 1 else generator.uniform(0, 3, (32, 1 if loss in ("mse", "binary_crossentropy") else 12))
+    mine = trainer.fit((x, y), epochs=3, shuffle=False, verbose=0, sample_weight=weights)
+    judged, trained = trainer.evaluate((x, y), sample_weight=weights), model.get_weights()
     model.set_weights(before)
-    theirs = model.fit(x, y, epochs=3, shuffle=False, batch_size=32, verbose=0)
+    theirs = model.fit(x, y, epochs=3, shuffle=False, batch_size=32, verbose=0, sample_weight=weights)
     np.testing.assert_allclose(mine.history["loss"], theirs.history["loss"], rtol=1e-4)
-    right = model.evaluate(x, y, batch_size=32, verbose=0)
+    right = model.evaluate(x, y, batch_size=32, verbose=0, sample_weight=weights)
     np.testing.assert_allclose(judged["loss"], right[0] if width == 7 else right, rtol=1e-4)
     if width == 7:
         np.testing.assert_allclose(judged["accuracy"], right[1], atol=1e-6)
     for variable, one, two, start in zip(model.weights, trained, model.get_weights(), before):
         np.testing.assert_allclose(one, two, atol=1e-3 * np.abs(two - start).max() + 1e-6, err_msg=variable.path)
+
+
+def test_weights_of_samples_and_classes_are_those_of_keras(keras):
+    """Short last batches, weighted validation beside it, and batches that bring their own."""
+    import numpy as np
+    import plimsoll
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(20, 6)).astype("f4"), generator.integers(0, 3, 20)
+    weights, checked = generator.uniform(0, 3, 20), (x[:10], y[:10], generator.uniform(0, 3, 10))
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dense(3)])
+    loss, before = keras.losses.SparseCategoricalCrossentropy(from_logits=True), model.get_weights()
+    batches = [(x[i:i + 8], y[i:i + 8], weights[i:i + 8]) for i in range(0, 20, 8)]
+    for options, data in (({"sample_weight": weights}, (x, y)), ({"class_weight": {0: 1.0, 2: 4.0}}, (x, y)),
+                          ({}, batches), ({"class_weight": {0: 1.0, 2: 4.0}}, [b[:2] for b in batches])):
+        model.set_weights(before)
+        mine = plimsoll.Trainer(model, loss=loss, optimizer=keras.optimizers.SGD(0.1), batch=8).fit(
+            data, epochs=2, shuffle=False, verbose=0, validation=checked if data is not batches else None, **options)
+        trained = model.get_weights()
+        model.set_weights(before)
+        model.compile(keras.optimizers.SGD(0.1), loss)
+        right = model.fit(x, y, epochs=2, shuffle=False, batch_size=8, verbose=0, validation_data=checked,
+                          **options if options else {"sample_weight": weights})
+        np.testing.assert_allclose(mine.history["loss"], right.history["loss"], rtol=1e-5)
+        if "val_loss" in mine.history:
+            np.testing.assert_allclose(mine.history["val_loss"], right.history["val_loss"], rtol=1e-5)
+        for one, two in zip(trained, model.get_weights()):
+            np.testing.assert_allclose(one, two, atol=1e-6)
 
 
 def train_both(keras, model, loss, optimizer, x, y):
@@ -291,7 +319,7 @@ def test_what_is_not_followed_of_keras_is_refused(keras):
         with pytest.raises(ValueError, match=words):
             plimsoll.Trainer(model, optimizer=optimizer)
     x, labels, _ = rows_and_targets()
-    with pytest.raises(ValueError, match="weights of samples"):
+    with pytest.raises(ValueError, match="sample_weight has the shape"):
         plimsoll.Trainer(model).fit((x, labels, x), verbose=0)
 
 

@@ -177,7 +177,21 @@ def test_a_sample_of_one_leaves_the_batch_open():
     trainer = plimsoll.Trainer(module, sample=torch.randn(1, 3, 8, 8))
     assert trainer.plan(batch=16, page=False).chosen["micro_batch"] == 16
     trainer.fit((np.random.randn(20, 3, 8, 8).astype("f4"), np.arange(20) % 2), batch=8, verbose=0)
-    assert trainer.updates == 3
+    assert trainer.updates == 3 and int(module[1].num_batches_tracked) == 3
+
+
+def test_the_likelihood_of_log_probabilities_is_cross_entropy_and_of_scores_refused():
+    x, y = torch.randn(32, 4), torch.randint(0, 3, (32,))
+    body = nn.Linear(4, 3)
+    module, other = nn.Sequential(body, nn.LogSoftmax(-1)), nn.Sequential(nn.Linear(4, 3))
+    other[0].load_state_dict(body.state_dict())
+    for one, loss in ((module, nn.NLLLoss()), (other, nn.CrossEntropyLoss())):
+        plimsoll.Trainer(one, loss=loss, optimizer="sgd", learning_rate=0.1).fit((x, y), batch=8, shuffle=False, verbose=0)
+    assert torch.allclose(body.weight, other[0].weight, atol=1e-6)
+    with pytest.raises(ValueError, match="log_softmax"):
+        plimsoll.Trainer(other, loss=nn.NLLLoss()).fit((x, y), verbose=0)
+    with pytest.raises(ValueError, match="pos_weight"):
+        plimsoll.Trainer(other, loss=nn.BCEWithLogitsLoss(pos_weight=torch.ones(3)))
 
 
 def test_parts_that_were_set_to_evaluation_stay_so():
@@ -366,7 +380,7 @@ def test_a_wrapped_module_is_trained_inside(wrap):
 def test_what_a_module_does_not_take_is_said():
     module = nn.Linear(4, 3)
     with pytest.raises(ValueError, match=r"Linear\.forward.*does not take"):
-        plimsoll.Trainer(module).fit((images(4), classes(3), torch.ones(8)), verbose=0)
+        plimsoll.Trainer(module).fit((images(4), classes(3), torch.ones(8), torch.ones(8)), verbose=0)
     with pytest.raises(TypeError, match="float32"):
         plimsoll.Trainer(module).fit((torch.ones(8, 4, dtype=torch.long), classes(3)), verbose=0)
 

@@ -56,6 +56,39 @@ def test_a_batch_of_python_is_the_same_step():
         assert np.array_equal(value, two.state_dict()[name]), name
 
 
+def test_weights_of_samples_multiply_their_losses():
+    x, y = digits(64)
+    weights = np.random.default_rng(0).uniform(0, 2, 64)
+    trainer = small()
+    scores = trainer.predict(x)
+    losses = np.log(np.exp(scores).sum(1)) - scores[np.arange(64), y]
+    assert trainer.evaluate((x, y, weights))["loss"] == pytest.approx((losses * weights).mean(), rel=1e-4)
+    assert trainer.evaluate([(x, y, weights)])["loss"] == pytest.approx((losses * weights).mean(), rel=1e-4)
+    assert trainer.evaluate((x, y))["loss"] == pytest.approx(losses.mean(), rel=1e-4)
+    by_arrays, by_batches, by_name, plain = (small(seed=3) for _ in range(4))
+    by_arrays.fit((x, y), sample_weight=weights, shuffle=False, verbose=0)
+    by_batches.fit([(x[i:i + 16], y[i:i + 16], weights[i:i + 16]) for i in range(0, 64, 16)], verbose=0)
+    by_name.fit({by_name.inputs[0]: x, "target": y, "sample_weight": weights}, shuffle=False, verbose=0)
+    plain.fit((x, y), shuffle=False, verbose=0)
+    for name, value in by_arrays.state_dict().items():
+        assert np.array_equal(value, by_batches.state_dict()[name]) and np.array_equal(value, by_name.state_dict()[name])
+        assert not np.array_equal(value, plain.state_dict()[name])
+    plain.fit((x, y), sample_weight=np.ones(64), shuffle=False, verbose=0)  # goes on with the same weights and counters
+    assert plain.updates == 8
+
+
+@pytest.mark.parametrize("weights,error,words", [
+    (np.ones(63), ValueError, "sample_weight has 63 samples, the target has 64"), (2.0, ValueError, "single number"),
+    (np.ones((64, 2)), ValueError, r"shape \(64, 2\), and the targets are \(64,\)"), (np.array(["a"] * 64), TypeError, "numbers"),
+    (np.full(64, np.nan), ValueError, "NaN in 'plimsoll.sample_weights'")])
+def test_weights_that_do_not_fit_are_refused(weights, error, words):
+    x, y = digits(64)
+    trainer = small()
+    with pytest.raises(error, match=words):
+        trainer.fit((x, y), sample_weight=weights, verbose=0)
+    trainer.fit((x, y), verbose=0)
+
+
 def test_arrays_are_read_where_they_are():
     x, y = digits(64)
     x[:] = 0
@@ -294,7 +327,8 @@ def test_bars_of_tqdm_and_ours_know_of_each_other(tmp_path):
 @pytest.mark.parametrize("kind", ["arrays", "batches"])
 def test_ctrl_c_is_keyboard_interrupt_with_everything_saved(kind, tmp_path):
     code = """
-        import numpy as np, os, plimsoll, sys
+        import numpy as np, os, plimsoll, signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
         x, y = np.zeros((4096, 784), "f4"), np.arange(4096) % 10
         trainer = plimsoll.Trainer("mlp", batch=16, threads=1)
         data = (x, y) if sys.argv[1] == "arrays" else [(x[:16], y[:16])] * 256
@@ -322,10 +356,28 @@ def test_ctrl_c_is_keyboard_interrupt_with_everything_saved(kind, tmp_path):
             break
         time.sleep(0.1)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=120)
+    try:
+        out, err = child.communicate(timeout=120)
+    finally:
+        child.kill()
     assert out.startswith("interrupted") and "True" in out.split("\n")[0], out + err
     if kind == "arrays":
         assert out.split("\n")[1] == "True", out + err
+
+
+@pytest.mark.parametrize("kind", ["arrays", "batches"])
+def test_a_checkpoint_is_written_epoch_after_epoch_and_never_over_another(kind, tmp_path):
+    x, y = digits(64)
+    data = (x, y) if kind == "arrays" else [(x[:16], y[:16])] * 4
+    trainer, path = small(), str(tmp_path / "run")
+    assert len(trainer.fit(data, epochs=3, checkpoint=path, verbose=0).epoch) == 3
+    before = open(path, "rb").read()
+    with pytest.raises(ValueError, match="already"):
+        small().fit(data, epochs=3, checkpoint=path, verbose=0)
+    assert open(path, "rb").read() == before
+    again = small()
+    again.fit(data, epochs=5, checkpoint=path, resume=True, verbose=0)
+    assert again.updates == 20
 
 
 def test_a_checkpoint_of_batches_goes_on_exactly(tmp_path):
@@ -374,8 +426,9 @@ def wrong(kind):
             "texts": (np.array(["a"] * 32), y), "not contiguous": (np.asfortranarray(x), y),
             "strided": (np.zeros((64, 784), "f4")[::2], y), "empty": (x[:0], y[:0]), "number": (np.float32(3), y),
             "lengths": (x, y[:20]), "float labels": [(x[:16], y[:16].astype("f4"))], "labels": (x, y + 100),
-            "one": (x,), "three": [(x, x, y)], "foreign": (ForeignDevice(), y), "nan": (x * np.nan, y),
+            "one": (x,), "three": [(x, x, y)], "four": [(x, x, x, y)], "foreign": (ForeignDevice(), y), "nan": (x * np.nan, y),
             "nothing": [], "object": object(), "batch lengths": [(x[:16], y[:8])],
+            "rows": (list(x), y), "other rows": [(x[:16], y[:16]), (x[:16, :5], y[:16])],
             "path": "there/is/nothing.npz", "float labels in arrays": (x, y.astype("f4")),
             "one-hot": (x, np.eye(10, dtype="f4")[y]), "whole numbers": ((x * 50).astype("i4"), y),
             "lists": (x[:4].tolist(), y[:4].tolist())}[kind]
@@ -386,8 +439,10 @@ def wrong(kind):
     ("texts", TypeError, "numbers"), ("not contiguous", ValueError, "contiguous"), ("strided", ValueError, "contiguous"),
     ("empty", ValueError, "empty"), ("number", ValueError, "single number"), ("lengths", ValueError, "32"),
     ("float labels", TypeError, "int64"), ("labels", ValueError, "class|label"), ("one", ValueError, "targets"),
-    ("three", ValueError, "2 arrays"), ("foreign", ValueError, "another device"), ("nan", ValueError, "finite|nan"),
+    ("three", TypeError, "'target' is float32; the model needs int64"), ("four", ValueError, "2 arrays"),
+    ("foreign", ValueError, "another device"), ("nan", ValueError, "finite|nan"),
     ("nothing", ValueError, "empty"), ("object", TypeError, "cannot train"), ("batch lengths", ValueError, "samples"),
+    ("rows", TypeError, "numpy.stack"), ("other rows", plimsoll.ShapeError, "16 samples of"),
     ("path", (OSError, LookupError), "nothing"), ("float labels in arrays", TypeError, "int64"),
     ("one-hot", TypeError, "argmax"), ("whole numbers", TypeError, "float32"), ("lists", TypeError, "asarray")])
 def test_bad_data_is_an_exception_of_the_right_class(kind, error, words):
