@@ -28,7 +28,9 @@ typedef struct plim_pack_options {
     double seconds;   /* stop searching after this long and keep the best found; 0: no deadline */
     int64_t work;     /* stop after about this number of elementary operations, whatever the clock says; 0: 400 million
                        * (about a second) without a capacity, no limit with one */
-    size_t memory;    /* bytes for dead ends that the search remembers, rounded down to a power of two; 0: 8 MiB */
+    size_t memory; /* bytes for dead ends that the search remembers, rounded down to a power of two; 0: 8 MiB. Where it
+                       * is given, the search's lists take no more either, or than a quarter of what is packed: problems that
+                       * need more are left to the constructions */
 } plim_pack_options;
 
 typedef struct plim_pack_result {

@@ -94,10 +94,14 @@ static size_t planning_bytes(const plim__training_plan *plan, bool beyond_budget
     return most < MOST_PLANNING ? most : MOST_PLANNING;
 }
 
+/* What lowering adds until it looks again at what is resident, at most. */
+#define LOWERED_BETWEEN ((size_t)512 << 10)
+
 /* What lowering may take. */
 static void set_room(plim__training_plan *plan) {
     size_t held = plim__process_held(plan), most = planning_bytes(plan, true);
-    plan->room = (plim__room){.bytes = most > held ? most - held : 1, .resident = most};
+    plan->room = (plim__room){.bytes = most > held ? most - held : 1,
+                              .resident = most > LOWERED_BETWEEN ? most - LOWERED_BETWEEN : 1};
 }
 
 /* Not even the program has room: it was not made to its end. */
@@ -135,7 +139,8 @@ static plim_status refuse(plim__training_plan *plan, bool measured, plim_error *
     size_t in_file = plim__spilled_bytes(plan->main->program);
     if (in_file) plim__str_addf(&spilled, " (and %s that can go to a file)", plim_bytes_format(in_file, file));
     size_t arena = plan->persistent_bytes + plan->transient_bytes, planned = plan->process.planned_bytes,
-           estimated = plim__process_estimated(plan);
+           estimated = plim__process_estimated(plan), freely = plan->process.free_bytes;
+    if (freely && freely < estimated) estimated = freely;
     if (measured && !plim__process_fits_as_measured(plan)) estimated = larger(planned, estimated);
     if (!measured) planned = estimated;
     plan->least_budget = plim__process_least_budget(estimated);
@@ -301,7 +306,7 @@ static plim_status name_least(struct search *s, plim_error *error) {
     plim__training_plan *plan = s->plan;
     plim__candidate choice = plan->choice;
     plim_status status = PLIM_OK;
-    size_t least = 0, bytes = 1;
+    size_t least = plan->process.free_bytes, bytes = 1;
     for (size_t n = 0; n < MOST_SMALLEST && bytes && status == PLIM_OK; n++) {
         status = add_up_smallest(s, n, &bytes, error);
         if (bytes && (!least || bytes < least)) least = bytes;
@@ -372,6 +377,7 @@ static bool fits_nearly(const struct search *s) {
 
 /* What is known of the plan that is there goes into the search for a better one. */
 static size_t begin_search(struct search *s) {
+    plim__process_search(s->plan);
     size_t rest = rest_of(s->plan);
     s->held = plim__process_held(s->plan);
     s->coming = plim__process_coming(s->plan);
@@ -402,15 +408,18 @@ static plim_status list_others(plim__training_plan *plan, plim_error *error) {
     if (status == PLIM_OK) status = list_all(&s, rest, error);
     plim__candidates_free(&s.candidates);
     plim__process_leave(plan);
+    plan->process.left_bytes = 0; /* counted by what is measured now */
     if (status == PLIM_OK) status = plan_freely(plan, error);
     return status == PLIM_OK ? add_up(plan, error) : status;
 }
 
-/* Whether planning has room for the step as it comes with all its programs, those of other sizes and for evaluation too. */
+/* Whether planning has room for the step as it comes with all its programs, those of other sizes and for evaluation too: the main
+ * one is there already. */
 static bool has_room_for_all(const plim__training_plan *plan) {
+    if (plan->choice.program_bytes <= plim__process_second_program(plan) && plan->request.evaluates <= 0) return true;
     size_t room = plim__process_arena_limit(plan->bounds.budget, plim__process_held(plan)),
            evaluation = plan->request.evaluates > 0 ? plim__process_second_program(plan) / 2 : 0;
-    return plan->choice.program_bytes + evaluation + plim__working_bytes(plan->main->lowered->steps.count) <= room;
+    return plan->choice.program_bytes + evaluation + plim__packing_bytes(plan->main->lowered->steps.count) <= room;
 }
 
 /* What it would need, and what the plan itself takes. Where there is no room for its other programs, they are not made: it
@@ -427,7 +436,8 @@ static plim_status plan_within(plim__training_plan *plan, plim_error *error) {
     }
     PLIM_TRY(add_up(plan, error));
     if (!only_tries(plan)) plim__process_correct(plan, A_TRIFLE);
-    if (!plim__process_fits_as_estimated(plan)) return fit(plan, error);
+    plan->process.free_bytes = plim__process_estimated_freely(plan);
+    if (!plim__process_fits_freely(plan)) return fit(plan, error);
     return wants_alternatives(plan) ? list_others(plan, error) : PLIM_OK;
 }
 

@@ -44,41 +44,48 @@ static void add_spill(struct table *t, const plim__task *task) {
                              .used = t->choice->levers.spill > 0});
 }
 
-/* The one lever in which settings differ; NULL: there are several, or none. */
-static const char *difference(const plim__levers *a, const plim__levers *b) {
-    const struct {
-        const char *name;
-        bool differs;
-    } levers[] = {{"weights in a file", a->stream != b->stream},
-                  {"micro-batches", a->micro_batch != b->micro_batch},
-                  {"loss in chunks", a->loss_rows != b->loss_rows},
-                  {"state in 8 bits", a->state_bits != b->state_bits},
-                  {"16 bits", a->precision != b->precision}};
-    const char *name = NULL;
-    for (size_t i = 0; i < sizeof levers / sizeof *levers; i++) {
-        if (!levers[i].differs) continue;
-        if (name) return NULL;
-        name = levers[i].name;
-    }
-    return name;
+/* Levers by which settings differ from each other, and the fields that say so. */
+#define LEVERS(EACH)                                                                                                   \
+    EACH("weights in a file", stream)                                                                                  \
+    EACH("micro-batches", micro_batch)                                                                                 \
+    EACH("loss in chunks", loss_rows)                                                                                  \
+    EACH("state in 8 bits", state_bits)                                                                                \
+    EACH("16 bits", precision)
+
+#define NAME(name, field) name,
+static const char *const names[] = {LEVERS(NAME)};
+#undef NAME
+
+/* Bit i: they differ in the i-th of them. */
+static unsigned differences(const plim__levers *a, const plim__levers *b) {
+    unsigned bits = 0, bit = 1;
+#define COMPARE(name, field)                                                                                           \
+    if (a->field != b->field) bits |= bit;                                                                             \
+    bit <<= 1;
+    LEVERS(COMPARE)
+#undef COMPARE
+    return bits;
+}
+
+/* The one in which they differ; NULL: there are several, or none. */
+static const char *only_name(unsigned bits) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (bits == 1u << i) return names[i];
+    return NULL;
 }
 
 static void add_setting(struct table *t, const plim__setting *s, const plim__costs *costs) {
-    const plim__levers *chosen = &t->choice->levers, *own = &s->levers, *whole = &t->whole->levers;
-    const char *name = s->explored ? difference(own, whole) : NULL;
+    const plim__levers *own = &s->levers, *whole = &t->whole->levers;
+    unsigned bits = differences(own, whole);
+    const char *name = s->explored ? only_name(bits) : NULL;
     bool least = own->stream != whole->stream;
     if (!name || bytes_of(s, least) >= bytes_of(t->whole, least)) return;
-    bool used = (own->stream != whole->stream && chosen->stream != whole->stream) ||
-                (own->micro_batch != whole->micro_batch && chosen->micro_batch != whole->micro_batch) ||
-                (own->loss_rows != whole->loss_rows && chosen->loss_rows != whole->loss_rows) ||
-                (own->state_bits != whole->state_bits && chosen->state_bits != whole->state_bits) ||
-                (own->precision != whole->precision && chosen->precision != whole->precision);
     add(t, (plim_plan_lever){.name = name,
                              .saved_bytes = bytes_of(t->whole, least) - bytes_of(s, least),
                              .seconds = s->update_seconds - t->whole->update_seconds +
                                         (double)s->streamed_bytes / costs->disk, /* fetched once more */
                              .class_ = s->class,
-                             .used = used});
+                             .used = (bits & differences(&t->choice->levers, whole)) != 0});
 }
 
 int plim__lever_table(const plim__candidates *all, const plim__candidate *choice, plim_plan_lever *rows) {

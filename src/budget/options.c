@@ -31,8 +31,11 @@ static plim_status check_numbers(const plim_trainer_options *o, plim_error *erro
     const struct {
         const char *name;
         int64_t value;
-    } numbers[] = {
-        {"batch", o->batch}, {"accumulate", o->accumulate}, {"samples", o->samples}, {"evaluates", o->evaluates}};
+    } numbers[] = {{"batch", o->batch},
+                   {"accumulate", o->accumulate},
+                   {"samples", o->samples},
+                   {"updates", o->updates},
+                   {"evaluates", o->evaluates}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (numbers[i].value < 0)
             return plim__fail(error, PLIM_INVALID, "%s is %lld, it must not be negative", numbers[i].name,

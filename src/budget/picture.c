@@ -25,6 +25,7 @@ static plim_status add_process(const plim__training_plan *plan, plim__timeline *
     PLIM_TRY(add_always(timeline, "program, libraries and stacks", PLIM__KIND_PROCESS, chosen.program, error));
     PLIM_TRY(add_always(timeline, "data buffers", PLIM__KIND_DATA, plim__training_plan_data_bytes(plan), error));
     if (chosen.recording) PLIM_TRY(add_always(timeline, "recording", PLIM__KIND_PROCESS, chosen.recording, error));
+    if (chosen.logs) PLIM_TRY(add_always(timeline, "logs", PLIM__KIND_PROCESS, chosen.logs, error));
     if (plan->main->plan->window >= 0)
         PLIM_TRY(add_always(timeline, "window to what is spilled", PLIM__KIND_WORKSPACE,
                             plim__spill_window_bytes(plan->main->program), error));

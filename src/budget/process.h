@@ -1,6 +1,6 @@
 /* The model of the process that trains within a budget: what it will hold.
  *
- *   process = resident now, plans made │ arena │ data buffers │ recording │ what running adds: factors that oneDNN packs
+ *   process = resident now, plans made │ arena │ data buffers │ recording, logs │ what running adds: factors that oneDNN packs
  *                                                                           for a matrix product, libraries, stacks
  *
  * Resident pages differ from run to run, by where libraries are mapped. So there are two sums: a candidate is chosen by
@@ -19,6 +19,8 @@ typedef struct plim__process {
     size_t planned_bytes;  /* resident bytes of the whole process at their highest; 0 without a budget */
     size_t opening_excess; /* of these: what opening the data took more than the rest */
     size_t base_bytes;     /* resident without arena, data and search, coarsely; 0: measured with the first plan */
+    size_t free_bytes;     /* estimate with the step as it comes, for which nothing is searched; 0: not known */
+    size_t left_bytes;     /* what a search leaves in the heap, between what is in use; 0: there was none */
     size_t packed_bytes;   /* that oneDNN takes from the heap during a step; given to a plan that is only tried */
     struct plim__heap_plug *plugs; /* src/mem/heap.h; NULL: none */
     bool has_past;                 /* other plans were made before in this process */
@@ -51,12 +53,17 @@ size_t plim__process_coming(const struct plim__training_plan *plan);
 /* What a second program like the main one takes, beside its buffers; and what planning it does. */
 size_t plim__process_second_program(const struct plim__training_plan *plan);
 size_t plim__process_second_plan(const struct plim__training_plan *plan);
+/* A search begins: what it leaves is counted from now on. */
+void plim__process_search(struct plim__training_plan *plan);
+/* With the arena of the step as it comes, or what planning it took where that is more. */
+size_t plim__process_estimated_freely(const struct plim__training_plan *plan);
 /* The estimate is never to be less than what was measured by more than `tolerance`: in a process that holds other things it may
- * be. */
+ * be. It grows by whole MiB, the same in each run. */
 void plim__process_correct(struct plim__training_plan *plan, size_t tolerance);
 /* Plans that are only tried are made after much was searched for: what is measured then says nothing, and they always fit
  * as measured. */
 bool plim__process_fits_as_estimated(const struct plim__training_plan *plan);
+bool plim__process_fits_freely(const struct plim__training_plan *plan);
 /* As estimated, but for the MiB that it may count more. */
 bool plim__process_fits_nearly(const struct plim__training_plan *plan);
 bool plim__process_fits_as_measured(const struct plim__training_plan *plan);

@@ -120,7 +120,7 @@ static plim_status add_last(plim__training_plan *plan, int64_t last, int64_t res
 
 plim_status plim__programs_plan(plim__training_plan *plan, plim_error *error) {
     const plim__request *r = &plan->request;
-    int64_t usual = plan->main->samples, last = r->samples > 0 ? r->samples % r->batch : 0;
+    int64_t usual = plan->main->samples, last = plim__request_last(r);
     plan->persistent_bytes = plan->main->plan->persistent_bytes;
     plan->transient_bytes = plim__variant_transient_bytes(plan->main);
     if (r->batch % usual > 0) PLIM_TRY(plim__programs_add_tail(plan, r->batch % usual, error));

@@ -76,17 +76,20 @@ void plim__request_read(const plim_trainer_options *o, plim__request *request, p
                                .saved = o->plan,
                                .alternatives = o->alternatives,
                                .records = o->records,
+                               .log_bytes = o->log_bytes,
                                .data_bytes = o->data_bytes,
                                .data_held_bytes = o->data_held_bytes,
                                .data_opening_bytes = o->data_opening_bytes,
                                .data_sample_bytes = o->data_sample_bytes,
                                .samples = o->samples,
+                               .updates = o->updates,
                                .evaluates = o->evaluates,
                                .irregular = o->irregular_batches,
                                .scores = o->scores};
     *bounds = (plim__bounds){.budget = o->budget,
                              .spill_folder = o->spill,
                              .no_spill = o->no_spill,
+                             .no_winograd = o->no_winograd,
                              .threads = (int)at_least_one(o->threads)};
 }
 
@@ -168,6 +171,12 @@ void plim__request_free(plim__request *r, plim__bounds *bounds) {
 
 int plim__request_state_bits(const plim__request *r) { return r->optimizer.state_bits == 8 ? 8 : 0; }
 
+int64_t plim__request_last(const plim__request *r) {
+    if (r->samples <= 0) return 0;
+    int64_t batches = (r->samples + r->batch - 1) / r->batch;
+    return r->updates > 0 && r->updates < batches ? 0 : r->samples % r->batch;
+}
+
 plim__training_options plim__request_training(const plim__request *r, int64_t samples, bool sums) {
     return (plim__training_options){.loss = &r->loss,
                                     .optimizer = &r->optimizer,
@@ -188,7 +197,9 @@ plim__training_options plim__request_training(const plim__request *r, int64_t sa
 }
 
 plim__target plim__bounds_target(const plim__bounds *bounds) {
-    return (plim__target){bounds->device ? bounds->device : &plim__processor, bounds->threads, NULL};
+    return (plim__target){.device = bounds->device ? bounds->device : &plim__processor,
+                          .threads = bounds->threads,
+                          .winograd = !bounds->no_winograd};
 }
 
 const char *plim__bounds_spill_folder(const plim__bounds *bounds) {

@@ -36,9 +36,11 @@ typedef struct plim__request {
     const char *saved; /* a file with the plan to rebuild; NULL: none */
     bool alternatives; /* other budgets are listed too */
     int records;       /* the run is recorded; 2: and a page is made of it */
+    uint64_t log_bytes;
     uint64_t data_bytes, data_held_bytes, data_opening_bytes, data_sample_bytes;
     /* declared: programs for them are part of the plan */
     int64_t samples;   /* of an epoch; 0: all batches are whole */
+    int64_t updates;   /* of the run, which may end before an epoch does; 0: whole epochs */
     int64_t evaluates; /* batch of evaluation; 0: there is none */
     bool irregular;    /* batches of any size may come */
     bool scores;       /* of evaluation stay an output */
@@ -52,6 +54,7 @@ typedef struct plim__bounds {
     uint64_t budget;          /* bytes of the process; 0: any */
     const char *spill_folder; /* NULL: the default one */
     bool no_spill;
+    bool no_winograd;
     int threads;
     const plim__device *device; /* NULL: the processor */
     /* what an earlier plan in this process found (plim__process); 0: measured by this one. A search leaves pages behind
@@ -76,6 +79,8 @@ plim_status plim__request_own(plim__request *request, plim__bounds *bounds, plim
 /* Frees those copies. */
 void plim__request_free(plim__request *request, plim__bounds *bounds);
 
+/* Samples of the short batch at the end of an epoch; 0: there is none, or the run does not get to it. */
+int64_t plim__request_last(const plim__request *request);
 /* The training graph for runs of `samples` samples; `sums`: several of them make an update. */
 plim__training_options plim__request_training(const plim__request *request, int64_t samples, bool sums);
 /* Of the optimizer's state, where the caller chose: 8, else 0 for float32. */

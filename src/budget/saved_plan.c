@@ -14,8 +14,8 @@
 #include "kernel/processor.h"
 #include "plimsoll/version.h"
 
-#define VERSION                                                                                                        \
-    4 /* 1 knew nothing of state in a file, 2 nothing of precision, 3 nothing of frozen layers in few bits */
+/* 1 knew nothing of state in a file, 2 nothing of precision, 3 nothing of frozen layers in few bits, 4 nothing of Winograd */
+#define VERSION 5
 
 /* --- what a plan is for --------------------------------------------------------------------------------------- */
 
@@ -64,10 +64,11 @@ static plim_status describe(const plim__training_plan *plan, json_t **out, plim_
     for (size_t i = 0; i < o->trainable_count; i++) plim__str_addf(&trainable, "%s%s", i ? " " : "", o->trainable[i]);
     set_text(is, "precision", "%s", o->precision ? plim_precision_name(o->precision) : "any");
     set_text(is, "form of frozen layers", "%s", plim_base_name(o->base));
+    set_text(is, "form of convolutions", "%s", plan->bounds.no_winograd ? "direct" : "any");
     set_list(is, "set of sizes", &sizes);
     set_list(is, "set of frozen parameters", &freeze);
     set_list(is, "set of added parameters", &trainable);
-    if (json_object_size(is) == 14) return PLIM_OK;
+    if (json_object_size(is) == 15) return PLIM_OK;
     json_decref(is);
     return plim__fail_memory(error, "a plan", 1);
 }

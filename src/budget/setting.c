@@ -215,8 +215,11 @@ void plim__setting_keep(plim__setting *s, const bool *wanted) {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* As seen with networks of 10 to 50 layers: what packing holds is the most of it. */
-#define WORKING_BYTES      ((size_t)2560 << 10)
-#define WORKING_STEP_BYTES ((size_t)2048)
+/* As seen with networks of 10 to 500 layers: what searching holds is the most of it. */
+#define WORKING_BYTES      ((size_t)1984 << 10)
+#define WORKING_STEP_BYTES ((size_t)640)
+#define PACKING_BYTES      ((size_t)768 << 10)
+#define PACKING_STEP_BYTES ((size_t)192)
 
 size_t plim__working_bytes(size_t steps) { return WORKING_BYTES + steps * WORKING_STEP_BYTES; }
+size_t plim__packing_bytes(size_t steps) { return PACKING_BYTES + steps * PACKING_STEP_BYTES; }

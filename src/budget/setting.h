@@ -61,5 +61,7 @@ void plim__setting_keep(plim__setting *setting, const bool *wanted);
 
 /* About what searching for a schedule of `steps` steps, and packing it, takes beside the program. */
 size_t plim__working_bytes(size_t steps);
+/* The same for the order as it comes, which is only packed. */
+size_t plim__packing_bytes(size_t steps);
 
 #endif

@@ -78,7 +78,7 @@ plim__task plim__training_plan_task(const plim__training_plan *plan) {
                         .spill_room = plan->spill_room,
                         .search_bytes = plan->bounds.budget ? plan->bounds.budget / SEARCH_SHARE : SIZE_MAX,
                         .planning_room = SIZE_MAX,
-                        .last_samples = r->samples > 0 ? r->samples % r->batch : 0,
+                        .last_samples = plim__request_last(r),
                         .irregular = r->irregular && plan->bounds.budget,
                         .most_samples = (r->batch + r->accumulate - 1) / r->accumulate};
 }
@@ -166,6 +166,7 @@ plim_plan_candidate plim__training_plan_summary(const plim__training_plan *plan)
                                  .base = stats.base,
                                  .streamed = stats.streamed_bytes,
                                  .opening = plan->process.opening_excess,
+                                 .logs = plan->request.log_bytes,
                                  .program = process - stats.arena_bytes - stats.data_buffer_bytes - recording -
-                                            plan->process.opening_excess};
+                                            plan->request.log_bytes - plan->process.opening_excess};
 }

@@ -76,8 +76,15 @@ static plim_status probe_round(packing *pack, int64_t limit, plim_error *error) 
     return PLIM_OK;
 }
 
+/* Bytes of the search's lists; 0: as many as it needs. */
+static size_t list_bytes(const packing *pack) {
+    size_t quarter = (size_t)(pack->proven / 4);
+    return pack->memory && quarter > pack->memory ? quarter : pack->memory;
+}
+
 static plim_status improve(packing *pack, plim_error *error) {
-    if (satisfied(pack) || spent(pack) || !plim__pack_problem_searchable(&pack->problem, pack->budget.work / 4))
+    if (satisfied(pack) || spent(pack) ||
+        !plim__pack_problem_searchable(&pack->problem, pack->budget.work / 4, list_bytes(pack)))
         return PLIM_OK;
     PLIM_TRY(plim__pack_problem_index(&pack->problem, error));
     PLIM_TRY(plim__pack_search_new(&pack->problem, pack->memory, &pack->search, error));

@@ -62,8 +62,8 @@ typedef struct plim__pack_problem {
 
 plim_status plim__pack_problem_init(plim__pack_problem *problem, const plim_pack_buffer *buffers, size_t count,
                                     plim_error *error);
-/* Whether the lists for the search stay within a sensible size, and the search has a chance within `work`. */
-bool plim__pack_problem_searchable(const plim__pack_problem *problem, int64_t work);
+/* Whether the lists for the search stay within `bytes` (0: a sensible size), and the search has a chance within `work`. */
+bool plim__pack_problem_searchable(const plim__pack_problem *problem, int64_t work, size_t bytes);
 plim_status plim__pack_problem_index(plim__pack_problem *problem, plim_error *error);
 void plim__pack_problem_free(plim__pack_problem *problem);
 /* The largest offset + unpadded size, above base. */

@@ -238,9 +238,10 @@ static size_t count_overlaps(const plim__pack_problem *problem) {
     return pairs;
 }
 
-bool plim__pack_problem_searchable(const plim__pack_problem *problem, int64_t work) {
-    return problem->dive_work <= work && problem->section_entries <= max_entries &&
-           count_overlaps(problem) <= max_entries;
+bool plim__pack_problem_searchable(const plim__pack_problem *problem, int64_t work, size_t bytes) {
+    if (problem->dive_work > work || problem->section_entries > max_entries) return false;
+    size_t pairs = count_overlaps(problem), lists = (2 * problem->section_entries + pairs) * sizeof(int32_t);
+    return pairs <= max_entries && (!bytes || lists <= bytes);
 }
 
 static bool lists_alloc(plim__pack_lists *lists, size_t count, size_t entries) {

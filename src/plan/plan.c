@@ -6,8 +6,14 @@
 #include "core/error.h"
 #include "plimsoll/pack.h"
 
-/* Planning comes before the arena, and should take no more than it: a small one has some MiB. */
-#define PACK_BYTES ((size_t)1 << 20)
+/* Planning comes before the arena, and takes no more than it: packing remembers as many bytes as a quarter of what it packs. */
+#define MOST_PACK_BYTES  ((size_t)1 << 20)
+#define LEAST_PACK_BYTES ((size_t)256 << 10)
+
+static size_t pack_bytes(const plim__plan *plan) {
+    size_t quarter = (plan->lower_bound_bytes - plan->persistent_bytes) / 4;
+    return quarter < LEAST_PACK_BYTES ? LEAST_PACK_BYTES : quarter > MOST_PACK_BYTES ? MOST_PACK_BYTES : quarter;
+}
 
 static int64_t aligned(size_t bytes) {
     return (int64_t)((bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT);
@@ -106,7 +112,8 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
     }
     plim_pack_result result = {0};
     /* work alone, no deadline: a plan must not depend on the clock */
-    plim_pack_options limits = {.work = options->pack_work > 0 ? options->pack_work : 1000000000, .memory = PACK_BYTES};
+    plim_pack_options limits = {.work = options->pack_work > 0 ? options->pack_work : 1000000000,
+                                .memory = pack_bytes(plan)};
     if (status == PLIM_OK) status = plim_pack(buffers, count, &limits, offsets, &result, error);
     for (size_t i = 0; status == PLIM_OK && i < count; i++)
         plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];

@@ -40,11 +40,12 @@ static bool make(plim__search *s) {
     s->spent = plim__alloc_zero(places, sizeof *s->spent);
     s->block = plim__alloc_zero(places / PLIM__PLACES + 1, sizeof *s->block);
     s->made = plim__alloc_array(places, sizeof *s->made);
+    s->read = plim__alloc_array(places, sizeof *s->read);
     s->drop_steps = plim__alloc_array((PLIM__DROPS + 1) * PLIM__DROP_STEPS, sizeof *s->drop_steps);
     s->removals = plim__alloc_array(places, sizeof *s->removals);
     return s->removals && s->drop_steps && s->first && s->runs && s->stamp && s->since && s->until && s->newest &&
            s->versions && s->readings && s->live && s->cut && s->area && s->above && s->spent && s->block && s->made &&
-           make_draft(&s->now, s->capacity) && make_draft(&s->trial, s->capacity) &&
+           s->read && make_draft(&s->now, s->capacity) && make_draft(&s->trial, s->capacity) &&
            make_draft(&s->best, s->capacity) && plim__trials_create(s);
 }
 
@@ -77,9 +78,9 @@ void plim__search_free(plim__search *s) {
     if (!s) return;
     plim__meter_free(s->meter);
     plim__trials_free(s->trials);
-    void *all[] = {s->first,      s->runs,       s->stamp, s->since, s->until,    s->newest,    s->versions,
-                   s->readings,   s->live,       s->cut,   s->area,  s->above,    s->now.steps, s->trial.steps,
-                   s->best.steps, s->drop_steps, s->block, s->made,  s->removals, s->spent};
+    void *all[] = {s->first,      s->runs,       s->stamp, s->since, s->until, s->newest,    s->versions,
+                   s->readings,   s->live,       s->cut,   s->area,  s->above, s->now.steps, s->trial.steps,
+                   s->best.steps, s->drop_steps, s->block, s->made,  s->read,  s->removals,  s->spent};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) plim__free(all[i]);
     plim__free(s);
 }

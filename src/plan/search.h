@@ -30,7 +30,9 @@ struct plim__removal { /* of the repetition at `place` */
 typedef struct plim__version {
     int32_t buffer;
     int32_t born, end; /* places: of the run that makes it (-1: the caller), of its last use (behind all: the caller) */
-    int32_t older;     /* the version of the buffer before it, -1: none */
+    int32_t older;     /* the version of the buffer before it, -1: none ... */
+    int32_t far;       /* ... one long before it, or the first; -1 for that itself ... */
+    int32_t number;    /* ... and how many are before it */
     int32_t reading;   /* the last of its readings, -1: none */
     int32_t block;     /* the first version in its memory ... */
     int32_t heir;      /* ... and the one that is written over it, -1: none */
@@ -39,6 +41,7 @@ typedef struct plim__version {
 
 typedef struct plim__reading {
     int32_t place, before; /* before: an earlier reading of the same version, -1: none */
+    int32_t version;       /* -1: no step made what is read */
 } plim__reading;
 
 struct plim__trials;
@@ -64,7 +67,8 @@ typedef struct plim__search {
     int32_t *above; /* ... and places above it */
     double *spent;  /* seconds of all runs before it */
     int64_t *block; /* the largest live bytes of each block of places */
-    int32_t *made;  /* the first of the versions that are made there */
+    int32_t *made;  /* the first of the versions that are made there ... */
+    int32_t *read;  /* ... and of the readings */
     /* versions: inputs, then those of each place in turn */
     plim__version *versions;
     int32_t version_count;

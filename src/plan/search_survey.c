@@ -5,12 +5,23 @@
 
 #include "plan/search.h"
 
+/* Where a step is done again a hundred times, so is what it makes: versions have pointers that make it a matter of some ten
+ * jumps to find one of them. Two jumps of the same length make one, as numbers carry. */
+static int32_t far_of(const plim__search *s, int32_t older) {
+    if (older < 0) return -1;
+    const plim__version *v = &s->versions[older], *near = v->far >= 0 ? &s->versions[v->far] : NULL;
+    if (!near || near->far < 0) return older;
+    return v->number - near->number == near->number - s->versions[near->far].number ? near->far : older;
+}
+
 static int32_t add_version(plim__search *s, int32_t buffer, int32_t place) {
-    int32_t v = s->version_count++;
+    int32_t v = s->version_count++, older = s->newest[buffer];
     s->versions[v] = (plim__version){.buffer = buffer,
                                      .born = place,
                                      .end = place,
-                                     .older = s->newest[buffer],
+                                     .older = older,
+                                     .far = far_of(s, older),
+                                     .number = older < 0 ? 0 : s->versions[older].number + 1,
                                      .reading = -1,
                                      .block = -1,
                                      .heir = -1};
@@ -27,11 +38,12 @@ static void find_versions(plim__search *s) {
     for (int32_t i = 0; i < count; i++) {
         int32_t step = s->now.steps[i];
         if (s->runs[step]++ == 0) s->first[step] = i;
+        s->read[i] = readings;
         for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++) {
             int32_t v = s->newest[d->reads.items[k]];
-            if (v < 0) continue; /* no step made it: there is no such program */
-            s->readings[readings] = (plim__reading){i, s->versions[v].reading};
-            s->versions[v].reading = readings++;
+            s->readings[readings++] = (plim__reading){i, v < 0 ? -1 : s->versions[v].reading, v};
+            if (v < 0) continue; /* there is no such program */
+            s->versions[v].reading = readings - 1;
             s->versions[v].end = i;
         }
         s->made[i] = s->version_count;
@@ -119,6 +131,9 @@ bool plim__search_below(const plim__search *s, int32_t from, int32_t to, int64_t
 
 int32_t plim__search_version(const plim__search *s, int32_t buffer, int32_t place) {
     int32_t v = s->newest[buffer];
-    while (v >= 0 && s->versions[v].born >= place) v = s->versions[v].older;
+    while (v >= 0 && s->versions[v].born >= place) {
+        int32_t far = s->versions[v].far;
+        v = far >= 0 && s->versions[far].born >= place ? far : s->versions[v].older;
+    }
     return v;
 }

@@ -142,8 +142,9 @@ static void take_out(plim__search *s, int32_t place) {
     t->lost[t->lost_count++] = place;
     s->runs[step]--;
     for (int32_t k = d->makes.start[step]; k < d->makes.start[step + 1]; k++) set_end(t, version++, REMOVED);
+    const plim__reading *reading = s->readings + s->read[place];
     for (int32_t k = d->reads.start[step]; k < d->reads.start[step + 1]; k++) {
-        int32_t read = plim__search_version(s, d->reads.items[k], place);
+        int32_t read = reading++->version;
         if (read >= 0 && end_of(s, read) == place) cut_short(s, read);
     }
 }

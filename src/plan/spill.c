@@ -5,9 +5,8 @@
 
 #include "core/error.h"
 #include "plan/plan.h"
+#include "program/stream.h"
 
-/* Smaller ones cost a call of the system each and free little: they come last. */
-#define SMALL ((size_t)256 << 10)
 /* Each begins at a page of the file. */
 #define PAGE 4096
 
@@ -36,7 +35,7 @@ static void count_uses(const plim__program *program, uint8_t *uses) {
  * ones. `bytes` is that of the one buffer here. */
 static int in_order(const void *a, const void *b) {
     const plim__spill_item *x = a, *y = b;
-    bool small_x = x->bytes < SMALL, small_y = y->bytes < SMALL;
+    bool small_x = x->bytes < PLIM__SPILL_SMALLEST, small_y = y->bytes < PLIM__SPILL_SMALLEST;
     if (small_x != small_y) return small_x ? 1 : -1;
     if (x->bytes != y->bytes) return (x->bytes < y->bytes) != small_x ? -1 : 1;
     return (x->buffer > y->buffer) - (x->buffer < y->buffer);
