@@ -94,6 +94,16 @@ if learning:
             print("| %s | %s | %s | %.4f | %s | %d | %s |" % (network, r["form"], ", ".join("%.4f" % v for v in r["each"]), r["mean"], difference, r["skipped_updates"], "" if r["holds"] else "**too far**"))
 
 
+shapes = read("shapes.json")
+if shapes:
+    print("\n## Odd shapes\n\nThe time of one operation of a training step in terms of that of the next round shape, %d threads, best of %d rounds that take turns (`bench/shapes.py`); at most %.2f. The slowest first. %s\n" % (
+        shapes["threads"], shapes["rounds"], shapes["limit"], when(shapes)))
+    print("| model | odd | batch | step | round | batch | step | time of an operation |\n|---|---|---|---|---|---|---|---|")
+    for r in sorted(shapes["rows"], key=lambda r: -r["ratio"]):
+        print("| %s | %s | %d | %.1f ms | %s | %d | %.1f ms | **%.2f** |" % (
+            r["model"], r["odd"], r["uneven_batch"], r["odd_seconds"] * 1e3, r["round"], r["round_batch"], r["round_seconds"] * 1e3, r["ratio"]))
+
+
 def rounds(rows):
     counts = sorted({r.get("rounds", 1) for r in rows})
     if counts == [1]:

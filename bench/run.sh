@@ -2,14 +2,14 @@
 # Benchmarks beside the real peers, in one run. Makes its own virtual environment with PyTorch 2.13 (CPU), measures, and
 # writes bench/RESULTS.md and bench/frontier.svg.
 #   bench/run.sh PLIMSOLL [THREADS [PART...]]
-# Parts: forward, packing, parity, race, lora, epochs, learning, budget, recording. RACE_MODELS is a comma-separated subset of
+# Parts: forward, packing, parity, race, shapes, lora, epochs, learning, budget, recording. RACE_MODELS is a comma-separated subset of
 # the race. What was measured stays in bench/measured, so that one part can be measured again by itself. PACKING_INSTANCES is a
 # folder with instances of MiniMalloc (NAME.CAPACITY.csv); unless it is set they are fetched from its repository.
 # Two builds of our own beside each other: bench/builds.py.
 set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
-[ $# -gt 2 ] && shift 2 || set -- forward packing parity race lora epochs learning budget recording
+[ $# -gt 2 ] && shift 2 || set -- forward packing parity race shapes lora epochs learning budget recording
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/venv/bin/python measured=$here/measured
 
@@ -32,6 +32,8 @@ for part; do
         "$python" "$here/parity.py" "$program" --out "$measured/parity.json" --threads "$threads" --noise || parity=1 ;;
     race) echo "the race, against the fastest PyTorch, $threads threads:"
         "$python" "$here/race.py" "$program" "$measured/race.json" --threads "$threads" ${RACE_MODELS:+--only "$RACE_MODELS"} ;;
+    shapes) echo "odd shapes beside round ones, $threads threads:"
+        "$python" "$here/shapes.py" "$program" "$measured/shapes.json" --threads "$threads" ;;
     lora) echo "adapters for 1.1 billion parameters, beside PEFT:"
         "$python" -c 'import transformers, peft' 2>/dev/null || "$here/venv/bin/pip" install -q transformers peft
         "$python" "$here/lora.py" "$program" "$measured/lora.json" --threads "$threads" ;;

@@ -33,8 +33,13 @@ typedef struct plim_loss {
     const char
         *counts; /* an output of the model, 1 or 0 for the first axes of the targets (float32): those that count, over
                            which the mean is; NULL: all */
-    uint64_t reserved[3]; /* zero: room for later versions */
+    int64_t sample_weights; /* how many of the targets' first axes have weights that come with the data, as the field
+                               PLIM_SAMPLE_WEIGHTS (float32): 1: one a sample; 0: none. What is lost is times them; the mean
+                               stays one over all that count, as in Keras */
+    uint64_t reserved[2];   /* zero: room for later versions */
 } plim_loss;
+
+#define PLIM_SAMPLE_WEIGHTS "plimsoll.sample_weights"
 
 /* What PyTorch has as defaults. */
 PLIM_API plim_loss plim_loss_default(plim_loss_kind kind);

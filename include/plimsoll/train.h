@@ -187,6 +187,13 @@ typedef struct plim_trainer_options {
     uint64_t
         data_sample_bytes; /* by which data_bytes grow with each sample of a batch (plim_data_info.sample_bytes), for
                                  * the largest batch of a plan; 0: they do not */
+    int no_winograd; /* 3x3 convolutions sum products, also where Winograd's form would be faster (with AVX-512): that one rounds
+                      * otherwise, by some 2e-6 of the largest result. Whether it is used depends on the model, batch, threads and
+                      * processor, never on a budget; sessions and evaluation do not use it */
+    uint64_t log_bytes; /* that the caller holds for logs of the run while it goes on; 0: none. They are planned too */
+    int64_t
+        updates; /* that the run makes at most: one that ends within an epoch never meets its short last batch, which then is
+                      * not planned for; 0: whole epochs */
 } plim_trainer_options;
 
 /* The model is not changed, and must stay until the trainer is freed. */

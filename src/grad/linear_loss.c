@@ -100,6 +100,7 @@ plim_status plim__linear_losses_fuse(plim_graph *g, int64_t chunk_rows, plim_err
         const plim__node *node = &g->nodes.items[n];
         if (node->dead || strcmp(node->domain, PLIM__DOMAIN) != 0 || strcmp(node->op_name, "CrossEntropy") != 0)
             continue;
+        if (plim__node_in(node, 3) >= 0) continue; /* weights of samples: not in the linear layer's loss */
         const plim__shape *shape = &g->values.items[node->inputs.items[0]].shape;
         plim_value scores = scores_of(g, node->inputs.items[0], (int32_t)n);
         struct layer layer;

@@ -33,15 +33,18 @@ plim_status plim__gradient_likelihood_loss(plim__gradient *d) {
 plim_status plim__gradient_cross_entropy(plim__gradient *d) {
     plim_value dloss = plim__gradient_of_output(d, 0);
     if (dloss < 0) return PLIM_OK;
+    plim_value weights = plim__gradient_input(d, 3);
     if (plim__gradient_wanted(d, 2)) return plim__gradient_unsupported(d, "for its class weights ");
+    if (weights >= 0 && plim__gradient_wanted(d, 3)) return plim__gradient_unsupported(d, "for weights of samples ");
     PLIM_TRY(plim__gradient_become(d, "CrossEntropy", 4));
     plim_value inputs[] = {plim__gradient_input(d, 0),
                            plim__gradient_input(d, 1),
                            plim__gradient_output(d, 3),
                            plim__gradient_output(d, 1),
                            dloss,
-                           plim__gradient_input(d, 2)};
-    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "CrossEntropyGrad", inputs, 6, 1);
+                           plim__gradient_input(d, 2),
+                           weights};
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "CrossEntropyGrad", inputs, weights >= 0 ? 7 : 6, 1);
     plim__gradient_copy_attributes(d, node);
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }
@@ -117,11 +120,14 @@ plim_status plim__gradient_linear_cross_entropy(plim__gradient *d) {
 plim_status plim__gradient_element_loss(plim__gradient *d) {
     if (plim__gradient_wanted(d, 1)) return plim__gradient_unsupported(d, "for its targets ");
     if (plim__gradient_input(d, 2) >= 0) return plim__gradient_unsupported(d, "of a part of its elements ");
-    plim_value counts = plim__gradient_input(d, 3), dloss = plim__gradient_of_output(d, 0);
+    plim_value counts = plim__gradient_input(d, 3), weights = plim__gradient_input(d, 4),
+               dloss = plim__gradient_of_output(d, 0);
     if (counts >= 0 && plim__gradient_wanted(d, 3)) return plim__gradient_unsupported(d, "for which elements count ");
+    if (weights >= 0 && plim__gradient_wanted(d, 4)) return plim__gradient_unsupported(d, "for weights of samples ");
     if (dloss < 0) return PLIM_OK;
-    plim_value inputs[] = {plim__gradient_input(d, 0), plim__gradient_input(d, 1), dloss, counts};
-    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ElementLossGrad", inputs, counts >= 0 ? 4 : 3, 1);
+    plim_value inputs[] = {plim__gradient_input(d, 0), plim__gradient_input(d, 1), dloss, counts, weights};
+    size_t count = weights >= 0 ? 5 : counts >= 0 ? 4 : 3;
+    int32_t node = plim__gradient_begin(d, PLIM__DOMAIN, "ElementLossGrad", inputs, count, 1);
     plim__gradient_copy_attributes(d, node);
     return plim__gradient_set(d, 0, plim__gradient_end(d, node));
 }

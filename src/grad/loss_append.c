@@ -26,9 +26,11 @@ plim_status plim__loss_resolve(const plim_loss *given, plim_loss *loss, plim_err
     if (loss->class_count && !loss->class_weights)
         return plim__fail(error, PLIM_INVALID, "the loss has %zu classes, but class_weights is NULL",
                           loss->class_count);
-    bool empty = !loss->output && !loss->counts && !loss->ignores && !loss->ignore_index &&
+    bool empty = !loss->output && !loss->counts && !loss->sample_weights && !loss->ignores && !loss->ignore_index &&
                  loss->label_smoothing == 0 && !loss->class_weights && loss->delta == 0;
     if (empty) *loss = plim_loss_default(loss->kind);
+    if (loss->sample_weights < 0)
+        return plim__fail(error, PLIM_INVALID, "sample weights of %lld axes", (long long)loss->sample_weights);
     return PLIM_OK;
 }
 
@@ -75,6 +77,20 @@ static plim_value number(plim_graph *g, double value) {
 
 static plim_value add_target(plim_graph *g, plim_dtype dtype, const plim__shape *shape) {
     return plim_graph_input(g, "plimsoll.target", dtype, shape->rank, shape->dims);
+}
+
+/* Weights that come with the samples, for the first axes of the targets; PLIM_NO_VALUE: none. Before the target, which is
+ * the last input. */
+static plim_status add_weights(plim_graph *g, const plim_loss *loss, const plim__shape *targets, plim_value *weights,
+                               plim_error *error) {
+    char text[PLIM_SHAPE_TEXT];
+    *weights = PLIM_NO_VALUE;
+    if (loss->sample_weights > targets->rank)
+        return plim__fail(error, PLIM_SHAPE, "the samples' weights have %lld axes, and the targets are %s",
+                          (long long)loss->sample_weights, plim__shape_text(targets, g, text));
+    if (loss->sample_weights > 0)
+        *weights = plim_graph_input(g, PLIM_SAMPLE_WEIGHTS, PLIM_F32, (int)loss->sample_weights, targets->dims);
+    return plim_graph_status(g, error);
 }
 
 /* --- what it applies to --------------------------------------------------------------------------------------- */
@@ -231,10 +247,12 @@ static plim_status append_cross_entropy(plim_graph *g, const plim_loss *loss, pl
     plim_value counts;
     PLIM_TRY(find_counts(g, loss, &target, &counts, error));
     int64_t ignored = loss->ignores ? loss->ignore_index : PLIM__NO_CLASS;
-    plim_value given = add_target(g, PLIM_I64, &target), inputs[3] = {scores, given, PLIM_NO_VALUE};
+    plim_value weights;
+    PLIM_TRY(add_weights(g, loss, &target, &weights, error));
+    plim_value given = add_target(g, PLIM_I64, &target), inputs[4] = {scores, given, PLIM_NO_VALUE, weights};
     if (counts >= 0) PLIM_TRY(mark_targets(g, counts, ignored, &inputs[1], error));
     if (loss->class_weights) inputs[2] = plim_graph_constant(g, NULL, PLIM_F32, 1, &x.dims[axis], loss->class_weights);
-    int32_t n = begin(g, "CrossEntropy", inputs, loss->class_weights ? 3 : 2, outputs, 3);
+    int32_t n = begin(g, "CrossEntropy", inputs, weights >= 0 ? 4 : loss->class_weights ? 3 : 2, outputs, 3);
     plim_graph_set_int(g, n, "axis", axis);
     if (loss->ignores || counts >= 0) plim_graph_set_int(g, n, "ignore_index", ignored);
     if (loss->label_smoothing > 0) plim_graph_set_float(g, n, "label_smoothing", (float)loss->label_smoothing);
@@ -261,10 +279,12 @@ static plim_status append_elements(plim_graph *g, const plim_loss *loss, plim_va
             "loss %s does not fit the output '%s': it holds probabilities (Sigmoid); let the loss apply to "
             "the scores before it, '%s'",
             plim_loss_name(loss->kind), g->values.items[scores].name, g->values.items[maker->inputs.items[0]].name);
-    plim_value counts;
+    plim_value counts, weights;
     PLIM_TRY(find_counts(g, loss, &shape, &counts, error));
-    plim_value inputs[] = {scores, add_target(g, PLIM_F32, &shape), PLIM_NO_VALUE, counts};
-    int32_t n = begin(g, "ElementLoss", inputs, counts >= 0 ? 4 : 2, outputs, counts >= 0 ? 2 : 1);
+    PLIM_TRY(add_weights(g, loss, &shape, &weights, error));
+    plim_value inputs[] = {scores, add_target(g, PLIM_F32, &shape), PLIM_NO_VALUE, counts, weights};
+    size_t count = weights >= 0 ? 5 : counts >= 0 ? 4 : 2;
+    int32_t n = begin(g, "ElementLoss", inputs, count, outputs, counts >= 0 ? 2 : 1);
     plim_graph_set_string(g, n, "kind", plim_loss_name(loss->kind));
     plim_graph_set_float(g, n, "delta", (float)loss->delta);
     PLIM_TRY(infer(g, n, error));
@@ -279,6 +299,7 @@ static plim_status append_model(plim_graph *g, const plim_loss *loss, plim_value
                                 plim_error *error) {
     if (!is_scalar(g, output)) return misfit(g, loss, output, "a loss is one float32 number", error);
     if (loss->counts) return misfit(g, loss, output, "which targets count is its own affair", error);
+    if (loss->sample_weights) return misfit(g, loss, output, "the weights of samples are its own affair", error);
     const plim__shape *first = g->inputs.count ? &g->values.items[g->inputs.items[0]].shape : NULL;
     double batch = first && first->rank > 0 ? (double)first->dims[0] : 1;
     *parts = (plim__loss_parts){.target = PLIM_NO_VALUE, .loss = output, .correct = PLIM_NO_VALUE};

@@ -321,7 +321,7 @@ static plim_status add_backward(struct work *w) {
     PLIM_TRY(scale_loss(w, &objective));
     PLIM_TRY(
         plim__gradients_build(w->g, objective, made->parameters, made->parameter_count, made->gradients, w->error));
-    size_t count = 0; /* parameters that the loss does not depend on have no gradient */
+    size_t count = 0, all = made->parameter_count; /* those that the loss does not depend on have no gradient */
     for (size_t i = 0; i < made->parameter_count; i++) {
         if (made->gradients[i] < 0) continue;
         made->parameters[count] = made->parameters[i];
@@ -331,7 +331,10 @@ static plim_status add_backward(struct work *w) {
     made->parameter_count = count;
     if (count == 0)
         return plim__fail(w->error, PLIM_INVALID, "there is nothing to train: the loss depends on no parameter%s",
-                          made->frozen_count ? " that is not frozen" : "");
+                          made->frozen_count ? " that is not frozen"
+                          : all              ? ""
+                                : "; the model has none: weights are tensors of the file (initializers) that "
+                                  "are neither buffers nor constants; inspect --weights says what each is");
     return PLIM_OK;
 }
 

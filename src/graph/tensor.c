@@ -90,7 +90,7 @@ plim_status plim__tensor_in_file(plim_dtype dtype, const plim__shape *shape, pli
     return PLIM_OK;
 }
 
-plim_status plim__tensor_scaled(plim__tensor *base, const float *factors, plim__tensor **tensor, plim_error *error) {
+plim_status plim__tensor_scaled(plim__tensor *base, const double *factors, plim__tensor **tensor, plim_error *error) {
     size_t bytes = (size_t)base->shape.dims[0] * sizeof *factors;
     PLIM_TRY(make(base->dtype, &base->shape, tensor, error));
     (*tensor)->factors = plim__alloc(bytes);
@@ -228,7 +228,8 @@ plim_status plim__tensor_read(const plim__tensor *tensor, void *into, plim_error
         PLIM_TRY(plim__tensor_read(tensor->base, into, error));
         int64_t rows = tensor->shape.dims[0], width = rows ? plim__shape_elements(&tensor->shape) / rows : 0;
         for (int64_t r = 0; r < rows; r++)
-            for (int64_t i = 0; i < width; i++) ((float *)into)[r * width + i] *= tensor->factors[r];
+            for (int64_t i = r * width; i < (r + 1) * width; i++)
+                ((float *)into)[i] = (float)(((float *)into)[i] * tensor->factors[r]);
         return PLIM_OK;
     }
     if (!tensor->source) return plim__fail(error, PLIM_INTERNAL, "a tensor has neither data nor a file");

@@ -32,7 +32,7 @@ typedef struct plim__tensor {
     plim__source *source; /* where the bytes are when data is NULL */
     uint64_t offset;
     struct plim__tensor *base; /* or: made from another tensor */
-    float *factors;            /* ... float32 rows, each times its factor; NULL: a matrix, transposed */
+    double *factors;           /* ... float32 rows, each times its factor; NULL: a matrix, transposed */
     plim__packed_form packing; /* ... or: a matrix in few bits (graph/packed.h) */
 } plim__tensor;
 
@@ -44,8 +44,8 @@ plim_status plim__tensor_take(plim_dtype dtype, const plim__shape *shape, void *
 /* Data that stays in the file until it is needed; the caller has checked that the file is long enough. */
 plim_status plim__tensor_in_file(plim_dtype dtype, const plim__shape *shape, plim__source *source, uint64_t offset,
                                  plim__tensor **tensor, plim_error *error);
-/* base[i, ...] · factors[i], computed when it is read, so that folded weights are not held twice. */
-plim_status plim__tensor_scaled(plim__tensor *base, const float *factors, plim__tensor **tensor, plim_error *error);
+/* base[i, ...] · factors[i], computed when it is read, so that folded weights are not held twice; rounded once. */
+plim_status plim__tensor_scaled(plim__tensor *base, const double *factors, plim__tensor **tensor, plim_error *error);
 /* A matrix the other way round, likewise. */
 plim_status plim__tensor_transposed(plim__tensor *base, plim__tensor **tensor, plim_error *error);
 /* The same data in another shape of as many elements. */

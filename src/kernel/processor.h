@@ -13,7 +13,9 @@
 
 extern const plim__device plim__processor;
 
-static inline plim__target plim__on_processor(int threads) { return (plim__target){&plim__processor, threads, NULL}; }
+static inline plim__target plim__on_processor(int threads) {
+    return (plim__target){.device = &plim__processor, .threads = threads};
+}
 
 /* A plim__fold (ops/op.h): constants are evaluated here, whatever device runs the rest. `context` is NULL. */
 plim_status plim__processor_fold(plim_graph *g, int32_t node, void *context, plim_error *error);

@@ -28,7 +28,7 @@ uint64_t plim__resident_peak(void) { return read_field("\nVmHWM:"); }
 #define MIB ((uint64_t)1 << 20)
 
 /* Which pages of a library come with one that is touched depends on where it is mapped, which is random: a megabyte more
- * or less. This program has 12.3 to 13.8 MiB of files; cells are from 1 + 8 n to 9 + 8 n, so that it is far from where one
+ * or less. This program has 12.3 to 14.5 MiB of files; cells are from 1 + 8 n to 9 + 8 n, so that it is far from where one
  * ends, and of that one its most is said, of others the end. */
 static uint64_t coarse_files(uint64_t bytes) {
     uint64_t cell = bytes > MIB ? (bytes - MIB) / (8 * MIB) : 0;

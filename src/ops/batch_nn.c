@@ -91,9 +91,17 @@ void plim__batch_class_loss(plim__batch_rule *r) {
     plim__batch_set(r, 1, *plim__batch_in(r, 0));
 }
 
+/* Samples of an input that is optional lie as those of another. */
+static bool lies_like(const plim__batch_rule *r, size_t input, size_t other) {
+    return !plim__batch_has(r, input) ||
+           (plim__batch_is_axis(r, input) && plim__batch_in(r, input)->axis == plim__batch_in(r, other)->axis &&
+            plim__batch_aligned(plim__batch_in(r, other), plim__batch_in(r, input)));
+}
+
 void plim__batch_cross_entropy(plim__batch_rule *r) {
     int rank = plim__batch_shape(r, 0)->rank;
     if (!targets_fit(r, plim__batch_axis_attribute(r, "axis", 1, rank)) || !plim__batch_is_fixed(r, 2)) return;
+    if (!lies_like(r, 3, 1)) return;
     plim__batch_set(r, 0, (plim__batch){.kind = PLIM__BATCH_RATIO, .weight = plim__node_out(r->node, 1)});
     plim__batch_set(r, 1, (plim__batch){.kind = PLIM__BATCH_SUM});
     plim__batch_set(r, 2, (plim__batch){.kind = PLIM__BATCH_SUM});
@@ -103,11 +111,10 @@ void plim__batch_element_loss(plim__batch_rule *r) {
     bool alike = plim__batch_is_axis(r, 0) && plim__batch_is_axis(r, 1) &&
                  plim__batch_in(r, 0)->axis == plim__batch_in(r, 1)->axis &&
                  plim__batch_aligned(plim__batch_in(r, 0), plim__batch_in(r, 1));
-    if (!alike) return;
+    if (!alike || !lies_like(r, 3, 0) || !lies_like(r, 4, 0)) return;
     if (!plim__batch_has(r, 3)) {
         plim__batch_set(r, 0, (plim__batch){.kind = PLIM__BATCH_SUM, .power = -1});
-    } else if (plim__batch_is_axis(r, 3) && plim__batch_in(r, 3)->axis == plim__batch_in(r, 0)->axis &&
-               plim__batch_aligned(plim__batch_in(r, 0), plim__batch_in(r, 3))) {
+    } else {
         plim__batch_set(r, 0, (plim__batch){.kind = PLIM__BATCH_RATIO, .weight = plim__node_out(r->node, 1)});
         plim__batch_set(r, 1, (plim__batch){.kind = PLIM__BATCH_SUM});
     }

@@ -3,7 +3,19 @@
 
 #include "ops/op.h"
 
-/* scores with classes on attribute "axis", targets without that axis, weights (C) → loss, weight, correct: scalars;
+/* A number for each of the first axes of `shape`. */
+static plim_status check_rows(plim__infer *ctx, size_t input, const plim__shape *shape, const char *what) {
+    char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
+    const plim__shape *rows = plim__infer_shape(ctx, input);
+    bool fits = plim__infer_dtype(ctx, input) == PLIM_F32 && rows->rank <= shape->rank;
+    for (int i = 0; fits && i < rows->rank; i++) fits = rows->dims[i] == shape->dims[i];
+    return fits ? PLIM_OK
+                : plim__infer_fail(ctx, PLIM_SHAPE, "%s %s %s", plim__shape_text(rows, NULL, a), what,
+                                   plim__shape_text(shape, NULL, b));
+}
+
+/* scores with classes on attribute "axis", targets without that axis, weights (C), weights of the targets' first axes → loss,
+ * weight, correct: scalars;
  * (2, targets): the peak of each position and the sum of e^(x - peak). */
 plim_status plim__infer_cross_entropy(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *t = plim__infer_shape(ctx, 1);
@@ -27,6 +39,7 @@ plim_status plim__infer_cross_entropy(plim__infer *ctx) {
             return plim__infer_fail(ctx, PLIM_SHAPE, "class weights %s for %lld classes", plim__shape_text(w, NULL, a),
                                     (long long)x->dims[axis]);
     }
+    if (plim__infer_has(ctx, 3)) PLIM_TRY(check_rows(ctx, 3, t, "cannot weigh targets"));
     for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__infer_output(ctx, i, PLIM_F32, &scalar));
     return plim__infer_output(ctx, 3, PLIM_F32, &kept);
 }
@@ -91,8 +104,8 @@ void plim__cost_linear_cross_entropy(const plim_graph *g, const plim__node *node
     cost->bytes += fmax(0, chunks - 1) * passes * (double)plim__shape_elements(w) * sizeof(float);
 }
 
-/* scores and targets of the same shape, how many of the first elements count (int64, all where it is not given), and which of
- * them (1 or 0 for their first axes) → scalars. */
+/* scores and targets of the same shape, how many of the first elements count (int64, all where it is not given), which of
+ * them (1 or 0 for their first axes), and their weights (for their first axes) → scalars. */
 plim_status plim__infer_element_loss(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *t = plim__infer_shape(ctx, 1);
     char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
@@ -105,14 +118,8 @@ plim_status plim__infer_element_loss(plim__infer *ctx) {
     if (plim__infer_has(ctx, 2) &&
         (plim__infer_dtype(ctx, 2) != PLIM_I64 || plim__shape_elements(plim__infer_shape(ctx, 2)) != 1))
         return plim__infer_fail(ctx, PLIM_SHAPE, "how many elements count is not one int64");
-    if (plim__infer_has(ctx, 3)) {
-        const plim__shape *counts = plim__infer_shape(ctx, 3);
-        bool fits = plim__infer_dtype(ctx, 3) == PLIM_F32 && counts->rank <= x->rank;
-        for (int i = 0; fits && i < counts->rank; i++) fits = counts->dims[i] == x->dims[i];
-        if (!fits)
-            return plim__infer_fail(ctx, PLIM_SHAPE, "%s cannot say which of the scores %s count",
-                                    plim__shape_text(counts, NULL, a), plim__shape_text(x, NULL, b));
-    }
+    if (plim__infer_has(ctx, 3)) PLIM_TRY(check_rows(ctx, 3, x, "cannot say which count of the scores"));
+    if (plim__infer_has(ctx, 4)) PLIM_TRY(check_rows(ctx, 4, x, "cannot weigh the scores"));
     plim__shape scalar = {.rank = 0};
     PLIM_TRY(plim__infer_output(ctx, 1, PLIM_F32, &scalar));
     return plim__infer_output(ctx, 0, PLIM_F32, &scalar);

@@ -81,6 +81,7 @@ typedef struct plim__target {
     const plim__device *device;
     int threads;
     plim__room *room; /* while it is made; NULL: any */
+    bool winograd;    /* convolutions may take that form, which rounds otherwise than sums of products */
 } plim__target;
 
 #endif

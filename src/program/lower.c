@@ -12,6 +12,7 @@ const plim_graph *plim__lower_graph(const plim__lower *l) { return l->graph; }
 const plim__node *plim__lower_node(const plim__lower *l) { return l->node; }
 plim_error *plim__lower_error(const plim__lower *l) { return l->error; }
 int plim__lower_threads(const plim__lower *l) { return l->program->target.threads; }
+bool plim__lower_winograd(const plim__lower *l) { return l->program->target.winograd; }
 plim__engine *plim__lower_engine(const plim__lower *l) { return l->program->engine; }
 bool plim__lower_has_input(const plim__lower *l, size_t i) { return plim__node_in(l->node, i) >= 0; }
 bool plim__lower_has_output(const plim__lower *l, size_t i) { return plim__node_out(l->node, i) >= 0; }

@@ -34,6 +34,7 @@ const plim_graph *plim__lower_graph(const plim__lower *l);
 const plim__node *plim__lower_node(const plim__lower *l);
 plim_error *plim__lower_error(const plim__lower *l);
 int plim__lower_threads(const plim__lower *l);
+bool plim__lower_winograd(const plim__lower *l); /* of the target */
 plim__engine *plim__lower_engine(const plim__lower *l);
 bool plim__lower_has_input(const plim__lower *l, size_t i);
 bool plim__lower_has_output(const plim__lower *l, size_t i);

@@ -3,9 +3,6 @@
 
 #include "core/error.h"
 
-/* Smaller ones cost a call of the system each and free little. */
-#define SMALLEST ((size_t)256 << 10)
-
 struct work {
     plim__program *program;
     bool each;       /* a copy for each reader, not one for all */
@@ -22,7 +19,7 @@ static plim_status no_memory(const struct work *w) { return plim__fail_memory(w-
 static bool is_candidate(const plim__program *program, const plim__load *load) {
     const plim__buffer *buffer = &program->buffers.items[load->buffer];
     return load->tensor && buffer->kind == PLIM__BUFFER_WEIGHT && buffer->persistent && !buffer->output &&
-           buffer->bytes >= SMALLEST;
+           buffer->bytes >= PLIM__SPILL_SMALLEST;
 }
 
 /* Steps that would change a weight in memory. */

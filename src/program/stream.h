@@ -10,6 +10,9 @@
 
 #include "program/program.h"
 
+/* Smaller buffers cost a call of the system each and free little: they are not streamed, and spilled last. */
+#define PLIM__SPILL_SMALLEST ((size_t)256 << 10)
+
 /* Streams every weight of a training program that is large enough and that nothing but a step that can work on a file
  * changes. With `like` (may be NULL), the weights that are streamed there. */
 plim_status plim__program_stream(plim__program *program, const plim__program *like, plim_error *error);

@@ -61,6 +61,12 @@ static const char *advice(const plim__wants *wants, plim_value v, const plim_dat
         return ": columns are left out with --drop or chosen with --columns, each category counts as one; or make a "
                "model "
                "with as many features";
+    if (v == wants->target && wants->graph->values.items[v].dtype == PLIM_I64 && field->dtype == PLIM_F32)
+        return field->rank == 1 && field->dims[0] > 1
+                   ? ": classes are integers, one a sample; of one-hot rows argmax(1) makes them (--loss "
+                     "bce_with_logits is "
+                     "for several classes at once)"
+                   : ": classes are integers, as astype(\"int64\") makes them; --loss mse predicts numbers";
     if (!fits_by_count(wants, v, field)) return "";
     axes want = axes_of(shape->rank - 1, shape->dims + 1), has = axes_of(field->rank, field->dims), moved = has;
     if (want.count != has.count) return ": only the number of elements is the same";
@@ -93,14 +99,15 @@ static bool is_input(const plim__wants *wants, const plim_data_field *field) {
     return !field->target || wants->target < 0;
 }
 
-/* The field with the input's name; else the n-th one that may be an input. */
+/* The field with the input's name; else the n-th one that may be an input. What training adds is found by its name alone. */
 static int find_input(const plim__wants *wants, plim_data *data, const char *name, size_t n) {
     const plim_data_field *field;
     for (int i = 0; (field = plim_data_field_at(data, i)); i++)
         if (is_input(wants, field) && strcmp(field->name, name) == 0) return i;
     size_t seen = 0;
+    if (strcmp(name, PLIM_SAMPLE_WEIGHTS) == 0) return -1;
     for (int i = 0; (field = plim_data_field_at(data, i)); i++)
-        if (is_input(wants, field) && seen++ == n) return i;
+        if (is_input(wants, field) && strcmp(field->name, PLIM_SAMPLE_WEIGHTS) != 0 && seen++ == n) return i;
     return -1;
 }
 

@@ -284,6 +284,7 @@ static bool declare(const plim__fit *f, const plim_data_info *info, plim__reques
     if (reaches && last < o->batch) {
         news = !plim__trainer_has_batch(f->trainer, last);
         o->samples = last;
+        o->updates = 0;
     }
     if ((info->skips_bad || !plim__trainer_has_batch(f->trainer, info->batch)) && !o->irregular) {
         news = true;
@@ -305,10 +306,11 @@ static plim_status prepare_trainer(plim__fit *f, const plim_data_info *info) {
     if (news && budget) PLIM_TRY(plim__trainer_plan_again(f->trainer, &wanted, budget, f->error));
     plim__request *request = &f->trainer->plan->request;
     request->samples = wanted.samples;
+    request->updates = wanted.updates;
     request->irregular = wanted.irregular;
     request->evaluates = wanted.evaluates;
     PLIM_TRY(plim__trainer_need_batch(f->trainer, info->batch, f->error));
-    if (wanted.samples > 0) PLIM_TRY(plim__trainer_need_batch(f->trainer, wanted.samples % wanted.batch, f->error));
+    if (wanted.samples > 0) PLIM_TRY(plim__trainer_need_batch(f->trainer, plim__request_last(&wanted), f->error));
     if (!f->options->validation) return PLIM_OK;
     plim_data_batch unused; /* its threads start now, and take what they need; each validation begins again */
     (void)plim_data_next(f->options->validation, &unused, NULL);
@@ -359,7 +361,7 @@ static plim_status check_options(const plim_fit_options *o, plim_error *error) {
     if ((o->best || o->patience) && !o->validation)
         return plim__fail(error, PLIM_INVALID, "best and patience need data for validation");
     if (!o->checkpoint || o->resume) return PLIM_OK; /* resuming reads it, and refuses what is not a checkpoint */
-    if (plim_output_find(o->checkpoint) == PLIM_OUTPUT_CHECKPOINT)
+    if (plim_output_find(o->checkpoint) == PLIM_OUTPUT_CHECKPOINT && !o->continues)
         return plim__fail(error, PLIM_INVALID,
                           "'%s' is a checkpoint already: resume goes on from it; another name starts a new run",
                           o->checkpoint);

@@ -70,6 +70,8 @@ static void describe_loss(const plim_loss *loss, char text[TEXT]) {
     else
         snprintf(text, TEXT, "%s delta=%g of %.60s%s%.60s", name, loss->kind == PLIM_LOSS_HUBER ? loss->delta : 0,
                  output, where, counts);
+    size_t used = strlen(text);
+    if (loss->sample_weights) snprintf(text + used, TEXT - used, " weighed by samples");
 }
 
 /* How its data was read, as far as the model remembers it: the same file with another mean is other data. */

@@ -40,6 +40,7 @@ static const struct number {
     {"token_bytes", "token-bytes", "tokens", offsetof(plim_data_options, token_bytes), false},
     {"raw", "raw", NULL, offsetof(plim_data_options, raw), false},
     {"channels_last", "layout nhwc", NULL, offsetof(plim_data_options, channels_last), false},
+    {"decimal", "decimal", "csv", offsetof(plim_data_options, decimal), false},
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
@@ -221,6 +222,7 @@ plim_status plim_job_apply(const plim_job *job, const char *path, plim_data_opti
     for (int i = 0; i < NUMBERS && job->root; i++) {
         bool layout = numbers[i].offset == offsetof(plim_data_options, channels_last);
         if (layout && (!arrays || options->channels_last)) continue; /* the file's own: what is given counts */
+        if (numbers[i].offset == offsetof(plim_data_options, decimal) && options->decimal) continue; /* so is this */
         if (!numbers[i].kind || strcmp(kind, numbers[i].kind) == 0)
             PLIM_TRY(apply_number(job, &numbers[i], options, error));
     }

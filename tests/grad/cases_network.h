@@ -245,20 +245,21 @@ static plim_value attention(plim_graph *g, const char *op, enum kind kind, int v
 
 /* --- losses --------------------------------------------------------------------------------------------------- */
 
-/* Reductions, then the log-probabilities of the softmax. */
+/* Reductions, then the log-probabilities of the softmax. Ours: without and with weights of samples. */
 static plim_value class_loss(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const char *const reductions[] = {"mean", "sum", "none", "sum"};
     int64_t rows = kind == IRREGULAR ? 17 : kind == EMPTY ? 0 : 8, classes = kind == IRREGULAR ? 23 : 4, labels[17];
     bool own = strcmp(op, "plimsoll::CrossEntropy") == 0, softmax = strcmp(op, "SoftmaxCrossEntropyLoss") == 0;
     if (kind == WIDE || (kind == EMPTY && variant == 0)) return PLIM_NO_VALUE; /* the mean of nothing */
-    if (own && (variant || kind == EMPTY)) return PLIM_NO_VALUE;
+    if (own && (variant > 1 || kind == EMPTY)) return PLIM_NO_VALUE;
     if (variant == 3 && !softmax) return PLIM_NO_VALUE;
     for (int64_t i = 0; i < 17; i++) labels[i] = i == 4 ? -100 : i * 5 % classes;
     float weights[23];
     for (int i = 0; i < 23; i++) weights[i] = 0.25f + 0.1f * (float)(i % 4);
     plim_value in[] = {real_input(g, "x", DIMS(rows, classes)), ints(g, DIMS(rows), labels),
-                       plim_graph_constant(g, NULL, PLIM_F32, DIMS(classes), weights)};
-    int32_t n = plim__graph_node(g, op, NULL, in, 3, own ? 3 : variant == 3 ? 2 : 1);
+                       plim_graph_constant(g, NULL, PLIM_F32, DIMS(classes), weights),
+                       own && variant ? plim_graph_constant(g, NULL, PLIM_F32, DIMS(rows), weights) : PLIM_NO_VALUE};
+    int32_t n = plim__graph_node(g, op, NULL, in, own && variant ? 4 : 3, own ? 3 : variant == 3 ? 2 : 1);
     if (!own) plim_graph_set_string(g, n, "reduction", reductions[variant]);
     plim_graph_set_int(g, n, "ignore_index", -100);
     plim_value y = plim_graph_node_output(g, n, 0);
@@ -280,18 +281,20 @@ static plim_value linear_loss(plim_graph *g, const char *op, enum kind kind, int
     return plim_graph_node_output(g, n, 0);
 }
 
-/* Variants: four kinds of all elements, and of rows that count. */
+/* Variants: four kinds of all elements, of rows that count, and of these with weights of samples. */
 static plim_value element_loss(plim_graph *g, const char *op, enum kind kind, int variant) {
     static const char *const kinds[] = {"bce_with_logits", "mse", "l1", "huber"};
     static float targets[17 * 23], counts[17];
+    static const float weights[] = {0.5f, 2, 0};
     static const int64_t shapes[][3] = {[USUAL] = {3, 5, 7}, [IRREGULAR] = {1, 17, 23}};
     if (kind == WIDE || kind == EMPTY) return PLIM_NO_VALUE; /* the mean of nothing */
     for (int i = 0; i < 17 * 23; i++) targets[i] = (float)(i * 7 % 11) / 11;
     for (int i = 0; i < 17; i++) counts[i] = (float)(i % 3 != 0);
     plim_value in[] = {real_input(g, "x", 3, shapes[kind]),
                        plim_graph_constant(g, NULL, PLIM_F32, 3, shapes[kind], targets), PLIM_NO_VALUE,
-                       plim_graph_constant(g, NULL, PLIM_F32, 2, shapes[kind], counts)};
-    int32_t n = plim__graph_node(g, op, NULL, in, variant < 4 ? 2 : 4, 1);
+                       plim_graph_constant(g, NULL, PLIM_F32, 2, shapes[kind], counts),
+                       plim_graph_constant(g, NULL, PLIM_F32, 1, shapes[kind], weights)};
+    int32_t n = plim__graph_node(g, op, NULL, in, variant < 4 ? 2 : variant < 8 ? 4 : 5, 1);
     plim_graph_set_string(g, n, "kind", kinds[variant % 4]);
     plim_graph_set_float(g, n, "delta", 0.3f);
     return plim_graph_node_output(g, n, 0);

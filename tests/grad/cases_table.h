@@ -73,7 +73,7 @@ static const struct gradient_case cases[] = {
     {"plimsoll::RmsNorm", rms_norm, 2, -1, 1, 0, 2e-3},
     {"plimsoll::Attention", attention, 4, -1, 1, 0, 2e-3},
     {"SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss plimsoll::CrossEntropy", class_loss, 4, -1, 1, 0, 2e-3},
-    {"plimsoll::ElementLoss", element_loss, 8, -1, 1, 0.03, 3e-3},
+    {"plimsoll::ElementLoss", element_loss, 12, -1, 1, 0.03, 3e-3},
     {"RNN GRU LSTM plimsoll::TableRNN plimsoll::TableGRU plimsoll::TableLSTM", recurrent, 14, -0.6, 0.6, 5e-3, 1e-2},
     {"plimsoll::LinearCrossEntropy", linear_loss, 2, -1, 1, 0, 2e-3},
     {"Dropout", one_input, 1, -1, 1, 0, 1e-3},

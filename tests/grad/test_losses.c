@@ -305,6 +305,75 @@ static void classes_that_do_not_count_are_those_that_are_ignored(void **state) {
     }
 }
 
+/* --- weights that come with the samples ------------------------------------------------------------------------- */
+
+/* Σ weight · loss / targets, as Keras has it: by a loss of the sample alone, which the tests above hold against PyTorch. */
+static void samples_are_weighed_and_the_mean_is_over_all(plim_loss loss, bool classes, int64_t axes) {
+    static const float weights[] = {0.5f, 2, 0, 1.5f, 3, 1};
+    float sum = 0, gradients[24], x[24], y[24];
+    plim_error error = {0};
+    int64_t each = axes == 1 ? 12 : 4; /* scores of a weight */
+    fill(x, 24, 3, 3, 0);
+    fill(y, 24, 5, 0.4, 0.5);
+    for (int64_t i = 0; i < 24 / each; i++) { /* each alone */
+        struct trained one = train(&loss, 1, DIMS(1, each / 4, 4));
+        memcpy(plim_session_input(one.session, "x"), x + i * each, (size_t)each * sizeof *x);
+        for (int64_t k = 0; classes && k < each / 4; k++)
+            ((int64_t *)plim_session_input(one.session, one.names[0]))[k] = (i * each / 4 + k) % 4;
+        if (!classes) memcpy(plim_session_input(one.session, one.names[0]), y + i * each, (size_t)each * sizeof *y);
+        must(plim_session_run(one.session, &error), &error);
+        float share = weights[i] * (float)each / 24;
+        sum += share * *output(&one, 1);
+        for (int64_t k = 0; k < each; k++) gradients[i * each + k] = share * output(&one, 4)[k];
+        plim_session_free(one.session);
+    }
+    loss.sample_weights = axes;
+    struct trained t = train(&loss, 2, DIMS(2, 3, 4));
+    memcpy(plim_session_input(t.session, "x"), x, sizeof x);
+    memcpy(plim_session_input(t.session, PLIM_SAMPLE_WEIGHTS), weights, (size_t)(24 / each) * sizeof *weights);
+    for (int k = 0; classes && k < 6; k++) ((int64_t *)plim_session_input(t.session, t.names[0]))[k] = k % 4;
+    if (!classes) memcpy(plim_session_input(t.session, t.names[0]), y, sizeof y);
+    must(plim_session_run(t.session, &error), &error);
+    near("the loss", plim_loss_name(loss.kind), (double)*output(&t, 1), (double)sum, 1);
+    assert_true(*output(&t, 2) == (classes ? 6 : 24));
+    for (int k = 0; k < 24; k++)
+        near("a gradient", plim_loss_name(loss.kind), (double)output(&t, 4)[k], (double)gradients[k], 0.1);
+    plim_session_free(t.session);
+}
+
+static void every_loss_weighs_samples(void **state) {
+    (void)state;
+    for (int64_t axes = 1; axes <= 2; axes++) {
+        samples_are_weighed_and_the_mean_is_over_all(entropy(true, -100, 0), true, axes);
+        samples_are_weighed_and_the_mean_is_over_all(entropy(false, 0, 0.1), true, axes);
+        for (int kind = PLIM_LOSS_BCE_WITH_LOGITS; kind <= PLIM_LOSS_HUBER; kind++)
+            samples_are_weighed_and_the_mean_is_over_all(plim_loss_default((plim_loss_kind)kind), false, axes);
+    }
+}
+
+/* Images have their classes before their positions: a weight is for all positions of one. */
+static void an_image_is_weighed_as_a_whole(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_loss loss = entropy(true, -100, 0);
+    float plain[48] = {0};
+    for (int64_t axes = 0; axes <= 1; axes++) {
+        loss.sample_weights = axes;
+        struct trained t = train(&loss, 2, DIMS(2, 4, 2, 3));
+        fill(plim_session_input(t.session, "x"), 48, 3, 3, 0);
+        if (axes) memcpy(plim_session_input(t.session, PLIM_SAMPLE_WEIGHTS), (float[]){0.5f, 3}, 2 * sizeof(float));
+        int64_t *targets = plim_session_input(t.session, t.names[0]);
+        for (int i = 0; i < 12; i++) targets[i] = i % 4;
+        must(plim_session_run(t.session, &error), &error);
+        for (int k = 0; k < 48; k++)
+            if (axes)
+                near("a gradient", "image", (double)output(&t, 4)[k], (k < 24 ? 0.5 : 3) * (double)plain[k], 0.1);
+            else
+                plain[k] = output(&t, 4)[k];
+        plim_session_free(t.session);
+    }
+}
+
 /* --- what fits ------------------------------------------------------------------------------------------------ */
 
 static void refused(plim_graph *g, plim_loss loss, const char *why) {
@@ -352,6 +421,9 @@ static void a_loss_that_does_not_fit_is_refused(void **state) {
     bad.counts = "y";
     refused(model("Relu", PLIM_F32, DIMS(3, 4)), bad, "'y' (float32[3,4]) cannot say which of the targets [3] count");
     refused(model("Relu", PLIM_F32, DIMS(3, 4)), plim_loss_default(PLIM_LOSS_MODEL), "one float32 number");
+    bad = plim_loss_default(PLIM_LOSS_MODEL);
+    bad.sample_weights = 1;
+    refused(model("Relu", PLIM_F32, DIMS(1, 1)), bad, "weights of samples are its own affair");
     refused(plim_graph_create(), ce, "no output");
     plim_loss huber = plim_loss_default(PLIM_LOSS_HUBER);
     huber.delta = 0;
@@ -464,6 +536,8 @@ int main(void) {
         cmocka_unit_test(classes_that_do_not_count_are_those_that_are_ignored),
         cmocka_unit_test(a_loss_that_does_not_fit_is_refused),
         cmocka_unit_test(the_logarithm_of_a_softmax_is_taken_once),
+        cmocka_unit_test(every_loss_weighs_samples),
+        cmocka_unit_test(an_image_is_weighed_as_a_whole),
         cmocka_unit_test(a_loss_in_the_model_counts_its_samples),
         cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(losses_have_names),

@@ -9,13 +9,13 @@
 #include "plimsoll/plimsoll.h"
 
 static inline void *read_tensor(plim_trainer *trainer, const char *name) {
-    plim_error error;
+    plim_error failure;
     plim_trainer_tensor tensor;
     for (size_t i = 0; i < plim_trainer_tensor_count(trainer); i++) {
         plim_trainer_get_tensor(trainer, i, &tensor);
         if (strcmp(tensor.name, name) != 0) continue;
         void *bytes = malloc(tensor.bytes);
-        if (plim_trainer_read(trainer, i, bytes, &error) != PLIM_OK) fail_msg("%s", error.message);
+        if (plim_trainer_read(trainer, i, bytes, &failure) != PLIM_OK) fail_msg("%s", failure.message);
         return bytes;
     }
     fail_msg("there is no '%s'", name);

@@ -6,6 +6,7 @@
 #include "kernel/backward/backward.h"
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
+#include "kernel/winograd.h"
 
 struct mds {
     dnnl_memory_desc_t x, w, y, bias;
@@ -39,18 +40,50 @@ static plim_status check(plim__lower *l) {
     return PLIM_OK;
 }
 
-static plim_status describe_input(plim__lower *l, const plim__conv_geometry *s, dnnl_primitive_desc_t *pd) {
+/* Which gradient, in a form of the convolution. */
+typedef dnnl_status_t (*begin)(const plim__conv_geometry *s, const struct mds *m, bool bias, dnnl_alg_kind_t form,
+                               dnnl_convolution_desc_t *desc);
+
+static dnnl_status_t begin_input(const plim__conv_geometry *s, const struct mds *m, bool bias, dnnl_alg_kind_t form,
+                                 dnnl_convolution_desc_t *desc) {
+    (void)bias;
+    return dnnl_dilated_convolution_backward_data_desc_init(desc, form, &m->x, &m->w, &m->y, s->stride, s->dilation,
+                                                            s->before, s->after);
+}
+
+static dnnl_status_t begin_weight(const plim__conv_geometry *s, const struct mds *m, bool bias, dnnl_alg_kind_t form,
+                                  dnnl_convolution_desc_t *desc) {
+    return dnnl_dilated_convolution_backward_weights_desc_init(desc, form, &m->x, &m->w, bias ? &m->bias : NULL, &m->y,
+                                                               s->stride, s->dilation, s->before, s->after);
+}
+
+static plim_status describe_winograd(plim__lower *l, const plim__conv_geometry *s, const dnnl_convolution_desc_t *desc,
+                                     dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd) {
+    dnnl_primitive_attr_t attr;
+    PLIM_TRY(plim__lower_attr(l, &attr));
+    plim_status status = plim__winograd_describe(l, s, desc, attr, hint, pd);
+    dnnl_primitive_attr_destroy(attr);
+    return status;
+}
+
+static plim_status describe(plim__lower *l, const plim__conv_geometry *s, begin gradient, bool bias,
+                            dnnl_primitive_desc_t *pd, bool *winograd) {
     struct mds m;
     dnnl_primitive_desc_t hint;
     dnnl_convolution_desc_t desc;
+    *pd = NULL;
     PLIM_TRY(any_mds(l, s, &m));
     PLIM_TRY(forward_hint(l, s, &m, &hint));
-    plim_status status = plim__lower_dnnl(
-        l,
-        dnnl_dilated_convolution_backward_data_desc_init(&desc, dnnl_convolution_direct, &m.x, &m.w, &m.y, s->stride,
-                                                         s->dilation, s->before, s->after),
-        "convolution");
-    if (status == PLIM_OK) status = plim__backward_describe(l, "convolution", &desc, hint, pd);
+    plim_status status = PLIM_OK;
+    if (plim__winograd_suits(l, s)) {
+        status = plim__lower_dnnl(l, gradient(s, &m, bias, dnnl_convolution_winograd, &desc), "convolution");
+        if (status == PLIM_OK) status = describe_winograd(l, s, &desc, hint, pd);
+    }
+    *winograd = *pd != NULL;
+    if (status == PLIM_OK && !*winograd) {
+        status = plim__lower_dnnl(l, gradient(s, &m, bias, dnnl_convolution_direct, &desc), "convolution");
+        if (status == PLIM_OK) status = plim__backward_describe(l, "convolution", &desc, hint, pd);
+    }
     dnnl_primitive_desc_destroy(hint);
     return status;
 }
@@ -58,10 +91,11 @@ static plim_status describe_input(plim__lower *l, const plim__conv_geometry *s, 
 plim_status plim__lower_conv_grad_input(plim__lower *l) {
     plim__conv_geometry s;
     dnnl_primitive_desc_t pd;
+    bool winograd;
     PLIM_TRY(check(l));
     PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_output_shape(l, 0), plim__lower_input_shape(l, 1),
                              plim__lower_input_shape(l, 0), false, &s));
-    PLIM_TRY(describe_input(l, &s, &pd));
+    PLIM_TRY(describe(l, &s, begin_input, false, &pd, &winograd));
     plim__argument arguments[] = {
         {DNNL_ARG_DIFF_DST, *dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), 0},
         {DNNL_ARG_WEIGHTS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0), 1},
@@ -71,36 +105,20 @@ plim_status plim__lower_conv_grad_input(plim__lower *l) {
     plim_status status = plim__lower_input_md(l, 0, &arguments[0].md);
     if (status == PLIM_OK) status = plim__lower_input_seen(l, 1, &seen, &arguments[1].md);
     if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
-    if (status == PLIM_OK) return plim__lower_primitive(l, "ConvGradInput", pd, arguments, 3);
+    const char *label = winograd ? "ConvGradInputWinograd" : "ConvGradInput";
+    if (status == PLIM_OK) return plim__lower_primitive(l, label, pd, arguments, 3);
     dnnl_primitive_desc_destroy(pd);
-    return status;
-}
-
-static plim_status describe_weight(plim__lower *l, const plim__conv_geometry *s, bool bias, dnnl_primitive_desc_t *pd) {
-    struct mds m;
-    dnnl_primitive_desc_t hint;
-    dnnl_convolution_desc_t desc;
-    PLIM_TRY(any_mds(l, s, &m));
-    PLIM_TRY(forward_hint(l, s, &m, &hint));
-    plim_status status = plim__lower_dnnl(l,
-                                          dnnl_dilated_convolution_backward_weights_desc_init(
-                                              &desc, dnnl_convolution_direct, &m.x, &m.w, bias ? &m.bias : NULL, &m.y,
-                                              s->stride, s->dilation, s->before, s->after),
-                                          "convolution");
-    if (status == PLIM_OK) status = plim__backward_describe(l, "convolution", &desc, hint, pd);
-    dnnl_primitive_desc_destroy(hint);
     return status;
 }
 
 plim_status plim__lower_conv_grad_weight(plim__lower *l) {
     plim__conv_geometry s;
     dnnl_primitive_desc_t pd;
-    bool bias = plim__lower_has_output(l, 1);
+    bool bias = plim__lower_has_output(l, 1), winograd, done;
     PLIM_TRY(check(l));
     PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_input_shape(l, 1), plim__lower_output_shape(l, 0),
                              plim__lower_input_shape(l, 0), false, &s));
-    PLIM_TRY(describe_weight(l, &s, bias, &pd));
-    bool done;
+    PLIM_TRY(describe(l, &s, begin_weight, bias, &pd, &winograd));
     plim_status status = plim__lower_few_channels(l, &s, dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
                                                   dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), &done);
     if (status != PLIM_OK || done) {
@@ -117,7 +135,8 @@ plim_status plim__lower_conv_grad_weight(plim__lower *l) {
     if (status == PLIM_OK) status = plim__lower_input_md(l, 1, &arguments[1].md);
     if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
     if (status == PLIM_OK && bias) status = plim__lower_output(l, 1, NULL);
-    if (status == PLIM_OK) return plim__lower_primitive(l, "ConvGradWeight", pd, arguments, bias ? 4 : 3);
+    const char *label = winograd ? "ConvGradWeightWinograd" : "ConvGradWeight";
+    if (status == PLIM_OK) return plim__lower_primitive(l, label, pd, arguments, bias ? 4 : 3);
     dnnl_primitive_desc_destroy(pd);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "kernel/forward/epilogue.h"
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
+#include "kernel/winograd.h"
 #include "ops/window.h"
 
 /* Weights get an axis for the groups: (g, O/g, C/g, ...). Transposed ones are stored (C, O/g, ...) and seen
@@ -72,29 +73,59 @@ static plim_status make_attributes(plim__lower *l, bool residual, dnnl_primitive
     return status;
 }
 
-static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, bool bias,
-                            dnnl_primitive_desc_t *pd) {
-    dnnl_memory_desc_t x, w, y, b;
-    PLIM_TRY(any_md(l, &x, s->rank, s->x));
-    PLIM_TRY(any_md(l, &w, s->weight_rank, s->w));
-    PLIM_TRY(any_md(l, &y, s->rank, s->y));
-    dnnl_memory_desc_init_by_tag(&b, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
-    dnnl_primitive_attr_t attr;
-    PLIM_TRY(make_attributes(l, plim__lower_has_input(l, 3), &attr));
+struct mds {
+    dnnl_memory_desc_t x, w, y, bias;
+    const dnnl_memory_desc_t *has_bias; /* NULL: none */
+};
+
+static plim_status describe_direct(plim__lower *l, const plim__conv_geometry *s, bool transposed, const struct mds *m,
+                                   dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
     union {
         dnnl_convolution_desc_t forward;
         dnnl_deconvolution_desc_t transposed;
     } desc;
     dnnl_status_t status =
         transposed ? dnnl_dilated_deconvolution_forward_desc_init(&desc.transposed, dnnl_forward_inference,
-                                                                  dnnl_deconvolution_direct, &x, &w, bias ? &b : NULL,
-                                                                  &y, s->stride, s->dilation, s->before, s->after)
+                                                                  dnnl_deconvolution_direct, &m->x, &m->w, m->has_bias,
+                                                                  &m->y, s->stride, s->dilation, s->before, s->after)
                    : dnnl_dilated_convolution_forward_desc_init(&desc.forward, dnnl_forward_inference,
-                                                                dnnl_convolution_direct, &x, &w, bias ? &b : NULL, &y,
-                                                                s->stride, s->dilation, s->before, s->after);
+                                                                dnnl_convolution_direct, &m->x, &m->w, m->has_bias,
+                                                                &m->y, s->stride, s->dilation, s->before, s->after);
     if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
-    dnnl_primitive_attr_destroy(attr);
     return plim__lower_dnnl(l, status, "convolution");
+}
+
+/* As for training: else oneDNN wants weights that were transformed before, which updates could not change. */
+static plim_status describe_winograd(plim__lower *l, const plim__conv_geometry *s, const struct mds *m,
+                                     dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd) {
+    dnnl_convolution_desc_t desc;
+    dnnl_status_t status =
+        dnnl_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_winograd, &m->x, &m->w,
+                                           m->has_bias, &m->y, s->stride, s->before, s->after);
+    PLIM_TRY(plim__lower_dnnl(l, status, "convolution"));
+    return plim__winograd_describe(l, s, &desc, attr, NULL, pd);
+}
+
+static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, dnnl_primitive_desc_t *pd,
+                            const char **label) {
+    struct mds m;
+    PLIM_TRY(any_md(l, &m.x, s->rank, s->x));
+    PLIM_TRY(any_md(l, &m.w, s->weight_rank, s->w));
+    PLIM_TRY(any_md(l, &m.y, s->rank, s->y));
+    dnnl_memory_desc_init_by_tag(&m.bias, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
+    m.has_bias = plim__lower_has_input(l, 2) ? &m.bias : NULL;
+    dnnl_primitive_attr_t attr;
+    PLIM_TRY(make_attributes(l, plim__lower_has_input(l, 3), &attr));
+    plim_status status = PLIM_OK;
+    *pd = NULL;
+    *label = "ConvWinograd";
+    if (!transposed && plim__winograd_suits(l, s)) status = describe_winograd(l, s, &m, attr, pd);
+    if (status == PLIM_OK && !*pd) {
+        *label = transposed ? "ConvTranspose" : "Conv";
+        status = describe_direct(l, s, transposed, &m, attr, pd);
+    }
+    dnnl_primitive_attr_destroy(attr);
+    return status;
 }
 
 static plim_status lower(plim__lower *l, bool transposed) {
@@ -108,7 +139,8 @@ static plim_status lower(plim__lower *l, bool transposed) {
     if (transposed) PLIM_TRY(plim__lower_upsample(l, &s, &done));
     if (done) return PLIM_OK;
     dnnl_primitive_desc_t pd = NULL;
-    PLIM_TRY(describe(l, &s, transposed, bias, &pd));
+    const char *label;
+    PLIM_TRY(describe(l, &s, transposed, &pd, &label));
     plim__argument arguments[4] = {
         {DNNL_ARG_SRC, *dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0), 0},
         {DNNL_ARG_WEIGHTS, *dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0), 1},
@@ -129,7 +161,6 @@ static plim_status lower(plim__lower *l, bool transposed) {
         dnnl_primitive_desc_destroy(pd);
         return status;
     }
-    const char *label = transposed ? "ConvTranspose" : "Conv";
     if (!residual) return plim__lower_primitive(l, label, pd, arguments, count);
     return plim__lower_primitive_onto(l, label, pd, arguments, count, bias ? 3 : 2);
 }

@@ -1,10 +1,10 @@
 /* Cross entropy of scores and class numbers, as PyTorch defines it, and its backward pass.
  *
- *   scores x (outer, C, inner)   target t and everything else (outer, inner)   class weights w (C)
+ *   scores x (outer, C, inner)   target t and everything else (outer, inner)   class weights w (C)   weights of samples v
  *   lse = log Σ_c e^x_c     W = Σ_c w_c     e: label smoothing
- *   value  = (1 - e) w_t (lse - x_t) + e/C (W lse - Σ_c w_c x_c)        0 for a target that is ignored
+ *   value  = v ((1 - e) w_t (lse - x_t) + e/C (W lse - Σ_c w_c x_c))    0 for a target that is ignored
  *   weight = Σ w_t      loss = Σ value / weight, 0 when nothing counts      correct = how often x_t is the first peak
- *   dx_c   = dloss / weight · ( ((1 - e) w_t + e/C W) e^(x_c - lse) - (1 - e) w_t [c = t] - e/C w_c )
+ *   dx_c   = v dloss / weight · ( ((1 - e) w_t + e/C W) e^(x_c - lse) - (1 - e) w_t [c = t] - e/C w_c )
  *
  * Forward keeps the peak and the sum of e^(x - peak) of each position; with these the backward pass goes over the scores
  * once and writes the gradient in their place: the probabilities of all classes never exist beside the scores.
@@ -25,6 +25,7 @@
 struct scores {
     plim__entropy entropy;
     int64_t outer, inner;
+    int64_t each; /* positions of a weight of the samples */
 };
 
 /* --- one position --------------------------------------------------------------------------------------------- */
@@ -96,7 +97,8 @@ void plim__entropy_row(const plim__entropy *s, const plim__entropy_parts *p, int
     p->peaks[i] = peak;
     p->sums[i] = (float)sum;
     double dot = s->smoothing > 0 ? p->loops->dot(x, p->w, s->classes) : 0;
-    p->values[i] = plim__entropy_value(s, p, label, (plim__entropy_scores){(double)x[label], (double)peak, sum, dot});
+    p->values[i] = plim__entropy_sample(p, i) *
+                   plim__entropy_value(s, p, label, (plim__entropy_scores){(double)x[label], (double)peak, sum, dot});
     p->right[i] = x[label] == peak && !p->loops->holds(x, label, peak);
 }
 
@@ -123,10 +125,11 @@ void plim__entropy_row_backward(const plim__entropy *s, const plim__entropy_part
         return;
     }
     double mine = (1 - s->smoothing) * plim__entropy_weight(p, label), all = s->smoothing / (double)s->classes;
-    double factor = p->share * (mine + all * p->all_weights) / (double)p->sums[i];
-    plim__loss_slope slope = {p->peaks[i], (float)factor, (float)(p->share * all)};
+    double share = p->share * plim__entropy_sample(p, i);
+    double factor = share * (mine + all * p->all_weights) / (double)p->sums[i];
+    plim__loss_slope slope = {p->peaks[i], (float)factor, (float)(share * all)};
     p->loops->slope(dx, x, all > 0 ? p->w : NULL, s->classes, slope);
-    dx[label] -= (float)(p->share * mine);
+    dx[label] -= (float)(share * mine);
 }
 
 /* --- positions side by side ----------------------------------------------------------------------------------- */
@@ -148,7 +151,7 @@ static void forward_strip(const struct scores *k, const plim__entropy_parts *p, 
         if (ignored) continue;
         plim__entropy_scores scores = {(double)x[label * k->inner + j], (double)p->peaks[at + j],
                                        (double)p->sums[at + j], s->smoothing > 0 ? (double)dots[j] : 0};
-        p->values[at + j] = plim__entropy_value(s, p, label, scores);
+        p->values[at + j] = plim__entropy_sample(p, at + j) * plim__entropy_value(s, p, label, scores);
     }
 }
 
@@ -161,15 +164,17 @@ static void backward_strip(const struct scores *k, const plim__entropy_parts *p,
         int64_t label = plim__entropy_label(s, p, at + j);
         bool ignored = plim__entropy_ignores(s, label);
         double mine = ignored ? 0 : (1 - s->smoothing) * plim__entropy_weight(p, label) + all * p->all_weights;
-        factors[j] = (float)(p->share * mine / (double)p->sums[at + j]);
-        bases[j] = ignored ? 0 : (float)(p->share * all);
+        double share = p->share * plim__entropy_sample(p, at + j);
+        factors[j] = (float)(share * mine / (double)p->sums[at + j]);
+        bases[j] = ignored ? 0 : (float)(share * all);
     }
     p->loops->slopes(dx, x, all > 0 ? p->w : NULL, (plim__columns){s->classes, k->inner, width},
                      (plim__loss_slopes){p->peaks + at, factors, bases});
     for (int64_t j = 0; j < width; j++) {
         int64_t label = plim__entropy_label(s, p, at + j);
         if (!plim__entropy_ignores(s, label))
-            dx[label * k->inner + j] -= (float)(p->share * (1 - s->smoothing) * plim__entropy_weight(p, label));
+            dx[label * k->inner + j] -= (float)(p->share * plim__entropy_sample(p, at + j) * (1 - s->smoothing) *
+                                                plim__entropy_weight(p, label));
     }
 }
 
@@ -197,7 +202,7 @@ static void run(const struct scores *k, const plim__entropy_parts *p, const floa
 
 static plim_status run_forward(const plim__call *call) {
     const struct scores *k = call->state;
-    plim__entropy_parts p = {.labels = call->in[1], .w = call->in[2]};
+    plim__entropy_parts p = {.labels = call->in[1], .w = call->in[2], .samples = call->in[3], .each = k->each};
     PLIM_TRY(plim__entropy_begin(call, &k->entropy, call->scratch, call->out[3], &p));
     run(k, &p, call->in[0], NULL);
     plim__entropy_finish(&k->entropy, &p, call->out[0], call->out[1], call->out[2]);
@@ -207,37 +212,40 @@ static plim_status run_forward(const plim__call *call) {
 static plim_status run_backward(const plim__call *call) {
     const struct scores *k = call->state;
     float weight = *(const float *)call->in[3], dloss = *(const float *)call->in[4];
-    plim__entropy_parts p = {.labels = call->in[1], .w = call->in[5]};
+    plim__entropy_parts p = {.labels = call->in[1], .w = call->in[5], .samples = call->in[6], .each = k->each};
     PLIM_TRY(plim__entropy_begin_backward(call, &k->entropy, call->in[2], weight, dloss, &p));
     run(k, &p, call->in[0], call->out[0]);
     return PLIM_OK;
 }
 
-static plim_status read_scores(plim__lower *l, struct scores **state) {
+/* `weights`: the input that weighs samples, where it is given. */
+static plim_status read_scores(plim__lower *l, size_t weights, struct scores **state) {
     const plim__shape *x = plim__lower_input_shape(l, 0);
     int axis = (int)plim__node_int(plim__lower_node(l), "axis", 1);
     PLIM_TRY(plim__lower_state(l, sizeof **state, state));
     **state = (struct scores){.entropy = plim__entropy_read(l, 1, x->dims[axis]),
                               .outer = plim__shape_product(x, 0, axis),
                               .inner = plim__shape_product(x, axis + 1, x->rank)};
+    if (plim__lower_has_input(l, weights) && (*state)->entropy.count > 0)
+        (*state)->each = (*state)->entropy.count / plim__shape_elements(plim__lower_input_shape(l, weights));
     return PLIM_OK;
 }
 
 plim_status plim__lower_cross_entropy(plim__lower *l) {
     struct scores *k;
-    for (size_t i = 0; i < 3; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
+    for (size_t i = 0; i < 4; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     for (size_t i = 0; i < 4; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
     PLIM_TRY(
         plim__lower_scratch(l, plim__entropy_scratch((size_t)plim__shape_elements(plim__lower_input_shape(l, 1)))));
-    PLIM_TRY(read_scores(l, &k));
+    PLIM_TRY(read_scores(l, 3, &k));
     return plim__lower_emit(l, "CrossEntropy", run_forward, k, plim__free);
 }
 
 plim_status plim__lower_cross_entropy_grad(plim__lower *l) {
     struct scores *k;
-    for (size_t i = 0; i < 6; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
+    for (size_t i = 0; i < 7; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     plim__lower_inplace(l, 0, 0);
-    PLIM_TRY(read_scores(l, &k));
+    PLIM_TRY(read_scores(l, 6, &k));
     return plim__lower_emit(l, "CrossEntropyGrad", run_backward, k, plim__free);
 }

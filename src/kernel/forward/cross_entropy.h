@@ -22,7 +22,9 @@ typedef struct plim__entropy_parts {
     float *peaks, *sums; /* saved by forward for backward */
     double *values;      /* forward: 0 where a target is ignored */
     uint8_t *right;
-    double share; /* backward: dloss / weight */
+    double share;         /* backward: dloss / weight */
+    const float *samples; /* weights of samples, or NULL */
+    int64_t each;         /* positions that have the same one */
 } plim__entropy_parts;
 
 /* From the attributes of the node; `labels` is the input with the targets. */
@@ -54,6 +56,10 @@ static inline bool plim__entropy_ignores(const plim__entropy *s, int64_t label) 
 }
 static inline double plim__entropy_weight(const plim__entropy_parts *p, int64_t label) {
     return p->w ? (double)p->w[label] : 1;
+}
+/* By what a position's loss is multiplied; the mean is not one of these. */
+static inline double plim__entropy_sample(const plim__entropy_parts *p, int64_t i) {
+    return p->samples ? (double)p->samples[i / p->each] : 1;
 }
 /* The scores of one position. */
 typedef struct plim__entropy_scores {

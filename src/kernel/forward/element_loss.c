@@ -1,9 +1,9 @@
 /* The mean of a loss over all elements (bce_with_logits, mse, l1, huber), and its backward pass.
  *
- *   loss = Σ m f(x, t) / n        dx = m dloss / n · f'(x, t), over the scores where they are not needed
+ *   loss = Σ v m f(x, t) / n        dx = v m dloss / n · f'(x, t), over the scores where they are not needed
  *
- * m is 1, or for each row of elements the 1 or 0 that says whether it counts; n = Σ m. In the short batch of an evaluation
- * these are as many of the first elements as input 2 says.
+ * m is 1, or for each row of elements the 1 or 0 that says whether it counts; n = Σ m. v is 1, or the weight of a sample. In the
+ * short batch of an evaluation these are as many of the first elements as input 2 says.
  *
  * The sums of pieces of fixed length go to scratch and are added in order: the loss does not depend on the number of
  * threads. */
@@ -19,7 +19,8 @@
 struct elements {
     plim__element_loss kind;
     int64_t count;
-    int64_t row; /* elements that count or do not together; 0: all count */
+    int64_t row;    /* elements that count or do not together; 0: all count */
+    int64_t weighs; /* elements of one weight; 0: all weigh the same */
     float delta;
 };
 
@@ -56,25 +57,46 @@ static plim_status run_backward(const plim__call *call) {
     return PLIM_OK;
 }
 
-/* --- some count ----------------------------------------------------------------------------------------------- */
+/* --- some count, or not all weigh the same ---------------------------------------------------------------------- */
 
-/* Rows beside each other that count are one piece of work: masks are runs, mostly. From `at` on, in elements. */
-static int64_t next_run(const struct elements *s, const float *counts, int64_t *at, int64_t end) {
-    int64_t row = *at / s->row, rows = end / s->row, from;
-    while (row < rows && counts[row] == 0) row++;
-    for (from = row; row < rows && counts[row] != 0;) row++;
-    *at = from * s->row;
-    return (row - from) * s->row;
+/* Elements beside each other that count, with one weight, are one piece of work: masks are runs, mostly. */
+struct piece {
+    int64_t at, count;
+    double weight;
+};
+
+struct rows {
+    const float *counts, *weights;
+};
+
+static bool counts_at(const struct elements *s, const struct rows *r, int64_t at) {
+    return !s->row || r->counts[at / s->row] != 0;
+}
+
+static double weight_at(const struct elements *s, const struct rows *r, int64_t at) {
+    return s->weighs ? (double)r->weights[at / s->weighs] : 1;
+}
+
+/* The next piece after *p, of none at the end. Both kinds of rows are made of whole ones of the shorter kind. */
+static bool next_piece(const struct elements *s, const struct rows *r, int64_t end, struct piece *p) {
+    int64_t step = s->row && (!s->weighs || s->row < s->weighs) ? s->row : s->weighs, at = p->at + p->count;
+    while (at < end && !counts_at(s, r, at)) at += step;
+    *p = (struct piece){.at = at, .weight = at < end ? weight_at(s, r, at) : 0};
+    if (at < end) at += step; /* one at least: a weight that is NaN is not even equal to itself */
+    while (at < end && counts_at(s, r, at) && weight_at(s, r, at) == p->weight) at += step;
+    p->count = (at < end ? at : end) - p->at;
+    return p->count > 0;
 }
 
 static plim_status run_some(const plim__call *call) {
     const struct elements *s = call->state;
     const int64_t *some = call->in[2];
+    struct rows rows = {call->in[3], call->in[4]};
     int64_t end = some && *some < s->count ? *some : s->count, counted = 0;
     double sum = 0;
-    for (int64_t at = 0, n; (n = next_run(s, call->in[3], &at, end)) > 0; at += n, counted += n)
-        sum += plim__simd_loss_table()->element_sum[s->kind]((const float *)call->in[0] + at,
-                                                             (const float *)call->in[1] + at, n, s->delta);
+    for (struct piece p = {0}; next_piece(s, &rows, end, &p); counted += p.count)
+        sum += p.weight * plim__simd_loss_table()->element_sum[s->kind](
+                              (const float *)call->in[0] + p.at, (const float *)call->in[1] + p.at, p.count, s->delta);
     *(float *)call->out[0] = counted > 0 ? (float)(sum / (double)counted) : 0;
     if (call->out[1]) *(float *)call->out[1] = (float)counted;
     return PLIM_OK;
@@ -82,14 +104,16 @@ static plim_status run_some(const plim__call *call) {
 
 static plim_status run_some_backward(const plim__call *call) {
     const struct elements *s = call->state;
+    struct rows rows = {call->in[3], call->in[4]};
     float *dx = call->out[0];
     int64_t counted = 0, done = 0;
-    for (int64_t at = 0, n; (n = next_run(s, call->in[3], &at, s->count)) > 0; at += n) counted += n;
-    float share = counted > 0 ? (float)((double)*(const float *)call->in[2] / (double)counted) : 0;
-    for (int64_t at = 0, n; (n = next_run(s, call->in[3], &at, s->count)) > 0; at += n, done = at) {
-        memset(dx + done, 0, (size_t)(at - done) * sizeof *dx);
-        plim__simd_loss_table()->element_slope[s->kind](dx + at, (const float *)call->in[0] + at,
-                                                        (const float *)call->in[1] + at, n, s->delta, share);
+    for (struct piece p = {0}; next_piece(s, &rows, s->count, &p);) counted += p.count;
+    double share = counted > 0 ? (double)*(const float *)call->in[2] / (double)counted : 0;
+    for (struct piece p = {0}; next_piece(s, &rows, s->count, &p); done = p.at + p.count) {
+        memset(dx + done, 0, (size_t)(p.at - done) * sizeof *dx);
+        plim__simd_loss_table()->element_slope[s->kind](dx + p.at, (const float *)call->in[0] + p.at,
+                                                        (const float *)call->in[1] + p.at, p.count, s->delta,
+                                                        (float)(share * p.weight));
     }
     memset(dx + done, 0, (size_t)(s->count - done) * sizeof *dx);
     return PLIM_OK;
@@ -97,9 +121,15 @@ static plim_status run_some_backward(const plim__call *call) {
 
 /* --- lowering ------------------------------------------------------------------------------------------------- */
 
+/* Elements of one row of an optional input. */
+static int64_t row_of(const plim__lower *l, size_t input) {
+    const plim__shape *x = plim__lower_input_shape(l, 0);
+    return plim__lower_has_input(l, input) ? plim__shape_product(x, plim__lower_input_shape(l, input)->rank, x->rank)
+                                           : 0;
+}
+
 static plim_status read_elements(plim__lower *l, struct elements **state) {
     const plim__shape *x = plim__lower_input_shape(l, 0);
-    bool some = plim__lower_has_input(l, 3);
     static const char *const kinds[] = {"bce_with_logits", "mse", "l1", "huber"};
     const char *kind = plim__node_string(plim__lower_node(l), "kind", "");
     int k = 0;
@@ -108,7 +138,8 @@ static plim_status read_elements(plim__lower *l, struct elements **state) {
     PLIM_TRY(plim__lower_state(l, sizeof **state, state));
     **state = (struct elements){.kind = (plim__element_loss)k,
                                 .count = plim__shape_elements(x),
-                                .row = some ? plim__shape_product(x, plim__lower_input_shape(l, 3)->rank, x->rank) : 0,
+                                .row = row_of(l, 3),
+                                .weighs = row_of(l, 4),
                                 .delta = plim__node_float(plim__lower_node(l), "delta", 1)};
     return PLIM_OK;
 }
@@ -116,18 +147,19 @@ static plim_status read_elements(plim__lower *l, struct elements **state) {
 plim_status plim__lower_element_loss(plim__lower *l) {
     struct elements *s;
     size_t pieces = (size_t)(plim__shape_elements(plim__lower_input_shape(l, 0)) + PIECE - 1) / PIECE;
-    for (size_t i = 0; i < 4; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
+    for (size_t i = 0; i < 5; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     for (size_t i = 0; i < 2; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
     PLIM_TRY(plim__lower_scratch(l, pieces * sizeof(double)));
     PLIM_TRY(read_elements(l, &s));
-    return plim__lower_emit(l, "ElementLoss", s->row ? run_some : run_forward, s, plim__free);
+    return plim__lower_emit(l, "ElementLoss", s->row || s->weighs ? run_some : run_forward, s, plim__free);
 }
 
 plim_status plim__lower_element_loss_grad(plim__lower *l) {
     struct elements *s;
-    for (size_t i = 0; i < 4; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
+    for (size_t i = 0; i < 5; i++) PLIM_TRY(plim__lower_input(l, i, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     plim__lower_inplace(l, 0, 0);
     PLIM_TRY(read_elements(l, &s));
-    return plim__lower_emit(l, "ElementLossGrad", s->row ? run_some_backward : run_backward, s, plim__free);
+    return plim__lower_emit(l, "ElementLossGrad", s->row || s->weighs ? run_some_backward : run_backward, s,
+                            plim__free);
 }

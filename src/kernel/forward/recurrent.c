@@ -150,9 +150,13 @@ static plim_status fill(plim__lower *l, plim__cell cell, bool saves, plim__recur
                                                   s->rows > 0 ? s->inputs : s->x_sample, s->inputs, s->row});
 }
 
+/* Pages of this program that only recurrent networks touch. */
+#define RECURRENT_BYTES ((size_t)448 << 10)
+
 static plim_status lower_recurrent(plim__lower *l, plim__cell cell, bool saves) {
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     plim__recurrent *s;
+    PLIM_TRY(plim__lower_code(l, 0, 0, RECURRENT_BYTES));
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     plim_status status = fill(l, cell, saves, s);
     if (status == PLIM_OK)
