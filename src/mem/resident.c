@@ -2,6 +2,7 @@
 #include "mem/resident.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,10 +45,20 @@ static uint64_t coarse_own(uint64_t bytes) {
     return bytes < 6 * MIB + slack ? 6 * MIB : (bytes - slack + MIB - 1) / MIB * MIB;
 }
 
+/* Pages of code that a run touches are counted with its program: a process that plans again has them already, and counting them
+ * twice would refuse a budget that holds. So the first answer stands until files take a whole cell more. */
+static uint64_t settled_files(uint64_t bytes) {
+    static _Atomic uint64_t first;
+    uint64_t before = atomic_load(&first);
+    if (before && bytes <= before + 8 * MIB) return coarse_files(before);
+    atomic_store(&first, bytes);
+    return coarse_files(bytes);
+}
+
 uint64_t plim__resident_coarse(uint64_t own) {
     /* where libraries lie in a file system in memory (a live system, an initial RAM disk), they count as shared memory */
     uint64_t all_own = read_field("\nRssAnon:"), all_files = read_field("\nRssFile:") + read_field("\nRssShmem:");
     if (all_files == 0) all_own = plim__resident_now(); /* an old kernel */
     uint64_t rest = coarse_own(all_own > own ? all_own - own : 0);
-    return all_files == 0 ? rest : rest + coarse_files(all_files);
+    return all_files == 0 ? rest : rest + settled_files(all_files);
 }

@@ -108,14 +108,15 @@ static plim_status try_plan(plim_trainer *t, const plim__request *given, uint64_
     return status;
 }
 
-static plim_status begin_again(plim_trainer *t, const plim__request *request, uint64_t budget,
+/* Until the plan is made the process may hold `planning` bytes; 0: what the machine allows. */
+static plim_status begin_again(plim_trainer *t, const plim__request *request, uint64_t budget, size_t planning,
                                const struct aside *aside, plim_error *error) {
     plim__trainer_stop(t);
     plim__training_plan_clear(t->plan);
     plim__free((char *)t->plan->request.saved); /* that plan is over */
     t->plan->request = *request;
     t->plan->request.saved = NULL;
-    t->plan->bounds.planning_bytes = t->plan->bounds.budget;
+    t->plan->bounds.planning_bytes = planning;
     t->plan->bounds.budget = budget;
     plim_status status = plim__training_plan_renew(t->plan, error);
     t->plan->bounds.planning_bytes = 0;
@@ -125,7 +126,8 @@ static plim_status begin_again(plim_trainer *t, const plim__request *request, ui
     return plim__recording_prepare(t, error);
 }
 
-/* If the new plan cannot be started after all, the old one is. */
+/* If the new plan cannot be started after all, the old one is: all that was learned is beside it, so that a moment above the
+ * budget is the smaller loss. */
 static plim_status change(plim_trainer *t, const plim__request *wanted, uint64_t budget, const struct aside *aside,
                           plim_error *error) {
     plim__request before = t->plan->request;
@@ -133,13 +135,13 @@ static plim_status change(plim_trainer *t, const plim__request *wanted, uint64_t
     before.data_held_bytes = wanted->data_held_bytes;
     before.alternatives = wanted->alternatives;
     PLIM_TRY(save(t, aside, error));
-    plim_status status = begin_again(t, wanted, budget, aside, error);
+    plim_status status = begin_again(t, wanted, budget, budget_before, aside, error);
     if (status == PLIM_OK) {
         t->replans++;
         return PLIM_OK;
     }
     plim_error second;
-    if (begin_again(t, &before, budget_before, aside, &second) != PLIM_OK) {
+    if (begin_again(t, &before, budget_before, 0, aside, &second) != PLIM_OK) {
         plim__trainer_stop(t);
         plim__training_plan_clear(t->plan);
         return plim__fail(error, second.status, "the old plan cannot be taken up again: %s", second.message);

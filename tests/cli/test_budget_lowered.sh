@@ -13,7 +13,8 @@ highest() { awk '/^VmHWM/ { print $2 * 1024 }' /proc/$pid/status; }
 forget() { echo 5 > /proc/$pid/clear_refs; }
 rows() { grep -c '"loss"' log || true; }
 steps() { local until=$(($(rows) + $1)); while [ "$(rows)" -lt $until ]; do kill -0 $pid 2> /dev/null || fail "the run ended"; sleep 0.05; done; }
-ask() { forget; "$program" budget $pid "$1MiB" > /dev/null; until grep -q "asked for a budget of $1.0 MiB$2" err; do kill -0 $pid || fail "the run ended"; sleep 0.05; done; steps 3; }
+ask() { forget; "$program" budget $pid "$1MiB" > /dev/null; until grep -q "asked for a budget of $1.0 MiB" err; do kill -0 $pid || fail "the run ended"; sleep 0.05; done
+    grep -q "asked for a budget of $1.0 MiB$2" err || fail "$1 MiB were asked for"; steps 3; }
 
 "$program" zoo lenet --width 8 -o model.onnx > /dev/null
 "$program" train model.onnx --data synthetic --batch 60 --optimizer sgd --lr 0.01 --steps 1000000 --budget 32MiB --log log > out 2> err &
