@@ -81,7 +81,7 @@ static plim_status predict_batch(struct predict *p, plim_data *data, const plim_
         }
     }
     p->samples += batch->count;
-    return PLIM_OK;
+    return plim__prediction_show(&p->prediction, &p->error);
 }
 
 static plim_status predict_data(struct predict *p, plim_data *data) {

@@ -9,8 +9,10 @@
 #include "cli/terminal.h"
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/number.h"
 
-enum { TARGET = 256 };                                                       /* a name of one, shortened */
+enum { TARGET = 256 }; /* a name of one, shortened */
+enum { FEW = 16 };     /* classes that are found without sorting all */
 enum { LEAST_NAME = 24, MOST_NAME = 72, LEAST_CLASS = 16, MOST_CLASS = 40 }; /* columns of a table */
 
 /* --- what it means -------------------------------------------------------------------------------------------- */
@@ -60,15 +62,15 @@ plim_status plim__prediction_begin(plim__prediction *p, int rank, const int64_t 
 void plim__prediction_end(plim__prediction *p) {
     plim__free(p->shares);
     plim__free(p->order);
-    plim__str_free(&p->row);
+    plim__str_free(&p->rows);
     p->shares = NULL;
     p->order = NULL;
 }
 
-static const char *name_of(const plim__prediction *p, int64_t class, char text[32]) {
+static const char *name_of(const plim__prediction *p, int64_t class, char text[PLIM__NUMBER_TEXT]) {
     const char *name = plim_job_class_name(p->job, class);
     if (name) return name;
-    snprintf(text, 32, "%lld", (long long)class);
+    plim__number_whole(class, text);
     return text;
 }
 
@@ -78,7 +80,7 @@ static int wider(int width, const char *text, int most) {
 }
 
 void plim__prediction_room(plim__prediction *p, const char *sample) {
-    char text[32];
+    char text[PLIM__NUMBER_TEXT];
     if (p->format != PLIM__FORMAT_TABLE || p->list) return;
     if (!p->name_width) {
         plim__terminal terminal = p->stream == stdout ? plim__terminal_of(1) : (plim__terminal){0};
@@ -109,7 +111,8 @@ static void soften(plim__prediction *p, const float *scores) {
         for (int64_t i = 0; i < p->classes; i++) p->shares[i] = (double)scores[i];
         return;
     }
-    for (int64_t i = 1; i < p->classes; i++) most = fmax(most, (double)scores[i]);
+    for (int64_t i = 1; i < p->classes; i++)
+        if ((double)scores[i] > most) most = (double)scores[i];
     for (int64_t i = 0; i < p->classes; i++) sum += p->shares[i] = exp((double)scores[i] - most);
     for (int64_t i = 0; i < p->classes; i++) p->shares[i] /= sum;
 }
@@ -131,6 +134,21 @@ static int by_share(const void *a, const void *b, void *shares) {
     return *(const int64_t *)a < *(const int64_t *)b ? -1 : 1;
 }
 
+static int64_t shown(const plim__prediction *p) { return p->top < p->classes ? p->top : p->classes; }
+
+/* The first `count` of what sorting all would give: most classes are seen once and passed over. */
+static void find_first(plim__prediction *p, int64_t count) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < p->classes; i++) {
+        int64_t at = found;
+        while (at > 0 && p->shares[i] > p->shares[p->order[at - 1]]) at--;
+        if (at == count) continue;
+        if (found < count) found++;
+        for (int64_t k = found - 1; k > at; k--) p->order[k] = p->order[k - 1];
+        p->order[at] = i;
+    }
+}
+
 static void rank_classes(plim__prediction *p, const float *scores) {
     if (p->kind == PLIM__ONE_CLASS)
         soften(p, scores);
@@ -138,11 +156,13 @@ static void rank_classes(plim__prediction *p, const float *scores) {
         count_pixels(p, scores);
     else
         for (int64_t i = 0; i < p->classes; i++) p->shares[i] = 1 / (1 + exp(-(double)scores[i]));
+    if (shown(p) <= FEW) {
+        find_first(p, shown(p));
+        return;
+    }
     for (int64_t i = 0; i < p->classes; i++) p->order[i] = i;
     qsort_r(p->order, (size_t)p->classes, sizeof *p->order, by_share, p->shares);
 }
-
-static int64_t shown(const plim__prediction *p) { return p->top < p->classes ? p->top : p->classes; }
 
 /* --- printing ------------------------------------------------------------------------------------------------- */
 
@@ -164,7 +184,7 @@ static json_t *sample_json(const plim__prediction *p, const char *sample, const 
         return made;
     }
     json_t *top = json_array();
-    char text[32];
+    char text[PLIM__NUMBER_TEXT];
     for (int64_t i = 0; i < shown(p); i++)
         json_array_append_new(top, json_pack("{s:o, s:f}", "class", text_json(name_of(p, p->order[i], text)),
                                              "probability", p->shares[p->order[i]]));
@@ -175,26 +195,39 @@ static json_t *sample_json(const plim__prediction *p, const char *sample, const 
     return made;
 }
 
-static void print_quoted(FILE *stream, const char *text) {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, stream);
-        return;
-    }
-    fputc('"', stream);
-    for (; *text; text++) fprintf(stream, *text == '"' ? "\"\"" : "%c", *text);
-    fputc('"', stream);
+static void add_general(plim__str *out, double value, int digits) {
+    char text[PLIM__NUMBER_TEXT];
+    plim__str_addn(out, text, plim__number_general(value, digits, text));
 }
 
-static void print_csv(const plim__prediction *p, const char *sample, const float *scores) {
-    char text[32];
-    print_quoted(p->stream, sample);
-    for (int64_t i = 0; p->kind == PLIM__NUMBERS && i < p->classes; i++) fprintf(p->stream, ",%.9g", (double)scores[i]);
-    for (int64_t i = 0; p->kind != PLIM__NUMBERS && i < shown(p); i++) {
-        fputc(',', p->stream);
-        print_quoted(p->stream, name_of(p, p->order[i], text));
-        fprintf(p->stream, ",%.6g", p->shares[p->order[i]]);
+static void add_quoted(plim__str *out, const char *text) {
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        plim__str_add(out, text);
+        return;
     }
-    fputc('\n', p->stream);
+    plim__str_addc(out, '"');
+    for (; *text; text++) {
+        if (*text == '"') plim__str_addc(out, '"');
+        plim__str_addc(out, *text);
+    }
+    plim__str_addc(out, '"');
+}
+
+static void add_csv(plim__prediction *p, const char *sample, const float *scores) {
+    char text[PLIM__NUMBER_TEXT];
+    plim__str *out = &p->rows;
+    add_quoted(out, sample);
+    for (int64_t i = 0; p->kind == PLIM__NUMBERS && i < p->classes; i++) {
+        plim__str_addc(out, ',');
+        add_general(out, (double)scores[i], 9);
+    }
+    for (int64_t i = 0; p->kind != PLIM__NUMBERS && i < shown(p); i++) {
+        plim__str_addc(out, ',');
+        add_quoted(out, name_of(p, p->order[i], text));
+        plim__str_addc(out, ',');
+        add_general(out, p->shares[p->order[i]], 6);
+    }
+    plim__str_addc(out, '\n');
 }
 
 /* The name of the i-th of several numbers: the model remembers --target a,b. */
@@ -208,53 +241,70 @@ static bool target_of(const plim__prediction *p, int64_t i, char *text, size_t s
     return true;
 }
 
+/* A number at the right end of its columns. */
+static void add_right(plim__str *out, const char *number, size_t length, size_t columns) {
+    for (; columns > length; columns--) plim__str_addc(out, ' ');
+    plim__str_addn(out, number, length);
+}
+
 /* What the sample was found to be: a class with its probability, or a number with its name where there are several. */
 static void add_answer(const plim__prediction *p, int64_t i, const float *scores, plim__str *out) {
-    char text[TARGET];
-    plim__str_add(out, "  ");
+    char text[PLIM__NUMBER_TEXT];
+    plim__str_addn(out, "  ", 2);
     if (p->kind != PLIM__NUMBERS) {
         plim__terminal_pad(out, plim__shown(name_of(p, p->order[i], text)), p->class_width);
-        plim__str_addf(out, " %5.1f %%", 100 * p->shares[p->order[i]]);
+        plim__str_addc(out, ' ');
+        add_right(out, text, plim__number_fixed(100 * p->shares[p->order[i]], 1, text), 5);
+        plim__str_addn(out, " %", 2);
         return;
     }
     if (target_of(p, i, text, sizeof text)) plim__str_addf(out, "%s ", plim__shown(text));
-    plim__str_addf(out, "%12.6g", (double)scores[i]);
+    add_right(out, text, plim__number_general((double)scores[i], 6, text), 12);
 }
 
 /* A line for the sample and one for each of its answers: for screens that have no room for a row. */
-static void print_lines(const plim__prediction *p, const char *name, const float *scores, int64_t answers, int width) {
-    plim__str lines = {0};
-    plim__str_add(&lines, name);
-    plim__terminal_cut_middle(&lines, width);
+static void add_lines(plim__prediction *p, const char *sample, const float *scores, int64_t answers) {
+    plim__str line = {0};
+    plim__str_add(&line, plim__shown(sample));
+    plim__terminal_cut_middle(&line, p->screen);
+    plim__str_add(&p->rows, plim__str_text(&line));
+    plim__str_free(&line);
     for (int64_t i = 0; i < answers; i++) {
-        plim__str_addc(&lines, '\n');
-        add_answer(p, i, scores, &lines);
+        plim__str_addc(&p->rows, '\n');
+        add_answer(p, i, scores, &p->rows);
     }
-    fprintf(p->stream, "%s\n", plim__str_text(&lines));
-    plim__str_free(&lines);
 }
 
-static void print_row(plim__prediction *p, const char *sample, const float *scores) {
-    const char *name = plim__shown(sample);
+static void add_row(plim__prediction *p, const char *sample, const float *scores) {
     int64_t answers = p->kind == PLIM__NUMBERS ? p->classes : shown(p);
-    plim__str_clear(&p->row);
-    plim__terminal_pad(&p->row, name, p->name_width);
-    for (int64_t i = 0; i < answers; i++) add_answer(p, i, scores, &p->row);
-    if (p->screen && plim__terminal_columns(plim__str_text(&p->row)) > (size_t)p->screen) {
-        print_lines(p, name, scores, answers, p->screen);
-        return;
+    size_t start = p->rows.length;
+    plim__terminal_pad(&p->rows, plim__shown(sample), p->name_width);
+    for (int64_t i = 0; i < answers; i++) add_answer(p, i, scores, &p->rows);
+    if (p->screen && plim__terminal_columns(plim__str_text(&p->rows) + start) > (size_t)p->screen) {
+        p->rows.length = start;
+        add_lines(p, sample, scores, answers);
     }
-    plim__str_addc(&p->row, '\n');
-    fwrite(plim__str_text(&p->row), 1, p->row.length, p->stream);
+    plim__str_addc(&p->rows, '\n');
 }
 
 /* --- JSON lines ----------------------------------------------------------------------------------------------- */
 
+static bool is_plain(const char *text) {
+    const unsigned char *c = (const unsigned char *)text;
+    while (*c >= 0x20 && *c < 0x7f && *c != '"' && *c != '\\') c++;
+    return !*c;
+}
+
 static void add_text(plim__str *out, const char *text) {
     char clean[4200];
+    plim__str_addc(out, '"');
+    if (is_plain(text)) {
+        plim__str_add(out, text);
+        plim__str_addc(out, '"');
+        return;
+    }
     snprintf(clean, sizeof clean, "%s", text);
     plim__error_clean(clean); /* no control characters are left */
-    plim__str_addc(out, '"');
     for (const char *c = clean; *c; c++) {
         if (*c == '"' || *c == '\\') plim__str_addc(out, '\\');
         plim__str_addc(out, *c);
@@ -264,28 +314,26 @@ static void add_text(plim__str *out, const char *text) {
 
 /* As a number with a fraction; JSON has no word for what is not finite. */
 static void add_number(plim__str *out, double value) {
-    char text[32];
+    size_t start = out->length;
     if (!isfinite(value)) {
         plim__str_add(out, "null");
         return;
     }
-    snprintf(text, sizeof text, "%.9g", value);
-    plim__str_add(out, text);
-    if (!strpbrk(text, ".e")) plim__str_add(out, ".0");
+    add_general(out, value, 9);
+    if (!strpbrk(plim__str_text(out) + start, ".e")) plim__str_addn(out, ".0", 2);
 }
 
 static void add_class(const plim__prediction *p, int64_t i, plim__str *out) {
-    char text[32];
+    char text[PLIM__NUMBER_TEXT];
     plim__str_add(out, "\"class\":");
     add_text(out, name_of(p, p->order[i], text));
     plim__str_add(out, ",\"probability\":");
     add_number(out, p->shares[p->order[i]]);
 }
 
-static void print_line(plim__prediction *p, const char *sample, const float *scores) {
-    plim__str *out = &p->row;
+static void add_line(plim__prediction *p, const char *sample, const float *scores) {
+    plim__str *out = &p->rows;
     bool several = p->kind == PLIM__NUMBERS ? p->classes != 1 : p->top > 1;
-    plim__str_clear(out);
     plim__str_add(out, "{\"sample\":");
     add_text(out, sample);
     if (p->kind == PLIM__NUMBERS) {
@@ -305,32 +353,32 @@ static void print_line(plim__prediction *p, const char *sample, const float *sco
         }
     }
     plim__str_add(out, several ? "]}\n" : "}\n");
-    fwrite(plim__str_text(out), 1, out->length, p->stream);
 }
 
 /* --- CSV, and all --------------------------------------------------------------------------------------------- */
 
-static void print_header(plim__prediction *p) {
+static void add_header(plim__prediction *p) {
     const char *target = plim_job_target(p->job);
     bool many = p->kind == PLIM__NUMBERS && p->classes > 1;
+    plim__str *out = &p->rows;
     char name[TARGET];
-    fputs("sample", p->stream);
+    plim__str_add(out, "sample");
     for (int64_t i = 0; p->kind == PLIM__NUMBERS && i < p->classes; i++) {
-        fputc(',', p->stream);
+        plim__str_addc(out, ',');
         if (many && target_of(p, i, name, sizeof name))
-            print_quoted(p->stream, name);
+            add_quoted(out, name);
         else if (many)
-            fprintf(p->stream, "value%lld", (long long)i + 1);
+            plim__str_addf(out, "value%lld", (long long)i + 1);
         else
-            print_quoted(p->stream, target ? target : "value");
+            add_quoted(out, target ? target : "value");
     }
     for (int64_t i = 0; p->kind != PLIM__NUMBERS && i < shown(p); i++) {
         if (i == 0)
-            fputs(",class,probability", p->stream);
+            plim__str_add(out, ",class,probability");
         else
-            fprintf(p->stream, ",class%lld,probability%lld", (long long)i + 1, (long long)i + 1);
+            plim__str_addf(out, ",class%lld,probability%lld", (long long)i + 1, (long long)i + 1);
     }
-    fputc('\n', p->stream);
+    plim__str_addc(out, '\n');
 }
 
 void plim__prediction_add(plim__prediction *p, const char *sample, const float *scores) {
@@ -338,12 +386,19 @@ void plim__prediction_add(plim__prediction *p, const char *sample, const float *
     if (p->list) {
         json_array_append_new(p->list, sample_json(p, sample, scores));
     } else if (p->format == PLIM__FORMAT_LINES) {
-        print_line(p, sample, scores);
+        add_line(p, sample, scores);
     } else if (p->format == PLIM__FORMAT_CSV) {
-        if (!p->begun) print_header(p); /* before the first sample */
+        if (!p->begun) add_header(p); /* before the first sample */
         p->begun = true;
-        print_csv(p, sample, scores);
+        add_csv(p, sample, scores);
     } else {
-        print_row(p, sample, scores);
+        add_row(p, sample, scores);
     }
+}
+
+plim_status plim__prediction_show(plim__prediction *p, plim_error *error) {
+    if (p->rows.failed) return plim__fail_memory(error, "predictions as text", p->rows.length);
+    if (p->rows.length) fwrite(plim__str_text(&p->rows), 1, p->rows.length, p->stream);
+    plim__str_clear(&p->rows);
+    return PLIM_OK;
 }

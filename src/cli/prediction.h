@@ -25,7 +25,7 @@ typedef struct plim__prediction {
     json_t *list; /* takes the place of the stream, with --json */
     double *shares;
     int64_t *order;
-    plim__str row;               /* as it is printed */
+    plim__str rows;              /* as they are printed, of the samples that were added and not shown yet */
     int screen;                  /* columns of the terminal that is printed to; 0: none */
     const char *longest;         /* name that is known to come; NULL: none */
     int name_width, class_width; /* columns of a table; 0: not known yet */
@@ -39,6 +39,8 @@ plim_status plim__prediction_begin(plim__prediction *p, int rank, const int64_t 
 void plim__prediction_room(plim__prediction *p, const char *sample);
 /* One sample: its name, and classes x places scores. */
 void plim__prediction_add(plim__prediction *p, const char *sample, const float *scores);
+/* Writes what was added: after each batch, so that its rows are one write. */
+plim_status plim__prediction_show(plim__prediction *p, plim_error *error);
 void plim__prediction_end(plim__prediction *p);
 
 #endif

@@ -91,8 +91,10 @@ void plim__terminal_cut_middle(plim__str *text, int columns) {
 }
 
 void plim__terminal_pad(plim__str *out, const char *text, int columns) {
+    static const char spaces[] = "                                ";
+    int missing = columns - (int)plim__terminal_columns(text), most = (int)sizeof spaces - 1;
     plim__str_add(out, text);
-    for (int taken = (int)plim__terminal_columns(text); taken < columns; taken++) plim__str_addc(out, ' ');
+    for (; missing > 0; missing -= most) plim__str_addn(out, spaces, (size_t)(missing < most ? missing : most));
 }
 
 static int columns_of(const char *word, size_t length) {

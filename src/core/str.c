@@ -29,7 +29,11 @@ void plim__str_addn(plim__str *str, const char *text, size_t length) {
 
 void plim__str_add(plim__str *str, const char *text) { plim__str_addn(str, text, strlen(text)); }
 
-void plim__str_addc(plim__str *str, char c) { plim__str_addn(str, &c, 1); }
+void plim__str_addc(plim__str *str, char c) {
+    if (!reserve(str, 1)) return;
+    str->data[str->length++] = c;
+    str->data[str->length] = 0;
+}
 
 void plim__str_vaddf(plim__str *str, const char *format, va_list args) {
     va_list again;

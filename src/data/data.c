@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/arguments.h"
+#include "core/number.h"
 #include "data/classes.h"
 #include "data/pipeline.h"
 #include "data/targets.h"
@@ -250,7 +251,7 @@ const char *plim_data_sample_name(const plim_data *data, int64_t epoch, int64_t 
     if (data->source->ops->sample_name)
         data->source->ops->sample_name(data->source, index, text, size);
     else
-        snprintf(text, size, "sample %lld", (long long)index);
+        plim__number_name("sample ", index, text, size);
     return text;
 }
 

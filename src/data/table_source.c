@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/number.h"
 #include "data/normal.h"
 
 typedef struct table_source {
@@ -144,7 +145,7 @@ static void free_source(plim__data_source *base) {
 
 static void sample_name(const plim__data_source *base, int64_t index, char *text, size_t size) {
     (void)base;
-    snprintf(text, size, "row %lld", (long long)index + 1);
+    plim__number_name("row ", index + 1, text, size);
 }
 
 static const char *class_name(const plim__data_source *base, int64_t index) {
