@@ -58,7 +58,9 @@ static plim_status add_facts(const plim__training_plan *plan, plim__timeline *ti
         PLIM_TRY(add_fact(timeline, "spilled", error, "%s of optimizer state",
                           plim_bytes_format(chosen.spilled - chosen.streamed, bytes)));
     PLIM_TRY(plim__timeline_add_fact(timeline, "class", plim_class_name(chosen.class_), error));
-    return add_fact(timeline, "expected", error, "%.3g s an update", chosen.seconds);
+    bool brief = chosen.seconds < 1;
+    return add_fact(timeline, "expected", error, "%.3g %s an update", chosen.seconds * (brief ? 1e3 : 1),
+                    brief ? "ms" : "s");
 }
 
 plim_status plim__training_plan_picture_head(const plim__training_plan *plan, const char *title,

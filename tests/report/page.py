@@ -216,6 +216,8 @@ class Page(unittest.TestCase):
         figures = b.value("document.getElementById('figures').innerText")
         self.assertIn(f"planned {process['planned_bytes'] / 2 ** 20:.1f} MiB", figures)
         self.assertIn("Time of an update", figures)
+        self.assertIn(f"{((200 << 20) - process['measured_bytes']) / 2 ** 20:.1f} MiB to spare", figures, "of what was measured, not of a part")
+        self.assertRegex(b.value("document.getElementById('facts').innerText"), r"expected [0-9.]{1,5} ms an update")
         self.assertNotIn("Events", figures)
 
     def test_a_plan_begins_with_its_budgets_and_their_commands(self):
@@ -228,6 +230,7 @@ class Page(unittest.TestCase):
                 rows = b.run("return [...document.querySelectorAll('.budgets tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
                 self.assertEqual(len(rows), len(b.value("plimsoll.summary.frontier")))
                 self.assertEqual([r[3].endswith("(chosen)") for r in rows].count(True), 1)
+                self.assertEqual(b.value("new Set([...document.querySelectorAll('.budgets tbody button')].map((n) => n.offsetHeight)).size"), 1, "a number and its unit are one line")
                 self.assertIn("--budget 700MiB", b.value("document.querySelector('.budgets .command').innerText"))
                 b.run("[...document.querySelectorAll('.budgets tbody tr')].at(-1).click()")
                 b.frame()

@@ -397,16 +397,20 @@ function start(model) {
   document.documentElement.dataset.ready = 'true';
 }
 
+// Names of operators may be broken between their words: ConvGrad|Weight.
+const breakable = (text) => `${text ?? ''}`.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, i) => (i ? [make('wbr', {}), part] : [part]));
+
 function fillHead(model) {
   const titles = {plan: 'A plan', run: 'A run', 'torch-snapshot': 'A PyTorch memory snapshot', 'tensorflow-dump': 'A TensorFlow allocator dump'};
   byId('title').textContent = summary.title || titles[summary.source];
   byId('facts').append(make('span', {text: titles[summary.source]}), ...Object.entries(summary.facts).map(([k, v]) => make('span', {}, `${k} `, make('b', {text: v}))));
   if (summary.source === 'torch-snapshot') byId('chart-title').textContent = 'Memory over time';
   if (summary.source === 'tensorflow-dump') byId('chart-title').textContent = 'Memory at the dump';
-  const figure = (title, value, note, bad) => byId('figures').append(make('div', {class: 'figure'}, make('dt', {text: title}), make('dd', {class: bad ? 'bad' : ''}, value, make('small', {text: note}))));
+  const figure = (title, value, note, bad) => byId('figures').append(make('div', {class: 'figure'}, make('dt', {text: title}), make('dd', {class: bad ? 'bad' : ''}, value, make('small', {}, ...breakable(note)))));
   const peak = model.peak, budget = summary.budget_bytes;
-  figure('Peak', formatBytes(peak), [exactBytes(peak), summary.peak.place].filter(Boolean).join(', '));
-  if (budget) figure('Budget', formatBytes(budget), budget >= peak ? `${formatBytes(budget - peak)} to spare` : `${formatBytes(peak - budget)} over`, peak > budget);
+  const process = summary.planned_and_measured.find((r) => r.what.startsWith('process')), most = Math.max(peak, process?.measured_bytes ?? 0);
+  figure(process ? 'Recorded peak' : 'Peak', formatBytes(peak), [exactBytes(peak), summary.peak.place].filter(Boolean).join(', '));
+  if (budget) figure('Budget', formatBytes(budget), budget >= most ? `${formatBytes(budget - most)} to spare` : `${formatBytes(most - budget)} over`, most > budget);
   else if (summary.capacity_bytes) figure('Capacity', formatBytes(summary.capacity_bytes), exactBytes(summary.capacity_bytes));
   const refusal = summary.refusal;
   if (refusal?.reserved_bytes != null) { // what the segments show is freed afterwards
@@ -422,7 +426,6 @@ function fillHead(model) {
   const own = summary.series.find((s) => s.name === 'loss' && s.curve)?.curve.updates, updates = own?.length ? own.at(-1) - own[0] + 1 : 0;
   if (chosenPlan) figure('Time of an update', formatSeconds(chosenPlan.seconds), `expected, ${slower(chosenPlan).replace(/^\+(.*)/, '$1 more than without this budget')}`);
   if (summary.source === 'run' && updates > 1 && summary.seconds) figure('Measured time', formatSeconds(summary.seconds / updates), `an update, all that lies between included; ${plural(updates, 'update')} in ${formatSeconds(summary.seconds)}`);
-  const process = summary.planned_and_measured.find((r) => r.what.startsWith('process'));
   if (process) figure('Measured memory', formatBytes(process.measured_bytes), `planned ${formatBytes(process.planned_bytes)}, the whole process at its highest`, summary.budget_bytes > 0 && process.measured_bytes > summary.budget_bytes);
   for (const s of summary.series.filter((x) => x.name === 'loss' && x.samples)) figure(s.name[0].toUpperCase() + s.name.slice(1), s.last === null ? 'not finite' : s.last.toPrecision(4), `${s.first === null ? 'not finite' : s.first.toPrecision(4)} at first, ${plural(s.samples, 'update')}`);
   if (summary.source !== 'plan' && summary.source !== 'run' && summary.seconds) figure('Recorded', formatSeconds(summary.seconds), summary.loop.steps ? plural(summary.loop.steps, 'step') : 'from the first event to the last');

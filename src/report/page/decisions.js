@@ -15,9 +15,9 @@ const fastestPlan = summary.frontier.reduce((best, p) => (!best || p.seconds < b
 const slower = (p) => (fastestPlan && p.seconds > fastestPlan.seconds * 1.0005 ? `+${percent(p.seconds / fastestPlan.seconds - 1)}` : 'as fast as it gets');
 const curveOf = (name) => summary.series.find((s) => s.name === name && s.curve && s.curve.values.length > 1)?.curve;
 
-// Lines over the updates of a run, with a legend and units. `lines`: {name, colour, dash, x, y}; a constant has x null.
-function drawLines({title, unit, lines, format, from}, W) {
-  const H = Math.round(Math.min(270, 130 + W / 4)), left = 62, right = 14, top = 28, bottom = 40;
+// Lines over the updates of a run, with a legend and units; `axis` is said above the vertical one where its numbers do not tell. `lines`: {name, colour, dash, x, y}; a constant has x null.
+function drawLines({title, unit, axis, lines, format, from}, W) {
+  const H = Math.round(Math.min(270, 130 + W / 4)), left = 62, right = 14, top = axis ? 28 : 12, bottom = 40;
   const moving = lines.filter((l) => l.x), xs = moving.flatMap((l) => l.x), ys = lines.flatMap((l) => l.y);
   const x0 = Math.min(...xs), x1 = Math.max(...xs, x0 + 1), low = from ?? Math.min(...ys), high = Math.max(...ys);
   const y0 = low, y1 = high > low ? high + (high - low) * 0.06 : low + 1;
@@ -27,7 +27,8 @@ function drawLines({title, unit, lines, format, from}, W) {
   for (let v = Math.ceil(y0 / stepY) * stepY; v <= y1; v += stepY)
     picture.append(SVG('line', {class: 'grid-line', x1: left, x2: W - right, y1: y(v), y2: y(v)}), SVG('text', {x: left - 8, y: y(v) + 4, 'text-anchor': 'end'}, unit === 'bytes' ? axisBytes(v, stepY) : `${+v.toPrecision(3)}`));
   for (let v = Math.ceil(x0 / stepX) * stepX; v <= x1; v += stepX) picture.append(SVG('text', {x: x(v), y: H - bottom + 17, 'text-anchor': 'middle'}, groupDigits(v)));
-  picture.append(SVG('text', {class: 'unit', x: W - right, y: H - 4, 'text-anchor': 'end'}, 'update'), SVG('text', {class: 'unit', x: 2, y: 11}, title));
+  picture.append(SVG('text', {class: 'unit', x: W - right, y: H - 4, 'text-anchor': 'end'}, 'update'));
+  if (axis) picture.append(SVG('text', {class: 'unit', x: 2, y: 11}, axis));
   for (const l of lines) {
     const points = l.x ? l.x.map((v, i) => `${x(v).toFixed(1)} ${y(l.y[i]).toFixed(1)}`) : [`${left} ${y(l.y[0]).toFixed(1)}`, `${W - right} ${y(l.y[0]).toFixed(1)}`];
     picture.append(SVG('path', {class: 'line', d: `M${points.join('L')}`, style: `stroke:var(${l.colour})`, 'stroke-dasharray': l.dash || 'none'}));
@@ -44,7 +45,7 @@ function lossCards() {
   if (loss) lines.push({name: 'training loss', colour: '--accent', x: loss.updates, y: loss.values});
   if (validation) lines.push({name: 'validation loss', colour: '--gradient', x: validation.updates, y: validation.values, dots: true});
   if (lines.length) cards.push({title: 'Loss', unit: 'number', lines, format: (v) => v.toPrecision(4)});
-  if (accuracy) cards.push({title: 'Accuracy of validation, %', unit: 'number', from: 0, format: (v) => `${v.toFixed(1)}%`,
+  if (accuracy) cards.push({title: 'Accuracy of validation, %', unit: 'number', axis: '%', from: 0, format: (v) => `${v.toFixed(1)}%`,
     lines: [{name: 'validation accuracy', colour: '--activation', x: accuracy.updates, y: accuracy.values.map((v) => 100 * v), dots: true}]});
   const scale = curveOf('loss scale');
   if (scale && loss) cards.push({title: 'Scale of the loss', unit: 'number', from: 0, format: (v) => v.toPrecision(4), lines: [{name: 'loss scale', colour: '--workspace', ...stairs(scale, loss.updates.at(-1))}]});
@@ -67,11 +68,11 @@ function budgetLine(changes, end) {
 // What validation was measured by, each with others of its unit.
 function measureCards() {
   const colours = ['--accent', '--gradient', '--activation', '--workspace', '--optimizer', '--data'];
-  const groups = [['Measures of validation', ['precision', 'recall', 'F1', 'top-5', 'ROC AUC', 'IoU'], 0], ['Errors of validation', ['MAE', 'RMSE'], 0], ['R2 of validation', ['R2']], ['Perplexity of validation', ['perplexity']]];
-  return groups.map(([title, names, from]) => {
+  const groups = [['Measures of validation', ['precision', 'recall', 'F1', 'top-5', 'ROC AUC', 'IoU'], 0, '1 is best'], ['Errors of validation', ['MAE', 'RMSE'], 0, 'in units of the target'], ['R2 of validation', ['R2'], undefined, '1 is best'], ['Perplexity of validation', ['perplexity']]];
+  return groups.map(([title, names, from, axis]) => {
     const lines = names.map((name, i) => [name, curveOf(`validation ${name}`), colours[i]]).filter(([, curve]) => curve)
       .map(([name, curve, colour]) => ({name, colour, x: curve.updates, y: curve.values, dots: true}));
-    return lines.length ? {title, unit: 'number', lines, from, format: (v) => v.toPrecision(4)} : null;
+    return lines.length ? {title, unit: 'number', axis, lines, from, format: (v) => v.toPrecision(4)} : null;
   });
 }
 

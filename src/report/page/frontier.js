@@ -22,7 +22,7 @@ function buildFrontier(element, first, select) {
     picture.append(svg('line', {class: 'grid-line', x1: left, x2: W - right, y1: y(s), y2: y(s)}), svg('text', {x: left - 8, y: y(s) + 4, 'text-anchor': 'end'}, s === 0 ? '0' : formatSeconds(s)));
   }
   for (let b = Math.ceil(minX / stepX) * stepX; b <= maxX; b += stepX) picture.append(svg('text', {x: x(b), y: H - bottom + 20, 'text-anchor': 'middle'}, axisBytes(b, stepX)));
-  picture.append(svg('text', {x: W - right, y: H - 4, 'text-anchor': 'end'}, 'memory budget →'), svg('text', {x: left, y: 14}, 'time of a step'));
+  picture.append(svg('text', {x: W - right, y: H - 4, 'text-anchor': 'end'}, 'memory budget →'), svg('text', {x: left, y: 14}, 'time of an update'));
   if (summary.budget_bytes >= minX && summary.budget_bytes <= maxX) picture.append(svg('line', {class: 'budget', x1: x(summary.budget_bytes), x2: x(summary.budget_bytes), y1: top, y2: H - bottom}));
   picture.append(svg('path', {class: 'path', d: points.map((p, i) => `${i ? `H${x(p.budget_bytes)}V` : `M${x(p.budget_bytes)} `}${y(p.seconds)}`).join('')}));
   const detail = make('div', {'aria-live': 'polite'}), dots = [];
@@ -30,7 +30,7 @@ function buildFrontier(element, first, select) {
     const p = points[i];
     dots.forEach((d, k) => d.setAttribute('aria-pressed', String(k === i)));
     detail.replaceChildren(make('h3', {text: p.chosen ? 'The chosen plan' : 'An alternative'}), make('p', {class: 'verdict', text: p.plan}),
-      make('table', {class: 'plain'}, ...[['Budget', `${formatBytes(p.budget_bytes)}`], ['Peak', `${formatBytes(p.peak_bytes)} (${exactBytes(p.peak_bytes)})`], ['Time of a step', formatSeconds(p.seconds)]]
+      make('table', {class: 'plain'}, ...[['Budget', `${formatBytes(p.budget_bytes)}`], ['Peak', `${formatBytes(p.peak_bytes)} (${exactBytes(p.peak_bytes)})`], ['Time of an update', formatSeconds(p.seconds)]]
         .map(([k, v]) => make('tr', {}, make('td', {text: k}), make('td', {class: 'right', text: v})))));
     if (p.command) detail.append(make('p', {}, 'Ask for it with ', commandText(p.command)));
     select(p.chosen ? -1 : i, p);
