@@ -19,7 +19,7 @@ typedef struct plim_table plim_table;
 typedef struct plim_table_column {
     const char *name;         /* of the header, or its number; valid until plim_table_free */
     int64_t numbers, texts;   /* cells of either kind */
-    int64_t missing;          /* empty, NA, nan, null, ? */
+    int64_t missing;          /* empty, NA, nan, null, ?, - */
     int64_t different;        /* values; -1: more than 1024 */
     int whole;                /* all numbers are */
     double least, most, mean; /* of the numbers */

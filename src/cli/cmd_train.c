@@ -158,6 +158,10 @@ static void say_epochs(const struct train *t, const plim_fit_result *r) {
     if (!plim__args_has(t->args, "quiet")) plim__train_epochs_draw(&t->epochs, &terminal, &curves);
     fputs(plim__str_text(&curves), stdout);
     plim__str_free(&curves);
+    const plim__train_epochs *e = &t->epochs;
+    if (e->measure && strcmp(e->measure, "R2") == 0 && e->count > 0 && e->curves[2][e->count - 1] < 0)
+        plim__say_note(t->args, "R2 is below 0: the mean of the targets is a better answer than the model's; large "
+                                "targets need a larger --lr ('plimsoll find-lr' finds one) or more epochs");
 }
 
 /* The index-th file that the run has written; NULL past the last one. */

@@ -26,7 +26,7 @@
         {"decimal", 0, "comma|point",                                                                                  \
          "tables: numbers are written 1.234,5 (comma) or 1,234.5 (point); the default is 1234.5"},                     \
         {"missing", 0, "mean|zero",                                                                                    \
-         "tables: what empty cells, NA, nan, null, None and ? become; else they are refused"},                         \
+         "tables: what empty cells, NA, nan, null, None, ? and - become; else they are refused"},                      \
         {"normalise", 0, NULL, "tables: numbers get mean 0 and deviation 1 over the train split"},                     \
         {"layout", 0, "nchw|nhwc", "nhwc: samples of arrays are height x width x channels, and are transposed"},       \
         {"mean", 0, "X[,X...]", "subtract this from inputs, one value for each channel or for all"},                   \

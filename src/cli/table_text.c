@@ -1,6 +1,7 @@
 /* Tables for people. */
 #include "cli/table_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -152,6 +153,7 @@ struct proposal {
     long long features, gaps, targets, classes, embedded, rows; /* `rows` of an embedding */
     plim__str target, drop, categories;
     bool commas, decimal_comma; /* numbers have some; one of them is no mark of thousands */
+    double size;                /* of the largest number to be predicted */
 };
 
 static void note_commas(struct proposal *p, const plim_table_column *c) {
@@ -181,9 +183,27 @@ static void propose_input(struct proposal *p, const plim_table *table, size_t at
     }
 }
 
+/* The largest number of a column; of numbers with commas, what their digits before the decimal mark come to. */
+static double size_of(const plim_table_column *c) {
+    double size = fmax(fabs(c->least), fabs(c->most));
+    for (int i = 0; is_written(c) && i < 3 && c->examples[i]; i++) {
+        double value = 0;
+        char mark = c->grouped < c->commas ? ',' : '.';
+        for (const char *at = c->examples[i]; *at && *at != mark; at++)
+            if (*at >= '0' && *at <= '9') value = 10 * value + (*at - '0');
+        size = fmax(size, value);
+    }
+    return size;
+}
+
+/* A network's answers begin near 0, and an update of Adam moves each weight by the learning rate: large numbers are not reached in
+ * some hundred updates at the default. */
+static const char *rate_for(double size) { return size > 1000 ? " --lr 0.1" : size > 10 ? " --lr 0.01" : ""; }
+
 static void propose_target(struct proposal *p, const plim_table_column *c, size_t at) {
     add_name(&p->target, c->name, at);
     note_commas(p, c);
+    p->size = fmax(p->size, size_of(c));
     p->classes = p->targets++ || !is_class(c) ? 0 : c->texts > 0 ? (long long)c->different : (long long)c->most + 1;
 }
 
@@ -223,7 +243,8 @@ static void print_commands(struct proposal *p, const plim__args *args, const cha
     if (p->commas || decimal)
         plim__str_addf(&line, " --decimal %s", decimal ? decimal : p->decimal_comma ? "comma" : "point");
     if (p->gaps || missing) plim__str_addf(&line, " --missing %s", missing ? missing : "mean");
-    plim__str_addf(&line, " --normalise%s --validation 0.2 --epochs 20", p->classes ? "" : " --loss mse");
+    plim__str_addf(&line, " --normalise%s%s --validation 0.2 --epochs 20", p->classes ? "" : " --loss mse",
+                   p->classes ? "" : rate_for(p->size));
     plim__str_clear(&model);
     plim__str_addf(&model, "%s-trained.onnx", plim__str_text(&name));
     add_word(&line, " --out ", plim__str_text(&model));

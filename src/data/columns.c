@@ -118,8 +118,8 @@ void plim__columns_encode(const plim__columns *table, const float *row, float *m
 }
 
 bool plim__column_is_missing(const char *cell) {
-    static const char *const words[] = {"",     "NA",   "N/A",  "n/a",  "nan",  "NaN",  "NAN", "-nan",
-                                        "-NaN", "null", "NULL", "None", "<NA>", "#N/A", "#NA", "?"};
+    static const char *const words[] = {"",     "NA",   "N/A",  "n/a",  "nan",  "NaN", "NAN", "-nan", "-NaN",
+                                        "null", "NULL", "None", "<NA>", "#N/A", "#NA", "?",   "-",    "--"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(cell, words[i]) == 0) return true;
     return false;

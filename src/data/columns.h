@@ -41,7 +41,7 @@ typedef struct plim__columns {
 
 enum { PLIM__TABLE_MOST_CATEGORIES = 1024 };
 
-bool plim__column_is_missing(const char *cell); /* empty, NA, nan, null, ? */
+bool plim__column_is_missing(const char *cell); /* empty, NA, nan, null, ?, - */
 void plim__columns_free(plim__columns *table);
 /* `name` is copied. */
 plim_status plim__columns_add(plim__columns *table, const char *name, size_t at, plim_error *error);

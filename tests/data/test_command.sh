@@ -61,6 +61,28 @@ proposed "--seq 1 --vocab 3 " --target 5 --embed 2 --drop "id,it's a name" --mis
 proposed "--features 2 " --columns 4,price
 grep -q "'a?b'" said && grep -q "'Sankt Augustin, West', " said || fail "texts cannot be told apart: $(cat said)"
 
+# What is proposed learns, however large the numbers are; a model that has not says so.
+python3 - <<'PY'
+import random
+random.seed(2)
+rows = [(random.uniform(30, 200), random.choice(["yes", "no"])) for _ in range(300)]
+with open("points.csv", "w") as points, open("commas.csv", "w") as commas, open("small.csv", "w") as small:
+    print("size,garden,price", file=points), print("size;garden;price", file=commas), print("size,garden,price", file=small)
+    for i, (size, garden) in enumerate(rows):
+        price = 2000 * size + 15000 * (garden == "yes")
+        print(size if i % 13 else "-", garden, price, sep=",", file=points)
+        print(f"{size:.1f}".replace(".", ",") if i % 13 else "-", garden, f"{price:.2f}".replace(".", ","), sep=";", file=commas)
+        print(size if i % 13 else "-", garden, price / 1000, sep=",", file=small)
+PY
+for table in points commas small; do
+    "$program" data $table.csv --seconds 0.01 --target price 2>error | sed -n '/^next:/,/^ .*train/p' | grep plimsoll >proposed.sh
+    sh -e proposed.sh >out 2>&1 || fail "proposed for $table: $(cat proposed.sh out)"
+    r2=$("$program" evaluate $table-trained.onnx --data $table.csv --json | sed -n 's/.*"r2": \([-0-9.e]*\).*/\1/p')
+    awk "BEGIN { exit !(${r2:-0} > 0.5) }" || fail "what is proposed for $table has an R2 of $r2: $(cat proposed.sh)"
+done
+"$program" train points.onnx --data points.csv --target price --missing mean --normalise --loss mse --validation 0.2 --epochs 3 --quiet \
+    --out never.onnx >out 2>&1 && grep -q "R2 is below 0" out || fail "an R2 below 0 is not told: $(cat out)"
+
 # A small file that would fill the disk: refused within its stated bound, and read when that is raised.
 python3 - "$folder" <<'PY'
 import gzip, struct, sys

@@ -81,7 +81,7 @@ static void columns_that_share_a_name_are_told_apart(void **state) {
 static void words_for_what_is_missing_are_no_categories(void **state) {
     fixture *f = *state;
     const float filled[] = {0, 1, 1, 2, 0, 3, 0, 4};
-    const char *path = write_text(f, "n.csv", "a,b,y\nNone,1,u\nred,2,v\n#N/A,3,u\n<NA>,4,v\n");
+    const char *path = write_text(f, "n.csv", "a,b,y\nNone,1,u\nred,2,v\n-,3,u\n<NA>,4,v\n");
     refuses(path, (plim_data_options){.target = "y"},
             "line 2 column 1 (a): 'None' says that it is missing; --missing mean");
     has(path, (plim_data_options){.target = "y", .missing = "mean"}, filled, sizeof filled);
