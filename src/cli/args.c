@@ -61,6 +61,19 @@ static const plim__option *find_option(const plim__command *command, const char 
     return NULL;
 }
 
+/* The option that a word begins with, that begins with it, or whose explanation has it: --validation-data, --mixup. */
+static const char *related_option(const plim__command *command, const char *name) {
+    const plim__option *option;
+    const char *explained = NULL;
+    size_t length = strlen(name);
+    for (size_t i = 0; length >= 4 && (option = plim__option_at(command, i)); i++) {
+        size_t own = strlen(option->name);
+        if (own >= 4 && strncmp(name, option->name, own < length ? own : length) == 0) return option->name;
+        if (!explained && strstr(option->help, name)) explained = option->name;
+    }
+    return explained;
+}
+
 static int unknown_option(const plim__args *args, const char *word) {
     char name[64];
     const char *best = NULL;
@@ -68,6 +81,7 @@ static int unknown_option(const plim__args *args, const char *word) {
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word[1] == '-' ? word + 2 : "");
     for (size_t i = 0; *name && (option = plim__option_at(args->command, i)); i++)
         best = plim__str_nearest(name, best, option->name);
+    if (!best) best = related_option(args->command, name);
     return plim__say_usage(args, best ? "unknown option '%s'; is --%s meant?" : "unknown option '%s'", word, best);
 }
 

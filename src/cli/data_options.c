@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/format.h"
+
 static bool read_normal(plim__args *args, plim__data_settings *s) {
     int means = plim__args_floats(args, "mean", s->mean, 64),
         deviations = plim__args_floats(args, "std", s->deviation, 64);
@@ -48,6 +50,18 @@ static bool read_decimal(plim__args *args, plim_data_options *o) {
     return o->decimal != 0;
 }
 
+/* A share; a path is a likely mistake, where the command has an option for it. */
+static bool read_validation(plim__args *args, double *share) {
+    const char *text = plim__args_get(args, "validation");
+    char *end = NULL;
+    if (text && (strtod(text, &end), end == text || *end))
+        return plim__say_usage(
+                   args, "--validation %s: expected a share, as 0.1; another data set goes to --val PATH of train",
+                   plim__shown(text)),
+               false;
+    return plim__args_double(args, "validation", share);
+}
+
 bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
     memset(settings, 0, sizeof *settings);
     plim_data_options *o = &settings->options;
@@ -68,8 +82,7 @@ bool plim__data_options_read(plim__args *args, plim__data_settings *settings) {
     o->in_order = plim__args_has(args, "no-shuffle");
     o->skip_bad = plim__args_has(args, "skip-bad");
     bool good =
-        plim__args_double(args, "validation", &o->validation) &&
-        plim__args_int(args, "seq", 1, (int64_t)1 << 32, &o->seq) &&
+        read_validation(args, &o->validation) && plim__args_int(args, "seq", 1, (int64_t)1 << 32, &o->seq) &&
         plim__args_int(args, "stride", 1, (int64_t)1 << 32, &o->stride) &&
         plim__args_int(args, "token-bytes", 2, 4, &token_bytes) &&
         plim__args_int(args, "resize", 1, 16384, &o->resize) && plim__args_int(args, "channels", 1, 3, &o->channels) &&

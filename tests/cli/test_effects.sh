@@ -118,6 +118,8 @@ meant lossy plan m.onnx --allow losy
 meant resnet18 zoo resnet8 -o x.onnx
 meant gpt2-tiny zoo gpt2-tny -o x.onnx
 meant nhwc $train --layout nhwcc
+meant augment $train --mixup 0.2
+meant validation $train --validation-data photos
 meant jsonl predict m.onnx first.npz --format json
 meant perfetto report x --export perfeto -o y
 meant growth top --sort grwth
