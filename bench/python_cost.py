@@ -1,12 +1,15 @@
 """What the Python package costs, in processor time: an update by plimsoll.Trainer beside the command's, and the hook.
 
-usage: python_cost.py PLIMSOLL [--rounds N] [--steps N] [--models NAME:BATCH,...]
+usage: python_cost.py PLIMSOLL [--rounds N] [--steps N] [--starts N] [--models NAME:BATCH,...]
 
 Runs are interleaved. An update is the difference between a long and a short run of the same program over the number of updates
 between them, so that starting and planning do not count; both read the same arrays, with one thread. The median over rounds
-is printed, with the share that the package adds. Needs NumPy and the package.
+is printed, with the share that the package adds. What the hook costs is measured at the start of a program, in blocks of
+PyTorch's training steps with and without it by turns, and where an exception is caught. Needs NumPy and the package, and
+PyTorch for the steps.
 """
 import argparse
+import importlib.util
 import os
 import resource
 import statistics
@@ -38,6 +41,30 @@ for _ in range(200000):
     try: fail()
     except MemoryError: pass
 print(time.process_time() - start)
+"""
+STEPS = """
+import random, statistics, time, plimsoll, torch
+torch.set_num_threads(1)
+net = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+optimizer = torch.optim.SGD(net.parameters(), 0.01)
+x, y = torch.randn(32, 64), torch.randint(0, 10, (32,))
+def block():
+    start = time.process_time_ns()
+    for _ in range(100):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    return (time.process_time_ns() - start) / 1e5
+for _ in range(5): block()
+made = {False: [], True: []}
+for _ in range(ROUNDS):
+    for hooked in random.sample([False, True], 2):
+        (plimsoll.watch if hooked else plimsoll.unwatch)()
+        made[hooked].append(block())
+differences = sorted(b - a for a, b in zip(made[False], made[True]))
+print("%.2f us without, %.2f with; median of the differences %+.2f us, the middle half of them %+.2f to %+.2f" % (
+    statistics.median(made[False]), statistics.median(made[True]), statistics.median(differences),
+    differences[len(differences) // 4], differences[3 * len(differences) // 4]))
 """
 
 
@@ -78,26 +105,31 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("--models", default="lenet:64,mlp:128")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for entry in options.models.split(","):
+        for entry in filter(None, options.models.split(",")):
             name, batch = entry.split(":")
             made = updates(options.program, name, int(batch), options, folder)
             base = statistics.median(made["command"])
             print("%-8s batch %-4s" % (name, batch) + "  ".join("%s %.3f ms (%+.1f %%; %.3f to %.3f)" % (
                 how, statistics.median(v), 100 * (statistics.median(v) / base - 1), min(v), max(v)) for how, v in made.items()),
                   flush=True)
-    starts = {"python": "pass", "import plimsoll.hook": "import plimsoll.hook"}
+    starts = {"python": "pass", "import plimsoll.hook": "import plimsoll.hook", "import numpy": "import numpy",
+              "import numpy, plimsoll.hook": "import numpy, plimsoll.hook"}
     times = {name: [] for name in starts}
     raised = {"plain": [], "hook": []}
-    for _ in range(options.rounds):
+    for _ in range(options.starts):
         for name, code in starts.items():
             times[name].append(1e3 * seconds([sys.executable, "-c", code])[0])
+    for _ in range(options.rounds):
         for name in raised:
             raised[name].append(5e3 * float(seconds([sys.executable, "-c", RAISE, name])[1]))
-    print("start: " + ", ".join("%s %.1f ms" % (name, statistics.median(v)) for name, v in times.items()))
+    print("start: " + ", ".join("%s %.2f ms" % (name, statistics.median(v)) for name, v in times.items()), flush=True)
     print("an exception that is caught: " + ", ".join("%s %.0f ns" % (name, statistics.median(v)) for name, v in raised.items()))
+    if importlib.util.find_spec("torch"):
+        print("a step of PyTorch: " + seconds([sys.executable, "-c", STEPS.replace("ROUNDS", str(options.starts))])[1].strip())
     return 0
 
 

@@ -13,7 +13,7 @@ Nothing but NumPy is needed; PyTorch, TensorFlow, Keras, JAX and IPython are use
 TYPE_CHECKING = False  # importing typing would be most of what `import plimsoll` takes; checkers know the name
 if TYPE_CHECKING:
     from ._errors import (BudgetError, CorruptError, DtypeError, Error, ExportError, FileError, InvalidError,
-                          NoMemoryError, NotFoundError, NumericError, ShapeError, SizeOverflowError, UnsupportedError)
+                          NoFileError, NoMemoryError, NotFoundError, NumericError, ShapeError, SizeOverflowError, UnsupportedError)
     from ._explain import Explanation, explain
     from ._files import export, load
     from ._fit import Prediction, fit
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "_errors": ("Error", "BudgetError", "NoMemoryError", "InvalidError", "ShapeError", "DtypeError", "SizeOverflowError",
-                "NotFoundError", "FileError", "CorruptError", "UnsupportedError", "NumericError", "ExportError"),
+                "NotFoundError", "NoFileError", "FileError", "CorruptError", "UnsupportedError", "NumericError", "ExportError"),
     "_explain": ("explain", "Explanation"),
     "_watch": ("watch", "unwatch"),
     "_trainer": ("Trainer",),

@@ -19,13 +19,15 @@ def _torch():
 def is_array(value) -> bool:
     """Whether it is one array, not a container of several."""
     return isinstance(value, (np.ndarray, np.generic)) or any(
-        hasattr(value, name) for name in ("__array_interface__", "__dlpack__", "__array__")) or isinstance(
+        hasattr(value, name) for name in ("__array_interface__", "__dlpack__", "__array__", "__cuda_array_interface__")) or isinstance(
             value, (memoryview, bytearray))
 
 
 def _of_torch(tensor, name, torch):
+    if tensor.device.type == "meta":
+        raise InvalidError("%s has no contents (it is on the meta device)" % name)
     if tensor.device.type != "cpu":
-        raise InvalidError("%s is on %s: Plimsoll trains on the processor; %s.cpu() is there" % (name, tensor.device, name))
+        raise InvalidError("%s is on %s: Plimsoll trains on the processor; .cpu() moves it there" % (name, tensor.device))
     if tensor.layout != torch.strided:
         raise DtypeError("%s is %s: give a dense tensor" % (name, tensor.layout))
     tensor = tensor.detach()
@@ -49,10 +51,12 @@ def to_numpy(value, name="the array"):
             raise InvalidError("%s is in the memory of another device (DLPack kind %d): Plimsoll trains on the processor"
                              % (name, int(device[0])))
         array = np.from_dlpack(value) if hasattr(np, "from_dlpack") else np.asarray(value)
+    elif hasattr(value, "__cuda_array_interface__"):
+        raise InvalidError("%s is in the memory of a GPU: Plimsoll trains on the processor" % name)
     else:
         array = np.asarray(value)
-    if array.dtype == object or array.dtype.kind in "OSUVMm":
-        raise DtypeError("%s holds %s: numbers are needed" % (name, array.dtype))
+    if array.dtype == object or array.dtype.kind in "OSUVMmc":
+        raise DtypeError("%s holds %s: %s are needed" % (name, array.dtype, "real numbers" if array.dtype.kind == "c" else "numbers"))
     return array
 
 
@@ -63,8 +67,6 @@ def for_field(value, field):
     wanted = np.dtype(dtype)
     if array.dtype != wanted:
         if wanted.kind in "iu" and array.dtype.kind == "f":
-            raise DtypeError("'%s' is %s; the model needs %s" % (name, array.dtype, dtype))
-        if array.dtype.kind == "c":
             raise DtypeError("'%s' is %s; the model needs %s" % (name, array.dtype, dtype))
         array = array.astype(wanted)
     return np.ascontiguousarray(_reshaped(array, tuple(shape)))

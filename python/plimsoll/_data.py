@@ -96,6 +96,9 @@ def check_arrays(arrays):
             raise InvalidError("'%s' is empty: there are no samples" % name)
         if not array.flags.c_contiguous:
             raise InvalidError("'%s' is not contiguous: numpy.ascontiguousarray makes a copy that is" % name)
+        if not array.dtype.isnative or not array.flags.aligned:
+            raise InvalidError("'%s' is not aligned, or not in this machine's byte order: array.astype(array.dtype.newbyteorder('=')) "
+                               "makes a copy that is" % name)
         if array.shape[0] != arrays[0][1].shape[0]:
             raise InvalidError("'%s' has %d samples, '%s' has %d" % (name, array.shape[0], arrays[0][0],
                                                                   arrays[0][1].shape[0]))

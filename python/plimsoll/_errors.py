@@ -1,5 +1,8 @@
 """Exceptions: one class a status of the library, each also a class of Python's own."""
 
+import errno
+import os
+
 
 class Error(Exception):
     """What the library refuses or cannot do; `status` is its word for it."""
@@ -49,6 +52,10 @@ class NotFoundError(Error, LookupError):
     status = "NOT_FOUND"
 
 
+class NoFileError(NotFoundError, FileNotFoundError):
+    """There is no such file."""
+
+
 class FileError(Error, OSError):
     """Reading or writing failed, or the disk is full."""
 
@@ -86,6 +93,9 @@ _BY_STATUS["NO_SPACE"] = FileError
 
 def make(status, message):
     """The exception for a status of the library; the extension raises it."""
-    error = _BY_STATUS.get(status, Error)(message)
+    kind = _BY_STATUS.get(status, Error)
+    if kind is NotFoundError and message.endswith(os.strerror(errno.ENOENT)):
+        kind = NoFileError
+    error = kind(message)
     error.status = status
     return error

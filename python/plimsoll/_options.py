@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import _native
-from ._errors import InvalidError
+from ._errors import InvalidError, SizeOverflowError
 
 LOSSES = ("cross_entropy", "bce_with_logits", "mse", "l1", "huber", "model")
 OPTIMIZERS = ("sgd", "adam", "adamw", "rmsprop", "adagrad", "adafactor", "lion")
@@ -21,12 +21,16 @@ def budget_bytes(budget):
     if isinstance(budget, str):
         if budget == "auto":
             return _native.machine_budget()[0]
-        return _native.bytes_parse(budget)
-    if isinstance(budget, bool) or not hasattr(budget, "__index__"):
+        number = _native.bytes_parse(budget)
+    elif isinstance(budget, bool) or not hasattr(budget, "__index__"):
         raise TypeError("budget: give bytes or a text as '2GiB', not %s" % type(budget).__name__)
-    if int(budget) <= 0:
-        raise InvalidError("budget: %d bytes are none" % int(budget))
-    return int(budget)
+    else:
+        number = int(budget)
+    if number <= 0:
+        raise InvalidError("budget: %d bytes are none" % number)
+    if number >= 1 << 63:
+        raise SizeOverflowError("budget: %d bytes are more than any machine has" % number)
+    return number
 
 
 def _is_theirs(loss):
@@ -210,5 +214,8 @@ def optimizer_options(optimizer, learning_rate):
     if not _native.find_word("optimizer", made.get("optimizer", "sgd")):
         raise InvalidError("optimizer: '%s' is not known; there are %s" % (made["optimizer"], ", ".join(OPTIMIZERS)))
     if learning_rate is not None:
-        made["rate"] = _zero(learning_rate)
+        try:
+            made["rate"] = _zero(learning_rate)
+        except (TypeError, ValueError):
+            raise InvalidError("learning_rate: %r is no number" % (learning_rate,)) from None
     return made

@@ -20,7 +20,7 @@ from ._checkpoint import Checkpoint
 from ._checks import as_data, check_options, check_types, no_option, whole
 from ._data import ARRAY_OPTIONS, FIT_OPTIONS, Batches, Native, arrays_of, flatten, is_arrays, is_path, named, split_share
 from ._data import taken_weights
-from ._errors import BudgetError, DtypeError, ExportError, InvalidError, ShapeError
+from ._errors import BudgetError, DtypeError, ExportError, InvalidError, NoFileError, ShapeError
 from ._export import count_batches, ends_with, export, is_module, merged_state, unwrapped
 from ._options import budget_bytes, loss_options, optimizer_options, takes_logarithms, takes_probabilities
 from ._plan import Plan
@@ -111,7 +111,7 @@ class Trainer:
             if not os.path.exists(model) and os.fspath(model) in names:
                 self._graph = _native.Graph.zoo(os.fspath(model), seed=self._seed, **self._zoo)
             elif not os.path.exists(model) and not os.fspath(model).endswith(".onnx"):
-                raise FileNotFoundError("there is no file '%s', and the zoo has %s" % (model, ", ".join(names)))
+                raise NoFileError("there is no file '%s', and the zoo has %s" % (model, ", ".join(names)))
             else:
                 self._graph = _native.Graph.load(model)
                 self._take_file(self._graph)

@@ -1,12 +1,10 @@
 """Hooks for exceptions that no handler catches: Python's, those of threads, IPython's. They cost nothing until one comes."""
 
-from __future__ import annotations
-
+import _thread
 import os
 import sys
-import threading
 
-_previous: dict = {}
+_previous = {}  # what was there before
 _ROOM = 96 << 20  # bytes: the extension and the libraries in it take half of that
 
 
@@ -74,8 +72,32 @@ def _excepthook(kind, error, trace):
 
 
 def _threadhook(args):
-    _previous.get("threading", threading.__excepthook__)(args)
+    _previous.get("threading", _PLAIN_THREADHOOK)(args)
     _show(args.exc_value)
+
+
+_PLAIN_THREADHOOK = _thread._excepthook
+
+
+def _watch_threads():
+    """Importing threading is most of what watching would take. A program that has not done so finds this hook when it does:
+    threading takes its first one from _thread."""
+    _thread._excepthook = _threadhook
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.excepthook is not _threadhook:
+        _previous["threading"] = threading.excepthook
+        threading.excepthook = _threadhook
+
+
+def _unwatch_threads():
+    _thread._excepthook = _PLAIN_THREADHOOK
+    threading, before = sys.modules.get("threading"), _previous.pop("threading", _PLAIN_THREADHOOK)
+    if threading is None:
+        return
+    if threading.excepthook is _threadhook:
+        threading.excepthook = before
+    if getattr(threading, "__excepthook__", None) is _threadhook:  # imported while somebody watched
+        threading.__excepthook__ = _PLAIN_THREADHOOK
 
 
 def _watch_child():
@@ -142,9 +164,7 @@ def watch() -> None:
     if sys.excepthook is not _excepthook:
         _previous["sys"] = sys.excepthook
         sys.excepthook = _excepthook
-    if threading.excepthook is not _threadhook:
-        _previous["threading"] = threading.excepthook
-        threading.excepthook = _threadhook
+    _watch_threads()
     if _is_child():
         _watch_child()
     elif "forks" not in _previous and hasattr(os, "register_at_fork"):
@@ -160,8 +180,7 @@ def unwatch() -> None:
     _release()
     if sys.excepthook is _excepthook:
         sys.excepthook = _previous.pop("sys")
-    if threading.excepthook is _threadhook:
-        threading.excepthook = _previous.pop("threading")
+    _unwatch_threads()
     if "shell" in _previous:
         shell, show = _previous.pop("shell")
         shell.showtraceback = show

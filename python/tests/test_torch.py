@@ -228,12 +228,42 @@ def test_a_data_loader_with_workers_feeds_it():
     loader = torch.utils.data.DataLoader(data, batch_size=16, num_workers=2)
     history = trainer.fit(loader, epochs=2, validation=loader, verbose=0)
     assert trainer.updates == 8 and len(history.history["val_loss"]) == 2
-    from plimsoll._arrays import for_field
-    first = next(iter(loader))[0]
-    crossed = for_field(first, ("x", "float32", (4,), False, 0))
-    assert crossed.__array_interface__["data"][0] == first.data_ptr()  # the worker's own memory
     trainer.fit(data, epochs=1, batch=16, verbose=0)  # a Dataset, in batches of its own
     assert trainer.updates == 12
+
+
+class Seen:
+    """The extension's trainer; keeps where the arrays are that a step gets."""
+
+    def __init__(self, native):
+        self.native, self.addresses = native, []
+
+    def __getattr__(self, name):
+        return getattr(self.native, name)
+
+    def step(self, count, arrays):
+        self.addresses.append([array.__array_interface__["data"][0] for array in arrays])
+        return self.native.step(count, arrays)
+
+
+def test_a_step_reads_the_memory_that_a_worker_of_a_loader_shares():
+    data = torch.utils.data.TensorDataset(torch.randn(48, 4), torch.randint(0, 3, (48,)))
+    trainer = plimsoll.Trainer(nn.Linear(4, 3), optimizer="sgd")
+    loader = torch.utils.data.DataLoader(data, batch_size=16, num_workers=2)
+    trainer.fit(loader, verbose=0)
+    given = []
+
+    class Watched:
+        def __iter__(self):
+            for batch in loader:
+                assert all(tensor.is_shared() for tensor in batch)
+                given.append([tensor.data_ptr() for tensor in batch])
+                yield batch
+
+    trainer._native = seen = Seen(trainer._native)
+    trainer.fit(Watched(), verbose=0)
+    trainer._native = seen.native
+    assert len(given) == 3 and seen.addresses == given
 
 
 class Language(nn.Module):

@@ -465,29 +465,62 @@ def test_read_only_arrays_are_fine_and_outputs_need_memory_that_can_be_written()
         trainer._native.read(index, array)
 
 
-@pytest.mark.parametrize("budget,error", [("lots", ValueError), ("", ValueError), (-5, ValueError), (0, ValueError),
-                                          (2.5, TypeError), (True, TypeError), ([1], TypeError),
-                                          ("99999999999999TiB", (ValueError, OverflowError))])
-def test_a_budget_that_is_none_is_refused(budget, error):
-    with pytest.raises(error):
-        plimsoll.Trainer("mlp", budget=budget)
-
-
 @pytest.mark.parametrize("options,error", [
     ({"loss": "perceptual"}, ValueError), ({"optimizer": "magic"}, ValueError), ({"optimizer": 3}, TypeError),
     ({"batch": 0}, ValueError), ({"batch": True}, ValueError), ({"batch": 1.5}, ValueError), ({"allow": "all"}, ValueError),
     ({"unknown_option": 3}, TypeError), ({"threads": -1}, ValueError), ({"learning_rate": float("nan")}, ValueError),
+    ({"learning_rate": "fast"}, plimsoll.InvalidError),
     ({"freeze": ["nothing.*"]}, LookupError)])
 def test_options_that_make_no_sense_are_refused(options, error):
     with pytest.raises(error):
         small(**options).fit(digits(32), verbose=0)
 
 
-@pytest.mark.parametrize("model,error", [("no-such-network", FileNotFoundError), ("none.onnx", (OSError, LookupError)),
+@pytest.mark.parametrize("model,error", [("no-such-network", plimsoll.NoFileError), ("none.onnx", plimsoll.NoFileError),
                                          (3, TypeError), (None, TypeError), (np.zeros(3), TypeError)])
 def test_what_is_no_model_is_refused(model, error):
     with pytest.raises(error):
         plimsoll.Trainer(model)
+
+
+def test_a_file_that_is_not_there_is_also_pythons_own_error():
+    with pytest.raises(FileNotFoundError, match="nowhere.npz"):
+        small().fit("nowhere.npz", verbose=0)
+    with pytest.raises(LookupError) as other:
+        plimsoll.Trainer("mlp", freeze=["nothing.*"]).plan(page=False)
+    assert not isinstance(other.value, FileNotFoundError)
+
+
+@pytest.mark.parametrize("budget,error,words", [
+    ("lots", plimsoll.InvalidError, "lots"), ("0", plimsoll.InvalidError, "none"), (0, plimsoll.InvalidError, "none"),
+    (-5, plimsoll.InvalidError, "none"), ("-1GiB", plimsoll.InvalidError, "-1GiB"), (1.5, TypeError, "float"),
+    ("10 bananas", plimsoll.InvalidError, "bananas"), (1 << 80, plimsoll.SizeOverflowError, "more than any machine"), ("", plimsoll.InvalidError, "number of bytes"),
+    (True, TypeError, "bool"), ([1], TypeError, "list"), ("99999999999999TiB", (ValueError, OverflowError), "TiB")])
+def test_a_budget_that_is_none_is_refused_with_the_librarys_message(budget, error, words):
+    with pytest.raises(error, match=words):
+        plimsoll.Trainer("mlp", budget=budget)
+
+
+class OfGpu:
+    """As CuPy's arrays are seen from outside."""
+
+    shape, dtype = (32, 784), np.dtype("f4")
+    __cuda_array_interface__ = {"shape": (32, 784), "typestr": "<f4", "data": (4096, False), "version": 3}
+
+    def __len__(self):
+        return 32
+
+
+@pytest.mark.parametrize("change,error,words", [
+    (lambda x: x.astype("c8"), plimsoll.DtypeError, "complex64: real numbers"),
+    (lambda x: x.astype(object), plimsoll.DtypeError, "object"), (lambda x: x.astype("U3"), plimsoll.DtypeError, "<U3"),
+    (lambda x: x.astype(">f4"), plimsoll.InvalidError, "byte order"), (lambda x: x[:, ::-1], plimsoll.InvalidError, "contiguous"),
+    (lambda x: x[:0], plimsoll.InvalidError, "empty"), (lambda x: x[:, :700].copy(), plimsoll.ShapeError, "700"),
+    (lambda x: OfGpu(), plimsoll.InvalidError, "memory of a GPU")])
+def test_arrays_that_cannot_be_taken_are_refused_by_name_or_kind(change, error, words):
+    x, y = digits(32)
+    with pytest.raises(error, match=words):
+        small().fit((change(x), y), verbose=0)
 
 
 def test_a_file_that_is_no_model_is_corrupt(tmp_path):
