@@ -119,6 +119,8 @@ static bool is_single(const plim__case *c) { return c->x->requested.known && c->
 /* The batch is 1 by a setting, by somebody's word, or by the shape of the tensor that failed. */
 static bool batch_is_one(const plim__case *c) {
     if (c->context->batch_most == 1 || says(c, PLIM_CONTEXT_BATCH_ONE)) return true;
+    const plim__program *program = c->context->batch_most < 0 ? plim__program_find(c) : NULL;
+    if (program && program->batch == 1) return true; /* its default */
     return c->context->batch_most < 0 && c->x->rank >= 3 && c->x->shape[0] == 1;
 }
 static bool batch_was_tried(const plim__case *c) { return !batch_is_one(c) && says(c, PLIM_CONTEXT_BATCH_TRIED); }
@@ -318,8 +320,10 @@ static bool has_hidden(const plim__case *c) {
         return true; /* theirs alone would do */
     if (!x->capacity.known || !x->free.known || !x->reserved.known || says(c, PLIM_CONTEXT_ALONE)) return false;
     uint64_t seen = x->free.bytes + x->reserved.bytes;
-    return x->capacity.bytes <= (uint64_t)8200 * MIB && seen < x->capacity.bytes &&
-           x->capacity.bytes - seen >= x->capacity.bytes / 5 && x->capacity.bytes - seen >= 500 * MIB;
+    if (x->capacity.bytes > (uint64_t)8200 * MIB || seen >= x->capacity.bytes) return false;
+    uint64_t hidden = x->capacity.bytes - seen;
+    if (x->shortfall.known && hidden < x->shortfall.bytes) return false; /* all of it would not be enough */
+    return hidden >= x->capacity.bytes / 5 && hidden >= 500 * MIB;
 }
 static bool may_edit(const plim__case *c) { return !c->context->traced || c->x->place.file[0]; }
 static bool limit_was_raised(const plim__case *c) { return plim__was_tried(c->context, PLIM_LEVER_LIMIT); }

@@ -413,6 +413,8 @@ const plim__word plim__said_words[] = {
     {"runningevaluation", PLIM_CONTEXT_EVALUATION, NULL, false},
     {"transformers/generation", PLIM_CONTEXT_LLM, NULL, false},
     {"transformers\\generation", PLIM_CONTEXT_LLM, NULL, false},
+    {"processingmethodload_model", PLIM_CONTEXT_LOADING, NULL, false},
+    {"deepspeed.init_inference(", PLIM_CONTEXT_INFERS, NULL, false},
     {"useinference", PLIM_CONTEXT_INFERS, NULL, false},
     {"usinginference", PLIM_CONTEXT_INFERS, NULL, false},
     {"attemptinginference", PLIM_CONTEXT_INFERS, NULL, false},

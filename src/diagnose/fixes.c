@@ -2,7 +2,9 @@
 #include "diagnose/fixes.h"
 
 /* Groups of programs that take the same advice. */
-#define SERVERS    "vllm sglang lmdeploy tensorrt-llm exllama"
+#define SERVERS "vllm sglang lmdeploy tensorrt-llm exllama"
+#define ADD_SWAP                                                                                                       \
+    "free -h; sudo fallocate -l 16G /swapfile; sudo chmod 600 /swapfile; sudo mkswap /swapfile; sudo swapon /swapfile"
 #define KILLERS    "kernel systemd systemd-oomd earlyoom gunicorn jupyter colab kaggle unknown"
 #define SCHEDULERS "slurm pbs lsf sge htcondor kubernetes yarn heroku"
 
@@ -494,6 +496,9 @@ static const plim__fix_row rows[] = {
         "ulimit -v; ulimit -u; cat /proc/PID/limits"),
     ROW(HOST_MEMORY, "*", "threads", LIMIT, UNKNOWN, 0, "Allow more threads, or start fewer",
         "ulimit -u; pids.max of the cgroup; smaller pools"),
+    ROW(HOST_MEMORY, KILLERS, "killed docker !shm !kubernetes !colab !kaggle", LIMIT, UNKNOWN, 0,
+        "Give the container, and the virtual machine that it runs in, more memory",
+        "docker run --memory={double} (mem_limit in a compose file); Docker Desktop > Settings > Resources"),
     PROGRAM_ROW(HOST_MEMORY, "*", "!shm !maps !threads !files"),
     ROW(HOST_MEMORY, "ollama", "", QUANTIZE, UNKNOWN, 1, "Use a smaller model or quantization",
         "ollama run MODEL:1b (or a q4_K_M tag)"),
@@ -693,14 +698,17 @@ static const plim__fix_row rows[] = {
     ROW(HOST_MEMORY, KILLERS, "killed python !loads !trains", HOST, UNKNOWN, 1,
         "Hold less at once: read in pieces, smaller batches, fewer processes",
         "chunksize=, mmap_mode='r', num_workers=2, n_jobs=2"),
+    ROW(HOST_MEMORY, KILLERS, "killed !python !trains !docker !shm !windows !mac !colab !kaggle", LIMIT, UNKNOWN, 0,
+        "Give the machine more memory, or swap at once", ADD_SWAP),
     ROW(HOST_MEMORY, KILLERS, "killed !python !trains", INPUT, UNKNOWN, 1,
-        "Run less at the same time, or on smaller input", "fewer threads and parallel jobs"),
+        "Run less at the same time, or on smaller input",
+        "fewer threads and parallel jobs (-j1, -t 1); the input in parts, one after another"),
     ROW(HOST_MEMORY, "*", "docker !shm !windows !win-commit !maps !threads !colab !kaggle", LIMIT, UNKNOWN, 0,
         "Give the container, and the virtual machine that it runs in, more memory",
         "docker run --memory={double} (mem_limit in a compose file); Docker Desktop > Settings > Resources"),
     ROW(HOST_MEMORY, "*", "!docker !shm !windows !win-commit !maps !threads !colab !kaggle", LIMIT, UNKNOWN, 0,
         "Give the machine more memory or swap, or the container a higher limit",
-        "free -h; ulimit -v; cat /sys/fs/cgroup/memory.max; plimsoll top --once shows them all"),
+        ADD_SWAP "; a limit of the job's own shows in plimsoll top --once"),
     ROW(HOST_MEMORY, "*", "killed !windows !mac python !colab !kaggle", CHECK, UNKNOWN, 0,
         "See the growth before the kill: a plateau, a cliff or a leak", "plimsoll run -- python {script}"),
     ROW(HOST_MEMORY, "*", "killed !windows possible", CHECK, UNKNOWN, 0, "See whether it was memory",

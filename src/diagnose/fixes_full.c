@@ -64,6 +64,13 @@ const plim__fix_row plim__fix_full_rows[] = {
         "buffers that a step makes and nothing releases; samples of other sizes, which the largest decides"),
     ROW(FULL, "pytorch", "grows !load !infer", KEEP, UNKNOWN, 0, "Keep nothing alive from step to step: memory grows",
         "total += loss.item(), out.detach(); metrics and lists on the host (.cpu()); no lists of tensors with history"),
+    ROW(FULL, "jax", "load !train", PRECISION, UNKNOWN, 0, "Load the weights in 16 bits",
+        "from_pretrained(..., dtype=jnp.bfloat16), then model.params = model.to_bf16(model.params)"),
+    ROW(FULL, "jax", "load !train", OFFLOAD, UNKNOWN, 0,
+        "Make the parameters in host memory, and move them once: they are initialised before they are read",
+        "with jax.default_device(jax.devices('cpu')[0]): from_pretrained(..., _do_init=False); then jax.device_put "
+        "with "
+        "a sharding over the chips"),
     ROW(FULL, "jax", "!program protein !tpu", OFFLOAD, UNKNOWN, 0,
         "Let it spill into host memory, slowly: a long sequence needs it",
         "TF_FORCE_UNIFIED_MEMORY=1 XLA_PYTHON_CLIENT_MEM_FRACTION=4.0"),
