@@ -123,7 +123,10 @@ static bool batch_is_one(const plim__case *c) {
     if (program && program->batch == 1) return true; /* its default */
     return c->context->batch_most < 0 && c->x->rank >= 3 && c->x->shape[0] == 1;
 }
-static bool batch_was_tried(const plim__case *c) { return !batch_is_one(c) && says(c, PLIM_CONTEXT_BATCH_TRIED); }
+/* A batch that is still large was not tried to its end. */
+static bool batch_was_tried(const plim__case *c) {
+    return !batch_is_one(c) && says(c, PLIM_CONTEXT_BATCH_TRIED) && c->context->batch < 16;
+}
 static bool batch_may_shrink(const plim__case *c) { return !batch_is_one(c) && !batch_was_tried(c); }
 /* A batch that is told, not one that may be. */
 static bool has_batch(const plim__case *c) { return c->context->batch_most > 1; }
@@ -289,6 +292,10 @@ static bool is_flat_gradient(const plim__case *c) {
            x->requested.bytes < x->capacity.bytes;
 }
 /* Whoever asks trained the network, or a line of a script of theirs failed: they can change the code, not only its options. */
+static bool is_library(const plim__case *c) {
+    const plim__program *program = plim__program_find(c);
+    return program && plim__program_is_library(program);
+}
 static bool is_own_code(const plim__case *c) {
     return says(c, PLIM_CONTEXT_TRAINING) || (c->context->traced && c->x->place.file[0]);
 }
@@ -398,6 +405,7 @@ static const condition conditions[] = {
     FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),
     FACT("batched", has_batch, "a batch above 1 is told"),
     FACT("own-code", is_own_code, "a script of one's own"),
+    FACT("library", is_library, "a library that scripts of one's own stand on"),
     FACT("one", batch_is_one, "a batch of one"),
     FACT("f64", is_float64, "the tensor is float64"),
     FACT("i64", is_int64, "a tensor of int64"),

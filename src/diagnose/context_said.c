@@ -241,6 +241,9 @@ static void read_batch(plim__context *context, plim__word_place at) {
     plim__text after = at.after;
     int64_t size;
     after = plim__value_of(after);
+    /* words of a script without blanks stand between, a few of three bytes each */
+    const char *most = after.end - after.at > 24 ? after.at + 24 : after.end;
+    while (after.at < most && (unsigned char)*after.at >= 0x80) after.at++;
     if (!plim__take(&after, "%i", &size) || size < 1 || size > 1 << 20) return;
     bool fraction = after.end - after.at > 1 && *after.at == '.' && after.at[1] >= '0' && after.at[1] <= '9';
     if (fraction || (after.at < after.end && *after.at == '%')) return;

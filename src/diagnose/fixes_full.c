@@ -8,6 +8,10 @@ const plim__fix_row plim__fix_full_rows[] = {
     ROW(FULL, "pytorch", "second hidden card", NEIGHBOURS, UNKNOWN, 0,
         "Free the card of others: a good part of it is neither live nor cached here",
         "{smi}; a desktop, a browser, an earlier run of this script; the rest is CUDA's own"),
+    ROW(FULL, "pytorch", "second library later train !grows", KEEP, UNKNOWN, 0,
+        "Keep nothing alive from step to step: it fit for long, and does not now",
+        "self.log(..., loss.detach()), total += loss.item(); no lists of outputs; then the largest sample: sort by "
+        "length and try it first"),
     ROW(FULL, "pytorch cuda", "first-touch driver !alone !mps !tpu", NEIGHBOURS, UNKNOWN, 0,
         "See who holds the card: it failed before this program had taken anything",
         "{smi}; end what is left of earlier runs: kill PID"),

@@ -276,7 +276,9 @@ static plim__own write_setting(const choice *made, const plim__lever_row *row, p
     write_text(row->setting, made->c, fix->setting, sizeof fix->setting);
     if (made->c->tokens > 0 && strstr(row->setting, "{tokens}")) return PLIM_OWN_ABSENT;
     plim__own state = plim__own_option(row->lever, made->c->log, own, sizeof own);
-    if (state != PLIM_OWN_OPEN) return state;
+    /* weights in fewer bits are trained through adapters only: the row says so, the option alone does not */
+    bool bare = row->lever == PLIM_LEVER_QUANTIZE && plim__conditions_hold("train !lora", made->c);
+    if (state != PLIM_OWN_OPEN || bare) return bare ? PLIM_OWN_ABSENT : state;
     bool accumulates = row->lever == PLIM_LEVER_BATCH && plim__conditions_hold("train pytorch", made->c);
     snprintf(fix->setting, sizeof fix->setting, "%s%s", own, accumulates ? ", with twice the accumulation steps" : "");
     return state;
@@ -484,6 +486,8 @@ static void prefer_own(choice *made) {
 /* What gives less than a quarter of the shortfall goes behind what may reach it; the rest keeps the table's order. */
 static bool is_behind(const plim_explanation *x, const plim_fix *fix) {
     if (fix->reaches != 0) return false;
+    if (x->cause == PLIM_CAUSE_TOO_BIG && x->shortfall.known) /* what halves it halves the rest, too */
+        return fix->saving.bytes < x->shortfall.bytes / 2;
     return !x->shortfall.known || x->cause == PLIM_CAUSE_TOO_BIG || x->phase == PLIM_PHASE_LOADING ||
            fix->saving.bytes < x->shortfall.bytes / 4;
 }

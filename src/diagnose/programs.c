@@ -53,6 +53,10 @@ const plim__program *plim__program_at(size_t index) {
     return &plim__programs_general[index - plim__programs_more_count];
 }
 
+bool plim__program_is_library(const plim__program *program) {
+    return program >= plim__programs_general && program < plim__programs_general + plim__programs_general_count;
+}
+
 const char *plim__lever_title(plim__lever lever) { return levers[lever].title; }
 const char *plim__lever_acts(plim__lever lever) { return levers[lever].acts; }
 

@@ -80,6 +80,9 @@ void plim__lever_default(plim__lever lever, plim__lever_row *row);
 /* What must hold for it beside an order's place. */
 const char *plim__lever_when(plim__lever lever);
 
+/* Whether other programs and scripts stand on it. */
+bool plim__program_is_library(const plim__program *program);
+
 /* For the page of causes. */
 const char *plim__lever_title(plim__lever lever);
 /* Whether every word of every order is a lever that the program has; for the test of the table. */

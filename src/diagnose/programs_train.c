@@ -41,7 +41,7 @@ const plim__program plim__programs_train[] = {
                 L(OPTIMIZER, "optim='adamw_8bit' (paged_adamw_8bit)"),
                 L(CACHE, "gpu_memory_utilization=0.5 where fast_inference=True"),
                 L(ADAPTERS, "get_peft_model with r=16; without embed_tokens and lm_head in target_modules"),
-                L(MODEL, "a smaller model, or its -bnb-4bit version"),
+                L(MODEL, "a model with fewer parameters"),
                 L(RELEASE, "restart the kernel: an earlier run keeps its memory")}},
     {TRAIN("ms-swift", "swift/llm/ swift/trainers/ swift/cli/ swift/tuners/ swiftsft", "ms-swift"), .images = true,
      .levers = {L(BATCH, "--per_device_train_batch_size {half_batch}, --gradient_accumulation_steps doubled"),

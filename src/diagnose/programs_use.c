@@ -387,8 +387,10 @@ const plim__program plim__programs_general[] = {
              "stablediffusionxlpipeline stablediffusion3pipeline stablediffusionimg2img stablediffusioninpaint "
              "stablediffusioncontrolnet fluxpipeline autopipelinefor",
              "diffusers"),
-     INFER, .order = "offload more tiles precision input quantize",
-     .levers = {L(KERNELS, "PyTorch 2's own attention or pipe.enable_xformers_memory_efficient_attention()"),
+     INFER, .order = "offload more tiles input quantize precision",
+     .levers = {L(OWN, "encode the prompt with the text encoder alone, del it, then load the rest with "
+                       "text_encoder=None (prompt_embeds=...)"),
+                L(KERNELS, "PyTorch 2's own attention or pipe.enable_xformers_memory_efficient_attention()"),
                 L(OFFLOAD, "{at}pipe.enable_model_cpu_offload() instead of pipe.to('cuda') (less still: "
                            "enable_sequential_cpu_offload())"),
                 L(OFFLOAD_MORE, "{at}pipe.enable_sequential_cpu_offload(), or group offloading "
