@@ -104,10 +104,12 @@ static const name names[] = {
     NAME("zero_stage", OFFLOAD, STAGE),
 };
 
-static bool has_names(plim__lever lever) {
+/* The letters that names of the lever begin with, a bit each: most words of a log are none of them. */
+static uint32_t first_letters(plim__lever lever) {
+    uint32_t letters = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].lever == lever) return true;
-    return false;
+        if (names[i].lever == lever) letters |= (uint32_t)1 << (names[i].text[0] - 'a');
+    return letters;
 }
 
 typedef struct option {
@@ -169,7 +171,9 @@ static bool take_value(const char *at, const char *end, bool dashes, option *mad
 
 /* The best name of the lever that has a value behind it; of equal ones the last, which is nearest to the failure. */
 static bool find_option(plim__lever lever, plim__text log, option *best) {
+    uint32_t letters = first_letters(lever);
     best->as = NULL;
+    if (!letters) return false;
     for (const char *at = log.at; at < log.end;) {
         if (!isalpha((unsigned char)*at)) {
             at++;
@@ -178,7 +182,7 @@ static bool find_option(plim__lever lever, plim__text log, option *best) {
         const char *first = at;
         while (at < log.end && is_name(*at)) at++;
         size_t length = (size_t)(at - first);
-        if (length > LONGEST || length < 3) continue;
+        if (length > LONGEST || length < 3 || !(letters >> ((*first | 32) - 'a') & 1)) continue;
         option one = {.as = find_name(lever, first, length), .at = first, .length = length};
         if (!one.as || (best->as && one.as > best->as)) continue;
         bool dashes = first - log.at >= 2 && first[-1] == '-' && first[-2] == '-';
@@ -204,7 +208,7 @@ static int64_t better(turn how, int64_t value) {
 
 plim__own plim__own_option(plim__lever lever, plim__text log, char *to, size_t size) {
     option found = {0};
-    if (!has_names(lever) || !find_option(lever, log, &found)) return PLIM_OWN_ABSENT;
+    if (!find_option(lever, log, &found)) return PLIM_OWN_ABSENT;
     int64_t value = better(found.as->turn, found.value);
     if (value < 0) return PLIM_OWN_SPENT;
     const char *between = found.separator == '=' ? "=" : found.separator == ':' ? ": " : " ";
