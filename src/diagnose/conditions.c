@@ -159,7 +159,9 @@ static bool is_alone(const plim__case *c) {
 /* Others hold a third and more: a smaller program of one's own does not reach it. */
 static bool is_crowded_out(const plim__case *c) {
     uint64_t others;
-    bool told = c->x->other_process.known || !plim__program_find(c); /* a program's own libraries are others, too */
+    bool small = c->x->allocated.known && c->x->capacity.known && c->x->allocated.bytes < c->x->capacity.bytes / 4;
+    /* a program's own libraries are others, too, but not beside so little of its own */
+    bool told = c->x->other_process.known || !plim__program_find(c) || small;
     return told && c->x->capacity.known && plim__others(c->x, &others) && others >= c->x->capacity.bytes / 3;
 }
 /* Nothing else of this process is on the device. */
@@ -509,6 +511,8 @@ static const condition conditions[] = {
     SAYS("watermark", WATERMARK, "the watermark is lifted already"),
     SAYS("dataloader", DATALOADER, "a DataLoader"),
     SAYS("workers0", WORKERS_ZERO, "no loader processes"),
+    SAYS("slurm", SLURM, "a job of Slurm's"),
+    SAYS("saved", SAID_SAVED, "somebody tells that it failed in saving"),
     SAYS("saving", SAVING, "while a checkpoint is saved"),
     SAYS("opt8", OPTIMIZER8, "an 8-bit optimizer"),
 };

@@ -24,6 +24,11 @@ static const plim__fix_row rows[] = {
     ROW(BAD_SIZE, "java node php rust go cpp perl ruby matlab julia shell dotnet", "", CHECK, UNKNOWN, 1,
         "Look for the bug, not for memory: print the length before the line that failed",
         "a negative or overflowed number, a count that was read in another byte order, a length in the wrong unit"),
+    ROW(BAD_SIZE, "pytorch", "saved", OTHER, UNKNOWN, 0,
+        "Use PyTorch 2.1 or later: before it FSDP asks for a nonsense size when the optimizer's state is gathered",
+        "pip install -U torch; or the model alone is saved (save_only_model=True, no save_optimizer)"),
+    ROW(BAD_SIZE, "pytorch", "saved", KEEP, UNKNOWN, 0, "Save full state from host memory instead of shards",
+        "StateDictType.FULL_STATE_DICT with FullStateDictConfig(offload_to_cpu=True, rank0_only=True)"),
     ROW(BAD_SIZE, "*", "!other-language", CHECK, UNKNOWN, 1,
         "Look for the bug, not for memory: print the shapes before the line that failed",
         "{at}print(x.shape, x.dtype); swapped dimensions, a missing [batch] index and int32 overflow are the usual "
@@ -493,6 +498,10 @@ static const plim__fix_row rows[] = {
         "ulimit -v; ulimit -u; cat /proc/PID/limits"),
     ROW(HOST_MEMORY, "*", "threads", LIMIT, UNKNOWN, 0, "Allow more threads, or start fewer",
         "ulimit -u; pids.max of the cgroup; smaller pools"),
+    ROW(HOST_MEMORY, "pytorch " KILLERS, "slurm !shm !maps !threads !files", LIMIT, UNKNOWN, 0,
+        "Ask Slurm for more memory: without more it is what stands in the script",
+        "#SBATCH --mem={double} (--mem-per-cpu counts for each of --cpus-per-task); sacct -j JOB "
+        "--format=MaxRSS,ReqMem"),
     ROW(HOST_MEMORY, KILLERS, "killed docker !shm !kubernetes !colab !kaggle", LIMIT, UNKNOWN, 0,
         "Give the container, and the virtual machine that it runs in, more memory",
         "docker run --memory={double} (mem_limit in a compose file); Docker Desktop > Settings > Resources"),

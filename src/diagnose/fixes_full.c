@@ -36,6 +36,14 @@ const plim__fix_row plim__fix_full_rows[] = {
         "NeighborLoader(data, num_neighbors=[10, 10], batch_size=512), ClusterLoader; fewer hops"),
     ROW(FULL, "pytorch", "graphs !load", INPUT, UNKNOWN, 1, "Keep the graph sparse, with fewer channels and heads",
         "edge_index or SparseTensor instead of a dense N x N matrix; smaller hidden size, one attention head"),
+    ROW(FULL, "pytorch cuda", "saved !save-trace !infer", KEEP, UNKNOWN, 0,
+        "Gather the state in host memory when it is saved, or let each process save its own part",
+        "FSDP: FullStateDictConfig(offload_to_cpu=True, rank0_only=True), or fsdp_state_dict_type: SHARDED_STATE_DICT; "
+        "ZeRO stage 3: stage3_gather_16bit_weights_on_model_save false and zero_to_fp32.py"),
+    ROW(FULL, "pytorch cuda", "saved !save-trace !infer", OTHER, UNKNOWN, 0,
+        "Save less, and give cached memory back before and after",
+        "save_only_model=True (no optimizer state), with adapters these alone; torch.cuda.empty_cache() around it; "
+        "PyTorch 2.1 or later for FSDP's optimizer state"),
     ROW(FULL, "pytorch", "save-trace", KEEP, UNKNOWN, 0, "Save from host memory, and only what was trained",
         "state = {k: v.cpu() for k, v in model.named_parameters() if v.requires_grad}; with adapters "
         "peft's model.save_pretrained(path) and no merge on the card"),

@@ -467,6 +467,8 @@ static void prefer_own(choice *made) {
     plim_explanation *x = made->x;
     bool device = x->cause == PLIM_CAUSE_FULL || x->cause == PLIM_CAUSE_FRAGMENTED;
     if (!device || x->fix_count < 2) return;
+    /* what is saved or read back is no matter of lengths */
+    if (!plim__conditions_hold("!saved !save-trace !resumes !load", made->c)) return;
     bool trains = plim__conditions_hold("train", made->c);
     if (!trains && !plim__conditions_hold("infer", made->c)) return;
     for (size_t i = 0; i < sizeof levers / sizeof *levers; i++) {

@@ -235,7 +235,7 @@ const plim__program plim__programs_train[] = {
            "mmdet/ mmcv/ mmengine/ mmseg/ mmdet3d/ mmpose/ mmaction/ mmdet. mmrotate/ samples_per_gpu mmocr/ "
            "mmediting/ projects/mmdet3d_plugin optim_wrapper train_cfg=dict( test_cfg=dict( data_preprocessor",
            "mmdetection mmsegmentation mmdetection3d mmcv openmmlab mmpose mmaction2 bevformer"),
-     .order = "batch input checkpoint precision model",
+     .batch = 2, .order = "batch input checkpoint precision model",
      .levers = {L(BATCH, "samples_per_gpu={half_batch} (train_dataloader.batch_size in 3.x), with the learning rate "
                          "scaled alike"),
                 L(INPUT, "a smaller img_scale (scale in Resize) or crop_size in the pipeline"),
@@ -247,7 +247,7 @@ const plim__program plim__programs_train[] = {
                 L(HOST, "workers_per_gpu=1, persistent_workers=False; evaluate less often or with fewer images")}},
     {TRAIN("Detectron2", "detectron2/ maskrcnn_benchmark/ ims_per_batch adet/ d2.utils.events d2.engine",
            "detectron2 detectron maskrcnn-benchmark"),
-     .order = "batch input precision model",
+     .batch = 16, .order = "batch input precision model",
      .levers = {L(BATCH, "SOLVER.IMS_PER_BATCH {half_batch} with SOLVER.BASE_LR scaled alike"),
                 L(INPUT, "INPUT.MIN_SIZE_TRAIN (480,) INPUT.MAX_SIZE_TRAIN 800"),
                 L(PRECISION, "SOLVER.AMP.ENABLED True"),
