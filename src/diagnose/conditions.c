@@ -119,9 +119,14 @@ static bool is_single(const plim__case *c) { return c->x->requested.known && c->
 /* The batch is 1 by a setting, by somebody's word, or by the shape of the tensor that failed. */
 static bool batch_is_one(const plim__case *c) {
     if (c->context->batch_most == 1 || says(c, PLIM_CONTEXT_BATCH_ONE)) return true;
+    const plim__program *program = c->context->batch_most < 0 ? plim__program_find(c) : NULL;
+    if (program && program->batch == 1) return true; /* its default */
     return c->context->batch_most < 0 && c->x->rank >= 3 && c->x->shape[0] == 1;
 }
-static bool batch_was_tried(const plim__case *c) { return !batch_is_one(c) && says(c, PLIM_CONTEXT_BATCH_TRIED); }
+/* A batch that is still large was not tried to its end. */
+static bool batch_was_tried(const plim__case *c) {
+    return !batch_is_one(c) && says(c, PLIM_CONTEXT_BATCH_TRIED) && c->context->batch < 16;
+}
 static bool batch_may_shrink(const plim__case *c) { return !batch_is_one(c) && !batch_was_tried(c); }
 /* A batch that is told, not one that may be. */
 static bool has_batch(const plim__case *c) { return c->context->batch_most > 1; }
@@ -154,7 +159,9 @@ static bool is_alone(const plim__case *c) {
 /* Others hold a third and more: a smaller program of one's own does not reach it. */
 static bool is_crowded_out(const plim__case *c) {
     uint64_t others;
-    bool told = c->x->other_process.known || !plim__program_find(c); /* a program's own libraries are others, too */
+    bool small = c->x->allocated.known && c->x->capacity.known && c->x->allocated.bytes < c->x->capacity.bytes / 4;
+    /* a program's own libraries are others, too, but not beside so little of its own */
+    bool told = c->x->other_process.known || !plim__program_find(c) || small;
     return told && c->x->capacity.known && plim__others(c->x, &others) && others >= c->x->capacity.bytes / 3;
 }
 /* Nothing else of this process is on the device. */
@@ -287,6 +294,10 @@ static bool is_flat_gradient(const plim__case *c) {
            x->requested.bytes < x->capacity.bytes;
 }
 /* Whoever asks trained the network, or a line of a script of theirs failed: they can change the code, not only its options. */
+static bool is_library(const plim__case *c) {
+    const plim__program *program = plim__program_find(c);
+    return program && plim__program_is_library(program);
+}
 static bool is_own_code(const plim__case *c) {
     return says(c, PLIM_CONTEXT_TRAINING) || (c->context->traced && c->x->place.file[0]);
 }
@@ -318,8 +329,10 @@ static bool has_hidden(const plim__case *c) {
         return true; /* theirs alone would do */
     if (!x->capacity.known || !x->free.known || !x->reserved.known || says(c, PLIM_CONTEXT_ALONE)) return false;
     uint64_t seen = x->free.bytes + x->reserved.bytes;
-    return x->capacity.bytes <= (uint64_t)8200 * MIB && seen < x->capacity.bytes &&
-           x->capacity.bytes - seen >= x->capacity.bytes / 5 && x->capacity.bytes - seen >= 500 * MIB;
+    if (x->capacity.bytes > (uint64_t)8200 * MIB || seen >= x->capacity.bytes) return false;
+    uint64_t hidden = x->capacity.bytes - seen;
+    if (x->shortfall.known && hidden < x->shortfall.bytes) return false; /* all of it would not be enough */
+    return hidden >= x->capacity.bytes / 5 && hidden >= 500 * MIB;
 }
 static bool may_edit(const plim__case *c) { return !c->context->traced || c->x->place.file[0]; }
 static bool limit_was_raised(const plim__case *c) { return plim__was_tried(c->context, PLIM_LEVER_LIMIT); }
@@ -394,6 +407,7 @@ static const condition conditions[] = {
     FACT("batch1", batch_no_more, "the batch is 1, or said to have been reduced"),
     FACT("batched", has_batch, "a batch above 1 is told"),
     FACT("own-code", is_own_code, "a script of one's own"),
+    FACT("library", is_library, "a library that scripts of one's own stand on"),
     FACT("one", batch_is_one, "a batch of one"),
     FACT("f64", is_float64, "the tensor is float64"),
     FACT("i64", is_int64, "a tensor of int64"),
@@ -497,6 +511,8 @@ static const condition conditions[] = {
     SAYS("watermark", WATERMARK, "the watermark is lifted already"),
     SAYS("dataloader", DATALOADER, "a DataLoader"),
     SAYS("workers0", WORKERS_ZERO, "no loader processes"),
+    SAYS("slurm", SLURM, "a job of Slurm's"),
+    SAYS("saved", SAID_SAVED, "somebody tells that it failed in saving"),
     SAYS("saving", SAVING, "while a checkpoint is saved"),
     SAYS("opt8", OPTIMIZER8, "an 8-bit optimizer"),
 };

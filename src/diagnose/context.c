@@ -67,9 +67,9 @@ static void read_programs(plim__context *context, const plim__context_scan *scan
     size_t size = (size_t)(window.end - window.at), at = 0;
     uint16_t state = 0, found;
     while ((found = plim__scan_next(&scan->programs, window.at, size, &at, &state)))
-        for (; found; found = scan->programs.shorter[found])
-            if (scan->programs.word_of[found])
-                plim__marks_found(scan->marks, scan->programs.word_of[found] - 1u, &context->programs,
+        for (; found; found = plim__scan_shorter(&scan->programs, found))
+            if (plim__scan_word(&scan->programs, found))
+                plim__marks_found(scan->marks, plim__scan_word(&scan->programs, found) - 1u, &context->programs,
                                   (plim__text){window.at, window.at + at}, (plim__text){window.at + at, window.end});
 }
 
@@ -95,8 +95,8 @@ static void read_words(plim__context *context, const plim__scan *scan, plim__tex
     uint16_t state = 0, found;
     bool seen[PLIM_PHRASES] = {false};
     while ((found = plim__scan_next(scan, window.at, size, &at, &state)))
-        for (; found; found = scan->shorter[found])
-            for (uint16_t id = scan->word_of[found]; id; id = scan->same[id - 1]) {
+        for (; found; found = plim__scan_shorter(scan, found))
+            for (uint16_t id = plim__scan_word(scan, found); id; id = scan->same[id - 1]) {
                 plim__text before = {window.at, window.at + at}, after = {window.at + at, window.end};
                 size_t index = id - 1u;
                 if (index < words)

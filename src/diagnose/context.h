@@ -132,7 +132,9 @@
     X(PLAIN_LOAD)                                                                                                      \
     X(SAID_USED)                                                                                                       \
     X(SAID_EVALUATED)                                                                                                  \
-    X(NVME)
+    X(NVME)                                                                                                            \
+    X(SLURM)                                                                                                           \
+    X(SAID_SAVED)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,

@@ -241,6 +241,9 @@ static void read_batch(plim__context *context, plim__word_place at) {
     plim__text after = at.after;
     int64_t size;
     after = plim__value_of(after);
+    /* words of a script without blanks stand between, a few of three bytes each */
+    const char *most = after.end - after.at > 24 ? after.at + 24 : after.end;
+    while (after.at < most && (unsigned char)*after.at >= 0x80) after.at++;
     if (!plim__take(&after, "%i", &size) || size < 1 || size > 1 << 20) return;
     bool fraction = after.end - after.at > 1 && *after.at == '.' && after.at[1] >= '0' && after.at[1] <= '9';
     if (fraction || (after.at < after.end && *after.at == '%')) return;
@@ -413,6 +416,25 @@ const plim__word plim__said_words[] = {
     {"runningevaluation", PLIM_CONTEXT_EVALUATION, NULL, false},
     {"transformers/generation", PLIM_CONTEXT_LLM, NULL, false},
     {"transformers\\generation", PLIM_CONTEXT_LLM, NULL, false},
+    {"processingmethodload_model", PLIM_CONTEXT_LOADING, NULL, false},
+    {"deepspeed.init_inference(", PLIM_CONTEXT_INFERS, NULL, false},
+    {"#sbatch", PLIM_CONTEXT_SLURM, NULL, false},
+    {"slurm_job", PLIM_CONTEXT_SLURM, NULL, false},
+    {"slurmstepd", PLIM_CONTEXT_SLURM, NULL, false},
+    {"usingslurm", PLIM_CONTEXT_SLURM, NULL, false},
+    {"whensavingthe", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"whensavingmodel", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"whensavingstate", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"whensavingcheck", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"whensaveth", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"whenisave", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"whilesaving", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"duringsaving", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"duringcheckpointsav", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"attemptingtosave", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"tryingtosave", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"oomwhensav", PLIM_CONTEXT_SAID_SAVED, NULL, false},
+    {"resume_from_checkpoint", PLIM_CONTEXT_RESUMES, read_resume, true},
     {"useinference", PLIM_CONTEXT_INFERS, NULL, false},
     {"usinginference", PLIM_CONTEXT_INFERS, NULL, false},
     {"attemptinginference", PLIM_CONTEXT_INFERS, NULL, false},

@@ -212,10 +212,15 @@ static const marker markers[] = {
     {"sess.run", PLIM_PHASE_FORWARD},
 };
 
+/* "train_and_evaluate" trains. */
+static bool is_both(plim__text t, const char *text) {
+    return strcmp(text, "evaluate") == 0 && plim__has(t, (size_t)(t.end - t.at), "train_and_eval");
+}
+
 static size_t strongest(plim__text t) {
     size_t length = (size_t)(t.end - t.at);
     for (size_t i = 0; i < sizeof markers / sizeof *markers; i++)
-        if (plim__has(t, length, markers[i].text)) return i;
+        if (plim__has(t, length, markers[i].text) && !is_both(t, markers[i].text)) return i;
     return sizeof markers / sizeof *markers;
 }
 
@@ -384,6 +389,12 @@ static void read_step(plim_place *place, plim__text line) {
     }
 }
 
+/* "n_epoch=10", "num_epoch: 10": how many there will be. */
+static bool is_number_of(const char *line, const char *epoch) {
+    return plim__has_before(line, epoch, 3, "n_") || plim__has_before(line, epoch, 4, "num_") ||
+           plim__has_before(line, epoch, 4, "max_");
+}
+
 /* " 12%|#3  | 120/1000 [00:10<01:10, 11.2it/s" */
 static bool read_bar(plim_place *place, plim__text line) {
     plim__text t = line;
@@ -407,7 +418,8 @@ static void read_progress(plim_place *place, plim__text window, const char *at) 
         int64_t epoch;
         bool named = plim__seek(&t, length, "epoch") && !plim__has_before(line.at, t.at - 5, 6, "each ") &&
                      !plim__has_before(line.at, t.at - 5, 6, "per ") && !(t.at - line.at > 5 && t.at[-6] == '-') &&
-                     /* "--epoch 30" */ !(t.at < t.end && (*t.at == 's' || *t.at == 'S')); /* "--epochs 30" */
+                     /* "--epoch 30" */ !is_number_of(line.at, t.at - 5) &&
+                     !(t.at < t.end && (*t.at == 's' || *t.at == 'S')); /* "--epochs 30" */
         while (named && t.at < t.end && strchr(" s:=[(#\t", *t.at) && *t.at) t.at++;
         bool has_epoch = named && plim__take(&t, "%i", &epoch) && epoch < 1000000 && !(t.at < t.end && *t.at == '.');
         if (has_epoch) place->epoch = epoch, place->step = place->step_count = -1;

@@ -313,7 +313,8 @@ static bool was_tried(plim__text before, plim__text after, size_t word, plim__le
     plim__text whole = {front.at, before.end}; /* "even increased the memory" begins before the word */
     const char *tried = last_of(whole, WORDS(done)), *wish = last_of(front, WORDS(wished));
     if (tried && (!wish || wish < tried)) return !(wish && tried - wish < 12);
-    if (wish) return false;
+    bool tries = wish && strncasecmp(wish, "try to ", 7) == 0; /* "I try to lower it, but it does not work" */
+    if (wish && !(tries && has(back, WORDS(failed)))) return false;
     if (has(back, WORDS(failed))) return true;
     plim__text heading = heading_of(before, before.end - word);
     return last_of(heading, WORDS(done)) && !last_of(heading, WORDS(wished));

@@ -156,8 +156,8 @@ static const char *trigger_start(const char *begin, const char *end, size_t lett
 }
 
 static void run_rows(plim_explainer *explainer, uint16_t state, const char *end) {
-    for (; state; state = explainer->scan.shorter[state]) {
-        uint16_t word = explainer->scan.word_of[state];
+    for (; state; state = plim__scan_shorter(&explainer->scan, state)) {
+        uint16_t word = plim__scan_word(&explainer->scan, state);
         if (!word) continue;
         const char *start = trigger_start(explainer->reader.begin, end, strlen(explainer->words[word - 1]));
         for (uint16_t at = explainer->first_of_word[word - 1]; at; at = explainer->entries[at - 1].next) {

@@ -2,7 +2,9 @@
 #include "diagnose/fixes.h"
 
 /* Groups of programs that take the same advice. */
-#define SERVERS    "vllm sglang lmdeploy tensorrt-llm exllama"
+#define SERVERS "vllm sglang lmdeploy tensorrt-llm exllama"
+#define ADD_SWAP                                                                                                       \
+    "free -h; sudo fallocate -l 16G /swapfile; sudo chmod 600 /swapfile; sudo mkswap /swapfile; sudo swapon /swapfile"
 #define KILLERS    "kernel systemd systemd-oomd earlyoom gunicorn jupyter colab kaggle unknown"
 #define SCHEDULERS "slurm pbs lsf sge htcondor kubernetes yarn heroku"
 
@@ -22,6 +24,11 @@ static const plim__fix_row rows[] = {
     ROW(BAD_SIZE, "java node php rust go cpp perl ruby matlab julia shell dotnet", "", CHECK, UNKNOWN, 1,
         "Look for the bug, not for memory: print the length before the line that failed",
         "a negative or overflowed number, a count that was read in another byte order, a length in the wrong unit"),
+    ROW(BAD_SIZE, "pytorch", "saved", OTHER, UNKNOWN, 0,
+        "Use PyTorch 2.1 or later: before it FSDP asks for a nonsense size when the optimizer's state is gathered",
+        "pip install -U torch; or the model alone is saved (save_only_model=True, no save_optimizer)"),
+    ROW(BAD_SIZE, "pytorch", "saved", KEEP, UNKNOWN, 0, "Save full state from host memory instead of shards",
+        "StateDictType.FULL_STATE_DICT with FullStateDictConfig(offload_to_cpu=True, rank0_only=True)"),
     ROW(BAD_SIZE, "*", "!other-language", CHECK, UNKNOWN, 1,
         "Look for the bug, not for memory: print the shapes before the line that failed",
         "{at}print(x.shape, x.dtype); swapped dimensions, a missing [batch] index and int32 overflow are the usual "
@@ -463,9 +470,6 @@ static const plim__fix_row rows[] = {
     ROW(HOST_MEMORY, "pytorch", "shm", HOST, UNKNOWN, 1,
         "Pass less from process to process: smaller batches and samples",
         "{at}half the batch; crop in the Dataset, not behind it; prefetch_factor=1"),
-    ROW(HOST_MEMORY, "pytorch", "single !shm !load", TILES, REQUEST, 1,
-        "This one tensor is too large for the host: work in pieces",
-        "{at}smaller tiles, batches or frames at a time (for part in x.split(n): ...)"),
     ROW(HOST_MEMORY, "*", "wsl !shm", LIMIT, UNKNOWN, 0, "Give WSL more memory: it has half of the machine's",
         "[wsl2] memory=24GB and swap=32GB in %UserProfile%\\.wslconfig, then wsl --shutdown"),
     ROW(HOST_MEMORY, "pytorch kernel unknown python", "wsl !shm loads", HOST, UNKNOWN, 0,
@@ -494,7 +498,20 @@ static const plim__fix_row rows[] = {
         "ulimit -v; ulimit -u; cat /proc/PID/limits"),
     ROW(HOST_MEMORY, "*", "threads", LIMIT, UNKNOWN, 0, "Allow more threads, or start fewer",
         "ulimit -u; pids.max of the cgroup; smaller pools"),
+    ROW(HOST_MEMORY, "pytorch " KILLERS, "slurm !shm !maps !threads !files", LIMIT, UNKNOWN, 0,
+        "Ask Slurm for more memory: without more it is what stands in the script",
+        "#SBATCH --mem={double} (--mem-per-cpu counts for each of --cpus-per-task); sacct -j JOB "
+        "--format=MaxRSS,ReqMem"),
+    ROW(HOST_MEMORY, KILLERS, "killed docker !shm !kubernetes !colab !kaggle", LIMIT, UNKNOWN, 0,
+        "Give the container, and the virtual machine that it runs in, more memory",
+        "docker run --memory={double} (mem_limit in a compose file); Docker Desktop > Settings > Resources"),
+    ROW(HOST_MEMORY, "pytorch", "single !shm !load !program", TILES, REQUEST, 1,
+        "This one tensor is too large for the host: work in pieces",
+        "{at}smaller tiles, batches or frames at a time (for part in x.split(n): ...)"),
     PROGRAM_ROW(HOST_MEMORY, "*", "!shm !maps !threads !files"),
+    ROW(HOST_MEMORY, "pytorch", "single !shm !load program", TILES, REQUEST, 1,
+        "This one tensor is too large for the host: work in pieces",
+        "{at}smaller tiles, batches or frames at a time (for part in x.split(n): ...)"),
     ROW(HOST_MEMORY, "ollama", "", QUANTIZE, UNKNOWN, 1, "Use a smaller model or quantization",
         "ollama run MODEL:1b (or a q4_K_M tag)"),
     ROW(HOST_MEMORY, "ollama", "", OFFLOAD, UNKNOWN, 0, "Free host memory, and ask for a smaller context",
@@ -693,14 +710,17 @@ static const plim__fix_row rows[] = {
     ROW(HOST_MEMORY, KILLERS, "killed python !loads !trains", HOST, UNKNOWN, 1,
         "Hold less at once: read in pieces, smaller batches, fewer processes",
         "chunksize=, mmap_mode='r', num_workers=2, n_jobs=2"),
+    ROW(HOST_MEMORY, KILLERS, "killed !python !trains !docker !shm !windows !mac !colab !kaggle", LIMIT, UNKNOWN, 0,
+        "Give the machine more memory, or swap at once", ADD_SWAP),
     ROW(HOST_MEMORY, KILLERS, "killed !python !trains", INPUT, UNKNOWN, 1,
-        "Run less at the same time, or on smaller input", "fewer threads and parallel jobs"),
+        "Run less at the same time, or on smaller input",
+        "fewer threads and parallel jobs (-j1, -t 1); the input in parts, one after another"),
     ROW(HOST_MEMORY, "*", "docker !shm !windows !win-commit !maps !threads !colab !kaggle", LIMIT, UNKNOWN, 0,
         "Give the container, and the virtual machine that it runs in, more memory",
         "docker run --memory={double} (mem_limit in a compose file); Docker Desktop > Settings > Resources"),
     ROW(HOST_MEMORY, "*", "!docker !shm !windows !win-commit !maps !threads !colab !kaggle", LIMIT, UNKNOWN, 0,
         "Give the machine more memory or swap, or the container a higher limit",
-        "free -h; ulimit -v; cat /sys/fs/cgroup/memory.max; plimsoll top --once shows them all"),
+        ADD_SWAP "; a limit of the job's own shows in plimsoll top --once"),
     ROW(HOST_MEMORY, "*", "killed !windows !mac python !colab !kaggle", CHECK, UNKNOWN, 0,
         "See the growth before the kill: a plateau, a cliff or a leak", "plimsoll run -- python {script}"),
     ROW(HOST_MEMORY, "*", "killed !windows possible", CHECK, UNKNOWN, 0, "See whether it was memory",

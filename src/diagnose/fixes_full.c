@@ -8,6 +8,10 @@ const plim__fix_row plim__fix_full_rows[] = {
     ROW(FULL, "pytorch", "second hidden card", NEIGHBOURS, UNKNOWN, 0,
         "Free the card of others: a good part of it is neither live nor cached here",
         "{smi}; a desktop, a browser, an earlier run of this script; the rest is CUDA's own"),
+    ROW(FULL, "pytorch", "second library later train !grows", KEEP, UNKNOWN, 0,
+        "Keep nothing alive from step to step: it fit for long, and does not now",
+        "self.log(..., loss.detach()), total += loss.item(); no lists of outputs; then the largest sample: sort by "
+        "length and try it first"),
     ROW(FULL, "pytorch cuda", "first-touch driver !alone !mps !tpu", NEIGHBOURS, UNKNOWN, 0,
         "See who holds the card: it failed before this program had taken anything",
         "{smi}; end what is left of earlier runs: kill PID"),
@@ -32,6 +36,14 @@ const plim__fix_row plim__fix_full_rows[] = {
         "NeighborLoader(data, num_neighbors=[10, 10], batch_size=512), ClusterLoader; fewer hops"),
     ROW(FULL, "pytorch", "graphs !load", INPUT, UNKNOWN, 1, "Keep the graph sparse, with fewer channels and heads",
         "edge_index or SparseTensor instead of a dense N x N matrix; smaller hidden size, one attention head"),
+    ROW(FULL, "pytorch cuda", "saved !save-trace !infer", KEEP, UNKNOWN, 0,
+        "Gather the state in host memory when it is saved, or let each process save its own part",
+        "FSDP: FullStateDictConfig(offload_to_cpu=True, rank0_only=True), or fsdp_state_dict_type: SHARDED_STATE_DICT; "
+        "ZeRO stage 3: stage3_gather_16bit_weights_on_model_save false and zero_to_fp32.py"),
+    ROW(FULL, "pytorch cuda", "saved !save-trace !infer", OTHER, UNKNOWN, 0,
+        "Save less, and give cached memory back before and after",
+        "save_only_model=True (no optimizer state), with adapters these alone; torch.cuda.empty_cache() around it; "
+        "PyTorch 2.1 or later for FSDP's optimizer state"),
     ROW(FULL, "pytorch", "save-trace", KEEP, UNKNOWN, 0, "Save from host memory, and only what was trained",
         "state = {k: v.cpu() for k, v in model.named_parameters() if v.requires_grad}; with adapters "
         "peft's model.save_pretrained(path) and no merge on the card"),
@@ -64,6 +76,13 @@ const plim__fix_row plim__fix_full_rows[] = {
         "buffers that a step makes and nothing releases; samples of other sizes, which the largest decides"),
     ROW(FULL, "pytorch", "grows !load !infer", KEEP, UNKNOWN, 0, "Keep nothing alive from step to step: memory grows",
         "total += loss.item(), out.detach(); metrics and lists on the host (.cpu()); no lists of tensors with history"),
+    ROW(FULL, "jax", "load !train", PRECISION, UNKNOWN, 0, "Load the weights in 16 bits",
+        "from_pretrained(..., dtype=jnp.bfloat16), then model.params = model.to_bf16(model.params)"),
+    ROW(FULL, "jax", "load !train", OFFLOAD, UNKNOWN, 0,
+        "Make the parameters in host memory, and move them once: they are initialised before they are read",
+        "with jax.default_device(jax.devices('cpu')[0]): from_pretrained(..., _do_init=False); then jax.device_put "
+        "with "
+        "a sharding over the chips"),
     ROW(FULL, "jax", "!program protein !tpu", OFFLOAD, UNKNOWN, 0,
         "Let it spill into host memory, slowly: a long sequence needs it",
         "TF_FORCE_UNIFIED_MEMORY=1 XLA_PYTHON_CLIENT_MEM_FRACTION=4.0"),

@@ -210,12 +210,15 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
         return plim__str_add(out, one ? "the batch is 1 already" : "the batch was reduced already"), true;
     }
     if (IS("half_batch")) {
-        bool shaped = c->x->rank >= 3 && c->x->shape[0] > 1 && c->x->shape[0] <= 256;
+        bool shaped = c->x->rank >= 3 && c->x->shape[0] > 1 && c->x->shape[0] <= 1024;
+        const plim__program *program = plim__program_find(c);
         if (c->context->batch > 1)
             plim__str_addf(out, "%lld", (long long)(c->context->batch / 2));
         else if (shaped && strcmp(c->x->framework, "tensorflow") == 0)
             plim__str_addf(out, "%lld (the tensor's first axis is %lld)", (long long)(c->x->shape[0] / 2),
                            (long long)c->x->shape[0]);
+        else if (program && program->batch > 1)
+            plim__str_addf(out, "%d (%d is the default)", program->batch / 2, program->batch);
         else
             plim__str_add(out, "N // 2");
         return true;
@@ -248,8 +251,11 @@ typedef struct choice {
     const plim__case *c;
     plim__lever levers[PLIM_EXPLANATION_FIXES]; /* of the fixes so far */
     const char *fills;                          /* what fills the device (situation.h) */
+    plim__own own[PLIM_EXPLANATION_FIXES];      /* whether the log has an option for it */
     bool rest;                                  /* the levers on that were offered: now the others */
 } choice;
+
+enum { SAME_START = 24 };
 
 /* The same advice in other words is no second advice. */
 static bool is_offered(const choice *made, const plim_fix *fix, plim__lever lever) {
@@ -257,18 +263,25 @@ static bool is_offered(const choice *made, const plim_fix *fix, plim__lever leve
     bool device = x->cause == PLIM_CAUSE_FULL || x->cause == PLIM_CAUSE_FRAGMENTED || x->cause == PLIM_CAUSE_TOO_BIG;
     for (int i = 0; i < x->fix_count; i++) {
         if (strcmp(x->fixes[i].setting, fix->setting) == 0 || strcmp(x->fixes[i].title, fix->title) == 0) return true;
+        bool same = strncmp(x->fixes[i].setting, fix->setting, SAME_START) == 0; /* the same with a word behind it */
+        if (lever == PLIM_LEVER_LIMIT && made->levers[i] == lever && same) return true;
         if (device && made->levers[i] == lever && strpbrk(plim__lever_acts(lever), "wsbtck")) return true;
     }
     return false;
 }
 
-/* Where the log has an option for the lever, that is the one to turn. */
-static void write_setting(const choice *made, const plim__lever_row *row, plim__lever lever, plim_fix *fix) {
+/* Where the log has an option for the lever, that is the one to turn. What the message itself says fits is better still. */
+static plim__own write_setting(const choice *made, const plim__lever_row *row, plim_fix *fix) {
     char own[128];
     write_text(row->setting, made->c, fix->setting, sizeof fix->setting);
-    if (!plim__own_option(lever, made->c->log, own, sizeof own)) return;
-    bool accumulates = lever == PLIM_LEVER_BATCH && plim__conditions_hold("train pytorch", made->c);
+    if (made->c->tokens > 0 && strstr(row->setting, "{tokens}")) return PLIM_OWN_ABSENT;
+    plim__own state = plim__own_option(row->lever, made->c->log, own, sizeof own);
+    /* weights in fewer bits are trained through adapters only: the row says so, the option alone does not */
+    bool bare = row->lever == PLIM_LEVER_QUANTIZE && plim__conditions_hold("train !lora", made->c);
+    if (state != PLIM_OWN_OPEN || bare) return bare ? PLIM_OWN_ABSENT : state;
+    bool accumulates = row->lever == PLIM_LEVER_BATCH && plim__conditions_hold("train pytorch", made->c);
     snprintf(fix->setting, sizeof fix->setting, "%s%s", own, accumulates ? ", with twice the accumulation steps" : "");
+    return state;
 }
 
 static void write_saving(const choice *made, const plim__lever_row *row, plim__lever lever, plim_fix *fix) {
@@ -319,6 +332,9 @@ static bool leave_old(const char *setting, const plim__case *c, char *to, size_t
     return used > 0;
 }
 
+/* The batch has conditions of its own: samples of a graph and rays are batches, too. */
+static bool is_spent(plim__lever lever) { return lever != PLIM_LEVER_BATCH && lever != PLIM_LEVER_OFFLOAD; }
+
 static void offer(choice *made, const plim__lever_row *row) {
     plim_explanation *x = made->x;
     plim_fix *fix = &x->fixes[x->fix_count];
@@ -329,12 +345,14 @@ static void offer(choice *made, const plim__lever_row *row) {
     memset(fix, 0, sizeof *fix);
     plim__lever_row left = *row;
     left.setting = setting;
-    write_setting(made, &left, lever, fix);
+    plim__own own = write_setting(made, &left, fix);
+    if (own == PLIM_OWN_SPENT && is_spent(lever)) return;
     write_text(row->title, made->c, fix->title, sizeof fix->title);
     if (!plim__settings_left(fix->setting, made->c->log)) return; /* it is so already */
     if (is_offered(made, fix, lever)) return;
     write_saving(made, row, lever, fix);
     fix->cost = row->cost;
+    made->own[x->fix_count] = own;
     made->levers[x->fix_count++] = lever;
 }
 
@@ -407,9 +425,71 @@ static void offer_cause(choice *made, plim_cause cause, int most) {
     made->rest = false;
 }
 
+/* --- options of the log's own ------------------------------------------------------------------------------------ */
+
+static void move_to(choice *made, int from, int to) {
+    plim_explanation *x = made->x;
+    plim_fix fix = x->fixes[from];
+    plim__lever lever = made->levers[from];
+    plim__own own = made->own[from];
+    for (int i = from; i > to; i--)
+        x->fixes[i] = x->fixes[i - 1], made->levers[i] = made->levers[i - 1], made->own[i] = made->own[i - 1];
+    x->fixes[to] = fix, made->levers[to] = lever, made->own[to] = own;
+}
+
+static int index_of(const choice *made, plim__lever lever) {
+    for (int i = 0; i < made->x->fix_count; i++)
+        if (made->levers[i] == lever) return i;
+    return -1;
+}
+
+/* Offers a lever for which the log has an option, where no row did; its index, -1 where it is no help here. */
+static int offer_own(choice *made, plim__lever lever) {
+    plim_explanation *x = made->x;
+    char own[128];
+    if (plim__own_option(lever, made->c->log, own, sizeof own) != PLIM_OWN_OPEN) return -1;
+    plim__lever_row row;
+    plim__lever_default(lever, &row);
+    row.setting = own;
+    /* an option that is off outweighs words that sound as if it were on */
+    if (lever != PLIM_LEVER_CHECKPOINT && !plim__conditions_hold(plim__lever_when(lever), made->c)) return -1;
+    if (x->fix_count == PLIM_EXPLANATION_FIXES) x->fix_count--;
+    int before = x->fix_count;
+    made->rest = false;
+    offer(made, &row);
+    return x->fix_count > before ? before : -1;
+}
+
+/* An option that stands in the log exists in that program and is known to its user: it comes second at the latest. Off
+ * switches and lengths are ones that were passed over; what comes first keeps its place unless it closes holes only. */
+static void prefer_own(choice *made) {
+    static const plim__lever levers[] = {PLIM_LEVER_CHECKPOINT, PLIM_LEVER_LENGTH, PLIM_LEVER_INPUT, PLIM_LEVER_FEWER};
+    plim_explanation *x = made->x;
+    bool device = x->cause == PLIM_CAUSE_FULL || x->cause == PLIM_CAUSE_FRAGMENTED;
+    if (!device || x->fix_count < 2) return;
+    /* what is saved or read back is no matter of lengths */
+    if (!plim__conditions_hold("!saved !save-trace !resumes !load", made->c)) return;
+    bool trains = plim__conditions_hold("train", made->c);
+    if (!trains && !plim__conditions_hold("infer", made->c)) return;
+    for (size_t i = 0; i < sizeof levers / sizeof *levers; i++) {
+        bool off = levers[i] == PLIM_LEVER_CHECKPOINT; /* somebody has switched it off: it costs time alone */
+        if (off ? !trains : made->own[1] == PLIM_OWN_OPEN) continue;
+        int at = index_of(made, levers[i]);
+        if (at == 0) continue;
+        if (at < 0) at = offer_own(made, levers[i]);
+        if (at < 1 || made->own[at] != PLIM_OWN_OPEN) continue;
+        move_to(made, at, made->own[0] == PLIM_OWN_OPEN || made->levers[0] != PLIM_LEVER_ALLOCATOR ? 1 : 0);
+        return;
+    }
+}
+
+/* --- order -------------------------------------------------------------------------------------------------------- */
+
 /* What gives less than a quarter of the shortfall goes behind what may reach it; the rest keeps the table's order. */
 static bool is_behind(const plim_explanation *x, const plim_fix *fix) {
     if (fix->reaches != 0) return false;
+    if (x->cause == PLIM_CAUSE_TOO_BIG && x->shortfall.known) /* what halves it halves the rest, too */
+        return fix->saving.bytes < x->shortfall.bytes / 2;
     return !x->shortfall.known || x->cause == PLIM_CAUSE_TOO_BIG || x->phase == PLIM_PHASE_LOADING ||
            fix->saving.bytes < x->shortfall.bytes / 4;
 }
@@ -470,6 +550,7 @@ void plim__choose_fixes(plim_explanation *x, const plim__reader *reader) {
         offer_for_holes(&made);
     else
         offer_cause(&made, x->cause, PLIM_EXPLANATION_FIXES);
+    prefer_own(&made);
     rank(x);
 }
 

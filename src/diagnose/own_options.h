@@ -9,8 +9,13 @@
 #include "diagnose/programs.h"
 #include "diagnose/text.h"
 
-/* Writes "--batch-size 16 (it is 32)" for the batch, the length or the input's size; false where the log has none that can
- * shrink. */
-bool plim__own_option(plim__lever lever, plim__text log, char *to, size_t size);
+typedef enum plim__own {
+    PLIM_OWN_ABSENT, /* the log has no option for the lever */
+    PLIM_OWN_OPEN,   /* it has one that can be turned further */
+    PLIM_OWN_SPENT   /* it is turned as far as it goes */
+} plim__own;
+
+/* Writes "--batch-size 16 (it is 32)" or "gradient_checkpointing=True (it is off)" where an option is open. */
+plim__own plim__own_option(plim__lever lever, plim__text log, char *to, size_t size);
 
 #endif

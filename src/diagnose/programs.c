@@ -53,8 +53,18 @@ const plim__program *plim__program_at(size_t index) {
     return &plim__programs_general[index - plim__programs_more_count];
 }
 
+bool plim__program_is_library(const plim__program *program) {
+    return program >= plim__programs_general && program < plim__programs_general + plim__programs_general_count;
+}
+
 const char *plim__lever_title(plim__lever lever) { return levers[lever].title; }
 const char *plim__lever_acts(plim__lever lever) { return levers[lever].acts; }
+
+const char *plim__lever_when(plim__lever lever) { return levers[lever].when; }
+
+void plim__lever_default(plim__lever lever, plim__lever_row *row) {
+    *row = (plim__lever_row){levers[lever].saving, levers[lever].cost, levers[lever].title, "", lever};
+}
 
 const char *plim__program_setting(const plim__program *program, plim__lever lever) {
     for (size_t i = 0; i < PLIM_PROGRAM_LEVERS && program->levers[i].setting; i++)

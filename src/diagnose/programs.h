@@ -41,6 +41,7 @@ typedef struct plim__program {
     plim__activity usual;
     const char *framework; /* what it is built on; NULL: PyTorch */
     bool images;           /* its setting for the input is that of images, where it has them */
+    int batch;             /* its default batch; 0: not known */
     const char *order;     /* of its usual activity, in the levers' words; NULL: as for all */
     struct {
         plim__lever lever;
@@ -73,6 +74,14 @@ typedef struct plim__lever_row {
     plim__lever lever;
 } plim__lever_row;
 bool plim__program_lever(const plim__program *program, const plim__case *c, size_t n, plim__lever_row *row);
+
+/* A lever as it is for all programs, without a setting. */
+void plim__lever_default(plim__lever lever, plim__lever_row *row);
+/* What must hold for it beside an order's place. */
+const char *plim__lever_when(plim__lever lever);
+
+/* Whether other programs and scripts stand on it. */
+bool plim__program_is_library(const plim__program *program);
 
 /* For the page of causes. */
 const char *plim__lever_title(plim__lever lever);

@@ -10,7 +10,7 @@ const plim__program plim__programs_train[] = {
     /* --- language models ---------------------------------------------------------------------------------------- */
     {TRAIN("LLaMA-Factory", "llamafactory/ llamafactory-cli train_bash.py llama-factory/ finetuning_type llmtuner/",
            "llama-factory llamafactory llama_factory"),
-     .images = true,
+     .images = true, .batch = 8,
      .levers = {L(BATCH, "per_device_train_batch_size: {half_batch}, gradient_accumulation_steps doubled"),
                 L(QUANTIZE, "quantization_bit: 4 with finetuning_type: lora (QLoRA)"),
                 L(INPUT, "image_max_pixels: 262144, video_max_pixels: 16384"), L(LENGTH, "cutoff_len: 1024"),
@@ -32,7 +32,7 @@ const plim__program plim__programs_train[] = {
                 L(SHARD, "deepspeed: deepspeed_configs/zero3_bf16.json (or fsdp)"),
                 L(EVAL, "eval_batch_size: 1, eval_table_size: 0, a smaller val_set_size")}},
     {TRAIN("Unsloth", "unsloth/ unsloth_zoo/ unsloth: fastlanguagemodel fastmodel. unslothtrainer", "unsloth"),
-     .images = true,
+     .images = true, .batch = 8,
      .levers = {L(BATCH, "per_device_train_batch_size={half_batch}, gradient_accumulation_steps doubled"),
                 L(CHECKPOINT, "use_gradient_checkpointing='unsloth' in get_peft_model"),
                 L(QUANTIZE, "load_in_4bit=True in FastLanguageModel.from_pretrained"),
@@ -41,7 +41,7 @@ const plim__program plim__programs_train[] = {
                 L(OPTIMIZER, "optim='adamw_8bit' (paged_adamw_8bit)"),
                 L(CACHE, "gpu_memory_utilization=0.5 where fast_inference=True"),
                 L(ADAPTERS, "get_peft_model with r=16; without embed_tokens and lm_head in target_modules"),
-                L(MODEL, "a smaller model, or its -bnb-4bit version"),
+                L(MODEL, "a model with fewer parameters"),
                 L(RELEASE, "restart the kernel: an earlier run keeps its memory")}},
     {TRAIN("ms-swift", "swift/llm/ swift/trainers/ swift/cli/ swift/tuners/ swiftsft", "ms-swift"), .images = true,
      .levers = {L(BATCH, "--per_device_train_batch_size {half_batch}, --gradient_accumulation_steps doubled"),
@@ -69,7 +69,7 @@ const plim__program plim__programs_train[] = {
                 L(SHARD, "rollout.tensor_model_parallel_size=2, actor.ulysses_sequence_parallel_size=2")}},
     {TRAIN("TRL's GRPO, PPO and RLOO",
            "grpoconfig grpotrainer grpo_trainer ppotrainer ppo_trainer.py rlootrainer rloo_trainer", "grpo rloo"),
-     .order = "batch length cache fewer checkpoint adapters offload",
+     .batch = 8, .order = "batch length cache fewer checkpoint adapters offload",
      .levers = {L(BATCH, "per_device_train_batch_size={half_batch}, gradient_accumulation_steps doubled"),
                 L(LENGTH, "max_completion_length=512, max_prompt_length=512"),
                 L(CACHE, "vllm_gpu_memory_utilization=0.3 in GRPOConfig, or the vLLM server on a card of its own"),
@@ -158,14 +158,14 @@ const plim__program plim__programs_train[] = {
            "sdxl_train flux_train train_db.py library/flux_ "
            "network_module networks.lora network_dim cache_latents",
            "kohya kohya_ss kohya-ss sd-scripts lora_easy_training_scripts"),
-     .order = "checkpoint optimizer own input precision batch quantize",
+     .batch = 1, .order = "checkpoint optimizer own input precision batch",
      .levers = {L(CHECKPOINT, "--gradient_checkpointing"),
                 L(OPTIMIZER, "--optimizer_type AdamW8bit (or Adafactor with --fused_backward_pass)"),
                 L(OWN, "--cache_latents, --network_train_unet_only (SDXL: with --cache_text_encoder_outputs; FLUX: "
                        "--blocks_to_swap 18 --fp8_base)"),
                 L(INPUT, "--resolution 512, --network_dim 16"),
-                L(PRECISION, "--mixed_precision fp16 (bf16 from the RTX 30 series on)"),
-                L(BATCH, "--train_batch_size 1"), L(QUANTIZE, "--fp8_base"),
+                L(PRECISION, "--mixed_precision bf16 --full_bf16 (before the RTX 30 series: fp16 and --full_fp16)"),
+                L(BATCH, "--train_batch_size 1"),
                 L(HOST, "--max_data_loader_n_workers 1 without --persistent_data_loader_workers; --lowram off; "
                         "--cache_latents_to_disk")}},
     {TRAIN("musubi-tuner", "musubi-tuner/ musubi_tuner/ hv_train_network wan_train_network --blocks_to_swap",
@@ -182,7 +182,7 @@ const plim__program plim__programs_train[] = {
                 L(INPUT, "resolution: [512] in datasets; fewer num_frames; cache_latents_to_disk: true"),
                 L(CHECKPOINT, "gradient_checkpointing: true"),
                 L(OPTIMIZER, "optimizer: adamw8bit, dtype: bf16; linear: 16"), L(BATCH, "batch_size: 1")}},
-    {TRAIN("diffusion-pipe", "diffusion-pipe micro_batch_size_per_gpu activation_checkpointing", "diffusion-pipe"),
+    {TRAIN("diffusion-pipe", "diffusion-pipe transformer_dtype activation_checkpointing=", "diffusion-pipe"),
      .order = "offload quantize checkpoint input optimizer",
      .levers = {L(OFFLOAD, "blocks_to_swap = 20 (more until it fits)"), L(QUANTIZE, "transformer_dtype = 'float8'"),
                 L(CHECKPOINT, "activation_checkpointing = true (or 'unsloth')"),
@@ -222,9 +222,9 @@ const plim__program plim__programs_train[] = {
            "ultralytics/ yolov5/ yolov7/ yolov5-master yolov8n yolov8s yolov8m yolov8l yolov8x yolotrain imgsz yolov5s "
            "yolov5m "
            "yolov5l yolov5x models/yolo.py",
-           "yolov5 yolor yolov7 yolov8 yolov9 yolov10 yolo11 yolov11 yolov6 ultralytics yolox"),
-     .order = "batch input model precision",
-     .levers = {L(BATCH, "batch={half_batch} (--batch-size; batch=-1 chooses by itself)"),
+           "yolov5 yolor yolov7 yolov8 yolov9 yolov10 yolo11 yolov11 yolov12 yolov6 yolov3 ultralytics yolox"),
+     .batch = 16, .order = "batch input model precision",
+     .levers = {L(BATCH, "batch={half_batch} (--batch-size in the older scripts)"),
                 L(INPUT, "imgsz=480 (--img 480; multiples of 32); without --multi-scale"),
                 L(MODEL, "the n or s model of the family instead of m, l, x or p6"),
                 L(PRECISION, "amp=True (half=True in prediction)"),
@@ -235,7 +235,7 @@ const plim__program plim__programs_train[] = {
            "mmdet/ mmcv/ mmengine/ mmseg/ mmdet3d/ mmpose/ mmaction/ mmdet. mmrotate/ samples_per_gpu mmocr/ "
            "mmediting/ projects/mmdet3d_plugin optim_wrapper train_cfg=dict( test_cfg=dict( data_preprocessor",
            "mmdetection mmsegmentation mmdetection3d mmcv openmmlab mmpose mmaction2 bevformer"),
-     .order = "batch input checkpoint precision model",
+     .batch = 2, .order = "batch input checkpoint precision model",
      .levers = {L(BATCH, "samples_per_gpu={half_batch} (train_dataloader.batch_size in 3.x), with the learning rate "
                          "scaled alike"),
                 L(INPUT, "a smaller img_scale (scale in Resize) or crop_size in the pipeline"),
@@ -247,7 +247,7 @@ const plim__program plim__programs_train[] = {
                 L(HOST, "workers_per_gpu=1, persistent_workers=False; evaluate less often or with fewer images")}},
     {TRAIN("Detectron2", "detectron2/ maskrcnn_benchmark/ ims_per_batch adet/ d2.utils.events d2.engine",
            "detectron2 detectron maskrcnn-benchmark"),
-     .order = "batch input precision model",
+     .batch = 16, .order = "batch input precision model",
      .levers = {L(BATCH, "SOLVER.IMS_PER_BATCH {half_batch} with SOLVER.BASE_LR scaled alike"),
                 L(INPUT, "INPUT.MIN_SIZE_TRAIN (480,) INPUT.MAX_SIZE_TRAIN 800"),
                 L(PRECISION, "SOLVER.AMP.ENABLED True"),
@@ -256,6 +256,24 @@ const plim__program plim__programs_train[] = {
                 L(EVAL, "INPUT.MIN_SIZE_TEST 480 INPUT.MAX_SIZE_TEST 800, TEST.DETECTIONS_PER_IMAGE lower"),
                 L(FEWER, "INPUT.MIN_SIZE_TEST 480 INPUT.MAX_SIZE_TEST 800; one image at a time"),
                 L(HOST, "DATALOADER.NUM_WORKERS 1")}},
+    {TRAIN("nnU-Net, version 1",
+           "nnunet/training/ nnunet/run nnunet_train nnunettrainerv2 nnunet_predict nnunet_plan_and_preprocess "
+           "nnunet/network_architecture nnunetdata_plans_v2.1",
+           NULL),
+     .order = "precision own input",
+     .levers = {L(PRECISION, "--fp16 (mixed precision; on by itself in later 1.x, without --fp32 there)"),
+                L(OWN, "a planner for less memory: nnUNet_plan_and_preprocess -t TASK -pl3d ExperimentPlanner3D_v21 "
+                       "with a smaller unet_base_num_features, or batch_size and patch_size in the plans file"),
+                L(INPUT, "3d_lowres or 2d instead of 3d_fullres"),
+                L(TILES, "--all_in_gpu False, --mode normal, --step_size 0.7, --disable_tta"),
+                L(FEWER, "--num_threads_preprocessing 1 --num_threads_nifti_save 1; one case at a time"),
+                L(EVAL,
+                  "nnUNet_train ... -val again on a free card, --val_folder of its own; --disable_postprocessing"),
+                L(HOST, "nnUNet_n_proc_DA=4 in the environment (fewer augmenting processes); in prediction "
+                        "--num_threads_preprocessing 1 --num_threads_nifti_save 1; in preprocessing -tl 1 -tf 1"),
+                L(HOST_MORE,
+                  "a current cuDNN and PyTorch (old ones leak host memory here); data that is unpacked once: "
+                  "no --use_compressed_data")}},
     {TRAIN("nnU-Net", "nnunet/ nnunetv2/ nnunetv2_ nnunet_ auto3dseg", "nnunet nnu-net nnunetv2"), .order = "own input",
      .levers = {L(OWN, "nnUNetv2_plan_experiment -d ID -gpu_memory_target 6 -overwrite_plans_name nnUNetPlans_6G, "
                        "then -p nnUNetPlans_6G"),
@@ -265,7 +283,8 @@ const plim__program plim__programs_train[] = {
                 L(FEWER, "-npp 1 -nps 1; smaller images; predict one case at a time"),
                 L(EVAL, "perform_everything_on_device=False of nnUNetPredictor; the validation again on a free card: "
                         "nnUNetv2_train DATASET CONFIGURATION FOLD --val"),
-                L(HOST, "nnUNet_n_proc_DA=2; in prediction -npp 1 -nps 1; in preprocessing -np 1")}},
+                L(HOST, "nnUNet_n_proc_DA=2; in prediction -npp 1 -nps 1; in preprocessing -np 1"),
+                L(HOST_MORE, "more swap, or images cropped and resampled to a larger spacing before preprocessing")}},
     {TRAIN("MONAI", "monai/ monai. sliding_window_inference swinunetr swin_unetr", "monai"),
      .order = "input checkpoint batch precision",
      .levers = {L(INPUT, "a smaller roi (64, 64, 64) in RandCropByPosNegLabeld, fewer num_samples"),

@@ -30,20 +30,37 @@ const plim__program plim__programs_use[] = {
                 L(INPUT, "a smaller image, one at a time"), L(TILES, "force_tiled_decode: true"),
                 L(QUANTIZE, "a quantized or fp16 model"), L(HOST, "max_cache_ram_gb lower in invokeai.yaml; swap")}},
     {PROGRAM(
-         "Stable Diffusion web UI (A1111, Forge, SD.Next)",
+         "Stable Diffusion web UI Forge",
+         "webui-forge webui_forge modules_forge/ setvramstateto extensions-builtin/forge_ backend/memory_management "
+         "backend/sampling neveroom [memorymanagement] reforge",
+         "forge reforge"),
+     INFER, .order = "offload input quantize tiles",
+     .levers = {L(OFFLOAD, "a lower 'GPU Weights (MB)' at the top of the page, Swap Location CPU and Swap Method Queue "
+                           "(before August 2024: --always-low-vram); without --cuda-malloc and --pin-shared-memory"),
+                L(INPUT, "lower width and height, batch size 1, a smaller upscale factor or no hires. fix"),
+                L(QUANTIZE, "a GGUF (Q4_K_S), nf4 or fp8 file of the model, and the text encoder in fp8"),
+                L(TILES, "Never OOM Integrated: Enabled for VAE (always tiled)"),
+                L(MODEL, "an SDXL or SD 1.5 model instead of FLUX; a pruned fp16 .safetensors"),
+                L(KERNELS, "--xformers (or --attention-pytorch)"),
+                L(HOST, "a larger page file or swap (40 GB for FLUX); fp8 or GGUF files; one checkpoint in memory")}},
+    {PROGRAM("Fooocus", "fooocus/ fooocus_ fooocusv2 entry_with_update launch.py--preset", "fooocus"), INFER,
+     .order = "offload input model",
+     .levers = {L(OFFLOAD, "python entry_with_update.py --always-low-vram (--always-no-vram if that is not enough)"),
+                L(INPUT, "an aspect ratio of fewer pixels; Performance: Speed; no Upscale (2x)"),
+                L(MODEL, "fewer LoRAs and no refiner"), L(HOST, "a page file or swap of 40 GB; close other programs")}},
+    {PROGRAM(
+         "Stable Diffusion web UI (A1111, SD.Next)",
          "stable-diffusion-webui sd.webui webui-user webui.bat webui.py commandline_args --medvram --lowvram "
          "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue torchactive/reserved "
-         "extensions/sd- ldm_patched/ modules_forge/ backend/sampling fooocus highresfix hiresfix",
-         "automatic1111 a1111 forge sd.next sdnext fooocus webui txt2img img2img hires"),
+         "extensions/sd- highresfix hiresfix",
+         "automatic1111 a1111 sd.next sdnext webui txt2img img2img hires"),
      INFER, .order = "offload more input tiles precision",
      .levers = {L(OFFLOAD,
                   "--medvram --xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --lowvram if that is not "
-                  "enough (Forge: a lower GPU weight)"),
+                  "enough"),
                 L(OFFLOAD_MORE, "--lowvram --opt-sub-quad-attention; without --no-half and --precision full"),
                 L(INPUT, "lower width and height, batch size 1, a smaller upscale factor or no hires. fix"),
-                L(TILES,
-                  "upscale and decode in tiles (Ultimate SD upscale, tiled VAE of multidiffusion-upscaler; Never "
-                  "OOM in Forge)"),
+                L(TILES, "upscale and decode in tiles (Ultimate SD upscale, tiled VAE of multidiffusion-upscaler)"),
                 L(PRECISION, "without --no-half and --precision full"),
                 L(KERNELS, "--xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --opt-sub-quad-attention holds "
                            "least"),
@@ -100,13 +117,18 @@ const plim__program plim__programs_use[] = {
              "rasterize_gaussians gsplat/ splatfacto densify_and_prune simple-knn simple_knn gaussiansplat "
              "numberofpointsatinitialisation mip-splatting deformable-3d-gaussians",
              "gaussian-splatting gsplat 3dgs splatfacto splatting splat splats gaussians hypernerf"),
-     TRAIN, .order = "own input offload",
-     .levers = {L(OWN, "fewer Gaussians: --densify_grad_threshold 0.0004 --densify_until_iter 10000 (gsplat: a cap on "
-                       "their number, cap_max)"),
-                L(INPUT, "--data_device cpu, -r 2 (or 4); fewer views"),
-                L(OFFLOAD, "--data_device cpu (nerfstudio: --pipeline.datamanager.cache-images cpu)"),
+     TRAIN, .order = "own offload input",
+     .levers = {L(OWN, "fewer Gaussians: --densify_grad_threshold 0.0004 --densify_until_iter 10000 (gsplat: "
+                       "--strategy.cap-max 1000000; splatfacto: --pipeline.model.densify-grad-thresh 0.0012, and "
+                       "--pipeline.model.max-gs-num with strategy mcmc)"),
+                L(INPUT, "images of half the size: -r 2 (or 4); gsplat: --data_factor 4; splatfacto: "
+                         "--downscale-factor 2 behind nerfstudio-data"),
+                L(OFFLOAD, "images in host memory: --data_device cpu (splatfacto: "
+                           "--pipeline.datamanager.cache-images cpu)"),
+                L(TILES, "-r 2 (or 4); fewer Gaussians in the file"),
                 L(FEWER, "-r 2 (or 4); fewer Gaussians in the file")}},
-    {PROGRAM("nerfstudio", "nerfstudio/ ns-train nerfacto", "nerfstudio nerfacto"), TRAIN, .order = "batch input own",
+    {PROGRAM("nerfstudio", "nerfstudio/ ns-trainnerf ns-traininstant nerfacto", "nerfstudio nerfacto"), TRAIN,
+     .order = "batch input own",
      .levers = {L(BATCH, "--pipeline.datamanager.train-num-rays-per-batch 1024 "
                          "--pipeline.model.eval-num-rays-per-chunk 4096"),
                 L(INPUT,
@@ -302,7 +324,9 @@ const size_t plim__programs_use_count = sizeof plim__programs_use / sizeof *plim
 
 /* What many of the programs above stand on: they count when nothing above is found. */
 const plim__program plim__programs_general[] = {
-    {PROGRAM("DeepSpeed", "deepspeed/runtime ds_config zero_optimization deepspeed/ops train_micro_batch_size_per_gpu",
+    {PROGRAM("DeepSpeed",
+             "deepspeed/runtime ds_config zero_optimization deepspeed/ops train_micro_batch_size_per_gpu --zero_stage "
+             "deepspeed--num_gpus",
              "deepspeed"),
      TRAIN, .order = "batch checkpoint offload shard length",
      .levers = {L(BATCH, "\"train_micro_batch_size_per_gpu\": {half_batch}, \"gradient_accumulation_steps\" doubled"),
@@ -322,7 +346,7 @@ const plim__program plim__programs_general[] = {
          "per_device_train_batch_size seq2seqtrainer "
          "nested_concat preds_host compute_metrics evaluation_strategy",
          NULL),
-     TRAIN, .order = "batch checkpoint length precision optimizer adapters shard",
+     TRAIN, .batch = 8, .order = "batch checkpoint length precision optimizer adapters shard",
      .levers = {L(BATCH, "per_device_train_batch_size={half_batch}, gradient_accumulation_steps doubled"),
                 L(QUANTIZE, "BitsAndBytesConfig(load_in_4bit=True) with LoRA (QLoRA)"),
                 L(CHECKPOINT, "gradient_checkpointing=True (--gradient_checkpointing)"),
@@ -363,8 +387,10 @@ const plim__program plim__programs_general[] = {
              "stablediffusionxlpipeline stablediffusion3pipeline stablediffusionimg2img stablediffusioninpaint "
              "stablediffusioncontrolnet fluxpipeline autopipelinefor",
              "diffusers"),
-     INFER, .order = "offload more tiles precision input quantize",
-     .levers = {L(KERNELS, "PyTorch 2's own attention or pipe.enable_xformers_memory_efficient_attention()"),
+     INFER, .order = "offload more tiles input quantize precision",
+     .levers = {L(OWN, "encode the prompt with the text encoder alone, del it, then load the rest with "
+                       "text_encoder=None (prompt_embeds=...)"),
+                L(KERNELS, "PyTorch 2's own attention or pipe.enable_xformers_memory_efficient_attention()"),
                 L(OFFLOAD, "{at}pipe.enable_model_cpu_offload() instead of pipe.to('cuda') (less still: "
                            "enable_sequential_cpu_offload())"),
                 L(OFFLOAD_MORE, "{at}pipe.enable_sequential_cpu_offload(), or group offloading "

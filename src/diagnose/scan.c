@@ -33,8 +33,10 @@ struct plim__scan_node {
     uint16_t suffix;         /* the node of the longest proper suffix */
     uint16_t word;           /* 1 + the trigger that ends here */
     uint16_t shorter;        /* the next node along the suffixes where a trigger ends */
-    uint16_t state;          /* its number in the automaton */
+    uint16_t state;          /* its number in the table */
+    uint16_t parent;
     uint8_t class;
+    bool linked; /* suffix and shorter are known */
 };
 typedef plim__scan_node node;
 
@@ -52,7 +54,7 @@ static void add_word(plim__scan *scan, node *nodes, uint16_t *count, const char 
         uint16_t child = at ? find_child(nodes, at, class) : scan->root[class];
         if (!child) {
             child = (*count)++;
-            nodes[child] = (node){.class = class, .sibling = nodes[at].child};
+            nodes[child] = (node){.class = class, .sibling = nodes[at].child, .parent = at};
             nodes[at].child = child;
             nodes[at].children |= 1u << class % 32;
             if (!at) scan->root[class] = child;
@@ -63,45 +65,64 @@ static void add_word(plim__scan *scan, node *nodes, uint16_t *count, const char 
     nodes[at].word = (uint16_t)(id + 1);
 }
 
-/* Breadth first, so that a node's suffix, which is shorter, is finished before it. */
-static void link_suffixes(const plim__scan *scan, node *nodes, uint16_t *order) {
+static void link_node(const plim__scan *scan, uint16_t at);
+
+/* One step along the trie: back to shorter suffixes until one goes on with this letter. */
+static uint16_t step(const plim__scan *scan, uint16_t at, uint8_t class) {
+    while (at) {
+        uint16_t child = find_child(scan->nodes, at, class);
+        if (child) return child;
+        link_node(scan, at);
+        at = scan->nodes[at].suffix;
+    }
+    return scan->root[class];
+}
+
+/* A node's suffix is found from its parent's, which is shorter: as deep as a trigger is long at most. */
+static void link_node(const plim__scan *scan, uint16_t at) {
+    node *n = &scan->nodes[at];
+    if (n->linked || !at) return;
+    if (n->parent) {
+        link_node(scan, n->parent);
+        n->suffix = step(scan, scan->nodes[n->parent].suffix, n->class);
+        link_node(scan, n->suffix);
+    }
+    const node *suffix = &scan->nodes[n->suffix];
+    n->shorter = suffix->word ? n->suffix : suffix->shorter;
+    n->linked = true;
+}
+
+/* Breadth first: a node's suffix, which is shorter, comes before it. */
+static void put_in_order(plim__scan *scan) {
     uint16_t head = 0, tail = 0;
-    order[tail++] = 0;
+    scan->order[tail++] = 0;
     while (head < tail) {
-        uint16_t parent = order[head++];
-        for (uint16_t child = nodes[parent].child; child; child = nodes[child].sibling) {
-            order[tail++] = child;
-            uint16_t back = parent;
-            while (back) {
-                back = nodes[back].suffix;
-                uint8_t class = nodes[child].class;
-                uint16_t step = back ? find_child(nodes, back, class) : scan->root[class];
-                if (step) {
-                    nodes[child].suffix = step;
-                    break;
-                }
-            }
-            uint16_t suffix = nodes[child].suffix;
-            nodes[child].shorter = nodes[suffix].word ? suffix : nodes[suffix].shorter;
+        uint16_t parent = scan->order[head++];
+        for (uint16_t child = scan->nodes[parent].child; child; child = scan->nodes[child].sibling) {
+            scan->order[tail++] = child;
+            link_node(scan, child);
         }
     }
 }
 
 /* Accepting states come last: one comparison then finds them. */
-static void number_states(plim__scan *scan, node *nodes, uint16_t count) {
+static void number_states(plim__scan *scan) {
+    node *nodes = scan->nodes;
     uint16_t state = 0;
-    for (uint16_t i = 0; i < count; i++)
-        if (!nodes[i].word && !nodes[i].shorter) nodes[i].state = state++;
-    scan->first_accepting = state;
-    for (uint16_t i = 0; i < count; i++)
-        if (nodes[i].word || nodes[i].shorter) nodes[i].state = state++;
-    scan->state_count = count;
+    for (int accepting = 0; accepting < 2; accepting++) {
+        if (accepting) scan->first_accepting = state;
+        for (uint16_t i = 0; i < scan->node_count; i++) {
+            if ((nodes[i].word || nodes[i].shorter) != (accepting == 1)) continue;
+            scan->node_of[state] = i;
+            nodes[i].state = state++;
+        }
+    }
 }
 
 /* A state's steps are those of its suffix, but for its own children; white space stays. */
 static void fill_table(plim__scan *scan) {
     size_t row_bytes = sizeof *scan->next << scan->shift;
-    for (uint16_t i = 0; i < scan->state_count; i++) {
+    for (uint16_t i = 0; i < scan->node_count; i++) {
         const node *nodes = scan->nodes, *at = &nodes[scan->order[i]];
         uint16_t *row = &scan->next[(size_t)at->state << scan->shift];
         if (scan->order[i])
@@ -116,21 +137,15 @@ static void fill_table(plim__scan *scan) {
 
 plim_status plim__scan_fill(plim__scan *scan, plim_error *error) {
     if (scan->next) return PLIM_OK;
-    size_t entries = (size_t)scan->state_count << scan->shift;
-    scan->next = plim__alloc_array(entries, sizeof *scan->next);
+    size_t entries = (size_t)scan->node_count << scan->shift;
+    if (!scan->order) scan->order = plim__alloc_array(scan->node_count, sizeof *scan->order);
+    if (!scan->node_of) scan->node_of = plim__alloc_array(scan->node_count, sizeof *scan->node_of);
+    if (scan->order && scan->node_of) scan->next = plim__alloc_array(entries, sizeof *scan->next);
     if (!scan->next) return plim__fail_memory(error, "the trigger table", entries * sizeof *scan->next);
+    put_in_order(scan);
+    number_states(scan);
     fill_table(scan);
     return PLIM_OK;
-}
-
-static void index_states(plim__scan *scan) {
-    const node *nodes = scan->nodes;
-    for (uint16_t i = 0; i < scan->state_count; i++) {
-        uint16_t state = nodes[i].state;
-        scan->node_of[state] = i;
-        scan->word_of[state] = nodes[i].word;
-        scan->shorter[state] = nodes[i].shorter ? nodes[nodes[i].shorter].state : 0;
-    }
 }
 
 plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t count, plim_error *error) {
@@ -145,19 +160,10 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
     while ((1u << scan->shift) < classes) scan->shift++;
     if (letters > UINT16_MAX) return plim__fail(error, PLIM_INTERNAL, "the trigger table is too large");
     scan->nodes = plim__alloc_zero(letters, sizeof *scan->nodes);
-    scan->order = plim__alloc_array(letters, sizeof *scan->order);
     scan->same = plim__alloc_array(count ? count : 1, sizeof *scan->same);
-    uint16_t made = 1;
-    if (scan->nodes && scan->order && scan->same) {
-        for (size_t i = 0; i < count; i++) add_word(scan, scan->nodes, &made, words[i], (uint16_t)i);
-        link_suffixes(scan, scan->nodes, scan->order);
-        number_states(scan, scan->nodes, made);
-        scan->node_of = plim__alloc_array(made, sizeof *scan->node_of);
-        scan->word_of = plim__alloc_array(made, sizeof *scan->word_of);
-        scan->shorter = plim__alloc_array(made, sizeof *scan->shorter);
-    }
-    if (scan->nodes && scan->same && scan->node_of && scan->word_of && scan->shorter) {
-        index_states(scan);
+    scan->node_count = 1;
+    if (scan->nodes && scan->same) {
+        for (size_t i = 0; i < count; i++) add_word(scan, scan->nodes, &scan->node_count, words[i], (uint16_t)i);
         return PLIM_OK;
     }
     plim__scan_free(scan);
@@ -165,11 +171,14 @@ plim_status plim__scan_build(plim__scan *scan, const char *const *words, size_t 
 }
 
 void plim__scan_free(plim__scan *scan) {
-    plim__free(scan->next), plim__free(scan->word_of), plim__free(scan->shorter);
-    plim__free(scan->nodes), plim__free(scan->order), plim__free(scan->node_of), plim__free(scan->same);
-    scan->next = scan->word_of = scan->shorter = scan->order = scan->node_of = scan->same = NULL;
+    plim__free(scan->next), plim__free(scan->order), plim__free(scan->node_of);
+    plim__free(scan->nodes), plim__free(scan->same);
+    scan->next = scan->order = scan->node_of = scan->same = NULL;
     scan->nodes = NULL;
 }
+
+uint16_t plim__scan_word(const plim__scan *scan, uint16_t at) { return scan->nodes[at].word; }
+uint16_t plim__scan_shorter(const plim__scan *scan, uint16_t at) { return scan->nodes[at].shorter; }
 
 /* Each step waits for the table; four pieces side by side keep the loads in flight. */
 bool plim__scan_any(const plim__scan *scan, const char *data, size_t size) {
@@ -202,32 +211,40 @@ bool plim__scan_any(const plim__scan *scan, const char *data, size_t size) {
     return false;
 }
 
-/* One step along the trie: back to shorter suffixes until one goes on with this letter. */
-static uint16_t step(const plim__scan *scan, uint16_t at, uint8_t class) {
-    while (at) {
-        uint16_t child = find_child(scan->nodes, at, class);
-        if (child) return child;
-        at = scan->nodes[at].suffix;
-    }
-    return scan->root[class];
-}
-
-uint16_t plim__scan_next(const plim__scan *scan, const char *data, size_t size, size_t *at, uint16_t *state) {
-    const unsigned char *bytes = (const unsigned char *)data;
-    unsigned s = *state;
+static uint16_t next_in_table(const plim__scan *scan, const unsigned char *bytes, size_t size, size_t *at,
+                              uint16_t *to) {
+    unsigned s = scan->nodes[*to].state;
     size_t i = *at;
-    while (i < size) {
+    bool found = false;
+    while (i < size && !found) {
         uint8_t class = scan->class_of[bytes[i++]];
         if (class == CLASS_BLANK) continue; /* an accepting state is reported once */
-        if (scan->next)
-            s = scan->next[(s << scan->shift) | class];
-        else
-            s = scan->nodes[step(scan, scan->node_of[s], class)].state;
-        if (s < scan->first_accepting) continue;
-        *at = i;
-        return *state = (uint16_t)s;
+        s = scan->next[(s << scan->shift) | class];
+        found = s >= scan->first_accepting;
     }
     *at = i;
-    *state = (uint16_t)s;
-    return 0;
+    *to = scan->node_of[s];
+    return found ? *to : 0;
+}
+
+static uint16_t next_in_trie(const plim__scan *scan, const unsigned char *bytes, size_t size, size_t *at,
+                             uint16_t *to) {
+    uint16_t s = *to;
+    size_t i = *at;
+    bool found = false;
+    while (i < size && !found) {
+        uint8_t class = scan->class_of[bytes[i++]];
+        if (class == CLASS_BLANK) continue;
+        s = step(scan, s, class);
+        if (!scan->nodes[s].linked) link_node(scan, s);
+        found = scan->nodes[s].word || scan->nodes[s].shorter;
+    }
+    *at = i;
+    *to = s;
+    return found ? s : 0;
+}
+
+uint16_t plim__scan_next(const plim__scan *scan, const char *data, size_t size, size_t *at, uint16_t *to) {
+    const unsigned char *bytes = (const unsigned char *)data;
+    return scan->next ? next_in_table(scan, bytes, size, at, to) : next_in_trie(scan, bytes, size, at, to);
 }

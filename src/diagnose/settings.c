@@ -16,9 +16,13 @@ static size_t option_length(const char *at) {
     size_t name = 0, length;
     bool dashes = at[0] == '-' && at[1] == '-';
     while (is_name(at[name])) name++;
+    if (at[0] == '-' && isalpha((unsigned char)at[1]) && name <= 5 && at[name] == ' ') { /* "-r 2", "-ngl 20" */
+        size_t value = strspn(at + name + 1, "0123456789");
+        return value ? name + 1 + value : 0;
+    }
     if (name < 4 || (!dashes && !islower((unsigned char)*at)) || at[name] == '(') return 0;
     length = name;
-    bool yaml = !dashes && at[length] == ':' && at[length + 1] == ' ';
+    bool yaml = !dashes && at[length] == ':' && at[length + 1] == ' ' && at[length + 2] != '-';
     if (yaml) length++; /* "cutoff_len: 1024" */
     if (yaml || at[length] == '=' || (dashes && at[length] == ' ' && at[length + 1] != '-')) {
         size_t value = strcspn(at + length + 1, " ,;)");
@@ -96,6 +100,11 @@ static bool is_exported(plim__text log, const char *variable, size_t length) {
 static size_t take_out(char *setting, size_t at, size_t length) {
     size_t end = at + length;
     while (setting[end] == ' ' || setting[end] == ',') end++;
+    static const char *const joins[] = {"with ", "and ", "or "};
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
+        size_t join = strlen(joins[i]);
+        if (at > join && memcmp(setting + at - join, joins[i], join) == 0) at -= join;
+    }
     memmove(setting + at, setting + end, strlen(setting + end) + 1);
     return at;
 }

@@ -73,6 +73,14 @@ static const char *fills_in_use(const plim__case *c) {
     return brim && small && has_large_weights(c) ? plim__conditions_hold("llm", c) ? "wc" : "w" : "";
 }
 
+/* Weights and state come in blocks of one layer: a request of a sixteenth of the device and more is an activation, unless
+ * it is a gradient of all at once. */
+static const char *fills_in_training(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    if (!x->requested.known || !x->capacity.known || x->requested.bytes < x->capacity.bytes / 16) return "";
+    return plim__conditions_hold("train !flat !all-weights", c) ? "bt" : "";
+}
+
 const char *plim__fills(const plim__case *c) {
     bool pytorch = strcmp(c->x->framework, "pytorch") == 0 || strcmp(c->x->framework, "cuda") == 0;
     if (!is_device(c->x->cause) || !pytorch) return "";
@@ -80,7 +88,7 @@ const char *plim__fills(const plim__case *c) {
     if (program && program->usual == PLIM_ACTIVITY_SERVE) return ""; /* its cache takes what there is */
     if (plim__conditions_hold("load", c)) return "w";
     if (plim__conditions_hold("optimizer", c)) return "s";
-    return is_used(c) ? fills_in_use(c) : "";
+    return is_used(c) ? fills_in_use(c) : fills_in_training(c);
 }
 
 bool plim__lever_fits(plim__lever lever, const char *fills) {
