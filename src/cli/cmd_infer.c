@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "cli/activity.h"
+#include "cli/float_arrays.h"
+#include "cli/format.h"
 #include "cli/infer_data.h"
 #include "cli/model.h"
 #include "cli/open_axes.h"
@@ -58,11 +60,22 @@ static int read_feeds(plim__args *args, const plim_graph *g, struct job *job) {
     return PLIM_EXIT_OK;
 }
 
+/* Numbers in float32 may be given to a model in another floating type, for which there may be no arrays at all. */
+static int convert_feed(plim__args *args, plim_dtype wanted, struct feed *feed) {
+    plim_array converted;
+    if (feed->array.dtype != PLIM_F32 || wanted == PLIM_F32 || !plim__floats_fit(PLIM_F32, wanted)) return PLIM_EXIT_OK;
+    if (!plim__floats_convert(&feed->array, wanted, &converted)) return plim__say_failure(args, "out of memory");
+    plim_array_free(&feed->array);
+    feed->array = converted;
+    return PLIM_EXIT_OK;
+}
+
 /* Checks a feed against the model and reads the sizes of symbolic axes off it. */
-static int fit_feed(plim__args *args, const plim_graph *g, const struct feed *feed, plim__model_options *o) {
+static int fit_feed(plim__args *args, const plim_graph *g, struct feed *feed, plim__model_options *o) {
     plim_value v = plim_graph_find(g, feed->name);
     int64_t dims[PLIM_MAX_RANK];
-    int rank = plim_graph_value_shape(g, v, dims);
+    int rank = plim_graph_value_shape(g, v, dims), code = convert_feed(args, plim_graph_value_dtype(g, v), feed);
+    if (code != PLIM_EXIT_OK) return code;
     if (plim_graph_value_dtype(g, v) != feed->array.dtype)
         return plim__say_failure(args, "'%s' is %s, but input '%s' takes %s", feed->path,
                                  plim_dtype_name(feed->array.dtype), feed->name,
@@ -164,8 +177,14 @@ static int write_outputs(plim__args *args, const plim_session *session) {
         const char *path;
         plim_error error;
         if (!split(args, "output", text, only, name, &path)) return PLIM_EXIT_USAGE;
-        plim_array array = output_array(session, g, name);
-        if (plim_array_save(&array, path, &error) != PLIM_OK) return plim__say_error(args, &error);
+        plim_array array = output_array(session, g, name), wide = {0};
+        if (array.dtype == PLIM_BF16 && !plim__floats_convert(&array, PLIM_F32, &wide))
+            return plim__say_failure(args, "out of memory");
+        if (wide.data)
+            plim__say_note(args, "note: '%s' is written as float32: NumPy has no bfloat16", plim__shown(path));
+        plim_status status = plim_array_save(wide.data ? &wide : &array, path, &error);
+        plim__free(wide.data);
+        if (status != PLIM_OK) return plim__say_error(args, &error);
     }
     return PLIM_EXIT_OK;
 }
@@ -234,6 +253,13 @@ static int check_complete(plim__args *args, const plim_graph *g, const struct jo
     return PLIM_EXIT_OK;
 }
 
+/* What the session has to say of how it computes, beyond what is known of the model. */
+static void say_remarks(plim__args *args, const plim_graph *model, const plim_session *session) {
+    const plim_graph *g = plim_session_graph(session);
+    for (size_t i = plim_graph_remark_count(model); i < plim_graph_remark_count(g); i++)
+        plim__say_note(args, "note: %s", plim_graph_remark_at(g, i, NULL));
+}
+
 static int run(plim__args *args) {
     const char *path = plim__args_at(args, 0);
     if (!path) return plim__say_usage(args, "which model?");
@@ -257,6 +283,7 @@ static int run(plim__args *args) {
         code = plim__say_error(args, &error);
     if (code == PLIM_EXIT_OK && create_session(g, &job, &options, &session, &error) != PLIM_OK)
         code = plim__say_failure(args, "%s: %s", path, error.message);
+    if (code == PLIM_EXIT_OK) say_remarks(args, g, session);
     if (code == PLIM_EXIT_OK) plim__activity_say(args, "running %s", path);
     if (code == PLIM_EXIT_OK) code = check_outputs(args, session, &job);
     if (code == PLIM_EXIT_OK) code = run_session(args, session, &job);

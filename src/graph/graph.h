@@ -270,6 +270,10 @@ bool plim__graph_is_valid(const plim_graph *g, plim_error *error);
 
 /* Every value and weight of float16, bfloat16 or float64 is float32, and so is what nodes cast to. */
 plim_status plim__graph_widen(plim_graph *g, plim_error *error);
+/* The same, but inputs and outputs keep their types: they are cast. */
+plim_status plim__graph_widen_inside(plim_graph *g, plim_error *error);
+/* Whether there is anything to widen. */
+bool plim__graph_is_narrow(const plim_graph *g);
 
 /* Substitutes symbols by numbers everywhere; name NULL binds every symbol that is left. */
 plim_status plim__graph_bind(plim_graph *g, const char *symbol, int64_t size, plim_error *error);

@@ -44,12 +44,24 @@ static plim_status weigh_own_loss(plim__inference *made, const plim_graph *model
     return plim__evaluation_weigh(made->graph, model, &training, &made->evaluated, error);
 }
 
-static plim_status prepare(plim__inference *made, const plim_graph *model, const plim_session_options *options,
-                           plim__target target, const plim__shared *shared, plim_error *error) {
+/* A copy of the model, in the types that it is computed in: what is trained, evaluated or predicted from data is in float32
+ * throughout. */
+static plim_status copy_model(plim__inference *made, const plim_graph *model, bool as_trained, plim_error *error) {
     PLIM_TRY(plim_graph_status(model, error));
     made->graph = plim_graph_clone(model);
     if (!made->graph) return plim__fail_memory(error, "a copy of the graph", sizeof *made->graph);
-    if (options->loss || shared) PLIM_TRY(plim__graph_widen(made->graph, error)); /* as it is trained */
+    if (as_trained) return plim__graph_widen(made->graph, error);
+    if (!made->widened) return PLIM_OK;
+    PLIM_TRY(plim__graph_widen_inside(made->graph, error));
+    return plim__graph_remark(
+        made->graph, PLIM_REMARK_LOST,
+        "it computes in float32: not all of its operators have a form in its own type; inputs and "
+        "outputs are cast");
+}
+
+static plim_status prepare(plim__inference *made, const plim_graph *model, const plim_session_options *options,
+                           plim__target target, const plim__shared *shared, plim_error *error) {
+    PLIM_TRY(copy_model(made, model, options->loss || options->evaluation || shared, error));
     if (shared) PLIM_TRY(plim__base_pack_like(made->graph, shared->program->graph, error));
     for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(made->graph, &options->fixed[i], error));
     PLIM_TRY(plim__bind_sizes(made->graph, options->sizes, options->size_count, options->batch, error));
@@ -76,12 +88,29 @@ static plim_status prepare(plim__inference *made, const plim_graph *model, const
     return plim__plan_create(made->program, &planning, &made->plan, error);
 }
 
+static void clear(plim__inference *made) {
+    plim__plan_free(made->plan);
+    plim__program_free(made->program);
+    plim_graph_free(made->graph);
+    *made = (plim__inference){0};
+}
+
+static plim_status make(const plim_graph *model, const plim_session_options *options, plim__target target,
+                        const plim__shared *shared, plim__inference *made, plim_error *error) {
+    plim_status status = prepare(made, model, options, target, shared, error);
+    if (status != PLIM_UNSUPPORTED || options->loss || options->evaluation || shared || !plim__graph_is_narrow(model))
+        return status;
+    clear(made);
+    made->widened = true;
+    return prepare(made, model, options, target, shared, error);
+}
+
 plim_status plim__inference_create(const plim_graph *model, const plim_session_options *options, plim__target target,
                                    const plim__shared *shared, plim__inference **inference, plim_error *error) {
     *inference = plim__alloc_zero(1, sizeof **inference);
     if (!*inference) return plim__fail_memory(error, "a session", sizeof **inference);
     target.winograd = false; /* results are compared with those of other programs */
-    plim_status status = prepare(*inference, model, options, target, shared, error);
+    plim_status status = make(model, options, target, shared, *inference, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__inference_free(*inference);
     *inference = NULL;
@@ -90,8 +119,6 @@ plim_status plim__inference_create(const plim_graph *model, const plim_session_o
 
 void plim__inference_free(plim__inference *made) {
     if (!made) return;
-    plim__plan_free(made->plan);
-    plim__program_free(made->program);
-    plim_graph_free(made->graph);
+    clear(made);
     plim__free(made);
 }

@@ -11,6 +11,8 @@ typedef struct plim__inference {
     plim__program *program;
     plim__plan *plan;
     bool evaluates; /* it was made with a loss */
+    bool
+        widened; /* it computes in float32, since the model's own type lacks an operator; inputs and outputs are cast */
     plim__evaluated evaluated;
 } plim__inference;
 

@@ -38,3 +38,10 @@ for samples in (12, 5):
         z.writestr('y.npy', tensor('y', '<f4', samples, 'baked'))
 open('fixed-x.npy', 'wb').write(tensor('x', '<f4', file='baked'))
 open('fixed.npy', 'wb').write(tensor('eval', '<f4', file='baked'))
+for kind in ('float16', 'bfloat16', 'float64'):  # three samples, and PyTorch's outputs in float32
+    for key, file in (('in.x', 'x'), ('out', 'y')):
+        data = open('%s/../forms/%s.safetensors' % (sys.argv[1], kind), 'rb').read()
+        (length,) = struct.unpack('<Q', data[:8])
+        entry = json.loads(data[8:8 + length])[key]
+        begin, end = entry['data_offsets']
+        open('%s-%s.npy' % (kind, file), 'wb').write(array('<f4', entry['shape'], data[8 + length + begin:8 + length + end]))

@@ -57,6 +57,23 @@ P
 done
 refuses "has size 12 on axis 0" infer "$fixed" --input fixed-x.npy --output out.npy
 
+# Models in other types than float32 run on arrays in float32 (NumPy has no bfloat16), and say in what they compute.
+for kind in float16:e bfloat16:f float64:d; do
+    name=${kind%:*}
+    says "note: it computes in float32" infer "$source/tests/run/forms/$name.onnx" --batch 3 --input "$name-x.npy" --output out.npy
+    [ "$name" != bfloat16 ] || grep -q "written as float32" errors || fail "bfloat16 is written as another type unsaid"
+    python3 - "$kind" <<'P' || fail "$name: other numbers than PyTorch's"
+import struct, sys
+name, letter = sys.argv[1].split(':')
+count, width = 9, struct.calcsize(letter)
+got = struct.unpack('<%d%s' % (count, letter), open('out.npy', 'rb').read()[-count * width:])
+right = struct.unpack('<9f', open(name + '-y.npy', 'rb').read()[-36:])
+limit = {'float16': 2e-3, 'bfloat16': 2e-2, 'float64': 1e-5}[name] * max(map(abs, right))
+assert max(abs(a - b) for a, b in zip(got, right)) <= limit
+P
+    says "arena" inspect "$source/tests/run/forms/$name.onnx"
+done
+
 # Stochastic depth drops nothing in evaluation, within training too: the loss is PyTorch's in evaluation mode.
 stochastic=$source/tests/run/exports/stochastic.onnx
 "$program" train "$stochastic" --data stochastic.npz --val stochastic.npz --split train --loss mse --optimizer sgd --lr 1e-30 --batch 4 \

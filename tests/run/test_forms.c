@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/half.h"
 #include "format/safetensors.h"
 #include "graph/graph.h"
 #include "plim_test.h"
@@ -77,12 +78,13 @@ static void *read_input(const struct form *f, size_t i, const plim__safetensors_
     return data;
 }
 
-static void predicts(const struct form *f, double share) {
+static void predicts(const struct form *f, const plim_session_options *options, double share) {
     const plim__safetensors_tensor *entry = NULL;
     float *right = read_entry(f, "out", &entry);
     plim_session *session;
-    must(plim_session_create(f->model, &(plim_session_options){.batch = entry->dims[0], .threads = 1}, &session,
-                             &error));
+    plim_session_options o = *options;
+    o.batch = entry->dims[0];
+    must(plim_session_create(f->model, &o, &session, &error));
     uint64_t count = entry->elements;
     for (size_t i = 0; i < f->model->inputs.count; i++) {
         void *data = read_input(f, i, &entry);
@@ -154,7 +156,7 @@ static void check_forms(const char *const *names, size_t count, bool attention) 
         struct form f;
         print_message("%s\n", names[i]);
         open_form(&f, names[i]);
-        predicts(&f, 1e-5);
+        predicts(&f, &(plim_session_options){.threads = 1}, 1e-5);
         trains(&f, 1, 1e-4);
         trains(&f, 3, 1e-4);
         if (attention) {
@@ -243,8 +245,72 @@ static void models_in_other_types_train_in_float32(void **state) {
     }
 }
 
+static void write_as(plim_dtype dtype, void *memory, uint64_t i, float x) {
+    if (dtype == PLIM_F16) ((uint16_t *)memory)[i] = plim__float_to_half(x);
+    if (dtype == PLIM_BF16) ((uint16_t *)memory)[i] = plim__float_to_bfloat(x);
+    if (dtype == PLIM_F64) ((double *)memory)[i] = (double)x;
+}
+
+static float read_as(plim_dtype dtype, const void *memory, uint64_t i) {
+    if (dtype == PLIM_F16) return plim__half_to_float(((const uint16_t *)memory)[i]);
+    if (dtype == PLIM_BF16) return plim__bfloat_to_float(((const uint16_t *)memory)[i]);
+    return (float)((const double *)memory)[i];
+}
+
+/* A layer norm has no form in these types: it computes in float32, says so, and takes and gives the model's own type. */
+static void models_in_other_types_run_with_their_own_inputs_and_outputs(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        plim_dtype dtype;
+        double share;
+    } forms[] = {{"float16", PLIM_F16, 2e-3}, {"bfloat16", PLIM_BF16, 2e-2}, {"float64", PLIM_F64, 1e-5}};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        struct form f;
+        const plim__safetensors_tensor *out = NULL, *in = NULL;
+        plim_session *session;
+        print_message("%s\n", forms[i].name);
+        open_form(&f, forms[i].name);
+        float *right = read_entry(&f, "out", &out), *data = read_input(&f, 0, &in);
+        must(plim_session_create(f.model, &(plim_session_options){.batch = 3, .threads = 1}, &session, &error));
+        const plim_graph *g = plim_session_graph(session);
+        plim_value x = plim_graph_input_at(g, 0), y = plim_graph_output_at(g, 0);
+        assert_int_equal(plim_graph_value_dtype(g, x), forms[i].dtype);
+        assert_int_equal(plim_graph_value_dtype(g, y), forms[i].dtype);
+        size_t before = plim_graph_remark_count(f.model);
+        assert_int_equal(plim_graph_remark_count(g), before + 1);
+        assert_non_null(strstr(plim_graph_remark_at(g, before, NULL), "it computes in float32"));
+        void *memory = plim_session_input(session, plim_graph_value_name(g, x));
+        for (uint64_t k = 0; k < in->elements; k++) write_as(forms[i].dtype, memory, k, data[k]);
+        must(plim_session_run(session, &error));
+        const void *got = plim_session_output(session, plim_graph_value_name(g, y));
+        float *made = malloc(out->elements * sizeof *made);
+        for (uint64_t k = 0; k < out->elements; k++) made[k] = read_as(forms[i].dtype, got, k);
+        compare("the output", made, right, out->elements, forms[i].share);
+        plim_session_free(session);
+        free(made);
+        free(right);
+        free(data);
+        close_form(&f);
+    }
+}
+
+/* Data sets are in float32, and so are the scores that predictions are made of. */
+static void models_in_other_types_predict_from_data_in_float32(void **state) {
+    (void)state;
+    static const char *const names[] = {"float16", "bfloat16", "float64"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct form f;
+        open_form(&f, names[i]);
+        predicts(&f, &(plim_session_options){.threads = 1, .evaluation = 1}, 1e-5);
+        close_form(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(models_in_other_types_run_with_their_own_inputs_and_outputs),
+        cmocka_unit_test(models_in_other_types_predict_from_data_in_float32),
         cmocka_unit_test(attention_in_every_spelling_is_fused_and_right),
         cmocka_unit_test(operators_that_are_spelled_out_are_right),
         cmocka_unit_test(transposed_convolutions_of_one_channel_train),

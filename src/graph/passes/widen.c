@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/alloc.h"
+#include "core/error.h"
 #include "graph/passes/match.h"
 
 static bool is_other_float(int64_t dtype) { return dtype == PLIM_F16 || dtype == PLIM_BF16 || dtype == PLIM_F64; }
@@ -41,6 +43,52 @@ plim_status plim__graph_widen(plim_graph *g, plim_error *error) {
         for (size_t i = 0; !g->nodes.items[n].dead && i < g->nodes.items[n].attributes.count; i++)
             if (!widen_attribute(g, &g->nodes.items[n].attributes.items[i])) return plim_graph_status(g, error);
     return PLIM_OK;
+}
+
+/* What nodes read of an input in another type is its copy in float32. */
+static bool cast_input(plim_graph *g, plim_value input, plim_dtype dtype) {
+    int32_t cast = plim_graph_node(g, "Cast", NULL, &input, 1, 1);
+    plim_graph_set_int(g, cast, "to", PLIM_F32);
+    if (cast < 0) return false;
+    g->values.items[input].dtype = dtype;
+    plim__graph_reread(g, input, plim_graph_node_output(g, cast, 0));
+    plim__node_set_input(g, cast, 0, input);
+    return true;
+}
+
+static bool cast_output(plim_graph *g, plim_value *output, plim_dtype dtype) {
+    int32_t cast = plim_graph_node(g, "Cast", NULL, output, 1, 1);
+    plim_graph_set_int(g, cast, "to", dtype);
+    if (cast < 0) return false;
+    plim_value made = plim_graph_node_output(g, cast, 0);
+    if (plim__graph_swap_names(g, *output, made) != PLIM_OK) return false;
+    *output = made;
+    return true;
+}
+
+bool plim__graph_is_narrow(const plim_graph *g) {
+    for (size_t v = 0; v < g->values.count; v++)
+        if (is_other_float(g->values.items[v].dtype)) return true;
+    return false;
+}
+
+plim_status plim__graph_widen_inside(plim_graph *g, plim_error *error) {
+    size_t ends = g->inputs.count + g->outputs.count;
+    plim_dtype *types = plim__alloc_array(ends + 1, sizeof *types);
+    if (!types) return plim__fail_memory(error, "types of inputs and outputs", ends * sizeof *types);
+    for (size_t i = 0; i < g->inputs.count; i++) types[i] = g->values.items[g->inputs.items[i]].dtype;
+    for (size_t i = 0; i < g->outputs.count; i++)
+        types[g->inputs.count + i] = g->values.items[g->outputs.items[i]].dtype;
+    plim_status status = plim__graph_widen(g, error);
+    for (size_t i = 0; status == PLIM_OK && i < ends; i++) {
+        size_t o = i - g->inputs.count;
+        if (!is_other_float(types[i])) continue;
+        if (!(i < g->inputs.count ? cast_input(g, g->inputs.items[i], types[i])
+                                  : cast_output(g, &g->outputs.items[o], types[i])))
+            status = plim_graph_status(g, error);
+    }
+    plim__free(types);
+    return status == PLIM_OK ? plim__graph_sort(g, error) : status;
 }
 
 plim_status plim__graph_remark_types(plim_graph *g) {
