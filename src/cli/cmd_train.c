@@ -109,7 +109,7 @@ static void say_spare_classes(const struct train *t) {
         plim_graph_value_shape(t->model, v, dims) != 2)
         return;
     while (names < dims[1] && plim_data_class_name(t->data.data, names)) names++;
-    if (names > 0 && names < dims[1])
+    if (names > 1 && names < dims[1]) /* one alone is refused */
         plim__say_note(t->args,
                        "note: the data has %lld classes, the model has scores for %lld: the last %lld will have no "
                        "name; zoo --classes %lld makes a model that fits",

@@ -2,6 +2,7 @@
 #include "cli/train_data.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/format.h"
 #include "cli/measures_text.h"
@@ -73,11 +74,20 @@ static bool takes_floats(const plim_graph *model) {
     return count > 0;
 }
 
+/* The model knows a path from when it was trained. */
+static plim_status find_tokenizer(const plim__args *args, const char *path, plim_error *error) {
+    if (!path || plim__args_has(args, "tokenizer") || access(path, F_OK) == 0) return PLIM_OK;
+    return plim__fail(
+        error, PLIM_NOT_FOUND,
+        "the model was trained with the tokenizer '%s', which is not there: --tokenizer FILE tells where it is", path);
+}
+
 plim_status plim__model_data_follow(const plim__args *args, const plim_graph *model, const plim__sizes *sizes,
                                     plim_loss *loss, plim__data_settings *data, plim_error *error) {
     const char *path = data->path ? data->path : plim__args_get(args, "data");
     plim_status status = plim__open_axes_check(model, sizes, error);
     if (status == PLIM_OK && path) status = plim__data_follow_job(args, model, path, data, error);
+    if (status == PLIM_OK) status = find_tokenizer(args, data->options.tokenizer, error);
     if (status != PLIM_OK) return status;
     follow_loss(args, data, loss);
     data->options.float_target = plim__train_data_is_float(model, loss->kind);

@@ -52,6 +52,9 @@ static uint64_t draw(const plim__sample_key *key, uint64_t which) {
     return plim__random_bits(key->seed, stream, (uint64_t)key->index * 4 + which);
 }
 
+/* Half of what is left over; half a pixel goes to the even side, as in torchvision's CenterCrop. */
+static int margin(int spare) { return spare / 2 + (spare % 2 && spare / 2 % 2); }
+
 /* The shorter side becomes `resize`, the other keeps the proportion; then the crop, in the centre or by chance. */
 static plim__crop choose_crop(const image_source *source, const plim__image *image, const plim__sample_key *key) {
     plim__crop crop = {.width = source->width, .height = source->height};
@@ -66,8 +69,8 @@ static plim__crop choose_crop(const image_source *source, const plim__image *ima
     crop.resized_width = (int)(w <= h ? resize : resize * w / h);
     crop.resized_height = (int)(h <= w ? resize : resize * h / w);
     int spare_x = crop.resized_width - crop.width, spare_y = crop.resized_height - crop.height;
-    crop.left = (spare_x + 1) / 2;
-    crop.top = (spare_y + 1) / 2;
+    crop.left = margin(spare_x);
+    crop.top = margin(spare_y);
     if (source->augment.crop) {
         crop.left = (int)(draw(key, 0) % (uint64_t)(spare_x + 1));
         crop.top = (int)(draw(key, 1) % (uint64_t)(spare_y + 1));

@@ -27,7 +27,7 @@ said=$("$program" predict trained.onnx --prompt "the ship" --generate 8 --temper
   fail "the text is not in the JSON"
 "$program" evaluate trained.onnx --data story.txt > /dev/null
 mv words.json moved.json
-refused "words.json" "$program" evaluate trained.onnx --data story.txt
+refused "'words.json', which is not there: --tokenizer FILE" "$program" evaluate trained.onnx --data story.txt
 "$program" evaluate trained.onnx --data story.txt --tokenizer moved.json > /dev/null
 
 # Another one is refused, and one for another vocabulary before the first step.

@@ -60,6 +60,24 @@ static void an_image_of_the_right_size_is_not_changed(void **state) {
     plim_data_free(data);
 }
 
+/* torchvision's CenterCrop begins at int(round(spare / 2.0)), and Python rounds halves to the even side. */
+static void the_centre_is_where_torchvision_has_it(void **state) {
+    fixture *f = *state;
+    static const int begins[] = {0, 0, 1, 2, 2, 2, 3, 4, 4, 4}; /* for 0, 1, 2 ... more than the crop */
+    for (int spare = 0; spare < 10; spare++) {
+        for (int upright = 0; upright < 2; upright++) {
+            char name[32];
+            snprintf(name, sizeof name, "c%d%d/a/a.png", upright, spare);
+            write_png(f, name, upright ? 8 : 8 + spare, upright ? 8 + spare : 8, (int[]){0, 0, 0});
+            name[3] = 0;
+            plim_data *data = open_it(path_of(f, name), (plim_data_options){.height = 8, .resize = 8});
+            const float *image = next(data).fields[0];
+            assert_float_equal(image[upright * 64] * 255, begins[spare], 1e-3);
+            plim_data_free(data);
+        }
+    }
+}
+
 static void channels_are_normalised_each_by_its_own(void **state) {
     fixture *f = *state;
     write_png(f, "i/a/a.png", 8, 8, (int[]){0, 0, 51});
@@ -255,6 +273,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_FIXTURE(folders_are_classes_in_the_order_of_their_names),
         WITH_FIXTURE(an_image_of_the_right_size_is_not_changed),
+        WITH_FIXTURE(the_centre_is_where_torchvision_has_it),
         WITH_FIXTURE(channels_are_normalised_each_by_its_own),
         WITH_FIXTURE(grey_is_the_luminance),
         cmocka_unit_test(shrinking_averages_and_growing_interpolates),
