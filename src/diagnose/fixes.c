@@ -157,6 +157,7 @@ static const plim__fix_row rows[] = {
     ROW(LIMIT, "pytorch", "mps mps-others", NEIGHBOURS, UNKNOWN, 0,
         "Close programs that use the same memory: a good part of it is not this model's",
         "Activity Monitor > Memory; torch.mps.empty_cache() between phases"),
+    PROGRAM_ROW(LIMIT, "pytorch", "mps program !load !library"),
     ROW(LIMIT, "pytorch", "mps load", QUANTIZE, UNKNOWN, 1, "Use a smaller or quantized model",
         "fewer parameters, torch_dtype=torch.float16; MLX or llama.cpp (GGUF) with 4 bits: bitsandbytes needs CUDA"),
     ROW(LIMIT, "pytorch", "mps !train !load diffusion", PRECISION, UNKNOWN, 1,

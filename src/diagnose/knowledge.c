@@ -460,6 +460,26 @@ static int offer_own(choice *made, plim__lever lever) {
     return x->fix_count > before ? before : -1;
 }
 
+/* What an option of the log's own may stand before: switches that cost nothing of the result come before a smaller one. */
+static bool gives_way(plim__lever second, plim__lever to) {
+    switch (second) {
+    case PLIM_LEVER_ALLOCATOR:
+    case PLIM_LEVER_NEIGHBOURS:
+    case PLIM_LEVER_MODEL:
+    case PLIM_LEVER_MACHINE:
+    case PLIM_LEVER_CHECK:
+    case PLIM_LEVER_OTHER:
+    case PLIM_LEVER_SHARD:
+    case PLIM_LEVER_ADAPTERS: return true;
+    case PLIM_LEVER_FEWER:
+    case PLIM_LEVER_OPTIMIZER:
+    case PLIM_LEVER_QUANTIZE:
+    case PLIM_LEVER_OFFLOAD:
+    case PLIM_LEVER_PRECISION: return to == PLIM_LEVER_LENGTH;
+    default: return to == PLIM_LEVER_CHECKPOINT;
+    }
+}
+
 /* An option that stands in the log exists in that program and is known to its user: it comes second at the latest. Off
  * switches and lengths are ones that were passed over; what comes first keeps its place unless it closes holes only. */
 static void prefer_own(choice *made) {
@@ -473,7 +493,7 @@ static void prefer_own(choice *made) {
     if (!trains && !plim__conditions_hold("infer", made->c)) return;
     for (size_t i = 0; i < sizeof levers / sizeof *levers; i++) {
         bool off = levers[i] == PLIM_LEVER_CHECKPOINT; /* somebody has switched it off: it costs time alone */
-        if (off ? !trains : made->own[1] == PLIM_OWN_OPEN) continue;
+        if (off ? !trains : made->own[1] == PLIM_OWN_OPEN || !gives_way(made->levers[1], levers[i])) continue;
         int at = index_of(made, levers[i]);
         if (at == 0) continue;
         if (at < 0) at = offer_own(made, levers[i]);

@@ -21,6 +21,8 @@ const plim__program plim__programs_use[] = {
                 L(TILES, "the node VAE Decode (Tiled) in place of VAE Decode, tile_size 256 if that is not enough"),
                 L(INPUT, "a smaller latent or fewer frames, batch_size 1; the node VAE Decode (Tiled)"),
                 L(QUANTIZE, "an fp8 or GGUF file of the model, and of the text encoder"),
+                L(KERNELS, "python main.py --use-pytorch-cross-attention (or --use-flash-attention, "
+                           "--use-sage-attention where they are installed)"),
                 L(MODEL, "a smaller or distilled model"),
                 L(HOST, "python main.py --cache-none (or --cache-lru 1), without --highvram; fp8 or GGUF files; a "
                         "larger page file or swap")}},
@@ -80,9 +82,10 @@ const plim__program plim__programs_use[] = {
                 L(BATCH, "batch_size: 1 in the config with accumulate_grad_batches"),
                 L(CHECKPOINT, "use_checkpoint: True")}},
     {PROGRAM("Wan, HunyuanVideo, CogVideoX and other video models",
-             "wan2.1 wan2.2 wan/ --offload_model --t5_cpu hyvideo/ hunyuanvideo cogvideo opensora/ open-sora wan2gp "
-             "latte/ animatediff/ mochi ltx_video ltx-video framepack stepvideo",
-             "wan2 hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 framepack animatediff"),
+             "wan/ --offload_model --t5_cpu hyvideo/ opensora/ open-sora wan2gp latte/ animatediff/ ltx_video "
+             "framepack/ stepvideo run_hyvideo",
+             "wan2 wan2.1 wan2.2 ltx-video hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 framepack "
+             "animatediff"),
      INFER, .order = "offload input quantize tiles shard",
      .levers = {L(KERNELS, "xformers, flash-attn or SageAttention, installed for this PyTorch (--attention_mode, "
                            "--use_sage where it has them)"),
