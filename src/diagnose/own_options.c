@@ -76,6 +76,8 @@ static const name names[] = {
     NAME("crop_size", INPUT, SIDE),
     NAME("input_size", INPUT, SIDE),
     NAME("img", INPUT, SIDE),
+    NAME("max_pixels", INPUT, HALF),
+    NAME("image_max_pixels", INPUT, HALF),
     NAME("num_frames", INPUT, HALF),
     NAME("video_length", INPUT, HALF),
     NAME("max_num_seqs", FEWER, HALF),

@@ -44,6 +44,7 @@ const plim__program plim__programs_train[] = {
                 L(MODEL, "a model with fewer parameters"),
                 L(RELEASE, "restart the kernel: an earlier run keeps its memory")}},
     {TRAIN("ms-swift", "swift/llm/ swift/trainers/ swift/cli/ swift/tuners/ swiftsft", "ms-swift"), .images = true,
+     .batch = 1,
      .levers = {L(BATCH, "--per_device_train_batch_size {half_batch}, --gradient_accumulation_steps doubled"),
                 L(QUANTIZE, "--quant_method bnb --quant_bits 4 (QLoRA)"),
                 L(INPUT, "MAX_PIXELS=602112 (VIDEO_MAX_PIXELS=50176, FPS_MAX_FRAMES=12)"),
@@ -409,6 +410,8 @@ const plim__program plim__programs_train[] = {
      .order = "batch length precision",
      .levers = {L(BATCH, "batch_size: {half_batch}, eval_batch_size: 1, grad_accum doubled"),
                 L(LENGTH, "max_audio_len and max_text_len lower (max_wav_length): long clips are left out"),
-                L(PRECISION, "mixed_precision: true"), L(FEWER, "shorter sentences, one at a time")}},
+                L(PRECISION, "mixed_precision: true"), L(FEWER, "shorter sentences, one at a time"),
+                L(HOST, "a paragraph at a time, one file each, joined afterwards (split_sentences=True); in training "
+                        "num_loader_workers: 2")}},
 };
 const size_t plim__programs_train_count = sizeof plim__programs_train / sizeof *plim__programs_train;

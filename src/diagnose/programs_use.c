@@ -52,10 +52,10 @@ const plim__program plim__programs_use[] = {
                 L(MODEL, "fewer LoRAs and no refiner"), L(HOST, "a page file or swap of 40 GB; close other programs")}},
     {PROGRAM(
          "Stable Diffusion web UI (A1111, SD.Next)",
-         "stable-diffusion-webui sd.webui webui-user webui.bat webui.py commandline_args --medvram --lowvram "
+         "stable-diffusion-webui sd.webui webui-user webui.bat commandline_args --medvram --lowvram "
          "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue torchactive/reserved "
          "extensions/sd- highresfix hiresfix",
-         "automatic1111 a1111 sd.next sdnext webui txt2img img2img hires"),
+         "automatic1111 a1111 sd.next sdnext sd-webui txt2img img2img hires"),
      INFER, .order = "offload more input tiles precision",
      .levers = {L(OFFLOAD,
                   "--medvram --xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --lowvram if that is not "
@@ -202,8 +202,10 @@ const plim__program plim__programs_use[] = {
      .levers = {L(TILES, "--segment 7 (demucs), shorter pieces of audio"),
                 L(OWN, "PYTORCH_NO_CUDA_MEMORY_CACHING=1; -d cpu; --jobs 1"),
                 L(HOST, "shorter pieces of audio; --jobs 1")}},
-    {PROGRAM("Bark", "bark/ suno_use_small_models preload_models", "bark"), INFER, .order = "own",
-     .levers = {L(OWN, "SUNO_USE_SMALL_MODELS=True SUNO_OFFLOAD_CPU=True before the import")}},
+    {PROGRAM("Bark", "bark/ suno_use_small_models preload_models", "bark"), INFER, .order = "own input length",
+     .levers = {L(OWN, "SUNO_USE_SMALL_MODELS=True SUNO_OFFLOAD_CPU=True before the import"),
+                L(INPUT, "a shorter sample of the voice that is cloned (5 to 10 s of speaker.wav)"),
+                L(LENGTH, "a sentence at a time (13 s of speech at most), joined afterwards")}},
     {PROGRAM("AudioCraft", "audiocraft/ musicgen", "audiocraft musicgen"), INFER, .order = "length model",
      .levers = {L(LENGTH, "set_generation_params(duration=10); one prompt at a time"), L(MODEL, "musicgen-small"),
                 L(BATCH, "dataset.batch_size halved, dataset.segment_duration lower")}},
@@ -456,7 +458,9 @@ const plim__program plim__programs_general[] = {
                 L(PRECISION, "torch.autocast('{device}', dtype=torch.float16), or model.half()"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
                 L(CHECKPOINT, "{at}torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"),
-                L(MODEL, "a smaller model of the family")}},
+                L(MODEL, "a smaller model of the family"),
+                L(HOST, "{at}frames read and written one after another (a generator, an encoder's pipe) instead of a "
+                        "list of all; parts of the video")}},
     {PROGRAM("a model of sound", NULL,
              "audio audios speech voice voices voice-cloning vocode synthesize wav mp3 waveform spectrogram vocoder "
              "tts asr music song wav2vec2 hubert "
@@ -466,7 +470,9 @@ const plim__program plim__programs_general[] = {
                 L(PRECISION, "torch.autocast('{device}', dtype=torch.float16), or model.half()"),
                 L(FEWER, "one recording or sentence at a time"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
-                L(LENGTH, "leave out or cut the longest recordings"), L(MODEL, "a smaller model of the family")}},
+                L(LENGTH, "leave out or cut the longest recordings"), L(MODEL, "a smaller model of the family"),
+                L(HOST, "{at}a paragraph of text or a minute of sound at a time, each result written to a file of its "
+                        "own and joined afterwards")}},
     {PROGRAM("a model of volumes", NULL, "volumetric voxels ct mri nifti .nii brats 3d-unet unet3d 3dunet conv3d"),
      TRAIN, .order = "input batch precision checkpoint",
      .levers = {L(INPUT, "{at}smaller patches (64 x 64 x 64 holds an eighth of 128 x 128 x 128)"),
