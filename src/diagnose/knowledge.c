@@ -367,7 +367,20 @@ static void offer_program(choice *made, int most) {
         offer(made, &row);
 }
 
+/* Who uses a program or a server, and has no code of one's own in the log, cannot follow a line of Python. */
+static bool is_beyond_reach(const choice *made, const char *setting) {
+    static const char *const calls[] = {"from_pretrained(", "torch.",       "model.",    "pipe.", "loss.",
+                                        ".cpu()",           "map_location", "device_map"};
+    const plim__program *program = plim__program_find(made->c);
+    if (!program || plim__program_is_library(program) || program->usual == PLIM_ACTIVITY_TRAIN) return false;
+    if (made->x->place.file[0] || !plim__conditions_hold("!train !mps", made->c)) return false;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strstr(setting, calls[i])) return true;
+    return false;
+}
+
 static void offer_row(choice *made, const plim__fix_row *row, int most) {
+    if (row->setting && is_beyond_reach(made, row->setting)) return;
     if (row->setting)
         offer(made, &(plim__lever_row){row->saving, row->cost, row->title, row->setting, row->lever});
     else

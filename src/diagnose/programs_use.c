@@ -54,16 +54,15 @@ const plim__program plim__programs_use[] = {
          "Stable Diffusion web UI (A1111, SD.Next)",
          "stable-diffusion-webui sd.webui webui-user webui.bat commandline_args --medvram --lowvram "
          "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue torchactive/reserved "
-         "extensions/sd- highresfix hiresfix",
+         "extensions/sd- highresfix hiresfix --opt-split-attention --opt-sub-quad --opt-sdp",
          "automatic1111 a1111 sd.next sdnext sd-webui txt2img img2img hires"),
-     INFER, .order = "offload more input tiles precision",
+     INFER, .order = "offload more input tiles model",
      .levers = {L(OFFLOAD,
                   "--medvram --xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --lowvram if that is not "
                   "enough"),
                 L(OFFLOAD_MORE, "--lowvram --opt-sub-quad-attention; without --no-half and --precision full"),
                 L(INPUT, "lower width and height, batch size 1, a smaller upscale factor or no hires. fix"),
                 L(TILES, "upscale and decode in tiles (Ultimate SD upscale, tiled VAE of multidiffusion-upscaler)"),
-                L(PRECISION, "without --no-half and --precision full"),
                 L(KERNELS, "--xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --opt-sub-quad-attention holds "
                            "least"),
                 L(MODEL, "a pruned fp16 .safetensors; one checkpoint in memory"),
@@ -71,9 +70,14 @@ const plim__program plim__programs_use[] = {
                          "training"),
                 L(HOST, "one checkpoint cached (Settings > Checkpoints in memory: 1); fp16 .safetensors; a larger page "
                         "file or swap")}},
+    {PROGRAM("Easy Diffusion", "stable-diffusion-ui easydiffusion easy-diffusion sd_internal", "easydiffusion"), INFER,
+     .order = "own precision input",
+     .levers = {L(OWN, "Settings > GPU Memory Usage: Low (in old versions: Turbo mode off)"),
+                L(PRECISION, "Use Full Precision off (cards of the GTX 16 series need it)"),
+                L(INPUT, "512 x 512 or less, one image at a time, without face correction and upscaling"),
+                L(MODEL, "a pruned fp16 model")}},
     {PROGRAM("Stable Diffusion's own scripts",
-             "scripts/txt2img.py scripts/img2img.py optimizedsd/ ldm/models/ ldm/modules/ stablediffusion/ sd-v1-4 "
-             "sd_internal",
+             "scripts/txt2img.py scripts/img2img.py optimizedsd/ ldm/models/ ldm/modules/ stablediffusion/ sd-v1-4",
              "stable-diffusion stablediffusion"),
      INFER, .order = "input precision own",
      .levers = {L(INPUT, "--H 384 --W 384 --n_samples 1"),
