@@ -130,6 +130,9 @@ static const plim__fix_row rows[] = {
         "a Q4_K_M file"),
     ROW(TOO_BIG, "llama.cpp ollama", "!weights", LENGTH, EXCESS, 1, "Use a smaller context: the buffer grows with it",
         "llama.cpp: -c 4096 -b 512 -fa on; Ollama: /set parameter num_ctx 4096, or OLLAMA_CONTEXT_LENGTH=4096"),
+    ROW(TOO_BIG, "llama.cpp ollama", "kv !weights", CACHE, UNKNOWN, 0, "Keep the cache in fewer bits",
+        "-fa on -ctk q8_0 -ctv q8_0 (llama-cpp-python: flash_attn=True, type_k=8, type_v=8; Ollama: "
+        "OLLAMA_FLASH_ATTENTION=1 OLLAMA_KV_CACHE_TYPE=q8_0)"),
     ROW(TOO_BIG, "llama.cpp ollama", "!weights", QUANTIZE, UNKNOWN, 1,
         "Use a smaller quantization or fewer layers on the device",
         "a Q4_K_M file; llama.cpp: -ngl 20; Ollama: num_gpu 20"),

@@ -495,6 +495,15 @@ static bool gives_way(plim__lever second, plim__lever to) {
 
 /* An option that stands in the log exists in that program and is known to its user: it comes second at the latest. Off
  * switches and lengths are ones that were passed over; what comes first keeps its place unless it closes holes only. */
+static void prefer_own_workers(choice *made) {
+    bool host =
+        made->x->cause == PLIM_CAUSE_HOST_MEMORY && plim__conditions_hold("!shm !win-commit !maps !files", made->c);
+    if (!host || made->x->fix_count < 1) return;
+    int at = index_of(made, PLIM_LEVER_WORKERS);
+    if (at < 0) at = offer_own(made, PLIM_LEVER_WORKERS);
+    if (at > 0 && made->own[at] == PLIM_OWN_OPEN) move_to(made, at, made->levers[0] == PLIM_LEVER_LIMIT ? 1 : 0);
+}
+
 static void prefer_own(choice *made) {
     static const plim__lever levers[] = {PLIM_LEVER_CHECKPOINT, PLIM_LEVER_LENGTH, PLIM_LEVER_INPUT, PLIM_LEVER_FEWER};
     plim_explanation *x = made->x;
@@ -584,6 +593,7 @@ void plim__choose_fixes(plim_explanation *x, const plim__reader *reader) {
     else
         offer_cause(&made, x->cause, PLIM_EXPLANATION_FIXES);
     prefer_own(&made);
+    prefer_own_workers(&made);
     rank(x);
 }
 

@@ -98,7 +98,35 @@ static const rule own_rules[] = {
      "and data type object",
      "numpy", "host_memory", ABSENT, "usecols", NULL},
 
+    {"workers of the log's own",
+     "python tools/preprocess_data.py --input big.jsonl --workers 64\nOut of memory: Killed process 8123 (python) "
+     "total-vm:2876210kB, anon-rss:2443210kB, file-rss:0kB, shmem-rss:0kB\n",
+     "kernel", "host_memory", ABSENT, "--workers 16 (it is 64)", NULL},
+    {"a batch that is large still", "I train it with torch, even with a batch size of 32 it fails\n" OWN_FULL,
+     "pytorch", "full", 410 * MIB, "batch_size=16", NULL},
+    {"a set that is fed whole",
+     "OOM when allocating tensor with shape[2000,64,96,96] and type float on "
+     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+     "tensorflow", "full", ABSENT, "batch_size=32", NULL},
+
+    /* variables in front of a command, and who can follow a line of Python */
+    {"a variable that is set",
+     "MAX_PIXELS=602112 NPROC_PER_NODE=4 swift sft --model_type qwen2-vl-7b-instruct --sft_type lora\n" OWN_FULL,
+     "pytorch", "full", 410 * MIB, NULL, "MAX_PIXELS=602112 ("},
+    {"a user of a window", "stable-diffusion-webui webui-user.bat\nStable diffusion model failed to load\n" OWN_FULL,
+     "pytorch", "full", 410 * MIB, NULL, "from_pretrained"},
+    {"TensorFlow in the same process",
+     "tensorflow/core/common_runtime/gpu/gpu_device.cc:1525] Created device "
+     "/job:localhost/replica:0/task:0/device:GPU:0 "
+     "with 13561 MB memory\nRuntimeError: CUDA out of memory. Tried to allocate 30.00 MiB (GPU 0; 15.75 GiB total "
+     "capacity; 1.23 GiB already allocated; 17.88 MiB free; 1.27 GiB reserved in total by PyTorch)",
+     "pytorch", "other_process", 30 * MIB, "set_visible_devices", NULL},
+
     /* serving */
+    {"a cache beyond reason",
+     "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 204800.00 MiB on device 0: cudaMalloc failed: out of "
+     "memory\nllama_kv_cache_init: failed to allocate buffer for kv cache\n",
+     "llama.cpp", "too_big", ABSENT, "-ctk q8_0", NULL},
     {"SGLang's newer words",
      "ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.85.", "sglang",
      "full", ABSENT, "--mem-fraction-static", NULL},
