@@ -530,7 +530,8 @@ static void prefer_own(choice *made) {
 /* What gives less than a quarter of the shortfall goes behind what may reach it; the rest keeps the table's order. */
 static bool is_behind(const plim_explanation *x, const plim_fix *fix) {
     if (fix->reaches != 0) return false;
-    if (x->cause == PLIM_CAUSE_TOO_BIG && x->shortfall.known) /* what halves it halves the rest, too */
+    bool halves = strcmp(fix->saving_note, saving_sentences[PLIM_SAVING_HALF_REQUEST]) == 0; /* the rest, too */
+    if (x->cause == PLIM_CAUSE_TOO_BIG && x->shortfall.known && halves)
         return fix->saving.bytes < x->shortfall.bytes / 2;
     return !x->shortfall.known || x->cause == PLIM_CAUSE_TOO_BIG || x->phase == PLIM_PHASE_LOADING ||
            fix->saving.bytes < x->shortfall.bytes / 4;
