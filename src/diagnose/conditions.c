@@ -255,6 +255,10 @@ static bool is_dataset_tensor(const plim__case *c) {
     bool copies = strstr(c->op, "GatherV2") || strstr(c->op, "EagerConst") || strstr(c->op, "StridedSlice");
     return copies && c->x->shape[0] > 16 * (c->context->batch_most > 0 ? c->context->batch_most : 64);
 }
+/* Images or sequences, and more of them than anybody takes at a time. */
+static bool is_whole_set(const plim__case *c) {
+    return c->x->rank >= 3 && c->x->shape[0] >= 1000 && c->context->batch_most < c->x->shape[0];
+}
 /* TensorFlow names the node after the optimizer that it belongs to. */
 static bool is_weights_op(const plim__case *c) {
     static const char *const optimizers[] = {"/Adam", "/RMSprop", "/Momentum", "/Adagrad"};
@@ -469,6 +473,7 @@ static const condition conditions[] = {
     SAYS("lora", LORA, "adapters (LoRA)"),
     FACT("sequences", is_sequences, "a sequence model"),
     FACT("images", is_images, "an image model"),
+    FACT("whole-set", is_whole_set, "a tensor whose first axis is too long for a batch"),
     FACT("dataset", is_dataset_tensor, "a tensor as long as the data set"),
     FACT("weights-op", is_weights_op, "the optimizer's operator failed"),
     FACT("model-count", is_later_model, "not the first model of this process"),

@@ -367,7 +367,20 @@ static void offer_program(choice *made, int most) {
         offer(made, &row);
 }
 
+/* Who uses a program or a server, and has no code of one's own in the log, cannot follow a line of Python. */
+static bool is_beyond_reach(const choice *made, const char *setting) {
+    static const char *const calls[] = {"from_pretrained(", "torch.",       "model.",    "pipe.", "loss.",
+                                        ".cpu()",           "map_location", "device_map"};
+    const plim__program *program = plim__program_find(made->c);
+    if (!program || plim__program_is_library(program) || program->usual == PLIM_ACTIVITY_TRAIN) return false;
+    if (made->x->place.file[0] || !plim__conditions_hold("!train !mps", made->c)) return false;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strstr(setting, calls[i])) return true;
+    return false;
+}
+
 static void offer_row(choice *made, const plim__fix_row *row, int most) {
+    if (row->setting && is_beyond_reach(made, row->setting)) return;
     if (row->setting)
         offer(made, &(plim__lever_row){row->saving, row->cost, row->title, row->setting, row->lever});
     else
@@ -460,8 +473,37 @@ static int offer_own(choice *made, plim__lever lever) {
     return x->fix_count > before ? before : -1;
 }
 
+/* What an option of the log's own may stand before: switches that cost nothing of the result come before a smaller one. */
+static bool gives_way(plim__lever second, plim__lever to) {
+    switch (second) {
+    case PLIM_LEVER_ALLOCATOR:
+    case PLIM_LEVER_NEIGHBOURS:
+    case PLIM_LEVER_MODEL:
+    case PLIM_LEVER_MACHINE:
+    case PLIM_LEVER_CHECK:
+    case PLIM_LEVER_OTHER:
+    case PLIM_LEVER_SHARD:
+    case PLIM_LEVER_ADAPTERS: return true;
+    case PLIM_LEVER_FEWER:
+    case PLIM_LEVER_OPTIMIZER:
+    case PLIM_LEVER_QUANTIZE:
+    case PLIM_LEVER_OFFLOAD:
+    case PLIM_LEVER_PRECISION: return to == PLIM_LEVER_LENGTH;
+    default: return to == PLIM_LEVER_CHECKPOINT;
+    }
+}
+
 /* An option that stands in the log exists in that program and is known to its user: it comes second at the latest. Off
  * switches and lengths are ones that were passed over; what comes first keeps its place unless it closes holes only. */
+static void prefer_own_workers(choice *made) {
+    bool host =
+        made->x->cause == PLIM_CAUSE_HOST_MEMORY && plim__conditions_hold("!shm !win-commit !maps !files", made->c);
+    if (!host || made->x->fix_count < 1) return;
+    int at = index_of(made, PLIM_LEVER_WORKERS);
+    if (at < 0) at = offer_own(made, PLIM_LEVER_WORKERS);
+    if (at > 0 && made->own[at] == PLIM_OWN_OPEN) move_to(made, at, made->levers[0] == PLIM_LEVER_LIMIT ? 1 : 0);
+}
+
 static void prefer_own(choice *made) {
     static const plim__lever levers[] = {PLIM_LEVER_CHECKPOINT, PLIM_LEVER_LENGTH, PLIM_LEVER_INPUT, PLIM_LEVER_FEWER};
     plim_explanation *x = made->x;
@@ -473,7 +515,7 @@ static void prefer_own(choice *made) {
     if (!trains && !plim__conditions_hold("infer", made->c)) return;
     for (size_t i = 0; i < sizeof levers / sizeof *levers; i++) {
         bool off = levers[i] == PLIM_LEVER_CHECKPOINT; /* somebody has switched it off: it costs time alone */
-        if (off ? !trains : made->own[1] == PLIM_OWN_OPEN) continue;
+        if (off ? !trains : made->own[1] == PLIM_OWN_OPEN || !gives_way(made->levers[1], levers[i])) continue;
         int at = index_of(made, levers[i]);
         if (at == 0) continue;
         if (at < 0) at = offer_own(made, levers[i]);
@@ -488,7 +530,8 @@ static void prefer_own(choice *made) {
 /* What gives less than a quarter of the shortfall goes behind what may reach it; the rest keeps the table's order. */
 static bool is_behind(const plim_explanation *x, const plim_fix *fix) {
     if (fix->reaches != 0) return false;
-    if (x->cause == PLIM_CAUSE_TOO_BIG && x->shortfall.known) /* what halves it halves the rest, too */
+    bool halves = strcmp(fix->saving_note, saving_sentences[PLIM_SAVING_HALF_REQUEST]) == 0; /* the rest, too */
+    if (x->cause == PLIM_CAUSE_TOO_BIG && x->shortfall.known && halves)
         return fix->saving.bytes < x->shortfall.bytes / 2;
     return !x->shortfall.known || x->cause == PLIM_CAUSE_TOO_BIG || x->phase == PLIM_PHASE_LOADING ||
            fix->saving.bytes < x->shortfall.bytes / 4;
@@ -551,6 +594,7 @@ void plim__choose_fixes(plim_explanation *x, const plim__reader *reader) {
     else
         offer_cause(&made, x->cause, PLIM_EXPLANATION_FIXES);
     prefer_own(&made);
+    prefer_own_workers(&made);
     rank(x);
 }
 

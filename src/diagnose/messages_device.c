@@ -26,6 +26,8 @@ const plim__message plim__messages_device[] = {
     /* serving language models */
     {"{Not enough memory. Please try }<...>mem-fraction-static", "sglang", "gpu", CACHE, 0},
     {"{Not enough memory}<...>mem-fraction-static", "sglang", "gpu", CACHE, 0},
+    {"{Workspace can't be allocated, no enough memory}", "deepspeed", "gpu", 0, 0},
+    {"{getWorkspace [out of memory error]}", "matlab", "gpu", 0, 0},
     {"{leave no GPU memory for the KV cache}", "sglang", "gpu", CACHE, 0},
     {"{The memory capacity is unbalanced}", "sglang", "gpu", PLIM_FACT_OTHERS, 0},
     {"max seq len (<n>) is {larger than the maximum number of tokens that can be stored in KV cache} (<tokens>)",

@@ -109,7 +109,8 @@ static bool is_elsewhere(const plim__program *program, plim__lever lever, plim__
 
 /* The traceback says what it was doing; without one, what is told, and then what the program is for. */
 static plim__activity activity_of(const plim__program *program, const plim__case *c) {
-    if (c->x->cause == PLIM_CAUSE_HOST_MEMORY || c->x->cause == PLIM_CAUSE_LIMIT) return PLIM_ACTIVITY_HOST;
+    bool limited = c->x->cause == PLIM_CAUSE_LIMIT && !plim__conditions_hold("mps", c); /* there it is the device */
+    if (c->x->cause == PLIM_CAUSE_HOST_MEMORY || limited) return PLIM_ACTIVITY_HOST;
     bool serves = program->usual == PLIM_ACTIVITY_SERVE;
     if (c->x->cause == PLIM_CAUSE_TOO_BIG && !plim__conditions_hold("load", c))
         return serves ? PLIM_ACTIVITY_TRIAL : PLIM_ACTIVITY_BIG;

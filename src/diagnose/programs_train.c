@@ -44,6 +44,7 @@ const plim__program plim__programs_train[] = {
                 L(MODEL, "a model with fewer parameters"),
                 L(RELEASE, "restart the kernel: an earlier run keeps its memory")}},
     {TRAIN("ms-swift", "swift/llm/ swift/trainers/ swift/cli/ swift/tuners/ swiftsft", "ms-swift"), .images = true,
+     .batch = 1,
      .levers = {L(BATCH, "--per_device_train_batch_size {half_batch}, --gradient_accumulation_steps doubled"),
                 L(QUANTIZE, "--quant_method bnb --quant_bits 4 (QLoRA)"),
                 L(INPUT, "MAX_PIXELS=602112 (VIDEO_MAX_PIXELS=50176, FPS_MAX_FRAMES=12)"),
@@ -202,14 +203,25 @@ const plim__program plim__programs_train[] = {
                 L(INPUT, "resolution 512; LoRA rank 16"),
                 L(OPTIMIZER, "ADAMW_8BIT or ADAFACTOR with fused back pass; text encoders not trained"),
                 L(BATCH, "batch size 1 with more accumulation steps")}},
+    {TRAIN("the DreamBooth extension of the web UI",
+           "sd_dreambooth_extension startingdreambooth initializingdreambooth", NULL),
+     .batch = 1, .order = "checkpoint optimizer adapters own precision input",
+     .levers = {L(CHECKPOINT, "Settings > Tuning: Gradient Checkpointing on, Set Gradients to None When Zeroing on"),
+                L(OPTIMIZER, "Optimizer: 8bit AdamW; Use EMA off"), L(ADAPTERS, "Use LORA on"),
+                L(OWN, "Cache Latents on, Train UNET only (Step Ratio of Text Encoder Training 0), Memory Attention "
+                       "xformers"),
+                L(PRECISION, "Mixed Precision bf16 (fp16)"), L(INPUT, "Max Resolution 512"), L(BATCH, "Batch Size 1")}},
     {TRAIN(
          "diffusers' training scripts",
          "train_dreambooth train_text_to_image train_controlnet train_unconditional train_instruct_pix2pix "
          "textual_inversion.py train_cogvideox --use_8bit_adam --instance_data_dir --instance_prompt --caption_column "
          "--enable_xformers_memory_efficient_attention",
          NULL),
-     .order = "checkpoint optimizer batch precision input adapters offload",
+     .order = "checkpoint optimizer batch precision own input quantize adapters",
      .levers = {L(CHECKPOINT, "--gradient_checkpointing --set_grads_to_none"), L(OPTIMIZER, "--use_8bit_adam"),
+                L(OWN,
+                  "--cache_latents (where the script has it), without --validation_prompt, whose pipeline is loaded "
+                  "beside the training, and without --train_text_encoder"),
                 L(BATCH, "--train_batch_size 1 --gradient_accumulation_steps 4"),
                 L(PRECISION, "--mixed_precision fp16 --enable_xformers_memory_efficient_attention"),
                 L(INPUT, "--resolution 512; without --train_text_encoder"),
@@ -398,6 +410,8 @@ const plim__program plim__programs_train[] = {
      .order = "batch length precision",
      .levers = {L(BATCH, "batch_size: {half_batch}, eval_batch_size: 1, grad_accum doubled"),
                 L(LENGTH, "max_audio_len and max_text_len lower (max_wav_length): long clips are left out"),
-                L(PRECISION, "mixed_precision: true"), L(FEWER, "shorter sentences, one at a time")}},
+                L(PRECISION, "mixed_precision: true"), L(FEWER, "shorter sentences, one at a time"),
+                L(HOST, "a paragraph at a time, one file each, joined afterwards (split_sentences=True); in training "
+                        "num_loader_workers: 2")}},
 };
 const size_t plim__programs_train_count = sizeof plim__programs_train / sizeof *plim__programs_train;

@@ -21,6 +21,8 @@ const plim__program plim__programs_use[] = {
                 L(TILES, "the node VAE Decode (Tiled) in place of VAE Decode, tile_size 256 if that is not enough"),
                 L(INPUT, "a smaller latent or fewer frames, batch_size 1; the node VAE Decode (Tiled)"),
                 L(QUANTIZE, "an fp8 or GGUF file of the model, and of the text encoder"),
+                L(KERNELS, "python main.py --use-pytorch-cross-attention (or --use-flash-attention, "
+                           "--use-sage-attention where they are installed)"),
                 L(MODEL, "a smaller or distilled model"),
                 L(HOST, "python main.py --cache-none (or --cache-lru 1), without --highvram; fp8 or GGUF files; a "
                         "larger page file or swap")}},
@@ -50,18 +52,17 @@ const plim__program plim__programs_use[] = {
                 L(MODEL, "fewer LoRAs and no refiner"), L(HOST, "a page file or swap of 40 GB; close other programs")}},
     {PROGRAM(
          "Stable Diffusion web UI (A1111, SD.Next)",
-         "stable-diffusion-webui sd.webui webui-user webui.bat webui.py commandline_args --medvram --lowvram "
+         "stable-diffusion-webui sd.webui webui-user webui.bat commandline_args --medvram --lowvram "
          "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue torchactive/reserved "
-         "extensions/sd- highresfix hiresfix",
-         "automatic1111 a1111 sd.next sdnext webui txt2img img2img hires"),
-     INFER, .order = "offload more input tiles precision",
+         "extensions/sd- highresfix hiresfix --opt-split-attention --opt-sub-quad --opt-sdp",
+         "automatic1111 a1111 sd.next sdnext sd-webui txt2img img2img hires"),
+     INFER, .order = "offload more input tiles model",
      .levers = {L(OFFLOAD,
                   "--medvram --xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --lowvram if that is not "
                   "enough"),
                 L(OFFLOAD_MORE, "--lowvram --opt-sub-quad-attention; without --no-half and --precision full"),
                 L(INPUT, "lower width and height, batch size 1, a smaller upscale factor or no hires. fix"),
                 L(TILES, "upscale and decode in tiles (Ultimate SD upscale, tiled VAE of multidiffusion-upscaler)"),
-                L(PRECISION, "without --no-half and --precision full"),
                 L(KERNELS, "--xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --opt-sub-quad-attention holds "
                            "least"),
                 L(MODEL, "a pruned fp16 .safetensors; one checkpoint in memory"),
@@ -69,9 +70,14 @@ const plim__program plim__programs_use[] = {
                          "training"),
                 L(HOST, "one checkpoint cached (Settings > Checkpoints in memory: 1); fp16 .safetensors; a larger page "
                         "file or swap")}},
+    {PROGRAM("Easy Diffusion", "stable-diffusion-ui easydiffusion easy-diffusion sd_internal", "easydiffusion"), INFER,
+     .order = "own precision input",
+     .levers = {L(OWN, "Settings > GPU Memory Usage: Low (in old versions: Turbo mode off)"),
+                L(PRECISION, "Use Full Precision off (cards of the GTX 16 series need it)"),
+                L(INPUT, "512 x 512 or less, one image at a time, without face correction and upscaling"),
+                L(MODEL, "a pruned fp16 model")}},
     {PROGRAM("Stable Diffusion's own scripts",
-             "scripts/txt2img.py scripts/img2img.py optimizedsd/ ldm/models/ ldm/modules/ stablediffusion/ sd-v1-4 "
-             "sd_internal",
+             "scripts/txt2img.py scripts/img2img.py optimizedsd/ ldm/models/ ldm/modules/ stablediffusion/ sd-v1-4",
              "stable-diffusion stablediffusion"),
      INFER, .order = "input precision own",
      .levers = {L(INPUT, "--H 384 --W 384 --n_samples 1"),
@@ -80,9 +86,10 @@ const plim__program plim__programs_use[] = {
                 L(BATCH, "batch_size: 1 in the config with accumulate_grad_batches"),
                 L(CHECKPOINT, "use_checkpoint: True")}},
     {PROGRAM("Wan, HunyuanVideo, CogVideoX and other video models",
-             "wan2.1 wan2.2 wan/ --offload_model --t5_cpu hyvideo/ hunyuanvideo cogvideo opensora/ open-sora wan2gp "
-             "latte/ animatediff/ mochi ltx_video ltx-video framepack stepvideo",
-             "wan2 hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 framepack animatediff"),
+             "wan/ --offload_model --t5_cpu hyvideo/ opensora/ open-sora wan2gp latte/ animatediff/ ltx_video "
+             "framepack/ stepvideo run_hyvideo",
+             "wan2 wan2.1 wan2.2 ltx-video hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 framepack "
+             "animatediff"),
      INFER, .order = "offload input quantize tiles shard",
      .levers = {L(KERNELS, "xformers, flash-attn or SageAttention, installed for this PyTorch (--attention_mode, "
                            "--use_sage where it has them)"),
@@ -199,8 +206,10 @@ const plim__program plim__programs_use[] = {
      .levers = {L(TILES, "--segment 7 (demucs), shorter pieces of audio"),
                 L(OWN, "PYTORCH_NO_CUDA_MEMORY_CACHING=1; -d cpu; --jobs 1"),
                 L(HOST, "shorter pieces of audio; --jobs 1")}},
-    {PROGRAM("Bark", "bark/ suno_use_small_models preload_models", "bark"), INFER, .order = "own",
-     .levers = {L(OWN, "SUNO_USE_SMALL_MODELS=True SUNO_OFFLOAD_CPU=True before the import")}},
+    {PROGRAM("Bark", "bark/ suno_use_small_models preload_models", "bark"), INFER, .order = "own input length",
+     .levers = {L(OWN, "SUNO_USE_SMALL_MODELS=True SUNO_OFFLOAD_CPU=True before the import"),
+                L(INPUT, "a shorter sample of the voice that is cloned (5 to 10 s of speaker.wav)"),
+                L(LENGTH, "a sentence at a time (13 s of speech at most), joined afterwards")}},
     {PROGRAM("AudioCraft", "audiocraft/ musicgen", "audiocraft musicgen"), INFER, .order = "length model",
      .levers = {L(LENGTH, "set_generation_params(duration=10); one prompt at a time"), L(MODEL, "musicgen-small"),
                 L(BATCH, "dataset.batch_size halved, dataset.segment_duration lower")}},
@@ -453,7 +462,9 @@ const plim__program plim__programs_general[] = {
                 L(PRECISION, "torch.autocast('{device}', dtype=torch.float16), or model.half()"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
                 L(CHECKPOINT, "{at}torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)"),
-                L(MODEL, "a smaller model of the family")}},
+                L(MODEL, "a smaller model of the family"),
+                L(HOST, "{at}frames read and written one after another (a generator, an encoder's pipe) instead of a "
+                        "list of all; parts of the video")}},
     {PROGRAM("a model of sound", NULL,
              "audio audios speech voice voices voice-cloning vocode synthesize wav mp3 waveform spectrogram vocoder "
              "tts asr music song wav2vec2 hubert "
@@ -463,7 +474,9 @@ const plim__program plim__programs_general[] = {
                 L(PRECISION, "torch.autocast('{device}', dtype=torch.float16), or model.half()"),
                 L(FEWER, "one recording or sentence at a time"),
                 L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
-                L(LENGTH, "leave out or cut the longest recordings"), L(MODEL, "a smaller model of the family")}},
+                L(LENGTH, "leave out or cut the longest recordings"), L(MODEL, "a smaller model of the family"),
+                L(HOST, "{at}a paragraph of text or a minute of sound at a time, each result written to a file of its "
+                        "own and joined afterwards")}},
     {PROGRAM("a model of volumes", NULL, "volumetric voxels ct mri nifti .nii brats 3d-unet unet3d 3dunet conv3d"),
      TRAIN, .order = "input batch precision checkpoint",
      .levers = {L(INPUT, "{at}smaller patches (64 x 64 x 64 holds an eighth of 128 x 128 x 128)"),

@@ -65,7 +65,21 @@ static void add_word(plim__scan *scan, node *nodes, uint16_t *count, const char 
     nodes[at].word = (uint16_t)(id + 1);
 }
 
-static void link_node(const plim__scan *scan, uint16_t at);
+/* A node's suffix is found from its parent's, which is shorter: as deep as a trigger is long at most. */
+static void link_node(const plim__scan *scan, uint16_t at) {
+    node *n = &scan->nodes[at];
+    if (n->linked || !at) return;
+    uint16_t back = n->parent;
+    while (back && !n->suffix) { /* the next shorter one that goes on with this letter */
+        link_node(scan, back);
+        back = scan->nodes[back].suffix;
+        n->suffix = back ? find_child(scan->nodes, back, n->class) : scan->root[n->class];
+    }
+    link_node(scan, n->suffix);
+    const node *suffix = &scan->nodes[n->suffix];
+    n->shorter = suffix->word ? n->suffix : suffix->shorter;
+    n->linked = true;
+}
 
 /* One step along the trie: back to shorter suffixes until one goes on with this letter. */
 static uint16_t step(const plim__scan *scan, uint16_t at, uint8_t class) {
@@ -76,20 +90,6 @@ static uint16_t step(const plim__scan *scan, uint16_t at, uint8_t class) {
         at = scan->nodes[at].suffix;
     }
     return scan->root[class];
-}
-
-/* A node's suffix is found from its parent's, which is shorter: as deep as a trigger is long at most. */
-static void link_node(const plim__scan *scan, uint16_t at) {
-    node *n = &scan->nodes[at];
-    if (n->linked || !at) return;
-    if (n->parent) {
-        link_node(scan, n->parent);
-        n->suffix = step(scan, scan->nodes[n->parent].suffix, n->class);
-        link_node(scan, n->suffix);
-    }
-    const node *suffix = &scan->nodes[n->suffix];
-    n->shorter = suffix->word ? n->suffix : suffix->shorter;
-    n->linked = true;
 }
 
 /* Breadth first: a node's suffix, which is shorter, comes before it. */

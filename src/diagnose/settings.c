@@ -81,15 +81,24 @@ static size_t variable_length(const char *at) {
     return name >= 6 && at[name] == '=' ? name + strcspn(at + name, " ,;)") : 0;
 }
 
-/* Set for the process to the same value: "export NAME=value", 'environ["NAME"] = "value"'. What a framework advises has
- * neither. */
+/* A framework's or somebody's advice: "try setting NAME=value", "Use NAME=value to", "the variable NAME=value". */
+static bool is_advice(plim__text log, const char *at) {
+    static const char *const words[] = {"set ", "setting ", "use ", "using ", "try ", "variable ", "with ", "add "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (plim__has_before(log.at, at, strlen(words[i]) + 2, words[i])) return true;
+    return false;
+}
+
+/* Set for the process to the same value: "export NAME=value", 'environ["NAME"] = "value"', "NAME=value command". */
 static bool is_exported(plim__text log, const char *variable, size_t length) {
     size_t name = strcspn(variable, "="), value = length - name - 1;
     for (const char *at = log.at; (size_t)(log.end - at) >= name; at++) {
         at = memchr(at, variable[0], (size_t)(log.end - at) - name + 1);
         if (!at) return false;
         if (memcmp(at, variable, name) != 0) continue;
-        if (!plim__has_before(log.at, at, 10, "environ[") && !plim__has_before(log.at, at, 8, "export ")) continue;
+        bool told = plim__has_before(log.at, at, 10, "environ[") || plim__has_before(log.at, at, 8, "export ");
+        bool alone = at == log.at || strchr(" \n\t$`", at[-1]); /* "NAME=value command" */
+        if (!told && (!alone || is_advice(log, at))) continue;
         const char *set = at + name;
         while (set < log.end && strchr("\"'] =", *set) && *set) set++;
         if ((size_t)(log.end - set) >= value && memcmp(set, variable + name + 1, value) == 0) return true;

@@ -34,7 +34,8 @@ static bool makes_images(const plim__case *c) {
 }
 
 bool plim__lever_helps(plim__lever lever, const plim__case *c) {
-    if (plim__was_tried(c->context, lever)) return false;
+    bool large = lever == PLIM_LEVER_BATCH && c->context->batch >= 16; /* not tried to its end */
+    if (plim__was_tried(c->context, lever) && !large) return false;
     bool foreign = plim__conditions_hold("npu", c) || plim__conditions_hold("tpu", c); /* no bitsandbytes there */
     if (lever == PLIM_LEVER_QUANTIZE && foreign && strcmp(c->x->framework, "pytorch") == 0) return false;
     if (!is_device(c->x->cause)) return true;
