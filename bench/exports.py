@@ -26,10 +26,12 @@ A tensor whose gradient is 0 (in float64 below 1e-9 of the model's largest, as t
 1e-5 of the model's largest. Dropout and stochastic depth are set to 0, and what the module froze (requires_grad=False), which no file
 says, is frozen with --freeze. The rate is the first of RATES at which the framework repeats its own updates: from weights that are
 off by one rounding, and in float64, nine of ten tensors move the same within 1 %; where it does so at none (batch norms over four
-numbers), the rate at which most do.
+numbers), the rate at which most do. A name with "+smooth" behind it (--only torchvision.resnet18+smooth) is that model with SiLU in
+place of its bends, where PyTorch does repeat itself.
 
 A result is `right`; `rounding`: a number is beyond these limits, and so is the framework's own in float32: ours is from its float64
-at most twice as far as the farthest of its float32 runs (from the weights, and from weights off by one rounding) is; `said`: it
+at most twice as far as the farthest of its float32 runs (from the weights, from weights off by one rounding, and with the images'
+channels last) is; `said`: it
 differs, and warnings before the first step name what is lost (each parameter that is not trained is counted by one of them, and what
 they name is lost) or a refusal names the remedy; `refused`: an operator or size that is not supported, with a message; or `WRONG`:
 silently different. Only `right` counts for the bar of the recommended form.
@@ -53,6 +55,7 @@ MORE_RUNS = 5  # of a model whose updates the framework does not repeat, to lear
 FORMS = ("default", "baked", "recommended")
 OUTPUT_LIMIT, GRADIENT_LIMIT, WEIGHT_LIMIT, ZERO_LIMIT = 1e-5, 1e-4, 1e-3, 1e-5
 ROUNDINGS = 2  # times the farthest that a float32 run of the framework is from its own float64, ours may be from that
+SMOOTH = "+smooth"
 ROUNDED_END = "of its float64)"
 ROUNDED = "(the framework's float32: %.1e, and ours as near " + ROUNDED_END
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -140,6 +143,24 @@ def reproducible(start, after, others):
     return good / max(total, 1)
 
 
+def in_other_order(torch, model, start, xs, ys, rate, count):
+    """Runs of PyTorch in its other layout of images, whose sums have another order, from the weights and from nudged ones."""
+    if xs.dim() != 4:
+        return []
+    model.to(memory_format=torch.channels_last)
+    made = [train(torch, model, nudged(torch, start, 30 + k) if k else start, xs.contiguous(memory_format=torch.channels_last), ys, rate, False) for k in range(count)]
+    model.to(memory_format=torch.contiguous_format)
+    return made
+
+
+def smooth(torch, model):
+    """SiLU in place of every bend: sums beside 0 do not decide about gradients any more, and PyTorch repeats itself."""
+    for part in model.modules():
+        for key, child in part.named_children():
+            if isinstance(child, (torch.nn.ReLU, torch.nn.ReLU6, torch.nn.Hardswish, torch.nn.Hardsigmoid)):
+                setattr(part, key, torch.nn.SiLU() if not isinstance(child, torch.nn.Hardsigmoid) else torch.nn.Sigmoid())
+
+
 def torch_reference(torch, model, xs, ys):
     import copy
     start = copy.deepcopy(model.state_dict())
@@ -155,7 +176,7 @@ def torch_reference(torch, model, xs, ys):
             break
     same, rate, one, nudge, double = best
     loss, gradients, after = one
-    singles = [one, nudge]
+    singles = [one, nudge] + in_other_order(torch, model, start, xs, ys, rate, 1)
     if same < 1:  # a number beside the bend of a ReLU falls to either side: one more run may not show it
         singles += [train(torch, model, nudged(torch, start, seed), xs, ys, rate, False) for seed in range(8, 8 + MORE_RUNS)]
     out = {"rate": np.array(rate), "loss": np.array(loss), "names": np.array(sorted(names)), "repeats": np.array(same)}
@@ -197,8 +218,10 @@ def make_one(folder, name, forms=FORMS):
     import export_models
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model, draw = export_models.MODELS[name]()
+    model, draw = export_models.MODELS[name.removesuffix(SMOOTH)]()
     quiet(torch, model)
+    if name.endswith(SMOOTH):
+        smooth(torch, model)
     generator = torch.Generator().manual_seed(1)
     x = draw(BATCH * STEPS, generator)
     model.eval()
@@ -386,7 +409,7 @@ def make_apart(function, folder, name, forms):
 def make(options):
     """Keras and PyTorch need not be installed in one environment: each makes its own models."""
     begin, keras = time.monotonic(), options.only.startswith("keras.")
-    names = [n for n in (KERAS if keras else libraries()) if chosen(n, options.only)]
+    names = [n for n in (KERAS if keras else libraries()) if chosen(n, options.only)] + [n for n in options.only.split(",") if n.endswith(SMOOTH)]
     running = []
     for name in names:
         folder = os.path.join(options.folder, name)
@@ -440,7 +463,7 @@ def budget_one(program, group, folder, work):
             problems.append("works with 1 MiB less (%.1f MiB)" % (used / 2**20))
     room = ["--budget", str(2 * least), "--allow", "exact", "--data", "synthetic", "--steps", "3"]  # in one piece, of more samples than a batch has
     largest = plan_of(program, path, folder, BATCH, *room).get("largest_batch")
-    for batch, whole in ((largest, True), (largest + max(1, largest // 50), False)) if largest else ():
+    for batch, whole in ((largest, True), (largest + 1, False)) if largest else ():
         got = plan_of(program, path, folder, batch, *room)
         if (got.get("fits", False) and got.get("micro_batch") == batch) != whole:
             problems.append("the largest batch in %d bytes is said to be %d, and %d %s" % (2 * least, largest, batch, "does not fit" if whole else "fits"))
