@@ -177,7 +177,7 @@ def torch_reference(torch, model, xs, ys):
             break
     same, rate, one, nudge, double = best
     loss, gradients, after = one
-    singles = [one, nudge] + in_other_order(torch, model, start, xs, ys, rate, 1)
+    singles = [one, nudge] + in_other_order(torch, model, start, xs, ys, rate, MORE_RUNS + 1)
     if same < 1:  # a number beside the bend of a ReLU falls to either side: one more run may not show it
         singles += [train(torch, model, nudged(torch, start, seed), xs, ys, rate, False) for seed in range(8, 8 + MORE_RUNS)]
     out = {"rate": np.array(rate), "loss": np.array(loss), "names": np.array(sorted(names)), "repeats": np.array(same)}
