@@ -357,7 +357,7 @@ def lie():
 
 
 def lie_otherwise():
-    """Calls that name parameters of other shapes; a list without two of the weights; one that is no list; a mask that is a parameter everywhere."""
+    """Calls that name parameters of other shapes, or one that is nowhere in the file; a list without two of the weights; one that is no list; a mask that is a parameter everywhere."""
     def write(source, name, listed=lambda text: text, kind=lambda text: text, call=lambda text: text):
         model = onnx.load(os.path.join(HERE, source + ".onnx"))
         for parts, change in ((model.graph, listed), *((v, kind) for v in model.graph.value_info), *((n, call) for n in model.graph.node)):
@@ -365,6 +365,7 @@ def lie_otherwise():
                 part.value = change(part.value)
         onnx.save(model, os.path.join(HERE, name + ".onnx"))
     write("merged", "lies_calls", call=lambda text: text.replace("p_a_weight", "p_c_weight").replace("p_n_bias", "p_a_weight"))
+    write("merged", "lies_names", call=lambda text: text.replace("p_a_weight", "p_ghost"), listed=lambda text: text.replace("# outputs", "p_ghost: PARAMETER target='ghost'\n# outputs"))
     write("merged", "lies_unlisted", listed=lambda text: "\n".join(line for line in text.split("\n") if "'c.weight'" not in line and "'a.weight'" not in line), kind=lambda text: "")
     write("merged", "lies_list", listed=lambda text: "garbage ' : PARAMETER target=\n" * 9)
     write("buffers", "lies_mask", listed=lambda text: text.replace("BUFFER", "PARAMETER"), kind=lambda text: "PARAMETER")

@@ -478,6 +478,8 @@ static void calls_and_lists_that_lie_are_not_followed_and_said(void **state) {
     must(plim_session_create(g, &(plim_session_options){.batch = BATCH}, &session, &error), &error);
     plim_session_free(session);
     plim_graph_free(g);
+    assert_true(has_remark("lies_names", "no call names 'a.weight', and what reads it was made by a call that names"));
+    assert_false(has_remark("merged", "no call names"));
     assert_true(has_remark("lies_unlisted", "2 weights of layers are not in the exporter's list"));
     assert_false(has_remark("merged", "in the exporter's list"));
     assert_false(is_trained("lies_unlisted", "a.weight"));

@@ -350,6 +350,26 @@ static plim_status part_others(plim__restoring *r, struct group *group) {
     return plim_graph_status(g, r->error);
 }
 
+/* A parameter that nothing reads any more, since the calls of its readers name another: one of a file's two names lies, or the
+ * parameter's own layer is gone. */
+static plim_status say_renamed(plim__restoring *r) {
+    plim_graph *g = r->g;
+    for (size_t v = 0; v < g->values.count; v++) {
+        const plim__value *value = &g->values.items[v];
+        int64_t listed = value->tensor ? plim__restoring_target(r, value->name) : -1;
+        if (listed < 0 || r->named[listed] || value->role != PLIM__ROLE_PARAMETER ||
+            plim__graph_is_used(g, (plim_value)v))
+            continue;
+        for (size_t w = 0; w < g->values.count; w++)
+            if (g->values.items[w].role == PLIM__ROLE_SPLIT && g->values.items[w].tensor == value->tensor)
+                PLIM_TRY(plim__graph_remark(g, PLIM_REMARK_DOUBT,
+                                            "no call names '%.200s', and what reads it was made by a call that names "
+                                            "'%.200s': it is trained under that name",
+                                            g->values.items[v].name, g->values.items[w].name));
+    }
+    return PLIM_OK;
+}
+
 /* --- groups --------------------------------------------------------------------------------------------------------- */
 
 /* next[i] is the next origin whose call has the same result; first ones are marked. */
@@ -401,6 +421,7 @@ plim_status plim__restore_parameters(plim__restoring *r) {
     plim_status status = next && first && r->named ? link_groups(r, next, first)
                                                    : plim__fail_memory(r->error, "the exporter's calls", count);
     if (status == PLIM_OK) status = for_groups(r, next, first, restore_group);
+    if (status == PLIM_OK) status = say_renamed(r);
     if (status == PLIM_OK) status = for_groups(r, next, first, part_others);
     plim__free(r->named);
     plim__free(next);
