@@ -39,7 +39,7 @@ class Prediction:
         return self.fits
 
     def largest_batch(self) -> int:
-        """The largest batch that fits the card; 0: not even one sample does."""
+        """The largest batch that fits the card, at most 1,048,576; 0: not even one sample does."""
         if self.gpu is None:
             raise ValueError("largest_batch: no card was named; give gpu=")
         if self._largest is None:
@@ -124,6 +124,9 @@ class _ModelJob:
         return _native.cures(self.graph, self.options, self.gpu_text, self.pool)
 
 
+_MOST_BATCH = 1 << 20  # that is tried
+
+
 class _CaptureJob:
     """A module: its own step, in PyTorch's dispatcher and autograd, on tensors without contents."""
 
@@ -161,24 +164,32 @@ class _CaptureJob:
         return self.run(batch)["fits"]
 
     def largest_batch(self, now):
-        """Memory grows about evenly with the batch: the place is estimated from two captures, then tried."""
-        low, high = (self.batch, None) if now.fits else (0, self.batch)
-        other = max(1, self.batch // 2) if self.batch > 1 else 2
-        first, second = now.numbers["reserved"], self.run(other)["reserved"]
-        slope = (first - second) / (self.batch - other) or 1
+        """Memory grows about evenly with the batch, in steps of the allocator's blocks: batches large enough to see it grow give
+        an estimate, and what is near to that is tried until one fits and the next does not."""
+        low, high = (self.batch, _MOST_BATCH + 1) if now.fits else (0, self.batch)
         room = now.numbers["capacity"] - now.numbers["libraries"]
-        guess = max(1, int(self.batch + (room - first) / max(1.0, slope)))
-        for _ in range(40):
-            if high is not None and high - low <= 1:
-                return low
-            if not low < guess < (high or 1 << 20):
-                guess = (low + high) // 2 if high is not None else min(1 << 20, 2 * max(1, low))
-            if self.fits(guess):
-                low = guess
-                guess += max(1, guess // 32) if high is None or guess + max(1, guess // 32) < high else (high - guess) // 2
-            else:
-                high = guess
-                guess -= max(1, guess // 32) if guess - max(1, guess // 32) > low else (guess - low) // 2
+        seen = [(self.batch, now.numbers["reserved"])]
+        while now.fits and seen[-1][1] < room // 4 and 8 * low < high:
+            run = self.run(8 * low)
+            if not run["fits"]:
+                high = 8 * low
+                break
+            low = 8 * low
+            seen.append((low, run["reserved"]))
+        if len(seen) == 1:
+            other = max(1, self.batch // 2) if self.batch > 1 else 2
+            seen.insert(0, (other, self.run(other)["reserved"]))
+        (first, less), (second, more) = seen[-2:]
+        slope = (more - less) / (second - first)
+        guess = int(second + (room - more) / slope) if slope > 0 else (low + high) // 2
+        step, sides = max(1, guess // 64), set()
+        while high - low > 1:
+            guess = min(max(guess, low + 1), high - 1)
+            fits = self.fits(guess)
+            low, high = (guess, high) if fits else (low, guess)
+            sides.add(fits)
+            guess = (low + high) // 2 if len(sides) == 2 else guess + step if fits else guess - step
+            step *= 2
         return low
 
     def cures(self):

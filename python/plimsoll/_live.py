@@ -51,21 +51,30 @@ def _frames(error):
     return found
 
 
+_AFTERWARDS = (".backward(", ".step(")  # calls that tell the phase
+
+
 def _statement(trace):
-    """(the line, the part of it that failed) where a line holds several statements: their words are not all of the failure."""
+    """(the line, the part of it that failed) where a line holds several statements, or calls that were not reached: their words
+    are not all of the failure."""
     code = trace.tb_frame.f_code
     line = linecache.getline(code.co_filename, trace.tb_lineno, trace.tb_frame.f_globals)
-    if ";" not in line or not hasattr(code, "co_positions"):
+    if not any(word in line for word in (";",) + _AFTERWARDS) or not hasattr(code, "co_positions"):
         return None
-    first, _, start, _ = list(code.co_positions())[trace.tb_lasti // 2]
+    first, last, start, end = list(code.co_positions())[trace.tb_lasti // 2]
     if first != trace.tb_lineno or start is None:
         return None
     text, indent = line.strip(), len(line.encode()) - len(line.lstrip().encode())
-    for node in ast.walk(ast.parse(text)):
+    part = text
+    for node in ast.walk(ast.parse(text)) if ";" in text else ():
         if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.Return)) and (
                 node.col_offset <= start - indent < node.end_col_offset):
-            return text, ast.get_source_segment(text, node)
-    return None
+            part = ast.get_source_segment(text, node)
+            break
+    done = line.encode()[:end].decode(errors="replace").strip() if last == first and end else text
+    if part == text and any(word in text[len(done):] for word in _AFTERWARDS):
+        part = done  # cross_entropy(model(x), y).backward(): the model failed, nothing went back
+    return None if part == text else (text, part)
 
 
 def one_statement(error, text):

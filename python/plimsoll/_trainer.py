@@ -194,14 +194,13 @@ class Trainer:
     # --- plans ---------------------------------------------------------------------------------------------------------
 
     def _trainer_options(self, batch, declared):
-        made = dict(self._options, batch=batch, **({"sample_weights": self._axes} if self._axes else {}))
-        made.update({k: v for k, v in declared.items() if v})
+        weights = {"sample_weights": self._axes} if self._axes else {}
+        made = {**self._options, "batch": batch, **weights, **{k: v for k, v in declared.items() if v}}
         if self._baked and "accumulate" not in made:
             samples, why = self._baked
             if batch % samples:
-                raise ShapeError("the file is for batches of %d, and %d is not made of these (%s); torch.onnx.export(..., "
-                                 "dynamic_shapes=({0: torch.export.Dim('batch')},)) makes a file for any batch"
-                                 % (samples, batch, why))
+                raise ShapeError("the file is for batches of %d, and %d is not made of these (%s); torch.onnx.export(..., dynamic_shapes="
+                                 "({0: torch.export.Dim('batch')},)) makes a file for any batch" % (samples, batch, why))
             made["accumulate"] = batch // samples
         return made
 
@@ -209,6 +208,7 @@ class Trainer:
         """What training will need, before it runs. `page`: with the picture for notebooks; `save`: also into a file."""
         graph = self._need_graph()
         owners = self._owners()
+        self.resident_before = self.resident_before or owners
         path = os.path.join(self._temporary(), "plan.html") if page else None
         report = _native.plan(graph, path, self.title, os.fspath(save) if save else None,
                               **self._trainer_options(batch or self.batch, {}))

@@ -533,12 +533,15 @@ def test_a_prediction_needs_neither_memory_nor_a_card():
     assert "DOES NOT FIT" in str(answer) and "RTX 3060" in str(answer) and "<iframe" in answer._repr_html_()
 
 
-def test_the_largest_batch_fits_and_one_more_does_not():
-    sample = torch.empty(1, 3, 64, 64, device="meta")
-    answer = plimsoll.fit(network(), sample, batch=64, gpu="2GiB", optimizer="sgd")
-    most = answer.largest_batch()
-    assert plimsoll.fit(network(), sample, batch=most, gpu="2GiB", optimizer="sgd").fits
-    assert not plimsoll.fit(network(), sample, batch=most + 1, gpu="2GiB", optimizer="sgd").fits
+@pytest.mark.parametrize("make,shape,batch,gpu", [
+    (lambda: network(), (3, 64, 64), 64, "2GiB"),
+    (lambda: nn.Linear(64, 8), (64,), 4, "256MiB"),  # whose next sizes need no block more: they show no growth
+    (lambda: nn.Linear(64, 8), (64,), 1 << 22, "256MiB")])
+def test_the_largest_batch_fits_and_one_more_does_not(make, shape, batch, gpu):
+    sample = torch.empty(1, *shape, device="meta")
+    most = plimsoll.fit(make(), sample, batch=batch, gpu=gpu, optimizer="sgd").largest_batch()
+    assert most > 1 and plimsoll.fit(make(), sample, batch=most, gpu=gpu, optimizer="sgd").fits
+    assert not plimsoll.fit(make(), sample, batch=most + 1, gpu=gpu, optimizer="sgd").fits
 
 
 def test_cures_need_less():
