@@ -35,11 +35,19 @@ def no_option(word, of, known):
     return TypeError("'%s' is no option of %s%s" % (word, of, "; is '%s' meant?" % meant if meant else ""))
 
 
+# Options that are one of a few words.
+_CHOICES = {"allow": ("exact", "reordered", "lossy"), "precision": ("fp32", "bf16", "fp16"),
+            "base": ("fp32", "bf16", "int8", "nf4", "file")}
+
+
 def check_options(options, own):
     """Options of a trainer are known before anything is done."""
-    for word in options:
+    for word, value in options.items():
         if not _native.find_word("option", word):
             raise no_option(word, "Trainer()", own)
+        known = _CHOICES.get(word, (value,))
+        if value is not None and value not in known:
+            raise InvalidError("%s: %r is not known; there are %s" % (word, value, ", ".join(known)))
 
 
 def as_data(data, own_loss):

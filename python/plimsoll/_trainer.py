@@ -84,10 +84,10 @@ class Trainer:
         self._options.update(optimizer_options(optimizer, learning_rate))
         self._updated = {id(p) for group in getattr(optimizer, "param_groups", ()) for p in group["params"]}
         self._zoo = {k: options.pop(k) for k in _ZOO_SIZES if k in options}
+        if allow is not None:
+            options["allow"] = allow
         check_options(options, _OPTIONS + _ZOO_SIZES)
         self._options.update(options)
-        if allow is not None:
-            self._options["allow"] = allow
         if self.budget:
             self._options["budget"] = self.budget
         self.batch, self._sample, self._seed = whole("batch", batch, "samples"), sample, seed

@@ -476,6 +476,13 @@ def test_options_that_make_no_sense_are_refused(options, error):
         small(**options).fit(digits(32), verbose=0)
 
 
+@pytest.mark.parametrize("options,known", [({"precision": "float3"}, "bf16"), ({"allow": "everything"}, "lossy"), ({"base": "int3"}, "nf4"),
+                                           ({"precision": 16}, "fp16")])
+def test_a_word_that_is_none_of_its_options_is_refused_at_once_with_those_that_are(options, known):
+    with pytest.raises(plimsoll.InvalidError, match="not known.*" + known):
+        small(**options)
+
+
 @pytest.mark.parametrize("model,error", [("no-such-network", plimsoll.NoFileError), ("none.onnx", plimsoll.NoFileError),
                                          (3, TypeError), (None, TypeError), (np.zeros(3), TypeError)])
 def test_what_is_no_model_is_refused(model, error):
