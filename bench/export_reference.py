@@ -6,7 +6,8 @@ A comparison tells something only where the reference repeats itself. PyTorch's 
     gradient of that scale is what rounding leaves of it.
 Such a model is judged under the first of CONDITIONS under which every float32 run of PyTorch (from the weights, from weights off by
 one rounding, with the images' channels last) is within NEAR of the limits of its float64. The program that is judged has no part in
-the choice. Conditions: what the norms begin with, as in a trained network, and the rate; the batches of each are drawn until PyTorch
+the choice. Conditions: what the norms begin with, as in a trained network, smaller images, of which
+fewer values are beside bends, the norms' epsilon, and the rate; the batches of each are drawn until PyTorch
 repeats their gradients, and no value is so near to a bend that rounding decides about it.
 """
 import copy
@@ -24,10 +25,12 @@ DRAWN = 32  # batches that are drawn for one update
 BESIDE = 2  # times the rounding error that is usual in its channel: so near to a bend, rounding decides on which side a value is
 TRIES = 2  # sets of batches for one condition
 # scales of norms are drawn from [low, high], their biases from a normal distribution with that mean and deviation; None: as they are
-CONDITIONS = tuple({"norms": norms, "eps": eps, "rate": rate} for norms, eps, rate in (
-    (None, None, 1e-2), (None, None, 1e-3), ((0.5, 1.0, 0.7, 0.3), None, 1e-2), ((0.5, 1.0, 0.7, 0.3), None, 1e-3), ((0.5, 1.5, 0.5, 0.5), None, 1e-2),
-    ((0.5, 1.5, 0.5, 0.5), None, 1e-3), ((0.5, 1.0, 0.7, 0.3), 0.1, 1e-2), ((0.5, 1.5, 0.5, 0.5), 0.1, 1e-2), ((0.5, 1.0, 0.7, 0.3), 1.0, 1e-2)))
-UNMOVED = CONDITIONS[:2] + tuple({"norms": None, "eps": eps, "rate": rate} for eps, rate in ((0.1, 1e-2), (0.1, 1e-3), (1.0, 1e-2), (1.0, 1e-3)))
+POSITIVE, SPREAD = (0.5, 1.0, 0.7, 0.3), (0.5, 1.5, 0.5, 0.5)
+CONDITIONS, UNMOVED = (tuple({"norms": norms, "eps": eps, "size": size, "rate": rate} for norms, eps, size, rate in some) for some in (
+    ((None, None, None, 1e-2), (None, None, None, 1e-3), (POSITIVE, None, None, 1e-2), (POSITIVE, None, 32, 1e-2), (POSITIVE, None, 32, 1e-3), (SPREAD, None, 32, 1e-2),
+     (SPREAD, None, 32, 1e-3), (POSITIVE, 0.1, 32, 1e-2), (SPREAD, 0.1, 32, 1e-2), (POSITIVE, 1.0, 32, 1e-2), (POSITIVE, 0.1, None, 1e-2), (POSITIVE, None, 48, 1e-2),
+     (SPREAD, None, None, 1e-2)),
+    ((None, None, None, 1e-2), (None, None, None, 1e-3), (None, 0.1, None, 1e-2), (None, 0.1, 32, 1e-2), (None, 0.1, 32, 1e-3), (None, 1.0, 32, 1e-2))))
 
 
 def first_of(out):
@@ -160,6 +163,13 @@ def repeats_itself(reference):
     return max(distances(reference)) <= NEAR
 
 
+def sized(torch, draw, condition):
+    """How to draw images of the size that the condition has; other inputs as ever."""
+    shape = draw(1, torch.Generator()).shape
+    size = condition["size"] if len(shape) == 4 and condition["size"] else None
+    return (lambda batch, g: torch.randn(batch, shape[1], size, size, generator=g)) if size else draw
+
+
 def put_under(torch, model, condition):
     """Norms of the model as the condition has them."""
     generator = torch.Generator().manual_seed(5)
@@ -262,7 +272,7 @@ def under(torch, build, condition):
         if k == 2:
             model.load_state_dict(nudged(torch, model.state_dict()))
         models.append((model.double() if k == 0 else model.to(memory_format=torch.channels_last) if k == 3 else model).train())
-    return models, draw
+    return models, sized(torch, draw, condition)
 
 
 def conditioned(torch, build, moved):
@@ -271,14 +281,18 @@ def conditioned(torch, build, moved):
     norms = any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in build()[0].modules())
     hopeless = []
     for condition in CONDITIONS if moved else UNMOVED:
-        if (condition["norms"], condition["eps"]) in hopeless or not norms and (condition["norms"] or condition["eps"]):
+        place = [condition[key] for key in ("norms", "eps", "size")]
+        if place in hopeless or not norms and any(place):
             continue
         for seed in range(1, TRIES + 1):
-            found = drawn_batches(torch, *under(torch, build, condition), condition["rate"], seed)
+            try:
+                found = drawn_batches(torch, *under(torch, build, condition), condition["rate"], seed)
+            except (RuntimeError, AssertionError, ValueError):  # not of that size
+                found = 0
             if isinstance(found, int):
                 print(condition, "no batch for update %d" % (found + 1), flush=True)
                 if found == 0:  # whatever the rate
-                    hopeless.append((condition["norms"], condition["eps"]))
+                    hopeless.append(place)
                 break  # another set would need as many
             model = build()[0]
             put_under(torch, model, condition)
