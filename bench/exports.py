@@ -26,13 +26,15 @@ A tensor whose gradient is 0 (in float64 below 1e-9 of the model's largest, as t
 1e-5 of the model's largest. Dropout and stochastic depth are set to 0, and what the module froze (requires_grad=False), which no file
 says, is frozen with --freeze. The rate is the first of RATES at which the framework repeats its own updates: from weights that are
 off by one rounding, and in float64, nine of ten tensors move the same within 1 %; where it does so at none (batch norms over four
-numbers), the rate at which most do. A name with "+smooth" behind it (--only torchvision.resnet18+smooth) is that model with SiLU in
-place of its bends, where PyTorch does repeat itself.
+numbers), the rate at which most do. A model whose gradients or updates PyTorch's float32 has farther than a third of the limits off
+its own float64 is judged under other conditions (export_reference.py): the first of a fixed list under which PyTorch does repeat
+itself, which alone decides. Forms that fold norms are then judged with norms that can be put back. A name with "+smooth" behind it
+(--only torchvision.resnet18+smooth) is that model with SiLU in place of its bends.
 
 A result is `right`; `float64`: a number is beyond these limits of the framework's float32, and every such number within the same limits
 of what the framework computes in float64; `rounding`: a number is beyond both, and so is the framework's own in float32: ours is from
 its float64 at most twice as far as the farthest of its float32 runs (from the weights, from weights off by one rounding, and with the
-images' channels last) is, so that nothing can be told of such a model; `said`: it differs, and warnings before the first step name
+images' channels last) is, so that nothing can be told of such a model under any of the conditions; `said`: it differs, and warnings before the first step name
 what is lost (each parameter that is not trained is counted by one of them, and what they name is lost) or a refusal names the remedy;
 `refused`: an operator or size that is not supported, with a message; or `WRONG`: silently different. The bar of the recommended form
 (95 of 100) is over models that the framework's own rounding tells something of.
@@ -50,16 +52,17 @@ import time
 
 import numpy as np
 
-BATCH, STEPS = 4, 3
-RATES = (1e-2, 1e-1, 1e-3)
-MORE_RUNS = 5  # of a model whose updates the framework does not repeat, to learn by how much
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from export_reference import (BATCH, GRADIENT_LIMIT, MORE_RUNS, OUTPUT_LIMIT, RATES, STEPS, WEIGHT_LIMIT, ZERO_LIMIT, conditioned, distances, first_of,  # noqa: E402
+                              nudged, put_under, repeats_itself, smooth, torch_reference, train)  # noqa: E402,F401
+
 FORMS = ("default", "baked", "recommended")
-OUTPUT_LIMIT, GRADIENT_LIMIT, WEIGHT_LIMIT, ZERO_LIMIT = 1e-5, 1e-4, 1e-3, 1e-5
 ROUNDINGS = 2  # times the farthest that a float32 run of the framework is from its own float64, ours may be from that
 SMOOTH = "+smooth"
+UNTRAINED = "untrained"  # the folder of forms that fold norms, beside those of a model whose norms were moved
 ROUNDED_END = "off what it is in float64)"
 ROUNDED = "(the framework's float32 is up to %.1e, and ours %.1e, off what it is in float64)"
-HERE = os.path.dirname(os.path.abspath(__file__))
 KERAS = ["keras." + n for n in re.findall(r'@model\("(\w+)"', open(os.path.join(HERE, "export_keras.py")).read())]
 
 
@@ -68,12 +71,6 @@ KERAS = ["keras." + n for n in re.findall(r'@model\("(\w+)"', open(os.path.join(
 
 def chosen(name, globs):
     return any(fnmatch.fnmatch(name, one) for one in globs.split(","))
-
-
-def first_of(out):
-    while not hasattr(out, "shape"):
-        out = next(iter(out.values())) if isinstance(out, dict) else out[0]
-    return out
 
 
 def export(torch, model, form, x, path):
@@ -99,102 +96,8 @@ def quiet(torch, model):
                     setattr(part, key, 0.0)
         elif isinstance(getattr(part, "dropout", None), float):  # recurrent and attention layers
             part.dropout = 0.0
-
-
-def train(torch, model, start, xs, ys, rate, double):
-    """The first loss, the first gradients, and all state after STEPS updates."""
-    model.load_state_dict(start)
-    model = model.double() if double else model.float()
-    model.train()
-    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-    gradients, first = {}, None
-    for s in range(STEPS):
-        x, y = xs[s * BATCH:(s + 1) * BATCH], ys[s * BATCH:(s + 1) * BATCH]
-        if x.is_floating_point() and double:
-            x = x.double()
-        optimizer.zero_grad()
-        loss = torch.nn.functional.mse_loss(first_of(model(x)), y.double() if double else y)
-        loss.backward()
-        if s == 0:
-            first = loss.item()
-            gradients = {k: p.grad.detach().numpy().copy() for k, p in model.named_parameters() if p.grad is not None}
-        optimizer.step()
-    return first, gradients, {k: v.detach().numpy().copy() for k, v in model.state_dict(keep_vars=True).items()}
-
-
-def nudged(torch, start, seed=7):
-    """Every weight off by one rounding: what a correct program may start from that reads it from another form."""
-    generator = torch.Generator().manual_seed(seed)
-    import copy
-    made = copy.copy(start)  # with what it says of versions
-    for k, v in start.items():
-        if v.is_floating_point() and v.dim() > 1:
-            made[k] = v * (1 + 6e-8 * torch.sign(torch.randn(v.shape, generator=generator)))
-    return made
-
-
-def reproducible(start, after, others):
-    """How many of the tensors that move are the same within 1 % of that in the other runs: from 0 to 1."""
-    good = total = 0
-    for k, v in after.items():
-        moved = np.abs(v - start[k].numpy()).max(initial=0) if v.dtype.kind == "f" else 0
-        if moved > 1e-6 * np.abs(v).max(initial=0):
-            total += 1
-            good += all(np.abs(v - o[k]).max() <= 1e-2 * moved for o in others)
-    return good / max(total, 1)
-
-
-def in_other_order(torch, model, start, xs, ys, rate, count):
-    """Runs of PyTorch in its other layout of images, whose sums have another order, from the weights and from nudged ones."""
-    if xs.dim() != 4:
-        return []
-    model.to(memory_format=torch.channels_last)
-    made = [train(torch, model, nudged(torch, start, 30 + k) if k else start, xs.contiguous(memory_format=torch.channels_last), ys, rate, False) for k in range(count)]
-    model.to(memory_format=torch.contiguous_format)
-    return made
-
-
-def smooth(torch, model):
-    """SiLU in place of every bend: sums beside 0 do not decide about gradients any more, and PyTorch repeats itself."""
-    for part in model.modules():
-        for key, child in part.named_children():
-            if isinstance(child, (torch.nn.ReLU, torch.nn.ReLU6, torch.nn.Hardswish, torch.nn.Hardsigmoid)):
-                setattr(part, key, torch.nn.SiLU() if not isinstance(child, torch.nn.Hardsigmoid) else torch.nn.Sigmoid())
-
-
-def torch_reference(torch, model, xs, ys):
-    import copy
-    start = copy.deepcopy(model.state_dict())
-    names = {k for k, p in model.named_parameters()}
-    best = (-1.0,)
-    for rate in RATES:
-        one = train(torch, model, start, xs, ys, rate, False)
-        nudge = train(torch, model, nudged(torch, start), xs, ys, rate, False)
-        double = train(torch, model, start, xs, ys, rate, True)
-        same = reproducible(start, one[2], (nudge[2], double[2]))
-        best = max(best, (same, rate, one, nudge, double), key=lambda b: b[0])
-        if same >= 0.9:
-            break
-    same, rate, one, nudge, double = best
-    loss, gradients, after = one
-    singles = [one, nudge] + in_other_order(torch, model, start, xs, ys, rate, MORE_RUNS + 1)
-    if same < 1:  # a number beside the bend of a ReLU falls to either side: one more run may not show it
-        singles += [train(torch, model, nudged(torch, start, seed), xs, ys, rate, False) for seed in range(8, 8 + MORE_RUNS)]
-    out = {"rate": np.array(rate), "loss": np.array(loss), "names": np.array(sorted(names)), "repeats": np.array(same)}
-    for k, v in gradients.items():
-        out["grad:" + k], out["grad64:" + k] = v, double[1][k].astype(np.float32)
-        out["grad-noise:" + k] = np.array(max(np.abs(g[k] - double[1][k]).max(initial=0) for _, g, _ in singles))
-    for k, v in start.items():
-        out["start:" + k], out["after:" + k] = v.numpy(), after[k]
-        if after[k].dtype.kind == "f":
-            out["after64:" + k] = double[2][k].astype(np.float32)
-            out["after-noise:" + k] = np.array(max(np.abs(a[k] - double[2][k]).max(initial=0) for _, _, a in singles))
-    places = {}
-    for k, p in model.named_parameters(remove_duplicate=False):
-        places.setdefault(id(p), []).append(k)
-    out["tied"] = np.array(json.dumps([names for names in places.values() if len(names) > 1]))
-    out["frozen"] = np.array(sorted(k for k, p in model.named_parameters() if not p.requires_grad), dtype=str)
-    return out
+        if isinstance(getattr(part, "drop_rate", None), float):  # timm's networks, which drop without a module of its own
+            part.drop_rate = 0.0
 
 
 def exact_outputs(model, reference, x, expected):
@@ -209,28 +112,67 @@ def exact_outputs(model, reference, x, expected):
 
 
 def make_one(folder, name, forms=FORMS):
+    """The forms of a model; where norms had to be moved for PyTorch to repeat itself, those that fold norms once more, with norms that
+    can be put back, in a folder of their own."""
     import warnings
     warnings.filterwarnings("ignore")
     import logging
     logging.disable(logging.WARNING)
-    import onnxruntime
     import torch
-    sys.path.insert(0, HERE)
-    import export_models
     torch.set_num_threads(1)
-    torch.manual_seed(0)
-    model, draw = export_models.MODELS[name.removesuffix(SMOOTH)]()
-    quiet(torch, model)
-    if name.endswith(SMOOTH):
-        smooth(torch, model)
+    report, others = make_forms(torch, folder, name, forms), [form for form in forms if form != "recommended"]
+    if others and (report.get("condition") or {}).get("norms"):
+        make_forms(torch, os.path.join(folder, UNTRAINED), name, others, True)
+    json.dump(report, open(os.path.join(folder, "report.json"), "w"))  # last: it says that the folder is whole
+
+
+def make_forms(torch, folder, name, forms, vague=False):
+    """The files, data and reference of some forms, under the first condition under which PyTorch repeats itself; `vague`: it is known
+    not to do so under that of all models."""
+    import export_models
+
+    def build():
+        torch.manual_seed(0)
+        model, draw = export_models.MODELS[name.removesuffix(SMOOTH)]()
+        quiet(torch, model)
+        if name.endswith(SMOOTH):
+            smooth(torch, model)
+        return model, draw
+
+    model, draw = build()
     generator = torch.Generator().manual_seed(1)
-    x = draw(BATCH * STEPS, generator)
-    model.eval()
+    x, report = draw(BATCH * STEPS, generator), {"name": name}
     with torch.no_grad():
-        expected = first_of(model(x[:BATCH]))
-        y = torch.randn((BATCH * STEPS,) + tuple(expected.shape[1:]), generator=generator)
+        y = torch.randn((BATCH * STEPS,) + tuple(first_of(model.eval()(x[:BATCH])).shape[1:]), generator=generator)
+    reference, better = None if vague else torch_reference(torch, model, x, y), None
+    if reference:
+        report["distances"] = [round(d, 3) for d in distances(reference)]
+    if vague or not repeats_itself(reference):
+        better = conditioned(torch, build, "recommended" in forms)
+    if better:
+        report["condition"], x, y, reference = better
+        report["conditioned"] = [round(d, 3) for d in distances(reference)]
+    reference = reference or torch_reference(torch, model, x, y)
+    model = build()[0]
+    if better:
+        put_under(torch, model, report["condition"])
     os.makedirs(folder, exist_ok=True)
-    report = {"name": name}
+    export_forms(torch, model, folder, x, forms, report)
+    with torch.no_grad():
+        expected = first_of(model.eval()(x[:BATCH]))
+    reference["eval"], reference["eval64"] = expected.numpy(), exact_outputs(model, reference, x, expected)
+    np.savez(os.path.join(folder, "torch.npz"), **reference)
+    np.savez(os.path.join(folder, "data.npz"), x=x.numpy(), y=y.numpy())
+    np.save(os.path.join(folder, "x.npy"), x[:BATCH].numpy())
+    json.dump(report, open(os.path.join(folder, "report.json"), "w"))
+    return report
+
+
+def export_forms(torch, model, folder, x, forms, report):
+    """The files, what onnxruntime computes from the default one, and in the report what became of each."""
+    import onnxruntime
+    with torch.no_grad():
+        expected = first_of(model.eval()(x[:BATCH]))
     for form in FORMS:
         path = os.path.join(folder, form + ".onnx")
         if form not in forms:
@@ -250,12 +192,6 @@ def make_one(folder, name, forms=FORMS):
         except Exception as e:  # it lacks some operators of bfloat16
             got, report["judge"] = expected.numpy(), "PyTorch, since onnxruntime says: " + str(e)[:150]
         np.save(os.path.join(folder, "runtime.npy"), got)
-    reference = torch_reference(torch, model, x, y)
-    reference["eval"], reference["eval64"] = expected.numpy(), exact_outputs(model, reference, x, expected)
-    np.savez(os.path.join(folder, "torch.npz"), **reference)
-    np.savez(os.path.join(folder, "data.npz"), x=x.numpy(), y=y.numpy())
-    np.save(os.path.join(folder, "x.npy"), x[:BATCH].numpy())
-    json.dump(report, open(os.path.join(folder, "report.json"), "w"))
 
 
 def keras_double(build, start, x, y, rate):
@@ -691,6 +627,8 @@ def explains(warnings, lost, tied, neutral=()):
 
 
 def judge(program, folder, form, work):
+    apart = os.path.join(folder, UNTRAINED)
+    folder = apart if form != "recommended" and os.path.exists(os.path.join(apart, "report.json")) else folder
     report = json.load(open(os.path.join(folder, "report.json")))
     if report[form] != "exported":
         return "none", report[form]
