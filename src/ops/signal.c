@@ -4,6 +4,9 @@
 #include "core/half.h"
 #include "ops/op.h"
 
+/* A window is computed when the model is read, so a file must not ask for gigabytes: minutes of sound are enough. */
+#define MOST_SAMPLES ((int64_t)1 << 24)
+
 /* a - b cos(2πk / N) + c cos(4πk / N); N is the size, one less where the window is symmetric. */
 static plim_status window(plim__infer *ctx, double a, double b, double c) {
     int64_t size;
@@ -11,6 +14,9 @@ static plim_status window(plim__infer *ctx, double a, double b, double c) {
     PLIM_TRY(plim__infer_ints(ctx, 0, &size, 1, &count));
     plim_dtype dtype = (plim_dtype)plim__node_int(ctx->node, "output_datatype", PLIM_F32);
     if (count != 1 || size < 0) return plim__infer_fail(ctx, PLIM_INVALID, "the size is not one number of at least 0");
+    if (size > MOST_SAMPLES)
+        return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: a window of %lld samples; %lld are the most",
+                                (long long)size, (long long)MOST_SAMPLES);
     if (dtype != PLIM_F32 && dtype != PLIM_F64 && dtype != PLIM_F16)
         return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator %s of %s", ctx->node->op_name,
                                 plim_dtype_name(dtype));

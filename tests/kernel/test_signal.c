@@ -54,10 +54,25 @@ static void windows_are_symmetric_only_when_told(void **state) {
         }
 }
 
+static void a_window_of_gigabytes_is_refused_by_its_size(void **state) {
+    (void)state;
+    plim_graph *g = plim_graph_create();
+    int64_t huge = INT32_MAX;
+    plim_value size = plim_graph_constant(g, "size", PLIM_I64, 0, NULL, &huge);
+    int32_t node = plim_graph_node(g, "HannWindow", NULL, &size, 1, 1);
+    plim_graph_output(g, plim_graph_node_output(g, node, 0), "y");
+    plim_session *s = NULL;
+    plim_error error = {0};
+    assert_int_equal(plim_session_create(g, NULL, &s, &error), PLIM_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "2147483647 samples"));
+    plim_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(determinants_of_swapped_singular_and_empty_matrices_are_right),
         cmocka_unit_test(windows_are_symmetric_only_when_told),
+        cmocka_unit_test(a_window_of_gigabytes_is_refused_by_its_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
