@@ -68,6 +68,7 @@ plim_status plim__levers_apply(const plim__task *task, const plim__levers *lever
                                plim__variant **variant, plim_error *error) {
     plim__training_options options = plim__levers_training(task, levers);
     PLIM_TRY(plim__variant_create(task->model, &options, task->target, base ? base->like : NULL, variant, error));
+    (*variant)->useful_bytes = task->useful_bytes;
     plim_status status = base && options.sums ? check_part(*variant, base->like, error) : PLIM_OK;
     if (status == PLIM_OK) status = plim__levers_pack(task, levers, base, *variant, error);
     if (status == PLIM_OK) return PLIM_OK;

@@ -23,6 +23,7 @@ typedef struct plim__task {
     size_t search_bytes;  /* of programs that a search may hold beside the one it works on */
     size_t planning_room; /* bytes for a program and the search for its schedule: what needs more is not searched */
     size_t coming_bytes;  /* that the process takes between planning and the first step, beside the arena */
+    size_t useful_bytes;  /* an arena beyond it does not fit however it is packed; 0: any may */
     int64_t last_samples; /* of the last batch of an epoch; 0: all are whole */
     bool irregular;       /* batches of any size may come */
 } plim__task;

@@ -114,6 +114,8 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
     /* work alone, no deadline: a plan must not depend on the clock */
     plim_pack_options limits = {.work = options->pack_work > 0 ? options->pack_work : 1000000000,
                                 .memory = pack_bytes(plan)};
+    /* the first packing will do: searching for the lowest takes memory that the budget may not have */
+    if (options->useful_bytes && plan->lower_bound_bytes > options->useful_bytes) limits.capacity = INT64_MAX;
     if (status == PLIM_OK) status = plim_pack(buffers, count, &limits, offsets, &result, error);
     for (size_t i = 0; status == PLIM_OK && i < count; i++)
         plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];

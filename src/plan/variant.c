@@ -79,7 +79,8 @@ plim_status plim__variant_pack(plim__variant *v, const plim__schedule *schedule,
     }
     plim__plan_options planning = {.shared = like ? like->plan : NULL,
                                    .persistent_from = base ? base->persistent_from : 0,
-                                   .pack_work = PACK_WORK};
+                                   .pack_work = PACK_WORK,
+                                   .useful_bytes = v->useful_bytes};
     PLIM_TRY(plim__plan_create(v->program, &planning, &v->plan, error));
     find_after_loss(v);
     return PLIM_OK;

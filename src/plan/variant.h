@@ -19,6 +19,7 @@ typedef struct plim__variant {
     plim__schedule schedule;    /* of `program`, in steps of `lowered`; empty: as it was lowered */
     size_t repeated;            /* steps that are done again */
     plim__spill_list spillable; /* buffers of `lowered` that can be */
+    size_t useful_bytes;        /* as in plim__plan_options, for each packing */
 } plim__variant;
 
 /* The variant whose weights and state another one uses too. */

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A program that has no room within the budget is not made to its end: a network of thousands of thin layers is refused before it
-# takes more, with what it would need, and `plan` names for it a budget that works.
+# takes more, with what it would need, and `plan` names for it a budget that works. Nor is a step packed with care that does not fit
+# however it is packed.
 program=$(realpath "$1")
 . "$(dirname "$0")/memory_group.sh" deep
 
@@ -25,4 +26,15 @@ run=(model.onnx --batch 4 --data synthetic --steps 1)
 "$program" plan "${run[@]}" --json > plan.json 2> err || fail "plan"
 least=$(python3 -c 'import json; print(json.load(open("plan.json"))["minimum_budget_bytes"])')
 within "$least" "$program" train "${run[@]}" --budget "$least" > run.json 2> err || fail "train within $least: exit code $?"
+"$program" zoo gpt2-tiny --layers 11 --width 24 --heads 1 --seq 9 -o model.onnx > /dev/null || fail "zoo"
+run=(model.onnx --batch 62 --optimizer adafactor --threads 2 --data synthetic --steps 1)
+"$program" plan "${run[@]}" --json > plan.json 2> err || fail "plan"
+least=$(python3 -c 'import json; print(json.load(open("plan.json"))["minimum_budget_bytes"])')
+"$program" train "${run[@]}" --budget "$least" --json > run.json 2> err || fail "train within $least: exit code $?"
+python3 - "$least" <<'PY' || fail "a step that does not fit is packed in more memory than the budget"
+import json, sys
+peak = json.load(open("run.json"))["peak_resident_bytes"]
+print(f"within {int(sys.argv[1]) >> 20} MiB: {peak / 2**20:.1f} MiB held")
+assert peak <= int(sys.argv[1])
+PY
 echo "what has no room is not made"
