@@ -31,7 +31,7 @@ typedef struct plim__plan_options {
     const struct plim__plan *shared; /* of the program that this one is like: persistent buffers of both are there */
     size_t persistent_from;          /* persistent buffers of this program alone begin here */
     int64_t pack_work;               /* most elementary operations for packing; default a billion, some seconds */
-    size_t useful_bytes;             /* an arena that is larger in any case is packed in no time; default any is useful */
+    size_t useful_bytes;             /* a larger arena does not fit: the first packing will do; default any may */
 } plim__plan_options;
 
 /* options may be NULL. */

@@ -30,11 +30,13 @@ within "$least" "$program" train "${run[@]}" --budget "$least" > run.json 2> err
 run=(model.onnx --batch 62 --optimizer adafactor --threads 2 --data synthetic --steps 1)
 "$program" plan "${run[@]}" --json > plan.json 2> err || fail "plan"
 least=$(python3 -c 'import json; print(json.load(open("plan.json"))["minimum_budget_bytes"])')
-"$program" train "${run[@]}" --budget "$least" --json > run.json 2> err || fail "train within $least: exit code $?"
-python3 - "$least" <<'PY' || fail "a step that does not fit is packed in more memory than the budget"
+for try in 1 2 3 4; do # pages differ from run to run
+    "$program" train "${run[@]}" --budget "$least" --json > run.json 2> err || fail "train within $least: exit code $?"
+    python3 - "$least" <<'PY' || fail "a step that does not fit is packed in more memory than the budget (run $try)"
 import json, sys
 peak = json.load(open("run.json"))["peak_resident_bytes"]
 print(f"within {int(sys.argv[1]) >> 20} MiB: {peak / 2**20:.1f} MiB held")
 assert peak <= int(sys.argv[1])
 PY
+done
 echo "what has no room is not made"
