@@ -77,6 +77,7 @@ typedef struct plim_plan_report {
     int lever_count;
     const char *why;            /* when nothing fits: what makes the floor */
     const char *prevents_split; /* why micro-batches would change the result, and which node does; NULL: they do not */
+    int largest_batch_open;     /* larger batches than that may fit: trying them all would take too long */
 } plim_plan_report;
 
 typedef struct plim_plan plim_plan;

@@ -21,6 +21,7 @@ class Plan:
         self.unconstrained: Dict[str, Any] = report["unconstrained"]
         self.minimum_budget: int = report["minimum_budget_bytes"]
         self.largest_batch: int = report["largest_batch"]
+        self.largest_batch_open: bool = bool(report["largest_batch_open"])  # larger ones may fit
         self.frontier: List[Dict[str, Any]] = report["frontier"]
         self.peak: List[Dict[str, Any]] = report["peak"]
         self.why: str = report["why"] or ""
@@ -59,7 +60,8 @@ class Plan:
             owners = sorted(self.resident_before.items(), key=lambda item: -item[1])
             lines.append("  resident before training: %s (%s)" % (
                 size(sum(self.resident_before.values())), ", ".join("%s %s" % (name, size(held)) for name, held in owners)))
-        lines.append("  smallest budget %s; largest batch %d" % (size(self.minimum_budget), self.largest_batch))
+        lines.append("  smallest budget %s; largest batch %s%d" % (
+            size(self.minimum_budget), "at least " if self.largest_batch_open else "", self.largest_batch))
         return "\n".join(lines)
 
     def _repr_html_(self):

@@ -35,6 +35,7 @@ static const plim__py_field report_fields[] = {
     R(UINT64, minimum_budget_bytes),
     R(INT64, largest_batch),
     R(UINT64, largest_batch_limit),
+    R(INT, largest_batch_open),
     R(TEXT, why),
     R(TEXT, prevents_split),
     {0},

@@ -200,10 +200,12 @@ static plim_status find_largest_batch(const struct draft *draft, uint64_t limit,
         limit, PLIM__PLAN_TO_TRY, asked, INT64_MAX, tries, draft->plan->training->process.packed_bytes};
     PLIM_TRY(find_nearly(draft, &nearly, error));
     report->largest_batch = nearly.good;
+    report->largest_batch_open = nearly.bad - nearly.good > 1 + nearly.good / BATCH_GRAIN;
     if (!tries || !draft->bounds.budget) return PLIM_OK;
     struct between exactly = {limit, PLIM__PLAN_TO_TELL, asked, INT64_MAX, 2 * tries, 0};
     PLIM_TRY(find_exactly(draft, &exactly, &nearly, error));
     report->largest_batch = exactly.good;
+    report->largest_batch_open = exactly.bad - exactly.good > 1;
     return PLIM_OK;
 }
 

@@ -100,6 +100,7 @@ static json_t *report_json(const plim_plan_report *r, const plim_graph *model, d
     json_object_set_new(root, "unconstrained", candidate_json(&r->unconstrained));
     json_object_set_new(root, "minimum_budget_bytes", json_integer((json_int_t)r->minimum_budget_bytes));
     json_object_set_new(root, "largest_batch", json_integer((json_int_t)r->largest_batch));
+    json_object_set_new(root, "largest_batch_open", json_boolean(r->largest_batch_open));
     json_object_set_new(root, "opening_bytes", json_integer((json_int_t)opening));
     json_object_set_new(root, "frontier", frontier_json(r));
     json_object_set_new(root, "levers", levers_json(r));
@@ -208,8 +209,9 @@ static void print_report(const plim__args *args, const plim_plan_report *r, cons
     plim__str end = {0};
     plim__str_addf(&end, "Smallest budget: %s.", plim_bytes_format(r->minimum_budget_bytes, text));
     if (r->largest_batch > 0)
-        plim__str_addf(&end, " Largest batch in one piece within %s: %lld.",
-                       plim_bytes_format(r->largest_batch_limit, text), (long long)r->largest_batch);
+        plim__str_addf(&end, " Largest batch in one piece within %s: %s%lld.",
+                       plim_bytes_format(r->largest_batch_limit, text), r->largest_batch_open ? "at least " : "",
+                       (long long)r->largest_batch);
     plim__terminal_line(stdout, "\n%s", plim__str_text(&end));
     plim__str_free(&end);
     if (r->prevents_split)

@@ -13,6 +13,7 @@ largest() { # ZOO-OPTIONS...
     plan 2 || fail "$1 within $budget"
     found=$(number largest_batch)
     echo "$1 within $budget: $found"
+    [ "$(number largest_batch_open)" = False ] || fail "$1: larger ones than $found were not tried"
     whole "$found" || fail "$1: $found do not fit $budget"
     ! whole $((found + 1)) || fail "$1: one more than $found fits $budget"
 }
@@ -34,3 +35,7 @@ largest lenet --width 8
 data=synthetic budget=34MiB steps="--steps 3" # 65,536 samples: three batches of 21,846 are an epoch, three of 2 are not
 largest mlp --image 4 --width 8 --layers 2 --classes 4
 [ "$found" -gt 21846 ] || fail "a largest batch of $found does not get to the end of an epoch"
+"$program" zoo mlp --image 4 --channels 1 --width 4 --layers 900 -o model.onnx > /dev/null 2> err || fail "zoo mlp"
+data=synthetic budget=70MiB steps="--steps 1"
+plan 4 || fail "900 layers within $budget"
+[ "$(number largest_batch_open)" = True ] || fail "900 layers: $(number largest_batch) is called the largest, but few were tried"
