@@ -42,7 +42,7 @@ typedef struct plim_session_options {
     size_t size_count;
     const plim_fixed_input *fixed;
     size_t fixed_count;
-    const char *without;   /* passes to leave out, separated by commas: "fuse-attention,fold" */
+    const char *without;   /* passes to leave out, separated by commas: "fuse-attention,winograd" */
     int plan_only;         /* no arena, no weights: for looking at the plan */
     int measure;           /* measure the time of each step */
     const plim_loss *loss; /* for plim_evaluate: it takes the place of the outputs, and the model is set to evaluation

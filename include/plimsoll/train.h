@@ -189,7 +189,7 @@ typedef struct plim_trainer_options {
                                  * the largest batch of a plan; 0: they do not */
     int no_winograd; /* 3x3 convolutions sum products, also where Winograd's form would be faster (with AVX-512): that one rounds
                       * otherwise, by some 2e-6 of the largest result. Whether it is used depends on the model, batch, threads and
-                      * processor, never on a budget; sessions and evaluation do not use it */
+                      * processor, never on a budget; evaluation beside training does not use it */
     uint64_t log_bytes; /* that the caller holds for logs of the run while it goes on; 0: none. They are planned too */
     int64_t
         updates; /* that the run makes at most: one that ends within an epoch never meets its short last batch, which then is

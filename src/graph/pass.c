@@ -6,6 +6,9 @@
 #include "core/error.h"
 
 const plim__pass plim__passes[] = {
+    {"fold", "computes what depends on constants only", NULL, PLIM__PASS_ELSEWHERE}, /* while shapes are inferred */
+    {"winograd", "3x3 convolutions in Winograd's form, which rounds otherwise, where it is faster", NULL,
+     PLIM__PASS_ELSEWHERE}, /* while the program is made */
 #define PASS(id, text, where, what) {text, what, plim__pass_##id, PLIM__PASS_##where},
 #include "graph/passes.def"
 #undef PASS
@@ -22,7 +25,7 @@ bool plim__pass_listed(const char *list, const char *name) {
 static plim_status check_names(const char *list, plim_error *error) {
     for (const char *at = list; at && *at; at += strcspn(at, ","), at += *at == ',') {
         size_t length = strcspn(at, ",");
-        bool known = length == 4 && strncmp(at, "fold", 4) == 0; /* folding happens during inference of shapes */
+        bool known = false;
         for (size_t i = 0; i < plim__pass_count; i++)
             known |= strlen(plim__passes[i].name) == length && strncmp(plim__passes[i].name, at, length) == 0;
         if (!known) return plim__fail(error, PLIM_INVALID, "there is no pass '%.*s'", (int)length, at);
@@ -46,7 +49,9 @@ static plim_status run_all(plim_graph *g, const char *without, plim_error *error
         bool any = false;
         for (size_t i = 0; i < plim__pass_count; i++) {
             bool changed = false;
-            if (plim__passes[i].where == other || plim__pass_listed(without, plim__passes[i].name)) continue;
+            if (!plim__passes[i].run || plim__passes[i].where == other ||
+                plim__pass_listed(without, plim__passes[i].name))
+                continue;
             PLIM_TRY(run_one(&plim__passes[i], g, &changed, error));
             any |= changed;
         }

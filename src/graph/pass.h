@@ -9,6 +9,7 @@ typedef enum plim__pass_where {
     PLIM__PASS_ALWAYS,
     PLIM__PASS_INFERENCE, /* needs weights that no longer change */
     PLIM__PASS_TRAINING,  /* worth it for what the backward pass no longer keeps */
+    PLIM__PASS_ELSEWHERE, /* no rewriting of the graph, but may be left out like one; `run` is NULL */
 } plim__pass_where;
 
 typedef struct plim__pass {

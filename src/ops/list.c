@@ -25,13 +25,10 @@ void plim_operator_get(size_t index, plim_operator *row) {
     plim__op_saved_text(op, row->gradient_reads);
 }
 
-size_t plim_pass_count(void) { return plim__pass_count + 1; }
+size_t plim_pass_count(void) { return plim__pass_count; }
 
 void plim_pass_get(size_t index, plim_pass *pass) {
     if (!pass) return;
     memset(pass, 0, sizeof *pass);
-    if (index == 0) /* not in the table: it runs while shapes are inferred */
-        *pass = (plim_pass){"fold", "computes what depends on constants only"};
-    else if (index <= plim__pass_count)
-        *pass = (plim_pass){plim__passes[index - 1].name, plim__passes[index - 1].summary};
+    if (index < plim__pass_count) *pass = (plim_pass){plim__passes[index].name, plim__passes[index].summary};
 }

@@ -109,7 +109,8 @@ plim_status plim__inference_create(const plim_graph *model, const plim_session_o
                                    const plim__shared *shared, plim__inference **inference, plim_error *error) {
     *inference = plim__alloc_zero(1, sizeof **inference);
     if (!*inference) return plim__fail_memory(error, "a session", sizeof **inference);
-    target.winograd = false; /* results are compared with those of other programs */
+    /* evaluation beside training is direct: its batch depends on the budget, and what it measures must not */
+    target.winograd = !shared && !plim__pass_listed(options->without, "winograd");
     plim_status status = make(model, options, target, shared, *inference, error);
     if (status == PLIM_OK) return PLIM_OK;
     plim__inference_free(*inference);

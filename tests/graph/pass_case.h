@@ -92,12 +92,13 @@ static inline const plim__node *find_op(const plim_graph *g, const char *op) {
 
 /* --- running -------------------------------------------------------------------------------------------------- */
 
-/* Every pass but `fold`, whose work some graphs need to have shapes at all. */
+/* Every pass that rewrites; `fold` does not, whose work some graphs need to have shapes at all. */
 static inline const char *every_pass(void) {
     static char list[512];
     *list = 0;
     for (size_t i = 0; i < plim__pass_count; i++) {
-        if (i) strcat(list, ",");
+        if (!plim__passes[i].run) continue;
+        if (*list) strcat(list, ",");
         strcat(list, plim__passes[i].name);
     }
     return list;

@@ -1,8 +1,9 @@
 /* Winograd's form of convolutions: taken where it is faster, on processors that have it; the same gradients but for rounding, the
- * same weights at every budget, and none of it where it is declined or where results are compared with other programs'. */
+ * same weights at every budget, in sessions too, and none of it where it is declined or what is measured would depend on a budget. */
 #include "kernel/simd/simd.h"
 #include "run/one_batch.h"
 #include "run/same_trainer.h"
+#include "run/session_parts.h"
 #include "run/trainer.h"
 
 static plim_trainer *trainer_of(const plim_graph *model, int no_winograd, uint64_t budget) {
@@ -23,11 +24,14 @@ static plim_graph *network(void) {
     return zoo("resnet18", (plim_zoo_options){.image = 112, .width = 64, .classes = 10});
 }
 
-static int steps_named(const plim_trainer *trainer, const char *label) {
-    const plim__program *program = trainer->plan->main->program;
+static int count_steps(const plim__program *program, const char *label) {
     int count = 0;
     for (size_t s = 0; s < program->steps.count; s++) count += strcmp(program->steps.items[s].label, label) == 0;
     return count;
+}
+
+static int steps_named(const plim_trainer *trainer, const char *label) {
+    return count_steps(trainer->plan->main->program, label);
 }
 
 static void need_avx512(void) {
@@ -120,9 +124,54 @@ static void every_budget_gives_the_same_weights(void **state) {
     plim_graph_free(model);
 }
 
+static void sessions_take_it_unless_it_is_left_out(void **state) {
+    (void)state;
+    need_avx512();
+    plim_graph *model = smooth();
+    plim_session *taken, *direct;
+    must(plim_session_create(model, &(plim_session_options){.batch = BATCH}, &taken, &error));
+    must(plim_session_create(model, &(plim_session_options){.batch = BATCH, .without = "winograd"}, &direct, &error));
+    assert_int_equal(count_steps(plim__session_program(taken), "ConvWinograd"), 2);
+    assert_int_equal(count_steps(plim__session_program(direct), "ConvWinograd"), 0);
+    float *x[] = {plim_session_input(taken, "x"), plim_session_input(direct, "x")};
+    for (size_t i = 0; i < (size_t)BATCH * 3 * 64 * 64; i++) x[0][i] = x[1][i] = (float)(i * 31 % 97) / 97;
+    must(plim_session_run(taken, &error));
+    must(plim_session_run(direct, &error));
+    const plim_graph *running = plim_session_graph(direct);
+    plim_value y = running->outputs.items[0];
+    const float *a = plim_session_output(taken, plim_graph_value_name(running, y)),
+                *b = plim_session_output(direct, plim_graph_value_name(running, y));
+    int64_t count = plim__shape_product(&running->values.items[y].shape, 0, running->values.items[y].shape.rank);
+    double off = 0, largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        off = fmax(off, fabs((double)a[i] - b[i]));
+        largest = fmax(largest, fabs((double)b[i]));
+    }
+    print_message("results differ by %.2g of the largest\n", off / largest);
+    assert_true(off > 0 && off < 5e-6 * largest);
+    plim_session_free(direct);
+    plim_session_free(taken);
+    plim_graph_free(model);
+}
+
+static void evaluation_beside_training_is_direct(void **state) {
+    (void)state;
+    need_avx512();
+    plim_graph *model = network();
+    plim_trainer_options o = {
+        .batch = BATCH, .threads = 2, .evaluates = BATCH, .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY)};
+    plim_trainer *trainer;
+    must(plim_trainer_create(model, &o, &trainer, &error));
+    assert_non_null(trainer->plan->evaluation);
+    assert_int_equal(count_steps(trainer->plan->evaluation->program, "ConvWinograd"), 0);
+    plim_trainer_free(trainer);
+    plim_graph_free(model);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_taken_forward_and_for_both_gradients),
-                                       cmocka_unit_test(gradients_differ_by_rounding),
-                                       cmocka_unit_test(every_budget_gives_the_same_weights)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_taken_forward_and_for_both_gradients), cmocka_unit_test(gradients_differ_by_rounding),
+        cmocka_unit_test(every_budget_gives_the_same_weights), cmocka_unit_test(sessions_take_it_unless_it_is_left_out),
+        cmocka_unit_test(evaluation_beside_training_is_direct)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static plim_value multiply(plim_graph *g, const struct layer *layer) {
 plim_status plim__pass_table_first(plim_graph *g, bool *changed, plim_error *error) {
     (void)error;
     for (size_t n = 0, nodes = g->nodes.count; n < nodes; n++) {
-        struct layer layer;
+        struct layer layer = {0};
         if (!matches(g, &g->nodes.items[n], &layer)) continue;
         plim_value products = multiply(g, &layer), tokens = layer.turned ? turn(g, layer.tokens) : layer.tokens;
         if (g->failure.status != PLIM_OK) return g->failure.status;
