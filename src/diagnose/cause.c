@@ -160,8 +160,13 @@ static bool is_amply_free(const plim_explanation *x) {
     return x->free.bytes >= x->requested.bytes && x->free.bytes - x->requested.bytes >= margin;
 }
 
+bool plim__is_stated_in_pieces(const plim_explanation *x) {
+    return x->requested.known && x->free.known && x->largest_free.known && x->free.bytes >= x->requested.bytes &&
+           x->largest_free.bytes < x->requested.bytes;
+}
+
 bool plim__was_refused(const plim_explanation *x) {
-    if (!is_amply_free(x) || x->free.bytes / 2 < plim__cached(x)) return false;
+    if (plim__is_stated_in_pieces(x) || !is_amply_free(x) || x->free.bytes / 2 < plim__cached(x)) return false;
     return x->free.bytes >= (x->capacity.known ? x->capacity.bytes / 10 : 2 * GIB);
 }
 
@@ -592,6 +597,12 @@ static bool is_article(const plim__reader *reader) {
     return points >= (figures ? 6 : 4);
 }
 
+/* Enough is free, and no block of it is large enough, as a dump or the message itself says. */
+static bool is_in_pieces(const plim__dump *dump, const plim_explanation *x) {
+    if (!dump->has_chunks) return plim__is_stated_in_pieces(x);
+    return x->requested.known && dump->free_bytes >= x->requested.bytes && dump->largest_free < x->requested.bytes;
+}
+
 void plim__conclude(plim__reader *reader, plim_explanation *x) {
     plim__incident *incident = &reader->incident;
     *x = nothing();
@@ -630,14 +641,11 @@ void plim__conclude(plim__reader *reader, plim_explanation *x) {
     } else {
         x->found = 1;
         x->failures = reader->failures;
-        const plim__dump *dump = &incident->dump;
-        bool in_pieces = dump->has_chunks && x->requested.known && dump->free_bytes >= x->requested.bytes &&
-                         dump->largest_free < x->requested.bytes;
         view v = {.x = x,
                   .incident = incident,
                   .facts = incident->facts.facts,
                   .pool = pool,
-                  .in_pieces = in_pieces,
+                  .in_pieces = is_in_pieces(&incident->dump, x),
                   .log = {reader->begin, reader->end}};
         x->cause = decide(&v);
         if (x->cause == PLIM_CAUSE_LIMIT && pool && !x->limit.known) x->limit = x->capacity;

@@ -15,6 +15,9 @@ bool plim__others(const plim_explanation *explanation, uint64_t *bytes);
 /* Hardly anything is left beside what is live: holes that are closed do not help for long. */
 bool plim__is_crowded(const plim_explanation *explanation);
 
+/* The message says what the largest free block has, and that is less than was asked for, though enough is free. */
+bool plim__is_stated_in_pieces(const plim_explanation *explanation);
+
 /* Far more is free than was asked for or is cached: something other than the device's memory refused. */
 bool plim__was_refused(const plim_explanation *explanation);
 

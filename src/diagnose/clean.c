@@ -306,9 +306,9 @@ static void add_body(plim__str *out, const char *text, size_t length) {
     plim__str_addn(out, text + start, length - start);
 }
 
-/* What stands at the start of its line, and so never continues another. */
+/* What stands at the start of its line, and so never continues another: the statement below a frame is indented. */
 static bool starts_fresh(const char *line, size_t length) {
-    static const char *const starts[] = {"Killed", "MemoryError", "Traceback (most", "  File \""};
+    static const char *const starts[] = {"Killed", "MemoryError", "Traceback (most", "  File \"", "    "};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
         size_t head = strlen(starts[i]);
         if (length >= head && memcmp(line, starts[i], head) == 0) return true;
@@ -353,7 +353,8 @@ void plim__clean_line(plim__cleaner *cleaner, const char *line, size_t length) {
     read_date(cleaner, body, prefix ? prefix : opens ? (length < 24 ? length : 24) : 0);
     bool is_long = raw > WRAP && plain > WRAP;
     bool joined = cleaner->started && cleaner->full && !is_long && !starts_fresh(body, length);
-    bool joined_body = cleaner->started && cleaner->full_body && prefix && prefix == cleaner->prefix;
+    bool joined_body = cleaner->started && cleaner->full_body && prefix && prefix == cleaner->prefix &&
+                       !starts_fresh(body + prefix, length - prefix);
     if (cleaner->started && !joined && !joined_body) plim__str_addc(&cleaner->out, '\n');
     size_t skip = joined ? 0 : prefix;
     add_body(&cleaner->out, body + skip, length - skip);

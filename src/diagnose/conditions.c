@@ -97,14 +97,15 @@ static bool speaks_of_training(const plim__case *c) {
 
 static bool has_pieces(const plim__case *c) {
     uint64_t cached = plim__cached(c->x);
+    if (plim__is_stated_in_pieces(c->x)) return true;
     return !plim__was_refused(c->x) && cached >= 16 * MIB &&
            (!c->x->requested.known || cached >= c->x->requested.bytes / 32);
 }
 static bool was_refused(const plim__case *c) {
     const plim_explanation *x = c->x;
     if (plim__was_refused(x)) return true;
-    return x->requested.known && x->free.known && x->free.bytes >= x->requested.bytes &&
-           plim__cached(x) < x->requested.bytes;
+    return !plim__is_stated_in_pieces(x) && x->requested.known && x->free.known &&
+           x->free.bytes >= x->requested.bytes && plim__cached(x) < x->requested.bytes;
 }
 static bool is_full_live(const plim__case *c) {
     const plim_explanation *x = c->x;

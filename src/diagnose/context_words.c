@@ -712,6 +712,8 @@ const plim__word plim__words[] = {
     {"torch_xla", PLIM_CONTEXT_XLA_TORCH, NULL, false},
     {"torch-xla", PLIM_CONTEXT_XLA_TORCH, NULL, false},
     {"pytorch/xla", PLIM_CONTEXT_XLA_TORCH, NULL, false},
+    {"xla_client/xla_util", PLIM_CONTEXT_XLA_TORCH, NULL, false}, /* a file of its own below tensorflow/ */
+    {"{{nodexrt", PLIM_CONTEXT_XLA_TORCH, NULL, false},
     {"tensorrt", PLIM_CONTEXT_TENSORRT, NULL, false},
     {"tensorrt-llm", PLIM_CONTEXT_TRTLLM, NULL, false},
     {"tensorrt_llm", PLIM_CONTEXT_TRTLLM, NULL, false},

@@ -116,6 +116,9 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
         plim__add_evidence(x, "%llu free blocks add up to %s, the largest has %s: fragmentation %.0f %%",
                            (unsigned long long)dump->free_count, bytes(dump->free_bytes, a),
                            bytes(dump->largest_free, b), 100 * x->fragmentation);
+    } else if (plim__is_stated_in_pieces(x)) {
+        plim__add_evidence(x, "%s are free for %s, but no block of them is large enough", bytes(x->free.bytes, a),
+                           bytes(x->requested.bytes, b));
     } else if (x->requested.known && x->free.known && cached && cached < x->requested.bytes &&
                x->free.bytes < x->requested.bytes + x->requested.bytes / 20 && cached >= x->requested.bytes / 20) {
         plim__add_evidence(x, "%s free and %s cached would be enough together for %s, but not as one block",

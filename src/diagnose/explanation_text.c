@@ -215,6 +215,12 @@ static void add_legend(plim__str *out, const plim__canvas *canvas, plim__style s
 
 static double part(uint64_t bytes) { return (double)bytes; }
 
+/* What is neither live nor cached, free or known to be of others. */
+static const char *rest_name(const plim_explanation *x) {
+    if (!x->allocated.known) return x->process.known ? "this process, and others" : "in use";
+    return x->other_process.known || x->process.known ? "context" : "context and others";
+}
+
 /* The capacity as a bar: live, cached, the rest of this process, other processes, free. */
 static void print_bar(plim__str *out, const plim__canvas *canvas, const plim_explanation *x) {
     if (!x->capacity.known || !x->capacity.bytes || !(x->allocated.known || x->free.known)) return;
@@ -239,9 +245,7 @@ static void print_bar(plim__str *out, const plim__canvas *canvas, const plim_exp
     plim__str_addc(out, '\n');
     if (x->allocated.known) add_legend(out, canvas, PLIM_STYLE_RED, "#", "live", live);
     if (cached) add_legend(out, canvas, PLIM_STYLE_YELLOW, "=", "cached", cached);
-    if (rest)
-        add_legend(out, canvas, PLIM_STYLE_MAGENTA, "+",
-                   x->other_process.known || x->process.known ? "context" : "context and others", rest);
+    if (rest) add_legend(out, canvas, PLIM_STYLE_MAGENTA, "+", rest_name(x), rest);
     if (others) add_legend(out, canvas, PLIM_STYLE_BLUE, "o", "other processes", others);
     if (x->free.known) add_legend(out, canvas, PLIM_STYLE_DIM, ".", pool ? "not reserved yet" : "free", free);
     plim__str_addc(out, '\n');

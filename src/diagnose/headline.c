@@ -63,6 +63,9 @@ static void fragmented(const plim__reader *reader, plim_explanation *x, char *to
     if (x->requested.known && dump->has_chunks && dump->free_bytes >= x->requested.bytes)
         snprintf(to, room, "%s are free in the pool, but in pieces: none holds %s", plim__size(dump->free_bytes, a),
                  size(x->requested, b));
+    else if (plim__is_stated_in_pieces(x))
+        snprintf(to, room, "%s are free, but in pieces: the largest has %s, and %s were asked for", size(x->free, a),
+                 size(x->largest_free, b), size(x->requested, c));
     else if (x->requested.known && cached >= x->requested.bytes && plim__is_crowded(x))
         snprintf(to, room, "The device is nearly full (%.0f %% live), and the %s that are cached are in pieces",
                  100.0 * (double)x->allocated.bytes / (double)x->capacity.bytes, plim__size(cached, a));

@@ -181,7 +181,7 @@ static void parse_attempting(plim__reader *reader, const char *start, const char
     if (!plim__take(&t, " . That was not possible")) return;
     plim__take(&t, " . There are %S free", &event.free);
     plim_amount reserved, reservable;
-    plim__take(&t, " , %S reserved, and %S reservable", &reserved, &reservable);
+    if (plim__take(&t, " , %S reserved, and %S reservable", &reserved, &reservable)) event.largest_free = reservable;
     plim__take(&t, " .");
     plim__text s = t;
     if (plim__seek(&s, 160, "largest contiguous region of free memory is %S", &event.largest_free)) t = s;

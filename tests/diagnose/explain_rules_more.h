@@ -81,6 +81,12 @@ static const rule more_rules[] = {
      "memory\nllama_model_load: error loading model: unable to allocate CUDA0 buffer\npanic: unable to load model: "
      "~/.ollama/models/blobs/sha256-d8\n",
      "ollama", "full", ABSENT, "num_gpu", "num_ctx"},
+    {"a core's memory that is free in pieces, behind a file of PyTorch/XLA",
+     "2022-04-04 00:27:49.642380: E tensorflow/compiler/xla/xla_client/xla_util.cc:88]   (1) RESOURCE_EXHAUSTED: "
+     "Attempting "
+     "to reserve 6.48G at the bottom of memory. That was not possible. There are 6.78G free, 0B reserved, and 3.33G "
+     "reservable.\n",
+     "pytorch", "fragmented", 6.48 * 1024 * 1024 * 1024, "half the batch per device", "vm.max_map_count"},
 };
 
 #endif
