@@ -190,9 +190,9 @@ static void the_users_own_line_is_found(void **state) {
         "memory. Tried to allocate 3.06 GiB.");
     assert_string_equal(x.place.file, "train.py");
     assert_int_equal(x.place.line, 212);
-    /* a line of 80 characters that nobody wrapped */
+    /* a line of 80 characters is not always wrapped */
     x = explain(
-        "Traceback (most recent call last):\n  File \"/fsx/some/dev/Bagel/train/fsdp_utils_0.py\", line 109, in "
+        "Traceback (most recent call last):\n  File \"/fsx/some/dev/Bagel/train/fsdp_utils_00.py\", line 109, in "
         "fsdp_save_ckpt\n    state = model.state_dict()\n            ^^^^^^^^^^^^^^^^^^\ntorch.OutOfMemoryError: CUDA "
         "out "
         "of memory. Tried to allocate 1.22 GiB.");
