@@ -150,6 +150,10 @@ static bool has_repeats(const plim__case *c) {
 
 static bool is_float64(const plim__case *c) { return strcmp(c->x->dtype, "float64") == 0; }
 static bool is_int64(const plim__case *c) { return strcmp(c->x->dtype, "int64") == 0; }
+/* An array of texts gives each the room of the longest. */
+static bool is_texts(const plim__case *c) {
+    return strncmp(c->x->dtype, "<U", 2) == 0 || strncmp(c->x->dtype, "|S", 2) == 0;
+}
 static bool is_float32(const plim__case *c) { return !c->x->dtype[0] || strcmp(c->x->dtype, "float32") == 0; }
 static bool has_limit(const plim__case *c) { return c->x->limit.known; }
 static bool is_alone(const plim__case *c) {
@@ -416,6 +420,7 @@ static const condition conditions[] = {
     FACT("one", batch_is_one, "a batch of one"),
     FACT("f64", is_float64, "the tensor is float64"),
     FACT("i64", is_int64, "a tensor of int64"),
+    FACT("texts", is_texts, "an array of texts"),
     FACT("f32", is_float32, "the tensor is float32, or its type is not told"),
     FACT("limit-known", has_limit, "the limit is told"),
     FACT("holders", has_holders, "a dump names what holds the memory"),

@@ -155,6 +155,7 @@ static const marker markers[] = {
     {"Parameter(torch.empty", PLIM_PHASE_LOADING},
     {"= get_model(", PLIM_PHASE_LOADING},
     {"model.to(", PLIM_PHASE_LOADING},
+    {"module.to(self.device", PLIM_PHASE_LOADING},
     {"model.cuda(", PLIM_PHASE_LOADING},
     {"safetensors", PLIM_PHASE_LOADING},
     {"load_pretrained", PLIM_PHASE_LOADING},

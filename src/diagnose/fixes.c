@@ -562,6 +562,11 @@ static const plim__fix_row rows[] = {
         "Hold fewer inputs and results at once: it is their sum that fills the host, not this array",
         "{at}parts one after another (a video in shorter ones, a table in chunks), each result written out instead of "
         "kept in a list; a lower resolution, narrower types"),
+    ROW(HOST_MEMORY, "numpy", "texts", KEEP, EXCESS, 0,
+        "Keep texts as objects: an array of texts gives each the room of the longest",
+        "{at}np.array(texts, dtype=object), or a list; pandas: dtype='string'"),
+    ROW(HOST_MEMORY, "numpy", "texts", CHECK, UNKNOWN, 0, "Find the longest text, and cut or skip it",
+        "{at}max(map(len, texts)): one page of megabytes decides for all"),
     ROW(HOST_MEMORY, "numpy", "huge repeats", CHECK, EXCESS, 1,
         "Check the shape that was asked for: one length stands in it three times, as np.meshgrid or broadcasting makes "
         "it",
@@ -571,11 +576,11 @@ static const plim__fix_row rows[] = {
     ROW(HOST_MEMORY, "numpy", "huge repeats !may-edit", CHECK, UNKNOWN, 0,
         "Use a newer version of the program or node that fails, and report it: more memory does not cure it",
         "one image at a time, and a smaller one, until then"),
-    ROW(HOST_MEMORY, "numpy", "huge !repeats", CHECK, EXCESS, 1,
+    ROW(HOST_MEMORY, "numpy", "huge !repeats !texts", CHECK, EXCESS, 1,
         "Check the shape that was asked for: is an array of that size meant?",
         "{at}a sparse matrix made dense (.toarray(), .todense()), np.meshgrid without sparse=True, an outer product or "
         "a join, a length that is misread"),
-    ROW(HOST_MEMORY, "numpy", "huge !repeats !square !i64 !f64 !merges", CHECK, UNKNOWN, 0,
+    ROW(HOST_MEMORY, "numpy", "huge !repeats !square !i64 !f64 !merges !texts", CHECK, UNKNOWN, 0,
         "Find the sample that leads to it, and skip or clip it",
         "{at}print the sizes that the shape is made from: a box, an index or a header that is off gives such an array"),
     ROW(HOST_MEMORY, "numpy", "i64 huge", PRECISION, HALF_TENSOR, 1, "Use int32, or narrower, instead of int64",

@@ -342,7 +342,9 @@ const plim__program plim__programs_general[] = {
                 L(CHECKPOINT, "model.gradient_checkpointing_enable() (--gradient_checkpointing)"),
                 L(OFFLOAD, "\"offload_optimizer\": {\"device\": \"cpu\"} in zero_optimization (with stage 3 "
                            "\"offload_param\" too)"),
-                L(SHARD, "\"zero_optimization\": {\"stage\": 3}, or more cards"),
+                L(SHARD, "\"zero_optimization\": {\"stage\": 3}, the model made under deepspeed.zero.Init() "
+                         "(HfDeepSpeedConfig before "
+                         "from_pretrained); or more cards"),
                 L(LENGTH, "shorter sequences (max_length, model_max_length)"),
                 L(HOST,
                   "offload_optimizer to NVMe, \"pin_memory\": false, or stage 2 without offload; fewer ranks a node"),

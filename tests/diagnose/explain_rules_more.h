@@ -81,6 +81,24 @@ static const rule more_rules[] = {
      "memory\nllama_model_load: error loading model: unable to allocate CUDA0 buffer\npanic: unable to load model: "
      "~/.ollama/models/blobs/sha256-d8\n",
      "ollama", "full", ABSENT, "num_gpu", "num_ctx"},
+    {"an array of texts",
+     "    return np.array(all_html), np.array(all_labels)\nMemoryError: Unable to allocate array with shape (26577,) "
+     "and data type "
+     "<U1847338\n",
+     "numpy", "host_memory", 196386808104.0, "dtype=object", "toarray"},
+    {"a model that DeepSpeed moves to the device whole",
+     "DeepSpeed info: version=0.16.1\nTraceback (most recent call last):\n  File \"llama_inference.py\", line 83, in "
+     "<module>\n"
+     "    ds_engine = deepspeed.initialize(model=model, config_params = ds_config)[0]\n  File "
+     "\"/env/lib/python3.10/site-packages/deepspeed/runtime/engine.py\", line 1163, in _configure_distributed_model\n  "
+     "  "
+     "self.module.to(self.device)\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB. GPU 0 has "
+     "a total "
+     "capacity of 14.74 GiB of which 75.12 MiB is free. Including non-PyTorch memory, this process has 14.66 GiB "
+     "memory in "
+     "use. Of the allocated memory 14.55 GiB is allocated by PyTorch, and 1.14 MiB is reserved by PyTorch but "
+     "unallocated.\n",
+     "pytorch", "full", ABSENT, "zero.Init", "max_length"},
     {"a core's memory that is free in pieces, behind a file of PyTorch/XLA",
      "2022-04-04 00:27:49.642380: E tensorflow/compiler/xla/xla_client/xla_util.cc:88]   (1) RESOURCE_EXHAUSTED: "
      "Attempting "
