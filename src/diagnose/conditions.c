@@ -189,6 +189,10 @@ static bool is_later(const plim__case *c) {
            c->x->failures > 3;
 }
 static bool is_amd(const plim__case *c) { return says(c, PLIM_CONTEXT_AMD); }
+/* What firmware sets aside for a GPU that has no memory of its own. */
+static bool is_carved(const plim__case *c) {
+    return is_amd(c) && c->x->capacity.known && c->x->capacity.bytes <= 2048 * MIB;
+}
 static bool has_share(const plim__case *c) { return c->context->share > 0 && c->context->share < 0.9; }
 static bool low_utilization(const plim__case *c) { return c->context->utilization < 0.93; }
 
@@ -426,6 +430,7 @@ static const condition conditions[] = {
     FACT("holders", has_holders, "a dump names what holds the memory"),
     FACT("later", is_later, "many steps fit before"),
     FACT("amd", is_amd, "an AMD GPU"),
+    FACT("carved", is_carved, "an AMD GPU with 2 GiB at most: a part of the machine's memory"),
     FACT("share", has_share, "a share of the card is set"),
     FACT("low-utilization", low_utilization, "the share of the card is below 0.93"),
     FACT("shm", fact_shm, "/dev/shm or a bus error"),

@@ -53,6 +53,12 @@ static const plim__fix_row rows[] = {
         "a header that is misread gives sizes like this one: load it on its own"),
 
     /* --- too_big ----------------------------------------------------------------------------------------------- */
+    ROW(TOO_BIG, "pytorch hip", "carved", LIMIT, UNKNOWN, 0,
+        "Give the integrated GPU more of the machine's memory: firmware sets aside what it has",
+        "UMA Frame Buffer Size in the firmware's set-up: 4G or more; Linux 6.10 and later: amdgpu.gttsize, "
+        "ttm.pages_limit"),
+    ROW(TOO_BIG, "pytorch hip", "carved", OFFLOAD, UNKNOWN, 0, "Run it on the processor, which has the rest",
+        "HIP_VISIBLE_DEVICES=-1; ComfyUI: --cpu; model.to('cpu')"),
     ROW(TOO_BIG, "pytorch", "tpu batch1", INPUT, EXCESS, 1,
         "Use smaller images or sequences: {batch}, and the figure is the whole program's memory",
         "{at}resize or crop the input; torch_xla.utils.checkpoint around each block; bfloat16"),

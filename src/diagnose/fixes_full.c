@@ -5,6 +5,12 @@ const plim__fix_row plim__fix_full_rows[] = {
     /* --- full: PyTorch ----------------------------------------------------------------------------------------- */
     ROW(FULL, "cuda unknown", "second unmeasured card !alone !simulation", NEIGHBOURS, UNKNOWN, 0,
         "See who else is on the device: the driver refused, whatever this program holds", "{smi}"),
+    ROW(FULL, "pytorch hip", "carved", LIMIT, UNKNOWN, 0,
+        "Give the integrated GPU more of the machine's memory: firmware sets aside what it has",
+        "UMA Frame Buffer Size in the firmware's set-up: 4G or more; Linux 6.10 and later: amdgpu.gttsize, "
+        "ttm.pages_limit"),
+    ROW(FULL, "pytorch hip", "carved", OFFLOAD, UNKNOWN, 0, "Run it on the processor, which has the rest",
+        "HIP_VISIBLE_DEVICES=-1; ComfyUI: --cpu; model.to('cpu')"),
     ROW(FULL, "pytorch", "second hidden card", NEIGHBOURS, UNKNOWN, 0,
         "Free the card of others: a good part of it is neither live nor cached here",
         "{smi}; a desktop, a browser, an earlier run of this script; the rest is CUDA's own"),

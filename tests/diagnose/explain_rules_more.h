@@ -81,6 +81,13 @@ static const rule more_rules[] = {
      "memory\nllama_model_load: error loading model: unable to allocate CUDA0 buffer\npanic: unable to load model: "
      "~/.ollama/models/blobs/sha256-d8\n",
      "ollama", "full", ABSENT, "num_gpu", "num_ctx"},
+    {"an integrated GPU with what firmware set aside for it",
+     "comfyui-rocm  | HIP out of memory. Tried to allocate 288.00 MiB. GPU 0 has a total capacty of 512.00 MiB of "
+     "which "
+     "17179869184.00 GiB is free. Of the allocated memory 243.69 MiB is allocated by PyTorch, and 20.31 MiB is "
+     "reserved by "
+     "PyTorch but unallocated.\n",
+     "pytorch", "too_big", ABSENT, "UMA Frame Buffer Size", NULL},
     {"an array of texts",
      "    return np.array(all_html), np.array(all_labels)\nMemoryError: Unable to allocate array with shape (26577,) "
      "and data type "
