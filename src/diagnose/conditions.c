@@ -266,6 +266,7 @@ static bool is_dataset_tensor(const plim__case *c) {
 }
 /* Images or sequences, and more of them than anybody takes at a time. */
 static bool is_whole_set(const plim__case *c) {
+    if (says(c, PLIM_CONTEXT_BESIDE_GRADIENT) || strstr(c->op, "gradients/")) return false; /* a large batch */
     return c->x->rank >= 3 && c->x->shape[0] >= 1000 && c->context->batch_most < c->x->shape[0];
 }
 /* TensorFlow names the node after the optimizer that it belongs to. */

@@ -60,6 +60,7 @@
     X(CNTK)                                                                                                            \
     X(LUA)                                                                                                             \
     X(XLA_TORCH)                                                                                                       \
+    X(BESIDE_GRADIENT)                                                                                                 \
     X(TENSORRT)                                                                                                        \
     X(PYTORCH)                                                                                                         \
     X(TENSORFLOW)                                                                                                      \

@@ -714,6 +714,7 @@ const plim__word plim__words[] = {
     {"pytorch/xla", PLIM_CONTEXT_XLA_TORCH, NULL, false},
     {"xla_client/xla_util", PLIM_CONTEXT_XLA_TORCH, NULL, false}, /* a file of its own below tensorflow/ */
     {"{{nodexrt", PLIM_CONTEXT_XLA_TORCH, NULL, false},
+    {"loc:@gradients/", PLIM_CONTEXT_BESIDE_GRADIENT, NULL, false}, /* where TensorFlow places the node */
     {"tensorrt", PLIM_CONTEXT_TENSORRT, NULL, false},
     {"tensorrt-llm", PLIM_CONTEXT_TRTLLM, NULL, false},
     {"tensorrt_llm", PLIM_CONTEXT_TRTLLM, NULL, false},

@@ -88,6 +88,21 @@ static const rule more_rules[] = {
      "reserved by "
      "PyTorch but unallocated.\n",
      "pytorch", "too_big", ABSENT, "UMA Frame Buffer Size", NULL},
+    {"a large batch, of which a gradient is made",
+     "ResourceExhaustedError: OOM when allocating tensor with shape[1024,32,224,224] and type float on "
+     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n     [[Node: conv1_1/convolution = "
+     "Conv2D[T=DT_FLOAT, _class=[\"loc:@gradients/conv1_1/convolution_grad/Conv2DBackpropFilter\"], "
+     "data_format=\"NCHW\"]]\n",
+     "tensorflow", "full", ABSENT, "batch_size=512", "model.evaluate"},
+    {"OpenRLHF by an older name, with a trainer that others have too",
+     "Traceback (most recent call last):\n  File \"../train_ppo.py\", line 239, in <module>\n    train(args)\n  File "
+     "\"/opt/lib/python3.8/site-packages/openllama2/trainer/ppo_trainer.py\", line 209, in training_step\n    "
+     "self.strategy.backward(actor_loss, self.actor, self.actor_optim)\ntorch.cuda.OutOfMemoryError: CUDA out of "
+     "memory. "
+     "Tried to allocate 3.91 GiB (GPU 3; 79.35 GiB total capacity; 73.64 GiB already allocated; 1.55 GiB free; 76.83 "
+     "GiB "
+     "reserved in total by PyTorch)\n",
+     "pytorch", "full", ABSENT, "--micro_train_batch_size", "per_device_train_batch_size"},
     {"an array of texts",
      "    return np.array(all_html), np.array(all_labels)\nMemoryError: Unable to allocate array with shape (26577,) "
      "and data type "
