@@ -98,7 +98,8 @@ static void clear(plim__inference *made) {
 static plim_status make(const plim_graph *model, const plim_session_options *options, plim__target target,
                         const plim__shared *shared, plim__inference *made, plim_error *error) {
     plim_status status = prepare(made, model, options, target, shared, error);
-    if (status != PLIM_UNSUPPORTED || options->loss || options->evaluation == 1 || shared || !plim__graph_is_narrow(model))
+    if (status != PLIM_UNSUPPORTED || options->loss || options->evaluation == 1 || shared ||
+        !plim__graph_is_narrow(model))
         return status;
     clear(made);
     made->widened = true;

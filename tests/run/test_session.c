@@ -73,7 +73,8 @@ static void a_norm_that_is_called_again_keeps_its_statistics_in_evaluation(void 
     for (int evaluation = 1; evaluation < 3; evaluation++) {
         plim_error error;
         plim_session *s = NULL;
-        assert_int_equal(plim_session_create(g, &(plim_session_options){.evaluation = evaluation}, &s, &error), PLIM_OK);
+        assert_int_equal(plim_session_create(g, &(plim_session_options){.evaluation = evaluation}, &s, &error),
+                         PLIM_OK);
         memcpy(plim_session_input(s, "x"), (float[]){3, 5, 7, 1}, 4 * sizeof(float));
         assert_int_equal(plim_session_run(s, &error), PLIM_OK);
         static const float right[] = {-1, 1, 3, -3}; /* x - 2, twice */
