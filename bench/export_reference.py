@@ -35,8 +35,8 @@ CONDITIONS, UNMOVED = (tuple({"norms": norms, "eps": eps, "size": size, "rate": 
 # where a run of all conditions had its first that PyTorch repeats, or none without "smooth": those before are not tried again
 BENT = sum(not condition["smooth"] for condition in CONDITIONS)
 KNOWN = {**dict.fromkeys(("timm.ese_vovnet19b_slim", "timm.ghostnet_050", "timm.lcnet_035", "timm.mobilenetv3_small_050", "torchvision.mobilenet_v2", "torchvision.shufflenet_v2_x0_5",
-                          "torchvision.shufflenet_v2_x1_0"), 2), **dict.fromkeys(("torchvision.densenet_small", "timm.repvgg_a0", "torchvision.regnet_y_400mf"), 7), "torchvision.mnasnet0_5": 10, "torchvision.efficientnet_b0": 9,
-         **dict.fromkeys(("torchvision.googlenet", "torchvision.regnet_x_400mf", "timm.dla46_c", "timm.efficientnet_lite0"), BENT)}
+                          "torchvision.shufflenet_v2_x1_0"), 2), **dict.fromkeys(("torchvision.densenet_small", "timm.repvgg_a0", "torchvision.regnet_y_400mf"), 7), "torchvision.mnasnet0_5": 10, "torchvision.efficientnet_b0": 9, "timm.hrnet_w18_small": 7,
+         **dict.fromkeys(("torchvision.googlenet", "torchvision.regnet_x_400mf", "timm.dla46_c", "timm.efficientnet_lite0"), BENT), "timm.hgnetv2_b0": len(CONDITIONS)}
 
 
 def first_of(out):

@@ -56,7 +56,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from export_reference import (BATCH, GRADIENT_LIMIT, KNOWN, MORE_RUNS, OUTPUT_LIMIT, RATES, STEPS, WEIGHT_LIMIT, ZERO_LIMIT, conditioned, distances, first_of,  # noqa: E402
+from export_reference import (BATCH, BENT, GRADIENT_LIMIT, KNOWN, MORE_RUNS, OUTPUT_LIMIT, RATES, STEPS, WEIGHT_LIMIT, ZERO_LIMIT, conditioned, distances, first_of,  # noqa: E402
                               nudged, put_under, repeats_itself, smooth, torch_reference, train)  # noqa: E402,F401
 
 FORMS = ("default", "baked", "recommended")
@@ -181,13 +181,15 @@ def export_forms(torch, model, folder, x, forms, report):
         path = os.path.join(folder, form + ".onnx")
         if form not in forms:
             report[form] = "not made"
-            continue
+            if form != "default":
+                continue
         try:
             export(torch, model, form, x[:BATCH], path)
         except Exception as e:
+            np.save(os.path.join(folder, "runtime.npy"), expected.numpy()) if form == "default" else None
             report[form] = "not exported: " + str(e).strip().splitlines()[0][:150]
             continue
-        report[form] = "exported"
+        report[form] = "exported" if form in forms else report[form]
         if form != "default":
             continue
         try:
@@ -364,7 +366,7 @@ def make(options):
             break
         while len(running) >= options.jobs:
             os.waitpid(running.pop(0), 0)
-        first = {"known": KNOWN.get(name, 0), "all": 0, "none": None}[options.conditions]
+        first = {"known": KNOWN.get(name, 0), "all": 0, "smooth": BENT, "none": None}[options.conditions]
         forms = options.form.split(",") if options.form else FORMS
         running.append(make_apart(keras_make_one, folder, name, forms) if keras else make_apart(make_one, folder, name, forms, first, options.conditions == "all"))
     for child in running:
@@ -735,7 +737,8 @@ def main():
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--only", default="*")
     parser.add_argument("--form", help="some of: " + ",".join(FORMS))
-    parser.add_argument("--conditions", choices=["known", "all", "none"], default="known", help="of models that PyTorch does not repeat: begin with those known to it, with the first, have none")
+    parser.add_argument("--conditions", choices=["known", "all", "smooth", "none"], default="known",
+                        help="of models that PyTorch does not repeat: begin with the first that it is known to repeat, with the first, with those without bends; have none")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--results", help="a file that verdicts are added to, and not made again from")
