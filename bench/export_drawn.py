@@ -41,14 +41,14 @@ pair("dpr", "DPRConfig", "DPRQuestionEncoder", call=lambda m, x: m(input_ids=x).
 @model("modules.drawn_pads_1d")
 def _():
     return nn.Sequential(nn.ReflectionPad1d(2), nn.Conv1d(3, 8, 3), nn.LogSigmoid(), nn.ZeroPad1d((1, 2)), nn.Conv1d(8, 8, 3, stride=2), nn.CircularPad1d(1), nn.Conv1d(8, 8, 3), nn.MaxPool1d(2),
-                         nn.Softsign(), nn.ReplicationPad1d((1, 0)), nn.Conv1d(8, 6, 2), nn.GLU(1), nn.ConstantPad1d(1, 0.5), nn.Conv1d(3, 4, 3), nn.AdaptiveMaxPool1d(2), nn.Flatten(),
-                         nn.Linear(8, 3)), rows(3, 24)
+                         nn.Softsign(), nn.ReplicationPad1d((1, 0)), nn.Conv1d(8, 6, 2), nn.GLU(1), nn.ConstantPad1d(1, 0.5), nn.Conv1d(3, 4, 3), nn.AdaptiveMaxPool1d(1), nn.Flatten(),
+                         nn.Linear(4, 3)), rows(3, 24)
 
 
 @model("modules.drawn_pads_2d")
 def _():
     return nn.Sequential(nn.ReflectionPad2d((1, 2, 0, 1)), nn.Conv2d(3, 8, 3), nn.CELU(0.7), nn.ReplicationPad2d(1), nn.Conv2d(8, 8, 3), nn.SELU(), nn.CircularPad2d((1, 0, 2, 1)), nn.Conv2d(8, 4, 3),
-                         nn.Mish(), nn.ZeroPad2d(1), nn.Conv2d(4, 4, 3), nn.Tanhshrink(), nn.ConstantPad2d((0, 1, 1, 0), -0.3), nn.AdaptiveMaxPool2d(3), nn.Flatten(), nn.Linear(36, 3)), images(3, 12, 12)
+                         nn.Mish(), nn.ZeroPad2d(1), nn.Conv2d(4, 4, 3), nn.Tanhshrink(), nn.ConstantPad2d((0, 1, 1, 0), -0.3), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(4, 3)), images(3, 12, 12)
 
 
 @model("modules.drawn_pads_3d")

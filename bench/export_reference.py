@@ -90,9 +90,14 @@ def reproducible(start, after, others):
     return good / max(total, 1)
 
 
+def has_layouts(model):
+    """PyTorch cannot lay out tensors of other ranks with channels last where it lays out those of rank 4: it takes rank 5 for an error."""
+    return all(p.dim() != 5 for p in model.parameters())
+
+
 def in_other_order(torch, model, start, xs, ys, rate, count):
     """Runs of PyTorch in its other layout of images, whose sums have another order, from the weights and from nudged ones."""
-    if xs.dim() != 4:
+    if xs.dim() != 4 or not has_layouts(model):
         return []
     model.to(memory_format=torch.channels_last)
     made = [train(torch, model, nudged(torch, start, 30 + k) if k else start, xs.contiguous(memory_format=torch.channels_last), ys, rate, False) for k in range(count)]
@@ -284,7 +289,7 @@ def drawn_batches(torch, models, draw, rate, seed):
 def under(torch, build, condition):
     """The model in float64, in float32, with weights off by one rounding, and of images with the channels last; and how to draw inputs."""
     models = []
-    for k in range(4 if build()[1](1, torch.Generator()).dim() == 4 else 3):
+    for k in range(4 if build()[1](1, torch.Generator()).dim() == 4 and has_layouts(build()[0]) else 3):
         model, draw = build()
         put_under(torch, model, condition)
         if k == 2:
