@@ -32,11 +32,12 @@ CONDITIONS, UNMOVED = (tuple({"norms": norms, "eps": eps, "size": size, "rate": 
      (SPREAD, None, 32, 1e-3), (POSITIVE, 0.1, 32, 1e-2), (SPREAD, 0.1, 32, 1e-2), (POSITIVE, 1.0, 32, 1e-2), (POSITIVE, 0.1, None, 1e-2), (POSITIVE, None, 48, 1e-2),
      (SPREAD, None, None, 1e-2), *((POSITIVE, eps, size, 1e-2, kind) for kind in ("bends", "pools") for eps, size in ((None, None), (None, 32), (0.1, None), (0.1, 32), (1.0, 32)))),
     ((None, None, None, 1e-2), (None, None, None, 1e-3), (None, 0.1, None, 1e-2), (None, 0.1, 32, 1e-2), (None, 0.1, 32, 1e-3), (None, 1.0, 32, 1e-2))))
-# where a run of all conditions had its first that PyTorch repeats, or none without "smooth": those before are not tried again
+# where a run of all conditions had its first that PyTorch repeats, or none: those before are not tried again
 BENT = sum(not condition["smooth"] for condition in CONDITIONS)
 KNOWN = {**dict.fromkeys(("timm.ese_vovnet19b_slim", "timm.ghostnet_050", "timm.lcnet_035", "timm.mobilenetv3_small_050", "torchvision.mobilenet_v2", "torchvision.shufflenet_v2_x0_5",
-                          "torchvision.shufflenet_v2_x1_0"), 2), **dict.fromkeys(("torchvision.densenet_small", "timm.repvgg_a0", "torchvision.regnet_y_400mf"), 7), "torchvision.mnasnet0_5": 10, "torchvision.efficientnet_b0": 9, "timm.hrnet_w18_small": 7,
-         **dict.fromkeys(("torchvision.googlenet", "torchvision.regnet_x_400mf", "timm.dla46_c", "timm.efficientnet_lite0"), BENT), "timm.hgnetv2_b0": len(CONDITIONS)}
+                          "torchvision.shufflenet_v2_x1_0"), 2), **dict.fromkeys(("torchvision.densenet_small", "timm.repvgg_a0", "torchvision.regnet_y_400mf", "timm.hrnet_w18_small"), 7),
+         "torchvision.efficientnet_b0": 9, "torchvision.mnasnet0_5": 10, "torchvision.regnet_x_400mf": BENT + 2, "torchvision.densenet121": BENT + 3, "timm.dla46_c": BENT + 7,
+         **dict.fromkeys(("torchvision.googlenet", "timm.efficientnet_lite0", "timm.hgnetv2_b0"), len(CONDITIONS))}
 
 
 def first_of(out):
@@ -113,6 +114,7 @@ def smooth(torch, kind):
     """SiLU in place of every bend of modules that are called from now on in this process, with kind "pools" mean pools in place of max
     pools too; with None all are themselves again. Sums beside 0 then do not decide about gradients."""
     F = torch.nn.functional
+    torch.overrides.get_overridable_functions()  # torch.export asks for this list, which is made once, and fails with other functions in it
     KEPT.update({name: KEPT.get(name, getattr(F, name)) for name in BENDS}, torch=KEPT.get("torch", torch.relu))
     for name in BENDS:
         setattr(F, name, KEPT[name])
