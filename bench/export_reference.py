@@ -7,7 +7,7 @@ A comparison tells something only where the reference repeats itself. PyTorch's 
 Such a model is judged under the first of CONDITIONS under which every float32 run of PyTorch (from the weights, from weights off by
 one rounding, with the images' channels last) is within NEAR of the limits of its float64. The program that is judged has no part in
 the choice. Conditions: what the norms begin with, as in a trained network, smaller images, of which
-fewer values are beside bends, the norms' epsilon, and the rate; the batches of each are drawn until PyTorch
+fewer values are beside bends, the norms' epsilon, the rate, and at last SiLU in place of bends, and mean pools in place of max pools, which is counted apart; the batches of each are drawn until PyTorch
 repeats their gradients, and no value is so near to a bend that rounding decides about it.
 """
 import copy
@@ -26,11 +26,18 @@ BESIDE = 2  # times the rounding error that is usual in its channel: so near to 
 TRIES = 2  # sets of batches for one condition
 # scales of norms are drawn from [low, high], their biases from a normal distribution with that mean and deviation; None: as they are
 POSITIVE, SPREAD = (0.5, 1.0, 0.7, 0.3), (0.5, 1.5, 0.5, 0.5)
-CONDITIONS, UNMOVED = (tuple({"norms": norms, "eps": eps, "size": size, "rate": rate} for norms, eps, size, rate in some) for some in (
+# the last ones have no bends ("smooth"): what is right there is right but for the bends themselves, and counted apart
+CONDITIONS, UNMOVED = (tuple({"norms": norms, "eps": eps, "size": size, "rate": rate, "smooth": (*kind, None)[0]} for norms, eps, size, rate, *kind in some) for some in (
     ((None, None, None, 1e-2), (None, None, None, 1e-3), (POSITIVE, None, None, 1e-2), (POSITIVE, None, 32, 1e-2), (POSITIVE, None, 32, 1e-3), (SPREAD, None, 32, 1e-2),
      (SPREAD, None, 32, 1e-3), (POSITIVE, 0.1, 32, 1e-2), (SPREAD, 0.1, 32, 1e-2), (POSITIVE, 1.0, 32, 1e-2), (POSITIVE, 0.1, None, 1e-2), (POSITIVE, None, 48, 1e-2),
-     (SPREAD, None, None, 1e-2)),
+     (SPREAD, None, None, 1e-2), *((POSITIVE, eps, size, 1e-2, kind) for kind in ("bends", "pools") for eps, size in ((None, None), (None, 32), (0.1, None), (0.1, 32), (1.0, 32)))),
     ((None, None, None, 1e-2), (None, None, None, 1e-3), (None, 0.1, None, 1e-2), (None, 0.1, 32, 1e-2), (None, 0.1, 32, 1e-3), (None, 1.0, 32, 1e-2))))
+# where a run of all conditions had its first that PyTorch repeats, or none: those before are not tried again
+BENT = sum(not condition["smooth"] for condition in CONDITIONS)
+KNOWN = {**dict.fromkeys(("timm.ese_vovnet19b_slim", "timm.ghostnet_050", "timm.lcnet_035", "timm.mobilenetv3_small_050", "torchvision.mobilenet_v2", "torchvision.shufflenet_v2_x0_5",
+                          "torchvision.shufflenet_v2_x1_0"), 2), **dict.fromkeys(("torchvision.densenet_small", "timm.repvgg_a0", "torchvision.regnet_y_400mf", "timm.hrnet_w18_small"), 7),
+         "torchvision.efficientnet_b0": 9, "torchvision.mnasnet0_5": 10, "torchvision.regnet_x_400mf": BENT + 2, "torchvision.densenet121": BENT + 3, "timm.dla46_c": BENT + 7,
+         **dict.fromkeys(("torchvision.googlenet", "timm.efficientnet_lite0", "timm.hgnetv2_b0"), len(CONDITIONS))}
 
 
 def first_of(out):
@@ -84,9 +91,14 @@ def reproducible(start, after, others):
     return good / max(total, 1)
 
 
+def has_layouts(model):
+    """PyTorch cannot lay out tensors of other ranks with channels last where it lays out those of rank 4: it takes rank 5 for an error."""
+    return all(p.dim() != 5 for p in model.parameters())
+
+
 def in_other_order(torch, model, start, xs, ys, rate, count):
     """Runs of PyTorch in its other layout of images, whose sums have another order, from the weights and from nudged ones."""
-    if xs.dim() != 4:
+    if xs.dim() != 4 or not has_layouts(model):
         return []
     model.to(memory_format=torch.channels_last)
     made = [train(torch, model, nudged(torch, start, 30 + k) if k else start, xs.contiguous(memory_format=torch.channels_last), ys, rate, False) for k in range(count)]
@@ -94,12 +106,24 @@ def in_other_order(torch, model, start, xs, ys, rate, count):
     return made
 
 
-def smooth(torch, model):
-    """SiLU in place of every bend: sums beside 0 do not decide about gradients any more, and PyTorch repeats itself."""
-    for part in model.modules():
-        for key, child in part.named_children():
-            if isinstance(child, (torch.nn.ReLU, torch.nn.ReLU6, torch.nn.Hardswish, torch.nn.Hardsigmoid)):
-                setattr(part, key, torch.nn.SiLU() if not isinstance(child, torch.nn.Hardsigmoid) else torch.nn.Sigmoid())
+BENDS = "relu", "relu_", "relu6", "hardswish", "hardsigmoid", "max_pool2d"
+KEPT = {}
+
+
+def smooth(torch, kind):
+    """SiLU in place of every bend of modules that are called from now on in this process, with kind "pools" mean pools in place of max
+    pools too; with None all are themselves again. Sums beside 0 then do not decide about gradients."""
+    F = torch.nn.functional
+    torch.overrides.get_overridable_functions()  # torch.export asks for this list, which is made once, and fails with other functions in it
+    KEPT.update({name: KEPT.get(name, getattr(F, name)) for name in BENDS}, torch=KEPT.get("torch", torch.relu))
+    for name in BENDS:
+        setattr(F, name, KEPT[name])
+    torch.relu = KEPT["torch"]
+    if kind:
+        F.relu = F.relu_ = F.relu6 = F.hardswish = lambda x, inplace=False: F.silu(x)
+        F.hardsigmoid, torch.relu = lambda x, inplace=False: torch.sigmoid(x), F.silu
+    if kind == "pools":
+        F.max_pool2d = lambda x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False: F.avg_pool2d(x, kernel_size, stride, padding, ceil_mode, False)
 
 
 def torch_reference(torch, model, xs, ys, rates=RATES):
@@ -171,7 +195,8 @@ def sized(torch, draw, condition):
 
 
 def put_under(torch, model, condition):
-    """Norms of the model as the condition has them."""
+    """Norms of the model, and bends of all, as the condition has them."""
+    smooth(torch, condition.get("smooth"))
     generator = torch.Generator().manual_seed(5)
     for part in model.modules():
         if not isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
@@ -266,7 +291,7 @@ def drawn_batches(torch, models, draw, rate, seed):
 def under(torch, build, condition):
     """The model in float64, in float32, with weights off by one rounding, and of images with the channels last; and how to draw inputs."""
     models = []
-    for k in range(4 if build()[1](1, torch.Generator()).dim() == 4 else 3):
+    for k in range(4 if build()[1](1, torch.Generator()).dim() == 4 and has_layouts(build()[0]) else 3):
         model, draw = build()
         put_under(torch, model, condition)
         if k == 2:
@@ -275,14 +300,14 @@ def under(torch, build, condition):
     return models, sized(torch, draw, condition)
 
 
-def conditioned(torch, build, moved):
-    """(condition, xs, ys, reference) of the first condition under which PyTorch repeats itself, or None. `build` makes (model, draw),
+def conditioned(torch, build, moved, first=0):
+    """(condition, xs, ys, reference) of the first condition, of those from `first` on, under which PyTorch repeats itself, or None. `build` makes (model, draw),
     the same each time; without `moved`, norms stay as they were."""
     norms = any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in build()[0].modules())
     hopeless = []
-    for condition in CONDITIONS if moved else UNMOVED:
-        place = [condition[key] for key in ("norms", "eps", "size")]
-        if place in hopeless or not norms and any(place):
+    for condition in CONDITIONS[first:] if moved else UNMOVED:
+        place = [condition[key] for key in ("norms", "eps", "size", "smooth")]
+        if place in hopeless or not norms and any(place[:3]):
             continue
         for seed in range(1, TRIES + 1):
             try:

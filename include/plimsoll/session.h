@@ -48,7 +48,8 @@ typedef struct plim_session_options {
     const plim_loss *loss; /* for plim_evaluate: it takes the place of the outputs, and the model is set to evaluation
                             * (no dropout, batch norm with its running statistics) */
     int scores;            /* with .loss: what it applies to stays an output, for plim_evaluate_measured */
-    int evaluation;        /* the model is set to evaluation, without a loss: for predictions of a model that trains */
+    int evaluation;        /* the model is set to evaluation, without a loss: for predictions of a model that trains; 2:
+                            * in the types that it has, where 1 computes as training does */
 } plim_session_options;
 
 /* The graph is not changed and not needed afterwards. */

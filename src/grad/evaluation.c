@@ -26,12 +26,20 @@ static bool has_one_result(const plim_graph *g, const plim__node *node) {
     return true;
 }
 
+/* A norm that is called again reads what its statistics became in the call before: without training, what they are. */
+static void keep_statistics(plim_graph *g, const plim__node *norm) {
+    for (size_t i = 1; i < norm->outputs.count && i < 3; i++)
+        if (is_read(g, norm->outputs.items[i]))
+            plim__graph_replace(g, norm->outputs.items[i], norm->inputs.items[i + 2]);
+}
+
 plim_status plim__evaluation_set(plim_graph *g, plim_error *error) {
     for (size_t n = 0; n < g->nodes.count; n++) {
         plim__node *node = &g->nodes.items[n];
         if (node->dead || *node->domain) continue;
         bool norm = strcmp(node->op_name, "BatchNormalization") == 0 && node->inputs.count == 5;
         bool dropout = strcmp(node->op_name, "Dropout") == 0;
+        if (norm && plim__node_int(node, "training_mode", 0)) keep_statistics(g, node);
         if ((!norm && !dropout) || !has_one_result(g, node)) continue;
         if (node->outputs.count > 1) node->outputs.count = 1;
         if (dropout && node->inputs.count > 1) node->inputs.count = 1;

@@ -309,6 +309,11 @@ static double far_from_evaluation(const char *name, plim_session_options o) {
     return far;
 }
 
+static void a_norm_that_is_called_twice_takes_its_statistics_as_they_are_in_evaluation(void **state) {
+    (void)state;
+    assert_true(far_from_evaluation("norms_again", (plim_session_options){0}) < 1e-6);
+}
+
 static void stochastic_depth_drops_nothing_in_evaluation(void **state) {
     (void)state;
     assert_true(far_from_evaluation("stochastic", (plim_session_options){.evaluation = 1}) < 1e-5);
@@ -464,7 +469,7 @@ static bool is_trained(const char *model, const char *name) {
 static void parts_under_no_grad_are_said(void **state) {
     (void)state;
     assert_true(has_remark("apart", "2 parameters are read in a part of the module under torch.no_grad()"));
-    assert_true(has_remark("apart", "trained here: a.weight, a.bias;"));
+    assert_true(has_remark("apart", "trained here: a.weight, a.bias; where it is"));
     assert_false(has_remark("stopped_kept", "torch.no_grad()"));
 }
 
@@ -573,6 +578,7 @@ int main(void) {
         cmocka_unit_test(gradients_stop_where_the_module_detaches),
         cmocka_unit_test(a_batch_norm_that_is_called_twice_moves_its_statistics_twice),
         cmocka_unit_test(buffers_that_the_module_moves_follow),
+        cmocka_unit_test(a_norm_that_is_called_twice_takes_its_statistics_as_they_are_in_evaluation),
         cmocka_unit_test(stochastic_depth_drops_nothing_in_evaluation),
         cmocka_unit_test(a_name_that_the_exporter_used_twice_is_refused_with_the_remedy),
         cmocka_unit_test(reshaped_parameters_have_their_shape_again),

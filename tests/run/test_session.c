@@ -52,6 +52,39 @@ static void a_model_that_trains_is_set_to_evaluation(void **state) {
     plim_graph_free(g);
 }
 
+/* y = n(n(x)) with one norm in training mode, whose second call reads what its statistics became in the first. */
+static void a_norm_that_is_called_again_keeps_its_statistics_in_evaluation(void **state) {
+    (void)state;
+    plim_graph *g = plim_graph_create();
+    plim_value in[5] = {plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){4, 1})};
+    in[1] = plim_graph_parameter(g, "scale", PLIM_F32, 1, (int64_t[]){1}, (float[]){2});
+    in[2] = plim_graph_parameter(g, "shift", PLIM_F32, 1, (int64_t[]){1}, (float[]){1});
+    in[3] = plim_graph_constant(g, "mean", PLIM_F32, 1, (int64_t[]){1}, (float[]){3});
+    in[4] = plim_graph_constant(g, "variance", PLIM_F32, 1, (int64_t[]){1}, (float[]){4});
+    for (int call = 0; call < 2; call++) {
+        int32_t norm = plim_graph_node(g, "BatchNormalization", NULL, in, 5, 3);
+        plim_graph_set_int(g, norm, "training_mode", 1);
+        plim_graph_set_float(g, norm, "epsilon", 0);
+        in[0] = plim_graph_node_output(g, norm, 0);
+        in[3] = plim_graph_node_output(g, norm, 1);
+        in[4] = plim_graph_node_output(g, norm, 2);
+    }
+    plim_graph_output(g, in[0], "y");
+    for (int evaluation = 1; evaluation < 3; evaluation++) {
+        plim_error error;
+        plim_session *s = NULL;
+        assert_int_equal(plim_session_create(g, &(plim_session_options){.evaluation = evaluation}, &s, &error),
+                         PLIM_OK);
+        memcpy(plim_session_input(s, "x"), (float[]){3, 5, 7, 1}, 4 * sizeof(float));
+        assert_int_equal(plim_session_run(s, &error), PLIM_OK);
+        static const float right[] = {-1, 1, 3, -3}; /* x - 2, twice */
+        for (int i = 0; i < 4; i++)
+            assert_true(fabsf(((const float *)plim_session_output(s, "y"))[i] - right[i]) < 1e-5f);
+        plim_session_free(s);
+    }
+    plim_graph_free(g);
+}
+
 static void an_unknown_operator_is_named(void **state) {
     (void)state;
     plim_graph *g = plim_graph_create();
@@ -218,6 +251,7 @@ static void a_model_may_hand_its_input_and_its_weights_through(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul_of_a_graph_built_in_code_is_right),
+        cmocka_unit_test(a_norm_that_is_called_again_keeps_its_statistics_in_evaluation),
         cmocka_unit_test(a_model_that_trains_is_set_to_evaluation),
         cmocka_unit_test(an_unknown_operator_is_named),
         cmocka_unit_test(a_session_outlives_its_graph_and_repeats_itself_to_the_bit),

@@ -129,12 +129,14 @@ static void find_dependent(const plim_graph *g, bool *depends) {
     }
 }
 
-/* Parameters that nodes apart read, once each; whether they read other values that depend on some. */
+/* Parameters that nodes apart read, once each; whether they read other values that depend on some, from outside their part. */
 static bool list_apart(const plim__restoring *r, bool *depends, plim__name_list *names) {
     const plim_graph *g = r->g;
     bool through = false;
     for (size_t i = 0; i < r->provenance->apart.count; i++) {
         const plim__node *node = &g->nodes.items[r->provenance->apart.items[i]];
+        for (size_t k = 0; k < node->outputs.count; k++) /* nodes are in order: readers inside the part come later */
+            if (node->outputs.items[k] >= 0) depends[node->outputs.items[k]] = false;
         for (size_t k = 0; k < node->inputs.count; k++) {
             plim_value v = node->inputs.items[k];
             if (v < 0 || !depends[v]) continue;
@@ -164,9 +166,9 @@ static plim_status note_apart(plim__restoring *r) {
         status = plim__graph_remark(
             r->g, PLIM_REMARK_DOUBT,
             "%zu parameter%s read in a part of the module under torch.no_grad() or autocast, which the file does not "
-            "tell "
-            "apart, and trained here: %s; where it is torch.no_grad(), --freeze GLOB, or detach() in the module",
-            names.count, names.count == 1 ? " is" : "s are", plim__name_list_text(&names));
+            "tell apart, and trained here: %s;%s where it is torch.no_grad(), --freeze GLOB, or detach() in the module",
+            names.count, names.count == 1 ? " is" : "s are", plim__name_list_text(&names),
+            through ? " gradients go through it here, also to what is before it;" : "");
     else if (through)
         status = plim__graph_remark(r->g, PLIM_REMARK_DOUBT,
                                     "the module computes a part under torch.no_grad() or autocast, which the file does "
