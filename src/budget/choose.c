@@ -55,7 +55,7 @@ static bool only_tries(const plim__training_plan *plan) {
 
 static plim_status plan_freely(plim__training_plan *plan, plim_error *error) {
     plim__task task = plim__training_plan_task(plan);
-    if (plan->bounds.budget && plan->request.purpose == PLIM__PLAN_TO_RUN)
+    if (plan->bounds.budget) /* whatever the plan is for: `plan` and `train` must find the same */
         task.useful_bytes = plim__process_arena_limit(plan->bounds.budget, plim__process_held(plan));
     plim__levers levers = {.micro_batch = task.most_samples,
                            .state_bits = plim__request_state_bits(&plan->request),
