@@ -22,6 +22,8 @@ typedef struct plim_host_options {
     int no_cache_files; /* neither read nor write measured rates in the user's cache folder */
     int keep_libraries; /* leave what oneDNN, libgomp and the C++ library call as it is: an allocation that fails inside of
                            them may then end the process */
+    int keep_signals; /* leave signal masks as they are: where oneDNN uses AVX2, a handler that runs on the stack of a
+                           thread that computes may then damage memory (plimsoll.h) */
 } plim_host_options;
 
 /* For the whole process; to be called before anything else of the library runs. NULL restores the defaults. What was set

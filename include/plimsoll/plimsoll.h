@@ -47,7 +47,10 @@
  *             lives. Files that are saved are written beside their place and renamed.
  *   threads   a plim_data has worker threads between its first batch and plim_data_free, a plim_watch its own. They block
  *             all signals.
- *   signals   none are caught, but for plim_watch_create, which says what it changes until plim_watch_finish.
+ *   signals   none are caught, but for plim_watch_create, which says what it changes until plim_watch_finish. oneDNN's
+ *             matrix product for AVX2 keeps values below its stack, where a handler's frame overwrites them. So threads of
+ *             OpenMP block all signals that are not raised by an instruction, and where oneDNN uses AVX2 the calling
+ *             thread does while a kernel runs: a handler runs when that kernel is done. Declined by .keep_signals.
  *   others    no environment variable, locale, resource limit or working directory is changed. Environment variables that
  *             are read: TMPDIR, XDG_CACHE_HOME, XDG_RUNTIME_DIR, HOME, PLIMSOLL_COSTS. */
 #ifndef PLIMSOLL_PLIMSOLL_H

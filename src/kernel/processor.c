@@ -15,6 +15,7 @@
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
 #include "kernel/product_heap.h"
+#include "kernel/quiet.h"
 #include "mem/reserve.h"
 #include "mem/threads.h"
 #include "plimsoll/bytes.h"
@@ -76,6 +77,13 @@ static plim_status open_engine(int threads, plim__engine **engine, plim_error *e
     return PLIM_OK;
 }
 
+static plim_status run(plim__kernel kernel, const plim__call *call) {
+    plim__quiet quiet = plim__quiet_begin();
+    plim_status status = kernel(call);
+    plim__quiet_end(&quiet);
+    return status;
+}
+
 /* Kernels return when they are done. */
 static plim_status wait(plim__engine *engine) {
     (void)engine;
@@ -105,6 +113,7 @@ const plim__device plim__processor = {.name = "processor",
                                       .open = open_engine,
                                       .close = close_engine,
                                       .enter = enter,
+                                      .run = run,
                                       .wait = wait,
                                       .memory = &plim__host_memory,
                                       .write = copy,
@@ -141,8 +150,10 @@ plim_status plim__processor_warm(int threads, plim_error *error) {
     PLIM_TRY(check_threads(threads, error));
     PLIM_TRY(check_room(error));
     if (!plim__host_keeps_openmp()) omp_set_num_threads(threads);
+    plim__quiet quiet = plim__quiet_begin();
     dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
     dnnl_sgemm('N', 'T', 1, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE); /* a vector has code of its own */
+    plim__quiet_end(&quiet);
     volatile double x = 1.5; /* losses and updates compute with these: their tables are resident from now on */
     x = exp(x) + log(x) + pow(x, x);
     return PLIM_OK;

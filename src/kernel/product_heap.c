@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "kernel/onednn.h"
+#include "kernel/quiet.h"
 
 /* The first run also meets pages of code, and others of the process may meet some at any time: what two runs agree on is
  * the product's. */
@@ -141,7 +142,9 @@ plim_status plim__product_packed(const plim__product *product, int threads, size
     PLIM_TRY(map(&smaller, &m, error));
     touch(&m, page);
     omp_set_num_threads(product->alone ? 1 : threads);
+    plim__quiet quiet = plim__quiet_begin();
     bool fine = run(&smaller, &m, page, bytes);
+    plim__quiet_end(&quiet);
     omp_set_num_threads(threads);
     unmap(&m);
     if (!fine) return plim__fail_memory(error, "trying a matrix product", m.bytes[2]);

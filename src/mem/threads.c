@@ -6,10 +6,14 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include <omp.h>
+
 #include "core/alloc.h"
 #include "core/error.h"
+#include "core/host.h"
 #include "mem/cgroup.h"
 #include "mem/reserve.h"
+#include "mem/signals.h"
 
 /* The process that started a team last; 0: none has. */
 static _Atomic(pid_t) started_in;
@@ -55,7 +59,8 @@ plim_status plim__threads_start(int threads, plim_error *error) {
     PLIM_TRY(try_threads(threads - 1, error));
     atomic_store(&started_in, getpid());
 #pragma omp parallel num_threads(threads)
-    __asm__ volatile("" ::: "memory"); /* now, while what was tried still holds */
+    if (omp_get_thread_num() > 0 && !plim__host_keeps_signals()) /* now, while what was tried still holds */
+        plim__signals_hold(NULL);
     known = threads;
     return PLIM_OK;
 }

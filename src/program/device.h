@@ -2,8 +2,8 @@
  * through this struct; the processor (src/kernel/processor.h) is one.
  *
  *   program  holds  target (device, threads), engine, steps
- *   step     holds  run: a kernel that the device's lowering put there. Running a step is calling it; it may return
- *                   before the work is done, steps of one engine run in order, and `wait` waits for all of them.
+ *   step     holds  run: a kernel that the device's lowering put there. Its call may return before the work is done,
+ *                   steps of one engine run in order, and `wait` waits for all of them.
  *
  * Addresses of a device's memory are `char *`: anybody may add to them, only the device reads and writes through them,
  * unless `host` is true. */
@@ -35,6 +35,8 @@ typedef struct plim__device {
     void (*close)(plim__engine *engine);
     /* Before kernels are run by the calling thread. */
     plim_status (*enter)(const plim__engine *engine, plim_error *error);
+    /* Runs a kernel: every one is run by this function. */
+    plim_status (*run)(plim_status (*kernel)(const struct plim__call *call), const struct plim__call *call);
     /* Until all steps that were run have ended; the status of the first that failed. */
     plim_status (*wait)(plim__engine *engine);
 

@@ -44,18 +44,19 @@ static void free_isolated(plim_graph *alone) {
     plim_graph_free(alone);
 }
 
-static plim_status bring_in(const plim__load *load, void **to, plim_error *error) {
+static plim_status bring_in(const plim__device *device, const plim__load *load, void **to, plim_error *error) {
     if (!load->in.run) return plim__tensor_read(load->tensor, *to, error);
     PLIM_TRY(plim__tensor_load(load->tensor, error));
     void *scratch = plim__alloc(load->in.scratch);
     if (!scratch) return plim__fail_memory(error, "folding a constant", load->in.scratch);
     plim__call call = {.state = load->in.state, .in = &load->tensor->data, .out = to, .scratch = scratch};
-    plim_status status = load->in.run(&call);
+    plim_status status = device->run(load->in.run, &call);
     plim__free(scratch);
     return status;
 }
 
-static plim_status run_step(const plim__step *step, void *const *blocks, plim_error *error) {
+static plim_status run_step(const plim__device *device, const plim__step *step, void *const *blocks,
+                            plim_error *error) {
     int32_t count = step->in_count + step->out_count;
     void **pointers = plim__alloc_array((size_t)count, sizeof *pointers);
     if (!pointers) return plim__fail_memory(error, "folding a constant", sizeof *pointers);
@@ -69,7 +70,7 @@ static plim_status run_step(const plim__step *step, void *const *blocks, plim_er
                        .out = pointers + step->in_count,
                        .error = &detail,
                        .scratch = step->scratch < 0 ? NULL : blocks[step->scratch]};
-    plim_status status = step->run(&call);
+    plim_status status = device->run(step->run, &call);
     plim__free(pointers);
     if (status == PLIM_OK) return PLIM_OK;
     return plim__fail(error, status, "folding %s failed: %s", step->label,
@@ -78,13 +79,15 @@ static plim_status run_step(const plim__step *step, void *const *blocks, plim_er
 
 /* Buffers are not packed here: each gets a block of its own. */
 static plim_status run_blocks(const plim__program *program, void **blocks, plim_error *error) {
+    const plim__device *device = program->target.device;
     for (size_t b = 0; b < program->buffers.count; b++)
         if (!(blocks[b] = plim__alloc(program->buffers.items[b].bytes)))
             return plim__fail_memory(error, "folding a constant", program->buffers.items[b].bytes);
     for (size_t i = 0; i < program->loads.count; i++)
-        PLIM_TRY(bring_in(&program->loads.items[i], &blocks[program->loads.items[i].buffer], error));
-    for (size_t s = 0; s < program->steps.count; s++) PLIM_TRY(run_step(&program->steps.items[s], blocks, error));
-    return program->target.device->wait(program->engine);
+        PLIM_TRY(bring_in(device, &program->loads.items[i], &blocks[program->loads.items[i].buffer], error));
+    for (size_t s = 0; s < program->steps.count; s++)
+        PLIM_TRY(run_step(device, &program->steps.items[s], blocks, error));
+    return device->wait(program->engine);
 }
 
 static plim_status take_outputs(plim_graph *g, const plim__node *node, const plim_graph *alone,

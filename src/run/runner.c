@@ -55,7 +55,7 @@ static plim_status rearrange(const plim__runner *runner, const plim__rearrangeme
     void *scratch = borrow(runner, in_use.bytes, how->scratch, in_use.held);
     if (!scratch) return plim__fail_memory(error, "rearranging a weight", how->scratch);
     plim__call call = {.state = how->state, .in = &from, .out = &to, .scratch = scratch, .error = error};
-    plim_status status = how->run(&call);
+    plim_status status = device_of(runner)->run(how->run, &call);
     give_back(runner, scratch);
     return status;
 }
@@ -314,7 +314,7 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
         call.window = runner->arena->persistent + runner->plan->window;
     }
     double start = runner->seconds ? plim__clock_seconds() : 0;
-    plim_status status = step->run(&call);
+    plim_status status = device_of(runner)->run(step->run, &call);
     if (runner->seconds) runner->seconds[s] = plim__clock_seconds() - start;
     if (status == PLIM_OK && runner->check) status = check_finite(runner, step, call.out, &detail);
     if (status == PLIM_OK) return PLIM_OK;

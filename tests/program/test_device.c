@@ -116,55 +116,12 @@ static plim_status wait(plim__engine *engine) {
     return plim__processor.wait(engine);
 }
 
-/* A kernel of the processor that unlocks the memory while it runs. */
-struct wrapped {
-    plim__kernel run;
-    void *state;
-    void (*release)(void *);
-};
-
-static plim_status run_wrapped(const plim__call *call) {
-    const struct wrapped *w = call->state;
-    plim__call inner = *call;
-    inner.state = w->state;
+static plim_status run_unlocked(plim__kernel kernel, const plim__call *call) {
     kernels++;
     lock(false);
-    plim_status status = w->run(&inner);
+    plim_status status = plim__processor.run(kernel, call);
     lock(true);
     return status;
-}
-
-static void release_wrapped(void *state) {
-    struct wrapped *w = state;
-    if (w->release) w->release(w->state);
-    plim__free(w);
-}
-
-static void wrap(plim__kernel *run, void **state, void (**release_it)(void *)) {
-    struct wrapped *w = plim__alloc(sizeof *w);
-    assert_non_null(w);
-    *w = (struct wrapped){*run, *state, *release_it};
-    *run = run_wrapped;
-    *state = w;
-    *release_it = release_wrapped;
-}
-
-/* What the processor has lowered a node to, wrapped. */
-static plim_status lower(plim__lower *l) {
-    size_t before = l->program->steps.count;
-    PLIM_TRY(plim__processor.lower(l));
-    for (size_t s = before; s < l->program->steps.count; s++) {
-        plim__step *step = &l->program->steps.items[s];
-        if (step->run != run_wrapped) wrap(&step->run, &step->state, &step->release);
-    }
-    return PLIM_OK;
-}
-
-static plim_status rearrange(plim__lower *l, const plim__arrangement *from, const plim__arrangement *to,
-                             plim__rearrangement *made) {
-    PLIM_TRY(plim__processor.rearrange(l, from, to, made));
-    if (made->run) wrap(&made->run, &made->state, &made->release);
-    return PLIM_OK;
 }
 
 static plim__device far_device(void) {
@@ -175,9 +132,8 @@ static plim__device far_device(void) {
     far.write = copy_in;
     far.read = copy_out;
     far.clear = clear;
+    far.run = run_unlocked;
     far.wait = wait;
-    far.lower = lower;
-    far.rearrange = rearrange;
     return far;
 }
 
