@@ -47,6 +47,9 @@
  *             lives. Files that are saved are written beside their place and renamed.
  *   threads   a plim_data has worker threads between its first batch and plim_data_free, a plim_watch its own. They block
  *             all signals.
+ *   affinity  while plim_fit runs beside busy programs, the calling thread and those of OpenMP may be kept to half of the
+ *             processors, if that is faster; threads that are started meanwhile inherit it. Restored when it returns.
+ *             Declined by .keep_affinity, and where OpenMP binds threads (OMP_PROC_BIND).
  *   signals   none are caught, but for plim_watch_create, which says what it changes until plim_watch_finish. oneDNN's
  *             matrix product for AVX2 keeps values below its stack, where a handler's frame overwrites them. So threads of
  *             OpenMP block all signals that are not raised by an instruction, and where oneDNN uses AVX2 the calling

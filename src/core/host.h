@@ -9,6 +9,7 @@ bool plim__host_keeps_openmp(void);
 bool plim__host_keeps_kernels(void);
 bool plim__host_keeps_libraries(void);
 bool plim__host_keeps_signals(void);
+bool plim__host_keeps_affinity(void);
 bool plim__host_keeps_files(void);
 
 #endif

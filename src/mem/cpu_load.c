@@ -35,25 +35,30 @@ static int is_mine(int processor, void *set) {
 
 static double seconds(struct timeval t) { return (double)t.tv_sec + (double)t.tv_usec / 1e6; }
 
-plim__cpu_load plim__cpu_load_begin(void) {
-    plim__cpu_load load = {0};
-    cpu_set_t set;
+static void look(plim__cpu_load *load) {
     struct rusage usage;
     char *text = plim__alloc(TEXT); /* hundreds of processors have a line each */
-    bool known = text && sched_getaffinity(0, sizeof set, &set) == 0 && plim__procfs_read(text, TEXT, "/proc/stat") > 0;
-    if (known) plim__cpu_load_parse(text, is_mine, &set, &load);
+    bool known = text && plim__procfs_read(text, TEXT, "/proc/stat") > 0;
+    load->busy = load->all = load->own = 0;
+    if (known) plim__cpu_load_parse(text, is_mine, &load->processors, load);
     plim__free(text);
-    if (!known) return load;
+    if (!known) return;
     double ticks = (double)sysconf(_SC_CLK_TCK);
-    load.busy /= ticks;
-    load.all /= ticks;
-    if (getrusage(RUSAGE_SELF, &usage) == 0) load.own = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    load->busy /= ticks;
+    load->all /= ticks;
+    if (getrusage(RUSAGE_SELF, &usage) == 0) load->own = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+plim__cpu_load plim__cpu_load_begin(void) {
+    plim__cpu_load load = {0};
+    if (sched_getaffinity(0, sizeof load.processors, &load.processors) == 0) look(&load);
     return load;
 }
 
-double plim__cpu_load_others(const plim__cpu_load *begin) {
-    plim__cpu_load end = plim__cpu_load_begin();
-    double all = end.all - begin->all, others = end.busy - begin->busy - (end.own - begin->own);
+double plim__cpu_load_others(plim__cpu_load *begin) {
+    plim__cpu_load before = *begin;
+    look(begin);
+    double all = begin->all - before.all, others = begin->busy - before.busy - (begin->own - before.own);
     if (!(all > 0) || !(others > 0)) return 0;
     return others < all ? others / all : 1;
 }

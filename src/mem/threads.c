@@ -65,6 +65,11 @@ plim_status plim__threads_start(int threads, plim_error *error) {
     return PLIM_OK;
 }
 
+void plim__threads_place(int threads, const cpu_set_t *processors) {
+#pragma omp parallel num_threads(threads)
+    (void)sched_setaffinity(0, sizeof *processors, processors); /* what cannot be moved stays */
+}
+
 int plim__threads_useful(const char *root) {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;

@@ -130,6 +130,7 @@ static plim_status one_step(plim__fit *f, const plim_data_batch *batch) {
     add_to_epoch(f);
     f->unvalidated = true;
     note_seconds(f, (float)f->event.step.seconds);
+    if (batch->count == f->trainer->plan->request.batch) plim__placement_step(&f->placement, f->event.step.seconds);
     return PLIM_OK;
 }
 
@@ -388,7 +389,11 @@ plim_status plim_fit(plim_trainer *trainer, plim_data *data, const plim_fit_opti
                    .stride = 1,
                    .saved = -1};
     plim_status status = prepare(&f);
-    if (status == PLIM_OK) status = loop(&f);
+    if (status == PLIM_OK) {
+        plim__placement_begin(&f.placement, trainer->plan->bounds.threads);
+        status = loop(&f);
+        plim__placement_end(&f.placement);
+    }
     plim_fit_result ignored;
     sum_up(&f, result ? result : &ignored);
     plim__free(f.seconds);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "plimsoll/fit.h"
+#include "run/placement.h"
 
 #define PLIM__FIT_RECENT 100  /* steps that the metric is taken over */
 #define PLIM__FIT_TIMES  4096 /* of which the median is taken */
@@ -24,6 +25,7 @@ typedef struct plim__fit {
     double recent_correct[PLIM__FIT_RECENT], recent_targets[PLIM__FIT_RECENT];
     double samples, start, validating; /* validating: seconds of it */
     bool stopped;
+    plim__placement placement;
     /* in checkpoints */
     double best;         /* validation loss; read only where best_update > 0 */
     int64_t best_update; /* when it was; 0: no validation yet */

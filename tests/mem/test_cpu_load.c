@@ -29,9 +29,12 @@ static void shares_lie_between_nothing_and_all(void **state) {
     for (volatile int i = 0; i < 100000000; i++) {}
     double others = plim__cpu_load_others(&begin);
     assert_true(others >= 0 && others <= 1);
-    plim__cpu_load never = {.busy = -1e9};
+    plim__cpu_load never = begin, later = begin;
+    never.busy = -1e9;
+    never.all = 0;
     assert_true(plim__cpu_load_others(&never) == 1);
-    plim__cpu_load later = {.busy = 1e18, .all = -1};
+    later.busy = 1e18;
+    later.all = -1;
     assert_true(plim__cpu_load_others(&later) == 0);
 }
 
