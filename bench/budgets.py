@@ -161,9 +161,9 @@ def one(program, kind, threads, group):
         while case["works_below"] < 2:
             less = least - MIB * (case["works_below"] + 1)
             below = answer_of(subprocess.run([program, "train", *common, "--budget", str(less)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False))
-            named = re.search(r"smallest budget that works is (\d+) MiB", below.get("error", ""))
+            named = re.search(r"smallest budget that works is ([\d.]+) MiB", below.get("error", ""))
             if "peak_resident_bytes" not in below:
-                case["named"] = int(named[1]) * MIB if named else 0
+                case["named"] = int(float(named[1]) * MIB) if named else 0
                 break
             case["works_below"] += 1
     return case

@@ -22,8 +22,8 @@ typedef struct plim_host_options {
     int no_cache_files; /* neither read nor write measured rates in the user's cache folder */
     int keep_libraries; /* leave what oneDNN, libgomp and the C++ library call as it is: an allocation that fails inside of
                            them may then end the process */
-    int keep_affinity;  /* plim_fit leaves its threads on all processors, also where busy programs use them too */
-    int keep_signals; /* leave signal masks as they are: where oneDNN uses AVX2, a handler that runs on the stack of a
+    int keep_affinity; /* plim_fit leaves its threads on all processors, also where busy programs use them too */
+    int keep_signals;  /* leave signal masks as they are: where oneDNN uses AVX2, a handler that runs on the stack of a
                            thread that computes may then damage memory (plimsoll.h) */
 } plim_host_options;
 

@@ -32,6 +32,8 @@ struct search {
     bool beyond;   /* the search went beyond the budget, and left holes in the heap that no run would have */
 };
 
+#define MEBIBYTE ((double)((size_t)1 << 20))
+
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 /* A folder that was asked for must do; the default one is used where it can be. */
@@ -106,15 +108,15 @@ static void set_room(plim__training_plan *plan) {
                               .resident = most > LOWERED_BETWEEN ? most - LOWERED_BETWEEN : 1};
 }
 
-/* Not even the program has room: it was not made to its end. */
+/* Not even the programs have room: one was not made to its end. */
 static plim_status refuse_program(plim__training_plan *plan, plim_error *error) {
     char why[sizeof error->message];
     snprintf(why, sizeof why, "%s", error ? error->message : "");
-    plan->least_budget = plim__process_least_budget(plim__process_held(plan) + plan->room.needed);
-    return plim__fail(
-        error, PLIM_BUDGET,
-        "planning alone takes more memory than there is: a budget of less than %zu MiB does not work (%s)",
-        plan->least_budget >> 20, why);
+    plan->least_budget = larger(plim__process_least_budget(plim__process_held(plan) + plan->room.needed),
+                                plim__process_least_budget(plan->bounds.budget));
+    return plim__fail(error, PLIM_BUDGET,
+                      "planning alone takes more memory than there is: a budget of less than %g MiB does not work (%s)",
+                      (double)plan->least_budget / MEBIBYTE, why);
 }
 
 /* --- refusing ------------------------------------------------------------------------------------------------- */
@@ -149,10 +151,10 @@ static plim_status refuse(plim__training_plan *plan, bool measured, plim_error *
     plim_status status = plim__fail(
         error, PLIM_BUDGET,
         "nothing fits a budget of %s: weights and state take %s%s, the step at least %s, the program and data %s "
-        "(largest: %s). The smallest budget that works is %zu MiB",
+        "(largest: %s). The smallest budget that works is %g MiB",
         plim_bytes_format(plan->bounds.budget, budget), plim_bytes_format(plan->persistent_bytes, persistent),
         plim__str_text(&spilled), plim_bytes_format(plan->transient_bytes, transient),
-        plim_bytes_format(planned - arena, rest), plim__str_text(&names), plan->least_budget >> 20);
+        plim_bytes_format(planned - arena, rest), plim__str_text(&names), (double)plan->least_budget / MEBIBYTE);
     plim__str_free(&names);
     plim__str_free(&spilled);
     return status;
@@ -237,8 +239,8 @@ static plim_status take_smallest(struct search *s, plim_error *error) {
     if (found) return plim__candidates_take(&s->candidates, &s->plan->choice, &s->plan->main, error);
     s->plan->least_budget = plim__process_least_budget(s->held + s->coming + s->candidates.left_out);
     return plim__fail(error, PLIM_BUDGET,
-                      "planning alone takes more memory than there is: a budget of less than %zu MiB does not work",
-                      s->plan->least_budget >> 20);
+                      "planning alone takes more memory than there is: a budget of less than %g MiB does not work",
+                      (double)s->plan->least_budget / MEBIBYTE);
 }
 
 static plim_status choose(struct search *s, size_t limit, plim_error *error) {
@@ -370,7 +372,7 @@ static bool fits(const plim__training_plan *plan) {
     return plim__process_fits_as_estimated(plan) && (!trains || plim__process_fits_as_measured(plan));
 }
 
-/* The estimate counts a part of the process in MiB, and that part may lie next to where one ends: `plan` named a budget by the one
+/* The estimate counts parts of the process in grains, and these may lie next to where one ends: `plan` named a budget by the one
  * count, and the process that trains within it finds the other. Where nothing smaller is left, what is measured decides. */
 static bool fits_nearly(const struct search *s) {
     return s->smallest && s->plan->request.purpose == PLIM__PLAN_TO_RUN && plim__process_fits_nearly(s->plan) &&
@@ -388,13 +390,21 @@ static size_t begin_search(struct search *s) {
 }
 
 /* Should the estimate have been too low after all, it is corrected, and there is another search. */
+static plim_status search_until_it_fits(struct search *s, plim_error *error) {
+    PLIM_TRY(search(s, begin_search(s), error));
+    for (int round = 0; round < MOST_ROUNDS && !s->smallest && !fits(s->plan); round++) {
+        plim__process_correct(s->plan, 0);
+        PLIM_TRY(search(s, begin_search(s), error));
+    }
+    return PLIM_OK;
+}
+
 static plim_status fit(plim__training_plan *plan, plim_error *error) {
     struct search s = {.plan = plan};
-    PLIM_TRY(search(&s, begin_search(&s), error));
-    for (int round = 0; round < MOST_ROUNDS && !s.smallest && !fits(plan); round++) {
-        plim__process_correct(plan, 0);
-        PLIM_TRY(search(&s, begin_search(&s), error));
-    }
+    plan->least_budget = plan->room.needed = 0;
+    plim_status status = search_until_it_fits(&s, error);
+    if (status == PLIM_BUDGET && !plan->least_budget && plan->room.needed) return refuse_program(plan, error);
+    PLIM_TRY(status);
     bool measured = plan->request.purpose == PLIM__PLAN_TO_RUN && (plan->process.has_past || !s.beyond);
     return fits(plan) || fits_nearly(&s) ? PLIM_OK : refuse(plan, measured, error);
 }

@@ -14,6 +14,8 @@
 #define RUNNING_BYTES ((size_t)740 << 10)
 /* No process has less overhead. */
 #define LEAST_BYTES ((size_t)16 << 20)
+/* The base of a process that does nothing else is less. */
+#define PLAIN_BYTES ((size_t)24 << 20)
 /* What is rebuilt after a search takes 200 to 490 KiB more than in a heap where nothing was. */
 #define LEFT_BYTES ((size_t)384 << 10)
 /* Programs of undeclared sizes take what the one that was planned does, and what differs from size to size. */
@@ -184,9 +186,15 @@ bool plim__process_fits_freely(const plim__training_plan *plan) {
     return plim__process_estimated_freely(plan) + margin(budget) <= budget;
 }
 
+/* What the estimates of two processes that do the same may differ by: a grain of what is packed; where the process holds other
+ * things, which are counted in MiB, one of them. */
+static size_t count_grain(const plim__training_plan *plan) {
+    return plan->process.base_bytes > PLAIN_BYTES ? (size_t)1 << 20 : PACKED_GRAIN + (8 << 10);
+}
+
 bool plim__process_fits_nearly(const plim__training_plan *plan) {
     size_t budget = plan->bounds.budget;
-    return plim__process_estimated(plan) + margin(budget) <= budget + ((size_t)1 << 20);
+    return plim__process_estimated(plan) + margin(budget) <= budget + count_grain(plan);
 }
 
 bool plim__process_fits_as_measured(const plim__training_plan *plan) {
@@ -195,9 +203,9 @@ bool plim__process_fits_as_measured(const plim__training_plan *plan) {
 }
 
 size_t plim__process_least_budget(size_t process) {
-    const size_t mebibyte = (size_t)1 << 20;
-    size_t bytes = (process + margin(process)) / mebibyte * mebibyte;
-    while (process + margin(bytes) > bytes) bytes += mebibyte;
+    const size_t half = (size_t)1 << 19;
+    size_t bytes = (process + margin(process)) / half * half;
+    while (process + margin(bytes) > bytes) bytes += half;
     return bytes;
 }
 

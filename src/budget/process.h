@@ -64,12 +64,12 @@ void plim__process_correct(struct plim__training_plan *plan, size_t tolerance);
  * as measured. */
 bool plim__process_fits_as_estimated(const struct plim__training_plan *plan);
 bool plim__process_fits_freely(const struct plim__training_plan *plan);
-/* As estimated, but for the MiB that it may count more. */
+/* As estimated, but for what it may count more. */
 bool plim__process_fits_nearly(const struct plim__training_plan *plan);
 bool plim__process_fits_as_measured(const struct plim__training_plan *plan);
 /* What a budget leaves for the arena. */
 size_t plim__process_arena_limit(size_t budget, size_t overhead);
-/* The smallest budget, in whole MiB, for a process that is estimated at `process` bytes. */
+/* The smallest budget, in halves of a MiB, for a process that is estimated at `process` bytes. */
 size_t plim__process_least_budget(size_t process);
 /* Where the arena is small, planning itself may have held more than running will. */
 void plim__process_count_planning(struct plim__training_plan *plan);

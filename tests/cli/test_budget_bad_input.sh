@@ -44,7 +44,7 @@ done
 # smaller than the program itself: before the first step, with the smallest budget, which works when it is tried
 refused 1 "nothing fits a budget of 1.0 MiB" "${train[@]}" --budget 1MiB
 refused 1 "The smallest budget that works is" "${train[@]}" --budget 1MiB
-smallest=$(sed -n 's/.*smallest budget that works is \([0-9]*\) MiB.*/\1/p' err)
+smallest=$(sed -n 's/.*smallest budget that works is \([0-9.]*\) MiB.*/\1/p' err)
 [ -n "$smallest" ] || fail "no smallest budget is named"
 [ -n "$sanitized" ] || "${train[@]}" --budget "${smallest}MiB" > out 2> err || fail "the smallest budget, $smallest MiB, does not work"
 "$program" plan model.onnx --batch 8 --budget 1MiB --json > out 2> err && fail "a plan within 1 MiB"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The least budget that `plan` names is the least that works: a deep network of thin layers, whose programs and whose planning
-# take more than its arena, stays within it from the first byte, in a memory cgroup of that size; a megabyte and a bit less is
+# take more than its arena, stays within it from the first byte, in a memory cgroup of that size; a megabyte less is
 # refused before the first step, in such a group too, by `train` with the same figure. bench/budgets.py tries many more.
 program=$(realpath "$1")
 . "$(dirname "$0")/memory_group.sh" least
@@ -17,20 +17,21 @@ least() { # data batch options...
 import json, sys
 r, least = json.load(open("run.json")), int(sys.argv[1])
 peak, planned = r["peak_resident_bytes"], r["planned_process_bytes"]
-print(f"least {least >> 20} MiB, peak {peak / 2**20:.1f}, planned {planned / 2**20:.1f}, {r['class']}, micro-batch {r['micro_batch']}, {r['recomputed']} recomputed")
+print(f"least {least / 2**20:g} MiB, peak {peak / 2**20:.1f}, planned {planned / 2**20:.1f}, {r['class']}, micro-batch {r['micro_batch']}, {r['recomputed']} recomputed")
 assert peak <= least, "the budget is exceeded"
 assert abs(planned - peak) <= 0.02 * peak, "the prediction is off by more than 2 %"
 PY
-    less=$((least - 2 * mebibyte))
+    less=$((least - mebibyte))
     within "$less" "$program" train "${run[@]}" --budget "$less" > run.json 2> err && fail "a budget of $less works, too"
     code=$?
     [ $code -eq 1 ] || fail "a budget of $less: exit code $code"
-    grep -qE "(works is|less than) [0-9]+ MiB" err || fail "the refusal names no budget"
-    named=$(grep -oE "(works is|less than) [0-9]+ MiB" err | grep -oE '[0-9]+')
-    # "less than" bounds the least from below, by one
-    apart=$((least / mebibyte - named)) most=0
-    grep -q "less than $named MiB" err && most=1
-    [ "$apart" -ge 0 ] && [ "$apart" -le "$most" ] || fail "plan names $((least / mebibyte)) MiB, train $named"
+    grep -qE "(works is|less than) [0-9.]+ MiB" err || fail "the refusal names no budget"
+    named=$(grep -oE "(works is|less than) [0-9.]+ MiB" err | grep -oE "[0-9.]+")
+    # "less than" bounds the least from below, in whole MiB
+    most=0
+    grep -q "less than $named MiB" err && most=2
+    python3 -c 'import sys; least, named, most = map(float, sys.argv[1:]); sys.exit(not 0 <= least / 2**20 - named <= most)' "$least" "$named" "$most" ||
+        fail "plan names $least bytes, train $named MiB"
 }
 
 "$program" zoo gpt2-tiny --layers 16 --width 16 --heads 1 --seq 16 -o model.onnx > /dev/null || fail "zoo"

@@ -357,7 +357,7 @@ static void a_refusal_names_a_budget_that_works(void **state) {
             const char *named = strstr(error.message, "smallest budget that works is ");
             if (!named) fail_msg("%s: %s", settings[k].name, error.message);
             char *unit;
-            o.budget = strtoull(named + strlen("smallest budget that works is "), &unit, 10) << 20;
+            o.budget = (uint64_t)(strtod(named + strlen("smallest budget that works is "), &unit) * 1048576.0);
             assert_int_equal(strncmp(unit, " MiB", 4), 0);
             struct run r = begin(model, &o);
             learn(&r, 1);

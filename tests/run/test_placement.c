@@ -18,7 +18,8 @@ static double run(plim__gathering *g, const machine *m, double *now, double seco
     double end = *now + seconds, gathered = 0, moved = *now, looked = *now, start = *now;
     while (*now < end) {
         bool before = g->gathered;
-        double left = before ? moved + m->settles - *now : 0, step = before ? m->gathered : m->spread, slow = 1.1 * m->spread;
+        double left = before ? moved + m->settles - *now : 0, step = before ? m->gathered : m->spread,
+               slow = 1.1 * m->spread;
         if (left > 0) step = left > slow ? slow : left + (1 - left / slow) * m->gathered;
         *now += step;
         if (before) gathered += step;
