@@ -33,6 +33,13 @@ typedef struct plim_fixed_input {
     const void *data; /* copied */
 } plim_fixed_input;
 
+/* Whether a model that can train is set to evaluation: no dropout, batch norm with its running statistics. */
+typedef enum plim_evaluation_mode {
+    PLIM_EVALUATION_NONE,       /* it runs as it is */
+    PLIM_EVALUATION_AS_TRAINED, /* and computes as training does: in float32 */
+    PLIM_EVALUATION_AS_STORED   /* and computes in the types that it has */
+} plim_evaluation_mode;
+
 /* Zero means the default everywhere. */
 typedef struct plim_session_options {
     size_t size;   /* sizeof(plim_session_options), or 0; see plimsoll.h */
@@ -48,8 +55,7 @@ typedef struct plim_session_options {
     const plim_loss *loss; /* for plim_evaluate: it takes the place of the outputs, and the model is set to evaluation
                             * (no dropout, batch norm with its running statistics) */
     int scores;            /* with .loss: what it applies to stays an output, for plim_evaluate_measured */
-    int evaluation;        /* the model is set to evaluation, without a loss: for predictions of a model that trains; 2:
-                            * in the types that it has, where 1 computes as training does */
+    plim_evaluation_mode evaluation; /* without a loss: for predictions of a model that trains */
 } plim_session_options;
 
 /* The graph is not changed and not needed afterwards. */

@@ -267,7 +267,7 @@ static int run(plim__args *args) {
     if (!plim__model_options_read(args, &options)) return PLIM_EXIT_USAGE;
     if (plim__args_has(args, "data")) return plim__infer_data(args, path, &options);
     options.session.measure = plim__args_has(args, "profile");
-    options.session.evaluation = 2;
+    options.session.evaluation = PLIM_EVALUATION_AS_STORED;
     plim_error error;
     plim_graph *g;
     plim__activity_say(args, "reading %s", path);

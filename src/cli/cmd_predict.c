@@ -318,7 +318,7 @@ static int run(plim__args *args) {
         !plim__args_int(args, "top", 1, 1 << 20, &p.prediction.top) ||
         !plim__loss_options_read(args, PLIM_LOSS_CROSS_ENTROPY, class_weights, &p.loss, NULL))
         return PLIM_EXIT_USAGE;
-    p.options.session.evaluation = 1;
+    p.options.session.evaluation = PLIM_EVALUATION_AS_TRAINED;
     if (plim__args_has(args, "batch")) p.settings.options.batch = p.options.session.batch;
     if (out && plim_output_find(out) != PLIM_OUTPUT_NONE)
         return plim__say_failure(args, "'%s' exists: it is not replaced; choose another name", out);

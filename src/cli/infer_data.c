@@ -143,7 +143,7 @@ int plim__infer_data(plim__args *args, const char *path, plim__model_options *op
     if (status == PLIM_OK) status = plim__open_axes_settle(args, model, &sizes, &error);
     plim_data_get_info(j.data, &info);
     options->session.batch = info.batch;
-    options->session.evaluation = 1;
+    options->session.evaluation = PLIM_EVALUATION_AS_TRAINED;
     if (status == PLIM_OK) status = plim_session_create(model, &options->session, &j.session, &error);
     plim__activity_say(args, "running %s", path);
     if (status == PLIM_OK) status = infer(&j, &seconds, &error);

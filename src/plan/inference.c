@@ -61,7 +61,8 @@ static plim_status copy_model(plim__inference *made, const plim_graph *model, bo
 
 static plim_status prepare(plim__inference *made, const plim_graph *model, const plim_session_options *options,
                            plim__target target, const plim__shared *shared, plim_error *error) {
-    PLIM_TRY(copy_model(made, model, options->loss || options->evaluation == 1 || shared, error));
+    PLIM_TRY(
+        copy_model(made, model, options->loss || options->evaluation == PLIM_EVALUATION_AS_TRAINED || shared, error));
     if (shared) PLIM_TRY(plim__base_pack_like(made->graph, shared->program->graph, error));
     for (size_t i = 0; i < options->fixed_count; i++) PLIM_TRY(fix_input(made->graph, &options->fixed[i], error));
     PLIM_TRY(plim__bind_sizes(made->graph, options->sizes, options->size_count, options->batch, error));
@@ -98,7 +99,7 @@ static void clear(plim__inference *made) {
 static plim_status make(const plim_graph *model, const plim_session_options *options, plim__target target,
                         const plim__shared *shared, plim__inference *made, plim_error *error) {
     plim_status status = prepare(made, model, options, target, shared, error);
-    if (status != PLIM_UNSUPPORTED || options->loss || options->evaluation == 1 || shared ||
+    if (status != PLIM_UNSUPPORTED || options->loss || options->evaluation == PLIM_EVALUATION_AS_TRAINED || shared ||
         !plim__graph_is_narrow(model))
         return status;
     clear(made);

@@ -316,7 +316,8 @@ static void a_norm_that_is_called_twice_takes_its_statistics_as_they_are_in_eval
 
 static void stochastic_depth_drops_nothing_in_evaluation(void **state) {
     (void)state;
-    assert_true(far_from_evaluation("stochastic", (plim_session_options){.evaluation = 1}) < 1e-5);
+    assert_true(far_from_evaluation("stochastic", (plim_session_options){.evaluation = PLIM_EVALUATION_AS_TRAINED}) <
+                1e-5);
     assert_true(far_from_evaluation("stochastic", (plim_session_options){0}) < 1e-5);
     assert_true(far_from_evaluation("stochastic", (plim_session_options){.without = "no-drop-path"}) > 0.1);
 }

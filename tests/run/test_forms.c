@@ -302,7 +302,7 @@ static void models_in_other_types_predict_from_data_in_float32(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct form f;
         open_form(&f, names[i]);
-        predicts(&f, &(plim_session_options){.threads = 1, .evaluation = 1}, 1e-5);
+        predicts(&f, &(plim_session_options){.threads = 1, .evaluation = PLIM_EVALUATION_AS_TRAINED}, 1e-5);
         close_form(&f);
     }
 }

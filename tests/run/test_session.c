@@ -25,25 +25,37 @@ static void matmul_of_a_graph_built_in_code_is_right(void **state) {
     plim_graph_free(g);
 }
 
-/* A model as exporters write it for training: batch norm that counts the batch, dropout that drops half. */
-static void a_model_that_trains_is_set_to_evaluation(void **state) {
-    (void)state;
-    plim_graph *g = plim_graph_create();
-    plim_value in[5] = {plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){4, 1})};
+/* Of a norm that takes 4 samples of one number to 2 (x - 3) / 2 + 1 in evaluation. */
+static void norm_inputs(plim_graph *g, plim_value in[5]) {
+    in[0] = plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){4, 1});
     in[1] = plim_graph_parameter(g, "scale", PLIM_F32, 1, (int64_t[]){1}, (float[]){2});
     in[2] = plim_graph_parameter(g, "shift", PLIM_F32, 1, (int64_t[]){1}, (float[]){1});
     in[3] = plim_graph_constant(g, "mean", PLIM_F32, 1, (int64_t[]){1}, (float[]){3});
     in[4] = plim_graph_constant(g, "variance", PLIM_F32, 1, (int64_t[]){1}, (float[]){4});
-    int32_t norm = plim_graph_node(g, "BatchNormalization", "norm", in, 5, 3);
+}
+
+static int32_t add_norm(plim_graph *g, const plim_value in[5]) {
+    int32_t norm = plim_graph_node(g, "BatchNormalization", NULL, in, 5, 3);
     plim_graph_set_int(g, norm, "training_mode", 1);
     plim_graph_set_float(g, norm, "epsilon", 0);
+    return norm;
+}
+
+/* A model as exporters write it for training: batch norm that counts the batch, dropout that drops half. */
+static void a_model_that_trains_is_set_to_evaluation(void **state) {
+    (void)state;
+    plim_graph *g = plim_graph_create();
+    plim_value in[5];
+    norm_inputs(g, in);
+    int32_t norm = add_norm(g, in);
     plim_value half = plim_graph_constant(g, "half", PLIM_F32, 0, NULL, (float[]){0.5f});
     plim_value yes = plim_graph_constant(g, "yes", PLIM_BOOL, 0, NULL, (unsigned char[]){1});
     plim_value drops[] = {plim_graph_node_output(g, norm, 0), half, yes};
     plim_graph_output(g, plim_graph_apply(g, "Dropout", drops, 3), "y");
     plim_error error;
     plim_session *s = NULL;
-    assert_int_equal(plim_session_create(g, &(plim_session_options){.evaluation = 1}, &s, &error), PLIM_OK);
+    assert_int_equal(
+        plim_session_create(g, &(plim_session_options){.evaluation = PLIM_EVALUATION_AS_TRAINED}, &s, &error), PLIM_OK);
     memcpy(plim_session_input(s, "x"), (float[]){3, 5, 7, 1}, 4 * sizeof(float));
     assert_int_equal(plim_session_run(s, &error), PLIM_OK);
     static const float right[] = {1, 3, 5, -1}; /* 2 (x - 3) / 2 + 1 */
@@ -56,25 +68,19 @@ static void a_model_that_trains_is_set_to_evaluation(void **state) {
 static void a_norm_that_is_called_again_keeps_its_statistics_in_evaluation(void **state) {
     (void)state;
     plim_graph *g = plim_graph_create();
-    plim_value in[5] = {plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){4, 1})};
-    in[1] = plim_graph_parameter(g, "scale", PLIM_F32, 1, (int64_t[]){1}, (float[]){2});
-    in[2] = plim_graph_parameter(g, "shift", PLIM_F32, 1, (int64_t[]){1}, (float[]){1});
-    in[3] = plim_graph_constant(g, "mean", PLIM_F32, 1, (int64_t[]){1}, (float[]){3});
-    in[4] = plim_graph_constant(g, "variance", PLIM_F32, 1, (int64_t[]){1}, (float[]){4});
+    plim_value in[5];
+    norm_inputs(g, in);
     for (int call = 0; call < 2; call++) {
-        int32_t norm = plim_graph_node(g, "BatchNormalization", NULL, in, 5, 3);
-        plim_graph_set_int(g, norm, "training_mode", 1);
-        plim_graph_set_float(g, norm, "epsilon", 0);
+        int32_t norm = add_norm(g, in);
         in[0] = plim_graph_node_output(g, norm, 0);
         in[3] = plim_graph_node_output(g, norm, 1);
         in[4] = plim_graph_node_output(g, norm, 2);
     }
     plim_graph_output(g, in[0], "y");
-    for (int evaluation = 1; evaluation < 3; evaluation++) {
+    for (plim_evaluation_mode how = PLIM_EVALUATION_AS_TRAINED; how <= PLIM_EVALUATION_AS_STORED; how++) {
         plim_error error;
         plim_session *s = NULL;
-        assert_int_equal(plim_session_create(g, &(plim_session_options){.evaluation = evaluation}, &s, &error),
-                         PLIM_OK);
+        assert_int_equal(plim_session_create(g, &(plim_session_options){.evaluation = how}, &s, &error), PLIM_OK);
         memcpy(plim_session_input(s, "x"), (float[]){3, 5, 7, 1}, 4 * sizeof(float));
         assert_int_equal(plim_session_run(s, &error), PLIM_OK);
         static const float right[] = {-1, 1, 3, -3}; /* x - 2, twice */
