@@ -39,7 +39,7 @@
  *             .keep_kernels.
  *   libraries oneDNN, libgomp and the C++ library end the process where memory is short. What they call for memory, mappings
  *             and threads (malloc, posix_memalign, mmap, pthread_create) is led to functions that call the same and, where
- *             that fails, give back a reserve of 4 MiB of address space and try again. Declined by .keep_libraries.
+ *             that fails, give back a reserve of 24 MiB of address space and try again. Declined by .keep_libraries.
  *   files     measured rates are kept in $XDG_CACHE_HOME/plimsoll or ~/.cache/plimsoll: read by planning, written by
  *             plim_machine_measure. Declined by .no_cache_files. Under a budget optimizer state may go to a file without a
  *             name in $TMPDIR or /var/tmp: declined by plim_trainer_options.no_spill. Compressed arrays are unpacked to

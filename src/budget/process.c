@@ -4,14 +4,20 @@
 #include <stdatomic.h>
 
 #include "budget/training_plan.h"
+#include "core/error.h"
+#include "core/host.h"
 #include "kernel/processor.h"
+#include "mem/cpu_load.h"
 #include "mem/heap.h"
 #include "mem/limits.h"
 #include "mem/resident.h"
+#include "mem/threads.h"
 
-/* What the first step adds to resident memory: pages of this program, oneDNN and the C library, stacks of threads. It was 660 to
- * 890 KiB for networks of the zoo and exported ones. */
-#define RUNNING_BYTES ((size_t)740 << 10)
+/* What the first step adds to resident memory: pages of this program, oneDNN and the C library, stacks of threads. It was 700 to
+ * 1,000 KiB for networks of the zoo and exported ones. */
+#define RUNNING_BYTES ((size_t)820 << 10)
+/* What a runner keeps for each step: where its operands are, and its time. */
+#define STEP_BYTES ((size_t)64)
 /* No process has less overhead. */
 #define LEAST_BYTES ((size_t)16 << 20)
 /* The base of a process that does nothing else is less. */
@@ -33,7 +39,12 @@ bool plim__process_enter(void) { return atomic_exchange(&has_past, true); }
 plim_status plim__process_prepare(int threads, plim_error *error) {
     plim__heap_prepare();
     plim__processor_trim();
-    return plim__processor_warm(threads, error);
+    PLIM_TRY(plim__processor_warm(threads, error));
+    if (threads < 2 || plim__host_keeps_affinity()) return PLIM_OK;
+    plim__cpu_load load = plim__cpu_load_begin(); /* what a run does beside busy programs is resident from now on */
+    (void)plim__cpu_load_others(&load);
+    plim__threads_place(threads, &load.processors);
+    return PLIM_OK;
 }
 
 /* Data buffers that are there already. */
@@ -71,7 +82,8 @@ static bool can_try_products(const plim__training_plan *plan) {
 /* Beside the arena and what is packed. */
 static size_t to_come(const plim__training_plan *plan) {
     size_t data = plim__training_plan_data_bytes(plan) - data_held(plan);
-    return RUNNING_BYTES + data + (plan->irregular.variant ? IRREGULAR_BYTES : 0) +
+    size_t steps = plan->main ? plan->main->program->steps.count : 0;
+    return RUNNING_BYTES + steps * STEP_BYTES + data + (plan->irregular.variant ? IRREGULAR_BYTES : 0) +
            plim__training_plan_recording_bytes(plan) + plan->request.log_bytes;
 }
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -19,8 +20,9 @@
 #include "core/host.h"
 #include "plimsoll/bytes.h"
 
-/* What creating one primitive takes at most: code pages of 256 KiB for each of its kernels, and tables. */
-#define RESERVE_BYTES ((size_t)4 << 20)
+/* What creating one primitive, or the first run of a matrix product, takes at most: code pages for each of its kernels, and
+ * tables; products make 16 kernels of up to 0.5 MiB at once. Addresses only: nothing of it is resident. */
+#define RESERVE_BYTES ((size_t)24 << 20)
 
 /* --- the reserve ------------------------------------------------------------------------------------------------- */
 
@@ -206,10 +208,16 @@ static void lead_calls(void) {}
 
 /* ----------------------------------------------------------------------------------------------------------------- */
 
+static void prepare_calls(void) {
+    void *none[1];
+    (void)backtrace(none, 0); /* the C library loads what unwinds now: where it cannot, an exception ends the process */
+    lead_calls();
+}
+
 plim_status plim__reserve_fill(plim_error *error) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     char text[PLIM_BYTES_TEXT];
-    if (!plim__host_keeps_libraries()) pthread_once(&once, lead_calls);
+    if (!plim__host_keeps_libraries()) pthread_once(&once, prepare_calls);
     if (!plim__reserve_is_spent()) return PLIM_OK;
     void *block = mmap(NULL, RESERVE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *none = NULL;
     if (block == MAP_FAILED)

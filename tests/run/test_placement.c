@@ -13,7 +13,7 @@ typedef struct machine {
     double others;           /* processors that they use */
 } machine;
 
-/* Runs for so many seconds; the share of them that threads were gathered. */
+/* Runs for some time; the share of it that threads were gathered. */
 static double run(plim__gathering *g, const machine *m, double *now, double seconds) {
     double end = *now + seconds, gathered = 0, moved = *now, looked = *now, start = *now;
     while (*now < end) {
