@@ -1,13 +1,16 @@
 """The time of a training step beside the fastest form of PyTorch: quiet, and beside one and two busy processes.
 
-usage: race.py PLIMSOLL OUT.json [--threads N] [--rounds N] [--only MODEL[,MODEL...]] [--loads 0,1,2] [--steps N]
+usage: race.py PLIMSOLL OUT.json [--threads N] [--rounds N] [--busy-rounds N] [--only MODEL[,MODEL...]] [--loads 0,1,2] [--steps N]
 
 Each model runs in fresh processes that take turns, the first of each pair changing. PyTorch is tried in the first round as
 eager, with channels_last (images), with its fused optimizer, and with torch.compile; the fastest is what the rounds are
 against. Warm-up steps, compilation among them, are not counted. A busy process does arithmetic without end at normal
 priority. A time is the median of the steps of a run, then the best of the rounds where nothing else runs, and their median
-beside busy processes; memory is that of the quiet runs. float32 on both sides, no budget.
+beside busy processes; memory is that of the quiet runs. float32 on both sides, no budget. Models whose step takes seconds are timed
+with fewer steps. Rows that OUT.json has of this very program already are kept, so a race that was stopped goes on.
 """
+import hashlib
+import json
 import math
 import os
 import statistics
@@ -33,6 +36,7 @@ CASES = [
     ("lstm", ["lstm"], 32, "adamw"),
     ("gru", ["gru"], 32, "adamw"),
 ]
+LONG = {"resnet50", "unet", "densenet121", "vit-b16", "gpt2"}  # steps of seconds
 FORMS = {"eager": [], "channels_last": ["--channels-last"], "fused optimizer": ["--fused"], "compiled": ["--fused", "--compile"],
          "compiled, channels_last": ["--fused", "--compile", "--channels-last"]}
 
@@ -76,7 +80,7 @@ def fastest_form(args, name, batch, optimizer):
     tried, failed = {}, {}
     for form in forms_of(name):
         try:
-            tried[form] = measure.pytorch(name, batch, args.steps, optimizer, args.threads, *FORMS[form])["seconds_per_step"]
+            tried[form] = measure.pytorch(name, batch, args.steps_of(name), optimizer, args.threads, *FORMS[form])["seconds_per_step"]
         except (subprocess.CalledProcessError, ValueError, IndexError) as failure:
             failed[form] = str(failure)
     return min(tried, key=tried.get), tried, failed
@@ -87,11 +91,11 @@ def pair(args, path, name, batch, optimizer, form, ours_first):
     ours = theirs = None
     for own in (ours_first, not ours_first):
         if own:
-            ours, why = measure.plimsoll(args.plimsoll, path, batch, args.steps, optimizer, args.threads)
+            ours, why = measure.plimsoll(args.plimsoll, path, batch, args.steps_of(name), optimizer, args.threads)
             if not ours:
                 raise RuntimeError(why)
         else:
-            theirs = measure.pytorch(name, batch, args.steps, optimizer, args.threads, *FORMS[form])
+            theirs = measure.pytorch(name, batch, args.steps_of(name), optimizer, args.threads, *FORMS[form])
     return ours, theirs
 
 
@@ -101,7 +105,7 @@ def race(args, name, batch, optimizer, path):
     for load in args.loads:
         runs = []
         with Busy(load):
-            for turn in range(args.rounds):
+            for turn in range(args.rounds if load == 0 else args.busy_rounds):
                 runs.append(pair(args, path, name, batch, optimizer, form, turn % 2 == 0))
         best = min if load == 0 else statistics.median
         seconds = [(o["seconds_per_step"], t["seconds_per_step"]) for o, t in runs]
@@ -126,11 +130,31 @@ def mean_ratio(rows, load):
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
 
 
+def hash_of(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def kept_rows(args, build):
+    """What an earlier race of the same program measured in the same way."""
+    if not os.path.exists(args.out):
+        return []
+    with open(args.out) as file:
+        seen = json.load(file)
+    if seen.get("build") != build or seen.get("threads") != args.threads or seen.get("rounds") != args.rounds:
+        return []
+    return [row for row in seen["rows"] if "failed" not in row and all(str(n) in row["loads"] for n in args.loads)]
+
+
 def main():
-    args = measure.arguments(__doc__, rounds=3, loads={"default": "0,1,2"}, steps={"type": int, "default": measure.SKIPPED + 5})
+    args = measure.arguments(__doc__, rounds=3, loads={"default": "0,1,2"}, steps={"type": int, "default": 0},
+                             **{"busy-rounds": {"type": int, "default": 1}})
     args.loads = [int(n) for n in args.loads.split(",")]
+    args.steps_of = lambda name: args.steps or measure.SKIPPED + (2 if name in LONG else 5)
     only = args.only.split(",") if args.only else [case[0] for case in CASES]
-    rows = []
+    build = hash_of(args.plimsoll)
+    rows = kept_rows(args, build)
+    only = [name for name in only if name not in {row["model"] for row in rows}]
     with tempfile.TemporaryDirectory() as folder:
         for name, zoo, batch, optimizer in CASES:
             if name not in only:
@@ -142,7 +166,7 @@ def main():
             except (RuntimeError, subprocess.CalledProcessError) as failure:
                 rows.append({"model": name, "batch": batch, "form": "", "failed": str(failure)})
             print(describe(rows[-1]), flush=True)
-            measure.write(args.out, {"threads": args.threads, "rounds": args.rounds, "rows": rows, "means": {str(n): mean_ratio(rows, str(n)) for n in args.loads}})
+            measure.write(args.out, {"build": build, "threads": args.threads, "rounds": args.rounds, "rows": rows, "means": {str(n): mean_ratio(rows, str(n)) for n in args.loads}})
             if os.path.exists(path):
                 os.remove(path)
 

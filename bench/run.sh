@@ -3,12 +3,14 @@
 # writes bench/RESULTS.md and bench/frontier.svg.
 #   bench/run.sh PLIMSOLL [THREADS [PART...]]
 # Parts: forward, packing, parity, race, shapes, lora, epochs, learning, budget, recording. RACE_MODELS is a comma-separated subset of
-# the race. What was measured stays in bench/measured, so that one part can be measured again by itself. PACKING_INSTANCES is a
+# the race. What was measured stays in bench/measured, so that one part can be measured again by itself: all of it takes hours, and
+# without PARTs those are left out that this very program was measured with before, so a run that was stopped goes on. PACKING_INSTANCES is a
 # folder with instances of MiniMalloc (NAME.CAPACITY.csv); unless it is set they are fetched from its repository.
 # Two builds of our own beside each other: bench/builds.py.
 set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
+named=$#
 [ $# -gt 2 ] && shift 2 || set -- forward packing parity race shapes lora epochs learning budget recording
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/venv/bin/python measured=$here/measured
@@ -21,8 +23,12 @@ if ! "$python" -c 'import torch, onnx, onnxscript, numpy' 2>/dev/null; then
 fi
 mkdir -p "$measured"
 
-parity=0 learning=0
+parity=0 learning=0 build=$(sha256sum < "$program")
 for part; do
+    if [ "$named" -le 2 ] && [ "$(cat "$measured/$part.build" 2> /dev/null)" = "$build" ]; then
+        echo "$part: measured already (bench/measured/$part.build)"
+        continue
+    fi
     case $part in
     forward) echo "forward, against eager PyTorch, $threads threads:"
         "$python" "$here/forward.py" "$program" "$measured/forward.json" --threads "$threads" ;;
@@ -47,6 +53,7 @@ for part; do
         "$python" "$here/recording.py" "$program" "$measured/recording.json" --threads "$threads" ;;
     *) echo "run.sh: no part is called '$part'" >&2; exit 2 ;;
     esac
+    echo "$build" > "$measured/$part.build"
 done
 "$python" "$here/results.py" "$measured" > "$measured/RESULTS.md"
 cp "$measured/RESULTS.md" "$here/RESULTS.md"
