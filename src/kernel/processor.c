@@ -159,6 +159,10 @@ plim_status plim__processor_warm(int threads, plim_error *error) {
     return PLIM_OK;
 }
 
+bool plim__processor_uses_avx512(void) {
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
 void plim__processor_library(char *text, size_t size) {
     const dnnl_version_t *version = dnnl_version();
     snprintf(text, size, "%d.%d.%d", version->major, version->minor, version->patch);

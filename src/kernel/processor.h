@@ -24,6 +24,8 @@ void plim__processor_trim(void);
 /* Creates what oneDNN's matrix product creates at its first call (code, tables), so that it is resident when resident
  * memory is read. */
 plim_status plim__processor_warm(int threads, plim_error *error);
+/* What oneDNN computes with, which may be less than the processor has. */
+bool plim__processor_uses_avx512(void);
 /* The version of oneDNN: "3.9.1". */
 void plim__processor_library(char *text, size_t size);
 
