@@ -48,6 +48,19 @@ static void what_has_no_kernel_is_refused(void **state) {
     assert_int_equal(try(graph_of("LRN", 3, (int64_t[]){2, 3, 4}, -1, NULL), &error), PLIM_OK);
 }
 
+/* As many numbers in another shape are no bias: its gradient would have no place. */
+static void a_bias_is_one_number_for_each_channel(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    plim_value in[] = {plim_graph_input(g, "x", PLIM_F32, 4, (int64_t[]){2, 1, 7, 5}),
+                       plim_graph_parameter(g, "w", PLIM_F32, 4, (int64_t[]){8, 1, 1, 1}, NULL), 0};
+    in[2] = in[1];
+    plim_graph_output(g, plim_graph_apply(g, "Conv", in, 3), "y");
+    assert_int_equal(try(g, &error), PLIM_SHAPE);
+    assert_non_null(strstr(error.message, "the bias is [8,1,1,1]"));
+}
+
 /* Its backward pass has float32 only. */
 static void a_maximum_of_doubles_is_trained_in_float32(void **state) {
     (void)state;
@@ -94,6 +107,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_tensors_compute_nothing),
         cmocka_unit_test(what_has_no_kernel_is_refused),
+        cmocka_unit_test(a_bias_is_one_number_for_each_channel),
         cmocka_unit_test(a_maximum_of_doubles_is_trained_in_float32),
         cmocka_unit_test(whole_numbers_at_their_limits_stay_whole),
     };
