@@ -9,12 +9,11 @@
 #include "core/host.h"
 #include "mem/threads.h"
 
-#define WINDOW 0.05 /* seconds of steps that make a time */
-#define LOOK   0.25 /* seconds from look to look at what others use: /proc/stat counts in hundredths */
-#define BUSY   0.4  /* processors */
-#define BETTER 0.95 /* of the time of a step that spread threads take: else they stay spread */
-#define SETTLE                                                                                                         \
-    1.0 /* seconds that the kernel may take to move others' programs away: until then gathering is given a chance */
+#define WINDOW  0.05 /* seconds of steps that make a time */
+#define LOOK    0.25 /* seconds from look to look at what others use: /proc/stat counts in hundredths */
+#define BUSY    0.4  /* processors */
+#define BETTER  0.95 /* of the time of a step that spread threads take: else they stay spread */
+#define SETTLE  1.0  /* seconds that the kernel may take to move others' programs away */
 #define LONGEST 60.0 /* seconds from trial to trial; the first ones are sooner */
 #define STEPS   30   /* from trial to trial at least, as one of long steps is a step */
 
