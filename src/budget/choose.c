@@ -112,8 +112,12 @@ static void set_room(plim__training_plan *plan) {
 static plim_status refuse_program(plim__training_plan *plan, plim_error *error) {
     char why[sizeof error->message];
     snprintf(why, sizeof why, "%s", error ? error->message : "");
-    plan->least_budget = larger(plim__process_least_budget(plim__process_held(plan) + plan->room.needed),
-                                plim__process_least_budget(plan->bounds.budget));
+    plan->least_budget = plim__process_least_budget(plim__process_held(plan) + plan->room.needed);
+    if (plan->least_budget > MOST_PLANNING)
+        return plim__fail(error, PLIM_BUDGET, "planning takes more than %zu MiB, which no model may (%s)",
+                          MOST_PLANNING / (size_t)MEBIBYTE, why);
+    if (plan->bounds.budget < PLIM__ENDLESS)
+        plan->least_budget = larger(plan->least_budget, plim__process_least_budget(plan->bounds.budget));
     return plim__fail(error, PLIM_BUDGET,
                       "planning alone takes more memory than there is: a budget of less than %g MiB does not work (%s)",
                       (double)plan->least_budget / MEBIBYTE, why);

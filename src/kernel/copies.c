@@ -14,9 +14,24 @@ plim_status plim__lower_element_size(plim__lower *l, plim_dtype dtype, size_t *b
     return plim__lower_unsupported(l, why);
 }
 
+/* States that are not larger are in what a program counts for each of its nodes. */
+#define SMALL_STATE ((size_t)4096)
+
 plim_status plim__lower_state(plim__lower *l, size_t bytes, void *state) {
+    if (bytes > SMALL_STATE) PLIM_TRY(plim__lower_own(l, bytes));
     void *block = plim__alloc_zero(1, bytes);
     memcpy(state, &block, sizeof block);
+    return block ? PLIM_OK : plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+}
+
+plim_status plim__lower_table(plim__lower *l, int64_t count, size_t size, void *table) {
+    size_t bytes;
+    void *block = NULL;
+    memcpy(table, &block, sizeof block);
+    if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
+    PLIM_TRY(plim__lower_own(l, bytes));
+    block = plim__alloc_zero(1, bytes);
+    memcpy(table, &block, sizeof block);
     return block ? PLIM_OK : plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
 }
 

@@ -41,5 +41,8 @@ static inline bool plim__lower_is_empty(const plim__lower *l) {
 plim_status plim__lower_forward(plim__lower *l);
 /* Zeroed state of a kernel; PLIM_NO_MEMORY with a message when there is none. */
 plim_status plim__lower_state(plim__lower *l, size_t bytes, void *state);
+/* A zeroed table of a kernel, `count` entries of `size` bytes, which may be as long as an axis: refused where the program has no
+ * room for it. Freed with plim__free. */
+plim_status plim__lower_table(plim__lower *l, int64_t count, size_t size, void *table);
 
 #endif

@@ -66,6 +66,11 @@ plim_status plim__lower_primitive(plim__lower *l, const char *label, dnnl_primit
  * adds to. Where the two do not share memory it is copied first. */
 plim_status plim__lower_primitive_onto(plim__lower *l, const char *label, dnnl_primitive_desc_t pd,
                                        const plim__argument *arguments, int count, int addend);
+/* What "brgconv" keeps for each column of the output, as seen with rows of 56 to 4096. */
+#define PLIM__COLUMN_BYTES 1152
+/* Counts what oneDNN writes for each column of a pool's window: code. `unrolled` is false where that is too much, as for the mean
+ * of a long signal: only the kernels for dense layouts do without. */
+plim_status plim__lower_pool_columns(plim__lower *l, int64_t columns, bool *unrolled);
 /* A kernel that executes the primitive, for steps that do more. Destroys pd. */
 plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
                                    plim__rearrangement *made);

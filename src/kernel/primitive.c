@@ -83,13 +83,24 @@ static void add_md(plim__hash *hash, const dnnl_memory_desc_t *md) {
     for (int i = 0; i < b->inner_nblks; i++) plim__hash_add_number(hash, b->inner_blks[i] * 16 + b->inner_idxs[i]);
 }
 
+static const char *name_of(dnnl_primitive_desc_t pd) {
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return name;
+}
+
+/* Bytes that it keeps for the columns of its output. */
+static size_t row_bytes(dnnl_primitive_desc_t pd) {
+    const dnnl_memory_desc_t *y = dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0);
+    if (!y || y->ndims < 1 || strncmp(name_of(pd), "brgconv:", 8) != 0) return 0;
+    return (size_t)y->dims[y->ndims - 1] * PLIM__COLUMN_BYTES;
+}
+
 /* The same for primitives that oneDNN makes one code for, but for a few that differ in a parameter only. */
 static uint64_t code_of(dnnl_primitive_desc_t pd, dnnl_primitive_kind_t kind, const plim__argument *arguments,
                         int count) {
     plim__hash hash = PLIM_HASH_START;
-    const char *name = NULL;
-    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
-    plim__hash_add_text(&hash, name);
+    plim__hash_add_text(&hash, name_of(pd));
     plim__hash_add_number(&hash, kind);
     for (int i = 0; i < count; i++) {
         plim__hash_add_number(&hash, arguments[i].id);
@@ -109,10 +120,21 @@ static dnnl_status_t add_argument(struct primitive *p, int id, const dnnl_memory
     return dnnl_success;
 }
 
+/* What it will take of the process. */
+static plim_status count_bytes(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count) {
+    dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
+    dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind);
+    size_t code = code_bytes(kind) + row_bytes(pd);
+    PLIM_TRY(plim__lower_code(l, code_of(pd, kind, arguments, count), code,
+                              kind == dnnl_convolution ? convolution_bytes() : 0));
+    return plim__lower_own(l, PRIMITIVE_BYTES);
+}
+
 plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, const plim__argument *arguments, int count,
                                    plim__rearrangement *made) {
     dnnl_engine_t engine = plim__lower_dnnl_engine(l);
     plim_status room = plim__reserve_fill(plim__lower_error(l));
+    if (room == PLIM_OK) room = count_bytes(l, pd, arguments, count);
     struct primitive *p = room == PLIM_OK && count < MOST_ARGUMENTS ? plim__alloc_zero(1, sizeof *p) : NULL;
     if (!p) {
         dnnl_primitive_desc_destroy(pd);
@@ -120,8 +142,6 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
     }
     p->stream = plim__lower_engine(l)->stream;
     p->addend = -1;
-    dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
-    dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind);
     dnnl_status_t status = dnnl_primitive_create(&p->primitive, pd);
     for (int i = 0; status == dnnl_success && i < count; i++)
         status = add_argument(p, arguments[i].id, &arguments[i].md, arguments[i].operand, engine);
@@ -131,20 +151,12 @@ plim_status plim__primitive_create(plim__lower *l, dnnl_primitive_desc_t pd, con
         p->scratch = true;
         status = add_argument(p, DNNL_ARG_SCRATCHPAD, scratchpad, 0, engine);
     }
-    uint64_t code = code_of(pd, kind, arguments, count);
     dnnl_primitive_desc_destroy(pd);
     if (status != dnnl_success) {
         release_primitive(p);
         plim_status failed = plim__lower_dnnl(l, status, "primitive");
         return failed != PLIM_OK ? failed : PLIM_INTERNAL;
     }
-    plim_status counted =
-        plim__lower_code(l, code, code_bytes(kind), kind == dnnl_convolution ? convolution_bytes() : 0);
-    if (counted != PLIM_OK) {
-        release_primitive(p);
-        return counted;
-    }
-    plim__lower_own(l, PRIMITIVE_BYTES);
     *made = (plim__rearrangement){.run = run_primitive, .state = p, .release = release_primitive, .scratch = scratch};
     return PLIM_OK;
 }
@@ -161,9 +173,8 @@ static void lies(const dnnl_memory_desc_t *md, char *t, int64_t *step) {
 /* oneDNN makes most matrix products by its sgemm; several of them are shared out among threads. */
 static plim_status list_product(plim__lower *l, dnnl_primitive_desc_t pd) {
     dnnl_primitive_kind_t kind;
-    const char *name = NULL;
     if (dnnl_primitive_desc_query(pd, dnnl_query_primitive_kind, 0, &kind) != dnnl_success || kind != dnnl_matmul ||
-        dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) != dnnl_success || !strstr(name, "gemm"))
+        !strstr(name_of(pd), "gemm"))
         return PLIM_OK;
     const dnnl_memory_desc_t *a = dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
                              *b = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plimsoll/bytes.h"
 #include "program/lower_state.h"
 
 const plim_graph *plim__lower_graph(const plim__lower *l) { return l->graph; }
@@ -65,13 +66,34 @@ plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind k
     return PLIM_OK;
 }
 
-void plim__lower_own(plim__lower *l, size_t bytes) { l->program->code_bytes += bytes; }
+/* A step may not take more than the first, nor a program for which no room is given more than the second: tables and code that a
+ * small file asks for, with an axis of a thousand million entries. */
+#define MOST_OF_STEP    ((size_t)256 << 20)
+#define MOST_OF_PROGRAM ((size_t)1 << 30)
+
+plim_status plim__lower_own(plim__lower *l, size_t bytes) {
+    plim__room *room = l->program->target.room;
+    size_t there = plim__program_bytes(l->program), most = room && room->bytes ? room->bytes : MOST_OF_PROGRAM;
+    char wanted[PLIM_BYTES_TEXT], left[PLIM_BYTES_TEXT];
+    if (bytes > MOST_OF_STEP)
+        return plim__lower_fail(l, PLIM_UNSUPPORTED,
+                                "unsupported: an axis so long that its tables take %s, more than %s",
+                                plim_bytes_format(bytes, wanted), plim_bytes_format(MOST_OF_STEP, left));
+    if (there + bytes > most) {
+        if (room) room->needed = there + bytes;
+        return plim__lower_fail(
+            l, room ? PLIM_BUDGET : PLIM_NO_MEMORY, "its tables and code take about %s, and there is room for %s",
+            plim_bytes_format(bytes, wanted), plim_bytes_format(most > there ? most - there : 0, left));
+    }
+    l->program->code_bytes += bytes;
+    return PLIM_OK;
+}
 
 plim_status plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes) {
     uint32_t there;
     if (library_bytes > l->program->library_bytes) l->program->library_bytes = library_bytes;
     if (plim__address_find(&l->codes, code, &there)) return PLIM_OK;
-    l->program->code_bytes += bytes;
+    PLIM_TRY(plim__lower_own(l, bytes));
     return plim__address_put(&l->codes, code, 0) ? PLIM_OK : plim__lower_no_memory(l);
 }
 

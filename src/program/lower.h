@@ -91,9 +91,11 @@ plim_status plim__lower_product(plim__lower *l, plim__product product);
 /* Ends the step. Takes `state`, also on failure; release (may be NULL) frees it. */
 plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run, void *state, void (*release)(void *));
 
-/* What a step takes of its own, beside its state: bytes of the process. */
-void plim__lower_own(plim__lower *l, size_t bytes);
-/* Code that the device made for a step, and shares between steps of a program with the same `code`; and pages of its library
+/* What a step takes of its own, beside its buffers and a state of a few numbers: bytes of the process, to be asked for before
+ * they are taken. PLIM_BUDGET, or PLIM_NO_MEMORY without a room, where that is more than a program may take; PLIM_UNSUPPORTED
+ * where it is more than any step may. */
+plim_status plim__lower_own(plim__lower *l, size_t bytes);
+/* Code that the device makes for a step, and shares between steps of a program with the same `code`; and pages of its library
  * that such code touches, which all programs share. */
 plim_status plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes);
 

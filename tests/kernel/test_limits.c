@@ -48,6 +48,26 @@ static void what_has_no_kernel_is_refused(void **state) {
     assert_int_equal(try(graph_of("LRN", 3, (int64_t[]){2, 3, 4}, -1, NULL), &error), PLIM_OK);
 }
 
+/* A few bytes of a file can ask for tables of terabytes. */
+static void an_axis_without_end_is_refused_before_its_tables_are_made(void **state) {
+    (void)state;
+    const int64_t ends[] = {0, 0, 0, (int64_t)1 << 40}, sizes[] = {1, (int64_t)1 << 40};
+    for (int resize = 0; resize < 2; resize++) {
+        plim_error error = {0};
+        plim_graph *g = plim_graph_create();
+        plim_value x = plim_graph_input(g, "x", PLIM_F32, 2, (int64_t[]){1, 4}), in[4] = {x};
+        if (resize) {
+            in[1] = in[2] = PLIM_NO_VALUE;
+            in[3] = plim_graph_constant(g, "sizes", PLIM_I64, 1, (int64_t[]){2}, sizes);
+        } else {
+            in[1] = plim_graph_constant(g, "pads", PLIM_I64, 1, (int64_t[]){4}, ends);
+        }
+        plim_graph_output(g, plim_graph_apply(g, resize ? "Resize" : "Pad", in, resize ? 4 : 2), "y");
+        assert_int_equal(try(g, &error), PLIM_UNSUPPORTED);
+        assert_non_null(strstr(error.message, "an axis so long"));
+    }
+}
+
 /* As many numbers in another shape are no bias: its gradient would have no place. */
 static void a_bias_is_one_number_for_each_channel(void **state) {
     (void)state;
@@ -107,6 +127,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_tensors_compute_nothing),
         cmocka_unit_test(what_has_no_kernel_is_refused),
+        cmocka_unit_test(an_axis_without_end_is_refused_before_its_tables_are_made),
         cmocka_unit_test(a_bias_is_one_number_for_each_channel),
         cmocka_unit_test(a_maximum_of_doubles_is_trained_in_float32),
         cmocka_unit_test(whole_numbers_at_their_limits_stay_whole),

@@ -139,9 +139,16 @@ struct source {
     void (*give)(const void *geometry, int axis, int64_t in, int64_t x, plim__taps to);
 };
 
-static bool add_pass(struct passes *s, const struct source *source, int axis, const plim__shape *now, int64_t in) {
+static plim_status add_pass(plim__lower *l, struct passes *s, const struct source *source, int axis,
+                            const plim__shape *now) {
     struct pass *p = &s->items[s->count];
     int taps = source->count(source->geometry, axis);
+    int64_t in = plim__lower_output_shape(l, 0)->dims[axis], entries, bytes;
+    if (__builtin_mul_overflow(now->dims[axis], taps, &entries) ||
+        __builtin_mul_overflow(entries, 2 * (sizeof *p->rows + sizeof *p->weights), &bytes) ||
+        __builtin_add_overflow(bytes, (in + 1) * (int64_t)sizeof *p->first, &bytes))
+        return plim__lower_fail(l, PLIM_OVERFLOW, "axis %d is too long", axis);
+    PLIM_TRY(plim__lower_own(l, (size_t)bytes));
     *p = (struct pass){plim__shape_product(now, 0, axis),
                        in,
                        now->dims[axis],
@@ -149,8 +156,8 @@ static bool add_pass(struct passes *s, const struct source *source, int axis, co
                        NULL,
                        NULL,
                        NULL};
-    int64_t *indices = plim__alloc_array((size_t)(p->out * taps), sizeof *indices);
-    float *weights = plim__alloc_array((size_t)(p->out * taps), sizeof *weights);
+    int64_t *indices = plim__alloc_array((size_t)entries, sizeof *indices);
+    float *weights = plim__alloc_array((size_t)entries, sizeof *weights);
     bool ok = indices && weights;
     for (int64_t x = 0; ok && x < p->out; x++)
         source->give(source->geometry, axis, in, x, (plim__taps){taps, indices + x * taps, weights + x * taps});
@@ -158,7 +165,7 @@ static bool add_pass(struct passes *s, const struct source *source, int axis, co
     plim__free(indices);
     plim__free(weights);
     s->count++;
-    return ok;
+    return ok ? PLIM_OK : plim__lower_fail(l, PLIM_NO_MEMORY, "no memory for its tables");
 }
 
 static plim_status lower_passes(plim__lower *l, const char *label, const struct source *source) {
@@ -170,14 +177,13 @@ static plim_status lower_passes(plim__lower *l, const char *label, const struct 
     PLIM_TRY(plim__lower_output(l, 0, NULL));
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     *s = (struct passes){.threads = plim__lower_threads(l), .elements = plim__shape_elements(&now)};
-    bool ok = true;
-    for (int axis = 0; ok && axis < x->rank; axis++) {
+    plim_status status = PLIM_OK;
+    for (int axis = 0; status == PLIM_OK && axis < x->rank; axis++) {
         if (source->count(source->geometry, axis) == 0) continue;
-        ok = add_pass(s, source, axis, &now, x->dims[axis]);
+        status = add_pass(l, s, source, axis, &now);
         now.dims[axis] = x->dims[axis];
         if (plim__shape_elements(&now) > s->half) s->half = plim__shape_elements(&now);
     }
-    plim_status status = ok ? PLIM_OK : plim__lower_fail(l, PLIM_NO_MEMORY, "no memory for its tables");
     if (status == PLIM_OK && s->count > 1) status = plim__lower_scratch(l, 2 * (size_t)s->half * sizeof(float));
     if (status != PLIM_OK) {
         release_passes(s);

@@ -56,14 +56,16 @@ struct planes {
     int64_t count, block;
 };
 
-/* The block of an image (N, C, H, W) in the layout of `like`, 0 when our loops do not know it. */
+/* The block of an image (N, C, H, W) or a signal (N, C, W) in the layout of `like`, 0 when our loops do not know it. */
 static int64_t block_of(const plim__layout *like, const struct window *w) {
-    if (!like->blocked || like->shape.rank != 4 || w->kernel[0] * w->kernel[1] > 255) return 0;
+    int rank = like->shape.rank, last = rank - 1;
+    if (!like->blocked || rank < 3 || rank > 4 || w->kernel[0] * (rank == 4 ? w->kernel[1] : 1) > 255) return 0;
     const dnnl_blocking_desc_t *b = &plim__md(like)->format_desc.blocking;
     const dnnl_dim_t *padded = plim__md(like)->padded_dims;
-    int64_t block = b->inner_blks[0], row = like->shape.dims[3] * block, plane = like->shape.dims[2] * row;
+    int64_t block = b->inner_blks[0], row = like->shape.dims[last] * block,
+            plane = rank == 4 ? like->shape.dims[2] * row : row;
     bool usual = b->inner_nblks == 1 && b->inner_idxs[0] == 1 && (block == 8 || block == 16) &&
-                 b->strides[3] == block && b->strides[2] == row && b->strides[1] == plane &&
+                 b->strides[last] == block && (rank == 3 || b->strides[2] == row) && b->strides[1] == plane &&
                  b->strides[0] == padded[1] / block * plane;
     return usual ? block : 0;
 }
@@ -74,13 +76,14 @@ static plim_status make_planes(plim__lower *l, const plim__shape *x, const plim_
     PLIM_TRY(plim__lower_state(l, sizeof **s, s));
     (*s)->block = block;
     (*s)->count = x->dims[0] * ((x->dims[1] + block - 1) / block);
-    for (int i = 0; i < 2; i++) {
-        (*s)->plane.in[i] = x->dims[2 + i];
-        (*s)->plane.out[i] = y->dims[2 + i];
-        (*s)->plane.kernel[i] = w->kernel[i];
-        (*s)->plane.stride[i] = w->stride[i];
-        (*s)->plane.dilation[i] = w->dilation[i] + 1;
-        (*s)->plane.before[i] = w->before[i];
+    (*s)->plane = (plim__pool_plane){{1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}}; /* a signal is one row */
+    for (int axis = 0, i = 4 - x->rank; i < 2; axis++, i++) {
+        (*s)->plane.in[i] = x->dims[2 + axis];
+        (*s)->plane.out[i] = y->dims[2 + axis];
+        (*s)->plane.kernel[i] = w->kernel[axis];
+        (*s)->plane.stride[i] = w->stride[axis];
+        (*s)->plane.dilation[i] = w->dilation[axis] + 1;
+        (*s)->plane.before[i] = w->before[axis];
     }
     return PLIM_OK;
 }
@@ -141,8 +144,9 @@ plim_status plim__lower_max_pool_train(plim__lower *l) {
     dnnl_primitive_desc_t pd;
     if (plim__lower_input_dtype(l, 0) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     PLIM_TRY(read_window(l, plim__lower_input_shape(l, 0), &w));
-    bool usual = plim__backward_layout_like(&x, dnnl_f32, out, &target);
-    PLIM_TRY(plim__lower_input(l, 0, usual ? PLIM__ANY : PLIM__DENSE, &x));
+    bool unrolled, usual = plim__backward_layout_like(&x, dnnl_f32, out, &target);
+    PLIM_TRY(plim__lower_pool_columns(l, w.kernel[out->rank - 3], &unrolled));
+    PLIM_TRY(plim__lower_input(l, 0, usual && unrolled ? PLIM__ANY : PLIM__DENSE, &x));
     if (!plim__layout_md(&x, &source) || !plim__backward_layout_like(&x, dnnl_f32, out, &target))
         return plim__lower_fail(l, PLIM_INTERNAL, "its layout is not known");
     if (block_of(&x, &w)) return lower_planes(l, &w, block_of(&x, &w), &target);
@@ -202,8 +206,11 @@ plim_status plim__lower_average_pool_grad(plim__lower *l) {
     plim__layout dy = *plim__lower_peek(l, 0), dense = plim__layout_dense(PLIM_F32, plim__lower_input_shape(l, 0));
     dnnl_memory_desc_t md;
     bool padded = plim__node_int(plim__lower_node(l), "count_include_pad", 0) != 0;
-    bool usual = plim__backward_layout_like(&dy, dnnl_f32, plim__lower_input_shape(l, 0), &md);
+    bool unrolled, usual = plim__backward_layout_like(&dy, dnnl_f32, plim__lower_input_shape(l, 0), &md);
+    struct window w;
+    PLIM_TRY(read_window(l, plim__lower_output_shape(l, 0), &w));
+    PLIM_TRY(plim__lower_pool_columns(l, w.kernel[dy.shape.rank - 3], &unrolled));
     return lower_grad(l, "AveragePoolGrad",
                       padded ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding,
-                      usual ? &dy : &dense, false);
+                      usual && unrolled ? &dy : &dense, false);
 }

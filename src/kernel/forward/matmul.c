@@ -7,6 +7,7 @@
 
 #include "core/half.h"
 #include "kernel/forward/epilogue.h"
+#include "kernel/copies.h"
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
 
@@ -238,11 +239,11 @@ static plim_status lower_plain(plim__lower *l, const struct product *p, const ch
                         .a_column = p->a.strides[r - 1],
                         .b_row = p->b.strides[r - 2],
                         .b_column = p->b.strides[r - 1]};
-    s->a_batch = plim__alloc_array((size_t)s->batch, sizeof *s->a_batch);
-    s->b_batch = plim__alloc_array((size_t)s->batch, sizeof *s->b_batch);
-    if (!s->a_batch || !s->b_batch) {
+    plim_status status = plim__lower_table(l, s->batch, sizeof *s->a_batch, &s->a_batch);
+    if (status == PLIM_OK) status = plim__lower_table(l, s->batch, sizeof *s->b_batch, &s->b_batch);
+    if (status != PLIM_OK) {
         release_plain(s);
-        return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+        return status;
     }
     for (int64_t b = 0; b < s->batch; b++) {
         s->a_batch[b] = batch_offset(&p->a, &p->y.shape, b);

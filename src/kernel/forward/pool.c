@@ -18,9 +18,21 @@ static void global_window(const plim__shape *x, plim__window *w) {
     }
 }
 
+#define CODE_OF_COLUMN      ((size_t)64)
+#define MOST_UNROLLED       ((int64_t)16384)
+#define UNROLLED_FOR_LITTLE ((int64_t)512) /* columns whose code is in what every primitive counts */
+
+plim_status plim__lower_pool_columns(plim__lower *l, int64_t columns, bool *unrolled) {
+    *unrolled = columns <= MOST_UNROLLED;
+    if (!*unrolled || columns <= UNROLLED_FOR_LITTLE) return PLIM_OK;
+    return plim__lower_own(l, (size_t)columns * CODE_OF_COLUMN);
+}
+
 static plim_status lower_dnnl(plim__lower *l, const plim__window *w, enum pool_kind kind) {
     plim__layout x = *plim__lower_peek(l, 0);
-    PLIM_TRY(plim__lower_input(l, 0, x.blocked ? PLIM__ANY : PLIM__DENSE, &x));
+    bool unrolled;
+    PLIM_TRY(plim__lower_pool_columns(l, w->kernel[w->axes - 1], &unrolled));
+    PLIM_TRY(plim__lower_input(l, 0, x.blocked && unrolled ? PLIM__ANY : PLIM__DENSE, &x));
     dnnl_memory_desc_t source, target;
     dnnl_dims_t y, kernel, stride, dilation, before, after;
     const plim__shape *out = plim__lower_output_shape(l, 0);

@@ -160,10 +160,11 @@ static plim_status add_pass(plim__lower *l, struct resize_state *s, const plim__
     *p =
         (struct pass){plim__shape_product(shape, 0, axis), in,   out, plim__shape_product(shape, axis + 1, shape->rank),
                       plim__resize_tap_count(r, axis),     NULL, NULL};
-    size_t entries = (size_t)out * (size_t)p->taps;
-    p->indices = plim__alloc_array(entries, sizeof *p->indices);
-    p->weights = plim__alloc_array(entries, sizeof *p->weights);
-    if (!p->indices || !p->weights) return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+    int64_t entries;
+    if (__builtin_mul_overflow(out, p->taps, &entries))
+        return plim__lower_fail(l, PLIM_OVERFLOW, "an axis is too long");
+    PLIM_TRY(plim__lower_table(l, entries, sizeof *p->indices, &p->indices));
+    PLIM_TRY(plim__lower_table(l, entries, sizeof *p->weights, &p->weights));
     for (int64_t x = 0; x < out; x++) {
         int64_t at = x * p->taps;
         if (plim__resize_taps(r, axis, in, x, (plim__taps){p->taps, p->indices + at, p->weights + at})) continue;
@@ -232,13 +233,16 @@ static plim_status resize_nearest(plim__lower *l, const plim__resize *r) {
     return plim__lower_emit(l, "Resize", plim__run_mapped, m, plim__free);
 }
 
+/* Beyond it an axis is not worth comparing: its tables are refused. */
+#define MOST_COMPARED ((int64_t)1 << 26)
+
 /* oneDNN's meaning: half pixels with the exact ratio; nearest rounds to the closest. */
 static bool dnnl_agrees(const plim__resize *r, const plim__shape *in) {
     if (in->rank < 3 || in->rank > 5 || in->dims[0] != r->out.dims[0] || in->dims[1] != r->out.dims[1]) return false;
     if (r->mode == PLIM__RESIZE_CUBIC || r->antialias || r->exclude_outside) return false;
     for (int a = 2; a < in->rank; a++) {
         int64_t from = in->dims[a], to = r->out.dims[a];
-        if (from == 0 || to == 0) return false;
+        if (from == 0 || to == 0 || to > MOST_COMPARED) return false;
         for (int64_t x = 0; x < to; x++) {
             double expected = ((double)x + 0.5) * (double)from / (double)to - 0.5;
             if (r->mode == PLIM__RESIZE_NEAREST &&
