@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/half.h"
-#include "kernel/forward/epilogue.h"
 #include "kernel/copies.h"
+#include "kernel/forward/epilogue.h"
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
 
