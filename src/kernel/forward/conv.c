@@ -78,7 +78,7 @@ struct mds {
     const dnnl_memory_desc_t *has_bias; /* NULL: none */
 };
 
-/* Rows up to it are short: what is kept for their columns is small beside everything else. */
+/* Rows up to it are short: what their columns take is small beside everything else. */
 #define SHORT_ROW 512
 /* In longer ones it may take this part of what a sample's output takes. */
 #define ROW_SHARE 32
