@@ -2,14 +2,20 @@
 #include "ops/op.h"
 
 /* x (N, C, ...); scale, bias, mean, variance (C). In training mode the running statistics come out too. */
+/* Input i must be a list of one number for each channel, or group of them. */
+static plim_status check_list(plim__infer *ctx, size_t i, int64_t channels, int64_t groups) {
+    const plim__shape *given = plim__infer_shape(ctx, i);
+    char text[PLIM_SHAPE_TEXT];
+    if (given->rank == 1 && (given->dims[0] == channels || given->dims[0] == groups)) return PLIM_OK;
+    return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu is %s, which is not one number for each of %lld channels", i,
+                            plim__shape_text(given, NULL, text), (long long)channels);
+}
+
 plim_status plim__infer_batch_norm(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0);
     int64_t channels = x->rank > 1 ? x->dims[1] : 1;
     plim__shape statistics = {.rank = 1, .dims = {channels}};
-    for (size_t i = 1; i < 5; i++)
-        if (plim__shape_elements(plim__infer_shape(ctx, i)) != channels)
-            return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu has %lld elements for %lld channels", i,
-                                    (long long)plim__shape_elements(plim__infer_shape(ctx, i)), (long long)channels);
+    for (size_t i = 1; i < 5; i++) PLIM_TRY(check_list(ctx, i, channels, channels));
     PLIM_TRY(plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), x));
     for (size_t i = 1; i < ctx->node->outputs.count; i++)
         PLIM_TRY(plim__infer_output(ctx, i, plim__infer_dtype(ctx, 3), &statistics));
@@ -40,12 +46,7 @@ plim_status plim__infer_channel_norm(plim__infer *ctx) {
     if (groups < 1 || x->dims[1] % groups != 0)
         return plim__infer_fail(ctx, PLIM_SHAPE, "%lld channels do not divide into %lld groups", (long long)x->dims[1],
                                 (long long)groups);
-    for (size_t i = 1; i < 3; i++) {
-        int64_t given = plim__shape_elements(plim__infer_shape(ctx, i));
-        if (given != x->dims[1] && given != groups)
-            return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu has %lld elements for %lld channels", i,
-                                    (long long)given, (long long)x->dims[1]);
-    }
+    for (size_t i = 1; i < 3; i++) PLIM_TRY(check_list(ctx, i, x->dims[1], groups));
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), x);
 }
 
