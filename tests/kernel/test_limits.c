@@ -83,15 +83,14 @@ static void a_bias_is_one_number_for_each_channel(void **state) {
 
 static void a_norm_takes_lists_of_channels(void **state) {
     (void)state;
-    static const char *const ops[] = {"InstanceNormalization", "BatchNormalization", "GroupNormalization"};
-    for (int k = 0; k < 3; k++) {
+    static const char *const ops[] = {"InstanceNormalization", "BatchNormalization"};
+    for (int k = 0; k < 2; k++) {
         plim_error error = {0};
         plim_graph *g = plim_graph_create();
         plim_value in[5] = {plim_graph_input(g, "x", PLIM_F32, 3, (int64_t[]){2, 4, 5})};
         for (int i = 1; i < 5; i++)
             in[i] = plim_graph_parameter(g, NULL, PLIM_F32, i == 2 ? 2 : 1, (int64_t[]){4, 1}, NULL);
         int32_t node = plim_graph_node(g, ops[k], NULL, in, k == 1 ? 5 : 3, 1);
-        if (k == 2) plim_graph_set_int(g, node, "num_groups", 2);
         plim_graph_output(g, plim_graph_node_output(g, node, 0), "y");
         assert_int_equal(try(g, &error), PLIM_SHAPE);
         assert_non_null(strstr(error.message, "input 2 is [4,1]"));
