@@ -81,6 +81,31 @@ static void a_bias_is_one_number_for_each_channel(void **state) {
     assert_non_null(strstr(error.message, "the bias is [8,1,1,1]"));
 }
 
+/* oneDNN's has at most three axes behind the channels. */
+static void a_batch_norm_takes_any_number_of_axes(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    const int64_t dims[] = {2, 2, 1, 2, 1, 3};
+    const float scale[] = {2, 3}, bias[] = {1, -1}, mean[] = {4, 5}, variance[] = {1, 4};
+    const float *const lists[] = {scale, bias, mean, variance};
+    plim_value in[5] = {plim_graph_input(g, "x", PLIM_F32, 6, dims)};
+    for (int i = 0; i < 4; i++) in[i + 1] = plim_graph_constant(g, NULL, PLIM_F32, 1, (int64_t[]){2}, lists[i]);
+    plim_graph_output(g, plim_graph_apply(g, "BatchNormalization", in, 5), "y");
+    plim_session *s = NULL;
+    if (plim_session_create(g, NULL, &s, &error) != PLIM_OK) fail_msg("%s", error.message);
+    float *x = plim_session_input(s, "x");
+    for (int i = 0; i < 24; i++) x[i] = (float)i;
+    assert_int_equal(plim_session_run(s, &error), PLIM_OK);
+    const float *y = plim_session_output(s, "y");
+    for (int i = 0; i < 24; i++) {
+        int c = i / 6 % 2;
+        assert_float_equal(y[i], (x[i] - mean[c]) / sqrtf(variance[c]) * scale[c] + bias[c], 1e-3);
+    }
+    plim_session_free(s);
+    plim_graph_free(g);
+}
+
 static void a_norm_takes_lists_of_channels(void **state) {
     (void)state;
     static const char *const ops[] = {"InstanceNormalization", "BatchNormalization"};
@@ -145,6 +170,7 @@ int main(void) {
         cmocka_unit_test(what_has_no_kernel_is_refused),
         cmocka_unit_test(an_axis_without_end_is_refused_before_its_tables_are_made),
         cmocka_unit_test(a_bias_is_one_number_for_each_channel),
+        cmocka_unit_test(a_batch_norm_takes_any_number_of_axes),
         cmocka_unit_test(a_norm_takes_lists_of_channels),
         cmocka_unit_test(a_maximum_of_doubles_is_trained_in_float32),
         cmocka_unit_test(whole_numbers_at_their_limits_stay_whole),

@@ -31,9 +31,12 @@ plim_status plim__lower_batch_norm(plim__lower *l) {
     plim__layout x = *plim__lower_peek(l, 0);
     PLIM_TRY(plim__lower_input(l, 0, x.blocked ? PLIM__ANY : PLIM__DENSE, &x));
     dnnl_memory_desc_t md, channel;
-    if (!x.blocked && shape->rank < 2) { /* oneDNN wants a channel axis */
-        plim__shape wider = {.rank = 2, .dims = {plim__shape_elements(shape), 1}};
-        x = plim__layout_dense(x.dtype, &wider);
+    if (!x.blocked &&
+        (shape->rank < 2 || shape->rank > 5)) { /* oneDNN wants a channel axis, and at most three behind it */
+        plim__shape few = {.rank = 2, .dims = {plim__shape_elements(shape), 1}};
+        if (shape->rank > 5)
+            few = (plim__shape){3, {shape->dims[0], shape->dims[1], plim__shape_product(shape, 2, shape->rank)}};
+        x = plim__layout_dense(x.dtype, &few);
     }
     plim__layout_md(&x, &md);
     dnnl_memory_desc_init_by_tag(&channel, 1, (dnnl_dims_t){md.dims[1]}, dnnl_f32, dnnl_a);
