@@ -29,7 +29,11 @@ plim_status plim__infer_max_unpool(plim__infer *ctx) {
     plim_status status = plim__window_read_transposed(ctx->node, x, NULL, &window, &why);
     size_t count;
     const int64_t *kernel = plim__node_ints(ctx->node, "kernel_shape", &count);
+    char text[PLIM_SHAPE_TEXT];
     if (status != PLIM_OK || !kernel) return plim__infer_fail(ctx, PLIM_SHAPE, "%s", why);
+    if (!plim__shape_equal(x, plim__infer_shape(ctx, 1)))
+        return plim__infer_fail(ctx, PLIM_SHAPE, "there is not one index for each element: they are %s",
+                                plim__shape_text(plim__infer_shape(ctx, 1), NULL, text));
     plim__shape y = *x;
     for (int i = 0; i < window.axes; i++) y.dims[i + 2] = window.out[i];
     if (plim__infer_has(ctx, 2)) {

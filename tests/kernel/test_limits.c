@@ -81,6 +81,19 @@ static void a_bias_is_one_number_for_each_channel(void **state) {
     assert_non_null(strstr(error.message, "the bias is [8,1,1,1]"));
 }
 
+static void an_unpool_takes_one_index_for_each_element(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    plim_value in[] = {plim_graph_input(g, "x", PLIM_F32, 4, (int64_t[]){1, 1, 2, 2}),
+                       plim_graph_input(g, "indices", PLIM_I64, 1, (int64_t[]){3})};
+    int32_t node = plim_graph_node(g, "MaxUnpool", NULL, in, 2, 1);
+    plim_graph_set_ints(g, node, "kernel_shape", (int64_t[]){2, 2}, 2);
+    plim_graph_output(g, plim_graph_node_output(g, node, 0), "y");
+    assert_int_equal(try(g, &error), PLIM_SHAPE);
+    assert_non_null(strstr(error.message, "they are [3]"));
+}
+
 /* oneDNN's has at most three axes behind the channels. */
 static void a_batch_norm_takes_any_number_of_axes(void **state) {
     (void)state;
@@ -170,6 +183,7 @@ int main(void) {
         cmocka_unit_test(what_has_no_kernel_is_refused),
         cmocka_unit_test(an_axis_without_end_is_refused_before_its_tables_are_made),
         cmocka_unit_test(a_bias_is_one_number_for_each_channel),
+        cmocka_unit_test(an_unpool_takes_one_index_for_each_element),
         cmocka_unit_test(a_batch_norm_takes_any_number_of_axes),
         cmocka_unit_test(a_norm_takes_lists_of_channels),
         cmocka_unit_test(a_maximum_of_doubles_is_trained_in_float32),
