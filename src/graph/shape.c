@@ -35,7 +35,7 @@ int64_t plim__shape_elements(const plim__shape *shape) {
         empty |= shape->dims[i] == 0;
         overflow |= __builtin_mul_overflow(product, shape->dims[i] ? shape->dims[i] : 1, &product);
     }
-    return empty ? 0 : overflow ? -1 : product;
+    return overflow ? -1 : empty ? 0 : product;
 }
 
 int64_t plim__shape_product(const plim__shape *shape, int from, int to) {

@@ -20,9 +20,11 @@ static plim_status check_inputs(const plim__instance *instance, int64_t from, pl
         if (value->dtype != PLIM_F32 || !x || !plim__training_is_data(v->training, g->inputs.items[i]) ||
             !plim__runner_find_nonfinite(instance->runner, x, count, &found, &at))
             continue;
-        return plim__fail(error, PLIM_INVALID, "the data holds %s in '%s', sample %lld of the batch", word(found),
-                          g->inputs.items[i] == v->training->target ? "the target" : value->name,
-                          (long long)from + (long long)(at / (count / (size_t)v->samples)));
+        const char *name = g->inputs.items[i] == v->training->target ? "the target" : value->name;
+        size_t sample = count / (size_t)v->samples; /* 0: an input that is the same for all of them */
+        if (sample == 0) return plim__fail(error, PLIM_INVALID, "the data holds %s in '%s'", word(found), name);
+        return plim__fail(error, PLIM_INVALID, "the data holds %s in '%s', sample %lld of the batch", word(found), name,
+                          (long long)from + (long long)(at / sample));
     }
     return PLIM_OK;
 }

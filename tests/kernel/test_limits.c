@@ -68,6 +68,31 @@ static void an_axis_without_end_is_refused_before_its_tables_are_made(void **sta
     }
 }
 
+/* Strides are products of sizes, also where there is nothing to step over. */
+static void an_empty_tensor_has_sizes_that_can_be_multiplied(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    const int64_t dims[] = {0, INT64_MAX, 3};
+    plim_value in[] = {plim_graph_input(g, "x", PLIM_F32, 3, (int64_t[]){1, 1, 1}),
+                       plim_graph_constant(g, "dims", PLIM_I64, 1, (int64_t[]){3}, dims)};
+    plim_graph_output(g, plim_graph_apply(g, "Expand", in, 2), "y");
+    assert_int_equal(try(g, &error), PLIM_OVERFLOW);
+}
+
+static void output_padding_is_less_than_the_stride(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    plim_value in[] = {plim_graph_input(g, "x", PLIM_F32, 3, (int64_t[]){1, 4, 1}),
+                       plim_graph_parameter(g, "w", PLIM_F32, 3, (int64_t[]){4, 4, 1}, NULL)};
+    int32_t node = plim_graph_node(g, "ConvTranspose", NULL, in, 2, 1);
+    plim_graph_set_ints(g, node, "output_padding", (int64_t[]){1}, 1);
+    plim_graph_output(g, plim_graph_node_output(g, node, 0), "y");
+    assert_int_equal(try(g, &error), PLIM_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "output_padding"));
+}
+
 /* As many numbers in another shape are no bias: its gradient would have no place. */
 static void a_bias_is_one_number_for_each_channel(void **state) {
     (void)state;
@@ -182,6 +207,8 @@ int main(void) {
         cmocka_unit_test(empty_tensors_compute_nothing),
         cmocka_unit_test(what_has_no_kernel_is_refused),
         cmocka_unit_test(an_axis_without_end_is_refused_before_its_tables_are_made),
+        cmocka_unit_test(an_empty_tensor_has_sizes_that_can_be_multiplied),
+        cmocka_unit_test(output_padding_is_less_than_the_stride),
         cmocka_unit_test(a_bias_is_one_number_for_each_channel),
         cmocka_unit_test(an_unpool_takes_one_index_for_each_element),
         cmocka_unit_test(a_batch_norm_takes_any_number_of_axes),

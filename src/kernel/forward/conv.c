@@ -150,6 +150,9 @@ static plim_status lower(plim__lower *l, bool transposed) {
     plim__conv_geometry s;
     PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_input_shape(l, 0), plim__lower_input_shape(l, 1),
                              plim__lower_output_shape(l, 0), transposed, &s));
+    for (int i = 0; transposed && i < s.rank - 2; i++)
+        if (-s.after[i] >= s.stride[i])
+            return plim__lower_unsupported(l, "with output_padding that is not less than the stride");
     bool done = false;
     if (transposed) PLIM_TRY(plim__lower_upsample(l, &s, &done));
     if (done) return PLIM_OK;
