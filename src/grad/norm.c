@@ -286,7 +286,22 @@ static plim_status layer_norm_with_statistics(plim__gradient *d) {
     return three(d, "LayerNormGrad", inputs, 5);
 }
 
+/* Scale and bias, where there is one, have the sizes of the axes that are normalised; ONNX lets them be broadcast. */
+static bool has_plain_scale(const plim__gradient *d) {
+    plim__shape shape = plim__gradient_shape(d, plim__gradient_input(d, 0));
+    int axis = 0;
+    plim__axis_normalize(plim__node_int(plim__gradient_self(d), "axis", -1), shape.rank, &axis);
+    plim__shape own = plim__shape_of(shape.rank - axis, shape.dims + axis);
+    for (size_t i = 1; i < 3; i++) {
+        plim_value v = plim__gradient_input(d, i);
+        plim__shape given = v >= 0 ? plim__gradient_shape(d, v) : own;
+        if (!plim__shape_equal(&given, &own)) return false;
+    }
+    return true;
+}
+
 plim_status plim__gradient_layer_norm(plim__gradient *d) {
+    if (!has_plain_scale(d)) return plim__gradient_unsupported(d, "with a scale or bias that is broadcast ");
     if (plim__gradient_output(d, 1) >= 0 || plim__gradient_output(d, 2) >= 0) return layer_norm_with_statistics(d);
     PLIM_TRY(plim__gradient_become(d, "LayerNormTrain", 3));
     plim_value inputs[] = {plim__gradient_of_output(d, 0), plim__gradient_input(d, 0), plim__gradient_input(d, 1),

@@ -4,11 +4,14 @@
 static plim_status infer(plim__infer *ctx, bool transposed) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *w = plim__infer_shape(ctx, 1);
     char a[PLIM_SHAPE_TEXT], b[PLIM_SHAPE_TEXT];
-    int64_t group = plim__node_int(ctx->node, "group", 1);
+    int64_t group = plim__node_int(ctx->node, "group", 1), channels;
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 1));
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 2));
     if (x->rank < 3 || w->rank != x->rank)
         return plim__infer_fail(ctx, PLIM_SHAPE, "input %s and weights %s need the same rank of 3 or more",
                                 plim__shape_text(x, NULL, a), plim__shape_text(w, NULL, b));
-    int64_t channels = transposed ? w->dims[0] : w->dims[1] * group;
+    if (__builtin_mul_overflow(w->dims[1], transposed ? 1 : group, &channels)) group = 0;
+    if (transposed) channels = w->dims[0];
     if (group < 1 || x->dims[1] != channels || w->dims[0] % group != 0)
         return plim__infer_fail(ctx, PLIM_SHAPE, "input %s, weights %s and %lld groups do not fit",
                                 plim__shape_text(x, NULL, a), plim__shape_text(w, NULL, b), (long long)group);

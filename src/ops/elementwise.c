@@ -29,15 +29,9 @@ static plim_status broadcast_shape(plim__infer *ctx, plim__shape *shape) {
     return PLIM_OK;
 }
 
-static plim_status same_types(plim__infer *ctx, size_t i, size_t j) {
-    if (plim__infer_dtype(ctx, i) == plim__infer_dtype(ctx, j)) return PLIM_OK;
-    return plim__infer_fail(ctx, PLIM_DTYPE, "inputs are %s and %s", plim_dtype_name(plim__infer_dtype(ctx, i)),
-                            plim_dtype_name(plim__infer_dtype(ctx, j)));
-}
-
 plim_status plim__infer_binary(plim__infer *ctx) {
     plim__shape shape;
-    PLIM_TRY(same_types(ctx, 0, 1));
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 1));
     PLIM_TRY(broadcast_shape(ctx, &shape));
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &shape);
 }
@@ -51,7 +45,7 @@ plim_status plim__infer_pow(plim__infer *ctx) {
 
 plim_status plim__infer_compare(plim__infer *ctx) {
     plim__shape shape;
-    PLIM_TRY(same_types(ctx, 0, 1));
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 1));
     PLIM_TRY(broadcast_shape(ctx, &shape));
     return plim__infer_output(ctx, 0, PLIM_BOOL, &shape);
 }
@@ -71,7 +65,7 @@ plim_status plim__infer_question(plim__infer *ctx) {
 plim_status plim__infer_prelu(plim__infer *ctx) {
     const plim__shape *x = plim__infer_shape(ctx, 0), *slope = plim__infer_shape(ctx, 1);
     plim__shape shape;
-    PLIM_TRY(same_types(ctx, 0, 1));
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 1));
     bool by_channel = ctx->node->version < 7 && slope->rank == 1 && x->rank > 1;
     bool fits = by_channel ? slope->dims[0] == 1 || slope->dims[0] == x->dims[1]
                            : plim__shape_broadcast(x, slope, &shape) && plim__shape_equal(x, &shape);
@@ -80,7 +74,7 @@ plim_status plim__infer_prelu(plim__infer *ctx) {
 
 plim_status plim__infer_where(plim__infer *ctx) {
     plim__shape shape;
-    PLIM_TRY(same_types(ctx, 1, 2));
+    PLIM_TRY(plim__infer_same_types(ctx, 1, 2));
     if (plim__infer_dtype(ctx, 0) != PLIM_BOOL)
         return plim__infer_fail(ctx, PLIM_DTYPE, "the condition is %s, expected bool",
                                 plim_dtype_name(plim__infer_dtype(ctx, 0)));
@@ -96,7 +90,7 @@ plim_status plim__infer_where(plim__infer *ctx) {
 plim_status plim__infer_clip(plim__infer *ctx) {
     for (size_t i = 1; i < 3; i++) {
         if (!plim__infer_has(ctx, i)) continue;
-        PLIM_TRY(same_types(ctx, 0, i));
+        PLIM_TRY(plim__infer_same_types(ctx, 0, i));
         if (plim__shape_elements(plim__infer_shape(ctx, i)) != 1)
             return plim__infer_fail(ctx, PLIM_SHAPE, "input %zu is not a scalar", i);
     }

@@ -4,6 +4,7 @@
 plim_status plim__infer_matmul(plim__infer *ctx) {
     plim__shape a = *plim__infer_shape(ctx, 0), b = *plim__infer_shape(ctx, 1), out;
     char left[PLIM_SHAPE_TEXT], right[PLIM_SHAPE_TEXT];
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 1));
     if (a.rank == 0 || b.rank == 0) return plim__infer_fail(ctx, PLIM_SHAPE, "a scalar has no matrix product");
     bool row = a.rank == 1, column = b.rank == 1; /* vectors gain an axis that the result loses again */
     int64_t k = a.dims[a.rank - 1], other = column ? b.dims[0] : b.dims[b.rank - 2];
@@ -32,6 +33,8 @@ void plim__cost_matmul(const plim_graph *g, const plim__node *node, plim__cost *
 plim_status plim__infer_gemm(plim__infer *ctx) {
     const plim__shape *a = plim__infer_shape(ctx, 0), *b = plim__infer_shape(ctx, 1);
     bool ta = plim__node_int(ctx->node, "transA", 0) != 0, tb = plim__node_int(ctx->node, "transB", 0) != 0;
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 1));
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 2));
     if (a->rank != 2 || b->rank != 2)
         return plim__infer_fail(ctx, PLIM_SHAPE, "the factors have ranks %d and %d, expected 2", a->rank, b->rank);
     if (a->dims[ta ? 0 : 1] != b->dims[tb ? 1 : 0])

@@ -144,6 +144,13 @@ plim_status plim__infer_output(plim__infer *ctx, size_t i, plim_dtype dtype, con
     return PLIM_OK;
 }
 
+plim_status plim__infer_same_types(plim__infer *ctx, size_t i, size_t j) {
+    if (!plim__infer_has(ctx, i) || !plim__infer_has(ctx, j) || plim__infer_dtype(ctx, i) == plim__infer_dtype(ctx, j))
+        return PLIM_OK;
+    return plim__infer_fail(ctx, PLIM_DTYPE, "inputs are %s and %s", plim_dtype_name(plim__infer_dtype(ctx, i)),
+                            plim_dtype_name(plim__infer_dtype(ctx, j)));
+}
+
 plim_status plim__infer_constant(plim__infer *ctx, size_t i, plim__tensor *tensor) {
     plim_value id = plim__node_out(ctx->node, i);
     plim_status status = plim__infer_output(ctx, i, tensor->dtype, &tensor->shape);

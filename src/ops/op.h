@@ -103,6 +103,8 @@ static inline const plim__shape *plim__infer_shape(const plim__infer *ctx, size_
 static inline plim_dtype plim__infer_dtype(const plim__infer *ctx, size_t i) {
     return ctx->graph->values.items[plim__node_in(ctx->node, i)].dtype;
 }
+/* PLIM_DTYPE where inputs i and j are there, and of different types. */
+plim_status plim__infer_same_types(plim__infer *ctx, size_t i, size_t j);
 /* Sets the type of output i; an absent optional output is fine. */
 plim_status plim__infer_output(plim__infer *ctx, size_t i, plim_dtype dtype, const plim__shape *shape);
 /* Output i is known already (Shape, Constant): it becomes a constant. Takes the tensor, also on failure. A

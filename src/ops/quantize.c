@@ -57,6 +57,7 @@ plim_status plim__infer_quantize_linear(plim__infer *ctx) {
 plim_status plim__infer_dequantize_linear(plim__infer *ctx) {
     plim__quantization q;
     PLIM_TRY(plim__quantization_read(ctx, &q));
+    PLIM_TRY(plim__infer_same_types(ctx, 0, 2));
     int64_t asked = plim__node_int(ctx->node, "output_dtype", 0); /* since opset 23 */
     if (asked != 0 && asked != (int64_t)plim__infer_dtype(ctx, 1))
         return plim__infer_fail(ctx, PLIM_UNSUPPORTED, "unsupported: operator DequantizeLinear with an output_dtype");

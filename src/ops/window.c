@@ -27,6 +27,7 @@ static plim_status read_common(const plim__node *node, const plim__shape *x, con
         w->in[i] = x->dims[i + 2];
         w->before[i] = pads[i];
         w->after[i] = pads[w->axes + i];
+        if (w->kernel[i] == 1) w->dilation[i] = 1; /* whatever a file says: there is nothing to spread */
         if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1 || w->before[i] < 0 || w->after[i] < 0)
             return PLIM_SHAPE;
         int64_t limit = INT32_MAX; /* far beyond any real window; keeps the arithmetic below from overflowing */

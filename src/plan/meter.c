@@ -20,6 +20,8 @@ plim_status plim__meter_create(const plim__depend *depend, plim__meter **meter, 
     m->ends = plim__alloc_array(m->capacity, most + 1);
     m->next = plim__alloc_array(depend->buffer_count + 1, sizeof *m->next);
     m->root = plim__alloc_array(depend->buffer_count + 1, sizeof *m->root);
+    /* also of what no step makes and some read: tensors without elements */
+    for (size_t b = 0; m->root && b < depend->buffer_count; b++) m->root[b] = (int32_t)b;
     if (m->live && m->ends && m->next && m->root) return PLIM_OK;
     plim__meter_free(m);
     *meter = NULL;

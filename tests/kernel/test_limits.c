@@ -93,6 +93,58 @@ static void output_padding_is_less_than_the_stride(void **state) {
     assert_non_null(strstr(error.message, "output_padding"));
 }
 
+/* Kernels read every input as what the first is. */
+static void factors_are_of_one_type(void **state) {
+    (void)state;
+    static const char *const ops[] = {"Gemm", "MatMul", "Conv"};
+    for (int k = 0; k < 3; k++) {
+        plim_error error = {0};
+        plim_graph *g = plim_graph_create();
+        int rank = k == 2 ? 3 : 2;
+        plim_value in[] = {plim_graph_input(g, "x", PLIM_F32, rank, (int64_t[]){4, 4, 4}),
+                           plim_graph_parameter(g, "w", PLIM_F16, rank, (int64_t[]){4, 4, 4}, NULL)};
+        plim_graph_output(g, plim_graph_apply(g, ops[k], in, 2), "y");
+        assert_int_equal(try(g, &error), PLIM_DTYPE);
+        assert_non_null(strstr(error.message, "float32 and float16"));
+    }
+}
+
+static void a_zero_point_is_of_the_type_that_it_is_taken_from(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    const float scale = 1;
+    plim_value in[] = {plim_graph_input(g, "x", PLIM_I32, 1, (int64_t[]){4}),
+                       plim_graph_constant(g, "scale", PLIM_F32, 0, NULL, &scale),
+                       plim_graph_constant(g, "zero", PLIM_U8, 0, NULL, &(uint8_t){3})};
+    plim_graph_output(g, plim_graph_apply(g, "DequantizeLinear", in, 3), "y");
+    assert_int_equal(try(g, &error), PLIM_DTYPE);
+}
+
+static void a_window_of_one_cell_has_nothing_to_dilate(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    plim_value x = plim_graph_input(g, "x", PLIM_F32, 4, (int64_t[]){4, 1, 7, 5});
+    int32_t node = plim_graph_node(g, "MaxPool", NULL, &x, 1, 1);
+    plim_graph_set_ints(g, node, "kernel_shape", (int64_t[]){1, 1}, 2);
+    plim_graph_set_ints(g, node, "dilations", (int64_t[]){1, 255}, 2);
+    plim_graph_output(g, plim_graph_node_output(g, node, 0), "y");
+    if (try(g, &error) != PLIM_OK) fail_msg("%s", error.message);
+}
+
+static void groups_without_end_do_not_fit(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    plim_value in[] = {plim_graph_input(g, "x", PLIM_F32, 3, (int64_t[]){1, 2, 4}),
+                       plim_graph_parameter(g, "w", PLIM_F32, 3, (int64_t[]){2, 2, 1}, NULL)};
+    int32_t node = plim_graph_node(g, "Conv", NULL, in, 2, 1);
+    plim_graph_set_int(g, node, "group", (int64_t)1 << 62);
+    plim_graph_output(g, plim_graph_node_output(g, node, 0), "y");
+    assert_int_equal(try(g, &error), PLIM_SHAPE);
+}
+
 /* As many numbers in another shape are no bias: its gradient would have no place. */
 static void a_bias_is_one_number_for_each_channel(void **state) {
     (void)state;
@@ -209,6 +261,10 @@ int main(void) {
         cmocka_unit_test(an_axis_without_end_is_refused_before_its_tables_are_made),
         cmocka_unit_test(an_empty_tensor_has_sizes_that_can_be_multiplied),
         cmocka_unit_test(output_padding_is_less_than_the_stride),
+        cmocka_unit_test(factors_are_of_one_type),
+        cmocka_unit_test(a_zero_point_is_of_the_type_that_it_is_taken_from),
+        cmocka_unit_test(a_window_of_one_cell_has_nothing_to_dilate),
+        cmocka_unit_test(groups_without_end_do_not_fit),
         cmocka_unit_test(a_bias_is_one_number_for_each_channel),
         cmocka_unit_test(an_unpool_takes_one_index_for_each_element),
         cmocka_unit_test(a_batch_norm_takes_any_number_of_axes),
