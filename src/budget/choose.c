@@ -18,8 +18,8 @@
 #define MOST_SMALLEST 2
 #define CLEARLY       ((size_t)4 << 20)
 /* What is measured may be this much more than the estimate before that is corrected: pages of libraries come and go, and plans
- * would differ from run to run. A budget that was named has room for it. */
-#define A_TRIFLE ((size_t)416 << 10)
+ * would differ from run to run. A budget has room for it. */
+#define A_TRIFLE ((size_t)160 << 10)
 
 /* One search for a plan within a budget. */
 struct search {

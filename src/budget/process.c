@@ -214,14 +214,10 @@ bool plim__process_fits_as_measured(const plim__training_plan *plan) {
     return !measures(plan) || plan->process.planned_bytes + unpacked(plan) + margin(budget) / 2 <= budget;
 }
 
-/* How many pages of a file come with one that is touched depends on how the file lies in the system's cache: with a program that
- * was just copied, a quarter of a MiB more than with one that was read long ago. */
-#define FILES_VARY ((size_t)256 << 10)
-
 size_t plim__process_least_budget(size_t process) {
     const size_t half = (size_t)1 << 19;
-    size_t bytes = (process + FILES_VARY + margin(process)) / half * half;
-    while (process + FILES_VARY + margin(bytes) > bytes) bytes += half;
+    size_t bytes = (process + margin(process)) / half * half;
+    while (process + margin(bytes) > bytes) bytes += half;
     return bytes;
 }
 

@@ -133,6 +133,18 @@ static void a_window_of_one_cell_has_nothing_to_dilate(void **state) {
     if (try(g, &error) != PLIM_OK) fail_msg("%s", error.message);
 }
 
+static void a_window_may_lie_behind_the_last_cell(void **state) {
+    (void)state;
+    plim_error error = {0};
+    plim_graph *g = plim_graph_create();
+    plim_value x = plim_graph_input(g, "x", PLIM_F32, 3, (int64_t[]){2, 3, 3});
+    int32_t node = plim_graph_node(g, "AveragePool", NULL, &x, 1, 1);
+    plim_graph_set_ints(g, node, "kernel_shape", (int64_t[]){1}, 1);
+    plim_graph_set_ints(g, node, "pads", (int64_t[]){0, 1}, 2);
+    plim_graph_output(g, plim_graph_node_output(g, node, 0), "y");
+    if (try(g, &error) != PLIM_OK) fail_msg("%s", error.message);
+}
+
 static void groups_without_end_do_not_fit(void **state) {
     (void)state;
     plim_error error = {0};
@@ -264,6 +276,7 @@ int main(void) {
         cmocka_unit_test(factors_are_of_one_type),
         cmocka_unit_test(a_zero_point_is_of_the_type_that_it_is_taken_from),
         cmocka_unit_test(a_window_of_one_cell_has_nothing_to_dilate),
+        cmocka_unit_test(a_window_may_lie_behind_the_last_cell),
         cmocka_unit_test(groups_without_end_do_not_fit),
         cmocka_unit_test(a_bias_is_one_number_for_each_channel),
         cmocka_unit_test(an_unpool_takes_one_index_for_each_element),

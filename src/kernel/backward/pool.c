@@ -26,12 +26,14 @@ static plim_status read_window(plim__lower *l, const plim__shape *x, struct wind
     if (w.axes > 3) return plim__lower_unsupported(l, "with more than three spatial axes");
     for (int i = 0; i < w.axes; i++) {
         int64_t extent = (w.kernel[i] - 1) * w.dilation[i] + 1;
-        if (w.before[i] >= extent) return plim__lower_unsupported(l, "with windows that lie in the padding");
+        int64_t after = (w.out[i] - 1) * w.stride[i] + extent - w.in[i] - w.before[i];
+        if (w.before[i] >= extent || after >= extent)
+            return plim__lower_unsupported(l, "with windows that lie in the padding");
         to->kernel[i] = w.kernel[i];
         to->stride[i] = w.stride[i];
         to->dilation[i] = w.dilation[i] - 1;
         to->before[i] = w.before[i];
-        to->after[i] = (w.out[i] - 1) * w.stride[i] + extent - w.in[i] - w.before[i];
+        to->after[i] = after;
         bool padded = plim__node_int(plim__lower_node(l), "count_include_pad", 0) != 0;
         if (padded && (w.out[i] - 1) * w.stride[i] + extent > w.in[i] + w.before[i] + w.after[i])
             return plim__lower_unsupported(l, "with windows that reach past a counted padding");

@@ -195,11 +195,20 @@ static bool reaches_past(const plim__window *w) {
     return false;
 }
 
+/* Windows that lie in the padding alone: oneDNN has none. */
+static bool pads_whole_windows(const plim__window *w) {
+    for (int i = 0; i < w->axes; i++) {
+        int64_t reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+        int64_t after = (w->out[i] - 1) * w->stride[i] + reach - w->in[i] - w->before[i];
+        if (w->before[i] >= reach || after >= reach) return true;
+    }
+    return false;
+}
+
 static plim_status lower(plim__lower *l, const plim__window *w, enum pool_kind kind) {
     bool plain = plim__lower_input_dtype(l, 0) != PLIM_F32 || plim__lower_has_output(l, 1) || kind == POOL_LP ||
                  w->axes > 3 || plim__shape_elements(plim__lower_output_shape(l, 0)) == 0 ||
-                 (kind == POOL_AVERAGE_PADDED && reaches_past(w));
-    for (int i = 0; i < w->axes; i++) plain |= w->before[i] >= (w->kernel[i] - 1) * w->dilation[i] + 1;
+                 (kind == POOL_AVERAGE_PADDED && reaches_past(w)) || pads_whole_windows(w);
     return plain ? lower_plain(l, w, kind) : lower_dnnl(l, w, kind);
 }
 
