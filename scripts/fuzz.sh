@@ -4,6 +4,7 @@
 # With FUZZ_SEED=N as many inputs as fuzz/inputs.txt says, whatever the machine's speed, from an empty corpus and at
 # fixed addresses, without reading the corpus again by the clock: the same inputs for targets that have no threads or
 # files, nearly the same for the others. So a change that fails there most likely fails by its own doing.
+# With FUZZ_ON=1 a target goes on after a finding, for as long as FUZZ_SECONDS says: all that it meets are in its folder then.
 # Seeds come from fuzz/seeds/<target>/ when that folder exists; findings stay in BUILD-DIR/findings.
 set -u
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -46,9 +47,15 @@ if [ -n "${FUZZ_SEED:-}" ]; then
     rm -rf "$corpus"
     mkdir -p "$corpus"
 fi
-if UBSAN_OPTIONS=print_stacktrace=1 $fixed "$build/fuzz/$target" $length -seed="${FUZZ_SEED:-0}" -timeout=10 \
-    -rss_limit_mb=2048 -artifact_prefix="$findings/" -print_final_stats=1 "$corpus" $seeds >"$log" 2>&1; then
-    echo "$target: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs, no finding"
+on=
+if [ -n "${FUZZ_ON:-}" ]; then
+    on="-fork=1 -ignore_crashes=1 -ignore_ooms=1 -ignore_timeouts=1"
+    rm -f "$findings"/*
+fi
+if UBSAN_OPTIONS=print_stacktrace=1 $fixed "$build/fuzz/$target" $length $on -seed="${FUZZ_SEED:-0}" -timeout=10 \
+    -rss_limit_mb=2048 -artifact_prefix="$findings/" -print_final_stats=1 "$corpus" $seeds >"$log" 2>&1 &&
+    { [ -z "$on" ] || [ -z "$(ls "$findings")" ]; }; then
+    echo "$target: $(sed -n 's/^stat::number_of_executed_units: *//p; s/^#\([0-9]*\): cov.*/\1/p' "$log" | tail -n 1) inputs, no finding"
 else
     echo "$target: FINDING, see $log and $findings" >&2
     grep -m 3 -E 'ERROR|SUMMARY|runtime error' "$log" >&2
