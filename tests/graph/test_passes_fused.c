@@ -141,6 +141,11 @@ static void build_clip_with_input_bound(plim_graph *g) { /* bounds that are only
     plim_graph_output(g, two(g, "Clip", y, input_of(g, "low", 0, NULL)), "y");
 }
 
+static void build_clip_crossed(plim_graph *g) { /* everything becomes the upper bound */
+    plim_value y = conv_of(g, picture(g), "a", 4, 8, true);
+    plim_graph_output(g, three(g, "Clip", y, scalar_of(g, 0.5f), scalar_of(g, -0.25f)), "y");
+}
+
 static void what_a_convolution_must_not_take_along_stays(void **state) {
     (void)state;
     check_pass(build_conv_seen, "fuse-conv", "FusedConv", 0, NULL);
@@ -150,6 +155,7 @@ static void what_a_convolution_must_not_take_along_stays(void **state) {
     check_pass(build_swish_of_two, "fuse-conv", "Mul", 1, NULL);
     check_pass(build_clip_unbounded, "fuse-conv", "Clip", 1, NULL);
     check_pass(build_clip_with_input_bound, "fuse-conv", "Clip", 1, NULL);
+    check_pass(build_clip_crossed, "fuse-conv", "Clip", 1, NULL);
 }
 
 /* --- batch norm ----------------------------------------------------------------------------------------------- */

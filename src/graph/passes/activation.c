@@ -14,7 +14,7 @@ static bool clip_bounds(const plim_graph *g, const plim__node *node, plim__activ
     a->name = plim__functions[PLIM__FUNCTION_Clip].fused;
     a->alpha = (float)low;
     a->beta = (float)high;
-    return isfinite(low) && isfinite(high);
+    return isfinite(low) && isfinite(high) && low <= high; /* crossed bounds: oneDNN has none */
 }
 
 /* x · sigmoid(x): two users of x, the sigmoid and the product. */
