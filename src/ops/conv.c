@@ -23,10 +23,10 @@ static plim_status infer(plim__infer *ctx, bool transposed) {
     if (status != PLIM_OK) return plim__infer_fail(ctx, status, "%s", why);
     plim__shape y = {.rank = x->rank, .dims = {x->dims[0], transposed ? w->dims[1] * group : w->dims[0]}};
     for (int i = 0; i < window.axes; i++) y.dims[i + 2] = window.out[i];
-    const plim__shape *bias = plim__infer_has(ctx, 2) ? plim__infer_shape(ctx, 2) : NULL;
-    if (bias && (bias->rank != 1 || bias->dims[0] != y.dims[1]))
+    plim__shape list = {.rank = 1, .dims = {y.dims[1]}};
+    if (plim__infer_has(ctx, 2) && !plim__shape_equal(plim__infer_shape(ctx, 2), &list))
         return plim__infer_fail(ctx, PLIM_SHAPE, "the bias is %s, which is not one number for each of %lld channels",
-                                plim__shape_text(bias, NULL, a), (long long)y.dims[1]);
+                                plim__shape_text(plim__infer_shape(ctx, 2), NULL, a), (long long)y.dims[1]);
     return plim__infer_output(ctx, 0, plim__infer_dtype(ctx, 0), &y);
 }
 

@@ -101,7 +101,8 @@ static void run_pass(const struct pass *p, const float *from, float *to, int thr
 
 static plim_status run_passes(const plim__call *call) {
     const struct passes *s = call->state;
-    float *halves[2] = {call->scratch, call->scratch ? (float *)call->scratch + s->half : NULL};
+    float *halves[2] = {call->scratch, call->scratch}; /* of several passes; one alone goes from input to output */
+    if (s->count > 1) halves[1] += s->half;
     const float *from = call->in[0];
     for (int i = 0; i < s->count; i++) {
         float *to = i == s->count - 1 ? call->out[0] : halves[i & 1];
