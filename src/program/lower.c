@@ -71,6 +71,12 @@ plim_status plim__lower_buffer(plim__lower *l, size_t bytes, plim__buffer_kind k
 #define MOST_OF_STEP    ((size_t)256 << 20)
 #define MOST_OF_PROGRAM ((size_t)1 << 30)
 
+size_t plim__lower_expected_bytes(const plim__lower *l) {
+    size_t count = l->graph->nodes.count, done = l->node_index >= 0 ? (size_t)l->node_index : count;
+    double rest = (double)l->program->code_bytes * (double)(count - done) / (double)(done + 1);
+    return plim__program_bytes(l->program) + (size_t)rest;
+}
+
 plim_status plim__lower_own(plim__lower *l, size_t bytes) {
     plim__room *room = l->program->target.room;
     size_t there = plim__program_bytes(l->program), most = room && room->bytes ? room->bytes : MOST_OF_PROGRAM;
@@ -80,7 +86,7 @@ plim_status plim__lower_own(plim__lower *l, size_t bytes) {
                                 "unsupported: an axis so long that its tables take %s, more than %s",
                                 plim_bytes_format(bytes, wanted), plim_bytes_format(MOST_OF_STEP, left));
     if (there + bytes > most) {
-        if (room) room->needed = there + bytes;
+        if (room) room->needed = bytes + plim__lower_expected_bytes(l);
         return plim__lower_fail(
             l, room ? PLIM_BUDGET : PLIM_NO_MEMORY, "its tables and code take about %s, and there is room for %s",
             plim_bytes_format(bytes, wanted), plim_bytes_format(most > there ? most - there : 0, left));

@@ -52,6 +52,8 @@ plim_status plim__place_adopt(plim__lower *l, plim_value v);
 plim_status plim__place_get(plim__lower *l, plim_value v, const plim__arrangement *want, plim__operand *operand);
 /* The same for the arrangement of `home`, another value's: for steps that go over whole buffers. */
 plim_status plim__place_get_like(plim__lower *l, plim_value v, const plim__arrangement *home, plim__operand *operand);
+/* A program grows by its nodes about evenly: what is there of it tells what all of it will take beside its buffers. */
+size_t plim__lower_expected_bytes(const plim__lower *l);
 /* The value in dense row-major order. */
 plim_status plim__place_dense(plim__lower *l, plim_value v, plim__operand *operand);
 /* A persistent value without a place gets one, arranged like `home`. */

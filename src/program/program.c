@@ -41,14 +41,13 @@ static plim_status fail_room(const plim__room *room, size_t nodes, plim_error *e
 #define NODES_BEFORE  128
 #define NODES_BETWEEN 16
 
-/* A program grows by its nodes about evenly: what is there when its room is used up tells what all of it would take. */
 static plim_status check_room(plim__lower *l, size_t done) {
     plim__room *room = l->program->target.room;
     size_t bytes = plim__program_bytes(l->program), count = l->graph->nodes.count;
     if (!room || !room->bytes) return PLIM_OK;
     bool looks = done + 1 >= NODES_BEFORE && (done + 1) % NODES_BETWEEN == 0;
     if (bytes <= room->bytes && !(looks && plim__resident_now() > room->resident)) return PLIM_OK;
-    room->needed = bytes + (size_t)((double)l->program->code_bytes * (double)(count - done) / (double)(done + 1));
+    room->needed = plim__lower_expected_bytes(l);
     return fail_room(room, count, l->error);
 }
 
