@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Random budgets: does the process stay within them, from the first byte?
 
-usage: budgets.py PROGRAM [--kinds deep,images,zoo|levers] [--count N] [--first N] [--seed N] [--busy N] [--threads N] [--out OUT.json] [--rows ROWS.jsonl]
+usage: budgets.py PROGRAM [--kinds deep,images,zoo,rows|levers] [--count N] [--first N] [--seed N] [--busy N] [--threads N] [--out OUT.json] [--rows ROWS.jsonl]
 
-A third of the runs are deep networks of thin layers at the least budget that `plan` names, a third learn from images of up to
-200 megapixels, the rest are networks of the zoo at budgets between the least and what they take without one. Each run is a
+The kinds take turns: deep networks of thin layers at the least budget that `plan` names, networks that learn from images of up to
+200 megapixels, networks of the zoo at budgets between the least and what they take without one, and networks on long rows
+(rows_model.py), half of them at the least. Each run is a
 process of its own in a memory cgroup whose limit is the budget (where one can be made; else only its peak is read), beside
 --busy processes that do nothing but compute. With --kinds levers, runs are networks whose weights are most of their memory, with
 precisions, bits of optimizer state, adapters and budgets drawn at random, half of them the least. Told are:
@@ -32,6 +33,8 @@ import subprocess
 import sys
 import tempfile
 import zlib
+
+import rows_model
 
 MIB = 1 << 20
 DEEP = [("vit-tiny", ["--layers", (8, 28), "--width", (8, 24, 4), "--heads", "1"], (8, 64)),
@@ -127,25 +130,31 @@ def answer_of(done):
 
 
 def one(program, kind, threads, group):
+    if kind == "rows":
+        name, batch = rows_model.write("model.onnx"), random.randint(1, 8)
+        return measure(program, {"kind": kind, "model": name, "batch": batch}, [], threads, group)
     name, options, batches = random.choice(DEEP if kind == "deep" else ZOO if kind == "zoo" else WIDE if kind == "levers" else [("resnet18", ["--width", "8", "--image", "48", "--classes", "2", "--channels", "1"], (2, 6))])
     options, batch = draw(options), random.randint(*batches)
     case = {"kind": kind, "model": " ".join([name, *options]), "batch": batch}
     subprocess.run([program, "zoo", name, *options, "-o", "model.onnx"], stdout=subprocess.DEVNULL, check=True)
     if kind == "images":
         case["images"] = write_images("photos")
+    return measure(program, case, draw_levers(name) if kind == "levers" else [], threads, group)
+
+
+def measure(program, case, levers, threads, group):
+    kind, batch = case["kind"], case["batch"]
     common = ["model.onnx", "--batch", str(batch), "--optimizer", random.choice(OPTIMIZERS), "--threads", str(threads), "--json",
               "--data", "photos" if kind == "images" else "synthetic", "--steps", "2", "--allow", random.choice(["exact", "reordered", "lossy"])]
-    if kind == "levers":
-        levers = draw_levers(name)
-        common += levers
-        if "8bit" in levers:
-            common[common.index("--optimizer") + 1] = random.choice(["adamw", "lion"])
+    common += levers
+    if "8bit" in levers:
+        common[common.index("--optimizer") + 1] = random.choice(["adamw", "lion"])
     case["options"] = " ".join(common[1:])
     plan = answer_of(subprocess.run([program, "plan", *common], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False))
     if "error" in plan:
         return {**case, "verdict": "plan: " + plan["error"]}
     least, most = plan["minimum_budget_bytes"], plan["unconstrained"]["process_bytes"]
-    budget = least if kind == "deep" or (kind == "levers" and random.random() < 0.5) else random.randint(least, max(least, int(most * 1.05)))
+    budget = least if kind == "deep" or (kind in ("levers", "rows") and random.random() < 0.5) else random.randint(least, max(least, int(most * 1.05)))
     case.update(least=least, unconstrained=most, budget=budget)
     done = group.run(budget, [program, "train", *common, "--budget", str(budget)])
     run = answer_of(done)
@@ -156,7 +165,7 @@ def one(program, kind, threads, group):
     case.update(streamed=run["streamed_bytes"], spilled=run["spilled_bytes"], peak=run["peak_resident_bytes"], planned=run["planned_process_bytes"], micro_batch=run["micro_batch"], recomputed=run["recomputed"])
     case["off"] = (case["planned"] - case["peak"]) / case["peak"]
     case["verdict"] = "above" if case["peak"] > budget else "beyond" if abs(case["off"]) > 0.01 else "held"
-    if kind == "deep":
+    if kind == "deep" or (kind == "rows" and budget == least):
         case.update(works_below=0, named=0)
         while case["works_below"] < 2:
             less = least - MIB * (case["works_below"] + 1)
@@ -170,13 +179,13 @@ def one(program, kind, threads, group):
 
 
 def differs(case):
-    return case["kind"] == "deep" and case.get("works_below", 2) < 2 and case["named"] != case["least"]
+    return "works_below" in case and case["works_below"] < 2 and case["named"] != case["least"]
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("program")
-    p.add_argument("--kinds", default="deep,images,zoo")
+    p.add_argument("--kinds", default="deep,images,zoo,rows")
     p.add_argument("--count", type=int, default=200)
     p.add_argument("--first", type=int, default=0)
     p.add_argument("--seed", type=int, default=0)

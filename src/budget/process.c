@@ -13,9 +13,14 @@
 #include "mem/resident.h"
 #include "mem/threads.h"
 
-/* What the first step adds to resident memory: pages of this program, oneDNN and the C library, stacks of threads. It was 700 to
- * 1,000 KiB for networks of the zoo and exported ones where oneDNN uses AVX-512, 660 to 890 with AVX2. */
-static size_t running_bytes(void) { return (size_t)(plim__processor_uses_avx512() ? 820 : 740) << 10; }
+/* What the first step adds to resident memory: pages of this program, oneDNN and the C library, stacks of threads. It was 550 to
+ * 1,050 KiB for networks of the zoo and on long rows where oneDNN uses AVX-512, 660 to 890 for networks of the zoo and exported
+ * ones with AVX2. Parts of oneDNN that few programs run are counted apart. */
+static size_t first_step_bytes(const plim__training_plan *plan) {
+    size_t parts = plan->main ? plim__program_first_run_bytes(plan->main->lowered) : 0;
+    return ((size_t)(plim__processor_uses_avx512() ? 820 : 740) << 10) + parts;
+}
+
 /* What a runner keeps for each step: where its operands are, and its time. */
 #define STEP_BYTES ((size_t)64)
 /* No process has less overhead. */
@@ -83,7 +88,7 @@ static bool can_try_products(const plim__training_plan *plan) {
 static size_t to_come(const plim__training_plan *plan) {
     size_t data = plim__training_plan_data_bytes(plan) - data_held(plan);
     size_t steps = plan->main ? plan->main->program->steps.count : 0;
-    return running_bytes() + steps * STEP_BYTES + data + (plan->irregular.variant ? IRREGULAR_BYTES : 0) +
+    return first_step_bytes(plan) + steps * STEP_BYTES + data + (plan->irregular.variant ? IRREGULAR_BYTES : 0) +
            plim__training_plan_recording_bytes(plan) + plan->request.log_bytes;
 }
 
@@ -206,7 +211,7 @@ static size_t count_grain(const plim__training_plan *plan) {
 
 bool plim__process_fits_nearly(const plim__training_plan *plan) {
     size_t budget = plan->bounds.budget;
-    return plim__process_estimated(plan) + margin(budget) <= budget + count_grain(plan);
+    return plim__process_estimated(plan) + margin(budget) <= budget + count_grain(plan) + plan->process.corrected_bytes;
 }
 
 bool plim__process_fits_as_measured(const plim__training_plan *plan) {
@@ -224,7 +229,10 @@ size_t plim__process_least_budget(size_t process) {
 void plim__process_correct(plim__training_plan *plan, size_t tolerance) {
     size_t estimated = plim__process_overhead(plan) + plan->main->plan->arena_bytes + tolerance;
     size_t measured = plan->process.planned_bytes + unpacked(plan);
-    if (measured > estimated) plan->process.base_bytes += ((measured - estimated) >> 20 << 20) + ((size_t)1 << 20);
+    if (measured <= estimated) return;
+    size_t more = ((measured - estimated) >> 20 << 20) + ((size_t)1 << 20);
+    plan->process.base_bytes += more;
+    plan->process.corrected_bytes += more;
 }
 
 void plim__process_count_planning(plim__training_plan *plan) {

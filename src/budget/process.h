@@ -16,12 +16,13 @@
 struct plim__training_plan;
 
 typedef struct plim__process {
-    size_t planned_bytes;  /* resident bytes of the whole process at their highest; 0 without a budget */
-    size_t opening_excess; /* of these: what opening the data took more than the rest */
-    size_t base_bytes;     /* resident without arena, data and search, coarsely; 0: measured with the first plan */
-    size_t free_bytes;     /* estimate with the step as it comes, for which nothing is searched; 0: not known */
-    size_t left_bytes;     /* what a search leaves in the heap, between what is in use; 0: there was none */
-    size_t packed_bytes;   /* that oneDNN takes from the heap during a step; given to a plan that is only tried */
+    size_t planned_bytes;   /* resident bytes of the whole process at their highest; 0 without a budget */
+    size_t opening_excess;  /* of these: what opening the data took more than the rest */
+    size_t base_bytes;      /* resident without arena, data and search, coarsely; 0: measured with the first plan */
+    size_t corrected_bytes; /* of these: what was added because more was measured than estimated */
+    size_t free_bytes;      /* estimate with the step as it comes, for which nothing is searched; 0: not known */
+    size_t left_bytes;      /* what a search leaves in the heap, between what is in use; 0: there was none */
+    size_t packed_bytes;    /* that oneDNN takes from the heap during a step; given to a plan that is only tried */
     struct plim__heap_plug *plugs; /* src/mem/heap.h; NULL: none */
     bool has_past;                 /* other plans were made before in this process */
 } plim__process;
@@ -64,7 +65,7 @@ void plim__process_correct(struct plim__training_plan *plan, size_t tolerance);
  * as measured. */
 bool plim__process_fits_as_estimated(const struct plim__training_plan *plan);
 bool plim__process_fits_freely(const struct plim__training_plan *plan);
-/* As estimated, but for what it may count more. */
+/* As estimated, but for what it may count more: a grain, and what was added because of a measure that differs from run to run. */
 bool plim__process_fits_nearly(const struct plim__training_plan *plan);
 bool plim__process_fits_as_measured(const struct plim__training_plan *plan);
 /* What a budget leaves for the arena. */

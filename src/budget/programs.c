@@ -118,11 +118,18 @@ static plim_status add_last(plim__training_plan *plan, int64_t last, int64_t res
                       (long long)last, (long long)plan->request.batch, why.message, (long long)plan->request.samples);
 }
 
+/* The step's memory serves when a checkpoint is written or read: tensors of the file whose order is not plain are held twice then. */
+static void make_room_for_moving(plim__training_plan *plan) {
+    size_t bytes = plim__spill_moving_bytes(plan->main->program);
+    if (bytes > plan->transient_bytes) plan->transient_bytes = bytes;
+}
+
 plim_status plim__programs_plan(plim__training_plan *plan, plim_error *error) {
     const plim__request *r = &plan->request;
     int64_t usual = plan->main->samples, last = plim__request_last(r);
     plan->persistent_bytes = plan->main->plan->persistent_bytes;
     plan->transient_bytes = plim__variant_transient_bytes(plan->main);
+    make_room_for_moving(plan);
     if (r->batch % usual > 0) PLIM_TRY(plim__programs_add_tail(plan, r->batch % usual, error));
     if (last % usual > 0 && !plim__training_plan_variant(plan, last % usual))
         PLIM_TRY(add_last(plan, last, last % usual, error));

@@ -46,7 +46,7 @@ void plim__training_plan_clear(plim__training_plan *plan) {
     plim__programs_free(plan);
     plim__variant_free(plan->main);
     plan->main = NULL;
-    plan->process.base_bytes = 0;
+    plan->process.base_bytes = plan->process.corrected_bytes = 0;
     plim__process_unplug(plan);
     plim__free(plan->costs);
     plan->costs = NULL;

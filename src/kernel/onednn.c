@@ -5,6 +5,7 @@
 
 #include "kernel/copy.h"
 #include "kernel/processor.h"
+#include "kernel/unblock.h"
 
 static dnnl_data_type_t dnnl_type(plim_dtype dtype) {
     switch (dtype) {
@@ -172,6 +173,7 @@ static plim_status create_copy(plim__lower *l, const plim__layout *from, const p
 
 static plim_status create_reorder(plim__lower *l, const dnnl_memory_desc_t *source, const dnnl_memory_desc_t *target,
                                   plim__rearrangement *made) {
+    if (plim__unblock_applies(source, target)) return plim__unblock_create(l, source, target, made);
     dnnl_primitive_desc_t pd;
     dnnl_primitive_attr_t attr;
     dnnl_engine_t engine = plim__lower_dnnl_engine(l);
@@ -183,7 +185,7 @@ static plim_status create_reorder(plim__lower *l, const dnnl_memory_desc_t *sour
     return plim__primitive_create(l, pd, arguments, 2, made);
 }
 
-/* Strided copies are ours, everything blocked is oneDNN's. */
+/* Strided copies are ours, what is blocked is oneDNN's but for images of which it would write too much code. */
 plim_status plim__reorder_create(plim__lower *l, const plim__arrangement *from, const plim__arrangement *to,
                                  plim__rearrangement *made) {
     const plim__layout *a = &from->layout, *b = &to->layout;

@@ -4,14 +4,14 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include "kernel/facts.h"
 #include "program/lower.h"
 
 struct plim__engine {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     int threads;
-    double largest_bytes; /* winograd.c */
-    bool measured;        /* ... it was looked for */
+    plim__facts facts; /* of the program's graph */
 };
 
 static inline dnnl_engine_t plim__lower_dnnl_engine(const plim__lower *l) { return plim__lower_engine(l)->engine; }

@@ -62,6 +62,10 @@ static plim_status run_primitive(const plim__call *call) {
     return status == dnnl_success ? PLIM_OK : status == dnnl_out_of_memory ? PLIM_NO_MEMORY : PLIM_INTERNAL;
 }
 
+/* Convolutions by way of a matrix product: a part of the library that no other kernel for AVX-512 touches before it runs. */
+#define GEMM_PART       1
+#define GEMM_PART_BYTES ((size_t)192 << 10)
+
 static bool has_avx512(void) { return plim__isa_best() == PLIM__ISA_AVX512; }
 
 /* Pages of the library that convolutions touch: there are more kernels for AVX-512. */
@@ -127,6 +131,8 @@ static plim_status count_bytes(plim__lower *l, dnnl_primitive_desc_t pd, const p
     size_t code = code_bytes(kind) + row_bytes(pd);
     PLIM_TRY(plim__lower_code(l, code_of(pd, kind, arguments, count), code,
                               kind == dnnl_convolution ? convolution_bytes() : 0));
+    if (kind == dnnl_convolution && has_avx512() && strstr(name_of(pd), "gemm"))
+        PLIM_TRY(plim__lower_library_part(l, GEMM_PART, GEMM_PART_BYTES));
     return plim__lower_own(l, PRIMITIVE_BYTES);
 }
 

@@ -153,6 +153,7 @@ plim_status plim__processor_warm(int threads, plim_error *error) {
     plim__quiet quiet = plim__quiet_begin();
     dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE);
     dnnl_sgemm('N', 'T', 1, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE); /* a vector has code of its own */
+    dnnl_sgemm('N', 'T', 2, SIDE, SIDE, 1, a, SIDE, a, SIDE, 0, c, SIDE); /* and so have a few rows with AVX-512 */
     plim__quiet_end(&quiet);
     volatile double x = 1.5; /* losses and updates compute with these: their tables are resident from now on */
     x = exp(x) + log(x) + pow(x, x);

@@ -29,39 +29,11 @@ bool plim__winograd_suits(const plim__lower *l, const plim__conv_geometry *s) {
 
 /* --- memory --------------------------------------------------------------------------------------------------- */
 
-static double activation_bytes(const plim_graph *g, plim_value v) {
-    const plim__value *value = v < 0 ? NULL : &g->values.items[v];
-    if (!value || (value->kind != PLIM__VALUE_NODE && value->kind != PLIM__VALUE_INPUT)) return 0;
-    size_t bytes = 0;
-    plim_dtype_bytes(value->dtype, plim__shape_product(&value->shape, 0, value->shape.rank), &bytes);
-    return (double)bytes;
-}
-
-static double node_bytes(const plim_graph *g, const plim__node *node) {
-    double bytes = 0;
-    for (size_t i = 0; i < node->inputs.count; i++) bytes += activation_bytes(g, node->inputs.items[i]);
-    for (size_t i = 0; i < node->outputs.count; i++) bytes += activation_bytes(g, node->outputs.items[i]);
-    return bytes;
-}
-
-/* Of the operator of the forward pass that reads and writes the most. */
-static double largest_bytes(const plim__lower *l) {
-    plim__engine *engine = plim__lower_engine(l);
-    const plim_graph *g = plim__lower_graph(l);
-    for (size_t n = 0; !engine->measured && n < g->nodes.count; n++) {
-        const plim__node *node = &g->nodes.items[n];
-        double bytes = node->dead || node->phase != PLIM__FORWARD ? 0 : node_bytes(g, node);
-        if (bytes > engine->largest_bytes) engine->largest_bytes = bytes;
-    }
-    engine->measured = true;
-    return engine->largest_bytes;
-}
-
 static bool fits(const plim__lower *l, const plim__conv_geometry *s, const_dnnl_primitive_desc_t pd) {
     const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     double bytes = (double)dnnl_memory_desc_get_size(scratch);
     bytes += 4.0 * (double)s->x[0] * (double)(s->x[1] * s->x[2] * s->x[3] + s->y[1] * s->y[2] * s->y[3]);
-    return bytes <= MOST_OF_LARGEST * largest_bytes(l);
+    return bytes <= MOST_OF_LARGEST * plim__lower_facts(l)->largest_bytes;
 }
 
 plim_status plim__winograd_describe(plim__lower *l, const plim__conv_geometry *s, const dnnl_convolution_desc_t *desc,

@@ -36,13 +36,13 @@ static uint64_t coarse_files(uint64_t bytes) {
     return cell == 1 ? 53 * MIB / 4 : MIB + (cell + 1) * 8 * MIB;
 }
 
-/* The heap, stacks, data of libraries: 2.2 to 3.3 MiB where kernels are made for AVX2, 4.5 to 6.1 for AVX-512, and more where
+/* The heap, stacks, data of libraries: 2.2 to 3.3 MiB where kernels are made for AVX2, 5.0 to 6.6 for AVX-512, and more where
  * code for a program was estimated too low; always the same but for some 10 pages. What files have less than is said of them
  * makes up for a quarter of a MiB. */
 static uint64_t coarse_own(uint64_t bytes) {
     const uint64_t slack = MIB / 4;
     if (bytes < 4 * MIB) return 7 * MIB / 2;
-    return bytes < 6 * MIB + slack ? 6 * MIB : (bytes - slack + MIB - 1) / MIB * MIB;
+    return bytes < 13 * MIB / 2 + slack ? 13 * MIB / 2 : (bytes - slack + MIB - 1) / MIB * MIB;
 }
 
 /* Pages of code that a run touches are counted with its program: a process that plans again has them already, and counting them

@@ -144,3 +144,19 @@ size_t plim__spill_file_bytes(const plim__program *program) {
     }
     return bytes;
 }
+
+size_t plim__spill_moving_bytes(const plim__program *program) {
+    size_t largest = 0, most = 0;
+    for (size_t i = 0; i < program->loads.count; i++) {
+        const plim__load *load = &program->loads.items[i];
+        const plim__buffer *buffer = &program->buffers.items[load->buffer];
+        const plim__value *value = &program->graph->values.items[load->value];
+        if (!buffer->spilled || !load->back.run) continue;
+        size_t scratch = load->in.scratch > load->back.scratch ? load->in.scratch : load->back.scratch,
+               elements = (size_t)plim__shape_elements(&value->shape),
+               dense = elements * (size_t)plim_dtype_bits(value->dtype) / 8;
+        if (dense > largest) largest = dense;
+        if (in_arena(buffer) + scratch > most) most = in_arena(buffer) + scratch;
+    }
+    return most ? most + largest : 0;
+}

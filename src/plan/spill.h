@@ -30,6 +30,9 @@ void plim__spill_mark_like(plim__program *program, const plim__program *like);
 /* Of what is marked: bytes in the arena that are saved, and bytes of the file. */
 size_t plim__spilled_bytes(const plim__program *program);
 size_t plim__spill_file_bytes(const plim__program *program);
+/* The most that bringing one of them into or out of the file takes: as the file has it, in plain order, and what turns one into
+ * the other. 0 where the file has plain order. */
+size_t plim__spill_moving_bytes(const plim__program *program);
 /* Of weights that are streamed; and what updates read from the file and write back. */
 size_t plim__streamed_bytes(const plim__program *program);
 size_t plim__spill_updated_bytes(const plim__program *program);

@@ -15,6 +15,7 @@ plim_error *plim__lower_error(const plim__lower *l) { return l->error; }
 int plim__lower_threads(const plim__lower *l) { return l->program->target.threads; }
 bool plim__lower_winograd(const plim__lower *l) { return l->program->target.winograd; }
 plim__engine *plim__lower_engine(const plim__lower *l) { return l->program->engine; }
+plim__engine *plim__lower_like(const plim__lower *l) { return l->like ? l->like->engine : NULL; }
 bool plim__lower_has_input(const plim__lower *l, size_t i) { return plim__node_in(l->node, i) >= 0; }
 bool plim__lower_has_output(const plim__lower *l, size_t i) { return plim__node_out(l->node, i) >= 0; }
 
@@ -101,6 +102,13 @@ plim_status plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t
     if (plim__address_find(&l->codes, code, &there)) return PLIM_OK;
     PLIM_TRY(plim__lower_own(l, bytes));
     return plim__address_put(&l->codes, code, 0) ? PLIM_OK : plim__lower_no_memory(l);
+}
+
+plim_status plim__lower_library_part(plim__lower *l, uint64_t part, size_t bytes) {
+    uint32_t there;
+    if (plim__address_find(&l->codes, part, &there)) return PLIM_OK;
+    l->program->first_run_bytes += bytes;
+    return plim__address_put(&l->codes, part, 0) ? PLIM_OK : plim__lower_no_memory(l);
 }
 
 /* --- inputs --------------------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ plim_error *plim__lower_error(const plim__lower *l);
 int plim__lower_threads(const plim__lower *l);
 bool plim__lower_winograd(const plim__lower *l); /* of the target */
 plim__engine *plim__lower_engine(const plim__lower *l);
+plim__engine *plim__lower_like(const plim__lower *l); /* that of the program which this one is like; NULL: none */
 bool plim__lower_has_input(const plim__lower *l, size_t i);
 bool plim__lower_has_output(const plim__lower *l, size_t i);
 /* Type of an input or output, from the graph. */
@@ -98,5 +99,7 @@ plim_status plim__lower_own(plim__lower *l, size_t bytes);
 /* Code that the device makes for a step, and shares between steps of a program with the same `code`; and pages of its library
  * that such code touches, which all programs share. */
 plim_status plim__lower_code(plim__lower *l, uint64_t code, size_t bytes, size_t library_bytes);
+/* Pages of the library that become resident when a step first runs this part of it: each part counts once. */
+plim_status plim__lower_library_part(plim__lower *l, uint64_t part, size_t bytes);
 
 #endif

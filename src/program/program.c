@@ -177,6 +177,8 @@ plim_status plim__program_check_room(plim__room *room, size_t nodes, plim_error 
 
 size_t plim__program_library_bytes(const plim__program *program) { return program->library_bytes; }
 
+size_t plim__program_first_run_bytes(const plim__program *program) { return program->first_run_bytes; }
+
 size_t plim__spill_window_bytes(const plim__program *program) { return program->window_bytes; }
 
 plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error) {

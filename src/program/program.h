@@ -107,6 +107,7 @@ typedef struct plim__program {
     plim__target target;
     plim__engine *engine;
     size_t code_bytes, library_bytes;     /* see plim__lower_code; of a program that borrows: none */
+    size_t first_run_bytes;               /* see plim__lower_library_part; the same */
     size_t window_bytes;                  /* see plim__lower_may_spill */
     const struct plim__program *original; /* whose kernels, loads and engine it borrows (plan/schedule.h), or NULL */
 } plim__program;
@@ -124,6 +125,8 @@ plim_status plim__program_check_room(plim__room *room, size_t nodes, plim_error 
  * measured ones are not. */
 size_t plim__program_bytes(const plim__program *program);
 size_t plim__program_library_bytes(const plim__program *program);
+/* More of the library, resident from the first step on. */
+size_t plim__program_first_run_bytes(const plim__program *program);
 /* The most that matrix products of this program take from the heap (product.h). */
 plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error);
 /* Memory that steps need once any of their operands is spilled, one step after the other. */

@@ -25,13 +25,16 @@ static bool is_triangle(const plim_graph *g, plim_value v, plim_value scores, bo
         t->shape.dims[t->shape.rank - 1] != s->dims[s->rank - 1])
         return false;
     if ((t->dtype == PLIM_BOOL) != boolean || !plim__match_load(g, t)) return false;
-    int64_t rows = t->shape.dims[t->shape.rank - 2], columns = t->shape.dims[t->shape.rank - 1], area = rows * columns;
-    if (area == 0 || rows > columns) return false;
-    int64_t elements = plim__shape_elements(&t->shape);
-    for (int64_t i = 0; i < elements; i++) {
-        bool visible = i % columns <= i % area / columns + columns - rows;
-        double x = plim__tensor_at(t, i);
-        if (boolean ? (x != 0) != (visible != inverted) : visible ? x != 0 : !(x <= HIDDEN)) return false;
+    int64_t rows = t->shape.dims[t->shape.rank - 2], columns = t->shape.dims[t->shape.rank - 1];
+    if (rows == 0 || rows > columns) return false;
+    int64_t lines = plim__shape_elements(&t->shape) / columns, at = 0;
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t last = line % rows + columns - rows;
+        for (int64_t i = 0; i < columns; i++) {
+            bool visible = i <= last;
+            double x = plim__tensor_at(t, at++);
+            if (boolean ? (x != 0) != (visible != inverted) : visible ? x != 0 : !(x <= HIDDEN)) return false;
+        }
     }
     return true;
 }

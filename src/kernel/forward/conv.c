@@ -83,10 +83,13 @@ struct mds {
 /* In longer ones it may take this part of what a sample's output takes. */
 #define ROW_SHARE 32
 
-/* The convolutions that oneDNN prefers for inference keep memory for each column of the output (PLIM__COLUMN_BYTES), already in
- * their description: on long signals that is more than the signal. Those that it takes for training do not. It does not depend on
- * the batch, so that micro-batches compute alike. */
-static dnnl_prop_kind_t kind_of(const plim__conv_geometry *s) {
+/* The convolutions that oneDNN prefers for inference are a little faster, but want their tensors in another order than any of its
+ * gradients: in a training step the copies between the two cost far more. And they keep memory for each column of the output
+ * (PLIM__COLUMN_BYTES), already in their description: on long signals that is more than the signal. Those that it takes for
+ * training do neither. The choice does not depend on the batch, so that micro-batches compute alike. */
+static dnnl_prop_kind_t kind_of(const plim__lower *l, const plim__conv_geometry *s) {
+    int64_t node = plim__lower_node(l) - plim__lower_graph(l)->nodes.items;
+    if (node >= plim__lower_facts(l)->trained_from) return dnnl_forward_training;
     double rows = sizeof(float);
     for (int i = 1; i < s->rank - 1; i++) rows *= (double)s->y[i];
     bool keeps_little = s->y[s->rank - 1] <= SHORT_ROW || PLIM__COLUMN_BYTES * ROW_SHARE <= rows;
@@ -103,7 +106,7 @@ static plim_status describe_direct(plim__lower *l, const plim__conv_geometry *s,
         transposed ? dnnl_dilated_deconvolution_forward_desc_init(&desc.transposed, dnnl_forward_inference,
                                                                   dnnl_deconvolution_direct, &m->x, &m->w, m->has_bias,
                                                                   &m->y, s->stride, s->dilation, s->before, s->after)
-                   : dnnl_dilated_convolution_forward_desc_init(&desc.forward, kind_of(s), dnnl_convolution_direct,
+                   : dnnl_dilated_convolution_forward_desc_init(&desc.forward, kind_of(l, s), dnnl_convolution_direct,
                                                                 &m->x, &m->w, m->has_bias, &m->y, s->stride,
                                                                 s->dilation, s->before, s->after);
     if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
