@@ -1,4 +1,6 @@
-"""Twelve Keras models as functions that plimsoll.capture_keras can run: a name in, make(batch) out."""
+"""Twelve Keras models, and eight others, as functions that plimsoll.capture_keras can run: a name in, make(batch) out.
+
+The graph mode of src/fit was written with the first twelve in view. The others were first measured after that."""
 
 import keras
 import numpy as np
@@ -92,11 +94,72 @@ MODELS = {  # name: (model, shape of a sample, optimizer, batch)
 }
 
 
+def bottleneck():
+    x = inputs = keras.Input((56, 56, 32))
+    for filters, step in ((32, 1), (64, 2)):
+        y = layers.Conv2D(filters, 1, strides=step, use_bias=False)(x)
+        y = layers.ReLU()(layers.BatchNormalization()(y))
+        y = layers.Conv2D(filters, 3, padding="same", use_bias=False)(y)
+        y = layers.ReLU()(layers.BatchNormalization()(y))
+        y = layers.BatchNormalization()(layers.Conv2D(4 * filters, 1, use_bias=False)(y))
+        x = layers.BatchNormalization()(layers.Conv2D(4 * filters, 1, strides=step, use_bias=False)(x))
+        x = layers.ReLU()(layers.add([y, x]))
+    return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling2D()(x)))
+
+
+def unet():
+    inputs = keras.Input((64, 64, 3))
+    a = conv(16, activation="relu")()(inputs)
+    b = conv(32, activation="relu")()(layers.MaxPooling2D()(a))
+    c = conv(64, activation="relu")()(layers.MaxPooling2D()(b))
+    d = conv(32, activation="relu")()(layers.concatenate([layers.Conv2DTranspose(32, 2, strides=2)(c), b]))
+    e = conv(16, activation="relu")()(layers.concatenate([layers.Conv2DTranspose(16, 2, strides=2)(d), a]))
+    return keras.Model(inputs, layers.Dense(10)(layers.Flatten()(layers.MaxPooling2D(4)(e))))
+
+
+def normed_first():
+    inputs = keras.Input((48,), dtype="int32")
+    x = layers.Embedding(4000, 192)(inputs)
+    for _ in range(3):
+        y = layers.LayerNormalization()(x)
+        x = layers.add([x, layers.MultiHeadAttention(6, 32)(y, y)])
+        y = layers.LayerNormalization()(x)
+        x = layers.add([x, layers.Dense(192)(layers.Dense(768, activation="relu")(y))])
+    return keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling1D()(x)))
+
+
+def two_lstms():
+    return keras.Sequential([keras.Input((40,), dtype="int32"), layers.Embedding(5000, 64), layers.LSTM(128, return_sequences=True),
+                             layers.LSTM(128), layers.Dense(10)])
+
+
+OTHERS = {
+    "wide adamw": (lambda: stack((768,), dense(3000, activation="relu"), dense(1500, activation="sigmoid"), dense(10)),
+                   (768,), "adamw", 256),
+    "momentum cnn": (lambda: stack((48, 48, 3), conv(48, activation="relu"), layers.MaxPooling2D, conv(96, activation="elu"),
+                                   layers.GlobalAveragePooling2D, dense(10)), (48, 48, 3), "momentum", 64),
+    "bottleneck": (bottleneck, (56, 56, 32), "momentum", 8),
+    "unet": (unet, (64, 64, 3), "adam", 64),
+    "normed first": (normed_first, (48,), "adam", 64),
+    "two lstms": (two_lstms, (40,), "adam", 128),
+    "gru on numbers": (lambda: stack((50, 32), lambda: layers.GRU(192), dense(10)), (50, 32), "adagrad", 256),
+    "dropout": (lambda: stack((512,), dense(2048, activation="silu"), lambda: layers.Dropout(0.3), dense(1024, activation="tanh"),
+                              lambda: layers.Dropout(0.3), layers.LayerNormalization, dense(10)), (512,), "adam", 2048),
+}
+
+
+def find(name):
+    """(model, shape of a sample, optimizer, batch), and whether samples are numbers of words."""
+    row = MODELS.get(name) or OTHERS[name]
+    return row, row[1] in ((64,), (48,), (40,))
+
+
 def make(name):
-    build, shape, optimizer, _ = MODELS[name]
+    (build, shape, optimizer, _), words_in = find(name)
 
     def with_batch(batch):
         keras.utils.set_random_seed(1)
-        return classifier(build(), shape, 10, optimizer, batch, whole=len(shape) == 1 and shape[0] == 64)
+        rule = keras.optimizers.SGD(momentum=0.9) if optimizer == "momentum" else optimizer
+        return classifier(build(), shape, 10, rule, batch, whole=words_in)
 
     return with_batch

@@ -22,7 +22,7 @@ typedef struct plim_replay_result {
     uint64_t addresses;                             /* recorded addresses that could be compared */
     uint64_t wrong;                                 /* ... and differ (with the allocator of the record; else 0 of 0) */
     uint64_t recorded_reserved, recorded_allocated; /* at the end of the record; 0: not known */
-    uint64_t least; /* the smallest capacity with which nothing fails; 0: not asked for */
+    uint64_t least;                                 /* see plim_replay_least_capacity; 0: not asked for */
 } plim_replay_result;
 
 typedef struct plim_replay plim_replay; /* a record that was read, and the last run of it */
@@ -33,7 +33,8 @@ PLIM_API void plim_replay_free(plim_replay *replay); /* NULL is fine */
 /* Puts all requests to an allocator. A refused request is a result, not an error. */
 PLIM_API plim_status plim_replay_run(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
                                      plim_error *error);
-/* The smallest capacity, in whole MiB, with which the allocator serves everything. */
+/* A capacity, in whole MiB, with which the allocator serves everything, while 1 MiB less is not enough. Where TensorFlow's region is
+ * there from the start, more memory may fail where less did not: then one is found from which up to a twentieth more does too. */
 PLIM_API plim_status plim_replay_least_capacity(plim_replay *replay, const plim_pool_options *options, uint64_t *bytes,
                                                 plim_error *error);
 

@@ -605,6 +605,8 @@ def main():
     parser.add_argument("--assume", choices=["true", "false"], help="the answer to questions about contents")
     options = parser.parse_args()
     assume = None if options.assume is None else options.assume == "true"
+    if not os.path.isfile(options.program) or not options.program.endswith(".py"):
+        parser.error("%s is no Python file that can be read" % options.program)
     spec = importlib.util.spec_from_file_location("program", options.program)
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, os.path.dirname(os.path.abspath(options.program)))

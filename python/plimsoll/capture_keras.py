@@ -14,12 +14,20 @@ profiler tells every request and when it was given back. Both runs ask for the s
 each is a constant and a share for each sample, so the requests of every other batch follow. Which of two independent operators
 runs first differs from run to run, and the peak with it, at any batch: several runs are written, each to a trace of its own
 (step.trace, step.2.trace, ...), and fit tells the middle of them and their range. Needs TensorFlow 2.16 or later.
+
+Orders (--order). "processor": as TensorFlow schedules on the processor, where operators that took long so far are left to the
+thread pool and so come later than others; which they are differs with the batch and from run to run. "gpu": as it schedules
+on a GPU, where no operator counts as long. "fixed": the same, with TF_DETERMINISTIC_ORDER=1, TensorFlow's own switch that takes
+the lowest-numbered operator that is ready: every run is the same, here and in a job that sets it.
 """
 
 import argparse
+import ctypes
 import glob
 import importlib.util
+import mmap
 import os
+import platform
 import pickle
 import re
 import sys
@@ -32,6 +40,7 @@ except ImportError:  # run as a script, without the package
 
 STEPS = 3  # the first one makes the optimizer's state and compiles
 RUNS = 8  # orders of independent operators
+ORDERS = ("processor", "gpu", "fixed")
 SMALL = (17, 23)  # primes: a size that is a multiple of one has the batch in it
 STEP_NAME = "plimsoll_step"
 # ONNX's numbers of TensorFlow's types.
@@ -46,11 +55,63 @@ def prepare(limit_mib=1 << 20):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
-def one_order():
+def one_order(order=ORDERS[0]):
     import tensorflow as tf
 
+    if order == "fixed":
+        os.environ["TF_DETERMINISTIC_ORDER"] = "1"
+    if order != "processor":
+        no_operator_is_long(os.path.dirname(tf.__file__))
+    batches_are_copied()
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.threading.set_intra_op_parallelism_threads(1)
+
+
+def batches_are_copied():
+    """TensorFlow takes over an array whose address is a multiple of 64, which is chance; a GPU gets a copy of every batch. So no
+    array has such an address."""
+    import numpy as np
+    from tensorflow.python.framework import constant_op
+
+    class Shifted(np.ndarray):
+        def copy(self, order="C"):  # TensorFlow copies what it is given: once is enough
+            return self
+
+    convert = constant_op.convert_to_eager_tensor
+
+    def convert_shifted(value, *args, **options):
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" and value.nbytes:
+            room = np.empty(value.nbytes + 64, np.uint8)
+            start = (16 - room.ctypes.data) % 64
+            shifted = room[start:start + value.nbytes].view(value.dtype).reshape(value.shape).view(Shifted)
+            shifted[...] = value
+            value = shifted
+        return convert(value, *args, **options)
+
+    constant_op.convert_to_eager_tensor = convert_shifted
+
+
+# return false;
+RETURN_FALSE = {"x86_64": b"\x31\xc0\xc3", "aarch64": b"\x00\x00\x80\x52\xc0\x03\x5f\xd6"}
+
+
+def no_operator_is_long(folder):
+    """OpKernel::IsExpensive() says what kernels of a GPU say: no. There is no setting for it, so the function's first
+    instructions are replaced, in this process alone."""
+    code = RETURN_FALSE.get(platform.machine())
+    if code is None or not sys.platform.startswith("linux"):
+        raise RuntimeError("orders of a GPU: only on Linux, on x86-64 and arm64")
+    libc = ctypes.CDLL(None, use_errno=True)
+    for name in ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2"):
+        library = ctypes.CDLL(os.path.join(folder, name), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        function = getattr(library, "_ZN10tensorflow8OpKernel11IsExpensiveEv")
+        address = ctypes.cast(function, ctypes.c_void_p).value
+        page = address // mmap.PAGESIZE * mmap.PAGESIZE
+        span = ctypes.c_void_p(page), ctypes.c_size_t(address + len(code) - page)
+        if libc.mprotect(*span, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) != 0:
+            raise RuntimeError("the system does not let TensorFlow's code be changed: %s" % os.strerror(ctypes.get_errno()))
+        ctypes.memmove(address, code, len(code))
+        libc.mprotect(*span, mmap.PROT_READ | mmap.PROT_EXEC)
 
 
 def stats_of(event, names):
@@ -85,11 +146,11 @@ def read_profile(folder):
     return sorted(events, key=lambda e: e[0])
 
 
-def record(make, batch, steps=STEPS):
+def record(make, batch, steps=STEPS, order=ORDERS[0]):
     """Runs make(batch) and the step that it returns; the events. TensorFlow must not have run anything yet."""
     import tensorflow as tf
 
-    one_order()
+    one_order(order)
     with tempfile.TemporaryDirectory() as folder:
         options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=3, python_tracer_level=0, device_tracer_level=0)
         tf.profiler.experimental.start(folder, options)
@@ -170,10 +231,10 @@ def extrapolate(small, large, batch):
     return [("born", sizes.pop()) + e[2:] if e[0] == "born" else e for e in large["events"]]
 
 
-def predict(make, batch, small=SMALL, steps=STEPS, runs=RUNS):
+def predict(make, batch, small=SMALL, steps=STEPS, runs=RUNS, order=ORDERS[0]):
     """The events of `batch`, never run, in the orders of `runs` runs of a small batch."""
-    first = in_child(record, make, small[0], steps)
-    return [extrapolate(first, in_child(record, make, small[1], steps), batch) for _ in range(max(runs, 1))]
+    first = in_child(record, make, small[0], steps, order)
+    return [extrapolate(first, in_child(record, make, small[1], steps, order), batch) for _ in range(max(runs, 1))]
 
 
 def write(events, path, title, facts=()):
@@ -206,17 +267,18 @@ def path_of(path, index):
     return "%s.%d%s" % (stem, index + 1, end) if index else path
 
 
-def capture(make, path, batch, small=SMALL, steps=STEPS, title="", runs=RUNS):
+def capture(make, path, batch, small=SMALL, steps=STEPS, title="", runs=None, order=ORDERS[0]):
     """Writes the traces of `steps` steps at `batch`, one for each of `runs` runs, since orders differ; returns their paths.
-    `small`: the two batches that really run, or None to run `batch`."""
+    `small`: the two batches that really run, or None to run `batch`. `runs`: 8, or 1 where the order is fixed."""
     prepare()
     import tensorflow as tf
 
+    runs = max(runs if runs else 1 if order == "fixed" else RUNS, 1)
     if small is None:
-        orders = [in_child(record, make, batch, steps)["events"] for _ in range(max(runs, 1))]
+        orders = [in_child(record, make, batch, steps, order)["events"] for _ in range(runs)]
     else:
-        orders = predict(make, batch, small, steps, runs)
-    facts = [("framework", "tensorflow " + tf.__version__), ("batch", str(batch))]
+        orders = predict(make, batch, small, steps, runs, order)
+    facts = [("framework", "tensorflow " + tf.__version__), ("batch", str(batch)), ("order", order)]
     paths = [path_of(path, index) for index in range(len(orders))]
     for events, name in zip(orders, paths):
         write(events, name, title or os.path.basename(path), facts)
@@ -230,10 +292,15 @@ def main():
     parser.add_argument("--small", type=int, nargs=2, default=SMALL,
                         help="the two batches that really run (%d %d)" % SMALL)
     parser.add_argument("--whole", action="store_true", help="run the batch itself instead")
-    parser.add_argument("--runs", type=int, default=RUNS, help="runs, each with its order of operators and its trace (%d)" % RUNS)
+    parser.add_argument("--runs", type=int,
+                        help="runs, each with its order of operators and its trace (%d; 1 where the order is fixed)" % RUNS)
+    parser.add_argument("--order", choices=ORDERS, default=ORDERS[0],
+                        help="as TensorFlow schedules on the processor or on a GPU, or fixed by TF_DETERMINISTIC_ORDER=1")
     parser.add_argument("-o", "--output", default="step.trace")
     options = parser.parse_args()
     prepare()
+    if not os.path.isfile(options.program) or not options.program.endswith(".py"):
+        parser.error("%s is no Python file that can be read" % options.program)
     spec = importlib.util.spec_from_file_location("program", options.program)
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, os.path.dirname(os.path.abspath(options.program)))
@@ -242,7 +309,10 @@ def main():
         parser.error("%s has no function make(batch)" % options.program)
     small = None if options.whole else tuple(options.small)
     title = os.path.basename(options.program)
-    paths = capture(module.make, options.output, options.batch, small, title=title, runs=options.runs)
+    try:
+        paths = capture(module.make, options.output, options.batch, small, title=title, runs=options.runs, order=options.order)
+    except RuntimeError as error:  # the reason was said by the process of the run
+        sys.exit("%s: %s" % (options.program, error))
     print("wrote %s" % " ".join(paths))
     return 0
 

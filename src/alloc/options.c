@@ -17,29 +17,30 @@ typedef struct setting {
     plim_pool_kind kind;
     value_type type;
     size_t offset;
-    bool inverted; /* a switch that is on by default */
+    bool inverted;  /* a switch that is on by default */
+    uint64_t least; /* of megabytes */
 } setting;
 
 #define AT(field) offsetof(plim_pool_options, field)
 
 static const setting settings[] = {
-    {"max_split_size_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(max_split_size), false},
-    {"max_non_split_rounding_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(max_non_split_rounding), false},
-    {"large_segment_size_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(large_segment_size), false},
-    {"garbage_collection_threshold", PLIM_POOL_PYTORCH, FRACTION, AT(garbage_collection_threshold), false},
-    {"per_process_memory_fraction", PLIM_POOL_PYTORCH, FRACTION, AT(memory_fraction), false},
-    {"expandable_segments", PLIM_POOL_PYTORCH, SWITCH, AT(expandable_segments), false},
-    {"roundup_power2_divisions", PLIM_POOL_PYTORCH, DIVISIONS, 0, false},
-    {"limit", PLIM_POOL_TENSORFLOW, BYTES, AT(limit), false},
-    {"allow_growth", PLIM_POOL_TENSORFLOW, SWITCH, AT(whole), true},
-    {"garbage_collection", PLIM_POOL_TENSORFLOW, SWITCH, AT(no_garbage_collection), true},
-    {"fragmentation", PLIM_POOL_TENSORFLOW, BYTES, AT(fragmentation), false},
-    {"falling_addresses", PLIM_POOL_TENSORFLOW, SWITCH, AT(falling_addresses), false},
-    {"limit", PLIM_POOL_ONNXRUNTIME, BYTES, AT(limit), false},
-    {"same_as_requested", PLIM_POOL_ONNXRUNTIME, SWITCH, AT(same_as_requested), false},
-    {"initial_chunk_size_bytes", PLIM_POOL_ONNXRUNTIME, BYTES, AT(initial_region), false},
-    {"max_dead_bytes_per_chunk", PLIM_POOL_ONNXRUNTIME, BYTES, AT(fragmentation), false},
-    {"max_power_of_two_extend_bytes", PLIM_POOL_ONNXRUNTIME, BYTES, AT(largest_region), false},
+    {"max_split_size_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(max_split_size), false, 20},
+    {"max_non_split_rounding_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(max_non_split_rounding), false, 20},
+    {"large_segment_size_mb", PLIM_POOL_PYTORCH, MEGABYTES, AT(large_segment_size), false, 11},
+    {"garbage_collection_threshold", PLIM_POOL_PYTORCH, FRACTION, AT(garbage_collection_threshold), false, 0},
+    {"per_process_memory_fraction", PLIM_POOL_PYTORCH, FRACTION, AT(memory_fraction), false, 0},
+    {"expandable_segments", PLIM_POOL_PYTORCH, SWITCH, AT(expandable_segments), false, 0},
+    {"roundup_power2_divisions", PLIM_POOL_PYTORCH, DIVISIONS, 0, false, 0},
+    {"limit", PLIM_POOL_TENSORFLOW, BYTES, AT(limit), false, 0},
+    {"allow_growth", PLIM_POOL_TENSORFLOW, SWITCH, AT(whole), true, 0},
+    {"garbage_collection", PLIM_POOL_TENSORFLOW, SWITCH, AT(no_garbage_collection), true, 0},
+    {"fragmentation", PLIM_POOL_TENSORFLOW, BYTES, AT(fragmentation), false, 0},
+    {"falling_addresses", PLIM_POOL_TENSORFLOW, SWITCH, AT(falling_addresses), false, 0},
+    {"limit", PLIM_POOL_ONNXRUNTIME, BYTES, AT(limit), false, 0},
+    {"same_as_requested", PLIM_POOL_ONNXRUNTIME, SWITCH, AT(same_as_requested), false, 0},
+    {"initial_chunk_size_bytes", PLIM_POOL_ONNXRUNTIME, BYTES, AT(initial_region), false, 0},
+    {"max_dead_bytes_per_chunk", PLIM_POOL_ONNXRUNTIME, BYTES, AT(fragmentation), false, 0},
+    {"max_power_of_two_extend_bytes", PLIM_POOL_ONNXRUNTIME, BYTES, AT(largest_region), false, 0},
 };
 
 static plim_status bad_value(const setting *s, const char *value, const char *needs, plim_error *error) {
@@ -54,20 +55,29 @@ static plim_status set_switch(const setting *s, const char *value, bool *field, 
     return PLIM_OK;
 }
 
-static plim_status set_number(const setting *s, const char *value, uint64_t *field, plim_error *error) {
+/* As PyTorch refuses them: blocks are not split below the size of a segment for large ones, which is a setting itself. */
+static plim_status set_number(const setting *s, const char *value, const plim_pool_options *options, uint64_t *field,
+                              plim_error *error) {
+    uint64_t segment = options->large_segment_size / MIB;
+    uint64_t least = s->least == 20 && segment && segment < 20 ? segment : s->least;
     char *end = NULL;
     unsigned long long number = strtoull(value, &end, 10);
     bool whole = end && end != value && *end == '\0' && *value >= '0' && *value <= '9';
     if (!whole || number == 0 || number > UINT64_MAX / MIB >> 2) return bad_value(s, value, "a number of MiB", error);
+    if (number < least)
+        return plim__fail(error, PLIM_INVALID, "%s: '%s' is too small: PyTorch takes %llu and more", s->name, value,
+                          (unsigned long long)least);
     *field = number * MIB;
     return PLIM_OK;
 }
 
+/* A share of the memory may be all of it, a threshold not. */
 static plim_status set_fraction(const setting *s, const char *value, double *field, plim_error *error) {
+    bool whole = s->offset == AT(memory_fraction);
     char *end = NULL;
     double number = strtod(value, &end);
-    if (!end || end == value || *end || !(number > 0 && number <= 1))
-        return bad_value(s, value, "a fraction above 0 and up to 1", error);
+    if (!end || end == value || *end || !(number > 0 && number <= 1) || (number == 1 && !whole))
+        return bad_value(s, value, whole ? "a fraction above 0 and up to 1" : "a fraction between 0 and 1", error);
     *field = number;
     return PLIM_OK;
 }
@@ -115,7 +125,7 @@ static plim_status set_divisions(const setting *s, const char *value, plim_pool_
 static plim_status set_value(const setting *s, const char *value, plim_pool_options *options, plim_error *error) {
     char *field = (char *)options + s->offset;
     switch (s->type) {
-    case MEGABYTES: return set_number(s, value, (uint64_t *)(void *)field, error);
+    case MEGABYTES: return set_number(s, value, options, (uint64_t *)(void *)field, error);
     case BYTES: return plim_bytes_parse(value, (uint64_t *)(void *)field, error);
     case FRACTION: return set_fraction(s, value, (double *)(void *)field, error);
     case SWITCH: return set_switch(s, value, (bool *)field, error);

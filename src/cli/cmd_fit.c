@@ -99,6 +99,22 @@ static void print_runs(const plim__fit_runs *runs) {
                         plim_bytes_format(runs->runs[runs->count - 1].allocated, high), runs->count);
 }
 
+static const char *given(const job *j, const char *option, const char *otherwise) {
+    const char *value = plim__args_get(j->args, option);
+    return value ? value : otherwise;
+}
+
+/* The step that was predicted, with what was not asked for; a record has its own. */
+static void print_step(const job *j) {
+    char micro[48] = "";
+    if (!j->graph) return;
+    if (j->model.micro > 0) snprintf(micro, sizeof micro, " in batches of %" PRId64, j->model.micro);
+    plim__terminal_line(stdout, "  %-22s batch %" PRId64 "%s, %s, %s%s, as %s", "step", j->model.batch, micro,
+                        given(j, "optimizer", "adamw"), given(j, "precision", "fp32"),
+                        j->model.checkpoint ? ", blocks recomputed" : "",
+                        j->model.graph_mode ? "TensorFlow's graph mode" : "PyTorch's eager mode");
+}
+
 static void print_text(const job *j) {
     const plim_prediction_result *r = &j->result;
     char memory[PLIM_BYTES_TEXT];
@@ -108,6 +124,7 @@ static void print_text(const job *j) {
         plim__terminal_line(stdout, "%s %s on %s (%s)", plim__shown(j->path), verdict(j), j->gpu.name,
                             plim_bytes_format(j->gpu.memory, memory));
     if (r->cut[0]) plim__terminal_line(stdout, "  the record is not whole: %s", plim__shown(r->cut));
+    print_step(j);
     print_bytes("tensors", r->requested, "as asked for");
     print_bytes("allocated", r->allocated, "with rounding and work spaces");
     print_runs(&j->runs);
@@ -165,6 +182,9 @@ static json_t *to_json(const job *j) {
     json_object_set_new(all, "kinds", kinds);
     json_object_set_new(all, "holders", holders);
     json_object_set_new(all, "cures", cures_json(j));
+    json_object_set_new(all, "batch", j->graph ? json_integer((json_int_t)j->model.batch) : json_null());
+    json_object_set_new(all, "optimizer", j->graph ? json_string(given(j, "optimizer", "adamw")) : json_null());
+    json_object_set_new(all, "precision", j->graph ? json_string(given(j, "precision", "fp32")) : json_null());
     json_object_set_new(all, "largest_batch", j->largest >= 0 ? json_integer((json_int_t)j->largest) : json_null());
     json_object_set_new(all, "cut", r->cut[0] ? json_string(r->cut) : json_null());
     return all;
@@ -261,6 +281,17 @@ static bool check_files(const job *j) {
     return true;
 }
 
+/* A trace was recorded with all of this: what is given here would change nothing, unsaid. */
+static bool check_options(const job *j) {
+    static const char *const of_models[] = {"optimizer",   "precision", "checkpoint-every-block",
+                                            "micro-batch", "batch",     "size"};
+    for (size_t i = 0; !is_model(plim__args_at(j->args, 0)) && i < sizeof of_models / sizeof *of_models; i++)
+        if (plim__args_has(j->args, of_models[i]))
+            return plim__say_usage(j->args, "--%s is for a model: a trace has its own, capture it again", of_models[i]),
+                   false;
+    return true;
+}
+
 static plim_status open_files(job *j) {
     j->path = plim__args_at(j->args, 0);
     if (plim__args_count(j->args) > 1) {
@@ -282,7 +313,7 @@ static int run(plim__args *args) {
     const char *gpu = plim__args_get(args, "gpu");
     const char *allocator = plim__args_get(args, "allocator");
     if (plim__args_has(args, "list-gpus")) return list_gpus();
-    if (!check_files(&j)) return PLIM_EXIT_USAGE;
+    if (!check_files(&j) || !check_options(&j)) return PLIM_EXIT_USAGE;
     if (!read_training(&j)) return PLIM_EXIT_USAGE;
     if (allocator && plim_pool_parse(allocator, &j.pool, &j.error) != PLIM_OK)
         return plim__say_usage(args, "--allocator: %s", j.error.message);

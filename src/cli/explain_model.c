@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/format.h"
 #include "cli/open_axes.h"
@@ -52,9 +53,10 @@ static plim_status predict(work *w) {
 
 static void print_head(const work *w) {
     char needed[PLIM_BYTES_TEXT], memory[PLIM_BYTES_TEXT];
-    uint64_t need = w->now.reserved + w->now.libraries + w->now.context;
-    printf("\nThe model: %s, batch %" PRId64 ", needs %s of %s on %s and %s\n",
-           plim__shown(plim__args_get(w->args, "model")), w->options.batch, plim_bytes_format(need, needed),
+    uint64_t need = w->now.fits ? w->now.driver : w->now.reserved + w->now.libraries + w->now.context;
+    printf("\nThe model: %s, batch %" PRId64 "%s, needs %s of %s on %s and %s\n",
+           plim__shown(plim__args_get(w->args, "model")), w->options.batch,
+           w->options.graph_mode ? ", in TensorFlow" : "", plim_bytes_format(need, needed),
            plim_bytes_format(w->gpu.memory, memory), w->gpu.name,
            w->now.fits ? "fits: the log tells of something else, or of other settings" : "does not fit");
     if (w->largest > 0) printf("  the largest batch that fits is %" PRId64 "\n", w->largest);
@@ -94,9 +96,11 @@ static int tell(work *w, json_t *object) {
     return PLIM_EXIT_OK;
 }
 
-int plim__explain_model(plim__args *args, uint64_t capacity, json_t *object) {
+int plim__explain_model(plim__args *args, uint64_t capacity, const char *framework, json_t *object) {
     work w = {.args = args};
     if (!read_options(&w, capacity)) return PLIM_EXIT_USAGE;
+    w.options.graph_mode = framework && strcmp(framework, "tensorflow") == 0;
+    if (w.options.graph_mode) w.pool.kind = PLIM_POOL_TENSORFLOW;
     if (plim_graph_load(plim__args_get(args, "model"), &w.graph, &w.error) != PLIM_OK)
         return plim__say_error(args, &w.error);
     plim__sizes sizes = {w.sizes.sizes, &w.sizes.session.size_count};

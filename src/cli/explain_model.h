@@ -4,8 +4,9 @@
 
 #include "cli/command.h"
 
-/* --model, --batch, --size, --optimizer and --precision; the card is --gpu, or has the capacity of the log. Prints, or adds
- * "prediction" to `object` when it is not NULL. The exit code. */
-int plim__explain_model(plim__args *args, uint64_t capacity, json_t *object);
+/* --model, --batch, --size, --optimizer and --precision; the card is --gpu, or has the capacity of the log. A log of
+ * TensorFlow's is of its graph mode, every other of PyTorch. Prints, or adds "prediction" to `object` when it is not NULL. The exit
+ * code. */
+int plim__explain_model(plim__args *args, uint64_t capacity, const char *framework, json_t *object);
 
 #endif

@@ -29,7 +29,7 @@ plim__torch_kind plim__torch_kind_of(const char *name) {
 }
 
 /* Each name once; a list that is full ends with three points. */
-static void note_unknown(plim__autograd *a, const char *name) {
+void plim__autograd_note_unknown(plim__autograd *a, const char *name) {
     static const char head[] = "operators that count as saving their inputs: ";
     size_t length = strlen(name), used = strlen(a->unknown), room = sizeof a->unknown - used;
     const char *list = used ? a->unknown + sizeof head - 2 : ""; /* the space before the first name */
@@ -41,7 +41,7 @@ static void note_unknown(plim__autograd *a, const char *name) {
         snprintf(a->unknown + used, room, ", ...");
 }
 
-static const plim__torch_row *row_of(const plim__autograd *a, const plim__node *node) {
+const plim__torch_row *plim__autograd_row(const plim__autograd *a, const plim__node *node) {
     static const plim__torch_row other = {"", PLIM__SAVES_X, PLIM__MEMORY_NEW, PLIM__CAST_SAME, PLIM__TORCH_OTHER};
     const plim__torch_row *row = a->options->graph_mode ? plim__graph_mode_row(node->op_name) : NULL;
     if (!row) row = plim__torch_row_find(node->op_name);
@@ -54,7 +54,7 @@ static bool is_float(plim_dtype dtype) {
     return dtype == PLIM_F32 || dtype == PLIM_F16 || dtype == PLIM_BF16 || dtype == PLIM_F64;
 }
 
-static uint64_t elements_of(const plim__autograd *a, plim_value value) {
+uint64_t plim__autograd_elements(const plim__autograd *a, plim_value value) {
     int64_t count = value >= 0 ? plim__shape_elements(&a->g->values.items[value].shape) : 0;
     return count > 0 ? (uint64_t)count : 0;
 }
@@ -69,7 +69,7 @@ uint64_t plim__autograd_bytes(const plim__autograd *a, plim_value value) {
     if (value < 0) return 0;
     plim_dtype dtype = a->g->values.items[value].dtype;
     uint64_t width = is_float(dtype) ? a->width[value] : ((uint64_t)plim_dtype_bits(dtype) + 7) / 8;
-    return elements_of(a, value) * width;
+    return plim__autograd_elements(a, value) * width;
 }
 
 static bool is_half_precision(const plim__autograd *a) {
@@ -79,7 +79,7 @@ static bool is_half_precision(const plim__autograd *a) {
 /* --- the tables ----------------------------------------------------------------------------------------------- */
 
 /* A low-rank adapter stands beside a product with a frozen weight. */
-static bool has_adapter(const plim__autograd *a, const plim__node *node) {
+bool plim__autograd_has_adapter(const plim__autograd *a, const plim__node *node) {
     plim__torch_kind kind = plim__torch_kind_of(node->op_name);
     bool product = kind == PLIM__TORCH_MATMUL || kind == PLIM__TORCH_GEMM;
     return a->options->lora && product && plim__autograd_is_weight(a, plim__node_in(node, 1));
@@ -92,9 +92,9 @@ static void find_widths(plim__autograd *a) {
     for (size_t n = 0; n < a->g->nodes.count; n++) {
         const plim__node *node = &a->g->nodes.items[n];
         if (node->dead) continue;
-        const plim__torch_row *row = row_of(a, node);
+        const plim__torch_row *row = plim__autograd_row(a, node);
         uint8_t width = 0;
-        bool needs = has_adapter(a, node);
+        bool needs = plim__autograd_has_adapter(a, node);
         for (size_t i = 0; i < node->inputs.count; i++) {
             plim_value in = node->inputs.items[i];
             if (in < 0) continue;
@@ -124,7 +124,8 @@ static int64_t last_weighted(const plim__autograd *a) {
         const plim__node *node = &a->g->nodes.items[n];
         for (size_t i = 0; !node->dead && i < node->inputs.count; i++) {
             plim_value in = node->inputs.items[i];
-            if (in >= 0 && a->g->values.items[in].kind == PLIM__VALUE_PARAMETER && elements_of(a, in) > 4096)
+            if (in >= 0 && a->g->values.items[in].kind == PLIM__VALUE_PARAMETER &&
+                plim__autograd_elements(a, in) > 4096)
                 return (int64_t)n;
         }
     }
@@ -152,7 +153,7 @@ static void find_strides(plim__autograd *a) {
         const plim__node *node = &a->g->nodes.items[n];
         plim_value in = plim__node_in(node, 0), out = plim__node_out(node, 0);
         if (node->dead || in < 0 || out < 0) continue;
-        const plim__torch_row *row = row_of(a, node);
+        const plim__torch_row *row = plim__autograd_row(a, node);
         plim__torch_kind kind = plim__torch_kind_of(node->op_name);
         plim__strides strides;
         if (kind == PLIM__TORCH_ATTENTION)
@@ -173,7 +174,6 @@ plim_status plim__autograd_init(plim__autograd *a, const plim_graph *g, const pl
     a->storage = plim__alloc_zero(values, sizeof *a->storage);
     a->gradient = plim__alloc_zero(values, sizeof *a->gradient);
     a->half = plim__alloc_zero(values, sizeof *a->half);
-    a->ready = plim__alloc_zero(values, sizeof *a->ready);
     a->width = plim__alloc_zero(values, sizeof *a->width);
     a->needs = plim__alloc_zero(values, sizeof *a->needs);
     a->strides = plim__alloc_zero(values, sizeof *a->strides);
@@ -181,8 +181,8 @@ plim_status plim__autograd_init(plim__autograd *a, const plim_graph *g, const pl
     a->first = plim__alloc_zero(nodes, sizeof *a->first);
     a->count = plim__alloc_zero(nodes, sizeof *a->count);
     a->uses = plim__graph_uses(g);
-    bool fine = a->storage && a->gradient && a->half && a->ready && a->width && a->needs && a->strides && a->left &&
-                a->first && a->count && a->uses && !a->tape.failed;
+    bool fine = a->storage && a->gradient && a->half && a->width && a->needs && a->strides && a->left && a->first &&
+                a->count && a->uses && !a->tape.failed;
     if (!fine) return plim__fail_memory(error, "a predicted step", values);
     for (size_t v = 0; v < g->values.count; v++) a->strides[v] = plim__strides_plain(&g->values.items[v].shape);
     find_trained(a);
@@ -196,7 +196,6 @@ void plim__autograd_free(plim__autograd *a) {
     plim__free(a->storage);
     plim__free(a->gradient);
     plim__free(a->half);
-    plim__free(a->ready);
     plim__free(a->width);
     plim__free(a->needs);
     plim__free(a->strides);
@@ -226,22 +225,25 @@ static void save_new(plim__autograd *a, const plim__node *node, const char *what
     plim__tape_drop(&a->tape, storage);
 }
 
+bool plim__autograd_narrows(const plim__autograd *a, const plim__node *node, plim_value in) {
+    const plim__torch_row *row = plim__torch_row_find(node->op_name);
+    return is_half_precision(a) && row && row->cast == PLIM__CAST_HALF && is_float(a->g->values.items[in].dtype) &&
+           a->width[in] == 4;
+}
+
 /* The input as the kernel reads it: under autocast a copy in 16 bits. *temporary: a reference to drop. */
 static uint32_t cast_input(plim__autograd *a, const plim__node *node, plim_value in, uint32_t *temporary) {
     *temporary = 0;
     uint32_t storage = in >= 0 ? a->storage[in] : 0;
-    bool narrow = storage && is_half_precision(a) && plim__torch_row_find(node->op_name) &&
-                  plim__torch_row_find(node->op_name)->cast == PLIM__CAST_HALF &&
-                  is_float(a->g->values.items[in].dtype) && a->width[in] == 4;
-    if (!narrow) return storage;
+    if (!storage || !plim__autograd_narrows(a, node, in)) return storage;
     if (plim__autograd_is_weight(a, in)) {
         if (!a->half[in])
-            a->half[in] =
-                plim__tape_new(&a->tape, name_of(a, in), "to 16 bits", PLIM__KIND_WEIGHT, elements_of(a, in) * 2);
+            a->half[in] = plim__tape_new(&a->tape, name_of(a, in), "to 16 bits", PLIM__KIND_WEIGHT,
+                                         plim__autograd_elements(a, in) * 2);
         return a->half[in];
     }
-    return *temporary =
-               plim__tape_new(&a->tape, name_of(a, in), "to 16 bits", PLIM__KIND_ACTIVATION, elements_of(a, in) * 2);
+    return *temporary = plim__tape_new(&a->tape, name_of(a, in), "to 16 bits", PLIM__KIND_ACTIVATION,
+                                       plim__autograd_elements(a, in) * 2);
 }
 
 static void write_dims(const plim__shape *shape, char *text, size_t size) {
@@ -260,7 +262,8 @@ static void write_list(const plim__node *node, const char *name, int rank, int64
 }
 
 /* Operators whose kernels ask for work spaces are named as a capture names them. */
-static void mark_operator(plim__autograd *a, const plim__node *node, bool backward) {
+void plim__autograd_mark(plim__autograd *a, const plim__node *node, unsigned gradients) {
+    bool backward = gradients != 0;
     char x[96], w[96], y[96], stride[96] = "1", pad[96] = "0", dilation[96] = "1", text[640];
     const plim__torch_row *row = plim__torch_row_find(node->op_name);
     plim__torch_kind kind = plim__torch_kind_of(node->op_name);
@@ -281,7 +284,8 @@ static void mark_operator(plim__autograd *a, const plim__node *node, bool backwa
                            w, stride, pad, dilation, (long long)plim__node_int(node, "group", 1),
                            kind == PLIM__TORCH_CONV_TRANSPOSE, a->width[out]);
     if (backward && written > 0 && (size_t)written < sizeof text)
-        snprintf(text + written, sizeof text - (size_t)written, " m%d%d o%s", a->needs[in], a->needs[weight], y);
+        snprintf(text + written, sizeof text - (size_t)written, " m%d%d o%s", (gradients & PLIM__GRADIENT_INPUT) != 0,
+                 (gradients & PLIM__GRADIENT_WEIGHT) != 0, y);
     plim__tape_mark(&a->tape, PLIM__MARK_OPERATOR, 0, text);
 }
 
@@ -292,7 +296,7 @@ static uint64_t statistics_of(const plim__autograd *a, const plim__node *node) {
     if (shape->rank < 2) return 8;
     if (channels) return (uint64_t)shape->dims[1] * 8;
     int64_t last = shape->dims[shape->rank - 1];
-    return elements_of(a, plim__node_in(node, 0)) / (uint64_t)(last > 0 ? last : 1) * 8;
+    return plim__autograd_elements(a, plim__node_in(node, 0)) / (uint64_t)(last > 0 ? last : 1) * 8;
 }
 
 static void save_inputs(plim__autograd *a, const plim__node *node, const uint32_t *inputs) {
@@ -321,28 +325,19 @@ static void save_for(plim__autograd *a, const plim__node *node, const plim__torc
     case PLIM__SAVES_X: save_inputs(a, node, inputs); return;
     case PLIM__SAVES_X0: save(a, inputs[0]); return;
     case PLIM__SAVES_Y: save(a, a->storage[out]); return;
-    case PLIM__SAVES_MASK: save_new(a, node, "mask", elements_of(a, out)); return;
+    case PLIM__SAVES_MASK: save_new(a, node, "mask", plim__autograd_elements(a, out)); return;
     case PLIM__SAVES_INDEX:
         save(a, inputs[0]);
-        save_new(a, node, "indices", elements_of(a, out) * 8);
+        save_new(a, node, "indices", plim__autograd_elements(a, out) * 8);
         return;
     case PLIM__SAVES_STATS:
         save(a, inputs[0]);
         save_new(a, node, "statistics", statistics_of(a, node));
         return;
     case PLIM__SAVES_XY:
-        save(a, inputs[0]);
-        save(a, a->storage[out]);
-        return;
+    case PLIM__SAVES_EQUAL:
     case PLIM__SAVES_GELU:
-        save(a, inputs[0]);
-        save_new(a, node, "half", plim__autograd_bytes(a, out));
-        save_new(a, node, "square", plim__autograd_bytes(a, out));
-        return;
-    case PLIM__SAVES_NORM:
-        save(a, inputs[0]);
-        save_new(a, node, "scaled", plim__autograd_bytes(a, in));
-        return;
+    case PLIM__SAVES_NORM: return; /* of graph mode only */
     case PLIM__SAVES_ATTENTION: {
         const plim__shape *shape = &a->g->values.items[in].shape;
         for (size_t i = 0; i < node->inputs.count && i < 8; i++) save(a, inputs[i]);
@@ -371,11 +366,9 @@ static plim_value shared_input(plim__autograd *a, const plim__node *node, const 
     if (is_viewing(row)) {
         plim_value in = plim__node_in(node, 0);
         plim__strides strides;
-        bool view = a->options->graph_mode ||
-                    plim__strides_view(a->g, node, plim__torch_kind_of(node->op_name), &a->strides[in], &strides);
+        bool view = plim__strides_view(a->g, node, plim__torch_kind_of(node->op_name), &a->strides[in], &strides);
         return view ? in : PLIM_NO_VALUE;
     }
-    if (a->options->graph_mode) return plim__graph_mode_overwrites(a, node, row);
     if (is_bias(a, node))
         return plim__autograd_is_weight(a, node->inputs.items[0]) ? node->inputs.items[1] : node->inputs.items[0];
     if (row->memory != PLIM__MEMORY_OVER) return PLIM_NO_VALUE;
@@ -389,11 +382,11 @@ static plim_value shared_input(plim__autograd *a, const plim__node *node, const 
 /* A low-rank adapter beside a frozen product: its own input, its middle, and a second output that is added. */
 static void adapt(plim__autograd *a, const plim__node *node, uint32_t input) {
     plim_value out = plim__node_out(node, 0);
-    if (!has_adapter(a, node)) return;
+    if (!plim__autograd_has_adapter(a, node)) return;
     const plim__shape *shape = &a->g->values.items[out].shape;
     uint64_t last = shape->rank > 0 && shape->dims[shape->rank - 1] > 0 ? (uint64_t)shape->dims[shape->rank - 1] : 1;
     save(a, input);
-    save_new(a, node, "adapter", elements_of(a, out) / last * (uint64_t)a->options->lora * a->width[out]);
+    save_new(a, node, "adapter", plim__autograd_elements(a, out) / last * (uint64_t)a->options->lora * a->width[out]);
     uint32_t added =
         plim__tape_new(&a->tape, "adapter", node->op_name, PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, out));
     plim__tape_drop(&a->tape, added);
@@ -404,7 +397,7 @@ static void adapt(plim__autograd *a, const plim__node *node, uint32_t input) {
 static void copy_for_product(plim__autograd *a, const plim__node *node, size_t i, uint32_t *input,
                              uint32_t *temporary) {
     plim_value in = node->inputs.items[i];
-    if (a->options->graph_mode || !*input || plim__autograd_is_weight(a, in)) return;
+    if (!*input || plim__autograd_is_weight(a, in)) return;
     const plim__value *value = &a->g->values.items[in];
     bool matrix = plim__autograd_is_weight(a, node->inputs.items[1 - i]);
     int last = value->shape.rank - (matrix ? 1 : 2);
@@ -417,13 +410,13 @@ static void copy_for_product(plim__autograd *a, const plim__node *node, size_t i
 
 static void forward_node(plim__autograd *a, size_t n) {
     const plim__node *node = &a->g->nodes.items[n];
-    const plim__torch_row *row = row_of(a, node);
+    const plim__torch_row *row = plim__autograd_row(a, node);
     uint32_t inputs[8] = {0}, temporary[8] = {0};
     for (size_t i = 0; i < node->inputs.count && i < 8; i++)
         inputs[i] = cast_input(a, node, node->inputs.items[i], &temporary[i]);
     for (size_t i = 0; plim__torch_kind_of(node->op_name) == PLIM__TORCH_MATMUL && i < 2; i++)
         copy_for_product(a, node, i, &inputs[i], &temporary[i]);
-    mark_operator(a, node, false);
+    plim__autograd_mark(a, node, 0);
     plim_value shared = shared_input(a, node, row);
     for (size_t i = 0; i < node->outputs.count; i++) {
         plim_value out = node->outputs.items[i];
@@ -437,7 +430,7 @@ static void forward_node(plim__autograd *a, size_t n) {
     a->first[n] = (uint32_t)a->saved.count;
     plim_value out = plim__node_out(node, 0);
     if (out >= 0 && a->needs[out]) {
-        if (!*row->name) note_unknown(a, node->op_name);
+        if (!*row->name) plim__autograd_note_unknown(a, node->op_name);
         save_for(a, node, row, inputs);
         adapt(a, node, inputs[0]);
     }
@@ -479,9 +472,9 @@ static uint32_t new_gradient(plim__autograd *a, const plim__node *node, plim_val
     bool weight = plim__autograd_is_weight(a, in);
     const plim__torch_row *row = plim__torch_row_find(node->op_name);
     bool narrow = is_half_precision(a) && row && row->cast == PLIM__CAST_HALF && a->width[in] == 4;
-    uint32_t half =
-        narrow ? plim__tape_new(&a->tape, name_of(a, in), node->op_name, PLIM__KIND_ACTIVATION, elements_of(a, in) * 2)
-               : 0;
+    uint32_t half = narrow ? plim__tape_new(&a->tape, name_of(a, in), node->op_name, PLIM__KIND_ACTIVATION,
+                                            plim__autograd_elements(a, in) * 2)
+                           : 0;
     uint32_t made = plim__tape_new(&a->tape, name_of(a, in), node->op_name,
                                    weight ? PLIM__KIND_GRADIENT : PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, in));
     plim__tape_drop(&a->tape, half);
@@ -491,49 +484,28 @@ static uint32_t new_gradient(plim__autograd *a, const plim__node *node, plim_val
 static void backward_input(plim__autograd *a, const plim__node *node, const plim__torch_row *row, plim_value in) {
     plim_value out = plim__node_out(node, 0);
     uint32_t incoming = a->gradient[out];
-    bool same = elements_of(a, in) == elements_of(a, out) && a->width[in] == a->width[out];
-    bool passes =
-        row->memory == PLIM__MEMORY_VIEW || (row->memory == PLIM__MEMORY_PASS && same) ||
-        (is_bias(a, node) && !plim__autograd_is_weight(a, in)) ||
-        (a->options->graph_mode && row->memory == PLIM__MEMORY_OVER && plim__tape_is_alone(&a->tape, incoming));
+    bool same = plim__autograd_elements(a, in) == plim__autograd_elements(a, out) && a->width[in] == a->width[out];
+    bool passes = row->memory == PLIM__MEMORY_VIEW || (row->memory == PLIM__MEMORY_PASS && same) ||
+                  (is_bias(a, node) && !plim__autograd_is_weight(a, in));
     if (passes && same && incoming)
         plim__autograd_deliver(a, in, plim__tape_hold(&a->tape, incoming));
     else
         plim__autograd_deliver(a, in, new_gradient(a, node, in));
 }
 
-static void backward_inputs(plim__autograd *a, const plim__node *node, const plim__torch_row *row, bool weights) {
-    for (size_t i = 0; i < node->inputs.count; i++) {
-        plim_value in = node->inputs.items[i];
-        if (in < 0 || !a->needs[in] || plim__autograd_is_weight(a, in) != weights) continue;
-        backward_input(a, node, row, in);
-        if (weights) plim__graph_mode_deliver(a, in);
-    }
-}
-
-/* TensorFlow: weights first, each is updated at once. */
-static void backward_graph(plim__autograd *a, const plim__node *node, const plim__torch_row *row) {
-    uint32_t temporaries[4];
-    size_t count = plim__graph_mode_temporaries(node);
-    for (size_t i = 0; i < count; i++)
-        temporaries[i] = plim__tape_new(&a->tape, "", node->op_name, PLIM__KIND_ACTIVATION,
-                                        plim__autograd_bytes(a, plim__node_in(node, 0)));
-    backward_inputs(a, node, row, true);
-    backward_inputs(a, node, row, false);
-    for (size_t i = 0; i < count; i++) plim__tape_drop(&a->tape, temporaries[i]);
-}
-
 static void backward_node(plim__autograd *a, size_t n) {
     const plim__node *node = &a->g->nodes.items[n];
-    const plim__torch_row *row = row_of(a, node);
+    const plim__torch_row *row = plim__autograd_row(a, node);
     bool wanted = false;
     for (size_t i = 0; i < node->outputs.count; i++)
         wanted = wanted || (node->outputs.items[i] >= 0 && a->gradient[node->outputs.items[i]]);
     if (wanted) {
-        mark_operator(a, node, true);
-        if (a->options->graph_mode) backward_graph(a, node, row);
-        for (size_t i = 0; !a->options->graph_mode && i < node->inputs.count; i++) {
-            plim_value in = node->inputs.items[i];
+        plim_value in = plim__node_in(node, 0), weight = plim__node_in(node, 1);
+        plim__autograd_mark(a, node,
+                            PLIM__GRADIENT | (in >= 0 && a->needs[in] ? PLIM__GRADIENT_INPUT : 0) |
+                                (weight >= 0 && a->needs[weight] ? PLIM__GRADIENT_WEIGHT : 0));
+        for (size_t i = 0; i < node->inputs.count; i++) {
+            in = node->inputs.items[i];
             if (in >= 0 && a->needs[in]) backward_input(a, node, row, in);
         }
     }

@@ -12,6 +12,7 @@ typedef enum plim__torch_saves {
     PLIM__SAVES_STATS,
     PLIM__SAVES_ATTENTION,
     PLIM__SAVES_XY,
+    PLIM__SAVES_EQUAL,
     PLIM__SAVES_GELU,
     PLIM__SAVES_NORM
 } plim__torch_saves;
@@ -38,7 +39,13 @@ typedef enum plim__torch_kind {
     PLIM__TORCH_ATTENTION,
     PLIM__TORCH_TRANSPOSE,
     PLIM__TORCH_EXPAND,
-    PLIM__TORCH_SLICE
+    PLIM__TORCH_SLICE,
+    PLIM__TORCH_SCALE, /* these are told apart in graph mode only */
+    PLIM__TORCH_SOFTMAX,
+    PLIM__TORCH_LOG_SOFTMAX,
+    PLIM__TORCH_LSTM,
+    PLIM__TORCH_GRU,
+    PLIM__TORCH_RNN
 } plim__torch_kind;
 
 typedef struct plim__torch_row {

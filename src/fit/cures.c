@@ -9,6 +9,7 @@ typedef struct trial {
 
 typedef struct cure {
     const char *name, *meaning;
+    const char *in_keras;     /* what it means there; NULL: there is no such thing */
     bool (*change)(trial *t); /* false: it is so already */
 } cure;
 
@@ -73,17 +74,21 @@ static bool expand(trial *t) {
 }
 
 static const cure cures[] = {
-    {"expandable segments", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", expand},
-    {"half batch, 2 accumulation steps", "the same update where no batch norm is in the model", halve},
-    {"quarter batch, 4 accumulation steps", "the same update where no batch norm is in the model", quarter},
-    {"mixed precision", "torch.autocast(dtype=torch.bfloat16)", mix},
-    {"recomputation", "torch.utils.checkpoint around every block: about a third more time", recompute},
-    {"mixed precision and recomputation", "both", NULL},
-    {"fused optimizer", "fused=True: no temporaries in the step", fuse},
-    {"8-bit optimizer", "bitsandbytes' AdamW8bit", use_8bit},
-    {"all in 16 bits", "model.to(torch.bfloat16): lossy", narrow},
-    {"train the last layer only", "requires_grad_(False) on the rest", freeze},
-    {"LoRA, rank 16", "adapters beside frozen weights", adapt},
+    {"expandable segments", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", NULL, expand},
+    {"half batch, 2 accumulation steps", "the same update where no batch norm is in the model",
+     "gradient_accumulation_steps=2; the same update where no batch norm is in the model", halve},
+    {"quarter batch, 4 accumulation steps", "the same update where no batch norm is in the model",
+     "gradient_accumulation_steps=4; the same update where no batch norm is in the model", quarter},
+    {"mixed precision", "torch.autocast(dtype=torch.bfloat16)",
+     "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")", mix},
+    {"recomputation", "torch.utils.checkpoint around every block: about a third more time",
+     "tf.recompute_grad around every block: about a third more time", recompute},
+    {"mixed precision and recomputation", "both", "both", NULL},
+    {"fused optimizer", "fused=True: no temporaries in the step", NULL, fuse},
+    {"8-bit optimizer", "bitsandbytes' AdamW8bit", NULL, use_8bit},
+    {"all in 16 bits", "model.to(torch.bfloat16): lossy", "keras.config.set_dtype_policy(\"bfloat16\"): lossy", narrow},
+    {"train the last layer only", "requires_grad_(False) on the rest", "trainable=False for the rest", freeze},
+    {"LoRA, rank 16", "adapters beside frozen weights", "enable_lora(16) for layers whose weights are frozen", adapt},
 };
 
 static bool apply(const cure *c, trial *t) {
@@ -109,8 +114,9 @@ plim_status plim_prediction_try(const plim_prediction_job *job, size_t index, pl
         return plim__fail(error, PLIM_INVALID, "a job with model, options and pool, and a place");
     if (index >= sizeof cures / sizeof *cures) return plim__fail(error, PLIM_NOT_FOUND, "there is no such cure");
     trial t = {.model = *job->options, .pool = *job->pool};
-    *out = (plim_prediction_cure){.name = cures[index].name, .meaning = cures[index].meaning};
-    out->applies = apply(&cures[index], &t);
+    const char *meaning = job->options->graph_mode ? cures[index].in_keras : cures[index].meaning;
+    *out = (plim_prediction_cure){.name = cures[index].name, .meaning = meaning ? meaning : ""};
+    out->applies = meaning && apply(&cures[index], &t);
     if (!out->applies) return PLIM_OK;
     plim_prediction_result result;
     PLIM_TRY(predict(job, &t, &result, error));

@@ -193,25 +193,11 @@ static void give_outputs_back(plim__autograd *a) {
     }
 }
 
-/* TensorFlow's cross entropy makes its gradient along with the loss. */
-static void take_graph_loss(steps *s, plim_value out) {
-    plim__autograd *a = &s->a;
-    uint32_t all =
-        plim__tape_new(&a->tape, "score gradient", "loss", PLIM__KIND_ACTIVATION, plim__autograd_bytes(a, out));
-    give_outputs_back(a);
-    plim__tape_phase(&a->tape, PLIM__PHASE_BACKWARD);
-    plim__autograd_deliver(a, out, all);
-}
-
 /* Cross entropy on the first output: log-softmax is saved, and has a gradient of its own. */
 static void take_loss(steps *s) {
     plim__autograd *a = &s->a;
     plim_value out = a->g->outputs.count ? a->g->outputs.items[0] : PLIM_NO_VALUE;
     if (out < 0) return;
-    if (a->options->graph_mode) {
-        take_graph_loss(s, out);
-        return;
-    }
     uint64_t bytes = plim__autograd_bytes(a, out) / (a->width[out] ? a->width[out] : 4) * 4;
     plim__tape_drop(&a->tape, s->logits);
     s->logits = plim__tape_hold(&a->tape, a->storage[out]);
@@ -337,7 +323,7 @@ static void add_shares(plim__autograd *a, uint64_t share, const char *what) {
 static void update(steps *s, bool first) {
     plim__autograd *a = &s->a;
     const struct optimizer_row *row = &optimizers[a->options->optimizer];
-    if (plim__graph_mode_updates(a)) return; /* each weight was, when its gradient was whole */
+    if (a->options->graph_mode) return; /* each weight was, when its gradient was whole */
     plim__tape_phase(&a->tape, PLIM__PHASE_UPDATE);
     if (first) add_shares(a, row->state, "state");
     size_t from = a->tape.storages.count;
@@ -357,14 +343,15 @@ static void run_step(steps *s, uint64_t number) {
     plim__autograd *a = &s->a;
     int64_t rounds = a->options->micro > 0 ? 2 : 1; /* what holds for two holds for more */
     plim__tape_mark(&a->tape, PLIM__MARK_STEP, number, NULL);
-    zero_gradients(s);
-    if (plim__graph_mode_updates(a) && !number) add_shares(a, optimizers[a->options->optimizer].state, "state");
-    plim__graph_mode_begin(a);
+    if (!a->options->graph_mode) zero_gradients(s);
+    if (a->options->graph_mode && !number) add_shares(a, optimizers[a->options->optimizer].state, "state");
     for (int64_t round = 0; round < rounds; round++) {
         plim__tape_phase(&a->tape, PLIM__PHASE_FORWARD);
         feed(s);
         a->saved.count = 0;
-        if (s->cuts.count)
+        if (a->options->graph_mode)
+            plim__graph_mode_pass(a, s->cuts.items, s->cuts.count, round + 1 == rounds);
+        else if (s->cuts.count)
             run_blocks(s);
         else
             run_plain(s);
@@ -411,6 +398,9 @@ plim_status plim_prediction_create(const plim_graph *model, const plim_model_opt
     if (o.optimizer < 0 || o.optimizer >= PLIM_MODEL_OPTIMIZERS || o.precision < 0 ||
         o.precision >= PLIM_MODEL_PRECISIONS || o.batch < 0 || o.micro < 0 || o.lora < 0)
         return plim__fail(error, PLIM_INVALID, "optimizer, precision, batch, micro-batch or rank is out of range");
+    if (o.micro > (o.batch > 0 ? o.batch : 1))
+        return plim__fail(error, PLIM_INVALID, "a batch of %lld has no micro-batches of %lld",
+                          (long long)(o.batch > 0 ? o.batch : 1), (long long)o.micro);
     plim_graph *graph = NULL;
     PLIM_TRY(plim__model_prepare(model, &o, &graph, error));
     plim_status status = plim__prediction_create(prediction, error);

@@ -252,6 +252,50 @@ plim_status plim_replay_run(plim_replay *replay, const plim_pool_options *option
     return run(replay, options, true, result, error);
 }
 
+static plim_status fails_with(plim_replay *replay, plim_pool_options *tried, uint64_t mebibytes, bool *fails,
+                              plim_error *error) {
+    plim_replay_result result;
+    tried->capacity = mebibytes * MIB;
+    PLIM_TRY(run(replay, tried, false, &result, error));
+    *fails = result.failed;
+    return PLIM_OK;
+}
+
+/* Halves between a capacity that does not do and one that does. */
+static plim_status close_in(plim_replay *replay, plim_pool_options *tried, uint64_t low, uint64_t *high,
+                            plim_error *error) {
+    while (low + 1 < *high) {
+        uint64_t middle = low + (*high - low) / 2;
+        bool fails;
+        PLIM_TRY(fails_with(replay, tried, middle, &fails, error));
+        if (fails)
+            low = middle;
+        else
+            *high = middle;
+    }
+    return PLIM_OK;
+}
+
+/* More memory is not always enough where less was: what a region ends with decides which chunks are split. So what is found must
+ * also do with up to a twentieth more; where it does not, the search goes on above. */
+static plim_status check_above(plim_replay *replay, plim_pool_options *tried, uint64_t *least, plim_error *error) {
+    enum { CHECKS = 16, SHARE = 20, ROUNDS = 256 };
+    uint64_t step = *least / SHARE / CHECKS + 1, jump = step, checked = *least, failed = 0;
+    for (int round = 0; round < ROUNDS && (failed || checked < *least + *least / SHARE); round++) {
+        bool fails;
+        PLIM_TRY(fails_with(replay, tried, checked + jump, &fails, error));
+        checked += jump;
+        jump = fails ? jump * 2 : step;
+        if (fails) failed = checked;
+        if (fails || !failed) continue;
+        *least = checked;
+        PLIM_TRY(close_in(replay, tried, failed, least, error));
+        checked = *least;
+        failed = 0;
+    }
+    return PLIM_OK;
+}
+
 plim_status plim_replay_least_capacity(plim_replay *replay, const plim_pool_options *options, uint64_t *bytes,
                                        plim_error *error) {
     plim_pool_options tried;
@@ -267,15 +311,8 @@ plim_status plim_replay_least_capacity(plim_replay *replay, const plim_pool_opti
     if (result.failed) return plim__fail(error, PLIM_OVERFLOW, "the record asks for more than any device has");
     uint64_t low = result.stats.requested_peak / MIB, high = (result.stats.reserved_peak + MIB - 1) / MIB;
     tried.whole = options->whole;
-    while (low + 1 < high) { /* `high` fits, `low` does not or is below what is asked for */
-        uint64_t middle = low + (high - low) / 2;
-        tried.capacity = middle * MIB;
-        PLIM_TRY(run(replay, &tried, false, &result, error));
-        if (result.failed)
-            low = middle;
-        else
-            high = middle;
-    }
+    PLIM_TRY(close_in(replay, &tried, low, &high, error));
+    if (tried.whole) PLIM_TRY(check_above(replay, &tried, &high, error));
     *bytes = high * MIB;
     return PLIM_OK;
 }

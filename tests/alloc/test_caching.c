@@ -236,6 +236,10 @@ static void wrong_settings_are_named(void **state) {
     const char *texts[] = {"jemalloc",
                            "pytorch:max_split_size_mb:x",
                            "pytorch:max_split_size_mb:0",
+                           "pytorch:max_split_size_mb:19", /* from here on as PyTorch 2.13 refuses them */
+                           "pytorch:max_non_split_rounding_mb:19",
+                           "pytorch:large_segment_size_mb:10",
+                           "pytorch:garbage_collection_threshold:1.0",
                            "pytorch:garbage_collection_threshold:2",
                            "pytorch:no_such:1",
                            "tensorflow:limit:many",
@@ -248,6 +252,9 @@ static void wrong_settings_are_named(void **state) {
         assert_true(strlen(error.message) > 10);
     }
     plim_pool_options options = {0};
+    assert_int_equal(plim_pool_parse("pytorch:max_split_size_mb:20", &options, NULL), PLIM_OK);
+    assert_int_equal(plim_pool_parse("pytorch:large_segment_size_mb:11,max_split_size_mb:19", &options, NULL), PLIM_OK);
+    options = (plim_pool_options){0};
     assert_int_equal(plim_pool_parse("pytorch:roundup_power2_divisions:[256:1,512:2,>:4]", &options, NULL), PLIM_OK);
     assert_int_equal(options.roundup_power2_divisions[0], 1);
     assert_int_equal(options.roundup_power2_divisions[8], 1);

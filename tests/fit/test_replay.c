@@ -137,6 +137,34 @@ static void a_file_without_allocations_is_refused(void **state) {
     unlink(r.path);
 }
 
+/* One region that is there from the start: what its end leaves over decides which chunks are split, so that more memory can fail
+ * where less did. Sixty random records; some of them do that. */
+static void the_least_memory_does_and_a_little_more_does_too(void **state) {
+    (void)state;
+    unsigned seed = 1, odd = 0;
+    for (int round = 0; round < 60; round++) {
+        record r = begin();
+        uint32_t live[8] = {0};
+        for (int i = 0; i < 60; i++) {
+            seed = seed * 1103515245u + 12345u;
+            size_t slot = seed >> 16 & 7;
+            if (live[slot]) plim__trace_died(r.trace, live[slot] - 1);
+            live[slot] = take(&r, "some", (1 + (seed >> 20 & 31)) * MIB) + 1;
+        }
+        plim_replay *replay = end(&r);
+        plim_pool_options options = {.kind = PLIM_POOL_TENSORFLOW, .whole = true};
+        uint64_t least = 0;
+        assert_int_equal(plim_replay_least_capacity(replay, &options, &least, NULL), PLIM_OK);
+        for (uint64_t more = 0; more <= least / 20; more += MIB)
+            assert_false(run(replay, "tensorflow:allow_growth:False", least + more).failed);
+        assert_true(run(replay, "tensorflow:allow_growth:False", least - MIB).failed);
+        for (uint64_t less = 2; less < 16; less++)
+            odd += !run(replay, "tensorflow:allow_growth:False", least - less * MIB).failed;
+        plim_replay_free(replay);
+    }
+    assert_true(odd > 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks_are_what_the_allocator_rounds_them_to),
@@ -145,6 +173,7 @@ int main(void) {
         cmocka_unit_test(the_least_capacity_is_enough_and_one_less_is_not),
         cmocka_unit_test(a_replay_can_be_repeated_and_gives_the_same),
         cmocka_unit_test(a_file_without_allocations_is_refused),
+        cmocka_unit_test(the_least_memory_does_and_a_little_more_does_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

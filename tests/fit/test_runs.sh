@@ -35,6 +35,8 @@ PY
 grep -q 'allocated .* to .* in 3 runs of the job' "$folder/text" || { cat "$folder/text"; exit 1; }
 "$program" fit "$folder/step.trace" "$folder/none.onnx" 2> "$folder/said" && exit 1
 grep -q 'one model, or traces of one job' "$folder/said" || { cat "$folder/said"; exit 1; }
+"$program" fit "$folder/step.trace" --batch 8 2> "$folder/said" && exit 1
+grep -q 'batch is for a model' "$folder/said" || { cat "$folder/said"; exit 1; }
 cp "$folder/step.trace" "$folder/cut.trace" && truncate -s 40 "$folder/cut.trace"
 "$program" fit "$folder/step.trace" "$folder/cut.trace" 2> "$folder/said" && exit 1
 grep -q 'cut.trace' "$folder/said" || { cat "$folder/said"; exit 1; }
