@@ -88,7 +88,8 @@ static int run(plim__args *args) {
         else if (!show(explanation, path, count, json, &object))
             code = plim__say_failure(args, "out of memory");
         else if (plim__args_has(args, "model") && count <= 1)
-            code = plim__explain_model(args, explanation->capacity.known ? explanation->capacity.bytes : 0, object);
+            code = plim__explain_model(args, explanation->capacity.known ? explanation->capacity.bytes : 0,
+                                       explanation->framework, object);
         plim_explainer_free(explainer);
     }
     plim__free(piece);

@@ -521,6 +521,17 @@ static void refine_framework(const plim__incident *incident, plim_explanation *x
         x->framework = "pytorch";
     bool shared = strcmp(x->framework, "onnxruntime") == 0 ||
                   (strcmp(x->framework, "pytorch") == 0 && !says(incident, PLIM_CONTEXT_PYTORCH));
+    if (strcmp(x->framework, "cpp") == 0 &&
+        (strstr(x->message, "XGBoostError") || says(incident, PLIM_CONTEXT_XGBOOST)))
+        x->framework = "xgboost";
+    if (strcmp(x->framework, "cpp") == 0 && says(incident, PLIM_CONTEXT_LIGHTGBM)) x->framework = "lightgbm";
+    bool thrust = strcmp(x->framework, "rapids") == 0 && strstr(x->message, "cudaErrorMemoryAllocation");
+    if (thrust && (says(incident, PLIM_CONTEXT_PYTORCH) || strstr(x->message, "Minkowski"))) x->framework = "pytorch";
+    if (thrust && strcmp(x->framework, "rapids") == 0) {
+        plim__case c = {.x = x, .facts = incident->facts.facts, .context = &incident->context, .op = "", .card = -1};
+        const plim__program *program = plim__program_find(&c);
+        if (program && !program->framework) x->framework = "pytorch";
+    }
     if (shared && says(incident, PLIM_CONTEXT_CNTK)) x->framework = "cntk";
     if (shared && says(incident, PLIM_CONTEXT_XGBOOST) && !x->capacity.known) x->framework = "xgboost";
     if (strcmp(x->framework, "pytorch") == 0 && says(incident, PLIM_CONTEXT_LUA) && strstr(x->version, "PyTorch 0")) {
@@ -556,6 +567,11 @@ static void settle_place(plim__incident *incident, plim_explanation *x) {
         x->device_kind = "mps";
         return;
     }
+    bool cpu = strcmp(x->framework, "onnxruntime") == 0 && says(incident, PLIM_CONTEXT_ORT_CPU);
+    if (!x->device_kind && cpu) {
+        x->device_kind = "host";
+        incident->facts.facts |= PLIM_FACT_HOST;
+    }
     bool java = strcmp(x->framework, "java") == 0 && incident->facts.group == PLIM_GROUP_WORDS;
     bool bare = (strcmp(x->framework, "unknown") == 0 && !says(incident, PLIM_CONTEXT_GPU)) ||
                 says(incident, PLIM_CONTEXT_NO_GPU);
@@ -586,8 +602,9 @@ static bool is_article(const plim__reader *reader) {
     const plim__incident *incident = &reader->incident;
     const plim__context *context = &incident->context;
     const plim__event *facts = &incident->facts;
-    bool told = context->person || reader->dated || context->traced;
     int points = context->teaching + (reader->described ? 2 : 0) + (reader->described > 1 ? 2 : 0);
+    bool settings = points == 0 && context->batch >= 0 && plim__context_has(context, PLIM_CONTEXT_TRAINER);
+    bool told = context->person || reader->dated || context->traced || settings;
     bool other = plim__context_has(context, PLIM_CONTEXT_OTHER_ERROR); /* words about memory beside another error */
     if ((facts->facts & PLIM_FACT_SAID) && (!told || points >= 4 || other)) return true;
     bool figures = facts->requested.known || facts->capacity.known || facts->process.known;

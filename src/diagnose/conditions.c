@@ -191,9 +191,17 @@ static bool is_later(const plim__case *c) {
 static bool is_amd(const plim__case *c) { return says(c, PLIM_CONTEXT_AMD); }
 /* What firmware sets aside for a GPU that has no memory of its own. */
 static bool is_carved(const plim__case *c) {
-    return is_amd(c) && c->x->capacity.known && c->x->capacity.bytes <= 2048 * MIB;
+    bool board = says(c, PLIM_CONTEXT_UNIFIED) && c->x->capacity.bytes <= 16384 * MIB;
+    return is_amd(c) && c->x->capacity.known && (board || c->x->capacity.bytes <= 2048 * MIB);
+}
+/* Others could end, and next to nothing is missing. */
+static bool has_listed_others(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    return x->other_process.known && x->shortfall.known && x->shortfall.bytes <= 512 * MIB &&
+           x->other_process.bytes >= 1024 * MIB && x->other_process.bytes >= 2 * x->shortfall.bytes;
 }
 static bool has_share(const plim__case *c) { return c->context->share > 0 && c->context->share < 0.9; }
+static bool has_low_share(const plim__case *c) { return c->context->utilization > 0 && c->context->utilization < 0.88; }
 static bool low_utilization(const plim__case *c) { return c->context->utilization < 0.93; }
 
 static bool fact_shm(const plim__case *c) { return c->facts & PLIM_FACT_SHM; }
@@ -240,7 +248,9 @@ static bool is_webui(const plim__case *c) {
 }
 static bool is_llm(const plim__case *c) {
     if (is_diffusion(c) || says(c, PLIM_CONTEXT_KOHYA) || is_comfy(c)) return false;
-    return says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_LORA) || says(c, PLIM_CONTEXT_TEXTGEN);
+    bool pytorch = strcmp(c->x->framework, "pytorch") == 0;
+    return says(c, PLIM_CONTEXT_LLM) || says(c, PLIM_CONTEXT_LORA) || says(c, PLIM_CONTEXT_TEXTGEN) ||
+           (pytorch && c->parameters >= 6e9); /* "the 13B model" */
 }
 static bool trains_all(const plim__case *c) {
     if (says(c, PLIM_CONTEXT_ALL_WEIGHTS) && is_llm(c)) return true;
@@ -317,13 +327,31 @@ static bool is_own_code(const plim__case *c) {
 }
 /* Low-memory settings, or a pipeline that moves its parts to the device and back. */
 static bool has_offloaded(const plim__case *c) {
-    return says(c, PLIM_CONTEXT_LOWVRAM) || (says(c, PLIM_CONTEXT_OFFLOAD) && is_diffusion(c));
+    return says(c, PLIM_CONTEXT_LOWVRAM) || (says(c, PLIM_CONTEXT_OFFLOAD) && is_diffusion(c)) ||
+           plim__was_tried(c->context, PLIM_LEVER_OFFLOAD);
 }
 /* More cards are there, or are what such a model is run on: a server, tens of billions of parameters. */
 static bool may_have_more_cards(const plim__case *c) {
     if (says(c, PLIM_CONTEXT_COLAB) || says(c, PLIM_CONTEXT_KAGGLE) || says(c, PLIM_CONTEXT_ONE_CARD)) return false;
     return has_cards(c) || is_for(c, PLIM_ACTIVITY_SERVE) || c->parameters >= 12e9 || says(c, PLIM_CONTEXT_DEEPSPEED);
 }
+/* One that people run on the card of their own machine. */
+static bool is_app(const plim__case *c) { return is_for(c, PLIM_ACTIVITY_INFER) && !has_cards(c) && !is_library(c); }
+/* Weights that come from a hub, by a call that takes their type. */
+static bool is_of_hub(const plim__case *c) { return is_transformers(c) || is_diffusion(c) || !c->context->traced; }
+/* A trainer and the server that it asks for answers share each card. */
+static bool is_colocated(const plim__case *c) {
+    static const char *const programs[] = {"verl", "OpenRLHF", "TRL's GRPO, PPO and RLOO", "NeMo-RL", "EasyR1"};
+    const plim__program *program = plim__program_find(c);
+    for (size_t i = 0; program && i < sizeof programs / sizeof *programs; i++)
+        if (strcmp(program->name, programs[i]) == 0) return says(c, PLIM_CONTEXT_VLLM) || says(c, PLIM_CONTEXT_SGLANG);
+    return false;
+}
+static bool fact_eager(const plim__case *c) {
+    return c->facts & PLIM_FACT_EAGER_CONST || strstr(c->x->message, "_EagerConst");
+}
+static bool is_destination(const plim__case *c) { return strstr(c->x->message, "Dst tensor"); }
+static bool is_large(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 8192 * MIB; }
 static bool is_program(const plim__case *c) { return plim__program_find(c) != NULL; }
 
 static bool is_llama_program(const plim__case *c) {
@@ -431,7 +459,8 @@ static const condition conditions[] = {
     FACT("holders", has_holders, "a dump names what holds the memory"),
     FACT("later", is_later, "many steps fit before"),
     FACT("amd", is_amd, "an AMD GPU"),
-    FACT("carved", is_carved, "an AMD GPU with 2 GiB at most: a part of the machine's memory"),
+    FACT("carved", is_carved, "an AMD GPU that sees a part of the machine's memory only"),
+    FACT("listed-others", has_listed_others, "others that are listed hold far more than is missing"),
     FACT("share", has_share, "a share of the card is set"),
     FACT("low-utilization", low_utilization, "the share of the card is below 0.93"),
     FACT("shm", fact_shm, "/dev/shm or a bus error"),
@@ -442,6 +471,9 @@ static const condition conditions[] = {
     FACT("threads", fact_threads, "a thread could not be started"),
     FACT("store", fact_store, "Ray's object store"),
     FACT("heap", fact_heap, "a language's heap"),
+    FACT("low-share", has_low_share, "the share of the card is set, below 0.88"),
+    SAYS("volta", VOLTA, "a V100, which has neither bf16 nor AWQ nor fp8"),
+    SAYS("many-trained", MANY_TRAINED, "more than a few of a hundred parameters are trained beside adapters"),
     FACT("kv", fact_kv, "the cache of a language model"),
     FACT("warmup", fact_warmup, "while warming up"),
     FACT("startup", fact_startup, "at the start, before anything was taken"),
@@ -495,6 +527,12 @@ static const condition conditions[] = {
     SAYS("parallel", PARALLEL, "the model is spread over cards already"),
     SAYS("save-trace", SAVE_TRACE, "it failed in the saving of a checkpoint"),
     SAYS("textgen", TEXTGEN, "a loader of quantized models"),
+    FACT("app", is_app, "a program for one card, not a script"),
+    FACT("hub", is_of_hub, "a model of a hub, as far as the traceback tells"),
+    FACT("colocated", is_colocated, "a trainer and its server on one card"),
+    FACT("eager-const", fact_eager, "an array of the host's is copied to the card whole"),
+    FACT("dst", is_destination, "a copy to the card found no room"),
+    FACT("large", is_large, "one request of 8 GiB and more"),
     FACT("program", is_program, "a program of the table"),
     FACT("runner", is_llama_program, "a program that runs llama.cpp"),
     FACT("permgen", is_permgen, "Java's permanent generation"),
@@ -532,6 +570,7 @@ static const condition conditions[] = {
     SAYS("saved", SAID_SAVED, "somebody tells that it failed in saving"),
     SAYS("saving", SAVING, "while a checkpoint is saved"),
     SAYS("opt8", OPTIMIZER8, "an 8-bit optimizer"),
+    SAYS("workers-said", R_WORKERS, "parallel workers of R are spoken of"),
 };
 
 static const condition *find(const char *word, size_t length) {

@@ -135,7 +135,12 @@
     X(SAID_EVALUATED)                                                                                                  \
     X(NVME)                                                                                                            \
     X(SLURM)                                                                                                           \
-    X(SAID_SAVED)
+    X(SAID_SAVED)                                                                                                      \
+    X(MANY_TRAINED)                                                                                                    \
+    X(VOLTA)                                                                                                           \
+    X(ORT_CPU)                                                                                                         \
+    X(R_WORKERS)                                                                                                       \
+    X(UNIFIED)
 
 typedef enum plim__context_word {
 #define PLIM_CONTEXT_ENUM(name) PLIM_CONTEXT_##name,
@@ -143,26 +148,29 @@ typedef enum plim__context_word {
 #undef PLIM_CONTEXT_ENUM
         PLIM_CONTEXT_COUNT
 } plim__context_word;
+enum { PLIM_CONTEXT_WORDS = (PLIM_CONTEXT_COUNT + 63) / 64 };
 
 /* Which programs of the table (programs.h) the text speaks of, each a bit. */
-enum { PLIM_PROGRAMS = 128 };
+enum { PLIM_PROGRAMS = 192, PLIM_PROGRAM_WORDS = PLIM_PROGRAMS / 64 };
 typedef struct plim__program_set {
-    uint64_t printed[2];             /* by what the program prints */
-    uint64_t named[2];               /* by its name */
-    uint64_t listed[2];              /* by its name among versions of packages */
-    uint8_t mentions[PLIM_PROGRAMS]; /* how often its name stands there */
+    uint64_t printed[PLIM_PROGRAM_WORDS]; /* by what the program prints */
+    uint64_t named[PLIM_PROGRAM_WORDS];   /* by its name */
+    uint64_t listed[PLIM_PROGRAM_WORDS];  /* by its name among versions of packages */
+    uint8_t mentions[PLIM_PROGRAMS];      /* how often its name stands there */
 } plim__program_set;
 
 typedef struct plim__context {
     bool is_read;
     plim__program_set programs;
-    uint64_t words[2]; /* bits of plim__context_word */
-    uint64_t tried;    /* bits of plim__lever (context_tried.h) */
-    uint64_t spots;    /* bits of rows of spots.h */
+    uint64_t words[PLIM_CONTEXT_WORDS]; /* bits of plim__context_word */
+    uint64_t tried;                     /* bits of plim__lever (context_tried.h) */
+    uint64_t spots;                     /* bits of rows of spots.h */
     plim_phase phase;
     plim_place place;
     int64_t batch, batch_most;  /* the smallest batch size named beside 1, and the largest; -1 for none */
     int64_t workers;            /* num_workers named; -1 for none */
+    plim_amount weights;        /* of the model, as a server prints them when it has read them */
+    int64_t served;             /* the context in tokens that a server prints; 0 for none */
     int64_t nodes;              /* of a graph, the largest number named; 0 for none */
     int torch, tensorflow;      /* 201 for 2.1, the version that the log names; 0 for none */
     plim_amount memory_setting; /* --mem, shm-size, a heap's limit as set in the log */

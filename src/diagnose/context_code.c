@@ -41,7 +41,8 @@ static bool loads_large(plim__text before) {
 }
 
 void plim__code_read(plim__context *context, plim__text window) {
-    static const char *const types[] = {"dtype", "load_in_", "quantization", "variant", "fp16", "half", "bfloat", "**"};
+    static const char *const types[] = {"dtype", "load_in_", "quantization", "variant", "fp16",
+                                        "bf16",  "half",     "bfloat",       "**"};
     static const char *const halves[] = {".half(", "float16", ".bfloat16("};
     if (!plim__context_has(context, PLIM_CONTEXT_PRETRAINED)) return;
     bool plain = false;

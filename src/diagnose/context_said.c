@@ -1,4 +1,5 @@
 /* What is said to be on, off or tried already: such advice is not repeated. */
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -214,6 +215,12 @@ static void read_resume(plim__context *context, plim__word_place at) {
     if (after.at < after.end && *after.at == ' ') plim__context_set(context, at.means);
 }
 
+/* "torch.load(args.resume)"; a Trainer's "training_args.resume_from_checkpoint" is passed on whether it is set or not. */
+static void read_resume_argument(plim__context *context, plim__word_place at) {
+    plim__text after = at.after;
+    if (!plim__take(&after, "_from")) plim__context_set(context, at.means);
+}
+
 /* Programs print where they would offload to, whether they do or not. */
 static void read_offload(plim__context *context, plim__word_place at) {
     plim__text after = at.after;
@@ -266,7 +273,70 @@ static void read_nodes(plim__context *context, plim__word_place at) {
     plim__context_set(context, at.means);
 }
 
+/* A Mac's "/Users/me", not "C:/Users/me", "/home/users/me" or a cluster's "/users/me". */
+static void read_home(plim__context *context, plim__word_place at) {
+    size_t length = strlen(at.word);
+    if ((size_t)(at.before.end - at.before.at) < length) return;
+    const char *start = at.before.end - length;
+    if (start[1] != 'U') return;
+    bool inside =
+        start > at.before.at && start[-1] && (strchr("-_.:~\\/", start[-1]) || isalnum((unsigned char)start[-1]));
+    if (!inside) plim__context_set(context, at.means);
+}
+
+/* "Trainable parameters = 1,361,753,856 of 5,661,833,328 (24.05% trained)", "trainable%: 24.05": adapters are a few of a hundred. */
+static void read_trainable(plim__context *context, plim__word_place at) {
+    plim__text after = at.after;
+    const char *stop = memchr(after.at, '\n', (size_t)(after.end - after.at));
+    if (stop) after.end = stop;
+    if (after.end - after.at > 120) after.end = after.at + 120;
+    plim__text t = after;
+    int64_t whole, part;
+    bool told = plim__seek(&t, 100, "(%i.%i%% trained", &whole, &part);
+    if (!told) t = after, told = plim__seek(&t, 110, "trainable%%: %i.", &whole);
+    if (told && whole >= 8 && whole < 60) plim__context_set(context, PLIM_CONTEXT_MANY_TRAINED);
+}
+
+/* "model weights take 5.20GiB", "Loading model weights took 5.2032 GB", "Model loading took 14.2 GiB" */
+static void read_weights(plim__context *context, plim__word_place at) {
+    plim__text after = at.after;
+    plim_amount amount;
+    plim__skip_blank(&after);
+    if (plim__take(&after, "%S", &amount) && amount.known) context->weights = amount;
+}
+
+/* "Maximum concurrency for 4096 tokens per request": the context that is set. */
+static void read_served(plim__context *context, plim__word_place at) {
+    plim__text after = at.after;
+    int64_t tokens;
+    if (plim__take(&after, " for %i tokens", &tokens) && tokens > 0 && tokens < 1 << 24) context->served = tokens;
+}
+
+/* "the watermark did not help", "except the watermark": not the message's own advice to disable the limit. */
+static void read_watermark_told(plim__context *context, plim__word_place at) {
+    plim__text after = at.after, before = at.before;
+    if (plim__take(&after, "_ratio=0.0 to disable") || plim__take(&after, "_ratio = 0.0 to disable")) return;
+    static const char *const words[] = {"except",   "exept",  "without",    "tried",   "instead of", "not want",
+                                        "n't want", "beside", "other than", "already", "even with"};
+    if (before.end - before.at > 60) before.at = before.end - 60;
+    const char *line = before.end;
+    while (line > before.at && line[-1] != '\n') line--;
+    before.at = line;
+    if (plim__has_any(before, words, sizeof words / sizeof *words)) plim__context_set(context, at.means);
+}
+
 const plim__word plim__said_words[] = {
+    {"/users/", PLIM_CONTEXT_MAC, read_home, true},
+    {"windows-1", PLIM_CONTEXT_WINDOWS, NULL, false},
+    {"system:windows", PLIM_CONTEXT_WINDOWS, NULL, false},
+    {"trainableparam", PLIM_CONTEXT_COUNT, read_trainable, true},
+    {"modelweightstake", PLIM_CONTEXT_COUNT, read_weights, true},
+    {"modelweightstook", PLIM_CONTEXT_COUNT, read_weights, true},
+    {"modelloadingtook", PLIM_CONTEXT_COUNT, read_weights, true},
+    {"maximumconcurrency", PLIM_CONTEXT_COUNT, read_served, true},
+    {"high_watermark", PLIM_CONTEXT_WATERMARK, read_watermark_told, true},
+    {"v100", PLIM_CONTEXT_VOLTA, NULL, false},
+    {"_nchwc'", PLIM_CONTEXT_ORT_CPU, NULL, false},
     {"\"device\":\"nvme\"", PLIM_CONTEXT_NVME, NULL, false},
     {"device:nvme", PLIM_CONTEXT_NVME, NULL, false},
     {"nvme_path", PLIM_CONTEXT_NVME, NULL, false},
@@ -299,6 +369,19 @@ const plim__word plim__said_words[] = {
     {"enoughram", PLIM_CONTEXT_PLENTY, read_plenty, true},
     {"freeram", PLIM_CONTEXT_PLENTY, read_plenty, true},
     {"ramavailable", PLIM_CONTEXT_PLENTY, read_plenty, true},
+    {"gfx1151", PLIM_CONTEXT_UNIFIED, NULL, false},
+    {"gfx1150", PLIM_CONTEXT_UNIFIED, NULL, false},
+    {"gfx1103", PLIM_CONTEXT_UNIFIED, NULL, false},
+    {"ryzenaimax", PLIM_CONTEXT_UNIFIED, NULL, false},
+    {"strixhalo", PLIM_CONTEXT_UNIFIED, NULL, false},
+    {"mclapply", PLIM_CONTEXT_R_WORKERS, NULL, false},
+    {"mc.cores", PLIM_CONTEXT_R_WORKERS, NULL, false},
+    {"biocparallel", PLIM_CONTEXT_R_WORKERS, NULL, false},
+    {"bplapply", PLIM_CONTEXT_R_WORKERS, NULL, false},
+    {"parlapply", PLIM_CONTEXT_R_WORKERS, NULL, false},
+    {"doparallel", PLIM_CONTEXT_R_WORKERS, NULL, false},
+    {"multicoreparam", PLIM_CONTEXT_R_WORKERS, NULL, false},
+    {"multisession", PLIM_CONTEXT_R_WORKERS, NULL, false},
     {"accumulatememory", PLIM_CONTEXT_GROWS, NULL, false},
     {"accumulatesmemory", PLIM_CONTEXT_GROWS, NULL, false},
     {"memoryaccumulat", PLIM_CONTEXT_GROWS, NULL, false},
@@ -337,7 +420,7 @@ const plim__word plim__said_words[] = {
     {"downsample", PLIM_CONTEXT_INPUT_TRIED, read_in_vain, true},
     {"deepspeed.initialize", PLIM_CONTEXT_STATE, NULL, false},
     {"optimizerstateinit", PLIM_CONTEXT_STATE, NULL, false},
-    {"_configure_zero_optimizer", PLIM_CONTEXT_STATE, NULL, false},
+
     {"onwindows", PLIM_CONTEXT_WINDOWS, NULL, false},
     {"imgs_per_gpu", PLIM_CONTEXT_TRAINING, read_batch, false},
     {"singlegpu", PLIM_CONTEXT_ONE_CARD, NULL, false},
@@ -392,6 +475,11 @@ const plim__word plim__said_words[] = {
     {"batchsizetoeven1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
     {"batchsizeeven1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
     {"evenbatchsize1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"batchsizeisonly1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"batchsizeisjust1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"batchsizeonly1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
+    {"_setup_for_real_optimizer", PLIM_CONTEXT_STATE, NULL, false},
+    {"_configure_zero_optimizer", PLIM_CONTEXT_STATE, NULL, false},
     {"evenwithbatchsize1", PLIM_CONTEXT_BATCH_ONE, NULL, false},
     {"vocode", PLIM_CONTEXT_WHISPER, NULL, false},
     {"audioclip", PLIM_CONTEXT_WHISPER, NULL, false},
@@ -404,7 +492,7 @@ const plim__word plim__said_words[] = {
     {"resumethetraining", PLIM_CONTEXT_RESUMES, NULL, false},
     {"resumefrom", PLIM_CONTEXT_RESUMES, read_resume, true},
     {"resumingfrom", PLIM_CONTEXT_RESUMES, NULL, false},
-    {"args.resume", PLIM_CONTEXT_RESUMES, NULL, false},
+    {"args.resume", PLIM_CONTEXT_RESUMES, read_resume_argument, true},
     {"continuetraining", PLIM_CONTEXT_RESUMES, NULL, false},
     {"minimumresolution", PLIM_CONTEXT_INPUT_TRIED, NULL, false},
     {"lowestresolution", PLIM_CONTEXT_INPUT_TRIED, NULL, false},
@@ -452,6 +540,17 @@ const plim__word plim__said_words[] = {
     {"duringtesting", PLIM_CONTEXT_INFERS, NULL, false},
     {"duringtest", PLIM_CONTEXT_INFERS, NULL, false},
     {"inthetest", PLIM_CONTEXT_INFERS, NULL, false},
+    {"runthedemo", PLIM_CONTEXT_INFERS, NULL, false},
+    {"runningthedemo", PLIM_CONTEXT_INFERS, NULL, false},
+    {"ranthedemo", PLIM_CONTEXT_INFERS, NULL, false},
+    {"rundemo", PLIM_CONTEXT_INFERS, NULL, false},
+    {"run_demo.py", PLIM_CONTEXT_INFERS, NULL, false},
+    {"\xE6\x89\xA7\xE8\xA1\x8C"
+     "demo",
+     PLIM_CONTEXT_INFERS, NULL, false},
+    {"\xE8\xBF\x90\xE8\xA1\x8C"
+     "demo",
+     PLIM_CONTEXT_INFERS, NULL, false},
     {"runtest", PLIM_CONTEXT_INFERS, NULL, false},
     {"run_test", PLIM_CONTEXT_INFERS, NULL, false},
     {"imagetotest", PLIM_CONTEXT_INFERS, NULL, false},

@@ -9,7 +9,7 @@
 #include "diagnose/context_words.h"
 #include "diagnose/talk.h"
 
-enum { REACH = 400, PROGRESS_REACH = 6000, FRAMES_BEHIND = 12000 };
+enum { REACH = 400, PROGRESS_REACH = 6000, FRAMES_BEHIND = 12000, FRAME_LENGTH = 512 };
 
 typedef struct frame {
     plim__text file, function, code;
@@ -151,6 +151,8 @@ static const marker markers[] = {
     {"serialization.py", PLIM_PHASE_LOADING},
     {"load_checkpoint", PLIM_PHASE_LOADING},
     {"load_model", PLIM_PHASE_LOADING},
+    {"set_module_tensor_to_device", PLIM_PHASE_LOADING},
+    {"dispatch_model", PLIM_PHASE_LOADING},
     {"load_weights", PLIM_PHASE_LOADING},
     {"Parameter(torch.empty", PLIM_PHASE_LOADING},
     {"= get_model(", PLIM_PHASE_LOADING},
@@ -213,8 +215,10 @@ static const marker markers[] = {
     {"sess.run", PLIM_PHASE_FORWARD},
 };
 
-/* "train_and_evaluate" trains. */
+/* "train_and_evaluate" trains; "validate_python" looks at arguments. */
 static bool is_both(plim__text t, const char *text) {
+    static const char *const checks[] = {"validate_python", "validate_call", "validate_arg", "validate_model_kwargs"};
+    if (strncmp(text, "validate_", 9) == 0) return plim__has_any(t, checks, sizeof checks / sizeof *checks);
     return strcmp(text, "evaluate") == 0 && plim__has(t, (size_t)(t.end - t.at), "train_and_eval");
 }
 
@@ -309,7 +313,10 @@ static void look_into(trace *made, const frame *f, plim__text whole) {
     static const char *const decoders[] = {"vae", "decode", "autoencoder", "first_stage"};
     if (plim__has_any(whole, passes, sizeof passes / sizeof *passes)) made->computed = true;
     if (plim__has_any(whole, decoders, sizeof decoders / sizeof *decoders)) made->decodes = true;
-    made->touches = touches_device(f, whole, &made->makes);
+    static const char *const inner[] = {"in _apply",   "in to\n", "in convert",
+                                        "in <lambda>", "in cuda", "in _lazy_init"};
+    bool goes_on = made->touches && plim__has_any(whole, inner, sizeof inner / sizeof *inner); /* what the move calls */
+    if (!goes_on) made->touches = touches_device(f, whole, &made->makes);
     bool passes_on = plim__has(whole, (size_t)(whole.end - whole.at), "in forward") ||
                      plim__has(whole, (size_t)(whole.end - whole.at), "_call_impl");
     made->loads = (made->loads || loads_by_name(f->function) || loads_by_name(f->code)) && !passes_on;
@@ -331,6 +338,17 @@ static void add_frame(trace *made, const frame *f, plim__text whole) {
     made->own = *f, made->has_own = true;
     plim_phase told = told_by_frame(f);
     if (told != PLIM_PHASE_UNKNOWN) made->told = told;
+}
+
+/* A frame's head and the line that its arrow points to. */
+static plim__text join(char both[2 * FRAME_LENGTH + 1], plim__text head, plim__text code) {
+    size_t a = (size_t)(head.end - head.at), b = (size_t)(code.end - code.at);
+    if (a > FRAME_LENGTH) a = FRAME_LENGTH;
+    if (b > FRAME_LENGTH) b = FRAME_LENGTH;
+    memcpy(both, head.at, a);
+    both[a] = '\n';
+    memcpy(both + a + 1, code.at, b);
+    return (plim__text){both, both + a + 1 + b};
 }
 
 /* Frames between `from` and `to`; a new "Traceback" begins again while `last` is asked for. */
@@ -363,7 +381,8 @@ static trace read_frames(const char *from, const char *to, bool last) {
                 look = shown.end < to ? shown.end + 1 : to;
             }
             plim__text whole = {line.at, code.end > line.end ? code.end : line.end};
-            if (f.code.end > whole.end) whole.end = f.code.end;
+            char both[2 * FRAME_LENGTH + 1];
+            if (f.code.at > whole.end) whole = join(both, line, f.code); /* without the lines around it */
             add_frame(&made, &f, whole);
         }
         at = next;

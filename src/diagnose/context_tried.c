@@ -104,6 +104,8 @@ const plim__tried_word plim__tried_words[] = {
     TRIED("increasedthememory", LIMIT),
     TRIED("increasingthememory", LIMIT),
     TRIED("pagefile", LIMIT),
+    TRIED("pageallocation", LIMIT),
+    TRIED("virtualmemory", LIMIT),
     TRIED("pagingfile", LIMIT),
     TRIED("swapfile", LIMIT),
     TRIED("smallermodel", MODEL),

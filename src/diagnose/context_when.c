@@ -17,6 +17,7 @@ enum { REACH = 14, NEAR = 4, LONGEST_LINE = 1200 };
 typedef struct clause {
     plim__text words[REACH];
     size_t count;
+    const char *rest; /* the end of the line */
 } clause;
 
 static bool is_letter(char c) { return isalnum((unsigned char)c) || c == '_' || c == '\'' || c == '-'; }
@@ -87,11 +88,17 @@ static bool is_stage(plim__text word) {
     return is_any(word, stages, sizeof stages / sizeof *stages);
 }
 
+/* "is there a way to give max_memory when loading?": what is asked for is not what failed. */
+static bool is_asked(const clause *c) {
+    const char *end = c->count ? c->words[c->count - 1].end : NULL;
+    return end && c->rest && end < c->rest && *end == '?';
+}
+
 static void read_doing(plim__context *context, const clause *c, size_t reach) {
     for (size_t i = 0; i < c->count && i < reach; i++) {
         plim__context_word means = done_by(c->words[i]);
         if (means == PLIM_CONTEXT_COUNT) continue;
-        if (means != PLIM_CONTEXT_LOADING || !is_of_data(c)) plim__context_set(context, means);
+        if (means != PLIM_CONTEXT_LOADING || !(is_of_data(c) || is_asked(c))) plim__context_set(context, means);
         if (means == PLIM_CONTEXT_EVALUATION) plim__context_set(context, PLIM_CONTEXT_SAID_EVALUATED);
         if (means == PLIM_CONTEXT_INFERS) plim__context_set(context, PLIM_CONTEXT_SAID_USED);
         return;
@@ -157,7 +164,7 @@ static void read_line(plim__context *context, plim__text line) {
         bool waits = is_any(word, later, sizeof later / sizeof *later);
         bool is_within = is_any(word, within, sizeof within / sizeof *within);
         if (!does && !waits && !is_within) continue;
-        clause c = {.count = 0};
+        clause c = {.count = 0, .rest = line.end};
         plim__text rest = line;
         while (c.count < REACH && next_word(&rest, &c.words[c.count])) c.count++;
         if (does)

@@ -22,7 +22,7 @@ typedef struct plim__word {
 /* The tables: context_words.c, and what is said to be set or tried (context_said.c). */
 extern const plim__word plim__words[], plim__said_words[];
 extern const size_t plim__word_count, plim__said_count;
-enum { PLIM_WORDS = 1280 }; /* room for them, and for those of levers (context_tried.h) */
+enum { PLIM_WORDS = 1536 }; /* room for them, and for those of levers (context_tried.h) */
 
 /* Steps over what may stand between a name and its value: quotes, colons, equal signs, "of", "is", "to". */
 plim__text plim__value_of(plim__text t);

@@ -24,6 +24,7 @@
     X(REQUEST, "this request")                                                                                         \
     X(EXCESS, "what the request has beyond the capacity or limit")                                                     \
     X(ROOM, "free memory beyond the limit")                                                                            \
+    X(SHARE, "what the larger share adds")                                                                             \
     X(HOLDER, "the largest holder of the dump")
 
 typedef enum plim__saving {
@@ -45,9 +46,9 @@ typedef struct plim__fix_row {
 size_t plim__fix_row_count(void);
 const plim__fix_row *plim__fix_row_at(size_t index);
 
-/* The part of the table for PLIM_CAUSE_FULL. */
-extern const plim__fix_row plim__fix_full_rows[];
-extern const size_t plim__fix_full_count;
+/* The parts of the table for PLIM_CAUSE_FULL and for PLIM_CAUSE_HOST_MEMORY. */
+extern const plim__fix_row plim__fix_full_rows[], plim__fix_host_rows[];
+extern const size_t plim__fix_full_count, plim__fix_host_count;
 
 #define ROW(cause, frameworks, when, lever, saving, cost, title, setting)                                              \
     { PLIM_CAUSE_##cause, frameworks, when, PLIM_LEVER_##lever, PLIM_SAVING_##saving, cost, title, setting }

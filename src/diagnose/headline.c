@@ -28,6 +28,8 @@ static void too_big(const plim__reader *reader, plim_explanation *x, char *to, s
     else if (x->requested.known && x->capacity.known)
         snprintf(to, room, "One request of %s is too large for what remains of %s", size(x->requested, a),
                  size(x->capacity, b));
+    else if (x->requested.known && program)
+        snprintf(to, room, "The program needs %s, more than the device has", size(x->requested, a));
     else if (x->requested.known)
         snprintf(to, room, "One request of %s is more than nearly every device has", size(x->requested, a));
     else

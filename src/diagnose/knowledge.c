@@ -67,6 +67,7 @@ static plim_amount estimate(plim__saving how, const plim_explanation *x) {
     case PLIM_SAVING_HOLDER:
         return x->holder_count ? plim__rounded((double)x->holders[0].bytes * (double)x->holders[0].count)
                                : (plim_amount){0};
+    case PLIM_SAVING_SHARE: /* of what is set now: write_saving */
     case PLIM_SAVING_UNKNOWN: break;
     }
     return (plim_amount){0};
@@ -139,7 +140,7 @@ static void add_double(plim__str *out, const plim__case *c, bool megabytes) {
 }
 
 /* A share of the card that fits: below what is free when that is known, else a step from the present one. */
-static void add_share(plim__str *out, const plim__case *c, bool lower) {
+static double better_share(const plim__case *c, bool lower) {
     const plim_explanation *x = c->x;
     double now = c->context->utilization > 0 ? c->context->utilization : 0.9, share;
     uint64_t others;
@@ -156,7 +157,12 @@ static void add_share(plim__str *out, const plim__case *c, bool lower) {
         share = now - 0.1;
     if (lower && share >= now) share = now - 0.05;
     if (share < 0.05) share = 0.05;
-    plim__str_addf(out, "%.2f", (double)(int)(share * 100 + 1e-6) / 100);
+    return (double)(int)(share * 100 + 1e-6) / 100;
+}
+
+static plim_amount larger_share(const plim__case *c) {
+    double more = c->context->utilization > 0 ? better_share(c, false) - c->context->utilization : 0;
+    return more > 0 && c->x->capacity.known ? plim__rounded(more * (double)c->x->capacity.bytes) : (plim_amount){0};
 }
 
 static const char *base_name(const char *path) {
@@ -169,6 +175,14 @@ static const char *base_name(const char *path) {
 static void add_place(plim__str *out, const plim_place *place) {
     if (!place->file[0] || place->line < 0) return;
     plim__str_addf(out, "%s line %lld: ", base_name(place->file), (long long)place->line);
+}
+
+/* Half of the tensor's first axis, and half of that again while this one tensor would still have a gigabyte. */
+static long long shaped_batch(const plim_explanation *x) {
+    int64_t batch = x->shape[0] / 2;
+    uint64_t bytes = x->requested.known ? x->requested.bytes / 2 : 0;
+    while (bytes > 1024 * MIB && batch > 1) batch /= 2, bytes /= 2;
+    return (long long)batch;
 }
 
 static bool add_slot(plim__str *out, const char *name, size_t length, const plim__case *c) {
@@ -186,11 +200,12 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
         if (!gib) return plim__str_add(out, "20GiB"), true;
         return plim__str_addf(out, "%lluGiB", (unsigned long long)gib), true;
     }
-    if (IS("lower")) return add_share(out, c, true), true;
-    if (IS("higher")) return add_share(out, c, false), true;
+    if (IS("lower")) return plim__str_addf(out, "%.2f", better_share(c, true)), true;
+    if (IS("higher")) return plim__str_addf(out, "%.2f", better_share(c, false)), true;
     if (IS("limit_mb")) return plim__str_addf(out, "%llu", (unsigned long long)(present_limit(c).bytes / MIB)), true;
     if (IS("tokens")) {
-        plim__str_addf(out, "%lld", c->tokens > 0 ? (long long)c->tokens : 4096ll);
+        long long half = c->context->served >= 1024 && c->context->served <= 8192 ? c->context->served / 2 : 4096;
+        plim__str_addf(out, "%lld", c->tokens > 0 ? (long long)c->tokens : half);
         return true;
     }
     if (IS("script")) {
@@ -215,7 +230,7 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
         if (c->context->batch > 1)
             plim__str_addf(out, "%lld", (long long)(c->context->batch / 2));
         else if (shaped && strcmp(c->x->framework, "tensorflow") == 0)
-            plim__str_addf(out, "%lld (the tensor's first axis is %lld)", (long long)(c->x->shape[0] / 2),
+            plim__str_addf(out, "%lld (the tensor's first axis is %lld)", shaped_batch(c->x),
                            (long long)c->x->shape[0]);
         else if (program && program->batch > 1)
             plim__str_addf(out, "%d (%d is the default)", program->batch / 2, program->batch);
@@ -287,7 +302,7 @@ static plim__own write_setting(const choice *made, const plim__lever_row *row, p
 static void write_saving(const choice *made, const plim__lever_row *row, plim__lever lever, plim_fix *fix) {
     const plim_explanation *x = made->x;
     plim__weight weight = {.reaches = -1};
-    fix->saving = estimate(row->saving, x);
+    fix->saving = row->saving == PLIM_SAVING_SHARE ? larger_share(made->c) : estimate(row->saving, x);
     if (fix->saving.known) snprintf(fix->saving_note, sizeof fix->saving_note, "%s", saving_sentences[row->saving]);
     if (plim__weigh(lever, made->c, &weight)) {
         fix->saving = weight.saving;

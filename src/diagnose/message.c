@@ -172,6 +172,12 @@ void plim__message_parse(plim__reader *reader, const plim__message *message, con
     const char *open = strchr(message->sentence, '{'), *close = strchr(message->sentence, '}');
     if (open > message->sentence && !match_head(reader, &event, message->sentence, open, start)) return;
     if (!match(&t, &event, close + 1, close + strlen(close))) return;
+    /* ggml names the buffer's kind in front */
+    if (strcmp(event.framework, "llama.cpp") == 0 && plim__has(line, 400, "_cpu_buffer_type_")) {
+        event.kind = "host";
+        event.facts |= PLIM_FACT_HOST;
+        event.strength = PLIM_STRONG;
+    }
     /* jaxlib is built with TensorFlow's runtime inside */
     if (strcmp(event.framework, "tensorflow") == 0 && plim__has(line, 400, "org_tensorflow")) event.framework = "jax";
     bool measured = event.requested.known || event.limit.known || event.process.known || event.free.known;

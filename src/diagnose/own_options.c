@@ -15,6 +15,8 @@ typedef enum turn {
     TURN_LENGTH, /* half, down to 128 */
     TURN_SIDE,   /* three quarters of an image's side, in steps of 32 */
     TURN_FEW,    /* a quarter, down to 1 */
+    TURN_MORE,   /* a count that helps the more of it there is: half as much again */
+    TURN_PIXELS, /* half of an image's pixels, down to 512 x 512 */
     TURN_ON,     /* a switch that is off */
     TURN_STAGE   /* of ZeRO */
 } turn;
@@ -76,8 +78,8 @@ static const name names[] = {
     NAME("crop_size", INPUT, SIDE),
     NAME("input_size", INPUT, SIDE),
     NAME("img", INPUT, SIDE),
-    NAME("max_pixels", INPUT, HALF),
-    NAME("image_max_pixels", INPUT, HALF),
+    NAME("max_pixels", INPUT, PIXELS),
+    NAME("image_max_pixels", INPUT, PIXELS),
     NAME("num_frames", INPUT, HALF),
     NAME("video_length", INPUT, HALF),
     NAME("max_num_seqs", FEWER, HALF),
@@ -106,6 +108,8 @@ static const name names[] = {
     NAME("use_checkpoint", CHECKPOINT, ON),
     NAME("checkpoint_activations", CHECKPOINT, ON),
     NAME("load_in_4bit", QUANTIZE, ON),
+    NAME("blocks_to_swap", OFFLOAD, MORE),
+    NAME("blocks_to_swap", OFFLOAD_MORE, MORE),
     NAME("zero_stage", OFFLOAD, STAGE),
 };
 
@@ -202,9 +206,11 @@ static bool find_option(plim__lever lever, plim__text log, option *best) {
 static int64_t better(turn how, int64_t value) {
     switch (how) {
     case TURN_HALF: return value > 1 ? value / 2 : -1;
-    case TURN_LENGTH: return value >= 128 ? value / 2 : -1;
+    case TURN_LENGTH: return value > 1 << 16 ? 1 << 14 : value >= 128 ? value / 2 : -1;
     case TURN_SIDE: return value >= 256 ? value * 3 / 4 / 32 * 32 : -1;
     case TURN_FEW: return value > 8 ? value / 4 : value > 2 ? 2 : value > 0 ? value - 1 : -1;
+    case TURN_MORE: return value > 0 ? value + (value + 1) / 2 : -1;
+    case TURN_PIXELS: return value > 1 << 18 ? value / 2 : -1;
     case TURN_ON: return value ? -1 : 1;
     case TURN_STAGE: return value < 3 ? 3 : -1;
     }

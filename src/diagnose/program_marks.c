@@ -87,6 +87,9 @@ void plim__marks_found(const plim__marks *marks, size_t index, plim__program_set
     bool listed = is_listed(after);
     bool card = plim__has(after, 8, " memory") || plim__has(after, 6, " card") || plim__has(after, 5, " ram");
     if (card && strcmp(text, "video") == 0) return; /* what a card has */
+    bool mistral = plim__has_before(before.at, start, 9, "mistral") || plim__has(after, 14, "12b") ||
+                   plim__has(after, 9, "-instruct");
+    if (mistral && strcmp(text, "nemo") == 0) return; /* a model of that name */
     if (!whole || !begins || !ends) return;
     (listed ? found->listed : found->named)[mark->program / 64] |= bit;
     uint8_t *mentions = &found->mentions[mark->program];

@@ -39,7 +39,8 @@ static const char *order_of(plim__activity activity) {
 
 /* What other programs stand on, and kinds of data, are mentioned often and count less. */
 static size_t particular_count(void) {
-    return plim__programs_train_count + plim__programs_use_count + plim__programs_more_count;
+    return plim__programs_train_count + plim__programs_use_count + plim__programs_more_count +
+           plim__programs_field_count;
 }
 
 size_t plim__program_count(void) { return particular_count() + plim__programs_general_count; }
@@ -50,7 +51,9 @@ const plim__program *plim__program_at(size_t index) {
     if (index < plim__programs_use_count) return &plim__programs_use[index];
     index -= plim__programs_use_count;
     if (index < plim__programs_more_count) return &plim__programs_more[index];
-    return &plim__programs_general[index - plim__programs_more_count];
+    index -= plim__programs_more_count;
+    if (index < plim__programs_field_count) return &plim__programs_field[index];
+    return &plim__programs_general[index - plim__programs_field_count];
 }
 
 bool plim__program_is_library(const plim__program *program) {

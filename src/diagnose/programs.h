@@ -52,11 +52,11 @@ typedef struct plim__program {
 /* The program's setting for a lever, NULL where it has none. */
 const char *plim__program_setting(const plim__program *program, plim__lever lever);
 
-/* The tables, the particular before the general: programs_train.c, programs_use.c, programs_more.c. */
-extern const plim__program plim__programs_train[], plim__programs_use[], plim__programs_more[],
+/* The tables, the particular before the general: programs_train.c, programs_use.c, programs_more.c, programs_field.c. */
+extern const plim__program plim__programs_train[], plim__programs_use[], plim__programs_more[], plim__programs_field[],
     plim__programs_general[];
 extern const size_t plim__programs_train_count, plim__programs_use_count, plim__programs_more_count,
-    plim__programs_general_count;
+    plim__programs_field_count, plim__programs_general_count;
 size_t plim__program_count(void);
 const plim__program *plim__program_at(size_t index);
 

@@ -50,12 +50,12 @@ const plim__program plim__programs_use[] = {
      .levers = {L(OFFLOAD, "python entry_with_update.py --always-low-vram (--always-no-vram if that is not enough)"),
                 L(INPUT, "an aspect ratio of fewer pixels; Performance: Speed; no Upscale (2x)"),
                 L(MODEL, "fewer LoRAs and no refiner"), L(HOST, "a page file or swap of 40 GB; close other programs")}},
-    {PROGRAM(
-         "Stable Diffusion web UI (A1111, SD.Next)",
-         "stable-diffusion-webui sd.webui webui-user webui.bat commandline_args --medvram --lowvram "
-         "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue torchactive/reserved "
-         "extensions/sd- highresfix hiresfix --opt-split-attention --opt-sub-quad --opt-sdp",
-         "automatic1111 a1111 sd.next sdnext sd-webui txt2img img2img hires"),
+    {PROGRAM("Stable Diffusion web UI (A1111, SD.Next)",
+             "stable-diffusion-webui sd.webui webui-user webui.bat commandline_args --medvram --lowvram "
+             "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue "
+             "torchactive/reserved sysvram: "
+             "extensions/sd- highresfix hiresfix --opt-split-attention --opt-sub-quad --opt-sdp",
+             "automatic1111 a1111 sd.next sdnext sd-webui txt2img img2img hires"),
      INFER, .order = "offload more input tiles model",
      .levers = {L(OFFLOAD,
                   "--medvram --xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --lowvram if that is not "
@@ -87,9 +87,10 @@ const plim__program plim__programs_use[] = {
                 L(CHECKPOINT, "use_checkpoint: True")}},
     {PROGRAM("Wan, HunyuanVideo, CogVideoX and other video models",
              "wan/ --offload_model --t5_cpu hyvideo/ opensora/ open-sora wan2gp latte/ animatediff/ ltx_video "
-             "framepack/ stepvideo run_hyvideo",
+             "framepack/ pyramid_dit pyramid-flow text-to-videogeneration stepvideo run_hyvideo sample_video.py "
+             "--flow-reverse --embedded-cfg-scale hymm_sp/",
              "wan2 wan2.1 wan2.2 ltx-video hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 framepack "
-             "animatediff"),
+             "animatediff pyramid-flow text-to-video"),
      INFER, .order = "offload input quantize tiles shard",
      .levers = {L(KERNELS, "xformers, flash-attn or SageAttention, installed for this PyTorch (--attention_mode, "
                            "--use_sage where it has them)"),
@@ -169,7 +170,8 @@ const plim__program plim__programs_use[] = {
                 L(BATCH, "batch_size=1 in train_seg")}},
 
     /* --- proteins ----------------------------------------------------------------------------------------------- */
-    {PROGRAM("AlphaFold, ColabFold", "alphafold/ run_alphafold colabfold alphafold_ alphafold3",
+    {PROGRAM("AlphaFold, ColabFold",
+             "alphafold/ run_alphafold colabfold alphafold_ alphafold3 notenoughgpumemory?resource_exhausted",
              "alphafold colabfold alphafold2"),
      INFER, .framework = "jax", .order = "own input fewer",
      .levers = {L(OWN, "TF_FORCE_UNIFIED_MEMORY=1 XLA_PYTHON_CLIENT_MEM_FRACTION=4.0: it spills into host memory"),
@@ -236,7 +238,7 @@ const plim__program plim__programs_use[] = {
              "--gpu-memory-utilization "
              "gpu_memory_utilization --max-model-len vllmserve",
              "vllm"),
-     SERVE, .images = true, .order = "cache input length fewer graphs quantize shard model",
+     SERVE, .images = true, .order = "cache input fewer length graphs quantize shard model",
      .levers = {L(CACHE,
                   "--gpu-memory-utilization {lower} (gpu_memory_utilization={lower}): more is left to what it does "
                   "not plan"),
@@ -293,11 +295,18 @@ const plim__program plim__programs_use[] = {
     {PROGRAM("llama-cpp-python",
              "llama_cpp/ llama_cpp. from_llama_cpp n_gpu_layers= llm=llamacpp( llamacpp( privategpt localgpt",
              "llama-cpp-python privategpt localgpt"),
-     INFER, .framework = "llama.cpp", .order = "offload length quantize",
+     INFER, .framework = "llama.cpp", .order = "shard offload length quantize",
      .levers = {L(OFFLOAD, "n_gpu_layers=20 (lower until it fits)"),
+                L(SHARD,
+                  "tensor_split=[3, 3, 3, 1] with the smallest figure for the card that failed (0 leaves it out)"),
                 L(LENGTH, "n_ctx=2048, n_batch=256 (n_ubatch=256)"), L(QUANTIZE, "a Q4_K_M file"),
                 L(MODEL, "a model with fewer parameters"),
                 L(HOST, "a smaller file; use_mmap=True, use_mlock=False; n_ctx=2048")}},
+    {PROGRAM("ExLlamaV2", "exllamav2/ exllamav2. exllamav3/ tabbyapi", "exllamav2 exllamav3 tabbyapi"), INFER,
+     .order = "length quantize shard",
+     .levers = {L(LENGTH, "-l 4096 (config.max_seq_len, max_seq_len in TabbyAPI), -cq4 (cache_mode: Q4)"),
+                L(QUANTIZE, "an EXL2 file of fewer bits (2.4bpw)"), L(SHARD, "-gs 10,14 (gpu_split) over two cards"),
+                L(MODEL, "a model with fewer parameters")}},
     {PROGRAM("FastChat", "fastchat/ fastchat. --max-gpu-memory", "fastchat vicuna"), INFER,
      .order = "quantize shard offload",
      .levers = {L(QUANTIZE, "--load-8bit"), L(SHARD, "--num-gpus 2 --max-gpu-memory 8GiB"),
@@ -469,8 +478,8 @@ const plim__program plim__programs_general[] = {
                         "list of all; parts of the video")}},
     {PROGRAM("a model of sound", NULL,
              "audio audios speech voice voices voice-cloning vocode synthesize wav mp3 waveform spectrogram vocoder "
-             "tts asr music song wav2vec2 hubert "
-             "cosyvoice f5-tts audioldm audioldm2"),
+             "tts asr music song clone-voice voice-clone wav2vec2 hubert "
+             "cosyvoice f5-tts"),
      INFER, .order = "tiles precision fewer model",
      .levers = {L(TILES, "{at}shorter pieces of sound or text, one after another, put together on the host"),
                 L(PRECISION, "torch.autocast('{device}', dtype=torch.float16), or model.half()"),

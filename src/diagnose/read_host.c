@@ -274,6 +274,12 @@ static void parse_code_137(plim__reader *reader, const char *start, const char *
     }
 }
 
+/* Docker's own line: "The command '/bin/sh -c ...' returned a non-zero code: 137". */
+static void parse_code_of_build(plim__reader *reader, const char *start, const char *end) {
+    plim__text line = trimmed_line(reader, start);
+    if (plim__has(line, 100, "The command '") && !plim__is_change(line, start)) parse_code_137(reader, start, end);
+}
+
 /* --- schedulers ----------------------------------------------------------------------------------------------- */
 
 static void report_slurm(plim__reader *reader, const char *start, const char *end) {
@@ -348,9 +354,10 @@ static void parse_oomkilled(plim__reader *reader, const char *start, const char 
         report_told(reader, start, end);
         return;
     }
-    bool told = plim__has_before(line.at, start, 24, "reason");
+    bool told = plim__has_before(line.at, start, 24, "reason") && !plim__has_before(line.at, start, 5, " as ");
     if (!told && (plim__explains(reader, end) || plim__is_supposed(line, start))) return;
-    if (plim__is_code_line(line) || (!told && line.end - line.at < 400 && plim__is_talk(line)) ||
+    if (plim__is_code_line(line) || plim__has_before(line.at, start, 6, "== ") ||
+        (!told && line.end - line.at < 400 && plim__is_talk(line)) ||
         (told && plim__has(line, 400, "shows the reason")))
         return;
     plim__event event = host_event(reader, "kubernetes", PLIM_STRONG + 1, start);
@@ -564,6 +571,7 @@ const plim__row plim__rows_host[] = {
     {"errorcode", parse_code_137},
     {"statuscode", parse_code_137},
     {"returncode", parse_code_137},
+    {"non-zerocode", parse_code_of_build},
     {"oom-killevent", parse_slurm_kill},
     {"oom_killevent", parse_slurm_kill},
     {"exceededjobmemorylimit", report_slurm},

@@ -91,8 +91,11 @@ static void note_cut(plim__reader *reader, plim__text t, plim__event *event) {
         plim__note_unread(reader, event, t, "the next figure");
 }
 
+enum { PROCESSES = 16 };
+
 typedef struct processes {
     plim_amount own, others, single;
+    plim_amount each[PROCESSES];
     int listed;
     bool unknown;
 } processes;
@@ -106,7 +109,32 @@ static void take_process(processes *list, plim_amount amount, bool own) {
         list->single = amount;
         list->others = plim__rounded((double)list->others.bytes + (double)amount.bytes);
     }
+    if (!own && list->listed < PROCESSES) list->each[list->listed] = amount;
     if (!own) list->listed++;
+}
+
+/* Of several processes the one that holds a little more than this one's allocator says; -1 for none. */
+static int own_of(const plim__event *event, const processes *list) {
+    uint64_t reserved = event->reserved.bytes, context = (uint64_t)2 << 30;
+    int own = -1;
+    for (int i = 0; i < list->listed && i < PROCESSES && event->reserved.known && reserved >= context / 2; i++) {
+        uint64_t held = list->each[i].known ? list->each[i].bytes : 0;
+        if (held + reserved / 50 < reserved || held > reserved + context) continue;
+        if (own >= 0) return -1; /* two of a size */
+        own = i;
+    }
+    return own;
+}
+
+/* The ranks of one job: each has woken this device, and holds the same few hundred MiB of it. */
+static bool are_siblings(const processes *list, int own) {
+    uint64_t least = UINT64_MAX, most = 0;
+    for (int i = 0; i < list->listed && i < PROCESSES; i++) {
+        if (i == own) continue;
+        if (list->each[i].bytes < least) least = list->each[i].bytes;
+        if (list->each[i].bytes > most) most = list->each[i].bytes;
+    }
+    return list->listed > 2 && list->listed <= PROCESSES && most < (uint64_t)1 << 30 && most <= least + least / 8;
 }
 
 /* "GPU 0 has a total capacity of <S> of which <S> is free. Process 1 has <S> memory in use. Of the allocated ..." */
@@ -157,7 +185,8 @@ static void take_sentences(plim__reader *reader, plim__text *t, plim__event *eve
     if (plim__has(*t, 260, "PYTORCH_ALLOC_CONF=")) event->version = "PyTorch 2.9 or later";
 }
 
-/* One process and no "this process" is this process, seen from inside a container. */
+/* One process and no "this process" is this process, seen from inside a container; of several it may be told by what they
+ * hold. */
 static void settle_processes(plim__event *event, const processes *list) {
     if (list->unknown) event->facts |= PLIM_FACT_UNKNOWN_PROCESSES;
     if (list->own.known) {
@@ -170,7 +199,13 @@ static void settle_processes(plim__event *event, const processes *list) {
         else
             event->other = list->others;
     } else {
+        int own = list->listed > 1 && !list->unknown ? own_of(event, list) : -1;
         event->other = list->others;
+        if (own >= 0) {
+            event->process = list->each[own];
+            event->other = plim__rounded((double)list->others.bytes - (double)event->process.bytes);
+            if (are_siblings(list, own)) event->other = (plim_amount){0};
+        }
     }
     if (list->unknown) event->other = (plim_amount){0};
 }

@@ -247,7 +247,7 @@ static void parse_vulkan_device(plim__reader *reader, const char *start, const c
 
 static void parse_vllm_blocks(plim__reader *reader, const char *start, const char *end) {
     plim__event event = runtime_event(reader, "vllm", start);
-    event.facts |= PLIM_FACT_UTILIZATION;
+    event.facts |= PLIM_FACT_UTILIZATION | PLIM_FACT_KV_CACHE;
     event.strength = PLIM_PLAIN;
     plim__report(reader, &event, end);
 }

@@ -121,6 +121,9 @@ static void parse_told(plim__reader *reader, const char *start, const char *end)
     if (none) event.kind = "host", event.facts |= PLIM_FACT_HOST;
     plim__text after = {end, line.end - end > 12 ? end + 12 : line.end};
     bool ram = plim__has(after, 12, " on ram") || plim__has(after, 12, " in ram") || plim__has(after, 5, " ram");
+    static const char *const hosts[] = {"of ram", "enough ram", "sufficient ram", "outofram"};
+    if (plim__has(after, 12, " on system r") || plim__has(after, 12, " system ram")) ram = true, gpu = false;
+    ram |= plim__has_any((plim__text){start, end}, hosts, sizeof hosts / sizeof *hosts);
     if (!gpu && ram) event.kind = "host", event.facts |= PLIM_FACT_HOST;
     /* Python's own name of it */
     if (!gpu && (size_t)(end - start) == 11 && plim__has((plim__text){start, end}, 11, "MemoryError"))
@@ -172,6 +175,7 @@ const plim__row plim__rows_words[] = {
     {"outofmemory", parse_words},
     {"outofmemory", parse_told},
     {"\xE6\x8A\xA5oom", parse_told_chinese},
+    {"\xE6\x8A\xA5\xE9\x94\x99oom", parse_told_chinese},
     {"\xE9\x80\xA0\xE6\x88\x90oom", parse_told_chinese},
     {"\xE4\xB8\x80\xE7\x9B\xB4oom", parse_told_chinese},
     {"\xE5\xAF\xBC\xE8\x87\xB4oom", parse_told_chinese},

@@ -23,7 +23,11 @@ static size_t option_length(const char *at) {
     if (name < 4 || (!dashes && !islower((unsigned char)*at)) || at[name] == '(') return 0;
     length = name;
     bool yaml = !dashes && at[length] == ':' && at[length + 1] == ' ' && at[length + 2] != '-';
-    if (yaml) length++; /* "cutoff_len: 1024" */
+    if (yaml) length++;                                    /* "cutoff_len: 1024" */
+    if (!dashes && strncmp(at + length, " = '", 4) == 0) { /* TOML */
+        size_t value = strcspn(at + length + 4, " ,;)");
+        return value ? length + 4 + value : 0;
+    }
     if (yaml || at[length] == '=' || (dashes && at[length] == ' ' && at[length + 1] != '-')) {
         size_t value = strcspn(at + length + 1, " ,;)");
         if (!value) return dashes ? name : 0;
@@ -50,10 +54,14 @@ static bool stands_in(plim__text log, const char *option, size_t length) {
         while (i < length && a < log.end) {
             if (strchr("= :", option[i])) {
                 const char *gap = a;
-                while (i + 1 < length && strchr("= :", option[i + 1])) i++;
+                while (i + 1 < length && strchr("= :'", option[i + 1])) i++;
                 while (a < log.end && (*a == ' ' || *a == '=' || *a == ':' || *a == '"' || *a == '\'')) a++;
                 if (a == gap) break;
                 i++;
+                continue;
+            }
+            if (option[i] == '\'' && *a == '"') {
+                a++, i++;
                 continue;
             }
             if (tolower((unsigned char)*a) != tolower((unsigned char)option[i])) break;
@@ -66,7 +74,7 @@ static bool stands_in(plim__text log, const char *option, size_t length) {
 
 /* Options that help from their first value on: another value is no new advice. */
 static bool is_turned(plim__text log, const char *option, size_t length) {
-    static const char *const names[] = {"eval_accumulation_steps", "max_split_size_mb", "blocks_to_swap"};
+    static const char *const names[] = {"eval_accumulation_steps", "max_split_size_mb"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t name = strlen(names[i]);
         if (length > name && memcmp(option, names[i], name) == 0 && stands_in(log, names[i], name)) return true;

@@ -33,13 +33,21 @@ static bool makes_images(const plim__case *c) {
     return plim__conditions_hold("diffusion", c) || plim__conditions_hold("comfy", c);
 }
 
+/* What is live is two to three bytes a parameter: the weights are in 16 bits. */
+static bool is_half(const plim__case *c) {
+    double live = c->x->allocated.known ? (double)c->x->allocated.bytes : 0;
+    if (c->parameters < 1e9 || plim__conditions_hold("train", c) || plim__conditions_hold("parallel", c)) return false;
+    if (c->context->phase == PLIM_PHASE_LOADING) return false; /* a part of them */
+    return live > 1.5 * c->parameters && live < 3 * c->parameters;
+}
+
 bool plim__lever_helps(plim__lever lever, const plim__case *c) {
     bool large = lever == PLIM_LEVER_BATCH && c->context->batch >= 16; /* not tried to its end */
     if (plim__was_tried(c->context, lever) && !large) return false;
     bool foreign = plim__conditions_hold("npu", c) || plim__conditions_hold("tpu", c); /* no bitsandbytes there */
     if (lever == PLIM_LEVER_QUANTIZE && foreign && strcmp(c->x->framework, "pytorch") == 0) return false;
     if (!is_device(c->x->cause)) return true;
-    if (lever == PLIM_LEVER_PRECISION && plim__conditions_hold("quantized", c)) return false;
+    if (lever == PLIM_LEVER_PRECISION && (plim__conditions_hold("quantized", c) || is_half(c))) return false;
     bool pytorch = strcmp(c->x->framework, "pytorch") == 0 || strcmp(c->x->framework, "cuda") == 0;
     bool captures = plim__conditions_hold("captures", c); /* weights are there by then, and calls are run */
     if (pytorch && !captures && !shares(plim__lever_acts(lever), held_in(c->context->phase))) return false;

@@ -17,71 +17,33 @@ bool plim__has_any(plim__text line, const char *const *words, size_t count) {
     return false;
 }
 
+/* "raise MemoryError(...)", a line of code; "it does raise a CUDA out of memory error" tells of a run. */
+static bool raises(plim__text line) {
+    for (plim__text t = line; plim__seek(&t, (size_t)(t.end - t.at), "raise");) {
+        while (t.at < t.end && *t.at == ' ') t.at++;
+        bool article =
+            t.at + 2 < t.end && (*t.at | 32) == 'a' && (t.at[1] == ' ' || (t.at[1] == 'n' && t.at[2] == ' '));
+        bool inside = t.at < t.end && (*t.at == 's' || *t.at == 'd'); /* "raises", "raised" */
+        if (!article && !inside) return true;
+    }
+    return false;
+}
+
 bool plim__is_talk(plim__text line) {
-    static const char *const words[] = {"if you",
-                                        " may ",
-                                        "might",
-                                        "could ",
-                                        "avoid",
-                                        "prevent",
-                                        "in case",
-                                        "how to",
-                                        "would ",
-                                        "should",
-                                        " can ",
-                                        "reduce",
-                                        "fix",
-                                        "warning:",
-                                        "handle",
-                                        "lead to",
-                                        "leads to",
-                                        "likely to",
-                                        "cause an",
-                                        "causes ",
-                                        "because",
-                                        "to cause",
-                                        "sometimes",
-                                        "usually",
-                                        "unless",
-                                        "whether",
-                                        " test ",
-                                        "whenever",
-                                        "catch",
-                                        "except ",
-                                        "raise ",
-                                        "isinstanc",
-                                        "import ",
-                                        "#define",
-                                        "return ",
-                                        "issue with",
-                                        "instead",
-                                        "not out-",
-                                        "isn't",
-                                        "is not out",
-                                        "?",
-                                        "guard",
-                                        "without",
-                                        "improve",
-                                        "support",
-                                        "adds ",
-                                        "added ",
-                                        "when the",
-                                        "message when",
-                                        "something like",
-                                        "you are getting",
-                                        "hints",
-                                        "what to do",
-                                        "proposes",
-                                        "if a ",
-                                        "such as",
-                                        "e.g.",
-                                        "risk",
-                                        "before it",
-                                        "until ",
-                                        "limits.",
-                                        "sizing",
-                                        "memory leak"};
-    return plim__has_any(line, words, sizeof words / sizeof *words);
+    static const char *const words[] = {"if you",    " may ",      "might",        "could ",         "avoid",
+                                        "prevent",   "in case",    "how to",       "would ",         "should",
+                                        " can ",     "reduce",     "fix",          "warning:",       "handle",
+                                        "lead to",   "leads to",   "likely to",    "cause an",       "causes ",
+                                        "because",   "to cause",   "sometimes",    "usually",        "unless",
+                                        "whether",   " test ",     "whenever",     "catch",          "except ",
+                                        "isinstanc", "import ",    "#define",      "return ",        "issue with",
+                                        "instead",   "not out-",   "isn't",        "is not out",     "?",
+                                        "guard",     "without",    "improve",      "support",        "adds ",
+                                        "added ",    "when the",   "message when", "something like", "you are getting",
+                                        "hints",     "what to do", "proposes",     "if a ",          "such as",
+                                        "e.g.",      "risk",       "before it",    "until ",         "limits.",
+                                        "sizing",    "memory leak"};
+    return plim__has_any(line, words, sizeof words / sizeof *words) || raises(line);
 }
 
 /* The next word in lower case, past quotes and brackets; "" at a line's end. */

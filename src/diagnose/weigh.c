@@ -66,6 +66,7 @@ static double now_of(const plim__case *c, double parameters) {
  * model. */
 static bool is_elsewhere(const plim__case *c, double parameters) {
     const plim_explanation *x = c->x;
+    if (c->context->weights.known && (double)c->context->weights.bytes < 1.6 * parameters) return true;
     if (plim__conditions_hold("parallel", c) || plim__conditions_hold("quantized", c)) return true;
     if (c->context->phase == PLIM_PHASE_LOADING || !x->allocated.known) return false;
     bool filled = x->capacity.known && x->allocated.bytes > x->capacity.bytes / 100 * 85;

@@ -93,7 +93,7 @@ static const rule more_rules[] = {
      "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n     [[Node: conv1_1/convolution = "
      "Conv2D[T=DT_FLOAT, _class=[\"loc:@gradients/conv1_1/convolution_grad/Conv2DBackpropFilter\"], "
      "data_format=\"NCHW\"]]\n",
-     "tensorflow", "full", ABSENT, "batch_size=512", "model.evaluate"},
+     "tensorflow", "full", ABSENT, "batch_size=128", "model.evaluate"},
     {"OpenRLHF by an older name, with a trainer that others have too",
      "Traceback (most recent call last):\n  File \"../train_ppo.py\", line 239, in <module>\n    train(args)\n  File "
      "\"/opt/lib/python3.8/site-packages/openllama2/trainer/ppo_trainer.py\", line 209, in training_step\n    "

@@ -20,6 +20,7 @@
 #include "explain_rules_class.h"
 #include "explain_rules_more.h"
 #include "explain_rules_own.h"
+#include "explain_rules_place.h"
 #include "explain_rules_tried.h"
 
 static plim_explanation explain(const char *text) {
@@ -67,6 +68,7 @@ static void every_rule_holds(void **state) {
     for (size_t i = 0; i < sizeof class_rules / sizeof *class_rules; i++) broken += is_broken(&class_rules[i]);
     for (size_t i = 0; i < sizeof own_rules / sizeof *own_rules; i++) broken += is_broken(&own_rules[i]);
     for (size_t i = 0; i < sizeof tried_rules / sizeof *tried_rules; i++) broken += is_broken(&tried_rules[i]);
+    for (size_t i = 0; i < sizeof place_rules / sizeof *place_rules; i++) broken += is_broken(&place_rules[i]);
     assert_int_equal(broken, 0);
 }
 
