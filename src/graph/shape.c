@@ -27,15 +27,23 @@ bool plim__shape_is_concrete(const plim__shape *shape) {
     return true;
 }
 
-int64_t plim__shape_elements(const plim__shape *shape) {
+/* The product of all sizes but the zeros, or -1: strides and steps along an axis are at most this, in empty tensors too. */
+static int64_t reach_of(const plim__shape *shape, bool *empty) {
+    *empty = false;
     if (!plim__shape_is_concrete(shape)) return -1;
     int64_t product = 1;
-    bool overflow = false, empty = false;
+    bool overflow = false;
     for (int i = 0; i < shape->rank; i++) {
-        empty |= shape->dims[i] == 0;
+        *empty |= shape->dims[i] == 0;
         overflow |= __builtin_mul_overflow(product, shape->dims[i] ? shape->dims[i] : 1, &product);
     }
-    return overflow ? -1 : empty ? 0 : product;
+    return overflow ? -1 : product;
+}
+
+int64_t plim__shape_elements(const plim__shape *shape) {
+    bool empty;
+    int64_t reach = reach_of(shape, &empty);
+    return reach < 0 ? -1 : empty ? 0 : reach;
 }
 
 int64_t plim__shape_product(const plim__shape *shape, int from, int to) {
@@ -45,13 +53,15 @@ int64_t plim__shape_product(const plim__shape *shape, int from, int to) {
 }
 
 plim_status plim__shape_bytes(const plim__shape *shape, plim_dtype dtype, size_t *bytes, plim_error *error) {
-    int64_t elements = plim__shape_elements(shape);
+    bool empty;
+    int64_t reach = reach_of(shape, &empty);
     char text[PLIM_SHAPE_TEXT];
     if (plim_dtype_bits(dtype) == 0)
         return plim__fail(error, PLIM_UNSUPPORTED, "element type %s has no fixed size", plim_dtype_name(dtype));
-    if (elements < 0 || !plim_dtype_bytes(dtype, elements, bytes) || *bytes > (size_t)INT64_MAX)
+    if (reach < 0 || !plim_dtype_bytes(dtype, reach, bytes) || *bytes > (size_t)INT64_MAX)
         return plim__fail(error, PLIM_OVERFLOW, "%s%s is more bytes than fit in 63 bits", plim_dtype_name(dtype),
                           plim__shape_text(shape, NULL, text));
+    if (empty) *bytes = 0;
     return PLIM_OK;
 }
 
