@@ -1,6 +1,8 @@
 /* The load of processors, as /proc/stat and getrusage have it. */
 #include "mem/cpu_load.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,10 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/alloc.h"
-#include "mem/procfs.h"
-
-enum { TEXT = 64 << 10, STATES = 8, IDLE = 3, WAITING = 4 }; /* user nice system idle iowait irq softirq steal */
+enum { TEXT = 2048, STATES = 8, IDLE = 3, WAITING = 4 }; /* user nice system idle iowait irq softirq steal */
 
 void plim__cpu_load_parse(const char *text, int (*mine)(int processor, void *context), void *context,
                           plim__cpu_load *load) {
@@ -35,14 +34,33 @@ static int is_mine(int processor, void *set) {
 
 static double seconds(struct timeval t) { return (double)t.tv_sec + (double)t.tv_usec / 1e6; }
 
+/* Line by line, for hundreds of processors have one each, and steps allocate nothing. False when there is nothing to read. */
+static bool read_stat(plim__cpu_load *load) {
+    char text[TEXT];
+    size_t used = 0;
+    ssize_t count;
+    int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    load->busy = load->all = 0;
+    while ((count = read(fd, text + used, sizeof text - 1 - used)) > 0 || (count < 0 && errno == EINTR)) {
+        used += count > 0 ? (size_t)count : 0;
+        text[used] = 0;
+        char *end = strrchr(text, '\n');
+        if (!end) break;
+        *end = 0; /* whole lines */
+        plim__cpu_load_parse(text, is_mine, &load->processors, load);
+        if (strncmp(text, "cpu", 3) != 0) break; /* processors come first */
+        used -= (size_t)(end + 1 - text);
+        memmove(text, end + 1, used);
+    }
+    close(fd);
+    return load->all > 0;
+}
+
 static void look(plim__cpu_load *load) {
     struct rusage usage;
-    char *text = plim__alloc(TEXT); /* hundreds of processors have a line each */
-    bool known = text && plim__procfs_read(text, TEXT, "/proc/stat") > 0;
     load->busy = load->all = load->own = 0;
-    if (known) plim__cpu_load_parse(text, is_mine, &load->processors, load);
-    plim__free(text);
-    if (!known) return;
+    if (!read_stat(load)) return;
     double ticks = (double)sysconf(_SC_CLK_TCK);
     load->busy /= ticks;
     load->all /= ticks;
