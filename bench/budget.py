@@ -18,7 +18,7 @@ import frontier
 import measure
 
 STEPS, LIMIT = 5, 1.0
-ROUNDS = 2  # over all points of a model: the machine's speed drifts, and the faster time counts on both sides
+ROUNDS = 1  # over all points of a model; of several the faster time counts on both sides
 SHARES = (1.0, 0.75, 0.5, 0.375, 0.25)  # of PyTorch's peak
 CHECKPOINTS = (0.5, 1.0)                # of its blocks
 # model, batch, optimizer, the share of PyTorch's memory in the headline, how PyTorch is fastest (race.py tries)

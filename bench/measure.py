@@ -46,12 +46,41 @@ def plimsoll(program, model, batch, steps, optimizer, threads, *extra):
     return answer, ""
 
 
-def pytorch(name, batch, steps, optimizer, threads, *extra):
-    command = [sys.executable, os.path.join(HERE, "torch_step.py"), name, str(batch), "--steps", str(steps), "--optimizer", optimizer, "--threads", str(threads), *extra]
-    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+def torch_command(name, batch, steps, optimizer, threads, *extra):
+    return [sys.executable, os.path.join(HERE, "torch_step.py"), name, str(batch), "--steps", str(steps), "--optimizer", optimizer, "--threads", str(threads), *extra]
+
+
+def pytorch(*what):
+    """A process of PyTorch for this measurement alone; arguments as of torch_command."""
+    lines = subprocess.run(torch_command(*what), check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     answer = json.loads(lines[-1])
     answer["seconds_per_step"] = median_step(answer["seconds"])
     return answer
+
+
+class Waiting:
+    """A process of PyTorch that has compiled and warmed up, and waits until it is asked for steps."""
+
+    def __init__(self, *what):
+        self.process = subprocess.Popen([*torch_command(*what), "--wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.answer()
+
+    def answer(self):
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+        raise RuntimeError("PyTorch ended: exit %s" % self.process.wait())
+
+    def steps(self, count):
+        self.process.stdin.write("%d\n" % count)
+        self.process.stdin.flush()
+        answer = self.answer()
+        answer["seconds_per_step"] = statistics.median(answer["seconds"])
+        return answer
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
 
 
 def make_model(program, name, path, *options):

@@ -2,13 +2,14 @@
 
 usage: race.py PLIMSOLL OUT.json [--threads N] [--rounds N] [--busy-rounds N] [--only MODEL[,MODEL...]] [--loads 0,1,2] [--steps N]
 
-Each model runs in fresh processes that take turns, the first of each pair changing. PyTorch is tried in the first round as
-eager, with channels_last (images), with its fused optimizer, and with torch.compile; the fastest is what the rounds are
-against. Warm-up steps, compilation among them, are not counted. A busy process does arithmetic without end at normal
-priority. A time is the median of the steps of a run, then the best of the rounds where nothing else runs, and their median
-beside busy processes; memory is that of the quiet runs. float32 on both sides, no budget. Models whose step takes seconds are timed
-with fewer steps. Rows that OUT.json has of this very program already are kept, so a race that was stopped goes on.
+PyTorch is tried as eager, with channels_last (images), with its fused optimizer, and with torch.compile; the fastest is what the rounds
+are against. Each form is a process that compiles and warms up once and then waits for its turns; ours is a fresh process at each turn,
+whose first steps are not counted. The turns of a pair change. A busy process does arithmetic without end at normal priority. A time is
+the median of the steps of a turn, then the best of the rounds where nothing else runs, and their median beside busy processes; memory
+is that of the quiet turns. float32 on both sides, no budget. Models whose step takes seconds are timed with fewer steps. Rows that
+OUT.json has of this very program already are kept, so a race that was stopped goes on.
 """
+import contextlib
 import hashlib
 import json
 import math
@@ -37,6 +38,7 @@ CASES = [
     ("gru", ["gru"], 32, "adamw"),
 ]
 LONG = {"resnet50", "unet", "densenet121", "vit-b16", "gpt2"}  # steps of seconds
+TRIED = 3  # steps that tell which form is the fastest
 FORMS = {"eager": [], "channels_last": ["--channels-last"], "fused optimizer": ["--fused"], "compiled": ["--fused", "--compile"],
          "compiled, channels_last": ["--fused", "--compile", "--channels-last"]}
 
@@ -77,42 +79,53 @@ def measure_shape(name):
 
 
 def fastest_form(args, name, batch, optimizer):
-    tried, failed = {}, {}
-    for form in forms_of(name):
+    """The process of the fastest form, which waits; the others have ended."""
+    best, form, tried, failed = None, None, {}, {}
+    for candidate in forms_of(name):
         try:
-            tried[form] = measure.pytorch(name, batch, args.steps_of(name), optimizer, args.threads, *FORMS[form])["seconds_per_step"]
-        except (subprocess.CalledProcessError, ValueError, IndexError) as failure:
-            failed[form] = str(failure)
-    return min(tried, key=tried.get), tried, failed
+            torch = measure.Waiting(name, batch, measure.SKIPPED, optimizer, args.threads, *FORMS[candidate])
+        except RuntimeError as failure:
+            failed[candidate] = str(failure)
+            continue
+        tried[candidate] = torch.steps(TRIED)["seconds_per_step"]
+        if best and tried[candidate] >= tried[form]:
+            torch.close()
+            continue
+        if best:
+            best.close()
+        best, form = torch, candidate
+    if not best:
+        raise RuntimeError("PyTorch does not run: %s" % failed)
+    return best, form, tried, failed
 
 
-def pair(args, path, name, batch, optimizer, form, ours_first):
+def pair(args, path, name, batch, optimizer, torch, ours_first):
     """What both measured, one after the other."""
     ours = theirs = None
+    counted = args.steps_of(name)
     for own in (ours_first, not ours_first):
         if own:
-            ours, why = measure.plimsoll(args.plimsoll, path, batch, args.steps_of(name), optimizer, args.threads)
+            ours, why = measure.plimsoll(args.plimsoll, path, batch, measure.SKIPPED + counted, optimizer, args.threads)
             if not ours:
                 raise RuntimeError(why)
         else:
-            theirs = measure.pytorch(name, batch, args.steps_of(name), optimizer, args.threads, *FORMS[form])
+            theirs = torch.steps(counted)
     return ours, theirs
 
 
 def race(args, name, batch, optimizer, path):
-    form, tried, failed = fastest_form(args, name, batch, optimizer)
+    torch, form, tried, failed = fastest_form(args, name, batch, optimizer)
     row = {"model": name, "batch": batch, "optimizer": optimizer, "form": form, "tried": tried, "failed_forms": failed, "loads": {}}
-    for load in args.loads:
-        runs = []
-        with Busy(load):
-            for turn in range(args.rounds if load == 0 else args.busy_rounds):
-                runs.append(pair(args, path, name, batch, optimizer, form, turn % 2 == 0))
-        best = min if load == 0 else statistics.median
-        seconds = [(o["seconds_per_step"], t["seconds_per_step"]) for o, t in runs]
-        ours, theirs = best(o for o, _ in seconds), best(t for _, t in seconds)
-        row["loads"][str(load)] = {"plimsoll": ours, "pytorch": theirs, "ratio": ours / theirs, "runs": seconds}
-        if load == 0:
-            row["memory"] = {"plimsoll": statistics.median(o["above_idle_bytes"] for o, _ in runs), "pytorch": statistics.median(t["above_idle_bytes"] for _, t in runs)}
+    with contextlib.closing(torch):
+        for load in args.loads:
+            with Busy(load):
+                runs = [pair(args, path, name, batch, optimizer, torch, turn % 2 == 0) for turn in range(args.rounds if load == 0 else args.busy_rounds)]
+            best = min if load == 0 else statistics.median
+            seconds = [(o["seconds_per_step"], t["seconds_per_step"]) for o, t in runs]
+            ours, theirs = best(o for o, _ in seconds), best(t for _, t in seconds)
+            row["loads"][str(load)] = {"plimsoll": ours, "pytorch": theirs, "ratio": ours / theirs, "runs": seconds}
+            if load == 0:
+                row["memory"] = {"plimsoll": statistics.median(o["above_idle_bytes"] for o, _ in runs), "pytorch": statistics.median(t["above_idle_bytes"] for _, t in runs)}
     return row
 
 
@@ -148,9 +161,9 @@ def kept_rows(args, build):
 
 def main():
     args = measure.arguments(__doc__, rounds=3, loads={"default": "0,1,2"}, steps={"type": int, "default": 0},
-                             **{"busy-rounds": {"type": int, "default": 1}})
+                             **{"busy-rounds": {"type": int, "default": 2}})
     args.loads = [int(n) for n in args.loads.split(",")]
-    args.steps_of = lambda name: args.steps or measure.SKIPPED + (2 if name in LONG else 5)
+    args.steps_of = lambda name: args.steps or (2 if name in LONG else 5)
     only = args.only.split(",") if args.only else [case[0] for case in CASES]
     build = hash_of(args.plimsoll)
     rows = kept_rows(args, build)

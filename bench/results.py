@@ -60,8 +60,8 @@ race = read("race.json")
 if race:
     loads = sorted({load for r in race["rows"] for load in r.get("loads", {})})
     names = {"0": "quiet", "1": "one busy process", "2": "two busy processes"}
-    print("\n## The race\n\nA training step beside the fastest form of PyTorch (eager, channels_last, fused optimizer, torch.compile; warm-up not counted), float32, no budget, %d threads: the median step of fresh\n"
-          "processes that take turns, best of %d rounds where nothing else runs, their median beside processes that do arithmetic without end. The slowest first. \"Slowdown\": our step beside two busy processes in\n"
+    print("\n## The race\n\nA training step beside the fastest form of PyTorch (eager, channels_last, fused optimizer, torch.compile; warm-up not counted), float32, no budget, %d threads: the median step of processes\n"
+          "that take turns, best of %d rounds where nothing else runs, the median of the rounds beside processes that do arithmetic without end. The slowest first. \"Slowdown\": our step beside two busy processes in\n"
           "terms of our quiet one. Memory is VmHWM above the idle process, of the quiet runs. Geometric means: %s. %s\n" % (
               race["threads"], race["rounds"], ", ".join("%s **%.2f**" % (names.get(n, n), m) for n, m in race["means"].items() if m), "Measured on %s." % race["day"]))  # the load is its own
     print("| model | batch | PyTorch's form |%s slowdown | memory: Plimsoll | PyTorch | ratio |\n|---|---|---|%s---|---|---|---|" % ("".join(" %s: Plimsoll | PyTorch | ratio |" % names.get(n, n) for n in loads), "---|---|---|" * len(loads)))

@@ -2,20 +2,21 @@
 # Benchmarks beside the real peers, in one run. Makes its own virtual environment with PyTorch 2.13 (CPU), measures, and
 # writes bench/RESULTS.md and bench/frontier.svg.
 #   bench/run.sh PLIMSOLL [THREADS [PART...]]
-# Parts: forward, packing, parity, race, shapes, lora, epochs, learning, budget, recording. RACE_MODELS is a comma-separated subset of
-# the race. What was measured stays in bench/measured, so that one part can be measured again by itself: all of it takes hours, and
-# without PARTs those are left out that this very program was measured with before, so a run that was stopped goes on. PACKING_INSTANCES is a
-# folder with instances of MiniMalloc (NAME.CAPACITY.csv); unless it is set they are fetched from its repository.
+# Parts: forward, packing, parity, race, shapes, lora, epochs, budget, recording; and learning, which is not timed, takes half an hour
+# and runs only where it is named. RACE_MODELS is a comma-separated subset of the race. What was measured stays in bench/measured, so
+# that one part can be measured again by itself; without PARTs those are left out that this very program was measured with before, so a
+# run that was stopped goes on. PACKING_INSTANCES is a folder with instances of MiniMalloc (NAME.CAPACITY.csv); unless it is set they are
+# fetched from its repository.
 # Two builds of our own beside each other: bench/builds.py.
 set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
 named=$#
-[ $# -gt 2 ] && shift 2 || set -- forward packing parity race shapes lora epochs learning budget recording
+[ $# -gt 2 ] && shift 2 || set -- forward packing parity race shapes lora epochs budget recording
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/venv/bin/python measured=$here/measured
 
-"$here/../scripts/setup.sh" python3 python3-venv
+"$here/../scripts/setup.sh" python3 python3-dev python3-venv g++ # torch.compile compiles C++
 if ! "$python" -c 'import torch, onnx, onnxscript, numpy' 2>/dev/null; then
     echo "making $here/venv with PyTorch 2.13"
     python3 -m venv "$here/venv"

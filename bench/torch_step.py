@@ -1,10 +1,11 @@
 """Training steps of one zoo model in PyTorch, in a process of their own: prints one JSON object as its last line.
 
 usage: torch_step.py MODEL BATCH [--steps N] [--optimizer sgd|adamw] [--threads N] [--fused] [--channels-last] [--compile]
-                     [--checkpoint SHARE]
+                     [--checkpoint SHARE] [--wait]
 
 The idle process has imported PyTorch and has made nothing; its VmHWM is subtracted from the one after the last step.
 --checkpoint recomputes this share of the blocks (torch.utils.checkpoint), evenly spread.
+--wait goes on after that: each line of standard input is a number of further steps, answered by an object of their own.
 """
 import argparse
 import json
@@ -72,6 +73,7 @@ def main():
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--checkpoint", type=float, default=0)
+    parser.add_argument("--wait", action="store_true")
     args = parser.parse_args()
     idle = high_water()
     torch.set_num_threads(args.threads)
@@ -96,11 +98,18 @@ def main():
         processor.append(time.process_time() - start_cpu)
         return loss
 
-    for _ in range(args.steps):
-        loss = step()
-    answer = {"model": args.model, "batch": args.batch, "seconds": seconds, "processor_seconds": processor, "loss": loss,
-              "idle_bytes": idle, "peak_bytes": high_water(), "above_idle_bytes": high_water() - idle, "recomputed": recomputed}
-    print(json.dumps(answer), flush=True)
+    def run_steps(count):
+        seconds.clear(), processor.clear()
+        for _ in range(count):
+            loss = step()
+        answer = {"model": args.model, "batch": args.batch, "seconds": seconds, "processor_seconds": processor, "loss": loss,
+                  "idle_bytes": idle, "peak_bytes": high_water(), "above_idle_bytes": high_water() - idle, "recomputed": recomputed}
+        print(json.dumps(answer), flush=True)
+
+    run_steps(args.steps)
+    if args.wait:
+        for line in sys.stdin:
+            run_steps(int(line))
 
 
 if __name__ == "__main__":

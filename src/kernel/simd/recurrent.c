@@ -2,6 +2,7 @@
 #include "kernel/simd/recurrent.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "kernel/simd/functions.h"
 
@@ -23,13 +24,16 @@ typedef float loose_lanes __attribute__((vector_size(WIDTH * 4), aligned(4))); /
 
 /* --- product -------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void store_some(float *y, lanes sum, const float *bias, bool add, int64_t n) {
-    for (int64_t i = 0; i < n; i++) y[i] = sum[i] + bias[i] + (add ? y[i] : 0);
+/* Whole vectors with a condition for each lane: instruction sets with masks need one instruction each. */
+static __attribute__((noinline)) void store_some(float *y, lanes sum, const float *bias, bool add, int32_t n) {
+#pragma omp simd
+    for (int32_t i = 0; i < WIDTH; i++)
+        if (i < n) y[i] = sum[i] + bias[i] + (add ? y[i] : 0);
 }
 
 static inline __attribute__((always_inline)) void store(float *y, lanes sum, const float *bias, bool add, int64_t n) {
     if (n < WIDTH) {
-        store_some(y, sum, bias, add, n);
+        store_some(y, sum, bias, add, (int32_t)n);
         return;
     }
     sum += *(const loose_lanes *)bias;
@@ -162,11 +166,35 @@ static inline __attribute__((always_inline)) void lstm_units(int64_t n, plim__ls
     }
 }
 
+/* n units that fill no vector, in one of their own: by themselves they would cost as much as several vectors. */
+static __attribute__((noinline)) void lstm_rest(int64_t n, plim__lstm_gates gates, const float *last, float *c,
+                                                float *h, bool keep) {
+    float part[7][WIDTH] = {{0}};
+    const size_t bytes = (size_t)n * sizeof(float);
+    memcpy(part[0], gates.i, bytes);
+    memcpy(part[1], gates.o, bytes);
+    memcpy(part[2], gates.f, bytes);
+    memcpy(part[3], gates.g, bytes);
+    memcpy(part[4], last, bytes);
+    lstm_units(WIDTH, (plim__lstm_gates){part[0], part[1], part[2], part[3]}, part[4], part[5], part[6], true);
+    memcpy(c, part[5], bytes);
+    memcpy(h, part[6], bytes);
+    if (!keep) return;
+    memcpy(gates.i, part[0], bytes);
+    memcpy(gates.o, part[1], bytes);
+    memcpy(gates.f, part[2], bytes);
+    memcpy(gates.g, part[3], bytes);
+}
+
 static void lstm(int64_t n, plim__lstm_gates gates, const float *last, float *c, float *h, bool keep) {
+    int64_t full = n - n % WIDTH;
     if (keep)
-        lstm_units(n, gates, last, c, h, true);
+        lstm_units(full, gates, last, c, h, true);
     else
-        lstm_units(n, gates, last, c, h, false);
+        lstm_units(full, gates, last, c, h, false);
+    if (full == n) return;
+    plim__lstm_gates rest = {gates.i + full, gates.o + full, gates.f + full, gates.g + full};
+    lstm_rest(n - full, rest, last + full, c + full, h + full, keep);
 }
 
 static inline __attribute__((always_inline)) void gru_units(int64_t n, float *restrict z, float *restrict a,
@@ -186,7 +214,7 @@ static void gru(int64_t n, float *z, float *a, const float *h, float *y, bool ke
         gru_units(n, z, a, h, y, false);
 }
 
-static void lstm_grad(int64_t n, const plim__lstm_grad *row) {
+static inline __attribute__((always_inline)) void lstm_grad_units(int64_t n, const plim__lstm_grad *row) {
     float *restrict i = row->i, *restrict o = row->o, *restrict f = row->f, *restrict g = row->g,
                     *restrict dh = row->dh, *restrict dc = row->dc;
     const float *restrict c = row->c, *last = row->last, *dy = row->dy; /* both may be the same zeros */
@@ -201,6 +229,40 @@ static void lstm_grad(int64_t n, const plim__lstm_grad *row) {
         dc[k] = e * forget;
         dh[k] = 0;
     }
+}
+
+static __attribute__((noinline)) void lstm_grad_rest(int64_t n, const plim__lstm_grad *row) {
+    float *const given[6] = {row->i, row->o, row->f, row->g, row->dh, row->dc};
+    const float *const read[3] = {row->c, row->last, row->dy};
+    float part[9][WIDTH] = {{0}};
+    const size_t bytes = (size_t)n * sizeof(float);
+    for (int i = 0; i < 6; i++) memcpy(part[i], given[i], bytes);
+    for (int i = 0; i < 3; i++) memcpy(part[6 + i], read[i], bytes);
+    lstm_grad_units(WIDTH, &(plim__lstm_grad){.i = part[0],
+                                              .o = part[1],
+                                              .f = part[2],
+                                              .g = part[3],
+                                              .dh = part[4],
+                                              .dc = part[5],
+                                              .c = part[6],
+                                              .last = part[7],
+                                              .dy = part[8]});
+    for (int i = 0; i < 6; i++) memcpy(given[i], part[i], bytes);
+}
+
+static void lstm_grad(int64_t n, const plim__lstm_grad *row) {
+    int64_t full = n - n % WIDTH;
+    lstm_grad_units(full, row);
+    if (full == n) return;
+    lstm_grad_rest(n - full, &(plim__lstm_grad){.i = row->i + full,
+                                                .o = row->o + full,
+                                                .f = row->f + full,
+                                                .g = row->g + full,
+                                                .dh = row->dh + full,
+                                                .dc = row->dc + full,
+                                                .c = row->c + full,
+                                                .last = row->last + full,
+                                                .dy = row->dy + full});
 }
 
 static void gru_blend_grad(int64_t n, float *restrict z, float *restrict g, const float *restrict before,
