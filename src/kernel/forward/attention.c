@@ -1,18 +1,17 @@
 /* Attention without the T×T matrix: a thread takes a block of queries of one head, computes their scores into
  * its own scratch, turns them into weights and mixes the values. Keys that a causal block cannot see are not
- * computed.
+ * computed. A thread packs the keys and values of a head once for all blocks of it that it takes.
  *
- *   scratch:  | thread 0: PLIM__ATTENTION_ROWS × Tk scores | thread 1 | ...
+ *   scratch:  | thread 0: PLIM__ATTENTION_ROWS × Tk scores | keys, packed | values, packed | thread 1 | ...
  *
  * The output is laid out (batch, T, head, E), so that putting the heads side by side again moves nothing. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "core/error.h"
 #include "kernel/forward/attention.h"
 #include "kernel/lowers.h"
-#include "kernel/onednn.h"
+#include "kernel/simd/panels.h"
 #include "kernel/simd/reduce.h"
 
 int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m, int64_t head) {
@@ -25,9 +24,15 @@ int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m,
 }
 
 static void add_mask(const plim__attention *s, const plim__queries *b, float *scores) {
-    for (int64_t i = 0; i < b->rows; i++)
-        for (int64_t j = 0; j < b->visible; j++)
-            scores[i * b->visible + j] += b->mask[(b->first + i) * s->mask.row + j * s->mask.column];
+    for (int64_t i = 0; i < b->rows; i++, scores += b->visible) {
+        const float *mask = b->mask + (b->first + i) * s->mask.row;
+        if (s->mask.column == 1) { /* nearly always; the compiler makes vectors of it */
+#pragma omp simd
+            for (int64_t j = 0; j < b->visible; j++) scores[j] += mask[j];
+        } else {
+            for (int64_t j = 0; j < b->visible; j++) scores[j] += mask[j * s->mask.column];
+        }
+    }
 }
 
 int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t rows) {
@@ -35,12 +40,26 @@ int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t
     return s->causal && last < s->keys ? last : s->keys;
 }
 
-int plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights) {
+void plim__attention_pack_keys(const plim__attention *s, const float *k, float *to) {
+    if (s->k.column == 1)
+        plim__panels()->pack(s->depth, s->keys, k, s->k.row, s->depth, to);
+    else /* keys stored row by row */
+        plim__panels()->pack_turned(s->depth, s->keys, k, s->k.column, s->depth, to);
+}
+
+void plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights) {
     int64_t shift = s->keys - s->queries, first = b->first, rows = b->rows, visible = b->visible;
-    bool transposed = s->k.column != 1; /* keys stored row by row */
-    int failed =
-        (int)dnnl_sgemm('N', transposed ? 'T' : 'N', rows, visible, s->depth, s->scale, b->q + first * s->q.row,
-                        s->q.row, b->k, transposed ? s->k.column : s->k.row, 0, weights, visible);
+    plim__panels()->multiply(&(plim__panels_product){.m = rows,
+                                                     .n = visible,
+                                                     .k = s->depth,
+                                                     .scale = s->scale,
+                                                     .a = b->q + first * s->q.row,
+                                                     .a_row = s->q.row,
+                                                     .a_column = 1,
+                                                     .panels = b->keys,
+                                                     .step = s->depth,
+                                                     .c = weights,
+                                                     .c_row = visible});
     if (s->has_mask) add_mask(s, b, weights);
     for (int64_t i = 0; i < rows; i++) {
         int64_t seen = s->causal && first + i + 1 + shift < visible ? first + i + 1 + shift : visible;
@@ -49,7 +68,6 @@ int plim__attention_weights(const plim__attention *s, const plim__queries *b, fl
         if (s->guarded && seen > 0 && isnan(row[0])) memset(row, 0, (size_t)seen * sizeof *row);
         memset(row + seen, 0, (size_t)(visible - seen) * sizeof *row);
     }
-    return failed;
 }
 
 void plim__attention_drop(const plim__attention *s, const plim__call *call, int64_t head, const plim__queries *b,
@@ -66,35 +84,62 @@ void plim__attention_drop(const plim__attention *s, const plim__call *call, int6
     }
 }
 
-/* One block of queries. Row-major products: C = A·B with leading dimensions. */
-static int attend(const plim__attention *s, const plim__call *call, int64_t head, int64_t first, float *scores) {
+/* What a thread has of its own: the head whose keys and values are packed, and where. */
+struct worker {
+    int64_t head;
+    float *scores, *keys, *values;
+};
+
+static void take_head(const plim__attention *s, const plim__call *call, int64_t head, struct worker *w) {
+    if (w->head == head) return;
+    const float *k = (const float *)call->in[1] + plim__matrices_offset(s, &s->k, head),
+                *v = (const float *)call->in[2] + plim__matrices_offset(s, &s->v, head);
+    plim__attention_pack_keys(s, k, w->keys);
+    plim__panels()->pack(s->keys, s->width, v, s->v.row, s->keys, w->values);
+    w->head = head;
+}
+
+/* One block of queries. */
+static void attend(const plim__attention *s, const plim__call *call, int64_t head, int64_t first, struct worker *w) {
     int64_t rows = s->queries - first < PLIM__ATTENTION_ROWS ? s->queries - first : PLIM__ATTENTION_ROWS,
             visible = plim__attention_visible(s, first, rows);
     const float *q = (const float *)call->in[0] + plim__matrices_offset(s, &s->q, head);
-    const float *k = (const float *)call->in[1] + plim__matrices_offset(s, &s->k, head),
-                *v = (const float *)call->in[2] + plim__matrices_offset(s, &s->v, head);
     const float *mask = s->has_mask ? (const float *)call->in[3] + plim__matrices_offset(s, &s->mask, head) : NULL;
     float *y = (float *)call->out[0] + plim__matrices_offset(s, &s->y, head) + first * s->y.row;
-    plim__queries block = {q, k, mask, first, rows, visible};
-    int failed = plim__attention_weights(s, &block, scores);
-    if (s->drops) plim__attention_drop(s, call, head, &block, scores, scores);
-    return failed | (int)dnnl_sgemm('N', 'N', rows, s->width, visible, 1, scores, visible, v, s->v.row, 0, y, s->y.row);
+    take_head(s, call, head, w);
+    plim__queries block = {q, w->keys, mask, first, rows, visible};
+    plim__attention_weights(s, &block, w->scores);
+    if (s->drops) plim__attention_drop(s, call, head, &block, w->scores, w->scores);
+    plim__panels()->multiply(&(plim__panels_product){.m = rows,
+                                                     .n = s->width,
+                                                     .k = visible,
+                                                     .scale = 1,
+                                                     .a = w->scores,
+                                                     .a_row = visible,
+                                                     .a_column = 1,
+                                                     .panels = w->values,
+                                                     .step = s->keys,
+                                                     .c = y,
+                                                     .c_row = s->y.row});
 }
 
-plim_status plim__attention_status(const plim__call *call, int failed) {
-    return failed ? plim__fail(call->error, PLIM_NO_MEMORY, "out of memory in oneDNN (a matrix product)") : PLIM_OK;
+static size_t worker_floats(const plim__attention *s) {
+    return s->scores + s->packed_keys + plim__panels_floats(s->keys, s->width);
 }
 
 static plim_status run_attention(const plim__call *call) {
     const plim__attention *s = call->state;
     int64_t blocks = (s->queries + PLIM__ATTENTION_ROWS - 1) / PLIM__ATTENTION_ROWS;
-    int failed = 0;
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(s->threads) reduction(| : failed)
-    for (int64_t head = 0; head < s->heads; head++)
-        for (int64_t block = blocks - 1; block >= 0; block--) /* long ones first */
-            failed |= attend(s, call, head, block * PLIM__ATTENTION_ROWS,
-                             (float *)call->scratch + (size_t)omp_get_thread_num() * s->scratch);
-    return plim__attention_status(call, failed);
+#pragma omp parallel num_threads(s->threads)
+    {
+        float *mine = (float *)call->scratch + (size_t)omp_get_thread_num() * worker_floats(s);
+        struct worker w = {-1, mine, mine + s->scores, mine + s->scores + s->packed_keys};
+#pragma omp for collapse(2) schedule(dynamic)
+        for (int64_t head = 0; head < s->heads; head++)
+            for (int64_t block = blocks - 1; block >= 0; block--) /* long ones first */
+                attend(s, call, head, block * PLIM__ATTENTION_ROWS, &w);
+    }
+    return PLIM_OK;
 }
 
 plim__matrices plim__matrices_of(const plim__layout *layout) {
@@ -172,17 +217,10 @@ plim_status plim__attention_read(plim__lower *l, size_t first, plim__attention *
     PLIM_TRY(plim__attention_take(l, first + 1, true, &s->k));
     PLIM_TRY(plim__attention_take(l, first + 2, false, &s->v));
     if (s->has_mask) PLIM_TRY(take_mask(l, first + 3, r, &s->mask));
-    s->scratch =
+    s->scores =
         (size_t)(((s->queries < PLIM__ATTENTION_ROWS ? s->queries : PLIM__ATTENTION_ROWS) * s->keys + 15) / 16 * 16);
+    s->packed_keys = plim__panels_floats(s->depth, s->keys);
     return PLIM_OK;
-}
-
-static plim_status list_products(plim__lower *l, const plim__attention *s) {
-    bool transposed = s->k.column != 1;
-    int64_t rows = s->queries < PLIM__ATTENTION_ROWS ? s->queries : PLIM__ATTENTION_ROWS, all = s->keys;
-    PLIM_TRY(plim__lower_product(l, (plim__product){'N', transposed ? 'T' : 'N', true, rows, all, s->depth, s->q.row,
-                                                    transposed ? s->k.column : s->k.row, all}));
-    return plim__lower_product(l, (plim__product){'N', 'N', true, rows, s->width, all, all, s->v.row, s->y.row});
 }
 
 plim_status plim__lower_attention(plim__lower *l) {
@@ -192,8 +230,7 @@ plim_status plim__lower_attention(plim__lower *l) {
     PLIM_TRY(plim__lower_output(l, 0, &y));
     made.y = plim__matrices_of(&y);
     if (made.queries == 1) made.y.row = made.width;
-    PLIM_TRY(plim__lower_scratch(l, made.scratch * sizeof(float) * (size_t)made.threads));
-    PLIM_TRY(list_products(l, &made));
+    PLIM_TRY(plim__lower_scratch(l, worker_floats(&made) * sizeof(float) * (size_t)made.threads));
     plim__attention *s = plim__alloc(sizeof *s);
     if (s) *s = made;
     return plim__lower_emit(l, "Attention", run_attention, s, plim__free);

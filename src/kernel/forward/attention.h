@@ -24,7 +24,7 @@ typedef struct plim__attention {
     bool drops;   /* weights, as DropoutTrain does on (..., Tq, Tk) */
     plim__dropout dropout;
     float scale;
-    size_t scratch; /* floats of one thread */
+    size_t scores, packed_keys; /* floats of one thread: weights of a block of queries; keys, as scores need them */
     int threads;
 } plim__attention;
 
@@ -38,17 +38,17 @@ plim__matrices plim__matrices_of(const plim__layout *layout);
 int64_t plim__matrices_offset(const plim__attention *s, const plim__matrices *m, int64_t head);
 /* How many keys the queries first to first + rows - 1 see at most. */
 int64_t plim__attention_visible(const plim__attention *s, int64_t first, int64_t rows);
-/* Some queries of one head, and how many keys they see at most; q, k and mask are the head's. */
+/* The keys of one head as the second factor of scores (kernel/simd/panels.h), in s->packed_keys floats. */
+void plim__attention_pack_keys(const plim__attention *s, const float *k, float *to);
+/* Some queries of one head, and how many keys they see at most; q, mask and the packed keys are the head's. */
 typedef struct plim__queries {
-    const float *q, *k, *mask;
+    const float *q, *keys, *mask;
     int64_t first, rows, visible;
 } plim__queries;
 /* Weights (rows × visible) of one head, or their gradients, with those dropped that the run drops; to may be from. */
 void plim__attention_drop(const plim__attention *s, const plim__call *call, int64_t head, const plim__queries *b,
                           const float *from, float *to);
-/* softmax(scale · q·k + mask) into weights (rows × visible). Not 0: oneDNN failed. */
-int plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights);
-/* What a kernel returns after products of which some may have failed. */
-plim_status plim__attention_status(const plim__call *call, int failed);
+/* softmax(scale · q·k + mask) into weights (rows × visible). */
+void plim__attention_weights(const plim__attention *s, const plim__queries *b, float *weights);
 
 #endif
