@@ -242,6 +242,20 @@ static void read_plenty(plim__context *context, plim__word_place at) {
         plim__context_set(context, at.means);
 }
 
+static bool in_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '-'; }
+
+/* "per_device_eval_batch_size", "validation batch size": the name, and two words before it. */
+static bool is_of_evaluation(plim__text before) {
+    static const char *const parts[] = {"eval", "valid", "val_", "val-", "val ", "test_", "test-", "dev_"};
+    plim__text name = {before.end, before.end};
+    for (int words = 0; words < 3; words++) {
+        while (name.at > before.at && in_name(name.at[-1])) name.at--;
+        if (name.at - before.at < 2 || name.at[-1] != ' ' || !in_name(name.at[-2])) break;
+        name.at -= words < 2;
+    }
+    return plim__has_any(name, parts, sizeof parts / sizeof *parts);
+}
+
 static void read_batch(plim__context *context, plim__word_place at) {
     at.means = PLIM_CONTEXT_BATCH_TRIED;
     read_in_vain(context, at);
@@ -253,7 +267,7 @@ static void read_batch(plim__context *context, plim__word_place at) {
     while (after.at < most && (unsigned char)*after.at >= 0x80) after.at++;
     if (!plim__take(&after, "%i", &size) || size < 1 || size > 1 << 20) return;
     bool fraction = after.end - after.at > 1 && *after.at == '.' && after.at[1] >= '0' && after.at[1] <= '9';
-    if (fraction || (after.at < after.end && *after.at == '%')) return;
+    if (fraction || (after.at < after.end && *after.at == '%') || is_of_evaluation(at.before)) return;
     if (context->batch < 0 || (size > 1 && size < context->batch)) context->batch = size;
     if (size > context->batch_most) context->batch_most = size;
     /* "even with batch size 1" beside a larger one: it was tried; "it works with 1" is another matter */

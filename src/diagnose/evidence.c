@@ -148,6 +148,17 @@ static void about_fragmented(const plim__reader *reader, plim_explanation *x) {
     }
 }
 
+/* What XLA planned for the whole program. */
+static void about_program(const plim__buffers *b, plim_explanation *x) {
+    text whole, arguments, results, work;
+    if (b->total.known && b->parameters.known && b->live_out.known && b->temp.known)
+        plim__add_evidence(x, "the compiled program takes %s: %s of arguments, %s of results, %s while it runs",
+                           bytes(b->total.bytes, whole), bytes(b->parameters.bytes, arguments),
+                           bytes(b->live_out.bytes, results), bytes(b->temp.bytes, work));
+    else if (b->total.known)
+        plim__add_evidence(x, "the compiled program takes %s", bytes(b->total.bytes, whole));
+}
+
 static void about_full(const plim__reader *reader, plim_explanation *x) {
     text a, b;
     plim__facts facts = reader->incident.facts.facts;
@@ -167,6 +178,7 @@ static void about_full(const plim__reader *reader, plim_explanation *x) {
     if (x->reserved.known && x->allocated.known && x->requested.known && plim__cached(x) < x->requested.bytes)
         plim__add_evidence(x, "%s is cached, less than was asked for: emptying the cache would not do",
                            bytes(plim__cached(x), a));
+    about_program(&reader->incident.buffers, x);
     if (facts & PLIM_FACT_KV_CACHE)
         plim__add_evidence(x, "what is short is the room for the model's cache, beside its weights");
     if (facts & PLIM_FACT_NAME_ONLY)
@@ -194,7 +206,9 @@ static void about_killed(const plim__reader *reader, plim_explanation *x) {
     else if (facts & PLIM_FACT_SHM)
         x->confidence = 0.65; /* a bus error, which the line above tells */
     else {
-        plim__add_evidence(x, "the process was killed from outside (SIGKILL), which is what the OOM killer does");
+        plim__add_evidence(x, facts & PLIM_FACT_POSSIBLE
+                                  ? "a signal from outside ended the process, and the OOM killer's is one (SIGKILL)"
+                                  : "the process was killed from outside (SIGKILL), which is what the OOM killer does");
         x->confidence = facts & PLIM_FACT_POSSIBLE ? 0.5 : 0.65;
     }
     if (facts & PLIM_FACT_POSSIBLE)

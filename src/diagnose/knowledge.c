@@ -185,6 +185,12 @@ static long long shaped_batch(const plim_explanation *x) {
     return (long long)batch;
 }
 
+/* TensorFlow names the tensor's shape, and no other figure tells the batch. */
+static bool batch_is_first_axis(const plim__case *c) {
+    return c->context->batch <= 1 && c->x->rank >= 3 && c->x->shape[0] > 1 && c->x->shape[0] <= 1024 &&
+           strcmp(c->x->framework, "tensorflow") == 0;
+}
+
 static bool add_slot(plim__str *out, const char *name, size_t length, const plim__case *c) {
 #define IS(text) (length == strlen(text) && memcmp(name, text, length) == 0)
     if (IS("conf")) return plim__str_add(out, conf(c)), true;
@@ -225,11 +231,10 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
         return plim__str_add(out, one ? "the batch is 1 already" : "the batch was reduced already"), true;
     }
     if (IS("half_batch")) {
-        bool shaped = c->x->rank >= 3 && c->x->shape[0] > 1 && c->x->shape[0] <= 1024;
         const plim__program *program = plim__program_find(c);
         if (c->context->batch > 1)
             plim__str_addf(out, "%lld", (long long)(c->context->batch / 2));
-        else if (shaped && strcmp(c->x->framework, "tensorflow") == 0)
+        else if (batch_is_first_axis(c))
             plim__str_addf(out, "%lld (the tensor's first axis is %lld)", shaped_batch(c->x),
                            (long long)c->x->shape[0]);
         else if (program && program->batch > 1)
@@ -304,6 +309,11 @@ static void write_saving(const choice *made, const plim__lever_row *row, plim__l
     plim__weight weight = {.reaches = -1};
     fix->saving = row->saving == PLIM_SAVING_SHARE ? larger_share(made->c) : estimate(row->saving, x);
     if (fix->saving.known) snprintf(fix->saving_note, sizeof fix->saving_note, "%s", saving_sentences[row->saving]);
+    double left = batch_is_first_axis(made->c) ? (double)shaped_batch(x) / (double)x->shape[0] : 0.5;
+    if (row->saving == PLIM_SAVING_HALF_REQUEST && fix->saving.known && left < 0.4) {
+        fix->saving = part_of(x->requested, 1 - left);
+        snprintf(fix->saving_note, sizeof fix->saving_note, "of this request; other activations shrink alike");
+    }
     if (plim__weigh(lever, made->c, &weight)) {
         fix->saving = weight.saving;
         memcpy(fix->saving_note, weight.note, sizeof fix->saving_note);

@@ -18,7 +18,8 @@ const plim__program plim__programs_use[] = {
      .levers = {L(OWN, "python main.py --reserve-vram 2.0: room for what is computed beside the model"),
                 L(OFFLOAD, "python main.py --lowvram (--reserve-vram 1.0 where the desktop shares the card)"),
                 L(OFFLOAD_MORE, "python main.py --novram --cpu-vae; --disable-smart-memory"),
-                L(TILES, "the node VAE Decode (Tiled) in place of VAE Decode, tile_size 256 if that is not enough"),
+                L(TILES, "the node VAE Decode (Tiled) or VAE Encode (Tiled) in place of the plain one, tile_size 256 "
+                         "if that is not enough"),
                 L(INPUT, "a smaller latent or fewer frames, batch_size 1; the node VAE Decode (Tiled)"),
                 L(QUANTIZE, "an fp8 or GGUF file of the model, and of the text encoder"),
                 L(KERNELS, "python main.py --use-pytorch-cross-attention (or --use-flash-attention, "

@@ -472,6 +472,8 @@ static void parse_loader(plim__reader *reader, const char *start, const char *en
         report_loader(reader, start, end, PLIM_FACT_SHM);
     else if (plim__has(t, 16, "Killed") && plim__before(reader, start, 60, "worker"))
         report_loader(reader, start, end, PLIM_FACT_KILLED);
+    else if (plim__has(t, 16, "Terminated") && plim__before(reader, start, 60, "worker"))
+        report_loader(reader, start, end, PLIM_FACT_KILLED | PLIM_FACT_POSSIBLE);
 }
 
 static void parse_bus_error(plim__reader *reader, const char *start, const char *end) {

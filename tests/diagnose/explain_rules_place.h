@@ -31,6 +31,18 @@ static const rule place_rules[] = {
      "by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated.\n",
      "pytorch", "other_process", ABSENT, "invokeai.yaml", NULL},
 
+    {"a batch of evaluation is not the one that is halved",
+     "Training batch size is 188\nvalidation batch size is 48\n  File \"train.py\", line 3, in <module>\n    "
+     "loss.backward()\n" PLACE_FULL,
+     "pytorch", "full", 80 * MIB, "batch_size=94", "24"},
+    {"nor is one that a configuration lists behind",
+     "per_device_train_batch_size=16, per_device_eval_batch_size=4\n  File \"train.py\", line 3, in <module>\n    "
+     "loss.backward()\n" PLACE_FULL,
+     "pytorch", "full", 80 * MIB, "=8", "batch_size=2"},
+    {"a loader that was terminated is the loader's framework's, and no SIGKILL is claimed",
+     "RuntimeError: DataLoader worker (pid 8102) is killed by signal: Terminated.\n", "pytorch", "host_memory", ABSENT,
+     "num_workers", NULL},
+
     /* what a frame tells */
     {"an argument that is passed on is no resumed training",
      "  File \"/x/transformers/trainer.py\", line 1600, in train\n  File \"finetune.py\", line 40, in main\n    "

@@ -300,6 +300,21 @@ static void pages_and_mails_are_read(void **state) {
     assert_true(x.found && x.requested.known && x.capacity.known);
 }
 
+static void what_xla_planned_for_the_whole_program_is_told(void **state) {
+    (void)state;
+    plim_explanation x =
+        explain("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
+                "allocate 4770354232 bytes.\nBufferAssignment OOM Debugging.\nBufferAssignment stats:\n"
+                "             parameter allocation:  372.76MiB\n"
+                "              constant allocation:    48.5KiB\n"
+                "        maybe_live_out allocation:    9.64GiB\n"
+                "     preallocated temp allocation:    4.44GiB\n"
+                "                 total allocation:   14.44GiB\n");
+    assert_true(x.found && x.requested.bytes == 4770354232);
+    assert_string_equal(x.evidence[0], "the compiled program takes 14.44 GiB: 372.76 MiB of arguments, 9.64 GiB of "
+                                       "results, 4.44 GiB while it runs");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule_holds),
@@ -317,6 +332,7 @@ int main(void) {
         cmocka_unit_test(numbers_that_a_wrap_cut_are_one_number),
         cmocka_unit_test(figures_that_are_cut_or_garbled_are_not_guessed),
         cmocka_unit_test(figures_are_read_through_tags_and_without_a_byte_order_mark),
+        cmocka_unit_test(what_xla_planned_for_the_whole_program_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
