@@ -6,8 +6,8 @@ PyTorch is tried as eager, with channels_last (images), with its fused optimizer
 are against. Each form is a process that compiles and warms up once and then waits for its turns; ours is a fresh process at each turn,
 whose first steps are not counted. The turns of a pair change. A busy process does arithmetic without end at normal priority. A time is
 the median of the steps of a turn, then the best of the rounds where nothing else runs, and their median beside busy processes; memory
-is that of the quiet turns. float32 on both sides, no budget. Models whose step takes seconds are timed with fewer steps. Rows that
-OUT.json has of this very program already are kept, so a race that was stopped goes on.
+is that of the quiet turns. float32 on both sides, no budget. Models with long steps are timed with fewer of them, those with short ones
+with more. Rows that OUT.json has of this very program already are kept, so a race that was stopped goes on.
 """
 import contextlib
 import hashlib
@@ -37,7 +37,9 @@ CASES = [
     ("lstm", ["lstm"], 32, "adamw"),
     ("gru", ["gru"], 32, "adamw"),
 ]
-LONG = {"resnet50", "unet", "densenet121", "vit-b16", "gpt2"}  # steps of seconds
+LONG = {"resnet50", "unet", "densenet121", "vit-b16", "gpt2"}  # steps of half a second and more
+MOST_OF_PYTORCH = 10  # its steps beside others can take seconds
+SHORT = {"lenet", "gpt2-tiny", "lstm", "gru"}  # of hundredths: beside others a second passes before the system has settled
 TRIED = 3  # steps that tell which form is the fastest
 FORMS = {"eager": [], "channels_last": ["--channels-last"], "fused optimizer": ["--fused"], "compiled": ["--fused", "--compile"],
          "compiled, channels_last": ["--fused", "--compile", "--channels-last"]}
@@ -109,7 +111,7 @@ def pair(args, path, name, batch, optimizer, torch, ours_first):
             if not ours:
                 raise RuntimeError(why)
         else:
-            theirs = torch.steps(counted)
+            theirs = torch.steps(min(counted, MOST_OF_PYTORCH))
     return ours, theirs
 
 
@@ -163,7 +165,7 @@ def main():
     args = measure.arguments(__doc__, rounds=3, loads={"default": "0,1,2"}, steps={"type": int, "default": 0},
                              **{"busy-rounds": {"type": int, "default": 2}})
     args.loads = [int(n) for n in args.loads.split(",")]
-    args.steps_of = lambda name: args.steps or (2 if name in LONG else 5)
+    args.steps_of = lambda name: args.steps or (2 if name in LONG else 40 if name in SHORT else 5)
     only = args.only.split(",") if args.only else [case[0] for case in CASES]
     build = hash_of(args.plimsoll)
     rows = kept_rows(args, build)

@@ -29,7 +29,7 @@ def when(part):
     return "Measured on %s%s." % (part["day"], "" if part["load"] < 1.5 * (os.cpu_count() or 1) else ", **with other work on the machine** (load %.0f)" % part["load"])
 
 
-print("# Measured\n\n`make bench` wrote this on %s.\n\nMachine: %s.\n" % (datetime.date.today().isoformat(), machine()))
+print("# Measured\n\n`make bench` wrote this on %s.\n\nMachine: %s. What earlier builds measured with AVX2 is in [RESULTS-AVX2.md](RESULTS-AVX2.md).\n" % (datetime.date.today().isoformat(), machine()))
 forward = read("forward.json")
 if forward:
     print("## Forward pass\n\nAgainst PyTorch %s, eager, `torch.no_grad`, %d threads each, the same weights and inputs, the two taking turns; medians. The last\n"
