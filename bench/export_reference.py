@@ -84,7 +84,7 @@ def reproducible(start, after, others):
     """How many of the tensors that move are the same within 1 % of that in the other runs: from 0 to 1."""
     good = total = 0
     for k, v in after.items():
-        moved = np.abs(v - start[k].numpy()).max(initial=0) if v.dtype.kind == "f" else 0
+        moved = np.abs(v - np.asarray(start[k])).max(initial=0) if v.dtype.kind == "f" else 0
         if moved > 1e-6 * np.abs(v).max(initial=0):
             total += 1
             good += all(np.abs(v - o[k]).max() <= 1e-2 * moved for o in others)
