@@ -13,7 +13,9 @@
 #define LOOK    0.25 /* seconds from look to look at what others use: /proc/stat counts in hundredths */
 #define BUSY    0.4  /* processors */
 #define BETTER  0.95 /* of the time of a step that spread threads take: else they stay spread */
-#define SETTLE  1.0  /* seconds that the kernel may take to move others' programs away */
+#define SETTLE  1.0  /* seconds that the kernel may take to move others' programs away ... */
+#define PATIENT 4.0  /* ... and where waiting for that costs next to nothing */
+#define NOTHING 1.25 /* times a step with spread threads */
 #define LONGEST 60.0 /* seconds from trial to trial; the first ones are sooner */
 #define STEPS   30   /* from trial to trial at least, as one of long steps is a step */
 
@@ -27,7 +29,8 @@ static void place(plim__gathering *g, double now, bool gathered, bool trying) {
 
 static void decide(plim__gathering *g, double now) {
     bool before = !g->gathered, better = g->step[1] < BETTER * g->step[0];
-    if (g->gathered && !better && now - g->moved < SETTLE) return;
+    double wait = g->step[1] < NOTHING * g->step[0] ? PATIENT : SETTLE;
+    if (g->gathered && !better && now - g->moved < wait) return;
     double least = STEPS * g->step[before];
     g->hold = better != before || g->hold <= 0 ? first_hold[better] : 2 * g->hold < LONGEST ? 2 * g->hold : LONGEST;
     g->next = now + (g->hold > least ? g->hold : least);
@@ -77,13 +80,16 @@ void plim__placement_begin(plim__placement *p, int threads) {
         2 * threads <= CPU_COUNT(&p->all))
         return;
     p->threads = threads;
+    p->crowd = plim__crowd_create((threads + 1) / 2);
     p->seen = plim__cpu_load_begin();
     p->looked = plim__clock_seconds();
 }
 
 static void move(const plim__placement *p) {
-    cpu_set_t to = p->gathering.gathered ? half_of(&p->all, p->threads) : p->all;
+    bool gathered = p->gathering.gathered;
+    cpu_set_t to = gathered ? half_of(&p->all, p->threads) : p->all;
     plim__threads_place(p->threads, &to);
+    plim__crowd_place(p->crowd, gathered ? &to : NULL);
 }
 
 void plim__placement_step(plim__placement *p, double seconds) {
@@ -100,7 +106,10 @@ void plim__placement_step(plim__placement *p, double seconds) {
 }
 
 void plim__placement_end(plim__placement *p) {
-    if (p->threads == 0 || !p->gathering.gathered) return;
-    p->gathering.gathered = false;
-    move(p);
+    if (p->threads > 0 && p->gathering.gathered) {
+        p->gathering.gathered = false;
+        move(p);
+    }
+    plim__crowd_free(p->crowd);
+    p->crowd = NULL;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "mem/cpu_load.h"
+#include "mem/crowd.h"
 
 /* --- the decision: what to do with times that were seen -------------------------------------------------------- */
 
@@ -30,6 +31,7 @@ void plim__gathering_step(plim__gathering *g, double now, double seconds, double
 typedef struct plim__placement {
     int threads; /* of the team; 0: they stay where they are */
     cpu_set_t all;
+    plim__crowd *crowd; /* keeps others away from where the threads are gathered */
     plim__gathering gathering;
     plim__cpu_load seen;
     double looked; /* when */

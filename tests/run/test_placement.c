@@ -42,6 +42,15 @@ static void gathers_where_that_is_faster(void **state) {
     }
 }
 
+static void waits_for_a_slow_system_where_that_costs_nothing(void **state) {
+    (void)state;
+    plim__gathering g = {0};
+    double now = 0;
+    machine busy = {0.26, 0.2, 3, 1.9};
+    run(&g, &busy, &now, 6);
+    assert_true(run(&g, &busy, &now, 100) > 0.9);
+}
+
 static void stays_spread_where_gathering_is_slower(void **state) {
     (void)state;
     for (double step = 0.001; step < 3; step *= 3) {
@@ -109,6 +118,7 @@ static void a_host_can_decline(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gathers_where_that_is_faster),
+        cmocka_unit_test(waits_for_a_slow_system_where_that_costs_nothing),
         cmocka_unit_test(stays_spread_where_gathering_is_slower),
         cmocka_unit_test(a_quiet_machine_is_left_alone),
         cmocka_unit_test(spreads_when_the_others_have_ended),
