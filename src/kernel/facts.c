@@ -1,6 +1,7 @@
 /* One walk over the nodes of a graph, when the first of them asks. */
 #include "kernel/facts.h"
 
+#include "kernel/channels_last.h"
 #include "kernel/onednn.h"
 #include "ops/op.h"
 
@@ -9,7 +10,8 @@ static double activation_bytes(const plim_graph *g, plim_value v) {
     if (!value || (value->kind != PLIM__VALUE_NODE && value->kind != PLIM__VALUE_INPUT)) return 0;
     size_t bytes = 0;
     plim_dtype_bytes(value->dtype, plim__shape_product(&value->shape, 0, value->shape.rank), &bytes);
-    return (double)bytes;
+    if (value->shape.rank < 4 || value->shape.dims[1] < 1) return (double)bytes;
+    return (double)bytes * plim__channels_in_blocks(value->shape.dims[1]) / (double)value->shape.dims[1];
 }
 
 static double node_bytes(const plim_graph *g, const plim__node *node) {
@@ -49,6 +51,7 @@ static void look_up(const plim_graph *g, const plim__engine *like, plim__facts *
     }
     /* evaluation beside training finds weights as training left them */
     if (!trains && like && like->facts.trained_from == 0) facts->trained_from = 0;
+    facts->channels_last = plim__channels_last_pay(g);
     facts->known = true;
 }
 

@@ -6,6 +6,7 @@
 
 typedef struct plim__facts {
     bool known;
+    bool channels_last;   /* convolutions that the backward pass reads have their channels last */
     double largest_bytes; /* tensors of the operator of the forward pass that reads and writes the most */
     int32_t
         trained_from; /* node of the forward pass from which on the backward pass reads activations for its products */

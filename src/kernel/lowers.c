@@ -4,7 +4,7 @@
 #include "core/alloc.h"
 #include "core/error.h"
 
-static plim_status (*const lowers[])(plim__lower *) = {
+static plim__lower_function *const lowers[] = {
 #define OP(domain, name, since, until, min_in, max_in, min_out, max_out, infer, gradient, saved, cost, lower, batch,   \
            flags)                                                                                                      \
     plim__lower_##lower,
@@ -30,9 +30,11 @@ static plim_status run_nothing(const plim__call *call) {
     return PLIM_OK;
 }
 
+plim__lower_function *plim__lower_of(const plim__node *node) { return lowers[node->op - plim__ops]; }
+
 plim_status plim__lower_by_row(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
-    if (!makes_nothing(l)) return lowers[node->op - plim__ops](l);
+    if (!makes_nothing(l)) return plim__lower_of(node)(l);
     for (size_t i = 0; i < node->outputs.count; i++) PLIM_TRY(plim__lower_output(l, i, NULL));
     return plim__lower_emit(l, node->op_name, run_nothing, plim__alloc(1), plim__free);
 }

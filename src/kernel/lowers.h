@@ -11,7 +11,11 @@
 #include "ops/ops.def"
 #undef OP
 
-/* By the row of the node's operator. */
+typedef plim_status plim__lower_function(plim__lower *l);
+
+/* That of the node's operator, by its row. */
+plim__lower_function *plim__lower_of(const plim__node *node);
+/* Lowers the node with it. */
 plim_status plim__lower_by_row(plim__lower *l);
 
 #endif

@@ -35,7 +35,7 @@ static double used(void) {
     return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 ? (double)t.tv_sec + (double)t.tv_nsec / 1e9 : 0;
 }
 
-/* To the n-th of the processors; false: there are not so many, or it cannot be moved. */
+/* To the n-th of the processors; false: there are fewer, or it cannot be moved. */
 static bool go_to(const cpu_set_t *processors, int n) {
     for (size_t i = 0; i < CPU_SETSIZE; i++) {
         cpu_set_t one;

@@ -17,7 +17,7 @@ static void must(plim_status status) {
     if (status != PLIM_OK) fail_msg("%s", error.message);
 }
 
-static plim_graph *zoo(const char *name, plim_zoo_options sizes) {
+static inline plim_graph *zoo(const char *name, plim_zoo_options sizes) {
     plim_graph *model;
     must(plim_zoo_create(name, &sizes, &model, &error));
     return model;
@@ -68,7 +68,7 @@ static void collect(void *context, const char *name, int rank, const int64_t *di
     all->count += count;
 }
 
-static struct gradients gradients_by(plim_trainer *trainer) {
+static inline struct gradients gradients_by(plim_trainer *trainer) {
     plim_batch batch = batch_of(trainer);
     struct gradients all = {0};
     plim_step_result result;

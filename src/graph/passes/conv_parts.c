@@ -9,9 +9,10 @@
 #include "graph/pass.h"
 #include "graph/passes/match.h"
 
-#define MOST_PARTS  4
-#define WHOLE_BLOCK 16 /* parts have whole blocks of channels in the layouts of kernels */
-#define JOINED_BY   1  /* the axis of channels */
+#define MOST_PARTS 4
+#define BLOCK      16 /* of channels in the layouts of kernels */
+#define FULL       8  /* parts fill their blocks but for an eighth */
+#define JOINED_BY  1  /* the axis of channels */
 
 static int64_t channels_of(const plim_graph *g, plim_value value) {
     const plim__shape *shape = &g->values.items[value].shape;
@@ -25,8 +26,8 @@ static bool joins_channels(const plim_graph *g, const plim__node *concat) {
     if (parts < 2 || parts > MOST_PARTS || rank < 3 || joined->dtype != PLIM_F32) return false;
     if ((axis < 0 ? axis + rank : axis) != JOINED_BY || !plim__shape_is_concrete(&joined->shape)) return false;
     for (size_t i = 0; i < parts; i++) {
-        int64_t channels = channels_of(g, concat->inputs.items[i]);
-        if (channels < WHOLE_BLOCK || channels % WHOLE_BLOCK) return false;
+        int64_t channels = channels_of(g, concat->inputs.items[i]), padded = (channels + BLOCK - 1) / BLOCK * BLOCK;
+        if (channels < 1 || (padded - channels) * FULL > padded) return false;
     }
     return true;
 }

@@ -4,6 +4,7 @@
  *   ConvGradWeight:  dy (N, O, ...), x (N, C, ...)        →  dw (O, C/group, ...), dbias (O) */
 #include "kernel/forward/conv.h"
 #include "kernel/backward/backward.h"
+#include "kernel/channels_last.h"
 #include "kernel/lowers.h"
 #include "kernel/onednn.h"
 #include "kernel/winograd.h"
@@ -12,15 +13,10 @@ struct mds {
     dnnl_memory_desc_t x, w, y, bias;
 };
 
-static plim_status any_mds(plim__lower *l, const plim__conv_geometry *s, struct mds *m) {
-    dnnl_status_t status = dnnl_memory_desc_init_by_tag(&m->x, s->rank, s->x, dnnl_f32, dnnl_format_tag_any);
-    if (status == dnnl_success)
-        status = dnnl_memory_desc_init_by_tag(&m->w, s->weight_rank, s->w, dnnl_f32, dnnl_format_tag_any);
-    if (status == dnnl_success)
-        status = dnnl_memory_desc_init_by_tag(&m->y, s->rank, s->y, dnnl_f32, dnnl_format_tag_any);
-    if (status == dnnl_success)
-        status = dnnl_memory_desc_init_by_tag(&m->bias, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
-    return plim__lower_dnnl(l, status, "convolution");
+static plim_status read_layouts(plim__lower *l, const plim__conv_geometry *s, bool channels_last, struct mds *m) {
+    dnnl_status_t status = dnnl_memory_desc_init_by_tag(&m->bias, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
+    PLIM_TRY(plim__lower_dnnl(l, status, "convolution"));
+    return plim__conv_layouts(l, s, channels_last, &m->x, &m->w, &m->y);
 }
 
 /* The forward pass, which oneDNN takes as a hint. */
@@ -57,35 +53,45 @@ static dnnl_status_t begin_weight(const plim__conv_geometry *s, const struct mds
                                                                s->stride, s->dilation, s->before, s->after);
 }
 
-static plim_status describe_winograd(plim__lower *l, const plim__conv_geometry *s, const dnnl_convolution_desc_t *desc,
-                                     dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd) {
+static plim_status describe_direct(plim__lower *l, const plim__conv_geometry *s, begin gradient, bool bias,
+                                   dnnl_primitive_desc_t *pd) {
+    struct mds m;
+    dnnl_primitive_desc_t hint;
+    dnnl_convolution_desc_t desc;
+    PLIM_TRY(read_layouts(l, s, plim__channels_last_suits(l, s), &m));
+    PLIM_TRY(forward_hint(l, s, &m, &hint));
+    plim_status status = plim__lower_dnnl(l, gradient(s, &m, bias, dnnl_convolution_direct, &desc), "convolution");
+    if (status == PLIM_OK) status = plim__backward_describe(l, "convolution", &desc, hint, pd);
+    dnnl_primitive_desc_destroy(hint);
+    return status;
+}
+
+/* Winograd's form where it suits and fits; else *pd is NULL. */
+static plim_status describe_winograd(plim__lower *l, const plim__conv_geometry *s, begin gradient, bool bias,
+                                     dnnl_primitive_desc_t *pd) {
+    struct mds m;
+    dnnl_primitive_desc_t hint;
+    dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attr;
-    PLIM_TRY(plim__lower_attr(l, &attr));
-    plim_status status = plim__winograd_describe(l, s, desc, attr, hint, pd);
-    dnnl_primitive_attr_destroy(attr);
+    *pd = NULL;
+    if (!plim__winograd_suits(l, s)) return PLIM_OK;
+    PLIM_TRY(read_layouts(l, s, false, &m));
+    PLIM_TRY(forward_hint(l, s, &m, &hint));
+    plim_status status = plim__lower_dnnl(l, gradient(s, &m, bias, dnnl_convolution_winograd, &desc), "convolution");
+    if (status == PLIM_OK) status = plim__lower_attr(l, &attr);
+    if (status == PLIM_OK) {
+        status = plim__winograd_describe(l, s, &desc, attr, hint, pd);
+        dnnl_primitive_attr_destroy(attr);
+    }
+    dnnl_primitive_desc_destroy(hint);
     return status;
 }
 
 static plim_status describe(plim__lower *l, const plim__conv_geometry *s, begin gradient, bool bias,
                             dnnl_primitive_desc_t *pd, bool *winograd) {
-    struct mds m;
-    dnnl_primitive_desc_t hint;
-    dnnl_convolution_desc_t desc;
-    *pd = NULL;
-    PLIM_TRY(any_mds(l, s, &m));
-    PLIM_TRY(forward_hint(l, s, &m, &hint));
-    plim_status status = PLIM_OK;
-    if (plim__winograd_suits(l, s)) {
-        status = plim__lower_dnnl(l, gradient(s, &m, bias, dnnl_convolution_winograd, &desc), "convolution");
-        if (status == PLIM_OK) status = describe_winograd(l, s, &desc, hint, pd);
-    }
+    PLIM_TRY(describe_winograd(l, s, gradient, bias, pd));
     *winograd = *pd != NULL;
-    if (status == PLIM_OK && !*winograd) {
-        status = plim__lower_dnnl(l, gradient(s, &m, bias, dnnl_convolution_direct, &desc), "convolution");
-        if (status == PLIM_OK) status = plim__backward_describe(l, "convolution", &desc, hint, pd);
-    }
-    dnnl_primitive_desc_destroy(hint);
-    return status;
+    return *winograd ? PLIM_OK : describe_direct(l, s, gradient, bias, pd);
 }
 
 plim_status plim__lower_conv_grad_input(plim__lower *l) {

@@ -15,6 +15,7 @@
 
 struct batch {
     int64_t samples, channels, groups, pixels, width; /* of a group */
+    bool channels_last;
     float epsilon, low, high;
 };
 
@@ -29,19 +30,32 @@ static int64_t block_of(const plim__layout *x) {
     return b->strides[1] == step && b->strides[0] == plim__md(x)->padded_dims[1] / block * step ? block : 0;
 }
 
+/* Every pixel's channels side by side, pixel after pixel. */
+static bool has_channels_last(const plim__layout *x) {
+    int64_t step = x->shape.dims[1];
+    if (x->blocked || x->shape.rank < 3 || step < 2 || x->strides[1] != 1) return false;
+    for (int i = x->shape.rank - 1; i >= 2; step *= x->shape.dims[i], i--)
+        if (x->shape.dims[i] != 1 && x->strides[i] != step) return false;
+    return x->shape.dims[0] == 1 || x->strides[0] == step;
+}
+
 /* The state for x, node input i, in a layout that the loops know: *layout. */
 static plim_status read_batch(plim__lower *l, size_t i, plim__layout *layout, struct batch **s) {
     const plim__shape *x = plim__lower_input_shape(l, i);
     const plim__node *node = plim__lower_node(l);
     *layout = *plim__lower_peek(l, i);
     int64_t block = block_of(layout);
-    if (!block) *layout = plim__layout_dense(PLIM_F32, x);
+    bool last = has_channels_last(layout);
+    if (!block && !last) *layout = plim__layout_dense(PLIM_F32, x);
     if (plim__lower_input_dtype(l, i) != PLIM_F32) return plim__lower_unsupported(l, "with another type than float32");
     PLIM_TRY(plim__lower_state(l, sizeof **s, s));
     **s = (struct batch){.samples = x->dims[0],
                          .channels = x->dims[1],
                          .pixels = plim__shape_product(x, 2, x->rank),
-                         .width = block ? block : 1,
+                         .width = block  ? block
+                                  : last ? PLIM__NORM_WIDTH
+                                         : 1,
+                         .channels_last = last,
                          .epsilon = plim__node_float(node, "epsilon", 1e-5f),
                          .low = plim__node_float(node, "low", -INFINITY),
                          .high = plim__node_float(node, "high", INFINITY)};
@@ -49,20 +63,26 @@ static plim_status read_batch(plim__lower *l, size_t i, plim__layout *layout, st
     return PLIM_OK;
 }
 
-static int variant_of(const struct batch *s) { return s->width == 8 ? 0 : s->width == 16 ? 1 : 2; }
+static int variant_of(const struct batch *s) {
+    return s->channels_last ? 3 : s->width == 8 ? 0 : s->width == 16 ? 1 : 2;
+}
 
 /* Group k; lanes after the last channel stay 0. */
 static plim__norm_group group_of(const struct batch *s, int64_t k, const float *bias, int64_t *first, int64_t *count) {
     plim__norm_group g = {.planes = s->samples,
                           .pixels = s->pixels,
-                          .step = s->groups * s->pixels * s->width,
+                          .step = (s->channels_last ? s->channels : s->groups * s->width) * s->pixels,
+                          .apart = s->channels,
                           .low = s->low,
                           .high = s->high};
     *first = k * s->width;
-    *count = s->channels - *first < s->width ? s->channels - *first : s->width;
+    *count = g.lanes = s->channels - *first < s->width ? s->channels - *first : s->width;
     for (int64_t c = 0; bias && c < *count; c++) g.bias[c] = bias[*first + c];
     return g;
 }
+
+/* Where group k begins. */
+static int64_t start_of(const struct batch *s, int64_t k) { return k * s->width * (s->channels_last ? 1 : s->pixels); }
 
 /* in: x, scale, bias; out: y, mean, variance */
 static plim_status run_forward(const plim__call *call) {
@@ -73,7 +93,7 @@ static plim_status run_forward(const plim__call *call) {
     int v = variant_of(s);
 #pragma omp parallel for schedule(static) if (s->samples * s->channels * s->pixels > 32768)
     for (int64_t k = 0; k < s->groups; k++) {
-        int64_t first, count, at = k * s->pixels * s->width;
+        int64_t first, count, at = start_of(s, k);
         plim__norm_group g = group_of(s, k, call->in[2], &first, &count);
         loops->moments[v](&g, (const float *)call->in[0] + at);
         for (int64_t c = 0; c < count; c++) {
@@ -102,7 +122,7 @@ static plim_status run_backward(const plim__call *call) {
     int v = variant_of(s);
 #pragma omp parallel for schedule(static) if (s->samples * s->channels * s->pixels > 32768)
     for (int64_t k = 0; k < s->groups; k++) {
-        int64_t first, count, at = k * s->pixels * s->width;
+        int64_t first, count, at = start_of(s, k);
         double inverse[PLIM__NORM_WIDTH];
         plim__norm_group g = group_of(s, k, call->in[5], &first, &count);
         for (int64_t c = 0; c < count; c++) {
@@ -123,7 +143,10 @@ static plim_status run_backward(const plim__call *call) {
 
 /* Input i in the layout of x. */
 static plim_status input_as(plim__lower *l, size_t i, const plim__layout *layout) {
-    return layout->blocked ? plim__lower_input_md(l, i, plim__md(layout)) : plim__lower_input(l, i, PLIM__DENSE, NULL);
+    dnnl_memory_desc_t md;
+    if (!layout->blocked && !has_channels_last(layout)) return plim__lower_input(l, i, PLIM__DENSE, NULL);
+    if (!plim__layout_md(layout, &md)) return plim__lower_unsupported(l, "with this layout");
+    return plim__lower_input_md(l, i, &md);
 }
 
 static plim_status forward_operands(plim__lower *l, const plim__layout *layout) {

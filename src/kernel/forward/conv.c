@@ -5,6 +5,7 @@
  * Node inputs: 0 x, 1 w, 2 bias, 3 residual (the last only from the fusing pass). */
 #include <string.h>
 
+#include "kernel/channels_last.h"
 #include "kernel/forward/conv.h"
 #include "kernel/forward/epilogue.h"
 #include "kernel/lowers.h"
@@ -54,9 +55,14 @@ plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const 
     return PLIM_OK;
 }
 
-static plim_status any_md(plim__lower *l, dnnl_memory_desc_t *md, int rank, const dnnl_dims_t dims) {
-    return plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(md, rank, dims, dnnl_f32, dnnl_format_tag_any),
-                            "convolution");
+plim_status plim__conv_layouts(plim__lower *l, const plim__conv_geometry *s, bool channels_last, dnnl_memory_desc_t *x,
+                               dnnl_memory_desc_t *w, dnnl_memory_desc_t *y) {
+    dnnl_format_tag_t tag = channels_last ? dnnl_nhwc : dnnl_format_tag_any;
+    dnnl_status_t status = dnnl_memory_desc_init_by_tag(x, s->rank, s->x, dnnl_f32, tag);
+    if (status == dnnl_success)
+        status = dnnl_memory_desc_init_by_tag(w, s->weight_rank, s->w, dnnl_f32, dnnl_format_tag_any);
+    if (status == dnnl_success) status = dnnl_memory_desc_init_by_tag(y, s->rank, s->y, dnnl_f32, tag);
+    return plim__lower_dnnl(l, status, "convolution");
 }
 
 static plim_status make_attributes(plim__lower *l, bool residual, dnnl_primitive_attr_t *attr) {
@@ -109,6 +115,8 @@ static plim_status describe_direct(plim__lower *l, const plim__conv_geometry *s,
                    : dnnl_dilated_convolution_forward_desc_init(&desc.forward, kind_of(l, s), dnnl_convolution_direct,
                                                                 &m->x, &m->w, m->has_bias, &m->y, s->stride,
                                                                 s->dilation, s->before, s->after);
+    if (status == dnnl_success && m->x.format_kind != dnnl_format_kind_any)
+        return plim__channels_last_describe(l, &desc, attr, NULL, pd);
     if (status == dnnl_success) status = dnnl_primitive_desc_create(pd, &desc, attr, plim__lower_dnnl_engine(l), NULL);
     return plim__lower_dnnl(l, status, "convolution");
 }
@@ -127,9 +135,7 @@ static plim_status describe_winograd(plim__lower *l, const plim__conv_geometry *
 static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, dnnl_primitive_desc_t *pd,
                             const char **label) {
     struct mds m;
-    PLIM_TRY(any_md(l, &m.x, s->rank, s->x));
-    PLIM_TRY(any_md(l, &m.w, s->weight_rank, s->w));
-    PLIM_TRY(any_md(l, &m.y, s->rank, s->y));
+    PLIM_TRY(plim__conv_layouts(l, s, false, &m.x, &m.w, &m.y));
     dnnl_memory_desc_init_by_tag(&m.bias, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
     m.has_bias = plim__lower_has_input(l, 2) ? &m.bias : NULL;
     dnnl_primitive_attr_t attr;
@@ -140,7 +146,8 @@ static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool t
     if (!transposed && plim__winograd_suits(l, s)) status = describe_winograd(l, s, &m, attr, pd);
     if (status == PLIM_OK && !*pd) {
         *label = transposed ? "ConvTranspose" : "Conv";
-        status = describe_direct(l, s, transposed, &m, attr, pd);
+        if (!transposed && plim__channels_last_suits(l, s)) status = plim__conv_layouts(l, s, true, &m.x, &m.w, &m.y);
+        if (status == PLIM_OK) status = describe_direct(l, s, transposed, &m, attr, pd);
     }
     dnnl_primitive_attr_destroy(attr);
     return status;

@@ -12,12 +12,13 @@
 #include "kernel/forward/conv.h"
 #include "kernel/onednn.h"
 
+#define MOST_BLOCK  16
 #define PIECE_BYTES ((int64_t)8 << 20) /* of channels between the two, at a time */
 
 struct upsample {
     plim__rearrangement product; /* in: x, weights   out: channels of all places */
     int64_t samples, piece;      /* of the batch; at a time */
-    int64_t height, width, blocks, block, rows, columns;
+    int64_t height, width, outputs, blocks, block, rows, columns;
     int64_t x_bytes, between; /* of a sample of x; bytes from one part of the scratch memory to the other */
     bool bias;
 };
@@ -40,7 +41,6 @@ static inline void lay_out_row(const struct upsample *s, float *y, const float *
 }
 
 static void lay_out(const struct upsample *s, float *y, const float *channels, const float *bias) {
-    static const float zeros[16];
     int64_t plane = s->height * s->width * s->block, apart = s->blocks * plane;
 #pragma omp parallel for collapse(2)
     for (int64_t b = 0; b < s->piece * s->blocks; b++)
@@ -50,7 +50,10 @@ static void lay_out(const struct upsample *s, float *y, const float *channels, c
                 const float *from = channels + (sample * s->rows * s->columns + i * s->columns) * apart + o * plane +
                                     h * s->width * s->block;
                 float *to = y + ((b * s->height + h) * s->rows + i) * s->width * s->columns * s->block;
-                const float *add = s->bias ? bias + o * s->block : zeros;
+                float add[MOST_BLOCK] = {0};
+                int64_t left = s->outputs - o * s->block;
+                if (s->bias)
+                    memcpy(add, bias + o * s->block, (size_t)(left < s->block ? left : s->block) * sizeof *add);
                 if (s->block == 8)
                     lay_out_row(s, to, from, apart, add, 8);
                 else
@@ -90,17 +93,24 @@ struct layouts {
     dnnl_memory_desc_t x, piece_x, w, product_w, channels, y;
 };
 
+/* Channels as their blocks have them; 0 where more than an eighth of that would be padding. */
+static int64_t in_blocks(int64_t channels, int64_t block) {
+    int64_t padded = (channels + block - 1) / block * block;
+    return (padded - channels) * 8 <= padded ? padded : 0;
+}
+
 static bool make_layouts(const plim__conv_geometry *g, struct layouts *m) {
     int64_t piece = m->piece, block = m->block;
-    int64_t places = g->stride[0] * g->stride[1], o = g->y[1], c = g->x[1];
+    int64_t places = g->stride[0] * g->stride[1], o = in_blocks(g->y[1], block), c = in_blocks(g->x[1], block);
     dnnl_format_tag_t image = block == 8 ? dnnl_nChw8c : dnnl_nChw16c,
                       plain = block == 8 ? dnnl_OIhw8i8o : dnnl_OIhw16i16o,
                       grouped = block == 8 ? dnnl_gOIw8i8o : dnnl_gOIw16i16o;
-    if (o % block || c % block) return false;
+    if (!o || !c) return false;
     dnnl_dims_t piece_x = {piece, c, g->x[2], g->x[3]}, channels = {piece, places * o, g->x[2], g->x[3]};
     return dnnl_memory_desc_init_by_tag(&m->x, 4, g->x, dnnl_f32, image) == dnnl_success &&
            dnnl_memory_desc_init_by_tag(&m->piece_x, 4, piece_x, dnnl_f32, image) == dnnl_success &&
-           dnnl_memory_desc_init_by_tag(&m->w, 4, (dnnl_dims_t){places, o, c, 1}, dnnl_f32, grouped) == dnnl_success &&
+           dnnl_memory_desc_init_by_tag(&m->w, 4, (dnnl_dims_t){places, g->y[1], g->x[1], 1}, dnnl_f32, grouped) ==
+               dnnl_success &&
            dnnl_memory_desc_init_by_tag(&m->product_w, 4, (dnnl_dims_t){places * o, c, 1, 1}, dnnl_f32, plain) ==
                dnnl_success &&
            dnnl_memory_desc_init_by_tag(&m->channels, 4, channels, dnnl_f32, image) == dnnl_success &&
@@ -155,7 +165,8 @@ static plim_status make(plim__lower *l, const plim__conv_geometry *g, const stru
                            .piece = m->piece,
                            .height = g->x[2],
                            .width = g->x[3],
-                           .blocks = g->y[1] / m->block,
+                           .outputs = g->y[1],
+                           .blocks = in_blocks(g->y[1], m->block) / m->block,
                            .block = m->block,
                            .rows = g->stride[0],
                            .columns = g->stride[1],
@@ -179,7 +190,7 @@ plim_status plim__lower_upsample(plim__lower *l, const plim__conv_geometry *g, b
     dnnl_primitive_desc_t pd;
     struct upsample *s;
     m.piece = samples_at_a_time(g);
-    m.block = 16;
+    m.block = MOST_BLOCK;
     *done = false;
     if (!fits(g)) return PLIM_OK;
     while (m.block >= 8 && !(make_layouts(g, &m) && describe(l, &m, &pd))) m.block /= 2;

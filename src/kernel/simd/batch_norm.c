@@ -150,9 +150,113 @@ NORM(of8, 8, 8)
 NORM(of16, 16, 16)
 NORM(of1, 8, 1)
 
+/* --- channels last: a vector is one pixel's channels of the group, 16 or what is left at the end ------------------- */
+
+#define EACH_PIECE(lanes, move)                                                                                        \
+    do {                                                                                                               \
+        int64_t at = 0;                                                                                                \
+        if ((lanes)&8) move(8);                                                                                        \
+        if ((lanes)&4) move(4);                                                                                        \
+        if ((lanes)&2) move(2);                                                                                        \
+        if ((lanes)&1) move(1);                                                                                        \
+    } while (0)
+#define FETCH(n) memcpy((float *)&v + at, x + at, (n) * sizeof *x), at += (n)
+#define PUT(n)   memcpy(y + at, (const float *)&v + at, (n) * sizeof *y), at += (n)
+
+/* Lanes after the last channel are 0. */
+static inline real_of16 load_strip(const float *x, int64_t lanes) {
+    real_of16 v = {0};
+    if (lanes == PLIM__NORM_WIDTH)
+        memcpy(&v, x, sizeof v);
+    else
+        EACH_PIECE(lanes, FETCH);
+    return v;
+}
+static inline void store_strip(float *y, real_of16 v, int64_t lanes) {
+    if (lanes == PLIM__NORM_WIDTH)
+        memcpy(y, &v, sizeof v);
+    else
+        EACH_PIECE(lanes, PUT);
+}
+
+/* Adds up what `each` makes of pixels i: CHUNK of them in floats, SUMS at once, then in doubles. */
+#define ADD_UP(sums, products, each)                                                                                   \
+    for (int64_t p = 0; p < g->planes; p++)                                                                            \
+        for (int64_t at = 0; at < g->pixels; at += CHUNK) {                                                            \
+            int64_t end = at + CHUNK < g->pixels ? at + CHUNK : g->pixels, i = at;                                     \
+            real_of16 s[SUMS] = {0}, q[SUMS] = {0};                                                                    \
+            for (; i + SUMS <= end; i += SUMS)                                                                         \
+                for (int w = 0; w < SUMS; w++) each(p * g->step + (i + w) * g->apart, s[w], q[w]);                     \
+            for (; i < end; i++) each(p * g->step + i * g->apart, s[0], q[0]);                                         \
+            collect_of16(sums, (s[0] + s[1]) + (s[2] + s[3]));                                                         \
+            collect_of16(products, (q[0] + q[1]) + (q[2] + q[3]));                                                     \
+        }
+
+static void moments_strip(plim__norm_group *g, const float *x) {
+    double sums[PLIM__NORM_WIDTH] = {0}, squares[PLIM__NORM_WIDTH] = {0};
+    real_of16 origin = {0};
+    int64_t few = g->pixels < 16 ? g->pixels : 16;
+    for (int64_t i = 0; i < few; i++) origin += load_strip(x + i * g->apart, g->lanes);
+    origin /= (float)few;
+#define EACH(o, s, q)                                                                                                  \
+    do {                                                                                                               \
+        real_of16 d = load_strip(x + (o), g->lanes) - origin;                                                          \
+        s += d;                                                                                                        \
+        q += d * d;                                                                                                    \
+    } while (0)
+    ADD_UP(sums, squares, EACH)
+#undef EACH
+    double count = (double)(g->planes * g->pixels);
+    for (int64_t c = 0; c < g->lanes; c++) {
+        double mean = sums[c] / count, variance = squares[c] / count - mean * mean;
+        g->mean[c] = (float)((double)origin[c] + mean);
+        g->variance[c] = (float)(variance < 0 ? 0 : variance);
+    }
+}
+
+/* What a channel has, for the loops below. */
+#define READ_GROUP                                                                                                     \
+    real_of16 mean = spread_of16(g->mean), factor = spread_of16(g->factor), bias = spread_of16(g->bias),               \
+              low = (real_of16){0} + g->low, high = (real_of16){0} + g->high
+
+static void apply_strip(const plim__norm_group *g, const float *x, float *y) {
+    READ_GROUP;
+    for (int64_t p = 0; p < g->planes; p++)
+        for (int64_t i = 0, o = p * g->step; i < g->pixels; i++, o += g->apart) {
+            real_of16 z = (load_strip(x + o, g->lanes) - mean) * factor + bias;
+            store_strip(y + o, smaller_of16(larger_of16(z, low), high), g->lanes);
+        }
+}
+
+static void sums_strip(plim__norm_group *g, const float *x, const float *dy) {
+    READ_GROUP;
+    memset(g->sums, 0, sizeof g->sums);
+    memset(g->products, 0, sizeof g->products);
+#define EACH(o, s, q)                                                                                                  \
+    do {                                                                                                               \
+        real_of16 d = load_strip(x + (o), g->lanes) - mean;                                                            \
+        real_of16 z = passed_of16(d, load_strip(dy + (o), g->lanes), factor, bias, low, high);                         \
+        s += z;                                                                                                        \
+        q += z * d;                                                                                                    \
+    } while (0)
+    ADD_UP(g->sums, g->products, EACH)
+#undef EACH
+}
+
+static void back_strip(const plim__norm_group *g, const float *x, const float *dy, float *dx) {
+    READ_GROUP;
+    real_of16 constant = spread_of16(g->constant), slope = spread_of16(g->slope);
+    for (int64_t p = 0; p < g->planes; p++)
+        for (int64_t i = 0, o = p * g->step; i < g->pixels; i++, o += g->apart) {
+            real_of16 d = load_strip(x + o, g->lanes) - mean;
+            real_of16 z = passed_of16(d, load_strip(dy + o, g->lanes), factor, bias, low, high);
+            store_strip(dx + o, factor * z - constant - slope * d, g->lanes);
+        }
+}
+
 const plim__simd_batch_norm PLIM__ISA(plim__simd_batch_norm_table) = {
-    .moments = {moments_of8, moments_of16, moments_of1},
-    .apply = {apply_of8, apply_of16, apply_of1},
-    .sums = {sums_of8, sums_of16, sums_of1},
-    .back = {back_of8, back_of16, back_of1},
+    .moments = {moments_of8, moments_of16, moments_of1, moments_strip},
+    .apply = {apply_of8, apply_of16, apply_of1, apply_strip},
+    .sums = {sums_of8, sums_of16, sums_of1, sums_strip},
+    .back = {back_of8, back_of16, back_of1, back_strip},
 };
