@@ -8,7 +8,7 @@
 #include "mem/reserve.h"
 
 #define FEW  4    /* an image's channels are no blocks: the first convolution has kernels of its own */
-#define PAYS 1.04 /* operations with padding, in terms of those without */
+#define PAYS 1.06 /* operations with padding, in terms of those without */
 #define REST 0.1  /* of the work may be in convolutions of other kinds, between which tensors are rearranged */
 
 double plim__channels_in_blocks(int64_t channels) {
