@@ -401,7 +401,7 @@ CAPTURED = """
         x, y = np.zeros((batch, 24), "float32"), np.zeros((batch,), "int32")
         return lambda: model.train_on_batch(x, y)
 
-    def requests(events):  # but for what is made and gone again while functions are built
+    def requests(events):  # but for what comes and goes while functions are built
         return [event[1:3] for event in events if event[0] == "born" and not event[2].startswith("__")]
 
     real = requests(capture.in_child(capture.record, make, 64, 3, "fixed")["events"])
