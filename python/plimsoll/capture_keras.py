@@ -185,11 +185,22 @@ def functions_stop_early(batch):
     context.Context.call_function = call_without_values
 
 
+def half_of_the_memory():
+    """MiB that this machine can give, halved; as good as no limit where that is not known."""
+    try:
+        with open("/proc/meminfo") as file:
+            return max(int(re.search(r"MemAvailable:\s*(\d+)", file.read()).group(1)) >> 11, 64)
+    except (OSError, AttributeError):
+        return 1 << 20
+
+
 def record_built(make, batch, order=ORDERS[0]):
     """The events until the first step's functions are built for this batch. Nothing of the step itself has to run, so no more
-    memory is needed than for weights and a batch; a step that does not go through such a function runs."""
+    memory is needed than for weights and a batch; a step that does not go through such a function runs, as far as the machine's
+    memory goes."""
     import tensorflow as tf
 
+    prepare(min(half_of_the_memory(), int(os.environ.get("TF_CPU_BFC_MEM_LIMIT_IN_MB", 1 << 20))))
     functions_stop_early(batch)
 
     def make_stopping(size):
@@ -294,6 +305,7 @@ def small_like(make, batch, order=ORDERS[0], tried=ALIKE):
     try:
         wanted = built_as(in_child(record_built, make, batch, order)["events"])
     except RuntimeError:
+        sys.stderr.write("batch %d cannot be built here: the order of its operators is taken from batch %d\n" % (batch, SMALL[1]))
         return [SMALL[1]]
     kinds = {}
     for small in tried:
