@@ -1,6 +1,6 @@
 """Predictions of Keras training steps beside the real TensorFlow on this machine.
 
-    keras_fit.py [--order processor|gpu|fixed] [--program build/plimsoll] [--folder KEPT] [--seconds N] [NAME ...]
+    keras_fit.py [--order processor|gpu|fixed] [--repeats] [--program build/plimsoll] [--folder KEPT] [--seconds N] [NAME ...]
 
 For each model of keras_models.py, with an allocator that grows and with one that takes its limit at once. TensorFlow's own peak
 differs from run to run, because the order of independent operators does; so several real runs at the batch stand beside
@@ -8,7 +8,8 @@ several predicted ones, and their middles are compared:
 
 - replayed: what each real run asked for, through the simulated allocator; the most in use beside TensorFlow's own counter of
   that run, the worst of them. This is the allocator alone.
-- predicted: the step is captured at two small batches and extrapolated (python/plimsoll/capture_keras.py).
+- predicted: the step is captured at two small batches and extrapolated (python/plimsoll/capture_keras.py), the second such that its
+  functions are built as the batch's own; its size stands last in the line, several where none is alike.
 - within: how many real runs are in the range of the predicted ones, 2 % more on either side.
 - limit: the smallest one that trains, as simulated for the predicted and for the real runs; and how often TensorFlow trains
   with 3 % more than the largest predicted one, which should be always, and with 3 % less than the smallest. A limit below one
@@ -16,8 +17,11 @@ several predicted ones, and their middles are compared:
   simulation of most captures at that very limit says.
 
 --order says in which order both the real runs and the captured ones take operators (python/plimsoll/capture_keras.py). With
-"fixed", the default, every run is the same, so three real runs stand beside two captured ones: what is left is the simulator's own
+"fixed", the default, every run is the same, so three real runs stand beside one captured one: what is left is the simulator's own
 error. "processor" is what TensorFlow does here unasked.
+
+--repeats asks how well TensorFlow repeats itself, with no prediction: five further real runs beside the first five, and their
+middles compared in the same way. No prediction can be closer to a middle than that.
 
 Runs are kept in --folder, one by one, so that a run that was stopped, or that stops itself after --seconds, goes on where it was.
 TensorFlow's allocator on the processor is the one of GPUs, but always grows; tensorflow_growth.c is preloaded to change that."""
@@ -42,7 +46,8 @@ LIMIT = 4096
 GROWS = "tensorflow:garbage_collection:False,falling_addresses:True"
 WHOLE = "tensorflow:garbage_collection:False,allow_growth:False"
 TRIES = 2
-REAL_RUNS, CAPTURED = {"fixed": 3}, {"fixed": 2}  # other orders: five, and as many as a capture has
+REPEATED = 5
+REAL_RUNS = {"fixed": 3}  # other orders: five
 
 
 def replay(program, events, path, whole, limit=LIMIT):
@@ -110,10 +115,13 @@ class Kept:
 
 def compare(name, whole, options, make, batch):
     kept, order = Kept(name, options), options.order
-    small = [(keras_capture.in_child, record, make, size, order) for size in keras_capture.SMALL]
-    first = kept.get("small", 1, *small[0])[0]
-    orders = kept.get("orders", CAPTURED.get(order, keras_capture.RUNS), *small[1])
-    real = kept.get("whole" if whole else "grows", REAL_RUNS.get(order, 5), with_growth, whole, record, make, batch, order)
+    first = kept.get("small", 1, keras_capture.in_child, record, make, keras_capture.SMALL[0], order)[0]
+    seconds = kept.get("alike", 1, keras_capture.small_like, make, batch, order)[0]
+    count = len(seconds) if order == "fixed" else keras_capture.RUNS
+    orders = [kept.get("order of %d" % second, len(range(index, count, len(seconds))), keras_capture.in_child, record, make, second,
+                       order) for index, second in enumerate(seconds)]
+    orders = [run for runs in orders for run in runs]
+    real = kept.get("whole" if whole else "grows", REAL_RUNS.get(order, REPEATED), with_growth, whole, record, make, batch, order)
     trace = os.path.join(options.folder, name.replace(" ", "_") + ".trace")
     streams = [keras_capture.extrapolate(first, run, batch) for run in orders]
     predicted = [replay(options.program, events, trace, whole) for events in streams]
@@ -126,13 +134,27 @@ def compare(name, whole, options, make, batch):
                 for limit in (more, less)]
     middle = statistics.median
     print("%-15s %-6s %6.1f (%5.1f to %5.1f)  %+5.2f %%  %6.1f (%5.1f to %5.1f)  %+6.2f %%  %d of %d  %4.0f (%.0f to %.0f) %+6.2f %%"
-          "  %d of %d, %d of %d  %d of %d" % (
+          "  %d of %d, %d of %d  %d of %d  like %s" % (
               name, "whole" if whole else "grows", middle(counters) / 2**20, min(counters) / 2**20, max(counters) / 2**20,
               100 * max((r[0] / c - 1 for r, c in zip(replayed, counters)), key=abs),
               middle(peaks) / 2**20, min(peaks) / 2**20, max(peaks) / 2**20, 100 * (middle(peaks) / middle(counters) - 1),
               sum(0.98 * min(peaks) <= c <= 1.02 * max(peaks) for c in counters), len(counters), middle(limits), min(limits),
               max(limits), 100 * (middle(limits) / middle(r[1] for r in replayed) - 1), sum(tried[0]), TRIES, sum(tried[1]),
-              TRIES, sum(t == e for ts, e in zip(tried, expected) for t in ts), 2 * TRIES), flush=True)
+              TRIES, sum(t == e for ts, e in zip(tried, expected) for t in ts), 2 * TRIES,
+              seconds), flush=True)
+
+
+def repeats(name, whole, options, make, batch):
+    """TensorFlow beside itself: the middle of five runs against the middle of five others."""
+    kept, middle = Kept(name, options), statistics.median
+    real = kept.get("whole" if whole else "grows", 2 * REPEATED, with_growth, whole, record, make, batch, options.order)
+    trace = os.path.join(options.folder, name.replace(" ", "_") + ".trace")
+    limits = [replay(options.program, run["events"], trace, whole)[1] for run in real]
+    peaks = [run["peak"] / 2**20 for run in real]
+    (p1, p2), (l1, l2) = ((middle(list_[:REPEATED]), middle(list_[REPEATED:])) for list_ in (peaks, limits))
+    print("%-15s %-6s %6.1f and %6.1f (%5.1f to %5.1f)  %+6.2f %%   %4.0f and %4.0f (%.0f to %.0f)  %+6.2f %%" % (
+        name, "whole" if whole else "grows", p1, p2, min(peaks), max(peaks), 100 * (p2 / p1 - 1), l1, l2, min(limits),
+        max(limits), 100 * (l2 / l1 - 1)), flush=True)
 
 
 def preload(folder):
@@ -148,6 +170,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--order", choices=keras_capture.ORDERS, default="fixed")
+    parser.add_argument("--repeats", action="store_true", help="TensorFlow beside itself: five runs against five others")
     parser.add_argument("--program", default=os.path.join(HERE, "..", "build", "plimsoll"))
     parser.add_argument("--folder", default="/tmp/plimsoll-keras")
     parser.add_argument("--seconds", type=float, default=math.inf, help="make no further runs after this long")
@@ -159,12 +182,16 @@ def main():
     import keras_models
 
     Kept.end = time.monotonic() + options.seconds
-    print("model           region  real peak in use, MiB    replayed  predicted                error    within   limit, MiB"
-          "           error    trains: 3 % more, 3 % less, as simulated")
+    if options.repeats:
+        print("model           region  peak in use, MiB, middles of five runs    limit, MiB")
+    else:
+        print("model           region  real peak in use, MiB    replayed  predicted                error    within   limit, MiB"
+              "           error    trains: 3 % more, 3 % less, as simulated")
     for name in options.names or keras_models.MODELS:
         for whole in (False, True):
             try:
-                compare(name, whole, options, keras_models.make(name), keras_models.MODELS[name][3])
+                (repeats if options.repeats else compare)(name, whole, options, keras_models.make(name),
+                                                          keras_models.MODELS[name][3])
             except TimeoutError:
                 print("%-15s %-6s not all of its runs were made yet" % (name, "whole" if whole else "grows"))
     return 0

@@ -60,7 +60,7 @@ typedef struct plim_pool_options {
     bool falling_addresses;     /* TensorFlow: each new region lies below the older ones, as on the processor */
 } plim_pool_options;
 
-/* "pytorch", "tensorflow:whole", "pytorch:max_split_size_mb:128,expandable_segments:True": an allocator and its settings,
+/* "pytorch", "tensorflow:allow_growth:False", "pytorch:max_split_size_mb:128,expandable_segments:True": an allocator and its settings,
  * PyTorch's in the spelling of PYTORCH_CUDA_ALLOC_CONF (':' or '=' between name and value). Fills the fields that the
  * text names and leaves capacity and real alone. */
 PLIM_API plim_status plim_pool_parse(const char *text, plim_pool_options *options, plim_error *error);

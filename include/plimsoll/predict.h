@@ -33,6 +33,17 @@ PLIM_API void plim_replay_free(plim_replay *replay); /* NULL is fine */
 /* Puts all requests to an allocator. A refused request is a result, not an error. */
 PLIM_API plim_status plim_replay_run(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
                                      plim_error *error);
+/* The allocator at one moment of the last run. */
+typedef struct plim_replay_point {
+    uint64_t event; /* after this many requests */
+    uint64_t requested, allocated, reserved;
+    uint64_t unused, largest_free; /* reserved and in no block in use; the longest free block */
+    double fragmentation;          /* 1 - largest_free / unused */
+} plim_replay_point;
+
+/* The last run over time: the index-th of at most 512 moments, in order; NULL past the end. Valid until the next run. */
+PLIM_API const plim_replay_point *plim_replay_point_at(const plim_replay *replay, size_t index);
+
 /* A capacity, in whole MiB, with which the allocator serves everything, while 1 MiB less is not enough. Where TensorFlow's region is
  * there from the start, more memory may fail where less did not: then one is found from which up to a twentieth more does too. */
 PLIM_API plim_status plim_replay_least_capacity(plim_replay *replay, const plim_pool_options *options, uint64_t *bytes,
@@ -47,8 +58,8 @@ typedef struct plim_replay_setting {
 /* The index-th of the settings worth trying; NULL past the end. */
 PLIM_API const plim_replay_setting *plim_replay_setting_at(size_t index);
 
-/* The last run as a page: memory over time with the allocator's segments, reserved bytes and the capacity as a line. Ends
- * the replay: what came after a refused request is dropped. */
+/* The last run as a page: memory over time with the allocator's segments, reserved bytes, the longest free block and the
+ * capacity as lines. Ends the replay: what came after a refused request is dropped. */
 PLIM_API plim_status plim_replay_save_page(plim_replay *replay, const char *path, plim_error *error);
 /* The same as text for a terminal of this width (0: 80). Free it with plim_text_free. */
 PLIM_API plim_status plim_replay_print(plim_replay *replay, int width, bool unicode, char **text, plim_error *error);

@@ -11,7 +11,9 @@
 
 The steps run for real on the processor, at two small batches, with the allocator that TensorFlow uses on a GPU; its own
 profiler tells every request and when it was given back. Both runs ask for the same tensors in the same order; the size of
-each is a constant and a share for each sample, so the requests of every other batch follow. Which of two independent operators
+each is a constant and a share for each sample, so the requests of every other batch follow. For the batch itself the functions
+are built, but not run: what TensorFlow folds into constants depends on the batch, and on that how it numbers its operators; the
+second small batch is one for which it builds the same. Which of two independent operators
 runs first differs from run to run, and the peak with it, at any batch: several runs are written, each to a trace of its own
 (step.trace, step.2.trace, ...), and fit tells the middle of them and their range. Needs TensorFlow 2.16 or later.
 
@@ -23,6 +25,7 @@ the lowest-numbered operator that is ready: every run is the same, here and in a
 
 import argparse
 import ctypes
+import difflib
 import glob
 import importlib.util
 import mmap
@@ -42,7 +45,9 @@ STEPS = 3  # the first one makes the optimizer's state and compiles
 RUNS = 8  # orders of independent operators
 ORDERS = ("processor", "gpu", "fixed")
 SMALL = (17, 23)  # primes: a size that is a multiple of one has the batch in it
-STEP_NAME = "plimsoll_step"
+ALIKE = (23, 29, 31, 37, 43, 53, 61, 79, 97, 127)  # tried for the second one, until its functions are built as the batch's own
+KINDS = 3  # of functions, where none are
+STEP_NAME, APART, WITHIN = "plimsoll_step", "plimsoll_apart", "plimsoll_within"  # marks between requests
 # ONNX's numbers of TensorFlow's types.
 DTYPES = {1: 1, 2: 11, 3: 6, 4: 2, 5: 5, 6: 3, 9: 7, 10: 9, 14: 16, 19: 10}
 
@@ -141,9 +146,74 @@ def read_profile(folder):
                     stats = stats_of(event, names)
                     if "bfc" in stats.get("allocator_name", ""):
                         events.append((line.timestamp_ns * 1000 + event.offset_ps, kind, stats["addr"], stats))
-                elif kind == STEP_NAME:
+                elif kind in (STEP_NAME, APART, WITHIN):
                     events.append((line.timestamp_ns * 1000 + event.offset_ps, kind, 0, {}))
     return sorted(events, key=lambda e: e[0])
+
+
+def mark(name):
+    import tensorflow as tf
+
+    with tf.profiler.experimental.Trace(name):
+        pass
+
+
+def empty_like(tensor):
+    """For the handle of a variable one of the same type and shape that has no value; what else is given is left as it is."""
+    import tensorflow as tf
+
+    known = getattr(tensor, "_handle_data", None) if tensor.dtype == tf.resource else None
+    if known is None or not known.is_set or not known.shape_and_type:
+        return tensor
+    kind = known.shape_and_type[0]
+    return tf.raw_ops.VarHandleOp(dtype=kind.dtype, shape=tf.TensorShape(kind.shape), shared_name="plimsoll_%d" % id(tensor))
+
+
+def functions_stop_early(batch):
+    """Functions that get a batch are built, for that batch, and end where they read their first variable."""
+    from tensorflow.python.eager import context
+
+    call = context.Context.call_function
+
+    def call_without_values(self, name, inputs, outputs):
+        if any(tensor.shape.rank and tensor.shape[0] == batch for tensor in inputs):
+            mark(APART)
+            inputs = [empty_like(tensor) for tensor in inputs]
+            mark(WITHIN)
+        return call(self, name, inputs, outputs)
+
+    context.Context.call_function = call_without_values
+
+
+def half_of_the_memory():
+    """MiB that this machine can give, halved; as good as no limit where that is not known."""
+    try:
+        with open("/proc/meminfo") as file:
+            return max(int(re.search(r"MemAvailable:\s*(\d+)", file.read()).group(1)) >> 11, 64)
+    except (OSError, AttributeError):
+        return 1 << 20
+
+
+def record_built(make, batch, order=ORDERS[0]):
+    """The events until the first step's functions are built for this batch. Nothing of the step itself has to run, so no more
+    memory is needed than for weights and a batch; a step that does not go through such a function runs, as far as the machine's
+    memory goes."""
+    import tensorflow as tf
+
+    prepare(min(half_of_the_memory(), int(os.environ.get("TF_CPU_BFC_MEM_LIMIT_IN_MB", 1 << 20))))
+    functions_stop_early(batch)
+
+    def make_stopping(size):
+        step = make(size)
+
+        def stopping():
+            try:
+                step()
+            except tf.errors.OpError:
+                pass  # as meant: a variable without a value, or the memory that this may take
+        return stopping
+
+    return record(make_stopping, batch, 1, order)
 
 
 def record(make, batch, steps=STEPS, order=ORDERS[0]):
@@ -161,10 +231,14 @@ def record(make, batch, steps=STEPS, order=ORDERS[0]):
         peak = tf.config.experimental.get_memory_info("CPU:0")["peak"]
         tf.profiler.experimental.stop()
         events = read_profile(folder)
-    list_, live, births = [], {}, 0
+    list_, live, births, apart = [], {}, 0, False
     for _, kind, address, stats in events:
         if kind == STEP_NAME:
             list_.append(("step",))
+        elif kind in (APART, WITHIN):
+            apart = kind == APART
+        elif kind == "MemoryAllocation" and apart:
+            live.pop(address, None)
         elif kind == "MemoryAllocation":
             live[address] = births
             births += 1
@@ -213,6 +287,36 @@ def keys_of(births):
     return keys
 
 
+def built_as(events):
+    """The constants that the kernels of the first step made when they were created, in order: these have an operator but no shape.
+    They tell how the graphs of the step were rewritten, and so in which order their operators are numbered and run."""
+    names, steps = [], 0
+    for event in events:
+        steps += event[0] == "step"
+        if steps == 1 and event[0] == "born" and event[2] and not event[2].startswith("__") and not event[3]:
+            names.append(event[2])
+    return names
+
+
+def small_like(make, batch, order=ORDERS[0], tried=ALIKE):
+    """[the first of the small batches whose functions are built as those of `batch`]. What is folded into constants depends on the
+    batch, and the order of operators on what is folded: a reciprocal of 1000 is a learning rate of 0.001, and both are one. Where
+    none is alike, one of each kind, most alike first."""
+    try:
+        wanted = built_as(in_child(record_built, make, batch, order)["events"])
+    except RuntimeError:
+        sys.stderr.write("batch %d cannot be built here: the order of its operators is taken from batch %d\n" % (batch, SMALL[1]))
+        return [SMALL[1]]
+    kinds = {}
+    for small in tried:
+        names = tuple(built_as(in_child(record_built, make, small, order)["events"]))
+        if list(names) == wanted:
+            return [small]
+        kinds.setdefault(names, small)
+    alike = sorted(kinds, key=lambda names: -difflib.SequenceMatcher(None, names, wanted, False).ratio())
+    return [kinds[names] for names in alike[:KINDS]]
+
+
 def extrapolate(small, large, batch):
     """The events of another batch, in the order of the larger run. Which buffers an operator can reuse depends on the order,
     so a few requests are in one run only: these have the batch in their shape, or do not depend on it."""
@@ -231,10 +335,14 @@ def extrapolate(small, large, batch):
     return [("born", sizes.pop()) + e[2:] if e[0] == "born" else e for e in large["events"]]
 
 
-def predict(make, batch, small=SMALL, steps=STEPS, runs=RUNS, order=ORDERS[0]):
-    """The events of `batch`, never run, in the orders of `runs` runs of a small batch."""
-    first = in_child(record, make, small[0], steps, order)
-    return [extrapolate(first, in_child(record, make, small[1], steps, order), batch) for _ in range(max(runs, 1))]
+def predict(make, batch, small=None, steps=STEPS, runs=None, order=ORDERS[0]):
+    """The events of `batch`, never run, in the orders of `runs` runs of a small batch. `small`: two small batches; by default such
+    that the second one's functions are built as those of `batch`."""
+    seconds = small[1:] if small else small_like(make, batch, order)
+    first = in_child(record, make, small[0] if small else SMALL[0], steps, order)
+    count = max(runs or 0, 0) or (len(seconds) if order == "fixed" else RUNS)
+    return [extrapolate(first, in_child(record, make, seconds[index % len(seconds)], steps, order), batch)
+            for index in range(count)]
 
 
 def write(events, path, title, facts=()):
@@ -269,15 +377,16 @@ def path_of(path, index):
 
 def capture(make, path, batch, small=SMALL, steps=STEPS, title="", runs=None, order=ORDERS[0]):
     """Writes the traces of `steps` steps at `batch`, one for each of `runs` runs, since orders differ; returns their paths.
-    `small`: the two batches that really run, or None to run `batch`. `runs`: 8, or 1 where the order is fixed."""
+    `small`: the two batches that really run (by default the second one is such that its functions are built as those of `batch`),
+    or None to run `batch`. `runs`: 8, or where the order is fixed 1, but up to 3 where no small batch is built alike."""
     prepare()
     import tensorflow as tf
 
-    runs = max(runs if runs else 1 if order == "fixed" else RUNS, 1)
     if small is None:
+        runs = max(runs or 0, 0) or (1 if order == "fixed" else RUNS)
         orders = [in_child(record, make, batch, steps, order)["events"] for _ in range(runs)]
     else:
-        orders = predict(make, batch, small, steps, runs, order)
+        orders = predict(make, batch, None if small is SMALL else small, steps, runs, order)
     facts = [("framework", "tensorflow " + tf.__version__), ("batch", str(batch)), ("order", order)]
     paths = [path_of(path, index) for index in range(len(orders))]
     for events, name in zip(orders, paths):
@@ -290,7 +399,7 @@ def main():
     parser.add_argument("program", help="a Python file with a function make(batch) that returns a function for one step")
     parser.add_argument("--batch", type=int, required=True, help="the batch to predict")
     parser.add_argument("--small", type=int, nargs=2, default=SMALL,
-                        help="the two batches that really run (%d %d)" % SMALL)
+                        help="the two batches that really run (%d and one whose functions are built as the batch's own)" % SMALL[0])
     parser.add_argument("--whole", action="store_true", help="run the batch itself instead")
     parser.add_argument("--runs", type=int,
                         help="runs, each with its order of operators and its trace (%d; 1 where the order is fixed)" % RUNS)
@@ -307,7 +416,7 @@ def main():
     spec.loader.exec_module(module)
     if not hasattr(module, "make"):
         parser.error("%s has no function make(batch)" % options.program)
-    small = None if options.whole else tuple(options.small)
+    small = None if options.whole else SMALL if options.small is SMALL else tuple(options.small)
     title = os.path.basename(options.program)
     try:
         paths = capture(module.make, options.output, options.batch, small, title=title, runs=options.runs, order=options.order)

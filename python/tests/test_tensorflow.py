@@ -385,6 +385,39 @@ def test_a_keras_model_is_put_to_a_card(keras):
     assert answer.fits and not answer.exact and answer.largest_batch() > 64
 
 
+CAPTURED = """
+    from plimsoll import capture_keras as capture
+    capture.prepare()
+    import numpy as np
+    import keras
+    from keras import layers
+
+    def make(batch):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((24,)), layers.Dense(96), layers.BatchNormalization(), layers.ReLU(),
+                                  layers.Dropout(0.5), layers.Dense(1024, activation="gelu"), layers.Dense(10)])
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(optimizer="rmsprop", loss=loss, jit_compile=False)
+        x, y = np.zeros((batch, 24), "float32"), np.zeros((batch,), "int32")
+        return lambda: model.train_on_batch(x, y)
+
+    def requests(events):  # but for what comes and goes while functions are built
+        return [event[1:3] for event in events if event[0] == "born" and not event[2].startswith("__")]
+
+    real = requests(capture.in_child(capture.record, make, 64, 3, "fixed")["events"])
+    captured = [requests(events) for events in capture.predict(make, 64, order="fixed")]
+    assert len(real) > 300 and captured == [real], [ours for ours in captured[0] if ours not in real][:9]
+"""
+
+
+def test_a_step_is_captured_in_the_order_that_its_batch_gives_it(tmp_path):
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    file = tmp_path / "captured.py"
+    file.write_text(textwrap.dedent(CAPTURED))
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def test_tf_data_feeds_it():
     tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     import numpy as np

@@ -1,4 +1,5 @@
 /* Allocators and their settings as text: "pytorch:max_split_size_mb:128,expandable_segments:True". */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,17 +135,37 @@ static plim_status set_value(const setting *s, const char *value, plim_pool_opti
     return PLIM_OK;
 }
 
+static plim_status set_backend(const char *value, plim_pool_options *options, plim_error *error) {
+    if (strcmp(value, "cudaMallocAsync") == 0)
+        options->kind = PLIM_POOL_CUDA_ASYNC;
+    else if (strcmp(value, "native") != 0)
+        return plim__fail(error, PLIM_INVALID, "backend: '%s' is not native or cudaMallocAsync", value);
+    return PLIM_OK;
+}
+
+/* What PyTorch takes in the same variable and what changes no byte of the device: pinned memory, locks, graphs. */
+static bool is_without_effect(const plim_pool_options *options, const char *name) {
+    static const char *const names[] = {"release_lock_on_cudamalloc", "release_lock_on_hipmalloc",
+                                        "throw_on_cudamalloc_oom", "graph_capture_record_stream_reuse"};
+    if (options->kind != PLIM_POOL_PYTORCH && options->kind != PLIM_POOL_CUDA_ASYNC) return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return strncmp(name, "pinned_", 7) == 0;
+}
+
 static plim_status set_one(char *text, plim_pool_options *options, plim_error *error) {
     size_t length = strcspn(text, ":=");
     const char *value = text[length] ? text + length + 1 : "";
     text[length] = '\0';
-    if (strcmp(text, "backend") == 0) {
-        options->kind = strcmp(value, "cudaMallocAsync") == 0 ? PLIM_POOL_CUDA_ASYNC : options->kind;
-        return PLIM_OK;
-    }
+    /* With cudaMallocAsync PyTorch reads its other settings and does not use them. */
+    plim_pool_options unused = {0};
+    bool async = options->kind == PLIM_POOL_CUDA_ASYNC;
+    plim_pool_kind kind = async ? PLIM_POOL_PYTORCH : options->kind;
+    if (kind == PLIM_POOL_PYTORCH && strcmp(text, "backend") == 0) return set_backend(value, options, error);
+    if (is_without_effect(options, text)) return PLIM_OK;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (settings[i].kind == options->kind && strcmp(settings[i].name, text) == 0)
-            return set_value(&settings[i], value, options, error);
+        if (settings[i].kind == kind && strcmp(settings[i].name, text) == 0)
+            return set_value(&settings[i], value, async ? &unused : options, error);
     return plim__fail(error, PLIM_INVALID, "%s has no setting '%s'", plim_pool_title(options->kind), text);
 }
 
@@ -153,6 +174,15 @@ static char *setting_end(char *text) {
     int depth = 0;
     for (; *text && (*text != ',' || depth); text++) depth += (*text == '[') - (*text == ']');
     return text;
+}
+
+/* "cuda-malloc-async" and "cudaMallocAsync" are "cudamallocasync": capitals and dashes say nothing. */
+static bool is_named(const char *text, const char *name) {
+    for (; *text; text++) {
+        if (*text == '-' || *text == '_') continue;
+        if (tolower((unsigned char)*text) != *name++) return false;
+    }
+    return *name == '\0';
 }
 
 plim_status plim_pool_parse(const char *text, plim_pool_options *options, plim_error *error) {
@@ -164,7 +194,7 @@ plim_status plim_pool_parse(const char *text, plim_pool_options *options, plim_e
     char *at = copy[length] ? copy + length + 1 : copy + length;
     copy[length] = '\0';
     plim_pool_kind kind = PLIM_POOL_PYTORCH;
-    while (kind < PLIM_POOL_KINDS && strcasecmp(copy, plim_pool_name(kind)) != 0) kind++;
+    while (kind < PLIM_POOL_KINDS && !is_named(copy, plim_pool_name(kind))) kind++;
     if (kind == PLIM_POOL_KINDS)
         return plim__fail(error, PLIM_INVALID,
                           "'%s' is no allocator: there are pytorch, tensorflow, onnxruntime and cudamallocasync", copy);

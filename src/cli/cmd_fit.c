@@ -361,7 +361,7 @@ const plim__command plim__command_fit = {
         "what each way to need less would save, each simulated. Exit code 1 says that it does not fit.",
     .options = options,
     .examples = "  plimsoll fit resnet50.onnx --batch 32 --optimizer adamw --gpu \"RTX 3060\"\n"
-                "  plimsoll fit gpt2.onnx --batch 8 --size seq=1024 --precision amp-bf16 --gpu 24GiB\n"
+                "  plimsoll fit llama.onnx --batch 8 --size seq=1024 --precision amp-bf16 --gpu 24GiB\n"
                 "  plimsoll fit step.trace --gpu \"RTX 3060\"\n"
                 "  plimsoll fit step.trace --gpu 24GiB --allocator pytorch:expandable_segments:True -o step.html",
     .run = run,

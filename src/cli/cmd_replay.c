@@ -20,6 +20,7 @@ enum { MOST_SETTINGS = 16 };
 
 typedef struct trial {
     const plim_replay_setting *setting;
+    plim_pool_kind kind;
     plim_replay_result result;
 } trial;
 
@@ -46,24 +47,60 @@ static void print_failure(const plim_replay_result *r) {
            plim_bytes_format(r->stats.largest_free, largest));
 }
 
-static void print_trials(const job *j, const trial *trials, size_t count) {
-    printf("\n  %-72s %11s %11s%s\n", "setting", "reserved", "least card", j->options.capacity ? "  fits" : "");
+/* Cards differ by less than a tenth of a GiB. */
+static const char *in_mebibytes(uint64_t bytes, char text[PLIM_BYTES_TEXT + 8]) {
+    char group[PLIM_BYTES_TEXT];
+    snprintf(text, PLIM_BYTES_TEXT + 8, "%s MiB", plim_bytes_group((bytes + (1 << 20) - 1) >> 20, group));
+    return text;
+}
+
+/* A setting that the same program can have: cudaMallocAsync is one of PyTorch's. */
+static bool is_setting_of(const job *j, const trial *t) {
+    return t->kind == j->options.kind || (j->options.kind == PLIM_POOL_PYTORCH && t->kind == PLIM_POOL_CUDA_ASYNC);
+}
+
+static void print_saved(const job *j, const trial *trials, size_t count) {
+    char text[PLIM_BYTES_TEXT + 8];
+    bool any = false;
     for (size_t i = 0; i < count; i++) {
-        char reserved[PLIM_BYTES_TEXT], least[PLIM_BYTES_TEXT];
+        if (trials[i].result.failed || !is_setting_of(j, &trials[i])) continue;
+        printf("%s%s", any ? ", " : "  saved by       ", trials[i].setting->text);
+        any = true;
+    }
+    printf("%s\n", any ? "" : "  saved by       none of these settings of its allocator");
+    if (j->result.least) printf("  %-14s as it is it needs %s\n", "", in_mebibytes(j->result.least, text));
+}
+
+static void print_trials(const job *j, const trial *trials, size_t count) {
+    printf("\n  %-72s %12s %12s%s\n", "setting", "reserved", "least card", j->options.capacity ? "  fits" : "");
+    for (size_t i = 0; i < count; i++) {
+        char reserved[PLIM_BYTES_TEXT + 8], least[PLIM_BYTES_TEXT + 8];
         const plim_replay_result *r = &trials[i].result;
-        printf("  %-72s %11s %11s%s\n", trials[i].setting->text, plim_bytes_format(r->stats.reserved_peak, reserved),
-               plim_bytes_format(r->least, least),
+        printf("  %-72s %12s %12s%s\n", trials[i].setting->text, in_mebibytes(r->stats.reserved_peak, reserved),
+               in_mebibytes(r->least, least),
                !j->options.capacity ? ""
                : r->failed          ? "  no"
                                     : "  yes");
     }
 }
 
+/* The moment at which most was cached without use. */
+static void print_waste(const job *j) {
+    const plim_replay_point *point, *most = NULL;
+    char unused[PLIM_BYTES_TEXT], reserved[PLIM_BYTES_TEXT], longest[PLIM_BYTES_TEXT], event[PLIM_BYTES_TEXT];
+    for (size_t i = 0; (point = plim_replay_point_at(j->replay, i)); i++)
+        if (!most || point->unused > most->unused) most = point;
+    if (!most || !most->unused) return;
+    printf("  %-14s %s of %s reserved after request %s, the longest free block %s\n", "most unused",
+           plim_bytes_format(most->unused, unused), plim_bytes_format(most->reserved, reserved),
+           plim_bytes_group(most->event, event), plim_bytes_format(most->largest_free, longest));
+}
+
 static void print_text(const job *j, const trial *trials, size_t count) {
     const plim_replay_result *r = &j->result;
     char events[PLIM_BYTES_TEXT], capacity[PLIM_BYTES_TEXT], held[PLIM_BYTES_TEXT], least[PLIM_BYTES_TEXT];
-    printf("%s: %s requests, %s", plim__shown(plim__args_at(j->args, 0)), plim_bytes_group(r->events, events),
-           plim_pool_title(j->options.kind));
+    printf("%s: %s requests%s, %s", plim__shown(plim__args_at(j->args, 0)), plim_bytes_group(r->events, events),
+           r->failed ? " until one is refused" : "", plim_pool_title(j->options.kind));
     if (j->options.capacity) printf(" on %s", plim_bytes_format(j->options.capacity, capacity));
     printf("\n");
     if (r->held_before)
@@ -74,9 +111,11 @@ static void print_text(const job *j, const trial *trials, size_t count) {
     print_figure("reserved", r->stats.reserved, r->stats.reserved_peak);
     printf("  %-14s %.1f %% of what is cached at the end lies in smaller pieces; %" PRIu64 " retries at the limit\n",
            "fragmentation", 100 * r->stats.fragmentation, r->stats.retries);
+    print_waste(j);
     print_comparison(r);
     if (r->failed) print_failure(r);
-    if (r->least) printf("  %-14s %s\n", "least card", plim_bytes_format(r->least, least));
+    if (r->failed && count) print_saved(j, trials, count);
+    if (r->least && !(r->failed && count)) printf("  %-14s %s\n", "least card", plim_bytes_format(r->least, least));
     if (count) print_trials(j, trials, count);
 }
 
@@ -99,6 +138,18 @@ static json_t *result_json(const plim_replay_result *r) {
                      (json_int_t)r->least, "stats", stats);
 }
 
+static json_t *history_json(const plim_replay *replay) {
+    json_t *list = json_array();
+    const plim_replay_point *p;
+    for (size_t i = 0; (p = plim_replay_point_at(replay, i)); i++)
+        json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "event", (json_int_t)p->event,
+                                              "requested", (json_int_t)p->requested, "allocated",
+                                              (json_int_t)p->allocated, "reserved", (json_int_t)p->reserved, "unused",
+                                              (json_int_t)p->unused, "largest_free", (json_int_t)p->largest_free,
+                                              "fragmentation", p->fragmentation));
+    return list;
+}
+
 static json_t *to_json(const job *j, const trial *trials, size_t count) {
     json_t *list = json_array(), *all = result_json(&j->result);
     for (size_t i = 0; i < count; i++) {
@@ -109,6 +160,7 @@ static json_t *to_json(const job *j, const trial *trials, size_t count) {
     json_object_set_new(all, "allocator", json_string(plim_pool_name(j->options.kind)));
     json_object_set_new(all, "capacity", json_integer((json_int_t)j->options.capacity));
     json_object_set_new(all, "settings", list);
+    json_object_set_new(all, "history", history_json(j->replay));
     return all;
 }
 
@@ -120,6 +172,7 @@ static plim_status try_settings(job *j, trial *trials, size_t *count) {
         plim_pool_options options = {.capacity = j->options.capacity};
         t->setting = setting;
         plim_status status = plim_pool_parse(setting->text, &options, &j->error);
+        t->kind = options.kind;
         if (status == PLIM_OK) status = plim_replay_run(j->replay, &options, &t->result, &j->error);
         if (status == PLIM_OK) status = plim_replay_least_capacity(j->replay, &options, &t->result.least, &j->error);
         if (status != PLIM_OK) return status;
@@ -177,7 +230,7 @@ static int run(plim__args *args) {
 
 static const plim__option options[] = {
     {"allocator", 0, "NAME",
-     "pytorch (default), tensorflow, onnxruntime or cudamallocasync, with settings after a colon"},
+     "pytorch (default), tensorflow, onnxruntime or cuda-malloc-async, with settings after a colon"},
     {"memory", 0, "BYTES", "the memory that the card can give; without it there is no limit"},
     {"output", 'o', "FILE", "write a page of the run"},
     {"text", 't', NULL, "draw a chart in the terminal"},

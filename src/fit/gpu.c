@@ -66,9 +66,21 @@ static plim_status refuse(const char *text, const char *simple, plim_error *erro
             break;
         }
     }
-    return plim__fail(error, PLIM_NOT_FOUND,
-                      "'%s' is no GPU that is known; near are %s, %s and %s (or give its memory: --gpu 12GiB)", text,
-                      table[which[0]].name, table[which[1]].name, table[which[2]].name);
+    size_t near = 0; /* more than half of it is right */
+    while (near < 3 && best[near] * 2 <= strlen(simple)) near++;
+    if (!near)
+        return plim__fail(
+            error, PLIM_NOT_FOUND,
+            "'%s' is no GPU that is known, and none is near: 'plimsoll fit --list-gpus' lists them (or give "
+            "its memory: --gpu 12GiB)",
+            text);
+    return plim__fail(
+        error, PLIM_NOT_FOUND, "'%s' is no GPU that is known; near %s %s%s%s%s%s (or give its memory: --gpu 12GiB)",
+        text, near > 1 ? "are" : "is", table[which[0]].name,
+        near > 2   ? ", "
+        : near > 1 ? " and "
+                   : "",
+        near > 1 ? table[which[1]].name : "", near > 2 ? " and " : "", near > 2 ? table[which[2]].name : "");
 }
 
 /* "RTX306012GB": a card and its memory as it stands on the box. Some cards were sold with several: then it is what counts, less

@@ -45,6 +45,7 @@ void plim_replay_free(plim_replay *replay) {
     plim__timeline_free(&replay->timeline);
     plim__requests_free(&replay->requests);
     plim__vec_free(&replay->samples);
+    plim__vec_free(&replay->moments);
     plim__vec_free(&replay->places);
     plim_pool_free(replay->pool);
     plim__free(replay);
@@ -170,8 +171,28 @@ static bool add_sample(run_state *s, uint32_t tick) {
     return plim__vec_push(&s->replay->samples, now);
 }
 
+/* Looking at every block takes time: it is done a few hundred times in a run. */
+static bool add_point(run_state *s, uint32_t tick) {
+    plim_pool_stats now;
+    plim_pool_get_stats(s->pool, &now);
+    plim_replay_point point = {.event = s->result->events,
+                               .requested = now.requested,
+                               .allocated = now.allocated,
+                               .reserved = now.reserved,
+                               .unused = now.unused,
+                               .largest_free = now.largest_free,
+                               .fragmentation = now.fragmentation};
+    return plim__vec_push(&s->replay->moments, ((plim__replay_moment){tick, point}));
+}
+
+const plim_replay_point *plim_replay_point_at(const plim_replay *replay, size_t index) {
+    return replay && index < replay->moments.count ? &replay->moments.items[index].point : NULL;
+}
+
 static plim_status run_all(run_state *s, plim_error *error) {
     plim_replay *replay = s->replay;
+    enum { POINTS = 511 }; /* and the end */
+    size_t each = replay->requests.list.count / POINTS + 1;
     plim_status status = PLIM_OK;
     for (size_t i = s->restored; status == PLIM_OK && !s->result->failed && i < replay->requests.list.count; i++) {
         const plim__request *request = &replay->requests.list.items[i];
@@ -179,12 +200,15 @@ static plim_status run_all(run_state *s, plim_error *error) {
         if (!s->result->failed) s->result->events++;
         if (status == PLIM_OK && s->keep && !add_sample(s, request->tick))
             status = plim__fail_memory(error, "a replay's samples", 1);
+        bool look = s->keep && (i % each == 0 || s->result->failed || i + 1 == replay->requests.list.count);
+        if (status == PLIM_OK && look && !add_point(s, request->tick))
+            status = plim__fail_memory(error, "a replay's samples", 1);
     }
     return status;
 }
 
 static plim_status prepare_places(plim_replay *replay, plim_error *error) {
-    replay->samples.count = replay->places.count = 0;
+    replay->samples.count = replay->moments.count = replay->places.count = 0;
     for (size_t i = 0; i < replay->timeline.lives.count; i++)
         if (!plim__vec_push(&replay->places, 0)) return plim__fail_memory(error, "a replay's places", i);
     return PLIM_OK;

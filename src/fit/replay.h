@@ -11,12 +11,18 @@ typedef struct plim__replay_sample {
     uint64_t allocated, reserved;
 } plim__replay_sample;
 
+typedef struct plim__replay_moment {
+    uint32_t tick;
+    plim_replay_point point;
+} plim__replay_moment;
+
 struct plim_replay {
     plim__timeline timeline;
     plim__requests requests;
     plim_pool_options options; /* of the last run */
     plim_replay_result result;
     PLIM_VEC(plim__replay_sample) samples;
+    PLIM_VEC(plim__replay_moment) moments;
     PLIM_VEC(uint64_t) places; /* of the last run: the address of each life; 0: it was not reached */
     plim_pool *pool;           /* as the last run left it */
 };

@@ -86,6 +86,19 @@ static plim_status add_reserved(plim_replay *replay, plim_error *error) {
     return PLIM_OK;
 }
 
+/* What is reserved and not in use serves a request only where it lies in one piece. */
+static plim_status add_longest_free(plim_replay *replay, plim_error *error) {
+    plim__timeline *timeline = &replay->timeline;
+    uint32_t series;
+    PLIM_TRY(plim__timeline_add_series(timeline, "longest free block", &series, error));
+    for (size_t i = 0; i < replay->moments.count; i++) {
+        const plim__replay_moment *moment = &replay->moments.items[i];
+        if (moment->tick < timeline->ticks)
+            PLIM_TRY(plim__timeline_add_sample(timeline, series, moment->tick, moment->point.largest_free, error));
+    }
+    return PLIM_OK;
+}
+
 static plim_status prepare(plim_replay *replay, plim_error *error) {
     if (!replay || !replay->pool) return plim__fail(error, PLIM_INVALID, "nothing was replayed yet");
     bool as_recorded = replay->result.addresses && !replay->result.wrong;
@@ -93,6 +106,7 @@ static plim_status prepare(plim_replay *replay, plim_error *error) {
     if (!as_recorded) place_lives(replay);
     if (!as_recorded) PLIM_TRY(list_segments(replay, error));
     PLIM_TRY(add_reserved(replay, error));
+    PLIM_TRY(add_longest_free(replay, error));
     if (replay->options.capacity) replay->timeline.capacity = replay->options.capacity;
     PLIM_TRY(plim__timeline_add_fact(&replay->timeline, "allocator", plim_pool_title(replay->options.kind), error));
     if (replay->result.failed)

@@ -233,6 +233,15 @@ static bool add_to_log(plim__torch_reader *reader, plim__pickle_value event, uin
     return true;
 }
 
+/* An allocation of less than nothing, or beyond what devices have: figures that leave it out would be wrong unsaid. */
+static bool is_impossible(plim__pickle_value event) {
+    uint64_t bytes;
+    plim__pickle_value size = plim__pickle_get(event, "size");
+    if (!plim__pickle_text_is(plim__pickle_get(event, "action"), "alloc")) return false;
+    if (plim__pickle_type_of(size) == PLIM__PICKLE_ABSENT) return false;
+    return !plim__pickle_uint(size, &bytes) || bytes > (uint64_t)1 << 60;
+}
+
 static bool act(plim__torch_reader *reader, plim__pickle_value event, double seconds, plim_error *error) {
     plim__pickle_value action = plim__pickle_get(event, "action");
     uint64_t bytes = unsigned_at(event, "size", 0), address = unsigned_at(event, "addr", 0);
@@ -255,6 +264,11 @@ static plim__pickle_verdict fold_event(plim__torch_reader *reader, plim__pickle_
     enum { EVERY = 64 }; /* should a trace begin without its clock going back, its start is known this well */
     if (reader->events >= UINT32_MAX - 4) {
         plim__fail(error, PLIM_UNSUPPORTED, "'%s' has more than 4,294,967,290 events", reader->path);
+        return PLIM__PICKLE_FAIL;
+    }
+    if (is_impossible(event)) {
+        plim__fail(error, PLIM_CORRUPT, "'%s': event %llu allocates a size that no device has", reader->path,
+                   (unsigned long long)reader->seen);
         return PLIM__PICKLE_FAIL;
     }
     bool back;

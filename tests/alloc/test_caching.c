@@ -242,6 +242,10 @@ static void wrong_settings_are_named(void **state) {
                            "pytorch:garbage_collection_threshold:1.0",
                            "pytorch:garbage_collection_threshold:2",
                            "pytorch:no_such:1",
+                           "pytorch:backend:jemalloc",
+                           "tensorflow:backend:native",
+                           "tensorflow:pinned_use_cuda_host_register:True",
+                           "pytorch:backend:cudaMallocAsync,no_such:1",
                            "tensorflow:limit:many",
                            "pytorch:roundup_power2_divisions:3",
                            "pytorch:roundup_power2_divisions:[256:1"};
@@ -262,6 +266,30 @@ static void wrong_settings_are_named(void **state) {
     assert_int_equal(options.roundup_power2_divisions[15], 4);
 }
 
+/* As people write it, and with what PyTorch takes in the same variable though it is not about the device. */
+static void one_allocator_has_one_meaning_in_every_spelling(void **state) {
+    (void)state;
+    const char *const texts[] = {
+        "cudamallocasync",
+        "cudaMallocAsync",
+        "cuda-malloc-async",
+        "cuda_malloc_async",
+        "pytorch:backend:cudaMallocAsync",
+        "pytorch:backend:cudaMallocAsync,max_split_size_mb:64,pinned_use_background_threads:True"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        plim_pool_options options = {0};
+        assert_int_equal(plim_pool_parse(texts[i], &options, NULL), PLIM_OK);
+        assert_int_equal(options.kind, PLIM_POOL_CUDA_ASYNC);
+        assert_int_equal(options.max_split_size, 0);
+    }
+    plim_pool_options options = {0};
+    assert_int_equal(
+        plim_pool_parse("PyTorch:backend:native,release_lock_on_cudamalloc:True,max_split_size_mb:64", &options, NULL),
+        PLIM_OK);
+    assert_int_equal(options.kind, PLIM_POOL_PYTORCH);
+    assert_int_equal(options.max_split_size, 64 * MIB);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_rounded_and_segments_have_the_documented_sizes),
@@ -280,6 +308,7 @@ int main(void) {
         cmocka_unit_test(a_refusal_names_shape_dtype_device_and_allocator),
         cmocka_unit_test(real_memory_can_be_written_and_is_never_handed_out_twice),
         cmocka_unit_test(wrong_settings_are_named),
+        cmocka_unit_test(one_allocator_has_one_meaning_in_every_spelling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

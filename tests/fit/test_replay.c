@@ -125,6 +125,37 @@ static void a_replay_can_be_repeated_and_gives_the_same(void **state) {
     plim_replay_free(replay);
 }
 
+static void the_run_over_time_ends_with_its_figures(void **state) {
+    (void)state;
+    record r = begin();
+    uint32_t large = 0;
+    for (int i = 0; i < 3000; i++) { /* more requests than moments */
+        if (large) plim__trace_died(r.trace, large);
+        large = take(&r, "some", (uint64_t)(1 + i % 40) * MIB);
+    }
+    plim_replay *replay = end(&r);
+    assert_null(plim_replay_point_at(replay, 0)); /* nothing was run yet */
+    plim_replay_result result = run(replay, "pytorch", 0);
+    const plim_replay_point *point, *last = NULL;
+    size_t count = 0;
+    for (; (point = plim_replay_point_at(replay, count)); count++) {
+        assert_true(!last || point->event > last->event);
+        assert_true(point->requested <= point->allocated && point->allocated + point->unused == point->reserved);
+        assert_true(point->largest_free <= point->unused && point->fragmentation >= 0 && point->fragmentation < 1);
+        last = point;
+    }
+    assert_true(count > 256 && count <= 512);
+    assert_int_equal(last->event, result.events);
+    assert_int_equal(last->reserved, result.stats.reserved);
+    assert_int_equal(last->largest_free, result.stats.largest_free);
+    result = run(replay, "pytorch", 39 * MIB); /* refused on its way: the moments end there */
+    assert_true(result.failed);
+    for (count = 0; (point = plim_replay_point_at(replay, count)); count++) last = point;
+    assert_int_equal(last->event, result.events);
+    assert_null(plim_replay_point_at(NULL, 0));
+    plim_replay_free(replay);
+}
+
 static void a_file_without_allocations_is_refused(void **state) {
     (void)state;
     record r = begin();
@@ -172,6 +203,7 @@ int main(void) {
         cmocka_unit_test(settings_can_save_a_run),
         cmocka_unit_test(the_least_capacity_is_enough_and_one_less_is_not),
         cmocka_unit_test(a_replay_can_be_repeated_and_gives_the_same),
+        cmocka_unit_test(the_run_over_time_ends_with_its_figures),
         cmocka_unit_test(a_file_without_allocations_is_refused),
         cmocka_unit_test(the_least_memory_does_and_a_little_more_does_too),
     };

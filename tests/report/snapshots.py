@@ -177,6 +177,15 @@ class Snapshots(unittest.TestCase):
                 self.assertLessEqual(done.stderr.count("\n"), 1)
         self.assertFalse(os.path.exists(path("owned")))
 
+    def test_an_allocation_of_an_impossible_size_is_refused_and_not_left_out(self):
+        good = {"action": "alloc", "addr": 2**40, "size": 512, "stream": 0, "frames": []}
+        for size in (-5, 2**63, 2**70, "many"):
+            with open(path("impossible.pickle"), "wb") as f:
+                pickle.dump({"segments": [], "device_traces": [[good, dict(good, addr=2**41, size=size)]]}, f)
+            done = run(path("impossible.pickle"), "--json")
+            self.assertEqual(done.returncode, 1, size)
+            self.assertIn("event 1 allocates a size that no device has", done.stderr)
+
     def test_truncated_pickles_are_refused_with_one_line(self):
         samples.write_snapshot(path("whole.pickle"), 2, "leaking", True, False, False)
         with open(path("whole.pickle"), "rb") as f:

@@ -12,5 +12,5 @@ function buildCompare(element) {
   element.append(make('div', {class: 'scroll'}, make('table', {class: 'plain stacked'},
     make('thead', {}, make('tr', {}, make('th', {scope: 'col', text: 'What'}), make('th', {scope: 'col', class: 'right', text: 'Planned, bytes'}), make('th', {scope: 'col', class: 'right', text: 'Measured, bytes'}), make('th', {scope: 'col', class: 'right', text: 'Difference'}))),
     make('tbody', {}, ...body))));
-  if (meta.layout.series.length) element.append(make('p', {class: 'hint', style: 'margin-top:.8rem', text: `The line in the chart above is “${meta.layout.series[0].name}”.`}));
+  if (meta.layout.series.length) element.append(make('p', {class: 'hint', style: 'margin-top:.8rem', text: `${meta.layout.series.length > 1 ? 'Lines in the chart above are' : 'The line in the chart above is'} ${meta.layout.series.map((s) => `“${s.name}”`).join(', ')}.`}));
 }
