@@ -152,6 +152,15 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
         plim__context_set(context, at.means);
 }
 
+/* "running it multiple times leads to OOM", "the second run fails": not "I tried it several times". */
+static void read_repeats(plim__context *context, plim__word_place at) {
+    static const char *const fails[] = {"oom", "out of memory", "fail", "crash", "error", "run out", "ran out"};
+    static const char *const tries[] = {"tried", "try ", "restart", "reinstall", "reboot", "asked", "posted"};
+    plim__text s = sentence_around(at);
+    if (plim__has_any(s, fails, sizeof fails / sizeof *fails) && !plim__has_any(s, tries, sizeof tries / sizeof *tries))
+        plim__context_set(context, at.means);
+}
+
 /* "max_split_size_mb did not help": the allocator's variable was tried, whichever of its options. */
 static void read_allocator(plim__context *context, plim__word_place at) {
     static const char *const vain[] = {"tried", "i try ",   "already",  "still",     "do not",
@@ -342,6 +351,14 @@ static void read_watermark_told(plim__context *context, plim__word_place at) {
 const plim__word plim__said_words[] = {
     {"/users/", PLIM_CONTEXT_MAC, read_home, true},
     {"windows-1", PLIM_CONTEXT_WINDOWS, NULL, false},
+    {"cudakernelerrorsmight", PLIM_CONTEXT_ASYNC_ADVICE, NULL, false},
+    {"hipkernelerrorsmight", PLIM_CONTEXT_ASYNC_ADVICE, NULL, false},
+    {"infunctionallocat", PLIM_CONTEXT_POOL, NULL, false},
+    {"multipletimes", PLIM_CONTEXT_GROWS, read_repeats, true},
+    {"severaltimes", PLIM_CONTEXT_GROWS, read_repeats, true},
+    {"secondtime", PLIM_CONTEXT_GROWS, read_repeats, true},
+    {"secondrun", PLIM_CONTEXT_GROWS, read_repeats, true},
+    {"secondgeneration", PLIM_CONTEXT_GROWS, read_repeats, true},
     {"system:windows", PLIM_CONTEXT_WINDOWS, NULL, false},
     {"trainableparam", PLIM_CONTEXT_COUNT, read_trainable, true},
     {"modelweightstake", PLIM_CONTEXT_COUNT, read_weights, true},

@@ -104,7 +104,10 @@ static bool is_library(plim__text file) {
     size_t length = (size_t)(file.end - file.at);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (plim__has(file, length, parts[i])) return true;
-    return begins_in_package(file);
+    /* "D:\Anaconda3\lib\contextlib.py": Python's own on Windows stands beside its packages */
+    bool installed =
+        plim__has(file, length, "conda") || plim__has(file, length, "\\envs\\") || plim__has(file, length, "Python3");
+    return (installed && plim__has(file, length, "\\lib\\")) || begins_in_package(file);
 }
 
 static void copy(char *to, size_t size, plim__text from) {
@@ -253,9 +256,18 @@ static plim_phase told_by(plim__text name) {
     return PLIM_PHASE_UNKNOWN;
 }
 
-/* The function says it, else the file. */
+/* "val_loss = loss_fn(...)" in a function that trains: this line evaluates. */
+static bool assigns_evaluation(plim__text code) {
+    const char *sign = code.at < code.end ? memchr(code.at, '=', (size_t)(code.end - code.at)) : NULL;
+    if (!sign || sign + 1 >= code.end || sign[1] == '=') return false;
+    if (memchr(code.at, '(', (size_t)(sign - code.at))) return false; /* an argument */
+    return told_by((plim__text){code.at, sign}) == PLIM_PHASE_EVALUATION;
+}
+
+/* What the line makes says it, else the function, else the file. */
 static plim_phase told_by_frame(const frame *f) {
     plim__text name = f->function, file = f->file;
+    if (assigns_evaluation(f->code)) return PLIM_PHASE_EVALUATION;
     const char *open = name.at < name.end ? memchr(name.at, '(', (size_t)(name.end - name.at)) : NULL;
     if (open) name.end = open;
     plim_phase told = told_by(name);

@@ -214,6 +214,7 @@ const plim__message plim__messages_host[] = {
     {"{exited with signal 9}", "kernel", "host", KILLED | PLIM_FACT_POSSIBLE, PLIM_WEAK},
     {"{signal: killed}", "kernel", "host", KILLED, PLIM_HINT},
     {"{(signal: 9, SIGKILL: kill)}", "kernel", "host", KILLED, PLIM_HINT},
+    {"died with \\<{Signals.SIGKILL: 9}", "kernel", "host", KILLED, PLIM_HINT},
     {"{exit status (137)}", "kernel", "host", KILLED, PLIM_HINT},
     {"{The process probably was killed}", "kernel", "host", KILLED | PLIM_FACT_POSSIBLE, PLIM_WEAK},
 

@@ -1,0 +1,115 @@
+/* Rows of test_explain_rules.c: who refused, what the figures say is held, and what is said of another run. */
+#ifndef PLIM_TEST_EXPLAIN_RULES_HELD_H
+#define PLIM_TEST_EXPLAIN_RULES_HELD_H
+
+#include "explain_rules.h"
+
+static const rule held_rules[] = {
+    {"a driver's refusal before any pass is another's memory",
+     "Traceback (most recent call last):\n  File \"train.py\", line 88, in <module>\n    main()\n  File \"train.py\", "
+     "line 61, in main\n    state = setup(args)\nRuntimeError: CUDA error: out of memory\nCUDA kernel errors might be "
+     "asynchronously reported at some other API call, so the stacktrace below might be incorrect.\n",
+     "pytorch", "full", ABSENT, "kill PID", NULL},
+    {"one out of a pass of PyTorch 0.4 is its allocator's",
+     "  File \"train.py\", line 75, in train\n    out = net(image)\n  File "
+     "\"/home/a/env/lib/python3.6/site-packages/torch/nn/modules/module.py\", line 477, in __call__\n    result = "
+     "self.forward(*input, **kwargs)\nRuntimeError: CUDA error: out of memory\n",
+     "pytorch", "full", ABSENT, "accumulated twice", "kill PID"},
+    {"a context that could not be made",
+     "python evaluate.py --batch_size 1\nCall to cuDevicePrimaryCtxRetain results in CUDA_ERROR_OUT_OF_MEMORY\n",
+     "numba", "full", ABSENT, "kill PID", NULL},
+    {"memory that could not be pinned",
+     "  File \"/opt/lib/python3.10/site-packages/torch/utils/data/_utils/pin_memory.py\", line 55, in pin_memory\n    "
+     "return data.pin_memory(device)\nRuntimeError: CUDA error: out of memory\nCUDA kernel errors might be "
+     "asynchronously reported\n",
+     "pytorch", "full", ABSENT, "pin_memory=False", NULL},
+    {"a batch of 1 seldom fills a card",
+     "I get `CUDA error: out of memory` even with a batch size of 1 when I start the training on GPU 2\n", "cuda",
+     "full", ABSENT, "nvidia-smi", NULL},
+    {"a batch that is not told may be 1",
+     "  File \"train.py\", line 30, in main\n    loss.backward()\nRuntimeError: CUDA out of memory. Tried to allocate "
+     "80.00 MiB (GPU 0; 11.00 GiB total capacity; 10.10 GiB already allocated; 20.00 MiB free; 10.30 GiB reserved in "
+     "total by PyTorch)\n",
+     "pytorch", "full", ABSENT, "where it is 1, a smaller input", "train.py line 30: batch_size"},
+    {"the tensor's first axis outweighs a batch of 1 that worked",
+     "I used --train_batch_size=100\nResource exhausted: OOM when allocating tensor with shape[100,494] and type float "
+     "on /job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\nThe same with --train_batch_size= "
+     "1\nworks\n",
+     "tensorflow", "full", ABSENT, "batch_size=50", "is 1 already"},
+    {"a line that makes a loss of validation evaluates",
+     "  File \"train.py\", line 290, in train\n    val_loss = loss_fn(out, label)\n  File \"/home/a/net/loss.py\", "
+     "line 88, in focal\n    p = p.view(-1, 19)\nRuntimeError: CUDA out of memory. Tried to allocate 304.00 MiB (GPU "
+     "0; 10.72 GiB total capacity; 9.30 GiB already allocated; 20.00 MiB free; 9.50 GiB reserved in total by "
+     "PyTorch)\n",
+     "pytorch", "full", ABSENT, "torch.no_grad()", "accumulated twice"},
+    {"training that is finished is not what is done",
+     "When the first epoch of training is finished and validation starts, it fails with\nRuntimeError: CUDA out of "
+     "memory\n",
+     "pytorch", "full", ABSENT, "Evaluate less at a time", NULL},
+    {"a language model that asks for much at once asks for tokens",
+     "  File \"/ssd/text-generation-webui/modules/text_generation.py\", line 321, in generate_with_callback\n    "
+     "shared.model.generate(**kwargs)\n  File \"/opt/lib/python3.10/site-packages/transformers/generation/utils.py\", "
+     "line 1642, in generate\nRuntimeError: CUDA out of memory. Tried to allocate 2.34 GiB (GPU 0; 23.69 GiB total "
+     "capacity; 20.01 GiB already allocated; 1.02 GiB free; 20.30 GiB reserved in total by PyTorch)\n",
+     "pytorch", "full", ABSENT, "max_seq_len", NULL},
+    {"a picture of few pixels is not what fills the card",
+     "Just an image of 1024x580 and my card fails\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 46.00 "
+     "MiB. GPU 0 has a total capacity of 11.99 GiB of which 0 bytes is free. Of the allocated memory 10.93 GiB is "
+     "allocated by PyTorch, and 280.79 MiB is reserved by PyTorch but unallocated.\n",
+     "pytorch", "full", ABSENT, "less still", NULL},
+    {"runs of ComfyUI that add up",
+     "ComfyUI: running the workflow multiple times leads to OOM\ntorch.OutOfMemoryError: Allocation on device \n",
+     "pytorch", "full", ABSENT, "--disable-smart-memory", NULL},
+    {"a cache that is small is no lever",
+     "llm_load_tensors: offloaded 23/23 layers to GPU\nllm_load_tensors: CUDA0 buffer size = 3946.35 "
+     "MiB\nllama_kv_cache_init: CUDA0 KV buffer size = 11.00 MiB\nggml_backend_cuda_buffer_type_alloc_buffer: "
+     "allocating 66.50 MiB on device 0: cudaMalloc failed: out of memory\nggml_gallocr_reserve_n: failed to allocate "
+     "CUDA0 buffer of size 69730304\n",
+     "llama.cpp", "full", ABSENT, "-ngl 17 (23 now)", "smaller context"},
+    {"layers that were never put on the card",
+     "$ ./main -m model-3b-q4_1.gguf -n 16\nCUDA error 2 at /src/llama.cpp/ggml-cuda.cu:5509: out of memory\ncurrent "
+     "device: 0\n",
+     "llama.cpp", "full", ABSENT, "nvidia-smi", NULL},
+    {"the pool of the computation grows with tokens",
+     "CUDA error: out of memory\n  current device: 2, in function alloc at "
+     "//ml/backend/ggml/ggml/src/ggml-cuda/ggml-cuda.cu:445\n  cuMemCreate(&handle, reserve_size, &prop, 0)\n",
+     "llama.cpp", "full", ABSENT, "num_ctx", NULL},
+    {"a compute buffer is not the weights",
+     "ggml_gallocr_reserve_n: failed to allocate CUDA4 buffer of size 150995968\nllama_new_context_with_model: failed "
+     "to allocate compute buffers\n  File \"/home/a/demo.py\", line 19, in <module>\n    llm = LlamaCpp(\n",
+     "llama.cpp", "full", ABSENT, "tensor_split", NULL},
+    {"a child that Python saw killed",
+     "    raise CalledProcessError(retcode, process.args,\nsubprocess.CalledProcessError: Command '['align', "
+     "'--threads', '20']' died with <Signals.SIGKILL: 9>.\n",
+     "kernel", "host_memory", ABSENT, NULL, "DataLoader"},
+    {"Snakemake runs fewer jobs",
+     "rule stats:\n    output: report.json\n/bin/bash: line 1:  6245 Killed                  python3 -u report.py "
+     "kg.json\nError in rule stats:\n    jobid: 2\n",
+     "kernel", "host_memory", ABSENT, "mem_mb", NULL},
+    {"an array that a line of code makes",
+     "  File \"load.py\", line 12, in <module>\n    data = np.zeros((3398, 10, 227, 227))\nMemoryError\n", "python",
+     "host_memory", ABSENT, "np.memmap", NULL},
+    {"an array of a program that others wrote",
+     "while doing preprocessing I get\nnumpy.core._exceptions._ArrayMemoryError: Unable to allocate 1.61 GiB for an "
+     "array with shape (753, 536, 536) and data type float64\n",
+     "numpy", "host_memory", ABSENT, "fewer things at a time", NULL},
+    {"a rate of training is no bar of a data set",
+     "step 941580, loss = 0.14 (3076.2 examples/sec; 0.042 sec/batch)\nResource exhausted: OOM when allocating tensor "
+     "with shape[2304,384] and type float on /job:localhost/replica:0/task:0/device:CPU:0 by allocator cpu\n",
+     "tensorflow", "host_memory", ABSENT, NULL, "ds.map"},
+    {"looking who is there is said once",
+     "I have sufficient memory available on the GPUs.\njaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out "
+     "of memory while trying to allocate 285212672 bytes.\n",
+     "jax", "full", ABSENT, "MEM_FRACTION=0.95", NULL},
+    {"voxels are no pixels",
+     "mmdet3d/apis/train.py\nmmdetection3d, training PointRCNN\nRuntimeError: CUDA out of memory. Tried to allocate "
+     "2.00 MiB (GPU 0; 79.35 GiB total capacity; 76.56 GiB already allocated; 2.62 MiB free; 77.09 GiB reserved in "
+     "total by PyTorch)\n",
+     "pytorch", "full", ABSENT, "max_voxels", "img_scale"},
+    {"an extension's own words",
+     "permutohedral_lattice/src/DeviceMemoryAllocator.h:68] GPU memory allocation failed (might be due to insufficient "
+     "memory)\n",
+     "cuda", "full", ABSENT, NULL, NULL},
+};
+
+#endif
