@@ -118,6 +118,16 @@ static bool is_modest(const plim__case *c) { return c->x->requested.known && c->
 static bool is_huge(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 32768 * MIB; }
 static bool is_single(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 1024 * MIB; }
 
+/* A layer's weights: a kernel of a convolution, a table of words, or what is drawn when they are made. */
+static bool is_weights_shape(const plim__case *c) {
+    const int64_t *shape = c->x->shape;
+    if (strstr(c->op, "Backprop") || strstr(c->op, "gradients/")) return false; /* of a step, as large as activations */
+    bool kernel = c->x->rank == 4 && shape[0] == shape[1] && shape[0] <= 11;
+    bool table = c->x->rank == 2 && shape[0] >= 20000 && shape[1] >= 16 && shape[1] <= 4096;
+    bool drawn =
+        strstr(c->op, "RandomStandardNormal") || strstr(c->op, "RandomUniform") || strstr(c->op, "TruncatedNormal");
+    return strcmp(c->x->framework, "tensorflow") == 0 && (kernel || table || drawn);
+}
 /* The tensor that failed has a batch that the log names as its first axis: words about a batch of 1 are of another run. */
 static bool shape_has_batch(const plim__case *c) {
     return c->x->rank >= 2 && c->context->batch_most > 1 && c->x->shape[0] == c->context->batch_most;
@@ -128,7 +138,7 @@ static bool batch_is_one(const plim__case *c) {
     if (c->context->batch_most == 1 || says(c, PLIM_CONTEXT_BATCH_ONE)) return true;
     const plim__program *program = c->context->batch_most < 0 ? plim__program_find(c) : NULL;
     if (program && program->batch == 1) return true; /* its default */
-    return c->context->batch_most < 0 && c->x->rank >= 3 && c->x->shape[0] == 1;
+    return c->context->batch_most < 0 && c->x->rank >= 3 && c->x->shape[0] == 1 && !is_weights_shape(c);
 }
 /* A batch that is still large was not tried to its end. */
 static bool batch_was_tried(const plim__case *c) {
@@ -469,6 +479,7 @@ static const condition conditions[] = {
     FACT("holds", holds_some, "a quarter of the device and more is live"),
     FACT("fits-16", fits_in_16, "the weights fit in 16 bits, as far as their number is told"),
     FACT("shape", has_shape, "the tensor's shape is told"),
+    FACT("weights-shape", is_weights_shape, "the tensor has the shape of a layer's weights"),
     FACT("brim", is_brim, "nearly all is live, and little was asked for"),
     FACT("small-cache", has_small_cache, "the cache of the context is small beside the weights"),
     FACT("layers", has_layers, "layers are put on the device"),
@@ -517,6 +528,7 @@ static const condition conditions[] = {
     SAYS("weights", WEIGHTS, "while a model's weights are read"),
     FACT("driver", is_driver, "the driver refused"),
     FACT("outside", is_outside, "the driver refused, and no pass of the network asked"),
+    SAYS("typed", TYPED, "the line names the type of the array"),
     SAYS("pool", POOL, "llama.cpp's pool of the computation"),
     FACT("pytorch", is_pytorch, "PyTorch"),
     FACT("tensorflow", is_tensorflow, "TensorFlow"),

@@ -140,6 +140,7 @@
     X(VOLTA)                                                                                                           \
     X(ORT_CPU)                                                                                                         \
     X(ASYNC_ADVICE)                                                                                                    \
+    X(TYPED)                                                                                                           \
     X(POOL)                                                                                                            \
     X(R_WORKERS)                                                                                                       \
     X(UNIFIED)

@@ -427,6 +427,13 @@ static bool is_number_of(const char *line, const char *epoch) {
            plim__has_before(line, epoch, 4, "max_");
 }
 
+/* "Namespace(batch_size=65, epoch=10, ...)": what is set, not where it is. */
+static bool is_settings(plim__text line) {
+    size_t signs = 0;
+    for (const char *at = line.at; at + 1 < line.end; at++) signs += *at == '=' && at[1] != '=' && at[1] != ' ';
+    return signs >= 6;
+}
+
 /* " 12%|#3  | 120/1000 [00:10<01:10, 11.2it/s" */
 static bool read_bar(plim_place *place, plim__text line) {
     plim__text t = line;
@@ -448,7 +455,8 @@ static void read_progress(plim_place *place, plim__text window, const char *at) 
         if (length > 600 || take_frame(line, &ignored)) continue;
         plim__text t = line;
         int64_t epoch;
-        bool named = plim__seek(&t, length, "epoch") && !plim__has_before(line.at, t.at - 5, 6, "each ") &&
+        bool named = !is_settings(line) && plim__seek(&t, length, "epoch") &&
+                     !plim__has_before(line.at, t.at - 5, 6, "each ") &&
                      !plim__has_before(line.at, t.at - 5, 6, "per ") && !(t.at - line.at > 5 && t.at[-6] == '-') &&
                      /* "--epoch 30" */ !is_number_of(line.at, t.at - 5) &&
                      !(t.at < t.end && (*t.at == 's' || *t.at == 'S')); /* "--epochs 30" */

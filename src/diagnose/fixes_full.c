@@ -162,9 +162,8 @@ const plim__fix_row plim__fix_full_rows[] = {
         "{\"device\": "
         "\"cpu\"}}"),
     ROW(FULL, "pytorch cuda", "all-weights deepspeed !optimizer !load !infer", CHECKPOINT, UNKNOWN, 1,
-        "Use shorter sequences, and recompute activations",
-        "half of max_length (model_max_length, cutoff_len); gradient_checkpointing=True; attn_implementation="
-        "'flash_attention_2'"),
+        "Recompute activations in the backward pass",
+        "gradient_checkpointing=True (model.gradient_checkpointing_enable()); attn_implementation='flash_attention_2'"),
     ROW(FULL, "pytorch cuda", "all-weights !deepspeed !load !infer !state-levers", ADAPTERS, UNKNOWN, 2,
         "Train adapters instead of all weights, or spread the state: Adam needs 16 bytes a parameter in all",
         "LoRA (peft.get_peft_model; the base in 4 bits: QLoRA); several cards: FSDP full_shard or ZeRO stage 3 with "
@@ -210,7 +209,7 @@ const plim__fix_row plim__fix_full_rows[] = {
         "{at}from_pretrained(..., quantization_config=BitsAndBytesConfig(load_in_4bit=True), device_map='auto')"),
     ROW(FULL, "pytorch", "load llm quantized trains", MODEL, UNKNOWN, 1,
         "Use a smaller model: these weights are quantized already", "fewer parameters, or 4 bits where 8 are used"),
-    ROW(FULL, "pytorch", "load !deepspeed", OFFLOAD, UNKNOWN, 1,
+    ROW(FULL, "pytorch", "load !deepspeed !trains", OFFLOAD, UNKNOWN, 1,
         "Let layers that do not fit stay in host memory or on other cards",
         "device_map='auto' (accelerate), or a model with fewer parameters"),
     ROW(FULL, "pytorch", "load deepspeed", SHARD, UNKNOWN, 1, "Shard the parameters while they are made",
@@ -372,6 +371,8 @@ const plim__fix_row plim__fix_full_rows[] = {
     ROW(FULL, "pytorch", "!train !infer !load !optimizer !eval !half torch>=1.6 !comfy !webui !vllm !sglang !mps !tpu",
         PRECISION, UNKNOWN, 1, "Use 16 bits",
         "torch.autocast('{device}', dtype=torch.float16), or model.half() for inference"),
+    ROW(FULL, "pytorch", "!train !infer !load !optimizer !eval torch<1.6 !nograd !mps !tpu", NOGRAD, UNKNOWN, 0,
+        "Where it only tests, keep no graph", "with torch.no_grad(): ... (before 0.4: Variable(x, volatile=True))"),
     ROW(FULL, "pytorch", "!train !infer !load !optimizer !eval torch<1.6 !mps !tpu", MODEL, UNKNOWN, 1,
         "Use a smaller network", "fewer channels, heads or layers"),
     ROW(FULL, "pytorch", "!mps !vllm !sglang infer quantized", MODEL, UNKNOWN, 2, "Use a model with fewer parameters",
@@ -413,6 +414,14 @@ const plim__fix_row plim__fix_full_rows[] = {
     ROW(FULL, "tensorflow", "weights-op", OPTIMIZER, UNKNOWN, 1,
         "Use an optimizer without copies of every weight: Adam has two more arrays of that size",
         "SGD(momentum=0.9) has one, plain SGD or Adafactor next to none"),
+    ROW(FULL, "tensorflow", "weights-shape tiny gpu !alone !dataset", NEIGHBOURS, UNKNOWN, 0,
+        "See who holds the card: little was asked for, and for weights, which are made before any batch",
+        "{smi}; other kernels and earlier models of this process keep what they took: restart it, or "
+        "tf.keras.backend.clear_session()"),
+    ROW(FULL, "tensorflow", "weights-shape !dataset", MODEL, UNKNOWN, 1,
+        "Make the largest layer or table smaller: the tensor that failed is weights",
+        "a smaller vocabulary (num_words, max_features) or embedding, one table shared by equal inputs; fewer filters "
+        "or units"),
     ROW(FULL, "tensorflow", "dataset f64", PRECISION, HALF_TENSOR, 0, "Use float32 instead of float64",
         "x.astype('float32'); uint8 images converted a batch at a time"),
     ROW(FULL, "tensorflow", "batch>1 keras tf>=2.0", BATCH, HALF_REQUEST, 1, "Use a smaller batch",

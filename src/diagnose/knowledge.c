@@ -189,7 +189,7 @@ static long long shaped_batch(const plim_explanation *x) {
 /* TensorFlow names the tensor's shape, and no other figure tells the batch. */
 static bool batch_is_first_axis(const plim__case *c) {
     return c->context->batch <= 1 && c->x->rank >= 3 && c->x->shape[0] > 1 && c->x->shape[0] <= 1024 &&
-           strcmp(c->x->framework, "tensorflow") == 0;
+           strcmp(c->x->framework, "tensorflow") == 0 && !plim__conditions_hold("weights-shape", c);
 }
 
 static bool add_slot(plim__str *out, const char *name, size_t length, const plim__case *c) {

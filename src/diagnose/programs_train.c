@@ -170,7 +170,7 @@ const plim__program plim__programs_train[] = {
                        "--blocks_to_swap 18 --fp8_base)"),
                 L(INPUT, "--resolution 512, --network_dim 16"),
                 L(PRECISION, "--mixed_precision bf16 --full_bf16 (before the RTX 30 series: fp16 and --full_fp16)"),
-                L(BATCH, "--train_batch_size 1"),
+                L(QUANTIZE, "--fp8_base: the base model in 8 bits"), L(BATCH, "--train_batch_size 1"),
                 L(HOST, "--max_data_loader_n_workers 1 without --persistent_data_loader_workers; --lowram off; "
                         "--cache_latents_to_disk")}},
     {TRAIN("musubi-tuner", "musubi-tuner/ musubi_tuner/ hv_train_network wan_train_network --blocks_to_swap",
@@ -280,7 +280,7 @@ const plim__program plim__programs_train[] = {
                 L(HOST, "workers_per_gpu=1")}},
     {TRAIN("MMDetection and its family",
            "mmdet/ mmcv/ mmengine/ mmseg/ mmpose/ mmaction/ mmdet. mmrotate/ samples_per_gpu mmocr/ "
-           "mmediting/ optim_wrapper train_cfg=dict( test_cfg=dict( data_preprocessor",
+           "mmediting/ --launcherpytorch optim_wrapper train_cfg=dict( test_cfg=dict( data_preprocessor",
            "mmdetection mmsegmentation mmcv openmmlab mmpose mmaction2"),
      .batch = 2, .order = "batch input checkpoint precision model",
      .levers = {L(BATCH, "samples_per_gpu={half_batch} (train_dataloader.batch_size in 3.x), with the learning rate "
@@ -302,7 +302,8 @@ const plim__program plim__programs_train[] = {
                          "(MODEL.BACKBONE.FREEZE_AT 2)"),
                 L(EVAL, "INPUT.MIN_SIZE_TEST 480 INPUT.MAX_SIZE_TEST 800, TEST.DETECTIONS_PER_IMAGE lower"),
                 L(FEWER, "INPUT.MIN_SIZE_TEST 480 INPUT.MAX_SIZE_TEST 800; one image at a time"),
-                L(HOST, "DATALOADER.NUM_WORKERS 1")}},
+                L(HOST, "DATALOADER.NUM_WORKERS 1; in evaluation fewer detections (TEST.DETECTIONS_PER_IMAGE 50, "
+                        "in Detectron TEST.DETECTIONS_PER_IM) and parts of the set")}},
     {TRAIN("TotalSegmentator", "totalsegmentator/ totalsegmentator( totalsegmentator-i", "totalsegmentator"),
      .levers = {L(TILES, "--force_split (force_split=True): the volume in three parts"),
                 L(MODEL, "--fast (fast=True, 3 mm), --roi_subset for some structures only"),

@@ -86,11 +86,20 @@ const plim__program plim__programs_use[] = {
                 L(OWN, "a fork for small cards (optimizedSD), or diffusers with enable_model_cpu_offload()"),
                 L(BATCH, "batch_size: 1 in the config with accumulate_grad_batches"),
                 L(CHECKPOINT, "use_checkpoint: True")}},
+    {PROGRAM("FramePack", "framepack dynamicswap_ transformer3dmodelpacked withpreservedmemory",
+             "framepack framepack-studio"),
+     INFER, .order = "own input quantize",
+     .levers = {L(OWN, "a larger 'GPU Inference Preserved Memory (GB)' on the page: that much is kept free for what is "
+                       "computed"),
+                L(INPUT, "a smaller picture to begin with and a shorter video; TeaCache on"),
+                L(QUANTIZE, "a fork with fp8 weights"),
+                L(KERNELS, "xformers, flash-attn or sage-attn installed (it prints at its start which it has)"),
+                L(HOST, "a larger page file or swap (64 GB with the memory together); other programs closed")}},
     {PROGRAM("Wan, HunyuanVideo, CogVideoX and other video models",
              "wan/ --offload_model --t5_cpu hyvideo/ opensora/ open-sora wan2gp latte/ animatediff/ ltx_video "
-             "framepack/ pyramid_dit pyramid-flow text-to-videogeneration stepvideo run_hyvideo sample_video.py "
+             "pyramid_dit pyramid-flow text-to-videogeneration stepvideo run_hyvideo sample_video.py "
              "--flow-reverse --embedded-cfg-scale hymm_sp/",
-             "wan2 wan2.1 wan2.2 ltx-video hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 framepack "
+             "wan2 wan2.1 wan2.2 ltx-video hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 "
              "animatediff pyramid-flow text-to-video"),
      INFER, .order = "offload input quantize tiles shard",
      .levers = {L(KERNELS, "xformers, flash-attn or SageAttention, installed for this PyTorch (--attention_mode, "
@@ -145,8 +154,16 @@ const plim__program plim__programs_use[] = {
                 L(OWN, "nerfacto instead of nerfacto-big or -huge"),
                 L(FEWER, "--eval-num-rays-per-chunk 4096; a smaller resolution"),
                 L(EVAL, "--pipeline.model.eval-num-rays-per-chunk 4096")}},
-    {PROGRAM("NeRF", "run_nerf nerf/ run_nerf.py --n_rand netchunk nerf_pl ngp_pl instant-ngp torch-ngp/ neus/",
-             "nerf nerf-pytorch instant-ngp neus"),
+    {PROGRAM("instant-ngp", "instant-ngp cam_aabb= cam_aabb debug_guard_size tiny-cuda-nn/ gpu_memory.h",
+             "instant-ngp"),
+     INFER, .framework = "cuda", .order = "input own",
+     .levers = {L(INPUT,
+                  "fewer and smaller images: half the side holds a quarter (960 x 540), every second one; all of "
+                  "them stay on the card"),
+                L(OWN, "a smaller aabb_scale in transforms.json, a smaller window (--width 1280 --height 720); other "
+                       "programs closed")}},
+    {PROGRAM("NeRF", "run_nerf nerf/ run_nerf.py --n_rand netchunk nerf_pl ngp_pl torch-ngp/ neus/",
+             "nerf nerf-pytorch neus"),
      TRAIN, .order = "batch input own",
      .levers = {L(BATCH, "{at}a smaller ray batch and chunk (--N_rand 512 --chunk 4096 --netchunk 16384)"),
                 L(INPUT, "a downscale factor of 2 or 4; fewer samples a ray (--N_samples 64 --N_importance 64)"),

@@ -110,6 +110,60 @@ static const rule held_rules[] = {
      "permutohedral_lattice/src/DeviceMemoryAllocator.h:68] GPU memory allocation failed (might be due to insufficient "
      "memory)\n",
      "cuda", "full", ABSENT, NULL, NULL},
+
+    /* what is set, and names that begin longer ones */
+    {"settings that are printed are no progress",
+     "Namespace(batch_size=65, d_model=512, dropout=0.1, epoch=10, n_head=8, n_layers=6, log=None, cuda=True)\n"
+     "  File \"train.py\", line 77, in train_epoch\nRuntimeError: cuda runtime error (2) : out of memory at "
+     "THCStorage.cu:58\n",
+     "pytorch", "full", ABSENT, "batch_size=32", "it fit before"},
+    {"a switch that a file of settings has",
+     "bucket_no_upscale = true\ncache_latents = true\nnetwork_module = \"networks.lora\"\n    return t.to(device, "
+     "dtype)\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.76 GiB total capacity; "
+     "10.92 GiB already allocated; 56.25 MiB free; 10.97 GiB reserved in total by PyTorch)\n",
+     "pytorch", "full", ABSENT, NULL, "--cache_latents,"},
+    {"two letters that begin a longer name",
+     "I train a classifier on CT-Bert\nRuntimeError: CUDA out of memory. Tried to allocate 22.00 MiB (GPU 0; 10.73 GiB "
+     "total capacity; 9.54 GiB already allocated; 19.56 MiB free; 9.86 GiB reserved in total by PyTorch)\n",
+     "pytorch", "full", ABSENT, "sequences", "patches"},
+    {"padding in the words of another release",
+     "Compilation failure: Ran out of memory in memory space hbm. Used 41.74G of 16.00G hbm. Exceeded hbm capacity by "
+     "25.74G.\n  1. Size: 32.00G\n     Unpadded size: 1.00G\n     Extra memory due to padding: 31.00G (32.0x "
+     "expansion)\n",
+     "jax", "too_big", ABSENT, "last two axes", NULL},
+    {"a memory of experiences",
+     "  File \"/home/a/rl/agents/experience.py\", line 15, in __init__\n    self.seen = np.empty([self.size] + dims, "
+     "dtype=np.uint8)\nMemoryError\n",
+     "python", "host_memory", ABSENT, "replay buffer", "np.memmap"},
+    {"a matrix made of arrays",
+     "  File \"/opt/lib/python3.7/site-packages/xgboost/data.py\", line 187, in _from_numpy_array\nxgboost.core."
+     "XGBoostError: std::bad_alloc\n",
+     "xgboost", "host_memory", ABSENT, "Read it in parts", NULL},
+
+    /* weights, and programs of video and of views */
+    {"a kernel's first axis is no batch",
+     "ResourceExhaustedError: OOM when allocating tensor with shape[3,3,256,256] and type float on "
+     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc [Op:RandomStandardNormal]\n",
+     "tensorflow", "full", ABSENT, "who holds the card", "first axis is 3"},
+    {"a table of words is weights",
+     "ResourceExhaustedError: OOM when allocating tensor with shape[171164,200] and type float on "
+     "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc\n",
+     "tensorflow", "full", ABSENT, "vocabulary", NULL},
+    {"FramePack",
+     "Moving DynamicSwap_HunyuanVideoTransformer3DModelPacked to cuda:0 with preserved memory: 11.1 GB\n"
+     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 76.00 MiB. GPU 0 has a total capacity of 15.99 GiB "
+     "of "
+     "which 0 bytes is free. Of the allocated memory 14.63 GiB is allocated by PyTorch, and 312.37 MiB is reserved by "
+     "PyTorch but unallocated.\n",
+     "pytorch", "full", ABSENT, "Preserved Memory", NULL},
+    {"instant-ngp",
+     "SUCCESS  Loaded 534 images of size 1920x1080 after 2s\nERROR    Uncaught exception: Could not allocate memory: "
+     "tiny-cuda-nn/gpu_memory.h:112 cudaMalloc(&rawptr, n_bytes+DEBUG_GUARD_SIZE*2) failed with error out of memory\n",
+     "cuda", "full", ABSENT, "smaller images", "--N_rand"},
+    {"a script of PyTorch 0.3 that may only test",
+     "THCudaCheck FAIL file=/src/THC/generic/THCStorage.cu line=58 error=2 : out of memory\n", "pytorch", "full",
+     ABSENT, "volatile=True", NULL},
 };
 
 #endif
