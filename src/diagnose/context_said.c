@@ -233,6 +233,9 @@ static void read_resume_argument(plim__context *context, plim__word_place at) {
 /* Programs print where they would offload to, whether they do or not. */
 static void read_offload(plim__context *context, plim__word_place at) {
     plim__text after = at.after;
+    plim__text value = after; /* "offload_optimizer_device: none" */
+    while (value.at < value.end && (isalpha((unsigned char)*value.at) || *value.at == '_')) value.at++;
+    if (value.at > after.at && is_off(value)) return;
     bool printed = plim__take(&after, " device: ") || plim__take(&after, ": Total persistent");
     /* a line of code reads the switch: it does not set it */
     bool read = plim__has(line_before(at.before, 13), 13, "args.") || plim__has(line_before(at.before, 10), 10, "if ");
@@ -727,7 +730,8 @@ const plim__word plim__said_words[] = {
     {"load_in_8bit", PLIM_CONTEXT_QUANTIZED, read_set, true},
     {"cpu_offload", PLIM_CONTEXT_OFFLOAD, read_set, true},
     {"offload", PLIM_CONTEXT_OFFLOAD, read_offload, true},
-    {"offload_param", PLIM_CONTEXT_OFFLOAD, read_set, true},
+    {"offload_param", PLIM_CONTEXT_OFFLOAD, read_offload, true},
+    {"andcpuoffload", PLIM_CONTEXT_OFFLOAD, NULL, false},
     {"--lowvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},
     {"--medvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},
     {"batch_size", PLIM_CONTEXT_BATCHED, read_batch, false},

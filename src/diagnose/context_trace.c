@@ -159,6 +159,7 @@ static const marker markers[] = {
     {"load_weights", PLIM_PHASE_LOADING},
     {"Parameter(torch.empty", PLIM_PHASE_LOADING},
     {"= get_model(", PLIM_PHASE_LOADING},
+    {"= get_peft_model(", PLIM_PHASE_LOADING},
     {"model.to(", PLIM_PHASE_LOADING},
     {"module.to(self.device", PLIM_PHASE_LOADING},
     {"model.cuda(", PLIM_PHASE_LOADING},

@@ -70,6 +70,9 @@ const plim__fix_row plim__fix_host_rows[] = {
     ROW(HOST_MEMORY, KILLERS, "killed docker !shm !kubernetes !colab !kaggle", LIMIT, UNKNOWN, 0,
         "Give the container, and the virtual machine that it runs in, more memory",
         "docker run --memory={double} (mem_limit in a compose file); Docker Desktop > Settings > Resources"),
+    ROW(HOST_MEMORY, "pytorch", "large !load !program", INPUT, UNKNOWN, 1,
+        "Use a smaller batch, shorter sequences or smaller images: such a tensor grows with their product",
+        "half of one leaves half of it; of attention half the length, of an image half the side leaves a quarter"),
     ROW(HOST_MEMORY, "pytorch", "single !shm !load !program", TILES, REQUEST, 1,
         "This one tensor is too large for the host: work in pieces",
         "{at}smaller tiles, batches or frames at a time (for part in x.split(n): ...)"),
@@ -172,6 +175,16 @@ const plim__fix_row plim__fix_host_rows[] = {
         "multiprocessing.set_start_method('forkserver') (or 'spawn'); fewer workers"),
     ROW(HOST_MEMORY, "python", "fork", LIMIT, UNKNOWN, 0, "Let the kernel promise more than it has",
         "sudo sysctl vm.overcommit_memory=1; swap"),
+    ROW(HOST_MEMORY, "cpp", "jetson", LIMIT, UNKNOWN, 0,
+        "Free the board's memory, which GPU and processor share, and add swap",
+        "sudo init 3 (no desktop); sudo fallocate -l 4G /swapfile; sudo chmod 600 /swapfile; sudo mkswap /swapfile; "
+        "sudo "
+        "swapon /swapfile"),
+    ROW(HOST_MEMORY, "cpp", "jetson", INPUT, UNKNOWN, 1, "Build for less: a smaller workspace, 16 bits, smaller shapes",
+        "trtexec --fp16 --memPoolSize=workspace:256 (older: --workspace=256); a smaller input; the engine is of this "
+        "board alone"),
+    ROW(HOST_MEMORY, "theano", "", BATCH, UNKNOWN, 1, "Use a smaller batch, and a smaller vocabulary or fewer classes",
+        "half of the batch; the array that failed is batch x outputs; floatX=float32 in THEANO_FLAGS"),
     ROW(HOST_MEMORY, "cpp", "!python", INPUT, UNKNOWN, 1,
         "Give it less at a time: smaller input, fewer threads or jobs",
         "pieces of the input one after another; one job instead of several"),

@@ -104,6 +104,7 @@ const plim__message plim__messages_host[] = {
     {"{TerminatedWorkerError}", "joblib", "host", KILLED | PLIM_FACT_POSSIBLE, PLIM_HINT},
     {"{TerminatedWorkerError}: A worker process managed by the executor was unexpectedly terminated", "joblib", "host",
      KILLED | PLIM_FACT_POSSIBLE, PLIM_PLAIN},
+    {"{MemoryError: failed to alloc} <word> output", "theano", "host", HOST, PLIM_FULL},
     {"{MemoryError: Unable to allocate internal buffer}", "numpy", "host", HOST, 0},
     {"{_ArrayMemoryError}", "numpy", "host", HOST | PLIM_FACT_NAME_ONLY, PLIM_HINT},
     {"{MemoryError((}", "numpy", "host", HOST | PLIM_FACT_NAME_ONLY, PLIM_HINT},

@@ -56,7 +56,7 @@ const plim__program plim__programs_use[] = {
              "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue "
              "torchactive/reserved sysvram: "
              "extensions/sd- highresfix hiresfix --opt-split-attention --opt-sub-quad --opt-sdp",
-             "automatic1111 a1111 sd.next sdnext sd-webui txt2img img2img hires"),
+             "automatic1111 a1111 webui sd.next sdnext sd-webui txt2img img2img hires"),
      INFER, .order = "offload more input tiles model",
      .levers = {L(OFFLOAD,
                   "--medvram --xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --lowvram if that is not "

@@ -164,6 +164,60 @@ static const rule held_rules[] = {
     {"a script of PyTorch 0.3 that may only test",
      "THCudaCheck FAIL file=/src/THC/generic/THCStorage.cu line=58 error=2 : out of memory\n", "pytorch", "full",
      ABSENT, "volatile=True", NULL},
+
+    /* what a program does not say of itself */
+    {"speakers told apart on a full card",
+     "whisperX: I get `CUDA failed with error out of memory` at the diarization step, batch size 16, int8\n",
+     "ctranslate2", "full", ABSENT, "del model", NULL},
+    {"a web UI by its name",
+     "I updated my webui and upscaling runs out of memory\nTried to allocate 4.02 GiB (GPU 0; 12.00 GiB total "
+     "capacity; "
+     "6.06 GiB already allocated; 2.27 GiB free; 7.45 GiB reserved in total by PyTorch)\n",
+     "pytorch", "too_big", 4.02 * GIB, "--xformers", NULL},
+    {"offloading that is switched off",
+     "deepspeed_config:\n  offload_optimizer_device: none\n  offload_param_device: none\n  zero_stage: 3\n"
+     "accelerate launch scripts/run_dpo.py, which trains a 7B model, llama, full fine-tuning\n"
+     "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 26.98 GiB (GPU 0; 79.15 GiB total capacity; "
+     "67.21 GiB already allocated; 10.13 GiB free; 67.56 GiB reserved in total by PyTorch)\n",
+     "pytorch", "full", ABSENT, "offload_optimizer", NULL},
+    {"weights of an image model are in 16 bits or fewer",
+     "sh ./scripts/inference_cogvideo_pipeline.sh\nRuntimeError: CUDA out of memory. Tried to allocate 54.00 MiB (GPU "
+     "0; "
+     "9.78 GiB total capacity; 9.53 GiB already allocated; 28.31 MiB free; 9.54 GiB reserved in total by PyTorch)\n",
+     "pytorch", "full", ABSENT, "16 bits or fewer", "x.half()"},
+
+    /* words that mean another thing where they stand */
+    {"a U-Net that cuts pictures into regions",
+     "  File \"run.py\", line 308, in <module>\n    pred = model_test(x.unsqueeze(0).to(device)).cpu()\n  File "
+     "\"C:\\\\a\\\\Unet-Segmentation-Nest-of-Unets\\\\Models.py\", line 25, in forward\n    x = "
+     "self.conv(x)\nRuntimeError: "
+     "CUDA out of memory. Tried to allocate 768.00 MiB\n",
+     "pytorch", "full", 768 * MIB, NULL, "pipe."},
+    {"a warning that says there is no no_grad()",
+     "it fails when validation starts\nUserWarning: volatile was removed and now has no effect. Use `with "
+     "torch.no_grad():` instead.\nTHCudaCheck FAIL file=/src/THC/generic/THCStorage.cu line=58 error=2 : out of "
+     "memory\n",
+     "pytorch", "full", ABSENT, "Keep no graph", NULL},
+    {"adapters are put on a model that is loaded",
+     "File \"/code/finetune.py\", line 337, in train\nmodel = get_peft_model(model,lora_config)\ntorch.cuda."
+     "OutOfMemoryError: CUDA out of memory.\n",
+     "pytorch", "full", ABSENT, NULL, "accumulated twice"},
+    {"a tensor that no host has",
+     "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you tried "
+     "to "
+     "allocate 132426121216 bytes. Error code 12 (Cannot allocate memory)\n",
+     "pytorch", "host_memory", ABSENT, "shorter sequences", NULL},
+    {"a batch of Chainer",
+     "training with a batch size of 32\nException in main training loop: out of memory to allocate 205520896 bytes "
+     "(total "
+     "16068929536 bytes)\n  File \"/opt/lib/python2.7/site-packages/chainer/training/trainer.py\", line 315, in run\n",
+     "cupy", "full", ABSENT, "smaller batch", NULL},
+    {"a board that builds an engine",
+     "onnx2tensorrt on a Jetson nano\n[TRT] [E] 1: Unexpected exception std::bad_alloc\n", "cpp", "host_memory", ABSENT,
+     "workspace:256", NULL},
+    {"an output of Theano",
+     "MemoryError: failed to alloc sm output\nApply node that caused the error: CrossentropySoftmax(Dot22.0, b)\n",
+     "theano", "host_memory", ABSENT, "smaller batch", NULL},
 };
 
 #endif
