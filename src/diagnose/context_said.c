@@ -112,11 +112,12 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
                                        "not work",   "n't work", "not help",   "no help",    "same error", "no matter",
                                        "regardle",   "despite",  "besid",      "other than", "apart from", "aside from",
                                        "no success", "persist",  "can't work", "cannot work"};
-    static const char *const else_[] = {
-        "you should", "should i",  "could i",       "can i",        "how to",      "would like", "if you",
-        "recommend",  "suggest",   "consider",      "works",        "worked",      "solved",     "fine",
-        "helped",     "try to ",   "unsure how",    "not sure how", "how can i",   "how i can",  "please try",
-        "it runs",    "only with", "without reduc", "don't want",   "do not want", "want to"};
+    static const char *const else_[] = {"you should",    "should i",    "could i",     "can i",      "how to",
+                                        "would like",    "if you",      "recommend",   "suggest",    "consider",
+                                        "works",         "worked",      "solved",      "fine",       "helped",
+                                        "any param",     "any setting", "try to ",     "unsure how", "not sure how",
+                                        "how can i",     "how i can",   "please try",  "it runs",    "only with",
+                                        "without reduc", "don't want",  "do not want", "want to"};
     /* said plainly, whatever is asked for behind it */
     static const char *const plainly[] = {"besid",     "apart from", "aside from", "other than",
                                           "also fail", "but fail",   "no effect",  "no use",

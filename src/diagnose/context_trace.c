@@ -179,6 +179,8 @@ static const marker markers[] = {
     {"in validation", PLIM_PHASE_EVALUATION},
     {"validation(", PLIM_PHASE_EVALUATION},
     {"eval(", PLIM_PHASE_EVALUATION},
+    {"(\"val\"", PLIM_PHASE_EVALUATION},
+    {"('val'", PLIM_PHASE_EVALUATION},
     {"valid_epoch", PLIM_PHASE_EVALUATION},
     {".generate(", PLIM_PHASE_INFERENCE},
     {"generation/utils", PLIM_PHASE_INFERENCE},

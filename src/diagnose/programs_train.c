@@ -221,12 +221,12 @@ const plim__program plim__programs_train[] = {
                 L(OWN, "Cache Latents on, Train UNET only (Step Ratio of Text Encoder Training 0), Memory Attention "
                        "xformers"),
                 L(PRECISION, "Mixed Precision bf16 (fp16)"), L(INPUT, "Max Resolution 512"), L(BATCH, "Batch Size 1")}},
-    {TRAIN(
-         "diffusers' training scripts",
-         "train_dreambooth train_text_to_image train_controlnet train_unconditional train_instruct_pix2pix "
-         "textual_inversion.py train_cogvideox --use_8bit_adam --instance_data_dir --instance_prompt --caption_column "
-         "--enable_xformers_memory_efficient_attention",
-         NULL),
+    {TRAIN("diffusers' training scripts",
+           "train_dreambooth train_text_to_image train_controlnet train_unconditional train_instruct_pix2pix "
+           "examples/textual_inversion train_cogvideox --use_8bit_adam --instance_data_dir --instance_prompt "
+           "--caption_column "
+           "--enable_xformers_memory_efficient_attention",
+           NULL),
      .order = "checkpoint optimizer batch precision own input quantize adapters",
      .levers = {L(CHECKPOINT, "--gradient_checkpointing --set_grads_to_none"), L(OPTIMIZER, "--use_8bit_adam"),
                 L(OWN,

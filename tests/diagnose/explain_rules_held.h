@@ -218,6 +218,35 @@ static const rule held_rules[] = {
     {"an output of Theano",
      "MemoryError: failed to alloc sm output\nApply node that caused the error: CrossentropySoftmax(Dot22.0, b)\n",
      "theano", "host_memory", ABSENT, "smaller batch", NULL},
+
+    /* who is meant */
+    {"an exception of a program in C++",
+     "terminate called after throwing an instance of 'IuCudaException'\n  what():  IuException: CUDA Error: out of "
+     "memory\n",
+     "cuda", "full", ABSENT, NULL, "subdivisions"},
+    {"faces that dlib looks for",
+     "  File \"encode_faces.py\", line 45, in <module>\n  File "
+     "\"/opt/lib/python3.7/site-packages/face_recognition/api.py\", "
+     "line 100, in _raw_face_locations\nRuntimeError: Error while calling cudaMalloc(&data, n) in file "
+     "/src/dlib/cuda/cuda_data_ptr.cpp:58. code: 2, reason: out of memory\n",
+     "pytorch", "full", ABSENT, "a longest side of 800", "--offload"},
+    {"a pass that is told which set it is for",
+     "  File \"main.py\", line 230, in main\n    result = iterate(\"val\", args, val_loader, model)\n  File "
+     "\"/home/a/model.py\", "
+     "line 119, in forward\n    x = self.conv3(x)\nRuntimeError: CUDA out of memory. Tried to allocate 52.25 MiB (GPU "
+     "0; "
+     "7.92 GiB total capacity; 6.71 GiB already allocated; 53.94 MiB free; 35.80 MiB cached)\n",
+     "pytorch", "full", ABSENT, "no_grad()", "accumulated twice"},
+    {"an embedding that the web UI trains",
+     "  File \"/a/stable-diffusion-webui/modules/textual_inversion/textual_inversion.py\", line 503, in "
+     "train_embedding\n"
+     "    scaler.scale(loss).backward()\ntorch.cuda.OutOfMemoryError: CUDA out of memory.\n",
+     "pytorch", "full", ABSENT, "batch size 1, 512 x 512", "--use_8bit_adam"},
+    {"a pair of pictures is no cloud of points",
+     "evaluating stereo on KITTI 2015\n  File \"submission.py\", line 81, in test\n    output = model(left, right)\n"
+     "RuntimeError: CUDA out of memory. Tried to allocate 352.00 MiB (GPU 0; 3.95 GiB total capacity; 3.39 GiB already "
+     "allocated; 97.88 MiB free; 93.61 MiB cached)\n",
+     "pytorch", "full", ABSENT, NULL, "pieces of the scene"},
 };
 
 #endif
