@@ -7,6 +7,7 @@
 
 #include "diagnose/cause.h"
 #include "diagnose/context_tried.h"
+#include "diagnose/llama_log.h"
 #include "diagnose/programs.h"
 #include "diagnose/weigh.h"
 
@@ -117,12 +118,27 @@ static bool is_modest(const plim__case *c) { return c->x->requested.known && c->
 static bool is_huge(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 32768 * MIB; }
 static bool is_single(const plim__case *c) { return c->x->requested.known && c->x->requested.bytes >= 1024 * MIB; }
 
+/* A layer's weights: a kernel of a convolution, a table of words, or what is drawn when they are made. */
+static bool is_weights_shape(const plim__case *c) {
+    const int64_t *shape = c->x->shape;
+    if (strstr(c->op, "Backprop") || strstr(c->op, "gradients/")) return false; /* of a step, as large as activations */
+    bool kernel = c->x->rank == 4 && shape[0] == shape[1] && shape[0] <= 11;
+    bool table = c->x->rank == 2 && shape[0] >= 20000 && shape[1] >= 16 && shape[1] <= 4096;
+    bool drawn =
+        strstr(c->op, "RandomStandardNormal") || strstr(c->op, "RandomUniform") || strstr(c->op, "TruncatedNormal");
+    return strcmp(c->x->framework, "tensorflow") == 0 && (kernel || table || drawn);
+}
+/* The tensor that failed has a batch that the log names as its first axis: words about a batch of 1 are of another run. */
+static bool shape_has_batch(const plim__case *c) {
+    return c->x->rank >= 2 && c->context->batch_most > 1 && c->x->shape[0] == c->context->batch_most;
+}
 /* The batch is 1 by a setting, by somebody's word, or by the shape of the tensor that failed. */
 static bool batch_is_one(const plim__case *c) {
+    if (shape_has_batch(c)) return false;
     if (c->context->batch_most == 1 || says(c, PLIM_CONTEXT_BATCH_ONE)) return true;
     const plim__program *program = c->context->batch_most < 0 ? plim__program_find(c) : NULL;
     if (program && program->batch == 1) return true; /* its default */
-    return c->context->batch_most < 0 && c->x->rank >= 3 && c->x->shape[0] == 1;
+    return c->context->batch_most < 0 && c->x->rank >= 3 && c->x->shape[0] == 1 && !is_weights_shape(c);
 }
 /* A batch that is still large was not tried to its end. */
 static bool batch_was_tried(const plim__case *c) {
@@ -181,6 +197,12 @@ static bool fits_in_16(const plim__case *c) {
     return !c->x->capacity.known || 2 * c->parameters <= 0.9 * (double)c->x->capacity.bytes;
 }
 static bool has_shape(const plim__case *c) { return c->x->rank > 0; }
+/* Nearly all is live, and little was asked for: what is held decides, not this input. */
+static bool is_brim(const plim__case *c) {
+    const plim_explanation *x = c->x;
+    return x->requested.known && x->capacity.known && x->allocated.known &&
+           x->requested.bytes < x->capacity.bytes / 50 && x->allocated.bytes >= x->capacity.bytes / 100 * 88;
+}
 static bool is_unmeasured(const plim__case *c) { return !c->x->requested.known && !c->x->capacity.known; }
 static bool has_holders(const plim__case *c) { return c->x->holder_count > 0; }
 static bool is_later(const plim__case *c) {
@@ -226,6 +248,13 @@ static bool is_fork(const plim__case *c) {
 /* The driver's own refusal: the allocator never came to ask, or its figures would stand in the message. */
 static bool is_driver(const plim__case *c) {
     return !c->x->requested.known && !c->x->capacity.known && strstr(c->x->message, "CUDA error: out of memory");
+}
+/* PyTorch 0.4.1 and 1.0 say the same of their own allocator, from a pass of the network; since 1.10 advice on kernels follows
+ * the driver's word. */
+static bool is_outside(const plim__case *c) {
+    plim_phase phase = c->context->phase;
+    bool passes = phase != PLIM_PHASE_UNKNOWN && phase != PLIM_PHASE_LOADING && phase != PLIM_PHASE_DATA;
+    return is_driver(c) && (!passes || says(c, PLIM_CONTEXT_ASYNC_ADVICE));
 }
 static bool is_pytorch(const plim__case *c) { return strcmp(c->x->framework, "pytorch") == 0; }
 static bool is_tensorflow(const plim__case *c) { return strcmp(c->x->framework, "tensorflow") == 0; }
@@ -305,6 +334,16 @@ static bool loads_weights(const plim__case *c) {
            says(c, PLIM_CONTEXT_LOADS);
 }
 static bool fact_compute(const plim__case *c) { return says(c, PLIM_CONTEXT_COMPUTE_BUFFER); }
+static bool is_llama(const plim__case *c) {
+    return strcmp(c->x->framework, "llama.cpp") == 0 || strcmp(c->x->framework, "ollama") == 0;
+}
+/* The cache of the context is a tenth of the weights or less: a shorter context makes no room. */
+static bool has_small_cache(const plim__case *c) {
+    if (!is_llama(c)) return false;
+    plim__llama_log log = plim__llama_read(c->log);
+    return log.cache > 0 && log.cache < log.weights / 10;
+}
+static bool has_layers(const plim__case *c) { return is_llama(c) && plim__llama_read(c->log).layers > 0; }
 static bool is_torchload(const plim__case *c) { return says(c, PLIM_CONTEXT_TORCH_LOAD); }
 
 static bool has_cards(const plim__case *c) {
@@ -440,6 +479,10 @@ static const condition conditions[] = {
     FACT("holds", holds_some, "a quarter of the device and more is live"),
     FACT("fits-16", fits_in_16, "the weights fit in 16 bits, as far as their number is told"),
     FACT("shape", has_shape, "the tensor's shape is told"),
+    FACT("weights-shape", is_weights_shape, "the tensor has the shape of a layer's weights"),
+    FACT("brim", is_brim, "nearly all is live, and little was asked for"),
+    FACT("small-cache", has_small_cache, "the cache of the context is small beside the weights"),
+    FACT("layers", has_layers, "layers are put on the device"),
     FACT("unmeasured", is_unmeasured, "the message has no figures"),
     FACT("tiny", is_tiny, "a request below 32 MiB"),
     FACT("modest", is_modest, "a request below 1 GiB"),
@@ -484,6 +527,9 @@ static const condition conditions[] = {
     FACT("android", is_android, "Android"),
     SAYS("weights", WEIGHTS, "while a model's weights are read"),
     FACT("driver", is_driver, "the driver refused"),
+    FACT("outside", is_outside, "the driver refused, and no pass of the network asked"),
+    SAYS("typed", TYPED, "the line names the type of the array"),
+    SAYS("pool", POOL, "llama.cpp's pool of the computation"),
     FACT("pytorch", is_pytorch, "PyTorch"),
     FACT("tensorflow", is_tensorflow, "TensorFlow"),
     FACT("jax", is_jax, "JAX"),

@@ -23,10 +23,11 @@ bool plim__context_has(const plim__context *context, plim__context_word means) {
 
 static const plim__word *word_at(size_t index) {
     if (index < plim__word_count) return &plim__words[index];
-    return &plim__said_words[index - plim__word_count];
+    index -= plim__word_count;
+    return index < plim__said_count ? &plim__said_words[index] : &plim__sense_words[index - plim__said_count];
 }
 
-static size_t word_count(void) { return plim__word_count + plim__said_count; }
+static size_t word_count(void) { return plim__word_count + plim__said_count + plim__sense_count; }
 
 /* The words, behind them those of levers, marks of places, and the phrases of articles. */
 static plim_status build_words(plim__scan *scan, plim_error *error) {

@@ -139,6 +139,9 @@
     X(MANY_TRAINED)                                                                                                    \
     X(VOLTA)                                                                                                           \
     X(ORT_CPU)                                                                                                         \
+    X(ASYNC_ADVICE)                                                                                                    \
+    X(TYPED)                                                                                                           \
+    X(POOL)                                                                                                            \
     X(R_WORKERS)                                                                                                       \
     X(UNIFIED)
 
@@ -151,7 +154,7 @@ typedef enum plim__context_word {
 enum { PLIM_CONTEXT_WORDS = (PLIM_CONTEXT_COUNT + 63) / 64 };
 
 /* Which programs of the table (programs.h) the text speaks of, each a bit. */
-enum { PLIM_PROGRAMS = 192, PLIM_PROGRAM_WORDS = PLIM_PROGRAMS / 64 };
+enum { PLIM_PROGRAMS = 256, PLIM_PROGRAM_WORDS = PLIM_PROGRAMS / 64 };
 typedef struct plim__program_set {
     uint64_t printed[PLIM_PROGRAM_WORDS]; /* by what the program prints */
     uint64_t named[PLIM_PROGRAM_WORDS];   /* by its name */

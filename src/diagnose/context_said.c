@@ -112,11 +112,12 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
                                        "not work",   "n't work", "not help",   "no help",    "same error", "no matter",
                                        "regardle",   "despite",  "besid",      "other than", "apart from", "aside from",
                                        "no success", "persist",  "can't work", "cannot work"};
-    static const char *const else_[] = {
-        "you should", "should i",  "could i",       "can i",        "how to",      "would like", "if you",
-        "recommend",  "suggest",   "consider",      "works",        "worked",      "solved",     "fine",
-        "helped",     "try to ",   "unsure how",    "not sure how", "how can i",   "how i can",  "please try",
-        "it runs",    "only with", "without reduc", "don't want",   "do not want", "want to"};
+    static const char *const else_[] = {"you should",    "should i",    "could i",     "can i",      "how to",
+                                        "would like",    "if you",      "recommend",   "suggest",    "consider",
+                                        "works",         "worked",      "solved",      "fine",       "helped",
+                                        "any param",     "any setting", "try to ",     "unsure how", "not sure how",
+                                        "how can i",     "how i can",   "please try",  "it runs",    "only with",
+                                        "without reduc", "don't want",  "do not want", "want to"};
     /* said plainly, whatever is asked for behind it */
     static const char *const plainly[] = {"besid",     "apart from", "aside from", "other than",
                                           "also fail", "but fail",   "no effect",  "no use",
@@ -149,6 +150,15 @@ static void read_in_vain(plim__context *context, plim__word_place at) {
                    (plim__has(s, 3, "i ") || plim__has_any(s, deeds, sizeof deeds / sizeof *deeds)));
     if (plim__has_any(s, smaller, sizeof smaller / sizeof *smaller) && failed &&
         !plim__has_any(s, else_, sizeof else_ / sizeof *else_))
+        plim__context_set(context, at.means);
+}
+
+/* "running it multiple times leads to OOM", "the second run fails": not "I tried it several times". */
+static void read_repeats(plim__context *context, plim__word_place at) {
+    static const char *const fails[] = {"oom", "out of memory", "fail", "crash", "error", "run out", "ran out"};
+    static const char *const tries[] = {"tried", "try ", "restart", "reinstall", "reboot", "asked", "posted"};
+    plim__text s = sentence_around(at);
+    if (plim__has_any(s, fails, sizeof fails / sizeof *fails) && !plim__has_any(s, tries, sizeof tries / sizeof *tries))
         plim__context_set(context, at.means);
 }
 
@@ -224,6 +234,9 @@ static void read_resume_argument(plim__context *context, plim__word_place at) {
 /* Programs print where they would offload to, whether they do or not. */
 static void read_offload(plim__context *context, plim__word_place at) {
     plim__text after = at.after;
+    plim__text value = after; /* "offload_optimizer_device: none" */
+    while (value.at < value.end && (isalpha((unsigned char)*value.at) || *value.at == '_')) value.at++;
+    if (value.at > after.at && is_off(value)) return;
     bool printed = plim__take(&after, " device: ") || plim__take(&after, ": Total persistent");
     /* a line of code reads the switch: it does not set it */
     bool read = plim__has(line_before(at.before, 13), 13, "args.") || plim__has(line_before(at.before, 10), 10, "if ");
@@ -342,6 +355,17 @@ static void read_watermark_told(plim__context *context, plim__word_place at) {
 const plim__word plim__said_words[] = {
     {"/users/", PLIM_CONTEXT_MAC, read_home, true},
     {"windows-1", PLIM_CONTEXT_WINDOWS, NULL, false},
+    {"cudakernelerrorsmight", PLIM_CONTEXT_ASYNC_ADVICE, NULL, false},
+    {"hipkernelerrorsmight", PLIM_CONTEXT_ASYNC_ADVICE, NULL, false},
+    {"dtype=np.", PLIM_CONTEXT_TYPED, NULL, false},
+    {"dtype=numpy.", PLIM_CONTEXT_TYPED, NULL, false},
+    {"dtype='", PLIM_CONTEXT_TYPED, NULL, false},
+    {"infunctionallocat", PLIM_CONTEXT_POOL, NULL, false},
+    {"multipletimes", PLIM_CONTEXT_GROWS, read_repeats, true},
+    {"severaltimes", PLIM_CONTEXT_GROWS, read_repeats, true},
+    {"secondtime", PLIM_CONTEXT_GROWS, read_repeats, true},
+    {"secondrun", PLIM_CONTEXT_GROWS, read_repeats, true},
+    {"secondgeneration", PLIM_CONTEXT_GROWS, read_repeats, true},
     {"system:windows", PLIM_CONTEXT_WINDOWS, NULL, false},
     {"trainableparam", PLIM_CONTEXT_COUNT, read_trainable, true},
     {"modelweightstake", PLIM_CONTEXT_COUNT, read_weights, true},
@@ -707,7 +731,8 @@ const plim__word plim__said_words[] = {
     {"load_in_8bit", PLIM_CONTEXT_QUANTIZED, read_set, true},
     {"cpu_offload", PLIM_CONTEXT_OFFLOAD, read_set, true},
     {"offload", PLIM_CONTEXT_OFFLOAD, read_offload, true},
-    {"offload_param", PLIM_CONTEXT_OFFLOAD, read_set, true},
+    {"offload_param", PLIM_CONTEXT_OFFLOAD, read_offload, true},
+    {"andcpuoffload", PLIM_CONTEXT_OFFLOAD, NULL, false},
     {"--lowvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},
     {"--medvram", PLIM_CONTEXT_LOWVRAM, read_lowvram, true},
     {"batch_size", PLIM_CONTEXT_BATCHED, read_batch, false},

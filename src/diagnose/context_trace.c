@@ -104,7 +104,10 @@ static bool is_library(plim__text file) {
     size_t length = (size_t)(file.end - file.at);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (plim__has(file, length, parts[i])) return true;
-    return begins_in_package(file);
+    /* "D:\Anaconda3\lib\contextlib.py": Python's own on Windows stands beside its packages */
+    bool installed =
+        plim__has(file, length, "conda") || plim__has(file, length, "\\envs\\") || plim__has(file, length, "Python3");
+    return (installed && plim__has(file, length, "\\lib\\")) || begins_in_package(file);
 }
 
 static void copy(char *to, size_t size, plim__text from) {
@@ -156,6 +159,7 @@ static const marker markers[] = {
     {"load_weights", PLIM_PHASE_LOADING},
     {"Parameter(torch.empty", PLIM_PHASE_LOADING},
     {"= get_model(", PLIM_PHASE_LOADING},
+    {"= get_peft_model(", PLIM_PHASE_LOADING},
     {"model.to(", PLIM_PHASE_LOADING},
     {"module.to(self.device", PLIM_PHASE_LOADING},
     {"model.cuda(", PLIM_PHASE_LOADING},
@@ -175,6 +179,8 @@ static const marker markers[] = {
     {"in validation", PLIM_PHASE_EVALUATION},
     {"validation(", PLIM_PHASE_EVALUATION},
     {"eval(", PLIM_PHASE_EVALUATION},
+    {"(\"val\"", PLIM_PHASE_EVALUATION},
+    {"('val'", PLIM_PHASE_EVALUATION},
     {"valid_epoch", PLIM_PHASE_EVALUATION},
     {".generate(", PLIM_PHASE_INFERENCE},
     {"generation/utils", PLIM_PHASE_INFERENCE},
@@ -253,9 +259,18 @@ static plim_phase told_by(plim__text name) {
     return PLIM_PHASE_UNKNOWN;
 }
 
-/* The function says it, else the file. */
+/* "val_loss = loss_fn(...)" in a function that trains: this line evaluates. */
+static bool assigns_evaluation(plim__text code) {
+    const char *sign = code.at < code.end ? memchr(code.at, '=', (size_t)(code.end - code.at)) : NULL;
+    if (!sign || sign + 1 >= code.end || sign[1] == '=') return false;
+    if (memchr(code.at, '(', (size_t)(sign - code.at))) return false; /* an argument */
+    return told_by((plim__text){code.at, sign}) == PLIM_PHASE_EVALUATION;
+}
+
+/* What the line makes says it, else the function, else the file. */
 static plim_phase told_by_frame(const frame *f) {
     plim__text name = f->function, file = f->file;
+    if (assigns_evaluation(f->code)) return PLIM_PHASE_EVALUATION;
     const char *open = name.at < name.end ? memchr(name.at, '(', (size_t)(name.end - name.at)) : NULL;
     if (open) name.end = open;
     plim_phase told = told_by(name);
@@ -415,6 +430,13 @@ static bool is_number_of(const char *line, const char *epoch) {
            plim__has_before(line, epoch, 4, "max_");
 }
 
+/* "Namespace(batch_size=65, epoch=10, ...)": what is set, not where it is. */
+static bool is_settings(plim__text line) {
+    size_t signs = 0;
+    for (const char *at = line.at; at + 1 < line.end; at++) signs += *at == '=' && at[1] != '=' && at[1] != ' ';
+    return signs >= 6;
+}
+
 /* " 12%|#3  | 120/1000 [00:10<01:10, 11.2it/s" */
 static bool read_bar(plim_place *place, plim__text line) {
     plim__text t = line;
@@ -436,7 +458,8 @@ static void read_progress(plim_place *place, plim__text window, const char *at) 
         if (length > 600 || take_frame(line, &ignored)) continue;
         plim__text t = line;
         int64_t epoch;
-        bool named = plim__seek(&t, length, "epoch") && !plim__has_before(line.at, t.at - 5, 6, "each ") &&
+        bool named = !is_settings(line) && plim__seek(&t, length, "epoch") &&
+                     !plim__has_before(line.at, t.at - 5, 6, "each ") &&
                      !plim__has_before(line.at, t.at - 5, 6, "per ") && !(t.at - line.at > 5 && t.at[-6] == '-') &&
                      /* "--epoch 30" */ !is_number_of(line.at, t.at - 5) &&
                      !(t.at < t.end && (*t.at == 's' || *t.at == 'S')); /* "--epochs 30" */

@@ -94,10 +94,19 @@ static bool is_asked(const clause *c) {
     return end && c->rest && end < c->rest && *end == '?';
 }
 
+/* "when the first epoch of training is finished and validation starts": what is over is not what is done. */
+static bool is_over(const clause *c, size_t at) {
+    static const char *const ends[] = {"finish", "end", "complet", "done", "over"};
+    for (size_t i = at + 1; i < c->count && i <= at + 3; i++)
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+            if (begins(c->words[i], ends[k])) return true;
+    return false;
+}
+
 static void read_doing(plim__context *context, const clause *c, size_t reach) {
     for (size_t i = 0; i < c->count && i < reach; i++) {
         plim__context_word means = done_by(c->words[i]);
-        if (means == PLIM_CONTEXT_COUNT) continue;
+        if (means == PLIM_CONTEXT_COUNT || is_over(c, i)) continue;
         if (means != PLIM_CONTEXT_LOADING || !(is_of_data(c) || is_asked(c))) plim__context_set(context, means);
         if (means == PLIM_CONTEXT_EVALUATION) plim__context_set(context, PLIM_CONTEXT_SAID_EVALUATED);
         if (means == PLIM_CONTEXT_INFERS) plim__context_set(context, PLIM_CONTEXT_SAID_USED);

@@ -19,13 +19,17 @@ typedef struct plim__word {
     bool decides;            /* the reader says whether it holds; else it only reads what the word brings */
 } plim__word;
 
-/* The tables: context_words.c, and what is said to be set or tried (context_said.c). */
-extern const plim__word plim__words[], plim__said_words[];
-extern const size_t plim__word_count, plim__said_count;
+/* The tables: context_words.c, what is said to be set or tried (context_said.c), and words that mean another thing where
+ * others stand (context_sense.c). */
+extern const plim__word plim__words[], plim__said_words[], plim__sense_words[];
+extern const size_t plim__word_count, plim__said_count, plim__sense_count;
 enum { PLIM_WORDS = 1536 }; /* room for them, and for those of levers (context_tried.h) */
 
 /* Steps over what may stand between a name and its value: quotes, colons, equal signs, "of", "is", "to". */
 plim__text plim__value_of(plim__text t);
+
+/* A reader: it holds where the word is a name of its own, not the end of another. */
+void plim__read_name(plim__context *context, plim__word_place at);
 
 void plim__context_set(plim__context *context, plim__context_word means);
 

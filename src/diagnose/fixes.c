@@ -141,7 +141,7 @@ static const plim__fix_row rows[] = {
         "{at}jax.lax.map(f, xs, batch_size=n), or jax.checkpoint(f) around the layer"),
     ROW(TOO_BIG, "llama.cpp ollama", "weights", OFFLOAD, EXCESS, 1,
         "Put fewer layers on the device: it is the weights that do not fit",
-        "llama.cpp: -ngl 20 (lower until it fits), --n-cpu-moe for mixtures of experts; Ollama: num_gpu 20"),
+        "llama.cpp: -ngl {layers}, lower until it fits, --n-cpu-moe for mixtures of experts; Ollama: num_gpu {layers}"),
     ROW(TOO_BIG, "llama.cpp ollama", "weights", QUANTIZE, UNKNOWN, 1, "Use a smaller quantization or model",
         "a Q4_K_M file"),
     ROW(TOO_BIG, "llama.cpp ollama", "!weights", LENGTH, EXCESS, 1, "Use a smaller context: the buffer grows with it",

@@ -3,7 +3,7 @@
  * `when` lists what must be so, in words that conditions.c knows; a word with ! in front must not be so. Within a cause
  * rows stand in the order to try. A setting may hold slots: {conf} the allocator's variable for the version at hand,
  * {at} the user's own line, {smi} the tool that lists who is on the device, {visible} the variable that chooses one, {card} another than the one that is taken, {device} PyTorch's name of it, {double} twice the limit that is set, {lower}
- * and {higher} a better share of the card, {room} most of the card, {tokens} the longest context that fits, {batch} why it is not the batch. Titles may, too.
+ * and {higher} a better share of the card, {room} most of the card, {tokens} the longest context that fits, {batch} why it is not the batch, {layers} fewer layers than are on the device. Titles may, too.
  */
 #ifndef PLIM_DIAGNOSE_FIXES_H
 #define PLIM_DIAGNOSE_FIXES_H

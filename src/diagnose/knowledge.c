@@ -7,6 +7,7 @@
 #include "diagnose/cause.h"
 #include "diagnose/conditions.h"
 #include "diagnose/fixes.h"
+#include "diagnose/llama_log.h"
 #include "diagnose/message.h"
 #include "diagnose/own_options.h"
 #include "diagnose/programs.h"
@@ -188,7 +189,7 @@ static long long shaped_batch(const plim_explanation *x) {
 /* TensorFlow names the tensor's shape, and no other figure tells the batch. */
 static bool batch_is_first_axis(const plim__case *c) {
     return c->context->batch <= 1 && c->x->rank >= 3 && c->x->shape[0] > 1 && c->x->shape[0] <= 1024 &&
-           strcmp(c->x->framework, "tensorflow") == 0;
+           strcmp(c->x->framework, "tensorflow") == 0 && !plim__conditions_hold("weights-shape", c);
 }
 
 static bool add_slot(plim__str *out, const char *name, size_t length, const plim__case *c) {
@@ -212,6 +213,12 @@ static bool add_slot(plim__str *out, const char *name, size_t length, const plim
     if (IS("tokens")) {
         long long half = c->context->served >= 1024 && c->context->served <= 8192 ? c->context->served / 2 : 4096;
         plim__str_addf(out, "%lld", c->tokens > 0 ? (long long)c->tokens : half);
+        return true;
+    }
+    if (IS("layers")) { /* below what is on the device now, or a first try */
+        int64_t now = plim__llama_read(c->log).layers, fewer = now > 0 ? now * 3 / 4 : 20;
+        plim__str_addf(out, "%lld", (long long)fewer);
+        if (now > 0) plim__str_addf(out, " (%lld now)", (long long)now);
         return true;
     }
     if (IS("script")) {
@@ -285,6 +292,7 @@ static bool is_offered(const choice *made, const plim_fix *fix, plim__lever leve
         if (strcmp(x->fixes[i].setting, fix->setting) == 0 || strcmp(x->fixes[i].title, fix->title) == 0) return true;
         bool same = strncmp(x->fixes[i].setting, fix->setting, SAME_START) == 0; /* the same with a word behind it */
         if (lever == PLIM_LEVER_LIMIT && made->levers[i] == lever && same) return true;
+        if (lever == PLIM_LEVER_NEIGHBOURS && made->levers[i] == lever && same) return true; /* look who is there */
         if (device && made->levers[i] == lever && strpbrk(plim__lever_acts(lever), "wsbtck")) return true;
     }
     return false;

@@ -5,6 +5,7 @@
 #define CACHE (PLIM_FACT_MODEL | PLIM_FACT_KV_CACHE)
 
 const plim__message plim__messages_device[] = {
+    {"{GPU memory allocation failed}", "cuda", "gpu", 0, PLIM_PLAIN},
     /* PyTorch with cudaMallocAsync (ComfyUI's choice) */
     {"OutOfMemoryError: {Allocation on device}[ <index>][ would exceed allowed memory. (out of memory)]", "pytorch",
      "gpu", PLIM_FACT_ASYNC, PLIM_PLAIN},

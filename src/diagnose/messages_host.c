@@ -104,6 +104,7 @@ const plim__message plim__messages_host[] = {
     {"{TerminatedWorkerError}", "joblib", "host", KILLED | PLIM_FACT_POSSIBLE, PLIM_HINT},
     {"{TerminatedWorkerError}: A worker process managed by the executor was unexpectedly terminated", "joblib", "host",
      KILLED | PLIM_FACT_POSSIBLE, PLIM_PLAIN},
+    {"{MemoryError: failed to alloc} <word> output", "theano", "host", HOST, PLIM_FULL},
     {"{MemoryError: Unable to allocate internal buffer}", "numpy", "host", HOST, 0},
     {"{_ArrayMemoryError}", "numpy", "host", HOST | PLIM_FACT_NAME_ONLY, PLIM_HINT},
     {"{MemoryError((}", "numpy", "host", HOST | PLIM_FACT_NAME_ONLY, PLIM_HINT},
@@ -214,6 +215,7 @@ const plim__message plim__messages_host[] = {
     {"{exited with signal 9}", "kernel", "host", KILLED | PLIM_FACT_POSSIBLE, PLIM_WEAK},
     {"{signal: killed}", "kernel", "host", KILLED, PLIM_HINT},
     {"{(signal: 9, SIGKILL: kill)}", "kernel", "host", KILLED, PLIM_HINT},
+    {"died with \\<{Signals.SIGKILL: 9}", "kernel", "host", KILLED, PLIM_HINT},
     {"{exit status (137)}", "kernel", "host", KILLED, PLIM_HINT},
     {"{The process probably was killed}", "kernel", "host", KILLED | PLIM_FACT_POSSIBLE, PLIM_WEAK},
 

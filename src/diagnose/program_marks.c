@@ -84,6 +84,9 @@ void plim__marks_found(const plim__marks *marks, size_t index, plim__program_set
     }
     bool begins = start == before.at || !strchr("-_", start[-1]);
     bool ends = after.at >= after.end || !isalpha((unsigned char)*after.at);
+    /* "CT-BERT": two letters begin many a longer name */
+    bool longer = after.end - after.at > 1 && *after.at == '-' && isalpha((unsigned char)after.at[1]);
+    if (longer && strlen(text) <= 3) return;
     bool listed = is_listed(after);
     bool card = plim__has(after, 8, " memory") || plim__has(after, 6, " card") || plim__has(after, 5, " ram");
     if (card && strcmp(text, "video") == 0) return; /* what a card has */

@@ -4,7 +4,7 @@
 
 #include "diagnose/context.h"
 
-enum { PLIM_MARKS = 1536, PLIM_MARK_BYTES = 24 << 10 };
+enum { PLIM_MARKS = 1792, PLIM_MARK_BYTES = 28 << 10 };
 
 typedef struct plim__mark {
     uint16_t text; /* where it begins in `texts` */

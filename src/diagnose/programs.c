@@ -120,7 +120,12 @@ static plim__activity activity_of(const plim__program *program, const plim__case
     if (serves && plim__weights_exceed(c)) return PLIM_ACTIVITY_START;
     if (serves && plim__conditions_hold("captures !eager", c)) return PLIM_ACTIVITY_CAPTURE;
     if (serves && plim__context_has(c->context, PLIM_CONTEXT_TRIAL)) return PLIM_ACTIVITY_TRIAL;
+    /* no layer of weights is so large: it is what is computed at once */
+    bool bulk = c->x->requested.known && c->x->capacity.known && c->x->requested.bytes >= c->x->capacity.bytes / 4;
+    bool trial = plim__context_has(c->context, PLIM_CONTEXT_TRIAL);
+    if (serves && bulk && !trial && !plim__conditions_hold("load", c)) return PLIM_ACTIVITY_BIG;
     bool uses = program->usual != PLIM_ACTIVITY_TRAIN;
+    if (plim__conditions_hold("compute", c)) return program->usual; /* llama.cpp's weights are there by then */
     if (plim__conditions_hold("all-weights state-levers !load !infer !eval", c)) return PLIM_ACTIVITY_UPDATE;
     plim__activity loads = program->usual == PLIM_ACTIVITY_SERVE ? PLIM_ACTIVITY_START : PLIM_ACTIVITY_LOAD;
     switch (c->context->phase) {

@@ -27,7 +27,7 @@ const plim__program plim__programs_more[] = {
                 L(EVAL, "a smaller scale in testing; --batch_size 1 --eval")}},
 
     /* --- pictures with words, documents --------------------------------------------------------------------------- */
-    {PROGRAM("marker and surya", "surya/ surya. marker/ marker_single marker.", "surya marker-pdf"), INFER,
+    {PROGRAM("marker and surya", "surya/ surya. marker/ marker_single marker. markerpdf", "surya marker-pdf"), INFER,
      .order = "fewer input own",
      .levers = {L(FEWER, "RECOGNITION_BATCH_SIZE=16 DETECTOR_BATCH_SIZE=4 LAYOUT_BATCH_SIZE=4 in the environment"),
                 L(INPUT, "--page_range for some pages at a time; pages of a lower resolution"),

@@ -170,7 +170,7 @@ const plim__program plim__programs_train[] = {
                        "--blocks_to_swap 18 --fp8_base)"),
                 L(INPUT, "--resolution 512, --network_dim 16"),
                 L(PRECISION, "--mixed_precision bf16 --full_bf16 (before the RTX 30 series: fp16 and --full_fp16)"),
-                L(BATCH, "--train_batch_size 1"),
+                L(QUANTIZE, "--fp8_base: the base model in 8 bits"), L(BATCH, "--train_batch_size 1"),
                 L(HOST, "--max_data_loader_n_workers 1 without --persistent_data_loader_workers; --lowram off; "
                         "--cache_latents_to_disk")}},
     {TRAIN("musubi-tuner", "musubi-tuner/ musubi_tuner/ hv_train_network wan_train_network --blocks_to_swap",
@@ -221,12 +221,12 @@ const plim__program plim__programs_train[] = {
                 L(OWN, "Cache Latents on, Train UNET only (Step Ratio of Text Encoder Training 0), Memory Attention "
                        "xformers"),
                 L(PRECISION, "Mixed Precision bf16 (fp16)"), L(INPUT, "Max Resolution 512"), L(BATCH, "Batch Size 1")}},
-    {TRAIN(
-         "diffusers' training scripts",
-         "train_dreambooth train_text_to_image train_controlnet train_unconditional train_instruct_pix2pix "
-         "textual_inversion.py train_cogvideox --use_8bit_adam --instance_data_dir --instance_prompt --caption_column "
-         "--enable_xformers_memory_efficient_attention",
-         NULL),
+    {TRAIN("diffusers' training scripts",
+           "train_dreambooth train_text_to_image train_controlnet train_unconditional train_instruct_pix2pix "
+           "examples/textual_inversion train_cogvideox --use_8bit_adam --instance_data_dir --instance_prompt "
+           "--caption_column "
+           "--enable_xformers_memory_efficient_attention",
+           NULL),
      .order = "checkpoint optimizer batch precision own input quantize adapters",
      .levers = {L(CHECKPOINT, "--gradient_checkpointing --set_grads_to_none"), L(OPTIMIZER, "--use_8bit_adam"),
                 L(OWN,
@@ -253,10 +253,35 @@ const plim__program plim__programs_train[] = {
                 L(FEWER, "one image at a time: model.predict(..., stream=True, batch=1)"),
                 L(EVAL, "a smaller batch and imgsz for val (val=False skips it while training)"),
                 L(HOST, "workers=2 and cache=False (--workers 2, without --cache)")}},
+    {TRAIN("MMDetection3D", "mmdet3d/ mmdet3d. mmdetection3d projects/mmdet3d_plugin",
+           "mmdetection3d mmdet3d bevformer"),
+     .order = "batch input checkpoint precision eval",
+     .levers = {L(BATCH, "samples_per_gpu={half_batch} (train_dataloader.batch_size in 3.x), with the learning rate "
+                         "scaled alike"),
+                L(INPUT, "fewer voxels: a larger voxel_size with a smaller point_cloud_range, a smaller max_voxels; "
+                         "cameras: a smaller scale of the images"),
+                L(CHECKPOINT, "with_cp=True in the image backbone, where there is one"),
+                L(PRECISION, "fp16 = dict(loss_scale=512.) (3.x: --amp)"),
+                L(EVAL, "one scene at a time, fewer voxels for tests; less often: evaluation = dict(interval=24)"),
+                L(FEWER, "one scene at a time; a smaller max_voxels for tests"),
+                L(HOST, "workers_per_gpu=1, persistent_workers=False")}},
+    {TRAIN("Pointcept", "pointcept/ pointcept.", "pointcept ptv3 point-transformer-v3"),
+     .order = "batch input precision",
+     .levers = {L(BATCH, "batch_size={half_batch} (of all cards together) in the config"),
+                L(INPUT, "a smaller point_max in SphereCrop, grid_size 0.04 instead of 0.02"),
+                L(PRECISION, "enable_amp=True"),
+                L(EVAL, "empty_cache=True in the config; a larger grid_size for validation, or evaluate=False"),
+                L(FEWER, "empty_cache=True in the config; a larger grid_size in test_cfg"),
+                L(HOST, "num_worker=4; without cache=True")}},
+    {TRAIN("DAFormer, HRDA, MIC", "daformer/ hrda/ daformer. gtahr2cshr gta2cs_uda", "daformer hrda"),
+     .order = "input model",
+     .levers = {L(INPUT, "a smaller crop_size, for source and target alike"), L(MODEL, "DAFormer instead of HRDA"),
+                L(EVAL, "batched_slide=False in test_cfg"), L(FEWER, "batched_slide=False in test_cfg"),
+                L(HOST, "workers_per_gpu=1")}},
     {TRAIN("MMDetection and its family",
-           "mmdet/ mmcv/ mmengine/ mmseg/ mmdet3d/ mmpose/ mmaction/ mmdet. mmrotate/ samples_per_gpu mmocr/ "
-           "mmediting/ projects/mmdet3d_plugin optim_wrapper train_cfg=dict( test_cfg=dict( data_preprocessor",
-           "mmdetection mmsegmentation mmdetection3d mmcv openmmlab mmpose mmaction2 bevformer"),
+           "mmdet/ mmcv/ mmengine/ mmseg/ mmpose/ mmaction/ mmdet. mmrotate/ samples_per_gpu mmocr/ "
+           "mmediting/ --launcherpytorch optim_wrapper train_cfg=dict( test_cfg=dict( data_preprocessor",
+           "mmdetection mmsegmentation mmcv openmmlab mmpose mmaction2"),
      .batch = 2, .order = "batch input checkpoint precision model",
      .levers = {L(BATCH, "samples_per_gpu={half_batch} (train_dataloader.batch_size in 3.x), with the learning rate "
                          "scaled alike"),
@@ -277,7 +302,8 @@ const plim__program plim__programs_train[] = {
                          "(MODEL.BACKBONE.FREEZE_AT 2)"),
                 L(EVAL, "INPUT.MIN_SIZE_TEST 480 INPUT.MAX_SIZE_TEST 800, TEST.DETECTIONS_PER_IMAGE lower"),
                 L(FEWER, "INPUT.MIN_SIZE_TEST 480 INPUT.MAX_SIZE_TEST 800; one image at a time"),
-                L(HOST, "DATALOADER.NUM_WORKERS 1")}},
+                L(HOST, "DATALOADER.NUM_WORKERS 1; in evaluation fewer detections (TEST.DETECTIONS_PER_IMAGE 50, "
+                        "in Detectron TEST.DETECTIONS_PER_IM) and parts of the set")}},
     {TRAIN("TotalSegmentator", "totalsegmentator/ totalsegmentator( totalsegmentator-i", "totalsegmentator"),
      .levers = {L(TILES, "--force_split (force_split=True): the volume in three parts"),
                 L(MODEL, "--fast (fast=True, 3 mm), --roi_subset for some structures only"),
@@ -326,11 +352,10 @@ const plim__program plim__programs_train[] = {
                 L(EVAL_MORE, "post-process on the host (outputs.cpu() before AsDiscrete), one volume at a time; a "
                              "larger spacing"),
                 L(HOST, "CacheDataset(cache_rate=0.1) or PersistentDataset; num_workers=2")}},
-    {TRAIN("OpenPCDet", "pcdet/ pcdet. pointcept/ det3d/", "openpcdet pcdet pointcept"),
-     .order = "batch input precision model",
+    {TRAIN("OpenPCDet", "pcdet/ pcdet. det3d/", "openpcdet pcdet"), .order = "batch input precision model",
      .levers = {L(BATCH, "--batch_size {half_batch} (BATCH_SIZE_PER_GPU)"),
                 L(INPUT, "fewer points and voxels: MAX_NUMBER_OF_VOXELS, a larger voxel size or smaller "
-                         "POINT_CLOUD_RANGE (Pointcept: point_max in SphereCrop)"),
+                         "POINT_CLOUD_RANGE"),
                 L(PRECISION, "--use_amp"), L(MODEL, "fewer channels in the backbone"),
                 L(FEWER, "--batch_size 1; fewer points: a larger voxel size, or pieces of the scene")}},
     {TRAIN("StyleGAN", "stylegan dnnlib/ training_loop.py --batch-gpu", "stylegan stylegan2 stylegan3 stylegan2-ada"),

@@ -56,7 +56,7 @@ const plim__program plim__programs_use[] = {
              "modules/processing.py modules/sd_ modules/txt2img modules/img2img modules/call_queue "
              "torchactive/reserved sysvram: "
              "extensions/sd- highresfix hiresfix --opt-split-attention --opt-sub-quad --opt-sdp",
-             "automatic1111 a1111 sd.next sdnext sd-webui txt2img img2img hires"),
+             "automatic1111 a1111 webui sd.next sdnext sd-webui txt2img img2img hires"),
      INFER, .order = "offload more input tiles model",
      .levers = {L(OFFLOAD,
                   "--medvram --xformers (or --opt-sdp-attention) in COMMANDLINE_ARGS; --lowvram if that is not "
@@ -86,11 +86,20 @@ const plim__program plim__programs_use[] = {
                 L(OWN, "a fork for small cards (optimizedSD), or diffusers with enable_model_cpu_offload()"),
                 L(BATCH, "batch_size: 1 in the config with accumulate_grad_batches"),
                 L(CHECKPOINT, "use_checkpoint: True")}},
+    {PROGRAM("FramePack", "framepack dynamicswap_ transformer3dmodelpacked withpreservedmemory",
+             "framepack framepack-studio"),
+     INFER, .order = "own input quantize",
+     .levers = {L(OWN, "a larger 'GPU Inference Preserved Memory (GB)' on the page: that much is kept free for what is "
+                       "computed"),
+                L(INPUT, "a smaller picture to begin with and a shorter video; TeaCache on"),
+                L(QUANTIZE, "a fork with fp8 weights"),
+                L(KERNELS, "xformers, flash-attn or sage-attn installed (it prints at its start which it has)"),
+                L(HOST, "a larger page file or swap (64 GB with the memory together); other programs closed")}},
     {PROGRAM("Wan, HunyuanVideo, CogVideoX and other video models",
              "wan/ --offload_model --t5_cpu hyvideo/ opensora/ open-sora wan2gp latte/ animatediff/ ltx_video "
-             "framepack/ pyramid_dit pyramid-flow text-to-videogeneration stepvideo run_hyvideo sample_video.py "
+             "pyramid_dit pyramid-flow text-to-videogeneration stepvideo run_hyvideo sample_video.py "
              "--flow-reverse --embedded-cfg-scale hymm_sp/",
-             "wan2 wan2.1 wan2.2 ltx-video hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 framepack "
+             "wan2 wan2.1 wan2.2 ltx-video hunyuanvideo cogvideox cogvideo opensora mochi ltxv ltx-2 "
              "animatediff pyramid-flow text-to-video"),
      INFER, .order = "offload input quantize tiles shard",
      .levers = {L(KERNELS, "xformers, flash-attn or SageAttention, installed for this PyTorch (--attention_mode, "
@@ -145,8 +154,16 @@ const plim__program plim__programs_use[] = {
                 L(OWN, "nerfacto instead of nerfacto-big or -huge"),
                 L(FEWER, "--eval-num-rays-per-chunk 4096; a smaller resolution"),
                 L(EVAL, "--pipeline.model.eval-num-rays-per-chunk 4096")}},
-    {PROGRAM("NeRF", "run_nerf nerf/ run_nerf.py --n_rand netchunk nerf_pl ngp_pl instant-ngp torch-ngp/ neus/",
-             "nerf nerf-pytorch instant-ngp neus"),
+    {PROGRAM("instant-ngp", "instant-ngp cam_aabb= cam_aabb debug_guard_size tiny-cuda-nn/ gpu_memory.h",
+             "instant-ngp"),
+     INFER, .framework = "cuda", .order = "input own",
+     .levers = {L(INPUT,
+                  "fewer and smaller images: half the side holds a quarter (960 x 540), every second one; all of "
+                  "them stay on the card"),
+                L(OWN, "a smaller aabb_scale in transforms.json, a smaller window (--width 1280 --height 720); other "
+                       "programs closed")}},
+    {PROGRAM("NeRF", "run_nerf nerf/ run_nerf.py --n_rand netchunk nerf_pl ngp_pl torch-ngp/ neus/",
+             "nerf nerf-pytorch neus"),
      TRAIN, .order = "batch input own",
      .levers = {L(BATCH, "{at}a smaller ray batch and chunk (--N_rand 512 --chunk 4096 --netchunk 16384)"),
                 L(INPUT, "a downscale factor of 2 or 4; fewer samples a ray (--N_samples 64 --N_importance 64)"),
@@ -164,6 +181,13 @@ const plim__program plim__programs_use[] = {
                 L(FEWER, "batch_size=1, rec_batch_num=1; one image at a time"),
                 L(OWN, "FLAGS_fraction_of_gpu_memory_to_use=0.5, gpu_mem=2000"),
                 L(BATCH, "Train.loader.batch_size_per_card: {half_batch}; a smaller image_shape")}},
+    {PROGRAM("dlib, face_recognition", "face_recognition/ cnn_face_detector face_locations( dlib/cuda dlib/dnn",
+             "face_recognition dlib"),
+     INFER, .framework = "cuda", .order = "input own fewer",
+     .levers = {L(INPUT, "smaller pictures: a longest side of 800 before face_locations(), and "
+                         "number_of_times_to_upsample=0"),
+                L(OWN, "model='hog' (--detection-method hog), which needs no card"),
+                L(FEWER, "one picture at a time; a fresh process after some hundreds")}},
     {PROGRAM("Cellpose", "cellpose/ cellpose", "cellpose"), INFER, .order = "fewer input own",
      .levers = {L(FEWER, "model.eval(x, batch_size=1) (--batch_size 1), tile=True"),
                 L(INPUT, "a larger diameter or smaller images: they are resized; resample=False"),
@@ -297,12 +321,19 @@ const plim__program plim__programs_use[] = {
              "llama_cpp/ llama_cpp. from_llama_cpp n_gpu_layers= llm=llamacpp( llamacpp( privategpt localgpt",
              "llama-cpp-python privategpt localgpt"),
      INFER, .framework = "llama.cpp", .order = "shard offload length quantize",
-     .levers = {L(OFFLOAD, "n_gpu_layers=20 (lower until it fits)"),
+     .levers = {L(OFFLOAD, "n_gpu_layers={layers}, lower until it fits"),
                 L(SHARD,
                   "tensor_split=[3, 3, 3, 1] with the smallest figure for the card that failed (0 leaves it out)"),
                 L(LENGTH, "n_ctx=2048, n_batch=256 (n_ubatch=256)"), L(QUANTIZE, "a Q4_K_M file"),
                 L(MODEL, "a model with fewer parameters"),
                 L(HOST, "a smaller file; use_mmap=True, use_mlock=False; n_ctx=2048")}},
+    {PROGRAM("KTransformers", "ktransformers/ ktransformers. --cpu_infer --cache_lens local_chat.py", "ktransformers"),
+     INFER, .order = "length fewer quantize",
+     .levers = {L(LENGTH, "--cache_lens 32768 (server), --max_new_tokens lower and a shorter prompt; attention on "
+                          "flashinfer"),
+                L(FEWER, "--chunk_size 128 (a part of the prompt at a time), --max_batch_size 1"),
+                L(QUANTIZE, "a GGUF file of fewer bits; in the optimize rules more experts on the processor"),
+                L(HOST, "a GGUF file of fewer bits; --cpu_infer lower")}},
     {PROGRAM("ExLlamaV2", "exllamav2/ exllamav2. exllamav3/ tabbyapi", "exllamav2 exllamav3 tabbyapi"), INFER,
      .order = "length quantize shard",
      .levers = {L(LENGTH, "-l 4096 (config.max_seq_len, max_seq_len in TabbyAPI), -cq4 (cache_mode: Q4)"),
@@ -456,8 +487,11 @@ const plim__program plim__programs_general[] = {
     {PROGRAM("a model that makes images larger", NULL,
              "super-resolution superresolution upscale upscaling upscaler upscales"),
      INFER, .order = "tiles input precision",
-     .levers = {L(TILES, "--tile 256 (128 if that is not enough), or the program's setting of that name"),
-                L(INPUT, "a smaller image or a smaller factor; one image at a time"),
+     .levers = {L(TILES,
+                  "the program's tile size (--tile 256), where it has one; by hand: the picture cut into parts that "
+                  "overlap, one after another"),
+                L(INPUT, "a smaller image or a smaller factor, one at a time; on the processor if it must be that "
+                         "large"),
                 L(PRECISION, "half precision, where the program has it"),
                 L(BATCH, "batch_size_per_gpu: {half_batch}, gt_size: 128 in the options file")}},
     {PROGRAM("a model of proteins", NULL, "protein proteins residues multimer amino"), INFER,
@@ -498,7 +532,7 @@ const plim__program plim__programs_general[] = {
                 L(TILES, "{at}windows of the volume, one after another, put together on the host"),
                 L(MODEL, "fewer channels")}},
     {PROGRAM("a model of points", NULL,
-             "pointcloud point-cloud pointclouds lidar pointnet pointnet++ kitti nuscenes scannet"),
+             "pointcloud point-cloud pointclouds lidar pointnet pointnet++ nuscenes scannet"),
      TRAIN, .order = "batch input precision",
      .levers = {L(BATCH, "{at}batch_size={half_batch} with twice the accumulation steps"),
                 L(INPUT, "{at}fewer points a sample, larger voxels, or pieces of the scene"),

@@ -358,8 +358,9 @@ static void parse_async(plim__reader *reader, const char *start, const char *end
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "cuda";
     }
-    bool python = plim__before(reader, start, 30, "RuntimeError") || plim__before(reader, start, 400, ".py\"");
-    if (end - start > 5 && start[5] == 'E' && !python) { /* darknet writes it with a capital */
+    bool python = plim__before(reader, start, 30, "RuntimeError") || plim__before(reader, start, 400, ".py\"") ||
+                  plim__before(reader, start, 40, "Exception: "); /* a program of C++, which says that it throws */
+    if (end - start > 5 && start[5] == 'E' && !python) {          /* darknet writes it with a capital */
         event.group = PLIM_GROUP_RUNTIME;
         event.framework = "darknet";
     } else if (plim__take(&after, " (CUDA_ERROR_OUT_OF_MEMORY")) {

@@ -41,6 +41,23 @@ static size_t option_length(const char *at) {
     return dashes && (!*after || strchr("-;(,)", *after)) ? length : 0;
 }
 
+/* A switch of the command line that a file of settings has: "--cache_latents" as "cache_latents = true". */
+static bool is_switched_on(plim__text log, const char *option, size_t length) {
+    if (length < 6 || option[0] != '-' || memchr(option, ' ', length) || memchr(option, '=', length)) return false;
+    option += 2, length -= 2;
+    for (const char *at = log.at; (size_t)(log.end - at) > length; at++) {
+        at = memchr(at, option[0], (size_t)(log.end - at) - length);
+        if (!at) return false;
+        if (memcmp(at, option, length) != 0 || (at > log.at && is_name(at[-1]))) continue;
+        const char *value = at + length;
+        while (value < log.end && strchr("\"' =:", *value) && *value) value++;
+        bool set = value > at + length && log.end - value >= 4 &&
+                   (memcmp(value, "true", 4) == 0 || memcmp(value, "True", 4) == 0);
+        if (set) return true;
+    }
+    return false;
+}
+
 /* Whether the option stands in the log: its letters, with "=", ":" or blanks where it has one of them. */
 static bool stands_in(plim__text log, const char *option, size_t length) {
     for (const char *at = log.at; (size_t)(log.end - at) >= length; at++) {
@@ -139,7 +156,8 @@ bool plim__settings_left(char *setting, plim__text log) {
         options++;
         if (variable
                 ? is_exported(log, setting + at, length)
-                : length < OPTION && (stands_in(log, setting + at, length) || is_turned(log, setting + at, length))) {
+                : length < OPTION && (stands_in(log, setting + at, length) || is_turned(log, setting + at, length) ||
+                                      is_switched_on(log, setting + at, length))) {
             gone++;
             at = take_out(setting, at, length);
         } else {

@@ -47,6 +47,8 @@ bool plim__lever_helps(plim__lever lever, const plim__case *c) {
     bool foreign = plim__conditions_hold("npu", c) || plim__conditions_hold("tpu", c); /* no bitsandbytes there */
     if (lever == PLIM_LEVER_QUANTIZE && foreign && strcmp(c->x->framework, "pytorch") == 0) return false;
     if (!is_device(c->x->cause)) return true;
+    bool context = lever == PLIM_LEVER_LENGTH || lever == PLIM_LEVER_CACHE;
+    if (context && plim__conditions_hold("small-cache", c)) return false; /* what it would give is printed: little */
     if (lever == PLIM_LEVER_PRECISION && (plim__conditions_hold("quantized", c) || is_half(c))) return false;
     bool pytorch = strcmp(c->x->framework, "pytorch") == 0 || strcmp(c->x->framework, "cuda") == 0;
     bool captures = plim__conditions_hold("captures", c); /* weights are there by then, and calls are run */
@@ -77,6 +79,8 @@ static const char *fills_in_use(const plim__case *c) {
     if (plim__context_has(c->context, PLIM_CONTEXT_DECODES) && makes_images(c)) return "t";
     if (!x->requested.known || !x->capacity.known) return "";
     if (x->requested.bytes >= x->capacity.bytes / 4) return "T";
+    /* a layer of a language model is smaller: such a request is made for tokens */
+    if (plim__conditions_hold("llm", c) && x->requested.bytes >= x->capacity.bytes / 32) return "L";
     bool brim = x->allocated.known && x->allocated.bytes >= x->capacity.bytes / 100 * 88;
     bool small = x->requested.bytes < x->capacity.bytes / 50;
     return brim && small && has_large_weights(c) ? plim__conditions_hold("llm", c) ? "wc" : "w" : "";
@@ -104,6 +108,8 @@ bool plim__lever_fits(plim__lever lever, const char *fills) {
     const char *acts = plim__lever_acts(lever);
     /* one large request: fewer bits of the weights do not reach it, weights that are elsewhere make room */
     if (*fills == 'T') return lever != PLIM_LEVER_QUANTIZE && lever != PLIM_LEVER_SHARD && lever != PLIM_LEVER_MODEL;
+    bool weighs = strchr(acts, 'w') != NULL; /* weights make up most of what it would save */
+    if (*fills == 'L') return (shares(acts, "tc") && !weighs) || strpbrk(acts, "oh");
     bool last = lever == PLIM_LEVER_CHECK || lever == PLIM_LEVER_MACHINE; /* what is left when nothing else is */
     return !*fills || (shares(acts, fills) && !last) || strpbrk(acts, "oh");
 }

@@ -18,6 +18,7 @@
 
 #include "explain_rules.h"
 #include "explain_rules_class.h"
+#include "explain_rules_held.h"
 #include "explain_rules_more.h"
 #include "explain_rules_own.h"
 #include "explain_rules_place.h"
@@ -66,6 +67,7 @@ static void every_rule_holds(void **state) {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) broken += is_broken(&rules[i]);
     for (size_t i = 0; i < sizeof more_rules / sizeof *more_rules; i++) broken += is_broken(&more_rules[i]);
     for (size_t i = 0; i < sizeof class_rules / sizeof *class_rules; i++) broken += is_broken(&class_rules[i]);
+    for (size_t i = 0; i < sizeof held_rules / sizeof *held_rules; i++) broken += is_broken(&held_rules[i]);
     for (size_t i = 0; i < sizeof own_rules / sizeof *own_rules; i++) broken += is_broken(&own_rules[i]);
     for (size_t i = 0; i < sizeof tried_rules / sizeof *tried_rules; i++) broken += is_broken(&tried_rules[i]);
     for (size_t i = 0; i < sizeof place_rules / sizeof *place_rules; i++) broken += is_broken(&place_rules[i]);
