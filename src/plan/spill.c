@@ -7,9 +7,6 @@
 #include "plan/plan.h"
 #include "program/stream.h"
 
-/* Each begins at a page of the file. */
-#define PAGE 4096
-
 static size_t in_arena(const plim__buffer *buffer) {
     return (buffer->bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
 }
@@ -82,7 +79,7 @@ size_t plim__spill_list_most(const plim__spill_list *list, uint64_t room) {
 static void mark(plim__buffer *buffer, int64_t *at) {
     buffer->spilled = true;
     buffer->spill_at = *at;
-    *at += (int64_t)((buffer->bytes + PAGE - 1) / PAGE * PAGE);
+    *at += (int64_t)((buffer->bytes + PLIM__SPILL_PLACE - 1) / PLIM__SPILL_PLACE * PLIM__SPILL_PLACE);
 }
 
 void plim__spill_mark(plim__program *program, const plim__spill_list *list, size_t bytes) {

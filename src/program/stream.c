@@ -62,7 +62,7 @@ static plim_status add_fetch(struct work *w, int32_t weight, plim__phase phase) 
     PLIM_TRY(add_copy(w, weight));
     double bytes = (double)w->program->buffers.items[weight].bytes;
     size_t *state = plim__alloc(sizeof *state);
-    plim__step fetch = {.run = w->program->target.device->fetch,
+    plim__step fetch = {.pieces = w->program->target.device->fetch,
                         .state = state,
                         .release = plim__free,
                         .node = -1,
@@ -138,7 +138,9 @@ static plim_status stream(struct work *w, const plim__program *like) {
 }
 
 static plim_status run(struct work *w, const plim__program *like) {
-    if (!w->program->target.device->fetch) return PLIM_OK;
+    const plim__device *device = w->program->target.device;
+    if (!device->fetch) return PLIM_OK;
+    if (w->program->room_bytes < device->fetch_room) w->program->room_bytes = device->fetch_room;
     plim_status status = stream(w, like);
     plim__free(w->streams);
     plim__free(w->copies);

@@ -8,10 +8,14 @@
 #ifndef PLIM_PROGRAM_STREAM_H
 #define PLIM_PROGRAM_STREAM_H
 
+#include "mem/spill.h"
 #include "program/program.h"
 
 /* Smaller buffers cost a call of the system each and free little: they are not streamed, and spilled last. */
 #define PLIM__SPILL_SMALLEST ((size_t)256 << 10)
+
+/* Each begins at a multiple of it in the file. */
+#define PLIM__SPILL_PLACE PLIM__SPILL_PAGE
 
 /* Streams every weight of a training program that is large enough and that nothing but a step that can work on a file
  * changes. With `like` (may be NULL), the weights that are streamed there. */
