@@ -60,7 +60,7 @@ typedef struct plim__device {
     bool (*layout_equal)(const plim__layout *a, const plim__layout *b); /* both blocked */
     size_t (*layout_bytes)(const plim__layout *layout);                 /* blocked */
 
-    /* How operand 0 is read from the file it is spilled to (program.h); the state is how many bytes, a piece needs
+    /* How operand 0 is read from the file it is spilled to (program.h); the state is a plim__fetched (stream.h), a piece needs
      * fetch_room. NULL: weights are not streamed on this device. */
     const struct plim__pieces *fetch;
     size_t fetch_room;

@@ -32,6 +32,7 @@ typedef struct plim__buffer {
     bool output;      /* read by the caller after the last step */
     bool persistent;  /* holds its data from one run to the next: weights, state, gradients that are summed up */
     bool streamed;    /* a weight that always lies in a file: steps read copies of it (stream.h) */
+    bool in_model;    /* streamed, from the model's own file, which has it as steps read it: no step changes it */
     bool spilled;     /* lies in a file instead of the arena, ... */
     int64_t spill_at; /* ... here */
 } plim__buffer;

@@ -117,6 +117,7 @@ static plim_status load_spilled(plim__runner *runner, const plim__load *load, pl
 }
 
 static plim_status load_one(plim__runner *runner, const plim__load *load, plim_error *error) {
+    if (runner->program->buffers.items[load->buffer].in_model) return PLIM_OK;
     if (load->tensor && runner->program->buffers.items[load->buffer].spilled) return load_spilled(runner, load, error);
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     if (!target) return PLIM_OK; /* never used; or spilled, to a file that is all zeros */
@@ -168,6 +169,7 @@ static plim_status move_staged(plim__runner *runner, const plim__load *load, voi
 plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
     char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     PLIM_TRY(enter_between_runs(runner, error));
+    if (runner->program->buffers.items[load->buffer].in_model) return plim__tensor_read(load->tensor, dense, error);
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, dense, true, error);
     if (load->back.run && !device_of(runner)->host) return move_staged(runner, load, dense, true, error);
     if (load->back.run) return rearrange(runner, &load->back, (struct in_use){0, dense}, source, dense, error);
@@ -179,6 +181,8 @@ plim_status plim__runner_write_tensor(plim__runner *runner, const plim__load *lo
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     PLIM_TRY(enter_between_runs(runner, error));
     void *from = (void *)(uintptr_t)dense;
+    if (runner->program->buffers.items[load->buffer].in_model)
+        return plim__fail(error, PLIM_INTERNAL, "a frozen weight would be changed in its model's file");
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, from, false, error);
     if (load->in.run && !device_of(runner)->host) return move_staged(runner, load, from, false, error);
     if (load->in.run) return rearrange(runner, &load->in, (struct in_use){0, from}, from, target, error);

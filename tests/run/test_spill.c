@@ -360,6 +360,47 @@ static void other_levers_and_short_batches_change_nothing(void **state) {
     plim_graph_free(model);
 }
 
+/* Cuts what follows byte `bytes` of a file. */
+static void cut(const char *path, off_t bytes) { assert_int_equal(truncate(path, bytes), 0); }
+
+/* Weights that nothing changes and that the model's file has in the order in which steps read them stay there. */
+static void frozen_weights_are_read_from_the_models_own_file(void **state) {
+    (void)state;
+    char path[] = "/tmp/plim-spill-model-XXXXXX";
+    close(mkstemp(path));
+    plim_graph *made, *model;
+    must(plim_zoo_create("vit-tiny", &(plim_zoo_options){.image = 32, .classes = 10, .layers = 2}, &made, &error));
+    must(plim_graph_save(made, path, &error));
+    plim_graph_free(made);
+    must(plim_graph_load(path, &model, &error));
+    const char *freeze[] = {"blocks.*"};
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.freeze = freeze;
+    o.freeze_count = 1;
+    plim_trainer *right = make_trainer(model, o), *t = make_streamed(model, o, INT64_MAX);
+    const plim__program *program = t->plan->main->program;
+    size_t in_model = plim__in_model_bytes(program);
+    print_message("%zu of %zu bytes that are streamed are in the model's file\n", in_model, streamed_by(t));
+    assert_true(in_model > ((size_t)256 << 10) && in_model <= streamed_by(t));
+    assert_true(plim__spill_file_bytes(program) + in_model <= spilled_by(t) + 4096 * program->buffers.count);
+    for (int round = 0; round < 2; round++) {
+        learn(right, 2 * round, 2 * round + 1);
+        learn(t, 2 * round, 2 * round + 1);
+        learn_some(right, 2 * round + 1, 2 * round + 2, 5);
+        learn_some(t, 2 * round + 1, 2 * round + 2, 5);
+        assert_true(evaluate(right) == evaluate(t));
+    }
+    must_be_equal(right, t, "frozen");
+    cut(path, 4096);
+    plim_batch batch = {BATCH, {images}, labels};
+    assert_int_not_equal(plim_trainer_step(t, &batch, NULL, &error), PLIM_OK);
+    assert_non_null(strstr(error.message, path));
+    plim_trainer_free(right);
+    plim_trainer_free(t);
+    plim_graph_free(model);
+    unlink(path);
+}
+
 /* --- from one run to another ---------------------------------------------------------------------------------- */
 
 static void checkpoints_carry_what_is_spilled_both_ways(void **state) {
@@ -579,6 +620,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(other_programs_read_weights_from_the_file_too),
         cmocka_unit_test(adafactor_keeps_its_state_in_memory),
         cmocka_unit_test(other_levers_and_short_batches_change_nothing),
+        cmocka_unit_test(frozen_weights_are_read_from_the_models_own_file),
         cmocka_unit_test(checkpoints_carry_what_is_spilled_both_ways),
         cmocka_unit_test(another_budget_moves_state_to_a_file_and_back),
         cmocka_unit_test(plans_spill_less_and_are_faster_with_more_memory),
