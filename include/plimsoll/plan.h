@@ -35,6 +35,9 @@ typedef struct plim_plan_candidate {
     plim_base base;           /* since they are kept in this form: never PLIM_BASE_DEFAULT */
     uint64_t streamed;        /* of `spilled`: weights, which steps fetch from the file when they read them */
     uint64_t opening;         /* what opening the data (a tokenizer) takes more than all that comes later */
+    uint64_t in_model;        /* of `streamed`: frozen weights, which are fetched from the model's own file */
+    double file_seconds;      /* of an update: what moving all of that takes, at the rate of the disk, */
+    double file_waits;        /* and how much of it steps wait for; the rest passes while others compute */
     uint64_t logs;            /* what writing logs holds (plim_trainer_options.log_bytes) */
 } plim_plan_candidate;
 

@@ -275,7 +275,10 @@ typedef struct plim_trainer_stats {
     plim_precision precision; /* of what waits for the backward pass: never PLIM_PRECISION_DEFAULT */
     plim_base base;           /* of frozen layers: never PLIM_BASE_DEFAULT */
     uint64_t base_saved;      /* bytes that they take less than in float32 */
-    size_t streamed_bytes;    /* of spilled_bytes: weights, which steps fetch when they read them */
+    size_t streamed_bytes;    /* of spilled_bytes: weights, which steps fetch when they read them, */
+    size_t in_model_bytes;    /* and of these those that are fetched from the model's own file: frozen ones */
+    double file_seconds;      /* of an update, as planned: what moving all of that takes at the rate of the disk, */
+    double file_waits;        /* and how much of it steps wait for; the rest passes while others compute */
 } plim_trainer_stats;
 PLIM_API void plim_trainer_get_stats(const plim_trainer *trainer, plim_trainer_stats *stats);
 

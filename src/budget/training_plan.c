@@ -4,6 +4,7 @@
 #include "budget/programs.h"
 #include "core/error.h"
 #include "kernel/processor.h"
+#include "plan/file_time.h"
 #include "plan/peak.h"
 
 /* --- making --------------------------------------------------------------------------------------------------- */
@@ -111,6 +112,15 @@ static void add_program(const plim__variant *v, plim_trainer_stats *stats) {
     }
 }
 
+/* Where memory is short these are missing: they only inform. */
+static void add_file(const plim__training_plan *plan, plim_trainer_stats *stats) {
+    plim__file_time time = {0};
+    if (!plan->costs || plim__file_time_of(plan->main->program, plan->main->plan, plan->costs, &time, NULL) != PLIM_OK)
+        return;
+    stats->file_seconds = time.moving;
+    stats->file_waits = time.waiting;
+}
+
 void plim__training_plan_stats(const plim__training_plan *plan, plim_trainer_stats *stats) {
     const plim__variant *v = plan->main;
     *stats = (plim_trainer_stats){0};
@@ -134,8 +144,10 @@ void plim__training_plan_stats(const plim__training_plan *plan, plim_trainer_sta
         .base = plan->request.base ? plan->request.base : PLIM_BASE_F32,
         .base_saved = v->training->base_saved,
         .streamed_bytes = plim__streamed_bytes(v->program),
+        .in_model_bytes = plim__in_model_bytes(v->program),
     };
     add_program(v, stats);
+    add_file(plan, stats);
 }
 
 plim_plan_candidate plim__training_plan_summary(const plim__training_plan *plan) {
@@ -165,6 +177,9 @@ plim_plan_candidate plim__training_plan_summary(const plim__training_plan *plan)
                                  .base_saved = stats.base_saved,
                                  .base = stats.base,
                                  .streamed = stats.streamed_bytes,
+                                 .in_model = stats.in_model_bytes,
+                                 .file_seconds = stats.file_seconds,
+                                 .file_waits = stats.file_waits,
                                  .opening = plan->process.opening_excess,
                                  .logs = plan->request.log_bytes,
                                  .program = process - stats.arena_bytes - stats.data_buffer_bytes - recording -

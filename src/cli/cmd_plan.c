@@ -40,12 +40,14 @@ static json_t *candidate_json(const plim_plan_candidate *candidate) {
     bytes_of(candidate, bytes);
     json_t *by_kind = json_object();
     for (size_t i = 0; i < KINDS; i++) json_object_set_new(by_kind, kinds[i].word, json_integer((json_int_t)bytes[i]));
-    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:f, s:s}", "arena_bytes",
-                     (json_int_t)candidate->arena_bytes, "process_bytes", (json_int_t)candidate->process_bytes,
-                     "by_kind", by_kind, "micro_batch", (json_int_t)candidate->micro_batch, "accumulate",
-                     (json_int_t)candidate->accumulate, "recomputed", (json_int_t)candidate->recomputed,
-                     "spilled_bytes", (json_int_t)candidate->spilled, "streamed_bytes", (json_int_t)candidate->streamed,
-                     "state_saved_bytes", (json_int_t)candidate->state_saved, "bits_saved_bytes",
+    return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:s, s:I, s:s, s:f, s:s}",
+                     "arena_bytes", (json_int_t)candidate->arena_bytes, "process_bytes",
+                     (json_int_t)candidate->process_bytes, "by_kind", by_kind, "micro_batch",
+                     (json_int_t)candidate->micro_batch, "accumulate", (json_int_t)candidate->accumulate, "recomputed",
+                     (json_int_t)candidate->recomputed, "spilled_bytes", (json_int_t)candidate->spilled,
+                     "streamed_bytes", (json_int_t)candidate->streamed, "in_model_bytes",
+                     (json_int_t)candidate->in_model, "file_seconds", candidate->file_seconds, "file_waits",
+                     candidate->file_waits, "state_saved_bytes", (json_int_t)candidate->state_saved, "bits_saved_bytes",
                      (json_int_t)candidate->bits_saved, "narrow_saved_bytes", (json_int_t)candidate->narrow_saved,
                      "precision", plim_precision_name(candidate->precision), "base_saved_bytes",
                      (json_int_t)candidate->base_saved, "base", plim_base_name(candidate->base), "seconds_per_step",
@@ -158,11 +160,19 @@ static void print_candidate(const plim_plan_candidate *candidate, const plim_pla
                             plim_bytes_format(candidate->base_saved, arena));
     uint64_t state = candidate->spilled - candidate->streamed;
     if (!folder) folder = plim_spill_default_folder();
-    if (candidate->streamed)
+    uint64_t streamed = candidate->streamed - candidate->in_model;
+    if (streamed)
         plim__terminal_line(stdout, "  weights in a file: %s in %s, fetched when they are read",
-                            plim_bytes_format(candidate->streamed, arena), folder);
+                            plim_bytes_format(streamed, arena), folder);
+    if (candidate->in_model)
+        plim__terminal_line(stdout, "  frozen weights in the model's file: %s, fetched when they are read",
+                            plim_bytes_format(candidate->in_model, arena));
     if (state)
         plim__terminal_line(stdout, "  spilled: %s of optimizer state to %s", plim_bytes_format(state, arena), folder);
+    if (candidate->file_seconds > 0)
+        plim__terminal_line(stdout,
+                            "  reading and writing files: %.2g s of an update, of which %.2g s pass beside computing",
+                            candidate->file_seconds, candidate->file_seconds - candidate->file_waits);
 }
 
 static void print_peak(const plim_plan_report *r, const plim__terminal *terminal) {

@@ -56,4 +56,5 @@ void plim__train_budget_json(const plim__train_budget *b, const plim_trainer *tr
     json_object_set_new(object, "recomputed", json_integer((json_int_t)stats.repeated));
     json_object_set_new(object, "spilled_bytes", json_integer((json_int_t)stats.spilled_bytes));
     json_object_set_new(object, "streamed_bytes", json_integer((json_int_t)stats.streamed_bytes));
+    json_object_set_new(object, "in_model_bytes", json_integer((json_int_t)stats.in_model_bytes));
 }

@@ -1,9 +1,11 @@
-/* The kernel of plim__device.fetch. */
+/* The pieces of plim__device.fetch. */
 #ifndef PLIM_KERNEL_FETCH_H
 #define PLIM_KERNEL_FETCH_H
 
 #include "program/program.h"
 
-plim_status plim__fetch(const plim__call *call);
+#define PLIM__FETCH_ROOM ((size_t)256 << 10) /* and the bytes of a piece */
+
+extern const plim__pieces plim__fetch;
 
 #endif

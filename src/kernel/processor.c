@@ -125,7 +125,8 @@ const plim__device plim__processor = {.name = "processor",
                                       .same_axes = plim__reorder_same_axes,
                                       .layout_equal = layout_equal,
                                       .layout_bytes = layout_bytes,
-                                      .fetch = plim__fetch,
+                                      .fetch = &plim__fetch,
+                                      .fetch_room = PLIM__FETCH_ROOM,
                                       .fold = plim__processor_fold,
                                       .packed = plim__product_packed};
 

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "mem/carrier.h"
 #include "mem/heap.h"
+#include "mem/limits.h"
+#include "mem/resident.h"
 #include "mem/spill.h"
 
 /* --- the memory of the process: mappings ------------------------------------------------------------------------- */
@@ -58,8 +61,20 @@ plim_status plim__arena_reserve(plim__arena *arena, const plim__memory *memory, 
     return plim__fail_memory(error, "the arena", transient_bytes);
 }
 
-plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, plim_error *error) {
-    return plim__spill_create(folder, bytes, &arena->spill, error);
+/* Whether the kernel could keep all of the file in memory, beside what this process holds. */
+static bool has_cache(size_t bytes) {
+    uint64_t allowed = plim__limits_allowed_now(), held = plim__resident_now();
+    return allowed > held && allowed - held > bytes;
+}
+
+plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, int threads, plim_error *error) {
+    PLIM_TRY(plim__spill_create(folder, bytes, &arena->spill, error));
+    if (!has_cache(bytes)) plim__spill_go_around_cache(arena->spill);
+    return plim__carrier_create(plim__carrier_rooms(threads), &arena->carrier, error);
+}
+
+static void settle(const plim__arena *arena) {
+    if (arena->carrier) plim__carrier_drop(arena->carrier);
 }
 
 static bool grow_block(const plim__memory *memory, char **block, size_t *bytes, size_t wanted) {
@@ -72,6 +87,7 @@ static bool grow_block(const plim__memory *memory, char **block, size_t *bytes, 
 }
 
 plim_status plim__arena_grow(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error) {
+    settle(arena);
     if (!grow_block(arena->memory, &arena->persistent, &arena->persistent_bytes, persistent_bytes))
         return plim__fail_memory(error, "weights and state", persistent_bytes);
     return grow_block(arena->memory, &arena->transient, &arena->transient_bytes, transient_bytes)
@@ -83,6 +99,7 @@ void plim__arena_release_pages(plim__arena *arena) { plim__arena_release_some_pa
 
 void plim__arena_release_some_pages(plim__arena *arena, size_t bytes) {
     if (!arena->transient) return;
+    settle(arena);
     arena->memory->discard(arena->transient, bytes < arena->transient_bytes ? bytes : arena->transient_bytes);
 }
 
@@ -91,11 +108,13 @@ void plim__arena_restore_pages(plim__arena *arena) {
 }
 
 void plim__arena_abandon(plim__arena *arena) {
+    settle(arena);
     if (arena->persistent) arena->memory->discard(arena->persistent, arena->persistent_bytes);
     plim__arena_release_pages(arena);
 }
 
 void plim__arena_release(plim__arena *arena) {
+    plim__carrier_free(arena->carrier);
     if (arena->persistent) arena->memory->give(arena->persistent, arena->persistent_bytes);
     if (arena->transient) arena->memory->give(arena->transient, arena->transient_bytes);
     plim__spill_free(arena->spill);

@@ -25,14 +25,16 @@ typedef struct plim__arena {
     const plim__memory *memory;
     char *persistent, *transient;
     size_t persistent_bytes, transient_bytes;
-    struct plim__spill *spill; /* a file for optimizer state; NULL: none */
+    struct plim__spill *spill;     /* a file for weights and optimizer state; NULL: none */
+    struct plim__carrier *carrier; /* reads ahead from it and writes back behind */
 } plim__arena;
 
 /* Zero bytes are fine. All memory is zero. */
 plim_status plim__arena_reserve(plim__arena *arena, const plim__memory *memory, size_t persistent_bytes,
                                 size_t transient_bytes, plim_error *error);
-/* Adds the file: space in `folder`, all zero. It ends with the arena. */
-plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, plim_error *error);
+/* Adds the file: space in `folder`, all zero. It ends with the arena. Programs of `threads` threads use it. What the
+ * carrier is at is ended before memory moves or goes. */
+plim_status plim__arena_spill(plim__arena *arena, const char *folder, size_t bytes, int threads, plim_error *error);
 /* To at least these bytes. Contents stay but may move. On failure each part is as it was, or has grown. */
 plim_status plim__arena_grow(plim__arena *arena, size_t persistent_bytes, size_t transient_bytes, plim_error *error);
 /* Between steps: releases the pages of transient buffers, all or some bytes of them, for work that needs memory of its

@@ -25,7 +25,7 @@
 #define RATE_CHUNK ((size_t)256 << 10)
 
 struct plim__spill {
-    int fd;
+    int fd, direct; /* direct: the same file, around the cache; -1: none */
     char *folder;
     uint64_t bytes;
 };
@@ -46,6 +46,10 @@ plim_status plim__spill_check(const char *folder, uint64_t *room, plim_error *er
     if (access(folder, W_OK | X_OK) != 0) return plim__fail_errno(error, errno, "cannot spill to '%s'", folder);
     if (room) *room = (uint64_t)info.f_bavail * (uint64_t)info.f_bsize;
     return PLIM_OK;
+}
+
+static uint64_t whole_pages(uint64_t bytes) {
+    return (bytes + PLIM__SPILL_PAGE - 1) / PLIM__SPILL_PAGE * PLIM__SPILL_PAGE;
 }
 
 /* --- making --------------------------------------------------------------------------------------------------- */
@@ -75,8 +79,8 @@ plim_status plim__spill_create(const char *folder, uint64_t bytes, plim__spill *
     PLIM_TRY(plim__spill_check(folder, NULL, error));
     plim__spill *s = plim__alloc_zero(1, sizeof *s);
     if (!s) return plim__fail_memory(error, "a spill file", sizeof *s);
-    s->fd = -1;
-    s->bytes = bytes;
+    s->fd = s->direct = -1;
+    s->bytes = whole_pages(bytes);
     s->folder = plim__strdup(folder);
     plim_status status = s->folder ? open_file(s, error) : plim__fail_memory(error, "a spill file", strlen(folder));
     if (status != PLIM_OK) {
@@ -87,8 +91,16 @@ plim_status plim__spill_create(const char *folder, uint64_t bytes, plim__spill *
     return PLIM_OK;
 }
 
+/* The file has no name to open it by again but that of its descriptor. */
+void plim__spill_go_around_cache(plim__spill *s) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", s->fd);
+    if (s->direct < 0) s->direct = open(path, O_RDWR | O_CLOEXEC | O_DIRECT);
+}
+
 void plim__spill_free(plim__spill *s) {
     if (!s) return;
+    if (s->direct >= 0) close(s->direct);
     if (s->fd >= 0) close(s->fd);
     plim__free(s->folder);
     plim__free(s);
@@ -100,31 +112,69 @@ static plim_status fail_transfer(const plim__spill *s, const char *verb, const c
     return plim__fail(error, PLIM_IO, "cannot %s what is spilled to '%s': %s", verb, s->folder, why);
 }
 
-plim_status plim__spill_read(const plim__spill *s, void *data, size_t bytes, int64_t at, plim_error *error) {
-    char *to = data;
-    while (bytes > 0) {
-        ssize_t done = pread(s->fd, to, bytes, (off_t)at);
+/* Where a transfer stands: what it has not moved yet. */
+struct transfer {
+    int fd;
+    char *data;
+    size_t bytes;
+    int64_t at;
+};
+
+static ssize_t move_once(const struct transfer *t, bool writes) {
+    return writes ? pwrite(t->fd, t->data, t->bytes, (off_t)t->at) : pread(t->fd, t->data, t->bytes, (off_t)t->at);
+}
+
+static plim_status move(const plim__spill *s, struct transfer t, bool writes, plim_error *error) {
+    while (t.bytes > 0) {
+        ssize_t done = move_once(&t, writes);
         if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return fail_transfer(s, "read", done < 0 ? strerror(errno) : "the file ends before it", error);
-        to += done;
-        at += done;
-        bytes -= (size_t)done;
+        if (done < 0 && errno == EINVAL && t.fd == s->direct) { /* not for these addresses, or no longer on a page */
+            t.fd = s->fd;
+            continue;
+        }
+        if (done <= 0)
+            return fail_transfer(s, writes ? "write" : "read",
+                                 done < 0 ? strerror(errno)
+                                 : writes ? "the disk takes no more"
+                                          : "the file ends before it",
+                                 error);
+        t.data += done;
+        t.at += done;
+        t.bytes -= (size_t)done;
     }
     return PLIM_OK;
 }
 
+static bool is_inside(const plim__spill *s, uint64_t bytes, int64_t at) {
+    return at >= 0 && (uint64_t)at <= s->bytes && bytes <= s->bytes - (uint64_t)at;
+}
+
+plim_status plim__spill_read(const plim__spill *s, void *data, size_t bytes, int64_t at, plim_error *error) {
+    return move(s, (struct transfer){s->fd, data, bytes, at}, false, error);
+}
+
 plim_status plim__spill_write(const plim__spill *s, const void *data, size_t bytes, int64_t at, plim_error *error) {
-    const char *from = data;
-    if (at < 0 || (uint64_t)at > s->bytes || bytes > s->bytes - (uint64_t)at)
-        return fail_transfer(s, "write", "it is larger than the file", error);
-    while (bytes > 0) {
-        ssize_t done = pwrite(s->fd, from, bytes, (off_t)at);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return fail_transfer(s, "write", done < 0 ? strerror(errno) : "the disk takes no more", error);
-        from += done;
-        at += done;
-        bytes -= (size_t)done;
-    }
+    if (!is_inside(s, bytes, at)) return fail_transfer(s, "write", "it is larger than the file", error);
+    return move(s, (struct transfer){s->fd, (void *)(uintptr_t)data, bytes, at}, true, error);
+}
+
+plim_status plim__spill_read_pages(const plim__spill *s, void *data, size_t bytes, int64_t at, plim_error *error) {
+    if (s->direct < 0) return plim__spill_read(s, data, bytes, at, error);
+    return move(s, (struct transfer){s->direct, data, whole_pages(bytes), at}, false, error);
+}
+
+plim_status plim__spill_write_pages(const plim__spill *s, const void *data, size_t bytes, int64_t at,
+                                    plim_error *error) {
+    if (s->direct < 0) return plim__spill_write(s, data, bytes, at, error);
+    if (!is_inside(s, whole_pages(bytes), at)) return fail_transfer(s, "write", "it is larger than the file", error);
+    return move(s, (struct transfer){s->direct, (void *)(uintptr_t)data, whole_pages(bytes), at}, true, error);
+}
+
+plim_status plim__spill_read_by(const plim__spill *s, void *data, size_t bytes, int64_t at, void *room,
+                                plim_error *error) {
+    if (s->direct < 0) return plim__spill_read(s, data, bytes, at, error);
+    PLIM_TRY(plim__spill_read_pages(s, room, bytes, at, error));
+    memcpy(data, room, bytes);
     return PLIM_OK;
 }
 

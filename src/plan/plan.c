@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "plan/ahead.h"
 #include "plimsoll/pack.h"
 
 /* Planning comes before the arena, and takes no more than it: packing remembers as many bytes as a quarter of what it packs. */
@@ -93,8 +94,9 @@ static plim_status find_lower_bound(const plim__program *program, plim__plan *pl
     return PLIM_OK;
 }
 
+/* To the lowest that is found; with a capacity (0: none) to the first that fits it. */
 static plim_status pack(const plim__program *program, const plim__plan_options *options, plim__plan *plan,
-                        plim_error *error) {
+                        int64_t capacity, plim_error *error) {
     plim_pack_buffer *buffers = plim__alloc_zero(plan->buffer_count, sizeof *buffers);
     int64_t *offsets = plim__alloc_array(plan->buffer_count, sizeof *offsets);
     int32_t *which = plim__alloc_array(plan->buffer_count, sizeof *which);
@@ -113,9 +115,11 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
     plim_pack_result result = {0};
     /* work alone, no deadline: a plan must not depend on the clock */
     plim_pack_options limits = {.work = options->pack_work > 0 ? options->pack_work : 1000000000,
-                                .memory = pack_bytes(plan)};
+                                .memory = pack_bytes(plan),
+                                .capacity = capacity};
     /* the first packing will do: searching for the lowest takes memory that the budget may not have */
-    if (options->useful_bytes && plan->lower_bound_bytes > options->useful_bytes) limits.capacity = INT64_MAX;
+    if (!capacity && options->useful_bytes && plan->lower_bound_bytes > options->useful_bytes)
+        limits.capacity = INT64_MAX;
     if (status == PLIM_OK) status = plim_pack(buffers, count, &limits, offsets, &result, error);
     for (size_t i = 0; status == PLIM_OK && i < count; i++)
         plan->offsets[which[i]] = (int64_t)plan->persistent_bytes + offsets[i];
@@ -123,6 +127,32 @@ static plim_status pack(const plim__program *program, const plim__plan_options *
     plim__free(buffers);
     plim__free(offsets);
     plim__free(which);
+    return status;
+}
+
+/* What is read ahead, or read longer, in as much memory as the plan takes without. Where nothing is packed so, lives stay as they
+ * are, and grow where there is place. */
+static plim_status pack_ahead(const plim__program *program, const plim__plan_options *options, plim__plan *plan,
+                              plim_error *error) {
+    static const double shares[] = {1, 0.96, 0.9};
+    size_t count = plan->buffer_count, height = plan->arena_bytes - plan->persistent_bytes;
+    int64_t *offsets = plim__alloc_array(count + 1, sizeof *offsets);
+    plim__life *lives = plim__alloc_array(count + 1, sizeof *lives);
+    plim_status status = offsets && lives ? PLIM_OK : plim__fail_memory(error, "a plan", count * sizeof *lives);
+    if (status == PLIM_OK) memcpy(offsets, plan->offsets, count * sizeof *offsets);
+    if (status == PLIM_OK) memcpy(lives, plan->lives, count * sizeof *lives);
+    bool fits = false;
+    for (size_t i = 0; status == PLIM_OK && !fits && i < sizeof shares / sizeof *shares; i++) {
+        double most = (double)(plan->lower_bound_bytes - plan->persistent_bytes) * shares[i];
+        status = plim__ahead_within(program, plan, (int64_t)most, error);
+        if (status == PLIM_OK) status = pack(program, options, plan, (int64_t)height, error);
+        fits = status == PLIM_OK && plan->arena_bytes <= plan->persistent_bytes + height;
+        if (status == PLIM_OK && !fits) memcpy(plan->lives, lives, count * sizeof *lives);
+    }
+    if (status == PLIM_OK && !fits) memcpy(plan->offsets, offsets, count * sizeof *offsets);
+    plan->arena_bytes = plan->persistent_bytes + height;
+    plim__free(offsets);
+    plim__free(lives);
     return status;
 }
 
@@ -165,14 +195,16 @@ static plim_status make(const plim__program *program, const plim__plan_options *
     find_lives(program, plan);
     share_in_place(program, plan);
     PLIM_TRY(find_lower_bound(program, plan, error));
-    PLIM_TRY(pack(program, options, plan, error));
+    PLIM_TRY(pack(program, options, plan, 0, error));
+    bool ahead = plim__ahead_any(program);
+    if (ahead) PLIM_TRY(pack_ahead(program, options, plan, error));
     for (size_t b = 0; b < count; b++) {
         int32_t home = (int32_t)b;
         while (plan->home[home] != home) home = plan->home[home];
         plan->home[b] = home;
         plan->offsets[b] = plan->offsets[home];
     }
-    return PLIM_OK;
+    return ahead ? plim__ahead_settle(program, plan, error) : PLIM_OK;
 }
 
 plim_status plim__plan_create(const plim__program *program, const plim__plan_options *options, plim__plan **plan,
@@ -192,6 +224,8 @@ void plim__plan_free(plim__plan *plan) {
     plim__free(plan->offsets);
     plim__free(plan->home);
     plim__free(plan->lives);
+    plim__free(plan->begins);
+    plim__free(plan->ends);
     plim__free(plan);
 }
 

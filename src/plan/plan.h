@@ -24,6 +24,8 @@ typedef struct plim__plan {
     size_t lower_bound_bytes; /* persistent + the largest sum of bytes alive at one step: no plan is lower */
     int32_t peak_step;        /* the step at which that sum is reached */
     int64_t window;           /* what is spilled passes through here, among what is persistent; -1: nothing is */
+    int32_t *begins,
+        *ends; /* of each step: before which it may begin, after which it has ended (ahead.h); NULL: itself */
 } plim__plan;
 
 /* Zero means the default everywhere. */

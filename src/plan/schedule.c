@@ -118,7 +118,7 @@ static plim_status borrow(const plim__program *original, plim__program *out, pli
     out->graph = original->graph;
     out->target = original->target;
     out->engine = original->engine;
-    out->window_bytes = original->window_bytes;
+    out->room_bytes = original->room_bytes;
     out->value_count = values;
     out->values = plim__alloc_array(values + 1, sizeof *out->values);
     if (!out->values || !plim__vec_reserve(&out->buffers, original->buffers.count + 1) ||

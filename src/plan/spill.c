@@ -7,9 +7,6 @@
 #include "plan/plan.h"
 #include "program/stream.h"
 
-/* Each begins at a page of the file. */
-#define PAGE 4096
-
 static size_t in_arena(const plim__buffer *buffer) {
     return (buffer->bytes + PLIM__ALIGNMENT - 1) / PLIM__ALIGNMENT * PLIM__ALIGNMENT;
 }
@@ -82,7 +79,8 @@ size_t plim__spill_list_most(const plim__spill_list *list, uint64_t room) {
 static void mark(plim__buffer *buffer, int64_t *at) {
     buffer->spilled = true;
     buffer->spill_at = *at;
-    *at += (int64_t)((buffer->bytes + PAGE - 1) / PAGE * PAGE);
+    if (buffer->in_model) return;
+    *at += (int64_t)((buffer->bytes + PLIM__SPILL_PLACE - 1) / PLIM__SPILL_PLACE * PLIM__SPILL_PLACE);
 }
 
 void plim__spill_mark(plim__program *program, const plim__spill_list *list, size_t bytes) {
@@ -122,6 +120,13 @@ size_t plim__streamed_bytes(const plim__program *program) {
     return bytes;
 }
 
+size_t plim__in_model_bytes(const plim__program *program) {
+    size_t bytes = 0;
+    for (size_t b = 0; b < program->buffers.count; b++)
+        if (program->buffers.items[b].in_model) bytes += in_arena(&program->buffers.items[b]);
+    return bytes;
+}
+
 size_t plim__spill_updated_bytes(const plim__program *program) {
     size_t bytes = 0;
     for (size_t s = 0; s < program->steps.count; s++) {
@@ -139,7 +144,7 @@ size_t plim__spill_file_bytes(const plim__program *program) {
     size_t bytes = 0;
     for (size_t b = 0; b < program->buffers.count; b++) {
         const plim__buffer *buffer = &program->buffers.items[b];
-        size_t end = buffer->spilled ? (size_t)buffer->spill_at + buffer->bytes : 0;
+        size_t end = buffer->spilled && !buffer->in_model ? (size_t)buffer->spill_at + buffer->bytes : 0;
         if (end > bytes) bytes = end;
     }
     return bytes;
@@ -151,7 +156,7 @@ size_t plim__spill_moving_bytes(const plim__program *program) {
         const plim__load *load = &program->loads.items[i];
         const plim__buffer *buffer = &program->buffers.items[load->buffer];
         const plim__value *value = &program->graph->values.items[load->value];
-        if (!buffer->spilled || !load->back.run) continue;
+        if (!buffer->spilled || buffer->in_model || !load->back.run) continue;
         size_t scratch = load->in.scratch > load->back.scratch ? load->in.scratch : load->back.scratch,
                elements = (size_t)plim__shape_elements(&value->shape),
                dense = elements * (size_t)plim_dtype_bits(value->dtype) / 8;

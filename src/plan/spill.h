@@ -35,6 +35,7 @@ size_t plim__spill_file_bytes(const plim__program *program);
 size_t plim__spill_moving_bytes(const plim__program *program);
 /* Of weights that are streamed; and what updates read from the file and write back. */
 size_t plim__streamed_bytes(const plim__program *program);
+size_t plim__in_model_bytes(const plim__program *program); /* of these, those that stay in their model's file */
 size_t plim__spill_updated_bytes(const plim__program *program);
 
 #endif

@@ -22,6 +22,7 @@
 typedef struct plim__engine plim__engine; /* what a device keeps for one program: queues, threads */
 struct plim__lower;
 struct plim__call;
+struct plim__pieces;
 struct plim__rearrangement;
 
 typedef struct plim__device {
@@ -59,9 +60,10 @@ typedef struct plim__device {
     bool (*layout_equal)(const plim__layout *a, const plim__layout *b); /* both blocked */
     size_t (*layout_bytes)(const plim__layout *layout);                 /* blocked */
 
-    /* A kernel (program.h) that reads operand 0 from the file it is spilled to; its state is how many bytes. NULL: weights
-     * are not streamed on this device. */
-    plim_status (*fetch)(const struct plim__call *call);
+    /* How operand 0 is read from the file it is spilled to (program.h); the state is a plim__fetched (stream.h), a piece needs
+     * fetch_room. NULL: weights are not streamed on this device. */
+    const struct plim__pieces *fetch;
+    size_t fetch_room;
 
     /* A plim__fold (ops/op.h): evaluates a node whose inputs are constants, in the host's memory. */
     plim_status (*fold)(plim_graph *g, int32_t node, void *context, plim_error *error);

@@ -235,9 +235,10 @@ void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand) {
     l->inplace_out = out_operand;
 }
 
-void plim__lower_may_spill(plim__lower *l, size_t window_bytes) {
+void plim__lower_may_spill(plim__lower *l, const plim__pieces *pieces, size_t room_bytes) {
     if (l->out.count > 0 && l->out.count <= 32) l->spill |= 1u << (l->out.count - 1);
-    if (window_bytes > l->program->window_bytes) l->program->window_bytes = window_bytes;
+    l->pieces = pieces;
+    if (room_bytes > l->program->room_bytes) l->program->room_bytes = room_bytes;
 }
 
 plim_status plim__lower_product(plim__lower *l, plim__product product) {
@@ -256,6 +257,7 @@ plim_status plim__lower_emit(plim__lower *l, const char *label, plim__kernel run
                        .product = (l->node->op->flags & PLIM__OP_PRODUCT) != 0,
                        .writes = (l->node->op->flags & PLIM__OP_WRITES) != 0,
                        .spill = l->spill,
+                       .pieces = l->pieces,
                        .label = label,
                        .in_count = (int32_t)l->in.count,
                        .out_count = (int32_t)l->out.count,
@@ -282,4 +284,5 @@ void plim__lower_reset(plim__lower *l) {
     l->in.count = l->out.count = 0;
     l->scratch = l->inplace_in = l->inplace_out = -1;
     l->spill = 0;
+    l->pieces = NULL;
 }

@@ -85,8 +85,8 @@ plim_status plim__lower_view_output(plim__lower *l, size_t output, size_t input,
 plim_status plim__lower_scratch(plim__lower *l, size_t bytes);
 /* The k-th out operand may be written over the j-th in operand (same bytes), where the row allows it. */
 void plim__lower_inplace(plim__lower *l, int in_operand, int out_operand);
-/* The last out operand may lie in a file: the kernel reads call->places, and works on it in window_bytes of memory. */
-void plim__lower_may_spill(plim__lower *l, size_t window_bytes);
+/* The last out operand may lie in a file: the step is done in such pieces then, each in room_bytes of memory. */
+void plim__lower_may_spill(plim__lower *l, const plim__pieces *pieces, size_t room_bytes);
 /* The step computes such a product: its memory is counted, see product.h. */
 plim_status plim__lower_product(plim__lower *l, plim__product product);
 /* Ends the step. Takes `state`, also on failure; release (may be NULL) frees it. */

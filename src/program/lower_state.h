@@ -25,6 +25,7 @@ struct plim__lower {
     PLIM_VEC(plim__operand) in, out; /* of the step to come */
     int32_t scratch, inplace_in, inplace_out;
     uint32_t spill;
+    const plim__pieces *pieces;
     bool emitted; /* the node has a step already; its cost is counted once */
     plim__layout peeked;
     plim__address_map codes; /* that were counted */

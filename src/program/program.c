@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "mem/carrier.h"
 #include "mem/resident.h"
+#include "mem/spill.h"
 #include "plimsoll/bytes.h"
 #include "program/lower_state.h"
 
@@ -179,7 +181,11 @@ size_t plim__program_library_bytes(const plim__program *program) { return progra
 
 size_t plim__program_first_run_bytes(const plim__program *program) { return program->first_run_bytes; }
 
-size_t plim__spill_window_bytes(const plim__program *program) { return program->window_bytes; }
+size_t plim__spill_window_bytes(const plim__program *program) {
+    return program->room_bytes
+               ? (size_t)plim__carrier_rooms(program->target.threads) * program->room_bytes + PLIM__SPILL_PAGE
+               : 0;
+}
 
 plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error) {
     if (program->original) program = program->original;

@@ -32,6 +32,7 @@ typedef struct plim__buffer {
     bool output;      /* read by the caller after the last step */
     bool persistent;  /* holds its data from one run to the next: weights, state, gradients that are summed up */
     bool streamed;    /* a weight that always lies in a file: steps read copies of it (stream.h) */
+    bool in_model;    /* streamed, from the model's own file, which has it as steps read it: no step changes it */
     bool spilled;     /* lies in a file instead of the arena, ... */
     int64_t spill_at; /* ... here */
 } plim__buffer;
@@ -50,7 +51,7 @@ typedef struct plim__call {
     const struct plim__spill *spill; /* the file of operands that are spilled, whose pointers are NULL; mem/spill.h */
     const int64_t *in_places;        /* of each in operand: where it is in that file, -1: in memory. NULL: none is */
     const int64_t *places;           /* of each out operand */
-    void *window;                    /* memory to work on them in: plim__spill_window_bytes */
+    void *window;                    /* memory to work on them in, PLIM__SPILL_PAGE-aligned */
     uint64_t tick;                   /* for random operators: the number of the update since training began, */
     int64_t sample;                  /* and of the first sample of this run in its batch */
     bool first;                      /* the run is the first of its batch: sums start at zero */
@@ -59,9 +60,24 @@ typedef struct plim__call {
 
 typedef plim_status (*plim__kernel)(const plim__call *call);
 
+#define PLIM__PREPARED 64 /* bytes */
+
+/* How a step whose operands are in a file is done: in pieces, by any thread, before the step or behind it where memory
+ * allows that (mem/carrier.h). Pieces work in call->window, which is a room of their own. */
+typedef struct plim__pieces {
+    /* When the step begins, by the thread that runs steps: what the call's small operands say, which may be gone later. At
+     * most PLIM__PREPARED bytes. May be NULL. */
+    void (*prepare)(const plim__call *call, void *prepared);
+    size_t (*count)(const plim__call *call);
+    plim_status (*run)(const plim__call *call, const void *prepared, size_t piece);
+    /* The in operand in memory that pieces read: the step may end later, while that is there. -1: none is read, and the step
+     * may begin earlier, as soon as there is a place for what it makes. */
+    int32_t held;
+} plim__pieces;
+
 typedef struct plim__step {
-    plim__kernel run;
-    void *state; /* owned */
+    plim__kernel run; /* NULL: only in pieces */
+    void *state;      /* owned */
     void (*release)(void *state);
     int32_t node;            /* of the graph; -1 for a step that the lowering added */
     const char *label;       /* "Conv", "reorder": static text */
@@ -73,6 +89,7 @@ typedef struct plim__step {
     bool product;                    /* a convolution or matrix product, as the row of its operator says */
     bool writes;                     /* persistent out operands are read too, then written: after all their readers */
     uint32_t spill;                  /* bit k: out operand k may be spilled */
+    const plim__pieces *pieces;      /* how it is done when one of its operands is; NULL: none may be */
     plim__cost cost;
 } plim__step;
 
@@ -108,7 +125,7 @@ typedef struct plim__program {
     plim__engine *engine;
     size_t code_bytes, library_bytes;     /* see plim__lower_code; of a program that borrows: none */
     size_t first_run_bytes;               /* see plim__lower_library_part; the same */
-    size_t window_bytes;                  /* see plim__lower_may_spill */
+    size_t room_bytes;                    /* see plim__lower_may_spill */
     const struct plim__program *original; /* whose kernels, loads and engine it borrows (plan/schedule.h), or NULL */
 } plim__program;
 
@@ -129,7 +146,13 @@ size_t plim__program_library_bytes(const plim__program *program);
 size_t plim__program_first_run_bytes(const plim__program *program);
 /* The most that matrix products of this program take from the heap (product.h). */
 plim_status plim__program_packed(const plim__program *program, size_t *bytes, plim_error *error);
-/* Memory that steps need once any of their operands is spilled, one step after the other. */
+/* Memory that pieces need once any operand of a step is spilled: a room for each thread, and what places them well. */
 size_t plim__spill_window_bytes(const plim__program *program);
+/* Whether one of its operands is spilled: it is done in pieces. */
+static inline bool plim__step_in_pieces(const plim__program *program, const plim__step *step) {
+    for (int32_t i = 0; step->pieces && i < step->in_count + step->out_count; i++)
+        if (step->operands[i].buffer >= 0 && program->buffers.items[step->operands[i].buffer].spilled) return true;
+    return false;
+}
 
 #endif

@@ -2,12 +2,14 @@
 #include "program/stream.h"
 
 #include "core/error.h"
+#include "graph/packed.h"
 
 struct work {
     plim__program *program;
-    bool each;       /* a copy for each reader, not one for all */
-    bool *streams;   /* of each buffer that was there before */
-    int32_t *copies; /* the newest copy of each; -1: none yet */
+    bool each;            /* a copy for each reader, not one for all */
+    bool *streams;        /* of each buffer that was there before */
+    plim__tensor **model; /* of each: what its model's file has instead of the spill file; NULL: nothing */
+    int32_t *copies;      /* the newest copy of each; -1: none yet */
     size_t buffers;
     plim_error *error;
 };
@@ -34,18 +36,37 @@ static void strike_written(struct work *w) {
     }
 }
 
+/* Frozen, float32, dense: the bytes that steps read. */
+static bool is_as_in_file(const struct work *w, const plim__load *load) {
+    return load->tensor && !load->in.run && plim__tensor_streams(load->tensor) &&
+           load->tensor->bytes == w->program->buffers.items[load->buffer].bytes;
+}
+
+static void strike_changed(struct work *w) {
+    for (size_t s = 0; s < w->program->steps.count; s++) {
+        const plim__step *step = &w->program->steps.items[s];
+        for (int32_t i = step->in_count; i < step->in_count + step->out_count; i++)
+            if (step->operands[i].buffer >= 0) w->model[step->operands[i].buffer] = NULL;
+    }
+}
+
 static void choose(struct work *w) {
     for (size_t i = 0; i < w->program->loads.count; i++) {
         const plim__load *load = &w->program->loads.items[i];
         if (is_candidate(w->program, load)) w->streams[load->buffer] = true;
+        if (w->streams[load->buffer] && is_as_in_file(w, load)) w->model[load->buffer] = load->tensor;
     }
     strike_written(w);
+    strike_changed(w);
 }
 
 static void choose_like(struct work *w, const plim__program *like) {
     for (size_t i = 0; i < w->program->loads.count; i++) {
         const plim__load *load = &w->program->loads.items[i];
         w->streams[load->buffer] = load->shared >= 0 && like->buffers.items[load->shared].streamed;
+        for (size_t k = 0; w->streams[load->buffer] && k < like->loads.count; k++)
+            if (like->loads.items[k].buffer == load->shared && like->buffers.items[load->shared].in_model)
+                w->model[load->buffer] = like->loads.items[k].tensor;
     }
 }
 
@@ -58,13 +79,18 @@ static plim_status add_copy(struct work *w, int32_t weight) {
     return plim__vec_push(&w->program->buffers, copy) ? PLIM_OK : no_memory(w);
 }
 
+static void release_fetched(void *state) {
+    if (state) plim__tensor_release(((plim__fetched *)state)->model);
+    plim__free(state);
+}
+
 static plim_status add_fetch(struct work *w, int32_t weight, plim__phase phase) {
     PLIM_TRY(add_copy(w, weight));
     double bytes = (double)w->program->buffers.items[weight].bytes;
-    size_t *state = plim__alloc(sizeof *state);
-    plim__step fetch = {.run = w->program->target.device->fetch,
+    plim__fetched *state = plim__alloc_zero(1, sizeof *state);
+    plim__step fetch = {.pieces = w->program->target.device->fetch,
                         .state = state,
-                        .release = plim__free,
+                        .release = release_fetched,
                         .node = -1,
                         .label = "fetch",
                         .operands = plim__alloc_array(2, sizeof *fetch.operands),
@@ -80,7 +106,8 @@ static plim_status add_fetch(struct work *w, int32_t weight, plim__phase phase) 
         plim__free(fetch.operands);
         return no_memory(w);
     }
-    *state = w->program->buffers.items[weight].bytes;
+    state->bytes = w->program->buffers.items[weight].bytes;
+    if (w->model[weight]) state->model = plim__tensor_retain(w->model[weight]);
     fetch.operands[0] = (plim__operand){weight, 0};
     fetch.operands[1] = (plim__operand){w->copies[weight], 0};
     return PLIM_OK;
@@ -123,8 +150,9 @@ static plim_status stream(struct work *w, const plim__program *like) {
     size_t count = w->buffers = w->program->buffers.count;
     bool any = false;
     w->streams = plim__alloc_zero(count + 1, sizeof *w->streams);
+    w->model = plim__alloc_zero(count + 1, sizeof(plim__tensor *));
     w->copies = plim__alloc_array(count + 1, sizeof *w->copies);
-    if (!w->streams || !w->copies) return no_memory(w);
+    if (!w->streams || !w->model || !w->copies) return no_memory(w);
     if (like)
         choose_like(w, like);
     else
@@ -132,15 +160,19 @@ static plim_status stream(struct work *w, const plim__program *like) {
     for (size_t b = 0; b < count; b++) {
         w->copies[b] = -1;
         w->program->buffers.items[b].streamed = w->streams[b];
+        w->program->buffers.items[b].in_model = w->streams[b] && w->model[b];
         any |= w->streams[b];
     }
     return any ? rewrite(w) : PLIM_OK;
 }
 
 static plim_status run(struct work *w, const plim__program *like) {
-    if (!w->program->target.device->fetch) return PLIM_OK;
+    const plim__device *device = w->program->target.device;
+    if (!device->fetch) return PLIM_OK;
+    if (w->program->room_bytes < device->fetch_room) w->program->room_bytes = device->fetch_room;
     plim_status status = stream(w, like);
     plim__free(w->streams);
+    plim__free(w->model);
     plim__free(w->copies);
     return status;
 }

@@ -7,7 +7,9 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "format/trace_script.h"
+#include "mem/carrier.h"
 #include "mem/spill.h"
+#include "run/errands.h"
 
 void *plim__runner_at(const plim__runner *runner, plim__operand operand) {
     if (operand.buffer < 0 || runner->plan->offsets[operand.buffer] < 0) return NULL;
@@ -115,6 +117,7 @@ static plim_status load_spilled(plim__runner *runner, const plim__load *load, pl
 }
 
 static plim_status load_one(plim__runner *runner, const plim__load *load, plim_error *error) {
+    if (runner->program->buffers.items[load->buffer].in_model) return PLIM_OK;
     if (load->tensor && runner->program->buffers.items[load->buffer].spilled) return load_spilled(runner, load, error);
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
     if (!target) return PLIM_OK; /* never used; or spilled, to a file that is all zeros */
@@ -133,8 +136,14 @@ static plim_status load_one(plim__runner *runner, const plim__load *load, plim_e
     return status;
 }
 
+/* Transient memory is scratch between runs, and what is in the file is complete. */
+static plim_status enter_between_runs(const plim__runner *runner, plim_error *error) {
+    if (runner->arena->carrier) plim__carrier_drop(runner->arena->carrier);
+    return enter(runner, error);
+}
+
 plim_status plim__runner_load(plim__runner *runner, plim_error *error) {
-    PLIM_TRY(enter(runner, error));
+    PLIM_TRY(enter_between_runs(runner, error));
     for (size_t i = 0; i < runner->program->loads.count; i++)
         if (runner->program->loads.items[i].shared < 0)
             PLIM_TRY(load_one(runner, &runner->program->loads.items[i], error));
@@ -159,7 +168,8 @@ static plim_status move_staged(plim__runner *runner, const plim__load *load, voi
 
 plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *load, void *dense, plim_error *error) {
     char *source = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    PLIM_TRY(enter(runner, error));
+    PLIM_TRY(enter_between_runs(runner, error));
+    if (runner->program->buffers.items[load->buffer].in_model) return plim__tensor_read(load->tensor, dense, error);
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, dense, true, error);
     if (load->back.run && !device_of(runner)->host) return move_staged(runner, load, dense, true, error);
     if (load->back.run) return rearrange(runner, &load->back, (struct in_use){0, dense}, source, dense, error);
@@ -169,8 +179,10 @@ plim_status plim__runner_read_tensor(plim__runner *runner, const plim__load *loa
 plim_status plim__runner_write_tensor(plim__runner *runner, const plim__load *load, const void *dense,
                                       plim_error *error) {
     char *target = plim__runner_at(runner, (plim__operand){load->buffer, 0});
-    PLIM_TRY(enter(runner, error));
+    PLIM_TRY(enter_between_runs(runner, error));
     void *from = (void *)(uintptr_t)dense;
+    if (runner->program->buffers.items[load->buffer].in_model)
+        return plim__fail(error, PLIM_INTERNAL, "a frozen weight would be changed in its model's file");
     if (runner->program->buffers.items[load->buffer].spilled) return move_spilled(runner, load, from, false, error);
     if (load->in.run && !device_of(runner)->host) return move_staged(runner, load, from, false, error);
     if (load->in.run) return rearrange(runner, &load->in, (struct in_use){0, from}, from, target, error);
@@ -224,7 +236,7 @@ static plim_status make(plim__runner *runner, plim__arena *shared, plim_error *e
         PLIM_TRY(plim__runner_load(runner, error));
     }
     plim__runner_resolve(runner);
-    return PLIM_OK;
+    return plim__errands_create(runner, &runner->errands, error);
 }
 
 plim_status plim__runner_create(const plim__program *program, const plim__plan *plan, plim__arena *shared,
@@ -243,6 +255,8 @@ plim_status plim__runner_create(const plim__program *program, const plim__plan *
 
 void plim__runner_free(plim__runner *runner) {
     if (!runner) return;
+    if (runner->errands) plim__errands_drop(runner->errands);
+    plim__errands_free(runner->errands);
     plim__arena_release(&runner->own);
     plim__free(runner->pointers);
     plim__free(runner->operands);
@@ -295,9 +309,8 @@ static plim_status check_finite(const plim__runner *runner, const plim__step *st
     return PLIM_OK;
 }
 
-static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
+plim__call plim__runner_call(const plim__runner *runner, size_t s) {
     const plim__step *step = &runner->program->steps.items[s];
-    plim_error detail = {0};
     void *const *at = runner->pointers + runner->operands[s];
     plim__call call = {.state = step->state,
                        .in = at,
@@ -305,23 +318,42 @@ static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
                        .tick = runner->tick,
                        .sample = runner->sample,
                        .first = runner->first,
-                       .error = &detail,
                        .scratch = plim__runner_at(runner, (plim__operand){step->scratch, 0})};
-    if (runner->places) {
-        call.spill = runner->arena->spill;
-        call.in_places = runner->places + runner->operands[s];
-        call.places = call.in_places + step->in_count;
-        call.window = runner->arena->persistent + runner->plan->window;
-    }
-    double start = runner->seconds ? plim__clock_seconds() : 0;
-    plim_status status = device_of(runner)->run(step->run, &call);
-    if (runner->seconds) runner->seconds[s] = plim__clock_seconds() - start;
-    if (status == PLIM_OK && runner->check) status = check_finite(runner, step, call.out, &detail);
-    if (status == PLIM_OK) return PLIM_OK;
+    if (!runner->places) return call;
+    call.spill = runner->arena->spill;
+    call.in_places = runner->places + runner->operands[s];
+    call.places = call.in_places + step->in_count;
+    return call;
+}
+
+static plim_status fail_step(const plim__runner *runner, size_t s, plim_status status, const plim_error *detail,
+                             plim_error *error) {
+    const plim__step *step = &runner->program->steps.items[s];
     const plim__node *node = step->node >= 0 ? &runner->program->graph->nodes.items[step->node] : NULL;
     return plim__fail(error, status, "node '%s' (%s) failed: %s",
                       node ? plim__node_label(runner->program->graph, node) : "", node ? node->op_name : step->label,
-                      *detail.message ? detail.message : plim_status_sentence(status));
+                      *detail->message ? detail->message : plim_status_sentence(status));
+}
+
+static plim_status run_step(plim__runner *runner, size_t s, plim_error *error) {
+    const plim__step *step = &runner->program->steps.items[s];
+    plim_error detail = {0};
+    plim__call call = plim__runner_call(runner, s);
+    call.error = &detail;
+    double start = runner->seconds ? plim__clock_seconds() : 0;
+    plim_status status = plim__step_in_pieces(runner->program, step) ? plim__errands_run(runner->errands, s, &detail)
+                                                                     : device_of(runner)->run(step->run, &call);
+    if (runner->seconds) runner->seconds[s] = plim__clock_seconds() - start;
+    if (status == PLIM_OK && runner->check) status = check_finite(runner, step, call.out, &detail);
+    return status == PLIM_OK ? PLIM_OK : fail_step(runner, s, status, &detail, error);
+}
+
+/* What other threads do for steps before and behind this one; at the end of a run, what is left. */
+static plim_status advance(plim__runner *runner, size_t s, plim_error *error) {
+    plim_error detail = {0};
+    size_t failed = s;
+    plim_status status = runner->errands ? plim__errands_advance(runner->errands, s, &failed, &detail) : PLIM_OK;
+    return status == PLIM_OK ? PLIM_OK : fail_step(runner, failed, status, &detail, error);
 }
 
 static void play(plim__runner *runner, uint32_t tick) {
@@ -329,14 +361,23 @@ static void play(plim__runner *runner, uint32_t tick) {
     runner->played = tick;
 }
 
-plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error) {
-    PLIM_TRY(enter(runner, error));
+static plim_status run_steps(plim__runner *runner, size_t from, size_t to, plim_error *error) {
     for (size_t s = from; s < to; s++) {
         if (runner->script) play(runner, (uint32_t)s);
+        PLIM_TRY(advance(runner, s, error));
         if (!(runner->no_update && runner->program->steps.items[s].phase == PLIM__UPDATE))
             PLIM_TRY(run_step(runner, s, error));
     }
-    PLIM_TRY(device_of(runner)->wait(runner->program->engine));
+    if (to == runner->program->steps.count) PLIM_TRY(advance(runner, to, error));
+    return device_of(runner)->wait(runner->program->engine);
+}
+
+plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error) {
+    PLIM_TRY(enter(runner, error));
+    if (runner->errands && from == 0) PLIM_TRY(plim__errands_start(runner->errands, error));
+    plim_status status = run_steps(runner, from, to, error);
+    if (status != PLIM_OK && runner->errands) plim__errands_drop(runner->errands);
+    PLIM_TRY(status);
     if (runner->script && to == runner->program->steps.count)
         for (uint32_t tick = (uint32_t)to; tick < runner->script->ticks; tick++) /* what dies with the last step */
             play(runner, tick);

@@ -13,6 +13,7 @@ typedef struct plim__runner {
     void **pointers;                         /* operands of all steps, in order */
     size_t *operands;                        /* of each step: where its pointers begin */
     int64_t *places;                         /* beside pointers: where spilled ones are; NULL when none is */
+    struct plim__errands *errands;           /* of steps with such operands; NULL when there is none */
     uint64_t tick;                           /* for random operators: the number of the update */
     int64_t sample;                          /* and of the first sample of this run in its batch */
     bool first;                              /* of its batch: sums begin at 0 */
@@ -37,6 +38,8 @@ void plim__runner_resolve(plim__runner *runner);
 plim_status plim__runner_run(plim__runner *runner, plim_error *error);
 /* Steps `from` to `to` - 1. */
 plim_status plim__runner_run_part(plim__runner *runner, size_t from, size_t to, plim_error *error);
+/* What the kernel of a step gets in this run. */
+plim__call plim__runner_call(const plim__runner *runner, size_t s);
 /* Where an operand is. */
 void *plim__runner_at(const plim__runner *runner, plim__operand operand);
 /* The first of these numbers in the arena that is NaN or infinite; false when all are finite. */

@@ -59,7 +59,8 @@ plim_status plim__trainer_start(plim_trainer *t, plim_error *error) {
                                  plan->transient_bytes, error));
     if (plan->main->plan->window >= 0)
         PLIM_TRY(plim__arena_spill(&t->arena, plim__bounds_spill_folder(&plan->bounds),
-                                   plim__spill_file_bytes(plan->main->program), error));
+                                   plim__spill_file_bytes(plan->main->program), plan->main->program->target.threads,
+                                   error));
     PLIM_TRY(plim__instance_start(&t->main, plan->main, &t->arena, error));
     PLIM_TRY(start_others(t, error));
     return plan->request.measure ? start_times(t, error) : PLIM_OK;

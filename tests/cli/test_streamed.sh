@@ -10,7 +10,15 @@ same=(model.onnx --batch 4 --data synthetic --optimizer adamw --allow exact --se
 "$program" plan "${same[@]}" --spill spill > plan.json 2> err || fail plan
 least=$(python3 -c 'import json; print(json.load(open("plan.json"))["minimum_budget_bytes"])')
 "$program" plan "${same[@]:0:9}" --budget "$least" --spill spill > text 2> err || fail "plan at the smallest"
+"$program" plan "${same[@]}" --budget "$least" --spill spill > least.json 2> err || fail "plan at the smallest, as JSON"
 grep -q 'weights in a file: .* in spill, fetched when they are read$' text || fail "the plan does not say where weights are: $(cat text)"
+grep -q 'reading and writing files: .* s of an update, of which .* s pass beside computing$' text || fail "the plan does not say what moving them takes: $(cat text)"
+python3 - <<'PY' || fail "time of the file"
+import json
+plan = json.load(open("least.json"))
+print(f"moving takes {plan['file_seconds']:.3f} s, of which steps wait for {plan['file_waits']:.3f} s")
+assert 0 < plan["file_waits"] < plan["file_seconds"], plan
+PY
 "$program" plan "${same[@]:0:9}" --budget "$least" --no-spill > text 2> err && fail "it fits without a file"
 
 # What is allowed beside that, state in 8 bits which cannot be spilled among it, makes no budget too small that was large enough.

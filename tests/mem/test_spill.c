@@ -67,6 +67,34 @@ static void what_is_written_is_read_back(void **state) {
     plim__spill_free(spill);
 }
 
+/* Whole pages go around the cache, the rest through it: both see the same bytes. */
+static void around_the_cache_the_same_bytes_are_there(void **state) {
+    (void)state;
+    for (int around = 0; around < 2; around++) {
+        plim__spill *spill = open_spill(MIB - 5);
+        if (around) plim__spill_go_around_cache(spill);
+        char *data = aligned_alloc(PLIM__SPILL_PAGE, MIB), *room = aligned_alloc(PLIM__SPILL_PAGE, MIB),
+             *got = malloc(MIB);
+        for (size_t i = 0; i < MIB; i++) data[i] = (char)(i * 31 + i / 251);
+        assert_int_equal(plim__spill_write(spill, data, 3 * PLIM__SPILL_PAGE, 0, NULL), PLIM_OK);
+        assert_int_equal(plim__spill_read_pages(spill, room, 3 * PLIM__SPILL_PAGE, 0, NULL), PLIM_OK);
+        assert_memory_equal(room, data, 3 * PLIM__SPILL_PAGE);
+        assert_int_equal(plim__spill_write_pages(spill, data, MIB - 5, 0, NULL), PLIM_OK);
+        assert_int_equal(plim__spill_read(spill, got, MIB - 5, 0, NULL), PLIM_OK);
+        assert_memory_equal(got, data, MIB - 5);
+        assert_int_equal(plim__spill_read_by(spill, got + 1, 5000, 8192, room, NULL), PLIM_OK);
+        assert_memory_equal(got + 1, data + 8192, 5000);
+        plim_error error = {0};
+        assert_int_equal(plim__spill_write_pages(spill, data, 4096, (int64_t)MIB, &error), PLIM_IO);
+        assert_int_equal(plim__spill_read_pages(spill, room, 4096, (int64_t)MIB, &error), PLIM_IO);
+        assert_non_null(strstr(error.message, folder));
+        free(data);
+        free(room);
+        free(got);
+        plim__spill_free(spill);
+    }
+}
+
 static void beyond_its_end_a_message_names_the_folder(void **state) {
     (void)state;
     plim__spill *spill = open_spill(MIB);
@@ -172,6 +200,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_file_reads_as_zeros),
         cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(around_the_cache_the_same_bytes_are_there),
         cmocka_unit_test(beyond_its_end_a_message_names_the_folder),
         cmocka_unit_test(a_file_has_no_name),
         cmocka_unit_test(too_little_room_is_refused_before_the_first_byte),

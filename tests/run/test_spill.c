@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "budget/programs.h"
 #include "budget/saved_plan.h"
+#include "mem/carrier.h"
+#include "mem/spill.h"
 #include "plim_test.h"
 #include "plimsoll/plimsoll.h"
 #include "run/same_trainer.h"
@@ -184,6 +187,118 @@ static void weights_in_a_file_give_the_same_bits(void **state) {
     plim_graph_free(model);
 }
 
+static void around_the_cache_bits_are_the_same(void **state) {
+    (void)state;
+    plim_graph *model = make_model("resnet18", 28);
+    for (int k = 0; k < RULES; k += 4) {
+        const char *what;
+        plim_trainer_options o = options_of(optimizer_of(k, &what));
+        plim_trainer *right = make_trainer(model, o), *t = make_streamed(model, o, INT64_MAX);
+        plim__spill_go_around_cache(t->arena.spill);
+        learn(right, 0, 3);
+        learn(t, 0, 3);
+        must_be_equal(right, t, what);
+        plim_trainer_free(right);
+        plim_trainer_free(t);
+    }
+    plim_graph_free(model);
+}
+
+/* --- ahead ---------------------------------------------------------------------------------------------------- */
+
+static bool has_product(const plim__program *program, int32_t from, int32_t to) {
+    for (int32_t s = from; s < to; s++)
+        if (program->steps.items[s].product) return true;
+    return false;
+}
+
+/* Fetches that begin a product earlier, and updates that end a product later. */
+static void most_of_the_file_is_moved_while_something_computes(void **state) {
+    (void)state;
+    plim_graph *model = make_model("resnet18", 28);
+    plim_trainer *t = make_streamed(model, options_of(plim_optimizer_default(PLIM_ADAMW)), INT64_MAX);
+    const plim__program *program = t->plan->main->program;
+    const plim__plan *plan = t->plan->main->plan;
+    int fetches = 0, early = 0, updates = 0, late = 0;
+    for (int32_t s = 0; s < (int32_t)program->steps.count; s++) {
+        const plim__step *step = &program->steps.items[s];
+        assert_true(plan->begins[s] <= s && plan->ends[s] >= s);
+        if (!plim__step_in_pieces(program, step)) assert_true(plan->begins[s] == s && plan->ends[s] == s);
+        if (!plim__step_in_pieces(program, step)) continue;
+        bool fetch = step->pieces->held < 0;
+        fetches += fetch;
+        early += fetch && has_product(program, plan->begins[s], s);
+        updates += !fetch;
+        late += !fetch && has_product(program, s + 1, plan->ends[s] + 1);
+    }
+    if (2 * early < fetches || 2 * late < updates)
+        fail_msg("%d of %d fetches begin earlier, %d of %d updates end later", early, fetches, late, updates);
+    if (!plim__plan_is_valid(plan, program, &error)) fail_msg("%s", error.message);
+    plim_trainer_free(t);
+    plim_graph_free(model);
+}
+
+/* Runs up to the step that fetches, and not further: what it fetches arrives all the same. */
+static void a_thread_reads_before_the_step_that_needs_it(void **state) {
+    (void)state;
+    plim_graph *model = make_model("resnet18", 28);
+    plim_trainer *t = make_streamed(model, options_of(plim_optimizer_default(PLIM_ADAMW)), INT64_MAX);
+    const plim__program *program = t->plan->main->program;
+    const plim__plan *plan = t->plan->main->plan;
+    learn(t, 0, 1);
+    int tried = 0;
+    for (int32_t s = 0; s < (int32_t)t->main.variant->after_loss; s++) {
+        const plim__step *step = &program->steps.items[s];
+        if (plan->begins[s] == s) continue;
+        const plim__buffer *weight = &program->buffers.items[step->operands[0].buffer];
+        char *copy = plim__runner_at(t->main.runner, step->operands[1]), *right = malloc(weight->bytes);
+        must(plim__spill_read(t->arena.spill, right, weight->bytes, weight->spill_at, &error));
+        must(plim__runner_run_part(t->main.runner, 0, (size_t)plan->begins[s], &error));
+        memset(copy, 0, weight->bytes);
+        must(plim__runner_run_part(t->main.runner, (size_t)plan->begins[s], (size_t)plan->begins[s] + 1, &error));
+        plim__carrier_counts counts;
+        for (int i = 0; i < 60000; i++) { /* it will come; how long that takes says nothing */
+            counts = plim__carrier_count(t->arena.carrier);
+            if (memcmp(copy, right, weight->bytes) == 0) break;
+            usleep(1000);
+        }
+        assert_memory_equal(copy, right, weight->bytes);
+        assert_true(counts.pieces > 0);
+        free(right);
+        tried++;
+    }
+    assert_true(tried > 3);
+    learn(t, 1, 2); /* what was under way is no trouble */
+    plim_trainer_free(t);
+    plim_graph_free(model);
+}
+
+static void a_forked_child_does_not_touch_the_file(void **state) {
+    (void)state;
+    plim_graph *model = make_model("lenet", 20);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.threads = 1;
+    plim_trainer *right = make_trainer(model, o), *t = make_spilled(model, o, SIZE_MAX);
+    learn(t, 0, 1);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        plim_batch batch = {BATCH, {images}, labels};
+        bool refused = plim_trainer_step(t, &batch, NULL, &error) == PLIM_UNSUPPORTED && strstr(error.message, "fork");
+        plim_trainer_free(t);
+        _exit(refused ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    learn(t, 1, 2);
+    learn(right, 0, 2);
+    must_be_equal(right, t, "beside a child");
+    plim_trainer_free(right);
+    plim_trainer_free(t);
+    plim_graph_free(model);
+}
+
 static double evaluate(plim_trainer *t) {
     plim_data_array arrays[] = {{"image", PLIM_F32, 4, (const int64_t[]){BATCH, 3, 32, 32}, images, 0},
                                 {"label", PLIM_I64, 1, (const int64_t[]){BATCH}, labels, 1}};
@@ -243,6 +358,47 @@ static void other_levers_and_short_batches_change_nothing(void **state) {
     plim_trainer_free(right);
     plim_trainer_free(t);
     plim_graph_free(model);
+}
+
+/* Cuts what follows byte `bytes` of a file. */
+static void cut(const char *path, off_t bytes) { assert_int_equal(truncate(path, bytes), 0); }
+
+/* Weights that nothing changes and that the model's file has in the order in which steps read them stay there. */
+static void frozen_weights_are_read_from_the_models_own_file(void **state) {
+    (void)state;
+    char path[] = "/tmp/plim-spill-model-XXXXXX";
+    close(mkstemp(path));
+    plim_graph *made, *model;
+    must(plim_zoo_create("vit-tiny", &(plim_zoo_options){.image = 32, .classes = 10, .layers = 2}, &made, &error));
+    must(plim_graph_save(made, path, &error));
+    plim_graph_free(made);
+    must(plim_graph_load(path, &model, &error));
+    const char *freeze[] = {"blocks.*"};
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.freeze = freeze;
+    o.freeze_count = 1;
+    plim_trainer *right = make_trainer(model, o), *t = make_streamed(model, o, INT64_MAX);
+    const plim__program *program = t->plan->main->program;
+    size_t in_model = plim__in_model_bytes(program);
+    print_message("%zu of %zu bytes that are streamed are in the model's file\n", in_model, streamed_by(t));
+    assert_true(in_model > ((size_t)256 << 10) && in_model <= streamed_by(t));
+    assert_true(plim__spill_file_bytes(program) + in_model <= spilled_by(t) + 4096 * program->buffers.count);
+    for (int round = 0; round < 2; round++) {
+        learn(right, 2 * round, 2 * round + 1);
+        learn(t, 2 * round, 2 * round + 1);
+        learn_some(right, 2 * round + 1, 2 * round + 2, 5);
+        learn_some(t, 2 * round + 1, 2 * round + 2, 5);
+        assert_true(evaluate(right) == evaluate(t));
+    }
+    must_be_equal(right, t, "frozen");
+    cut(path, 4096);
+    plim_batch batch = {BATCH, {images}, labels};
+    assert_int_not_equal(plim_trainer_step(t, &batch, NULL, &error), PLIM_OK);
+    assert_non_null(strstr(error.message, path));
+    plim_trainer_free(right);
+    plim_trainer_free(t);
+    plim_graph_free(model);
+    unlink(path);
 }
 
 /* --- from one run to another ---------------------------------------------------------------------------------- */
@@ -425,21 +581,53 @@ static void a_file_that_fails_is_named_and_nothing_crashes(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* The thread meets it, in the middle of a step or long before the one that needs the bytes. */
+static void a_disk_that_fails_under_a_thread_ends_the_run(void **state) {
+    (void)state;
+    char folder[] = "/var/tmp/plimsoll-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    plim_graph *model = make_model("resnet18", 28);
+    plim_trainer_options o = options_of(plim_optimizer_default(PLIM_ADAMW));
+    o.spill = folder;
+    for (int around = 0; around < 2; around++) {
+        plim_trainer *t = make_streamed(model, o, INT64_MAX);
+        if (around) plim__spill_go_around_cache(t->arena.spill);
+        plim_batch batch = {BATCH, {images}, labels};
+        learn(t, 0, 1);
+        assert_true(cut_files(folder) >= 1);
+        for (int again = 0; again < 2; again++) {
+            error.message[0] = 0;
+            assert_int_equal(plim_trainer_step(t, &batch, NULL, &error), PLIM_IO);
+            assert_non_null(strstr(error.message, folder));
+            assert_null(strchr(error.message, '\n'));
+        }
+        plim_trainer_free(t);
+    }
+    plim_graph_free(model);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) cmocka_set_test_filter(argv[1]); /* one test alone */
     setenv("PLIMSOLL_COSTS", "default", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_optimizer_gives_the_same_bits),
         cmocka_unit_test(weights_in_a_file_give_the_same_bits),
+        cmocka_unit_test(around_the_cache_bits_are_the_same),
+        cmocka_unit_test(most_of_the_file_is_moved_while_something_computes),
+        cmocka_unit_test(a_thread_reads_before_the_step_that_needs_it),
+        cmocka_unit_test(a_forked_child_does_not_touch_the_file),
         cmocka_unit_test(other_programs_read_weights_from_the_file_too),
         cmocka_unit_test(adafactor_keeps_its_state_in_memory),
         cmocka_unit_test(other_levers_and_short_batches_change_nothing),
+        cmocka_unit_test(frozen_weights_are_read_from_the_models_own_file),
         cmocka_unit_test(checkpoints_carry_what_is_spilled_both_ways),
         cmocka_unit_test(another_budget_moves_state_to_a_file_and_back),
         cmocka_unit_test(plans_spill_less_and_are_faster_with_more_memory),
         cmocka_unit_test(a_saved_plan_spills_the_same),
         cmocka_unit_test(a_folder_that_cannot_be_used_is_refused_when_it_was_asked_for),
         cmocka_unit_test(a_file_that_fails_is_named_and_nothing_crashes),
+        cmocka_unit_test(a_disk_that_fails_under_a_thread_ends_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

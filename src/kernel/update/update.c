@@ -4,7 +4,6 @@
  * Threads take whole blocks, so that a number never depends on how many of them there are. */
 #include "kernel/update/update.h"
 
-#include <omp.h>
 #include <string.h>
 
 #include "kernel/lowers.h"
@@ -132,62 +131,55 @@ plim__update plim__update_of(const plim__node *node, plim__update_rule rule) {
 #define CHUNK       (8 * BLOCK) /* elements that a thread takes at a time: whole blocks, so that the numbers are the same */
 #define CHUNK_BYTES (CHUNK * sizeof(float))
 #define PARTS       3 /* parameter, m, v */
+#define ROOM_BYTES  (PARTS * CHUNK_BYTES)
+#define GRADIENT    2 /* in operand */
 
-/* Every thread works on a chunk of each part. */
-static size_t window_bytes(const plim__lower *l) { return (size_t)plim__lower_threads(l) * PARTS * CHUNK_BYTES; }
+static void prepare(const plim__call *call, void *prepared) {
+    _Static_assert(sizeof(plim__update_numbers) <= PLIM__PREPARED, "they are put down there");
+    *(plim__update_numbers *)prepared = plim__update_now(call->state, call);
+}
 
-/* Elements from `at` on. `room` is where parts that are in the file are worked on. */
-static plim_status update_chunk(const plim__call *call, const plim__update_numbers *u, int64_t at, float *room,
-                                plim_error *error) {
+static size_t chunks(const plim__call *call) {
     const plim__update *s = call->state;
-    int64_t count = s->elements - at < CHUNK ? s->elements - at : CHUNK;
+    return (size_t)((s->elements + CHUNK - 1) / CHUNK);
+}
+
+static plim_status fail_update(const plim__call *call, plim_status status, const plim_error *why) {
+    return plim__fail(call->error, status, "%s; what was trained since the last checkpoint is lost", why->message);
+}
+
+/* Parts in the file are worked on in the room, one behind the other; each begins at a page of its own. */
+static plim_status update_chunk(const plim__call *call, const void *prepared, size_t chunk) {
+    const plim__update *s = call->state;
+    int64_t at = (int64_t)chunk * CHUNK, count = s->elements - at < CHUNK ? s->elements - at : CHUNK;
     size_t bytes = (size_t)count * sizeof(float);
     float *part[PARTS];
-    const float *g = (const float *)call->in[2] + at;
-    for (int k = 0; k < PARTS; k++) {
+    const float *g = (const float *)call->in[GRADIENT] + at;
+    plim_error why = {0};
+    plim_status status = PLIM_OK;
+    for (int k = 0; k < PARTS && status == PLIM_OK; k++) {
         int64_t place = call->places[k];
-        part[k] = place >= 0 ? room + k * CHUNK : call->out[k] ? (float *)call->out[k] + at : NULL;
+        part[k] = place >= 0 ? (float *)call->window + k * CHUNK : call->out[k] ? (float *)call->out[k] + at : NULL;
         if (place >= 0)
-            PLIM_TRY(plim__spill_read(call->spill, part[k], bytes, place + at * (int64_t)sizeof(float), error));
+            status = plim__spill_read_pages(call->spill, part[k], bytes, place + at * (int64_t)sizeof(float), &why);
     }
+    if (status != PLIM_OK) return fail_update(call, status, &why);
     for (int64_t b = 0; b < count; b += BLOCK)
-        plim__updates()->rule[s->rule](u, count - b < BLOCK ? count - b : BLOCK, part[0] + b, g + b,
+        plim__updates()->rule[s->rule](prepared, count - b < BLOCK ? count - b : BLOCK, part[0] + b, g + b,
                                        part[1] ? part[1] + b : NULL, part[2] ? part[2] + b : NULL);
-    for (int k = 0; k < PARTS; k++)
+    for (int k = 0; k < PARTS && status == PLIM_OK; k++)
         if (call->places[k] >= 0)
-            PLIM_TRY(
-                plim__spill_write(call->spill, part[k], bytes, call->places[k] + at * (int64_t)sizeof(float), error));
-    return PLIM_OK;
+            status = plim__spill_write_pages(call->spill, part[k], bytes, call->places[k] + at * (int64_t)sizeof(float),
+                                             &why);
+    return status == PLIM_OK ? PLIM_OK : fail_update(call, status, &why);
 }
 
-/* Threads read, compute and write on their own, so that one computes while another waits for the disk. */
-static plim_status update_spilled(const plim__call *call, const plim__update_numbers *u) {
-    const plim__update *s = call->state;
-    plim_status failed = PLIM_OK;
-    plim_error why = {0};
-    int threads = plim__loop_threads(s->elements);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t at = 0; at < s->elements; at += CHUNK) {
-        plim_error error = {0};
-        float *room = (float *)call->window + (size_t)omp_get_thread_num() * PARTS * CHUNK;
-        plim_status status = update_chunk(call, u, at, room, &error);
-        if (status == PLIM_OK) continue;
-#pragma omp critical(plim_spill)
-        {
-            failed = status;
-            why = error;
-        }
-    }
-    if (failed == PLIM_OK) return PLIM_OK;
-    return plim__fail(call->error, failed, "%s; what was trained since the last checkpoint is lost", why.message);
-}
+static const plim__pieces in_chunks = {.prepare = prepare, .count = chunks, .run = update_chunk, .held = GRADIENT};
 
 /* in: update, scale, gradient     out: parameter, m, v */
 static plim_status run_update(const plim__call *call) {
     const plim__update *s = call->state;
     plim__update_numbers u = plim__update_now(s, call);
-    if (call->places && (call->places[0] >= 0 || call->places[1] >= 0 || call->places[2] >= 0))
-        return update_spilled(call, &u);
     float *x = call->out[0], *m = call->out[1], *v = call->out[2];
     const float *g = call->in[2];
     plim__update_loop loop = plim__updates()->rule[s->rule];
@@ -211,12 +203,12 @@ static plim_status lower_update(plim__lower *l, plim__update_rule rule) {
     PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_RATE, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_input(l, PLIM__UPDATE_SCALE, PLIM__DENSE, NULL));
     PLIM_TRY(plim__lower_written(l, PLIM__UPDATE_PARAMETER, -1));
-    plim__lower_may_spill(l, window_bytes(l));
+    plim__lower_may_spill(l, &in_chunks, ROOM_BYTES);
     PLIM_TRY(plim__lower_input_like(l, PLIM__UPDATE_GRADIENT, PLIM__UPDATE_PARAMETER));
     PLIM_TRY(plim__lower_written(l, u.has_m ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
-    if (u.has_m) plim__lower_may_spill(l, window_bytes(l));
+    if (u.has_m) plim__lower_may_spill(l, &in_chunks, ROOM_BYTES);
     PLIM_TRY(plim__lower_written(l, u.has_v ? next++ : SIZE_MAX, PLIM__UPDATE_PARAMETER));
-    if (u.has_v) plim__lower_may_spill(l, window_bytes(l));
+    if (u.has_v) plim__lower_may_spill(l, &in_chunks, ROOM_BYTES);
     u.elements = (int64_t)(plim__lower_persistent_bytes(l, PLIM__UPDATE_PARAMETER) / sizeof(float));
     PLIM_TRY(plim__lower_state(l, sizeof *s, &s));
     *s = u;
