@@ -2,7 +2,8 @@
  *
  *   x (N, C, ...)   w (O, C/group, ...)   bias (O)   residual like y   ->   y (N, O, ...)
  *
- * Node inputs: 0 x, 1 w, 2 bias, 3 residual (the last only from the fusing pass). */
+ * Node inputs: 0 x, 1 w, 2 bias, 3 residual (the last only from the fusing pass). Where the target multiplies 16 bits, x and w
+ * are read so; everything else stays float32. */
 #include <string.h>
 
 #include "kernel/forward/conv.h"
@@ -54,9 +55,9 @@ plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const 
     return PLIM_OK;
 }
 
-static plim_status any_md(plim__lower *l, dnnl_memory_desc_t *md, int rank, const dnnl_dims_t dims) {
-    return plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(md, rank, dims, dnnl_f32, dnnl_format_tag_any),
-                            "convolution");
+static plim_status any_md(plim__lower *l, dnnl_memory_desc_t *md, int rank, const dnnl_dims_t dims,
+                          dnnl_data_type_t type) {
+    return plim__lower_dnnl(l, dnnl_memory_desc_init_by_tag(md, rank, dims, type, dnnl_format_tag_any), "convolution");
 }
 
 static plim_status make_attributes(plim__lower *l, bool residual, dnnl_primitive_attr_t *attr) {
@@ -127,9 +128,11 @@ static plim_status describe_winograd(plim__lower *l, const plim__conv_geometry *
 static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, dnnl_primitive_desc_t *pd,
                             const char **label) {
     struct mds m;
-    PLIM_TRY(any_md(l, &m.x, s->rank, s->x));
-    PLIM_TRY(any_md(l, &m.w, s->weight_rank, s->w));
-    PLIM_TRY(any_md(l, &m.y, s->rank, s->y));
+    bool narrow = plim__lower_factors(l) == PLIM_BF16;
+    dnnl_data_type_t factors = narrow ? dnnl_bf16 : dnnl_f32;
+    PLIM_TRY(any_md(l, &m.x, s->rank, s->x, factors));
+    PLIM_TRY(any_md(l, &m.w, s->weight_rank, s->w, factors));
+    PLIM_TRY(any_md(l, &m.y, s->rank, s->y, dnnl_f32));
     dnnl_memory_desc_init_by_tag(&m.bias, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
     m.has_bias = plim__lower_has_input(l, 2) ? &m.bias : NULL;
     dnnl_primitive_attr_t attr;
@@ -137,9 +140,9 @@ static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool t
     plim_status status = PLIM_OK;
     *pd = NULL;
     *label = "ConvWinograd";
-    if (!transposed && plim__winograd_suits(l, s)) status = describe_winograd(l, s, &m, attr, pd);
+    if (!transposed && !narrow && plim__winograd_suits(l, s)) status = describe_winograd(l, s, &m, attr, pd);
     if (status == PLIM_OK && !*pd) {
-        *label = transposed ? "ConvTranspose" : "Conv";
+        *label = transposed ? "ConvTranspose" : narrow ? "ConvBf16" : "Conv";
         status = describe_direct(l, s, transposed, &m, attr, pd);
     }
     dnnl_primitive_attr_destroy(attr);
