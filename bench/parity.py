@@ -178,11 +178,11 @@ def read_safetensors(path):
     return tensors
 
 
-def our_run(program, folder, path, x, y, batch, steps, kind, rate, threads):
+def our_run(program, folder, path, x, y, batch, steps, kind, rate, threads, *extra):
     data, log, gradients = (os.path.join(folder, f) for f in ("data.npz", "log.jsonl", "gradients.safetensors"))
     np.savez(data, x=x, y=y)
     command = [program, "train", path, "--data", data, "--no-shuffle", "--loss", "cross_entropy", "--optimizer", kind, "--lr", str(rate), "--batch", str(batch),
-               "--steps", str(steps), "--threads", str(threads), "--log", log, "--dump-gradients", gradients, "--json"]
+               "--steps", str(steps), "--threads", str(threads), "--log", log, "--dump-gradients", gradients, "--json", *extra]
     if kind == "sgd":
         command += ["--momentum", "0.9"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

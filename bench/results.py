@@ -139,6 +139,22 @@ if budget:
                 p["class"], p["micro_batch"], p["accumulate"], p["recomputed"], mib(p["spilled_bytes"] or 0), mib(p["peak_resident_bytes"]), mib(p["planned_process_bytes"]), "" if p["held"] else "; **above its budget**")
             print("| %s | %d | Plimsoll, %s | %s | %.2f | %.2f s | **%.2f** | %s |" % (
                 r["model"], r["batch"], label, mib(p["bytes"]), p["bytes"] / base["bytes"], p["seconds"], p["seconds"] / base["seconds"], how))
+precision = read("precision.json")
+if precision:
+    print("\n## bfloat16\n\nMemory above the idle process and the median step, each form in a process of its own, %d threads, on a processor that %s bfloat16 itself; \"within\" is a budget of that share of our float32. %s\n" % (
+        precision["threads"], "multiplies" if precision["processor_multiplies_bf16"] else "does not multiply", when(precision)))
+    print("| model | batch | form | memory | of our float32 | time a step | of our float32 |\n|---|---|---|---|---|---|---|")
+    for c in precision["costs"]:
+        for r in c["rows"]:
+            if "refused" in r:
+                print("| %s | %d | %s | %s | | | |" % (c["model"], c["batch"], r["form"], r["refused"].replace("|", "/")))
+                continue
+            print("| %s | %d | %s | %s | **%.2f** | %.3f s | **%.2f** |" % (c["model"], c["batch"], r["form"], mib(r["above_idle_bytes"]), r["memory"], r["seconds_per_step"], r["time"]))
+    print("\nLosses of 100 updates, and the gradients before the first of them, beside PyTorch's in float32: relative differences.\n")
+    print("| model | | losses, at most | on average | gradients |\n|---|---|---|---|---|")
+    for c in precision["numbers"]:
+        for r in c["rows"]:
+            print("| %s | %s | %.1e | %.1e | %.1e |" % (c["model"], r["form"], r["largest"], r["mean"], r["gradients"]))
 lora = read("lora.json")
 if lora:
     print("\n## Adapters\n\nLoRA of rank 8 on the LLaMA shape of 1.1 billion parameters, a sequence of 256, one sample an update, AdamW, %d threads: the whole process (VmHWM), and the median step without\n"

@@ -2,7 +2,7 @@
 # Benchmarks beside the real peers, in one run. Makes its own virtual environment with PyTorch 2.13 (CPU), measures, and
 # writes bench/RESULTS.md and bench/frontier.svg.
 #   bench/run.sh PLIMSOLL [THREADS [PART...]]
-# Parts: forward, packing, parity, race, shapes, lora, epochs, budget, recording; and learning, which is not timed, takes half an hour
+# Parts: forward, packing, parity, race, shapes, precision, lora, epochs, budget, recording; and learning, which is not timed, takes half an hour
 # and runs only where it is named. RACE_MODELS is a comma-separated subset of the race. What was measured stays in bench/measured, so
 # that one part can be measured again by itself; without PARTs those are left out that this very program was measured with before, so a
 # run that was stopped goes on. PACKING_INSTANCES is a folder with instances of MiniMalloc (NAME.CAPACITY.csv); unless it is set they are
@@ -12,7 +12,7 @@ set -eu
 program=$(realpath "$1")
 threads=${2:-$(nproc)}
 named=$#
-[ $# -gt 2 ] && shift 2 || set -- forward packing parity race shapes lora epochs budget recording
+[ $# -gt 2 ] && shift 2 || set -- forward packing parity race shapes precision lora epochs budget recording
 here=$(cd "$(dirname "$0")" && pwd)
 python=$here/venv/bin/python measured=$here/measured
 
@@ -41,6 +41,8 @@ for part; do
         "$python" "$here/race.py" "$program" "$measured/race.json" --threads "$threads" ${RACE_MODELS:+--only "$RACE_MODELS"} ;;
     shapes) echo "odd shapes beside round ones, $threads threads:"
         "$python" "$here/shapes.py" "$program" "$measured/shapes.json" --threads "$threads" ;;
+    precision) echo "bfloat16 beside PyTorch's autocast, $threads threads:"
+        "$python" "$here/precision.py" "$program" "$measured/precision.json" --threads "$threads" ;;
     lora) echo "adapters for 1.1 billion parameters, beside PEFT:"
         "$python" -c 'import transformers, peft' 2>/dev/null || "$here/venv/bin/pip" install -q transformers peft
         "$python" "$here/lora.py" "$program" "$measured/lora.json" --threads "$threads" ;;

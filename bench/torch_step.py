@@ -1,9 +1,10 @@
 """Training steps of one zoo model in PyTorch, in a process of their own: prints one JSON object as its last line.
 
 usage: torch_step.py MODEL BATCH [--steps N] [--optimizer sgd|adamw] [--threads N] [--fused] [--channels-last] [--compile]
-                     [--checkpoint SHARE] [--wait]
+                     [--autocast] [--checkpoint SHARE] [--wait]
 
 The idle process has imported PyTorch and has made nothing; its VmHWM is subtracted from the one after the last step.
+--autocast computes the forward pass and the loss under autocast to bfloat16.
 --checkpoint recomputes this share of the blocks (torch.utils.checkpoint), evenly spread.
 --wait goes on after that: each line of standard input is a number of further steps, answered by an object of their own.
 """
@@ -72,6 +73,7 @@ def main():
     parser.add_argument("--fused", action="store_true")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--autocast", action="store_true")
     parser.add_argument("--checkpoint", type=float, default=0)
     parser.add_argument("--wait", action="store_true")
     args = parser.parse_args()
@@ -90,7 +92,8 @@ def main():
     def step():
         start, start_cpu = time.perf_counter(), time.process_time()
         optimizer.zero_grad()
-        loss = loss_of(run(x), target)
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.autocast):
+            loss = loss_of(run(x), target)
         loss.backward()
         optimizer.step()
         loss = loss.item()

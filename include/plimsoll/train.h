@@ -85,11 +85,12 @@ PLIM_API int plim_schedule_find(const char *name,
                                 plim_schedule_kind *kind); /* "constant", "step", "cosine", "linear" */
 
 /* In how many bits the numbers of the forward pass wait for the backward pass, which reads them. Weights, their gradients, the
- * optimizer's state and all arithmetic are float32. */
+ * optimizer's state and all sums are float32. With bfloat16, on processors that multiply it (AVX512-BF16), convolutions and matrix
+ * products read both factors in it, gradients too; everywhere else arithmetic is float32. */
 typedef enum plim_precision {
     PLIM_PRECISION_DEFAULT, /* float32; bfloat16 only where lossy plans are allowed and the budget asks for it */
     PLIM_PRECISION_F32,
-    PLIM_PRECISION_BF16, /* rounded to bfloat16, half of the bytes: lossy */
+    PLIM_PRECISION_BF16, /* rounded to bfloat16, half of the bytes, and multiplied so where the processor can: lossy */
     PLIM_PRECISION_F16,  /* rounded to IEEE half, more digits and infinite from 65520 on: lossy. The loss is scaled as
                           * torch.amp.GradScaler does, and an update whose gradients are not finite is skipped */
 } plim_precision;

@@ -67,7 +67,8 @@ class Trainer:
     sample     inputs of a module, as it is called: needed for plan() before fit() has seen data
     batch      samples of an update; fit() may be given its own
     allow      "exact", "reordered" (default) or "lossy": what a plan may do to the numbers
-    precision  "fp32", "bf16" or "fp16" (with a loss scaled as by GradScaler): of what waits for the backward pass
+    precision  "fp32", "bf16" or "fp16" (with a loss scaled as by GradScaler): of what waits for the backward pass,
+               and with bf16 of what products multiply where the processor can
     base       "fp32", "bf16", "int8", "nf4" or "file": of layers that are frozen
 
     Other options are those of `plimsoll train`: threads, seed, accumulate, freeze, sizes, spill, schedule, warmup ...

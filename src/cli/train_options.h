@@ -31,7 +31,7 @@
          "8bit (lossy) or 32bit; the default is auto: 8bit where --allow lossy and the budget ask for it"},            \
         {"precision", 0, "NAME",                                                                                       \
          "fp32; bf16 or fp16 (lossy): what waits for the backward pass is rounded to 16 bits, half of its bytes, "     \
-         "with "                                                                                                       \
+         "and products multiply bf16 where the processor can; with "                                                   \
          "fp16 beside a loss that is scaled as PyTorch's GradScaler does; the default is auto: bf16 where --allow "    \
          "lossy and the budget ask for it"},                                                                           \
         {"base", 0, "NAME",                                                                                            \

@@ -126,8 +126,9 @@ plim_status plim__gradients_build(plim_graph *g, plim_value loss, const plim_val
 plim_status plim__gradients_encode(plim_graph *g, bool always, size_t *saved_bytes, plim_error *error);
 
 /* For graphs with a backward pass, after plim__gradients_encode: what it reads of the forward pass waits in 16 bits of type `to`
- * (PLIM_BF16 or PLIM_F16), where rows allow it. Other gradients. *saved_bytes: how much less waits. */
-plim_status plim__gradients_narrow(plim_graph *g, plim_dtype to, size_t *saved_bytes, plim_error *error);
+ * (PLIM_BF16 or PLIM_F16), where rows allow it. With `factors`, products multiply numbers of that type: what they read waits as
+ * they read it. Other gradients. *saved_bytes: how much less waits. */
+plim_status plim__gradients_narrow(plim_graph *g, plim_dtype to, bool factors, size_t *saved_bytes, plim_error *error);
 
 /* Models may ask for gradients themselves, with ONNX's operator Gradient: it becomes the nodes that compute them. To be
  * called after plim__infer_graph and before nodes without users are pruned; *expanded (may be NULL) says whether there

@@ -5,6 +5,9 @@
  *                │                        becomes                  └─→ narrow = Narrow(y)
  *                └─→ dw = MatMul(yt, dz)                                └─→ dw = MatMul(Widen(narrow)t, dz)
  *
+ * Where products multiply 16 bits (PLIM__OP_FACTORS), lowering converts what a product of the forward pass reads, once for all
+ * products: one of the backward pass that reads it too, or a view of it, reads the value itself, and nothing is widened.
+ *
  * The rows of the operators that read it say where that is safe (PLIM__OP_NARROW); a tensor that any other one reads stays
  * float32. Views are not saved beside what they are of: they are made again from what is widened. */
 #include <string.h>
@@ -21,6 +24,7 @@ enum {
 /* Of each value that something was made from. */
 struct kept {
     plim_value narrow; /* its 16 bits; PLIM_NO_VALUE: it stays as it is */
+    bool read;         /* products read them, without that value */
     plim_value wide;   /* what was widened last, */
     int32_t reader;    /* and the node that read it last */
 };
@@ -32,6 +36,9 @@ struct narrower {
     plim_value *memory;       /* of each value: the first one that may share its memory */
     int32_t *last;            /* of the memory: the last node of the forward pass that reads it */
     bool *barred;             /* values that have to stay float32 */
+    bool factors;             /* products multiply numbers of that type */
+    bool *factored;           /* of the memory: a product of the forward pass multiplies it */
+    bool *others;             /* not only products of the backward pass read the value, or views of it */
     struct kept *kept;        /* of each value */
     PLIM_VEC(int32_t) before; /* of each node that was added: the node that it comes before */
     size_t saved;
@@ -112,6 +119,11 @@ static void find_barred(struct narrower *w) {
         if (w->barred[v] && is_saved(w, (plim_value)v)) w->barred[root_of(w, (plim_value)v)] = true;
 }
 
+/* Whether a node multiplies its input i in 16 bits. */
+static bool is_factor(const struct narrower *w, const plim__node *node, size_t i) {
+    return w->factors && i < 2 && node->op && (node->op->flags & PLIM__OP_FACTORS);
+}
+
 /* Who shares whose memory, and which node of the forward pass reads it last. */
 static void find_last(struct narrower *w) {
     plim_graph *g = w->g;
@@ -122,7 +134,25 @@ static void find_last(struct narrower *w) {
         for (size_t i = 0; is_view(node) && i < node->outputs.count; i++)
             if (node->outputs.items[i] >= 0) w->memory[node->outputs.items[i]] = w->memory[node->inputs.items[0]];
         for (size_t i = 0; node->phase == PLIM__FORWARD && i < node->inputs.count; i++)
-            if (node->inputs.items[i] >= 0) w->last[w->memory[node->inputs.items[i]]] = (int32_t)n;
+            if (node->inputs.items[i] >= 0) {
+                w->last[w->memory[node->inputs.items[i]]] = (int32_t)n;
+                w->factored[w->memory[node->inputs.items[i]]] |= is_factor(w, node, i);
+            }
+    }
+}
+
+/* From the end, as barred ones are. */
+static void find_others(struct narrower *w) {
+    plim_graph *g = w->g;
+    for (size_t i = 0; i < g->outputs.count; i++) w->others[g->outputs.items[i]] = true;
+    for (size_t n = w->nodes; n-- > 0;) {
+        const plim__node *node = &g->nodes.items[n];
+        if (node->dead || node->phase == PLIM__FORWARD) continue;
+        bool moves = is_moving(w, node), read = !moves;
+        for (size_t i = 0; moves && i < node->outputs.count; i++)
+            read |= node->outputs.items[i] >= 0 && w->others[node->outputs.items[i]];
+        for (size_t i = 0; read && i < node->inputs.count; i++)
+            if (node->inputs.items[i] >= 0 && !is_factor(w, node, i)) w->others[node->inputs.items[i]] = true;
     }
 }
 
@@ -153,7 +183,7 @@ static plim_status add_narrow(struct narrower *w, plim_value v) {
     plim__node_add_input(w->g, made, v);
     w->g->nodes.items[made].phase = PLIM__FORWARD;
     PLIM_TRY(add_output(w, made, w->to, &(plim__shape){.rank = 1, .dims = {elements}}, &w->kept[v].narrow));
-    w->saved += (size_t)elements * 2;
+    if (!w->kept[v].read) w->saved += (size_t)elements * 2;
     return PLIM_OK;
 }
 
@@ -219,12 +249,29 @@ static bool is_narrowed(const struct narrower *w, plim_value v) {
     return is_saved(w, root) && !w->barred[root] && plim__shape_elements(&value_at(w, root)->shape) >= SMALLEST;
 }
 
+/* Node n reads v for products only, which read what those of the forward pass have read. */
+static bool reads_as_factor(struct narrower *w, size_t n, size_t input, plim_value v) {
+    const plim__node *node = &w->g->nodes.items[n];
+    bool only = is_factor(w, node, input);
+    if (w->factors && !only && is_moving(w, node) && input == 0) {
+        only = true;
+        for (size_t i = 0; i < node->outputs.count; i++)
+            only &= node->outputs.items[i] < 0 || !w->others[node->outputs.items[i]];
+    }
+    if (!only || !w->factored[w->memory[v]]) return false;
+    struct kept *root = &w->kept[root_of(w, v)];
+    if (!root->read && root->narrow < 0)
+        w->saved += (size_t)plim__shape_elements(&value_at(w, root_of(w, v))->shape) * 2;
+    return root->read = true;
+}
+
 static plim_status reread(struct narrower *w) {
     for (size_t n = 0; n < w->nodes; n++) {
         if (w->g->nodes.items[n].dead || w->g->nodes.items[n].phase == PLIM__FORWARD) continue;
         for (size_t i = 0; i < w->g->nodes.items[n].inputs.count; i++) {
             plim_value v = w->g->nodes.items[n].inputs.items[i], wide;
             if (!is_read(&w->g->nodes.items[n], i) || (size_t)v >= w->values || !is_narrowed(w, v)) continue;
+            if (reads_as_factor(w, n, i, v)) continue;
             PLIM_TRY(stand_in(w, v, (int32_t)n, &wide));
             plim__node_set_input(w->g, (int32_t)n, i, wide);
         }
@@ -265,18 +312,22 @@ static plim_status place(struct narrower *w) {
     return good ? PLIM_OK : plim__fail_memory(w->error, "a training graph", count * sizeof *sorted);
 }
 
-plim_status plim__gradients_narrow(plim_graph *g, plim_dtype to, size_t *saved_bytes, plim_error *error) {
-    struct narrower w = {.g = g, .to = to, .values = g->values.count, .nodes = g->nodes.count, .error = error};
+plim_status plim__gradients_narrow(plim_graph *g, plim_dtype to, bool factors, size_t *saved_bytes, plim_error *error) {
+    struct narrower w = {
+        .g = g, .to = to, .factors = factors, .values = g->values.count, .nodes = g->nodes.count, .error = error};
     w.memory = plim__alloc_array(w.values, sizeof *w.memory);
     w.last = plim__alloc_zero(w.values, sizeof *w.last);
     w.barred = plim__alloc_zero(w.values, sizeof *w.barred);
     w.kept = plim__alloc_array(w.values, sizeof *w.kept);
-    bool good = w.memory && w.last && w.barred && w.kept;
+    w.factored = plim__alloc_zero(w.values, sizeof *w.factored);
+    w.others = plim__alloc_zero(w.values, sizeof *w.others);
+    bool good = w.memory && w.last && w.barred && w.kept && w.factored && w.others;
     plim_status status = good ? PLIM_OK : plim__fail_memory(error, "a training graph", w.values * sizeof *w.kept);
-    for (size_t v = 0; good && v < w.values; v++) w.kept[v] = (struct kept){PLIM_NO_VALUE, PLIM_NO_VALUE, 0};
+    for (size_t v = 0; good && v < w.values; v++) w.kept[v] = (struct kept){PLIM_NO_VALUE, false, PLIM_NO_VALUE, 0};
     if (good) {
         find_barred(&w);
         find_last(&w);
+        find_others(&w);
         status = reread(&w);
     }
     if (status == PLIM_OK) status = place(&w);
@@ -284,6 +335,8 @@ plim_status plim__gradients_narrow(plim_graph *g, plim_dtype to, size_t *saved_b
     plim__free(w.memory);
     plim__free(w.last);
     plim__free(w.barred);
+    plim__free(w.factored);
+    plim__free(w.others);
     plim__free(w.kept);
     plim__vec_free(&w.before);
     return status;

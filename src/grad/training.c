@@ -415,7 +415,9 @@ static plim_status build(struct work *w, const plim_graph *model) {
     PLIM_TRY(add_backward(w));
     bool half = o->precision == PLIM_PRECISION_F16, narrow = half || o->precision == PLIM_PRECISION_BF16;
     if (!o->whole_saved) PLIM_TRY(plim__gradients_encode(w->g, narrow, &w->made->bits_saved, w->error));
-    if (narrow) PLIM_TRY(plim__gradients_narrow(w->g, half ? PLIM_F16 : PLIM_BF16, &w->made->narrow_saved, w->error));
+    if (narrow)
+        PLIM_TRY(plim__gradients_narrow(w->g, half ? PLIM_F16 : PLIM_BF16, o->narrow_factors, &w->made->narrow_saved,
+                                        w->error));
     PLIM_TRY(add_update(w));
     size_t kept = w->made->correct >= 0 ? 3 : 2; /* statistics are persistent, and no outputs any more */
     if (w->g->outputs.count > kept) w->g->outputs.count = kept;

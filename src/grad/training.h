@@ -79,6 +79,7 @@ typedef struct plim__training_options {
     int64_t loss_rows;        /* the last layer and its loss process this many rows of scores at a time; 0: all */
     int state_bits;           /* of the optimizer: 8, else float32 */
     plim_precision precision; /* of what waits for the backward pass */
+    bool narrow_factors;      /* products multiply numbers of that precision (plim__target.factors) */
     plim__packed_form base;   /* of frozen layers */
     bool stream;              /* large weights wait in a file: a matter of the program, not of the graph */
     bool whole_saved;         /* tensors are saved whole where bits of them would do: for comparison */

@@ -48,6 +48,7 @@ bool plim__channels_last_pay(const plim_graph *g) {
 bool plim__channels_last_suits(const plim__lower *l, const plim__conv_geometry *s) {
     const plim__facts *facts = plim__lower_facts(l);
     int64_t node = plim__lower_node(l) - plim__lower_graph(l)->nodes.items;
+    if (plim__lower_factors(l) != PLIM_F32) return false; /* kernels for 16 bits take pairs of channels */
     return facts->channels_last && s->rank == 4 && s->weight_rank == 4 && node >= facts->trained_from;
 }
 

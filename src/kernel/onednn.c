@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/copy.h"
+#include "kernel/narrow.h"
 #include "kernel/processor.h"
 #include "kernel/unblock.h"
 
@@ -83,14 +84,20 @@ plim__layout plim__lower_saved_layout(const plim__lower *l, size_t i) {
 
 /* --- inputs and outputs by descriptor -------------------------------------------------------------------------- */
 
+/* Float32 values are read in 16 bits where a primitive asks for that. */
+static plim_dtype type_of(const dnnl_memory_desc_t *md, plim_dtype own) {
+    return own == PLIM_F32 && md->data_type == dnnl_bf16 ? PLIM_BF16 : own;
+}
+
 /* The layout of a value that oneDNN describes by md, which may be only another view of plain memory. */
 static plim__layout layout_of(const plim__lower *l, plim_value v, const dnnl_memory_desc_t *md) {
     const plim__value *value = &plim__lower_graph(l)->values.items[v];
-    plim__layout layout = plim__layout_from_md(md, value->dtype, &value->shape);
+    plim_dtype dtype = type_of(md, value->dtype);
+    plim__layout layout = plim__layout_from_md(md, dtype, &value->shape);
     dnnl_memory_desc_t plain;
     if (layout.blocked && md->ndims != value->shape.rank && dense_like(md, &plain) &&
         dnnl_memory_desc_equal(&plain, md))
-        layout = plim__layout_dense(value->dtype, &value->shape);
+        layout = plim__layout_dense(dtype, &value->shape);
     return layout;
 }
 
@@ -110,9 +117,17 @@ plim_status plim__lower_output_md(plim__lower *l, size_t i, const dnnl_memory_de
 
 plim_status plim__lower_input_seen(plim__lower *l, size_t i, const dnnl_memory_desc_t *seen,
                                    const dnnl_memory_desc_t *md) {
-    if (dnnl_memory_desc_equal(seen, md)) return plim__lower_input(l, i, PLIM__DENSE, NULL);
-    plim__arrangement want = {.layout = blocked(md, plim__lower_input_dtype(l, i), plim__lower_input_shape(l, i)),
-                              .turned = true};
+    dnnl_memory_desc_t plain = *seen;
+    plain.data_type = md->data_type;
+    if (dnnl_memory_desc_equal(&plain, md)) {
+        plim__arrangement dense = {
+            .layout = plim__layout_dense(type_of(md, plim__lower_input_dtype(l, i)), plim__lower_input_shape(l, i))};
+        return md->data_type == seen->data_type ? plim__lower_input(l, i, PLIM__DENSE, NULL)
+                                                : plim__lower_input_as(l, i, &dense);
+    }
+    plim__arrangement want = {
+        .layout = blocked(md, type_of(md, plim__lower_input_dtype(l, i)), plim__lower_input_shape(l, i)),
+        .turned = true};
     memcpy(want.seen.bytes, seen, sizeof *seen);
     return plim__lower_input_as(l, i, &want);
 }
@@ -185,15 +200,25 @@ static plim_status create_reorder(plim__lower *l, const dnnl_memory_desc_t *sour
     return plim__primitive_create(l, pd, arguments, 2, made);
 }
 
-/* Strided copies are ours, what is blocked is oneDNN's but for images of which it would write too much code. */
+/* `seen` describes plain memory of float32 numbers; the numbers may be of another type. Strided copies are ours, what is blocked is oneDNN's but for images of which it would write too much code. */
 plim_status plim__reorder_create(plim__lower *l, const plim__arrangement *from, const plim__arrangement *to,
                                  plim__rearrangement *made) {
     const plim__layout *a = &from->layout, *b = &to->layout;
     *made = (plim__rearrangement){0};
-    if (!a->blocked && !b->blocked) return create_copy(l, a, b, made);
-    if (from->turned && plim__layout_is_dense(b)) return create_reorder(l, plim__md(a), seen_by(from), made);
-    if (to->turned && !a->blocked) return create_reorder(l, seen_by(to), plim__md(b), made);
+    if (a->dtype != b->dtype && plim__layout_is_dense(a) && plim__layout_is_dense(b))
+        return plim__narrow_create(l, b->dtype, plim__shape_elements(&a->shape), made);
+    if (!a->blocked && !b->blocked && a->dtype == b->dtype) return create_copy(l, a, b, made);
     dnnl_memory_desc_t source, target;
+    if (from->turned && plim__layout_is_dense(b)) {
+        target = *seen_by(from);
+        target.data_type = dnnl_type(b->dtype);
+        return create_reorder(l, plim__md(a), &target, made);
+    }
+    if (to->turned && !a->blocked) {
+        source = *seen_by(to);
+        source.data_type = dnnl_type(a->dtype);
+        return create_reorder(l, &source, plim__md(b), made);
+    }
     bool known = plim__layout_md(a, &source) && plim__layout_md(b, &target);
     if (known && source.ndims != target.ndims)
         known = plim__layout_is_dense(a) ? dense_like(&target, &source)

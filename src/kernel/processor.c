@@ -106,6 +106,23 @@ static bool layout_equal(const plim__layout *a, const plim__layout *b) {
     return dnnl_memory_desc_equal(plim__md(a), plim__md(b));
 }
 
+/* Below, oneDNN emulates it, or has no kernels for it. */
+static bool multiplies(plim_dtype dtype) {
+    return dtype == PLIM_BF16 &&
+           (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+}
+
+static bool retype(plim__layout *layout, plim_dtype dtype) {
+    dnnl_memory_desc_t md = *plim__md(layout);
+    if (md.format_kind != dnnl_blocked || md.data_type != dnnl_f32 || md.extra.flags != dnnl_memory_extra_flag_none ||
+        dtype != PLIM_BF16)
+        return false;
+    md.data_type = dnnl_bf16;
+    memcpy(layout->native.bytes, &md, sizeof md);
+    layout->dtype = dtype;
+    return true;
+}
+
 static size_t layout_bytes(const plim__layout *layout) { return dnnl_memory_desc_get_size(plim__md(layout)); }
 
 const plim__device plim__processor = {.name = "processor",
@@ -124,6 +141,8 @@ const plim__device plim__processor = {.name = "processor",
                                       .rearranges = plim__reorder_is_direct,
                                       .same_axes = plim__reorder_same_axes,
                                       .layout_equal = layout_equal,
+                                      .multiplies = multiplies,
+                                      .retype = retype,
                                       .layout_bytes = layout_bytes,
                                       .fetch = &plim__fetch,
                                       .fetch_room = PLIM__FETCH_ROOM,

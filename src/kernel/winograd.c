@@ -18,7 +18,8 @@
 static double least_channels(const plim__conv_geometry *s) { return (double)(s->x[1] < s->y[1] ? s->x[1] : s->y[1]); }
 
 bool plim__winograd_suits(const plim__lower *l, const plim__conv_geometry *s) {
-    if (!plim__lower_winograd(l) || s->rank != 4 || s->weight_rank != 4) return false;
+    if (!plim__lower_winograd(l) || plim__lower_factors(l) != PLIM_F32 || s->rank != 4 || s->weight_rank != 4)
+        return false;
     for (int i = 0; i < 2; i++)
         if (s->w[2 + i] != 3 || s->stride[i] != 1 || s->dilation[i] != 0) return false;
     int64_t rows = (s->y[2] + TILE - 1) / TILE, columns = (s->y[3] + TILE - 1) / TILE;

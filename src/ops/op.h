@@ -46,6 +46,7 @@ enum plim__op_flags {
     PLIM__OP_SEQUENCES = 1 << 5, /* takes sequences, which are resolved while types are inferred */
     PLIM__OP_PRODUCT = 1 << 4,   /* a convolution or matrix product: profiles tell how much of the time these take */
     PLIM__OP_NARROW = 1 << 6,    /* in a backward pass, what it reads of the forward pass may have waited in 16 bits */
+    PLIM__OP_FACTORS = 1 << 7,   /* may multiply numbers of 16 bits: its sums, and what it gives out, are float32 */
 };
 #define PLIM__OP_ABSENT(i) (1u << (8 + (i))) /* input i may be left out though it stands before min_in; i < 16 */
 

@@ -35,6 +35,10 @@ plim_status plim__variant_create(const plim_graph *model, const plim__training_o
     v->samples = options->batch;
     plim__training_options with_fold = *options;
     with_fold.fold = target.device->fold;
+    bool bf16 =
+        options->precision == PLIM_PRECISION_BF16 && target.device->multiplies && target.device->multiplies(PLIM_BF16);
+    with_fold.narrow_factors = bf16;
+    target.factors = bf16 ? PLIM_BF16 : PLIM_DTYPE_NONE;
     /* the backward pass has as many nodes again, at least */
     plim_status status = plim__program_check_room(target.room, 2 * model->nodes.count, error);
     if (status == PLIM_OK) status = plim__training_create(model, &with_fold, &v->training, error);

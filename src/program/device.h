@@ -58,7 +58,11 @@ typedef struct plim__device {
     bool (*rearranges)(const plim__arrangement *from, const plim__arrangement *to);
     bool (*same_axes)(const plim__arrangement *a, const plim__arrangement *b);
     bool (*layout_equal)(const plim__layout *a, const plim__layout *b); /* both blocked */
-    size_t (*layout_bytes)(const plim__layout *layout);                 /* blocked */
+    /* Whether its products multiply such numbers of 16 bits, with float32 sums, faster than float32. NULL: none. */
+    bool (*multiplies)(plim_dtype dtype);
+    /* A layout, blocked, of as many elements of another type in the same order; false where there is none. */
+    bool (*retype)(plim__layout *layout, plim_dtype dtype);
+    size_t (*layout_bytes)(const plim__layout *layout); /* blocked */
 
     /* How operand 0 is read from the file it is spilled to (program.h); the state is a plim__fetched (stream.h), a piece needs
      * fetch_room. NULL: weights are not streamed on this device. */
@@ -84,8 +88,9 @@ typedef struct plim__room {
 typedef struct plim__target {
     const plim__device *device;
     int threads;
-    plim__room *room; /* while it is made; NULL: any */
-    bool winograd;    /* convolutions may take that form, which rounds otherwise than sums of products */
+    plim__room *room;   /* while it is made; NULL: any */
+    bool winograd;      /* convolutions may take that form, which rounds otherwise than sums of products */
+    plim_dtype factors; /* what products multiply (PLIM_BF16) where rows allow it; PLIM_DTYPE_NONE: float32 */
 } plim__target;
 
 #endif

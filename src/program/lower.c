@@ -14,6 +14,10 @@ const plim__node *plim__lower_node(const plim__lower *l) { return l->node; }
 plim_error *plim__lower_error(const plim__lower *l) { return l->error; }
 int plim__lower_threads(const plim__lower *l) { return l->program->target.threads; }
 bool plim__lower_winograd(const plim__lower *l) { return l->program->target.winograd; }
+plim_dtype plim__lower_factors(const plim__lower *l) {
+    bool may = l->node->op->flags & PLIM__OP_FACTORS && l->program->target.factors != PLIM_DTYPE_NONE;
+    return may ? l->program->target.factors : PLIM_F32;
+}
 plim__engine *plim__lower_engine(const plim__lower *l) { return l->program->engine; }
 plim__engine *plim__lower_like(const plim__lower *l) { return l->like ? l->like->engine : NULL; }
 bool plim__lower_has_input(const plim__lower *l, size_t i) { return plim__node_in(l->node, i) >= 0; }
@@ -128,7 +132,9 @@ plim_status plim__lower_input(plim__lower *l, size_t i, plim__want want, plim__l
     const struct place *place = plim__place_first(l, v);
     if (want == PLIM__STRIDED && place->as->layout.blocked) /* perhaps another reader has unblocked it already */
         for (int32_t p = l->first[v]; p >= 0; p = l->places.items[p].next)
-            if (!l->places.items[p].as->layout.blocked) place = &l->places.items[p];
+            if (!l->places.items[p].as->layout.blocked &&
+                l->places.items[p].as->layout.dtype == place->as->layout.dtype)
+                place = &l->places.items[p];
     const plim__layout *now = &place->as->layout;
     bool fits = want == PLIM__ANY || (want == PLIM__STRIDED && !now->blocked) || plim__layout_is_dense(now);
     if (fits) {
@@ -169,6 +175,7 @@ plim_status plim__lower_written(plim__lower *l, size_t i, int like) {
     }
     PLIM_TRY(plim__place_need(l, v));
     plim__place_first(l, v)->next = -1; /* copies in other arrangements hold what it was before */
+    plim__twin_drop(l, plim__place_first(l, v)->operand.buffer);
     return push_output(l, plim__place_first(l, v)->operand);
 }
 

@@ -35,6 +35,8 @@ const plim__node *plim__lower_node(const plim__lower *l);
 plim_error *plim__lower_error(const plim__lower *l);
 int plim__lower_threads(const plim__lower *l);
 bool plim__lower_winograd(const plim__lower *l); /* of the target */
+/* The type of the numbers that the node multiplies: PLIM_F32, or another one where its row and the target allow that. */
+plim_dtype plim__lower_factors(const plim__lower *l);
 plim__engine *plim__lower_engine(const plim__lower *l);
 plim__engine *plim__lower_like(const plim__lower *l); /* that of the program which this one is like; NULL: none */
 bool plim__lower_has_input(const plim__lower *l, size_t i);
@@ -64,8 +66,15 @@ plim_status plim__lower_unsupported(plim__lower *l, const char *why);
 /* Node input i becomes the next in operand; *layout (may be NULL) is what it really is. An absent optional
  * input becomes a NULL operand. */
 plim_status plim__lower_input(plim__lower *l, size_t i, plim__want want, plim__layout *layout);
-/* The same in exactly this arrangement. */
+/* The same in exactly this arrangement, which may be of another type than a float32 input: of 16 bits. */
 plim_status plim__lower_input_as(plim__lower *l, size_t i, const plim__arrangement *want);
+/* Float32 input i in a type of 16 bits: lying as it does somewhere where `readable` takes that (the layout is the float32 one's),
+ * else dense row-major. A step that all readers share converts it, element for element as it lies. */
+plim_status plim__lower_input_narrow(plim__lower *l, size_t i, plim_dtype dtype, bool (*readable)(const plim__layout *),
+                                     plim__layout *layout);
+/* Output 0, flat, is what float32 input i is converted to for all its readers; `done` is false, and nothing has happened, where
+ * the input is only a part of what would be converted. */
+plim_status plim__lower_output_narrow(plim__lower *l, size_t i, bool *done);
 /* Node input i in exactly the arrangement of node input j, a weight: for updates, which go over whole buffers. */
 plim_status plim__lower_input_like(plim__lower *l, size_t i, size_t j);
 /* Node input i, a parameter or state, becomes the next out operand: the step reads and changes it where it is. If it

@@ -12,6 +12,12 @@ struct place {
     int32_t next; /* next place of the same value, -1 at the end */
 };
 
+/* Of a float32 buffer: another one that holds the same elements in 16 bits. */
+struct twin {
+    int32_t buffer; /* -1: none */
+    plim__phase phase;
+};
+
 struct plim__lower {
     const plim_graph *graph;
     plim__program *program;
@@ -20,6 +26,7 @@ struct plim__lower {
     int32_t node_index;
     plim_error *error;
     PLIM_VEC(struct place) places;
+    PLIM_VEC(struct twin) twins;     /* of each buffer up to the last one that has a twin */
     int32_t *first;                  /* of each value: its first place, -1 for none */
     bool *written;                   /* of each value: a step changes it where it is */
     PLIM_VEC(plim__operand) in, out; /* of the step to come */
@@ -55,9 +62,20 @@ plim_status plim__place_get(plim__lower *l, plim_value v, const plim__arrangemen
 plim_status plim__place_get_like(plim__lower *l, plim_value v, const plim__arrangement *home, plim__operand *operand);
 /* A program grows by its nodes about evenly: what is there of it tells what all of it will take beside its buffers. */
 size_t plim__lower_expected_bytes(const plim__lower *l);
+/* Appends a step that rearranges. Takes `made`, also on failure. */
+plim_status plim__place_copy_step(plim__lower *l, const char *label, plim__rearrangement made, plim__operand from,
+                                  plim__operand to, double bytes);
+bool plim__place_is_weight(const plim__value *value);
 /* The value in dense row-major order. */
 plim_status plim__place_dense(plim__lower *l, plim_value v, plim__operand *operand);
 /* A persistent value without a place gets one, arranged like `home`. */
 plim_status plim__place_like(plim__lower *l, plim_value v, const plim__arrangement *home);
+
+/* --- in 16 bits (twins.c) ------------------------------------------------------------------------------------- */
+
+/* A float32 value in this arrangement of a type of 16 bits. */
+plim_status plim__twin_get(plim__lower *l, plim_value v, const plim__arrangement *want, plim__operand *operand);
+/* Its buffer was changed: what it was converted to is not what it holds. */
+void plim__twin_drop(plim__lower *l, int32_t buffer);
 
 #endif

@@ -65,7 +65,7 @@ plim_status plim__place_add(plim__lower *l, plim_value v, const plim__arrangemen
 
 /* --- persistent values ---------------------------------------------------------------------------------------- */
 
-static bool is_weight(const plim__value *value) {
+bool plim__place_is_weight(const plim__value *value) {
     return value->kind == PLIM__VALUE_CONSTANT || value->kind == PLIM__VALUE_PARAMETER ||
            value->kind == PLIM__VALUE_STATE || value->kind == PLIM__VALUE_SUM;
 }
@@ -147,7 +147,7 @@ plim_status plim__place_like(plim__lower *l, plim_value v, const plim__arrangeme
 /* Constants of two graphs may have the same name by chance; they are the same when their data is. */
 plim_status plim__place_adopt(plim__lower *l, plim_value v) {
     const plim__value *value = plim__lower_value(l, v);
-    if (!l->like || l->first[v] >= 0 || !is_weight(value)) return PLIM_OK;
+    if (!l->like || l->first[v] >= 0 || !plim__place_is_weight(value)) return PLIM_OK;
     for (size_t i = 0; i < l->like->loads.count; i++) {
         const plim__load *load = &l->like->loads.items[i];
         const plim__value *other = &l->like->graph->values.items[load->value];
@@ -160,7 +160,7 @@ plim_status plim__place_adopt(plim__lower *l, plim_value v) {
 plim_status plim__place_need(plim__lower *l, plim_value v) {
     PLIM_TRY(plim__place_adopt(l, v));
     if (l->first[v] >= 0) return PLIM_OK;
-    if (!is_weight(plim__lower_value(l, v)))
+    if (!plim__place_is_weight(plim__lower_value(l, v)))
         return plim__lower_fail(l, PLIM_INTERNAL, "'%s' is used before it is made", plim__lower_value(l, v)->name);
     plim__arrangement dense = dense_of(l, v);
     return place_weight(l, v, &dense, true);
@@ -168,15 +168,14 @@ plim_status plim__place_need(plim__lower *l, plim_value v) {
 
 /* --- copies in other arrangements ------------------------------------------------------------------------------ */
 
-/* Appends the step. Takes `made`, also on failure. */
-static plim_status push_copy(plim__lower *l, plim__rearrangement made, plim__operand from, plim__operand to,
-                             double bytes) {
+plim_status plim__place_copy_step(plim__lower *l, const char *label, plim__rearrangement made, plim__operand from,
+                                  plim__operand to, double bytes) {
     plim__step step = {.run = made.run,
                        .state = made.state,
                        .release = made.release,
                        .node = l->node_index,
                        .phase = l->node ? l->node->phase : PLIM__FORWARD,
-                       .label = "reorder",
+                       .label = label,
                        .in_count = 1,
                        .out_count = 1,
                        .scratch = -1,
@@ -209,7 +208,8 @@ static plim_status copy(plim__lower *l, plim_value v, const struct place *from, 
         release(&made);
         return status;
     }
-    PLIM_TRY(push_copy(l, made, from->operand, *operand, (double)(plim__layout_bytes(&from->as->layout) + bytes)));
+    PLIM_TRY(plim__place_copy_step(l, "reorder", made, from->operand, *operand,
+                                   (double)(plim__layout_bytes(&from->as->layout) + bytes)));
     return plim__place_add(l, v, to, *operand);
 }
 
@@ -239,8 +239,9 @@ static plim_status copy_to(plim__lower *l, plim_value v, const plim__arrangement
 
 plim_status plim__place_get(plim__lower *l, plim_value v, const plim__arrangement *want, plim__operand *operand) {
     PLIM_TRY(plim__place_adopt(l, v));
+    if (want->layout.dtype != plim__lower_value(l, v)->dtype) return plim__twin_get(l, v, want, operand);
     const struct place *place = plim__place_find(l, v, want);
-    if (!place && is_weight(plim__lower_value(l, v)) && may_have_copies(l, v)) {
+    if (!place && plim__place_is_weight(plim__lower_value(l, v)) && may_have_copies(l, v)) {
         PLIM_TRY(place_weight(l, v, want, true));
         place = plim__place_find(l, v, want);
     }

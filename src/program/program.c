@@ -121,6 +121,7 @@ static plim_status build(const plim_graph *g, plim__target target, const plim__p
     plim__free(l.first);
     plim__free(l.written);
     plim__vec_free(&l.places);
+    plim__vec_free(&l.twins);
     plim__vec_free(&l.in);
     plim__vec_free(&l.out);
     plim__address_free(&l.codes);

@@ -1,27 +1,6 @@
-/* What waits for the backward pass in 16 bits: half of its bytes, the same forward pass, gradients that differ by the rounding and
- * nothing else, and the same weights at every budget. */
-#include "run/one_batch.h"
-#include "run/same_trainer.h"
-
-static plim_trainer *trainer_of(const plim_graph *model, plim_precision precision, uint64_t budget) {
-    plim_trainer_options o = {.batch = BATCH,
-                              .threads = 2,
-                              .precision = precision,
-                              .budget = budget,
-                              .allow = PLIM_ALLOW_EXACT,
-                              .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
-                              .optimizer = plim_optimizer_default(PLIM_ADAMW)};
-    plim_trainer *trainer;
-    must(plim_trainer_create(model, &o, &trainer, &error));
-    return trainer;
-}
-
-static struct gradients gradients_of(const plim_graph *model, plim_precision precision) {
-    plim_trainer *trainer = trainer_of(model, precision, 0);
-    struct gradients all = gradients_by(trainer);
-    plim_trainer_free(trainer);
-    return all;
-}
+/* What waits for the backward pass in 16 bits, where products multiply float32: half of its bytes, the same forward pass, gradients
+ * that differ by the rounding and nothing else, and the same weights at every budget. Products of 16 bits: test_narrow_products.c. */
+#include "run/narrow_trainer.h"
 
 /* bfloat16 has 8 bits: a number moves by 2^-9 of itself at most. Where a norm clips, what was close to the bound may fall on its
  * other side, and that counts for more: twice what was measured is the most for networks that do. */
@@ -139,37 +118,6 @@ static void the_plan_tells_how_much_and_that_it_is_lossy(void **state) {
     plim_graph_free(model);
 }
 
-/* Recompute repeats the rounding too. */
-static void must_be_the_same_at_the_least_budget(plim_precision precision) {
-    plim_graph *model = zoo("vit-tiny", (plim_zoo_options){.width = 96, .layers = 4, .heads = 3});
-    plim_trainer_options o = {.batch = BATCH,
-                              .threads = 2,
-                              .precision = precision,
-                              .allow = PLIM_ALLOW_EXACT,
-                              .loss = plim_loss_default(PLIM_LOSS_CROSS_ENTROPY),
-                              .optimizer = plim_optimizer_default(PLIM_ADAMW)};
-    plim_plan *plan;
-    must(plim_plan_create(model, &o, &plan, &error));
-    uint64_t least = plim_plan_get_report(plan)->minimum_budget_bytes;
-    plim_plan_free(plan);
-    plim_trainer *tight = trainer_of(model, precision, least + (1 << 20)), *free_one = trainer_of(model, precision, 0);
-    plim_trainer_stats stats;
-    plim_trainer_get_stats(tight, &stats);
-    assert_true(stats.repeated > 0);
-    assert_int_equal(stats.precision, precision);
-    plim_batch batch = batch_of(free_one);
-    plim_step_result result;
-    for (int i = 0; i < 3; i++) {
-        must(plim_trainer_step(free_one, &batch, &result, &error));
-        must(plim_trainer_step(tight, &batch, &result, &error));
-    }
-    must_be_equal(free_one, tight, "at the smallest budget");
-    batch_free(&batch);
-    plim_trainer_free(tight);
-    plim_trainer_free(free_one);
-    plim_graph_free(model);
-}
-
 static void a_smaller_budget_gives_the_same_weights(void **state) {
     (void)state;
 #ifdef __SANITIZE_ADDRESS__
@@ -180,6 +128,7 @@ static void a_smaller_budget_gives_the_same_weights(void **state) {
 }
 
 int main(void) {
+    setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE", 1); /* no arithmetic in 16 bits, whatever the processor has */
     const struct CMUnitTest tests[] = {cmocka_unit_test(only_gradients_change_and_by_no_more_than_the_rounding),
                                        cmocka_unit_test(numbers_that_need_no_rounding_give_the_same_gradients),
                                        cmocka_unit_test(the_plan_tells_how_much_and_that_it_is_lossy),

@@ -1,7 +1,9 @@
 /* Backward of convolutions on oneDNN, in the layouts it likes best.
  *
  *   ConvGradInput:   dy (N, O, ...), w (O, C/group, ...)  →  dx (N, C, ...)
- *   ConvGradWeight:  dy (N, O, ...), x (N, C, ...)        →  dw (O, C/group, ...), dbias (O) */
+ *   ConvGradWeight:  dy (N, O, ...), x (N, C, ...)        →  dw (O, C/group, ...), dbias (O)
+ *
+ * Where the target multiplies 16 bits, inputs are read so, and gradients stay float32. */
 #include "kernel/forward/conv.h"
 #include "kernel/backward/backward.h"
 #include "kernel/channels_last.h"
@@ -37,18 +39,20 @@ static plim_status check(plim__lower *l) {
 }
 
 /* Which gradient, in a form of the convolution. */
-typedef dnnl_status_t (*begin)(const plim__conv_geometry *s, const struct mds *m, bool bias, dnnl_alg_kind_t form,
+typedef dnnl_status_t (*begin)(const plim__conv_geometry *s, struct mds *m, bool bias, dnnl_alg_kind_t form,
                                dnnl_convolution_desc_t *desc);
 
-static dnnl_status_t begin_input(const plim__conv_geometry *s, const struct mds *m, bool bias, dnnl_alg_kind_t form,
+static dnnl_status_t begin_input(const plim__conv_geometry *s, struct mds *m, bool bias, dnnl_alg_kind_t form,
                                  dnnl_convolution_desc_t *desc) {
     (void)bias;
+    m->x.data_type = dnnl_f32;
     return dnnl_dilated_convolution_backward_data_desc_init(desc, form, &m->x, &m->w, &m->y, s->stride, s->dilation,
                                                             s->before, s->after);
 }
 
-static dnnl_status_t begin_weight(const plim__conv_geometry *s, const struct mds *m, bool bias, dnnl_alg_kind_t form,
+static dnnl_status_t begin_weight(const plim__conv_geometry *s, struct mds *m, bool bias, dnnl_alg_kind_t form,
                                   dnnl_convolution_desc_t *desc) {
+    m->w.data_type = dnnl_f32;
     return dnnl_dilated_convolution_backward_weights_desc_init(desc, form, &m->x, &m->w, bias ? &m->bias : NULL, &m->y,
                                                                s->stride, s->dilation, s->before, s->after);
 }
@@ -111,7 +115,9 @@ plim_status plim__lower_conv_grad_input(plim__lower *l) {
     plim_status status = plim__lower_input_md(l, 0, &arguments[0].md);
     if (status == PLIM_OK) status = plim__lower_input_seen(l, 1, &seen, &arguments[1].md);
     if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
-    const char *label = winograd ? "ConvGradInputWinograd" : "ConvGradInput";
+    const char *label = winograd                              ? "ConvGradInputWinograd"
+                        : plim__lower_factors(l) == PLIM_BF16 ? "ConvGradInputBf16"
+                                                              : "ConvGradInput";
     if (status == PLIM_OK) return plim__lower_primitive(l, label, pd, arguments, 3);
     dnnl_primitive_desc_destroy(pd);
     return status;
@@ -125,8 +131,12 @@ plim_status plim__lower_conv_grad_weight(plim__lower *l) {
     PLIM_TRY(plim__conv_read(plim__lower_node(l), plim__lower_input_shape(l, 1), plim__lower_output_shape(l, 0),
                              plim__lower_input_shape(l, 0), false, &s));
     PLIM_TRY(describe(l, &s, begin_weight, bias, &pd, &winograd));
-    plim_status status = plim__lower_few_channels(l, &s, dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
-                                                  dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), &done);
+    bool narrow = plim__lower_factors(l) == PLIM_BF16;
+    plim_status status = PLIM_OK;
+    done = false;
+    if (!narrow)
+        status = plim__lower_few_channels(l, &s, dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
+                                          dnnl_primitive_desc_query_md(pd, dnnl_query_diff_dst_md, 0), &done);
     if (status != PLIM_OK || done) {
         dnnl_primitive_desc_destroy(pd);
         return status;
@@ -141,7 +151,7 @@ plim_status plim__lower_conv_grad_weight(plim__lower *l) {
     if (status == PLIM_OK) status = plim__lower_input_md(l, 1, &arguments[1].md);
     if (status == PLIM_OK) status = plim__lower_output_md(l, 0, &arguments[2].md);
     if (status == PLIM_OK && bias) status = plim__lower_output(l, 1, NULL);
-    const char *label = winograd ? "ConvGradWeightWinograd" : "ConvGradWeight";
+    const char *label = winograd ? "ConvGradWeightWinograd" : narrow ? "ConvGradWeightBf16" : "ConvGradWeight";
     if (status == PLIM_OK) return plim__lower_primitive(l, label, pd, arguments, bias ? 4 : 3);
     dnnl_primitive_desc_destroy(pd);
     return status;

@@ -4,6 +4,7 @@
 #include "kernel/copies.h"
 #include "kernel/loops.h"
 #include "kernel/lowers.h"
+#include "kernel/narrow.h"
 #include "kernel/onednn.h"
 
 #define CHUNK 8192 /* elements that a thread takes at a time */
@@ -49,7 +50,18 @@ static plim_status emit(plim__lower *l, plim__kernel run, plim_dtype dtype, int6
     return plim__lower_emit(l, plim__lower_node(l)->op->name, run, s, plim__free);
 }
 
+plim_status plim__narrow_create(plim__lower *l, plim_dtype dtype, int64_t elements, plim__rearrangement *made) {
+    struct narrow *s = plim__alloc(sizeof *s);
+    if (!s) return plim__lower_fail(l, PLIM_NO_MEMORY, "out of memory while planning");
+    *s = (struct narrow){dtype, elements};
+    *made = (plim__rearrangement){.run = run_narrow, .state = s, .release = plim__free};
+    return PLIM_OK;
+}
+
 plim_status plim__lower_narrow(plim__lower *l) {
+    bool done = false;
+    if (plim__layout_is_whole(plim__lower_peek(l, 0))) PLIM_TRY(plim__lower_output_narrow(l, 0, &done));
+    if (done) return PLIM_OK;
     plim__arrangement as = {.layout = plim__lower_saved_layout(l, 0)};
     int64_t elements = (int64_t)(plim__layout_bytes(&as.layout) / sizeof(float));
     plim_dtype dtype = plim__lower_output_dtype(l, 0);

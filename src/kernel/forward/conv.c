@@ -2,7 +2,8 @@
  *
  *   x (N, C, ...)   w (O, C/group, ...)   bias (O)   residual like y   ->   y (N, O, ...)
  *
- * Node inputs: 0 x, 1 w, 2 bias, 3 residual (the last only from the fusing pass). */
+ * Node inputs: 0 x, 1 w, 2 bias, 3 residual (the last only from the fusing pass). Where the target multiplies 16 bits, x and w
+ * are read so; everything else stays float32. */
 #include <string.h>
 
 #include "kernel/channels_last.h"
@@ -58,10 +59,11 @@ plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const 
 plim_status plim__conv_layouts(plim__lower *l, const plim__conv_geometry *s, bool channels_last, dnnl_memory_desc_t *x,
                                dnnl_memory_desc_t *w, dnnl_memory_desc_t *y) {
     dnnl_format_tag_t tag = channels_last ? dnnl_nhwc : dnnl_format_tag_any;
-    dnnl_status_t status = dnnl_memory_desc_init_by_tag(x, s->rank, s->x, dnnl_f32, tag);
+    dnnl_data_type_t type = plim__lower_factors(l) == PLIM_BF16 ? dnnl_bf16 : dnnl_f32;
+    dnnl_status_t status = dnnl_memory_desc_init_by_tag(x, s->rank, s->x, type, tag);
     if (status == dnnl_success)
-        status = dnnl_memory_desc_init_by_tag(w, s->weight_rank, s->w, dnnl_f32, dnnl_format_tag_any);
-    if (status == dnnl_success) status = dnnl_memory_desc_init_by_tag(y, s->rank, s->y, dnnl_f32, tag);
+        status = dnnl_memory_desc_init_by_tag(w, s->weight_rank, s->w, type, dnnl_format_tag_any);
+    if (status == dnnl_success) status = dnnl_memory_desc_init_by_tag(y, s->rank, s->y, type, tag);
     return plim__lower_dnnl(l, status, "convolution");
 }
 
@@ -135,7 +137,9 @@ static plim_status describe_winograd(plim__lower *l, const plim__conv_geometry *
 static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool transposed, dnnl_primitive_desc_t *pd,
                             const char **label) {
     struct mds m;
+    bool narrow = plim__lower_factors(l) == PLIM_BF16;
     PLIM_TRY(plim__conv_layouts(l, s, false, &m.x, &m.w, &m.y));
+    m.y.data_type = dnnl_f32;
     dnnl_memory_desc_init_by_tag(&m.bias, 1, (dnnl_dims_t){s->y[1]}, dnnl_f32, dnnl_a);
     m.has_bias = plim__lower_has_input(l, 2) ? &m.bias : NULL;
     dnnl_primitive_attr_t attr;
@@ -145,7 +149,7 @@ static plim_status describe(plim__lower *l, const plim__conv_geometry *s, bool t
     *label = "ConvWinograd";
     if (!transposed && plim__winograd_suits(l, s)) status = describe_winograd(l, s, &m, attr, pd);
     if (status == PLIM_OK && !*pd) {
-        *label = transposed ? "ConvTranspose" : "Conv";
+        *label = transposed ? "ConvTranspose" : narrow ? "ConvBf16" : "Conv";
         if (!transposed && plim__channels_last_suits(l, s)) status = plim__conv_layouts(l, s, true, &m.x, &m.w, &m.y);
         if (status == PLIM_OK) status = describe_direct(l, s, transposed, &m, attr, pd);
     }

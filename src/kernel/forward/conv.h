@@ -13,7 +13,7 @@ typedef struct plim__conv_geometry {
 /* From the node's attributes and the shapes of input, weights and output. */
 plim_status plim__conv_read(const plim__node *node, const plim__shape *x, const plim__shape *w, const plim__shape *y,
                             bool transposed, plim__conv_geometry *s);
-/* The layouts that its tensors are described in: with channels last, or oneDNN's choice. */
+/* The layouts that its tensors are described in: with channels last, or oneDNN's choice; all of the type of the program's factors. */
 plim_status plim__conv_layouts(plim__lower *l, const plim__conv_geometry *s, bool channels_last, dnnl_memory_desc_t *x,
                                dnnl_memory_desc_t *w, dnnl_memory_desc_t *y);
 /* A transposed convolution whose windows do not overlap, where another method is faster; else not `done`. */

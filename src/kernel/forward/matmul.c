@@ -1,5 +1,5 @@
 /* Matrix products: MatMul, Gemm and the fused Linear, on oneDNN for float32, on plain loops for the types
- * that it does not know.
+ * that it does not know. Where the target multiplies 16 bits, both factors are read so; addends and y stay float32.
  *
  *   Linear:  y = activation(x·w + bias + residual)    x (..., M, K)   w (K, N)   bias (N)   residual like y
  */
@@ -52,14 +52,35 @@ static void append_axis(plim__layout *m) {
     m->strides[m->shape.rank++] = 1;
 }
 
-/* A node input that oneDNN can take as a matrix, dense when its strides do not allow it. */
-static plim_status matrix_input(plim__lower *l, size_t i, plim__layout *m) {
-    plim__layout seen = *plim__lower_peek(l, i);
+static bool is_matrix_or_vector(const plim__layout *m) {
+    plim__layout seen = *m;
     if (seen.shape.rank == 1 && !seen.blocked) append_axis(&seen);
-    return plim__lower_input(l, i, is_matrix(&seen) ? PLIM__STRIDED : PLIM__DENSE, m);
+    return is_matrix(&seen);
+}
+
+/* A node input that oneDNN can take as a matrix, dense when its strides do not allow it. */
+static plim_status matrix_input(plim__lower *l, size_t i, plim_dtype as, plim__layout *m) {
+    if (as != plim__lower_input_dtype(l, i)) return plim__lower_input_narrow(l, i, as, is_matrix_or_vector, m);
+    return plim__lower_input(l, i, is_matrix_or_vector(plim__lower_peek(l, i)) ? PLIM__STRIDED : PLIM__DENSE, m);
+}
+
+/* What the factors are read as. Only products of matrices, or of as many pairs of them: for the other ones oneDNN has no kernel of
+ * 16 bits that is worth it. */
+static plim_dtype factor_type(const plim__lower *l) {
+    const plim__shape *a = plim__lower_input_shape(l, 0), *b = plim__lower_input_shape(l, 1);
+    plim_dtype own = plim__lower_input_dtype(l, 0);
+    if (own != PLIM_F32 || plim__shape_elements(a) == 0 || plim__shape_elements(b) == 0) return own;
+    bool pairs = a->rank == b->rank && a->rank >= 2;
+    for (int i = 0; pairs && i < a->rank - 2; i++) pairs = a->dims[i] == b->dims[i];
+    return pairs || (a->rank >= 2 && b->rank == 2) ? plim__lower_factors(l) : own;
+}
+
+static const char *label_of(plim_dtype factors, const char *wide, const char *narrow) {
+    return factors == PLIM_BF16 ? narrow : wide;
 }
 
 struct product {
+    plim_dtype factors;
     plim__layout a, b, y;  /* ranks equal, batches broadcastable, y dense */
     size_t bias, residual; /* node inputs; 0 for none */
     float scale;           /* of the product */
@@ -256,8 +277,9 @@ static plim_status lower_plain(plim__lower *l, const struct product *p, const ch
 
 /* Both factors with equal ranks >= 2, and the product's layout; in operands 0 and 1. */
 static plim_status factors(plim__lower *l, struct product *p) {
-    PLIM_TRY(matrix_input(l, 0, &p->a));
-    PLIM_TRY(matrix_input(l, 1, &p->b));
+    p->factors = factor_type(l);
+    PLIM_TRY(matrix_input(l, 0, p->factors, &p->a));
+    PLIM_TRY(matrix_input(l, 1, p->factors, &p->b));
     if (p->a.shape.rank == 1) raise_rank(&p->a, 2);
     if (p->b.shape.rank == 1) append_axis(&p->b);
     int rank = p->a.shape.rank > p->b.shape.rank ? p->a.shape.rank : p->b.shape.rank;
@@ -277,7 +299,7 @@ plim_status plim__lower_matmul(plim__lower *l) {
     bool empty = plim__shape_elements(&p.y.shape) == 0 || p.a.shape.dims[p.a.shape.rank - 1] == 0;
     if (p.y.dtype != PLIM_F32 || empty) return lower_plain(l, &p, "MatMul");
     merge_rows(&p);
-    return lower_product(l, &p, "MatMul");
+    return lower_product(l, &p, label_of(p.factors, "MatMul", "MatMulBf16"));
 }
 
 plim_status plim__lower_linear(plim__lower *l) {
@@ -288,7 +310,7 @@ plim_status plim__lower_linear(plim__lower *l) {
     merge_rows(&p);
     p.bias = plim__lower_has_input(l, 2) ? 2 : 0;
     p.residual = plim__lower_has_input(l, 3) ? 3 : 0;
-    return lower_product(l, &p, "Linear");
+    return lower_product(l, &p, label_of(p.factors, "Linear", "LinearBf16"));
 }
 
 static void transpose(plim__layout *m) {
@@ -384,8 +406,9 @@ plim_status plim__lower_gemm(plim__lower *l) {
     const plim__node *node = plim__lower_node(l);
     float alpha = plim__node_float(node, "alpha", 1), beta = plim__node_float(node, "beta", 1);
     struct product p = {.scale = alpha, .after = 1, .fuse_activation = true};
-    PLIM_TRY(matrix_input(l, 0, &p.a));
-    PLIM_TRY(matrix_input(l, 1, &p.b));
+    p.factors = factor_type(l);
+    PLIM_TRY(matrix_input(l, 0, p.factors, &p.a));
+    PLIM_TRY(matrix_input(l, 1, p.factors, &p.b));
     if (plim__node_int(node, "transA", 0)) transpose(&p.a);
     if (plim__node_int(node, "transB", 0)) transpose(&p.b);
     p.y = plim__layout_dense(plim__lower_output_dtype(l, 0), plim__lower_output_shape(l, 0));
@@ -396,5 +419,5 @@ plim_status plim__lower_gemm(plim__lower *l) {
         p.after = beta;
     }
     if (p.y.dtype != PLIM_F32 || empty) return lower_gemm_plain(l, &p, alpha, beta);
-    return lower_product(l, &p, "Gemm");
+    return lower_product(l, &p, label_of(p.factors, "Gemm", "GemmBf16"));
 }
