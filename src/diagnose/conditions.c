@@ -124,8 +124,7 @@ static bool is_weights_shape(const plim__case *c) {
     if (strstr(c->op, "Backprop") || strstr(c->op, "gradients/")) return false; /* of a step, as large as activations */
     bool kernel = c->x->rank == 4 && shape[0] == shape[1] && shape[0] <= 11;
     bool table = c->x->rank == 2 && shape[0] >= 20000 && shape[1] >= 16 && shape[1] <= 4096;
-    bool drawn =
-        strstr(c->op, "RandomStandardNormal") || strstr(c->op, "RandomUniform") || strstr(c->op, "TruncatedNormal");
+    bool drawn = strstr(c->op, "RandomStandard") || strstr(c->op, "RandomUnif") || strstr(c->op, "TruncatedNormal");
     return strcmp(c->x->framework, "tensorflow") == 0 && (kernel || table || drawn);
 }
 /* The tensor that failed has a batch that the log names as its first axis: words about a batch of 1 are of another run. */
