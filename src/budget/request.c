@@ -178,22 +178,25 @@ int64_t plim__request_last(const plim__request *r) {
 }
 
 plim__training_options plim__request_training(const plim__request *r, int64_t samples, bool sums) {
-    return (plim__training_options){.loss = &r->loss,
-                                    .optimizer = &r->optimizer,
-                                    .batch = samples,
-                                    .sizes = r->sizes,
-                                    .size_count = r->size_count,
-                                    .freeze = r->freeze,
-                                    .freeze_count = r->freeze_count,
-                                    .rates = r->rates,
-                                    .rate_count = r->rate_count,
-                                    .trainable = r->trainable,
-                                    .trainable_count = r->trainable_count,
-                                    .seed = r->seed,
-                                    .sums = sums,
-                                    .precision = r->precision,
-                                    .base = form_of(r->base),
-                                    .state_bits = plim__request_state_bits(r)};
+    return (plim__training_options){
+        .loss = &r->loss,
+        .optimizer = &r->optimizer,
+        .batch = samples,
+        .sizes = r->sizes,
+        .size_count = r->size_count,
+        .freeze = r->freeze,
+        .freeze_count = r->freeze_count,
+        .rates = r->rates,
+        .rate_count = r->rate_count,
+        .trainable = r->trainable,
+        .trainable_count = r->trainable_count,
+        .seed = r->seed,
+        .sums = sums,
+        .precision = r->precision,
+        /* a lever that is tried and not taken would leave kernels of the library in memory */
+        .narrow_factors = r->precision == PLIM_PRECISION_BF16,
+        .base = form_of(r->base),
+        .state_bits = plim__request_state_bits(r)};
 }
 
 plim__target plim__bounds_target(const plim__bounds *bounds) {

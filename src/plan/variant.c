@@ -35,8 +35,8 @@ plim_status plim__variant_create(const plim_graph *model, const plim__training_o
     v->samples = options->batch;
     plim__training_options with_fold = *options;
     with_fold.fold = target.device->fold;
-    bool bf16 =
-        options->precision == PLIM_PRECISION_BF16 && target.device->multiplies && target.device->multiplies(PLIM_BF16);
+    bool bf16 = options->narrow_factors && options->precision == PLIM_PRECISION_BF16 && target.device->multiplies &&
+                target.device->multiplies(PLIM_BF16);
     with_fold.narrow_factors = bf16;
     target.factors = bf16 ? PLIM_BF16 : PLIM_DTYPE_NONE;
     /* the backward pass has as many nodes again, at least */
