@@ -32,11 +32,7 @@ plim_status plim_prediction_load(const char *path, plim_prediction **prediction,
 
 void plim_prediction_free(plim_prediction *prediction) {
     if (!prediction) return;
-    plim__timeline_free(&prediction->replay.timeline);
-    plim__requests_free(&prediction->replay.requests);
-    plim__vec_free(&prediction->replay.samples);
-    plim__vec_free(&prediction->replay.places);
-    plim_pool_free(prediction->replay.pool);
+    plim__replay_clear(&prediction->replay);
     plim__free(prediction);
 }
 

@@ -40,14 +40,18 @@ plim_status plim_replay_load(const char *path, int device, plim_replay **replay,
     return status;
 }
 
-void plim_replay_free(plim_replay *replay) {
-    if (!replay) return;
+void plim__replay_clear(plim_replay *replay) {
     plim__timeline_free(&replay->timeline);
     plim__requests_free(&replay->requests);
     plim__vec_free(&replay->samples);
     plim__vec_free(&replay->moments);
     plim__vec_free(&replay->places);
     plim_pool_free(replay->pool);
+}
+
+void plim_replay_free(plim_replay *replay) {
+    if (!replay) return;
+    plim__replay_clear(replay);
     plim__free(replay);
 }
 

@@ -27,6 +27,8 @@ struct plim_replay {
     plim_pool *pool;           /* as the last run left it */
 };
 
+/* What it holds, not itself. */
+void plim__replay_clear(plim_replay *replay);
 /* plim_replay_run without what a page needs: the last run stays as it is. */
 plim_status plim__replay_measure(plim_replay *replay, const plim_pool_options *options, plim_replay_result *result,
                                  plim_error *error);
